@@ -7,8 +7,12 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 
 # Packages tested at once. Each brings processes of its own (codex, Postgres), so more than the cores only makes them wait for each other.
 TEST_P       ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-TEST_TIMEOUT ?= 30m
+TEST_TIMEOUT ?= 25m
 TEST_FLAGS   ?=
+# Tests of a package that run at once: many wait for an agent, a model or a store most of their time.
+TEST_PARALLEL ?= $(shell echo $$(($(TEST_P) + 1)))
+# The packages that take longest begin first: one that began late would be waited for alone.
+LONGEST      := ./session ./runtime/claude ./runtime/acp ./internal/e2e/... ./runtime/opencode ./runtime/codex ./cmd/harness ./queue ./journal
 RUNTIMES     ?= claude gemini opencode
 # Each process of a test would wait a second at its end for races that others may still find.
 TEST_GORACE  ?= atexit_sleep_ms=0
@@ -16,6 +20,7 @@ TEST_GORACE  ?= atexit_sleep_ms=0
 # but it costs most of a test's time; its driver and all that uses it are under the detector.
 SQLITE_IN_C  := -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false -gcflags=modernc.org/memory=-race=false
 PKG          ?= ./...
+TEST_PKG     := $(if $(filter ./...,$(PKG)),$(LONGEST)) $(PKG)
 
 # What is not under the race detector is compiled as it ships, here and by the tests: once, where caches are cold.
 SHIPPED = CGO_ENABLED=0 GOFLAGS='$(shell go env GOFLAGS) -trimpath'
@@ -28,19 +33,26 @@ help: ## show this list
 run: build ## build and start the server; installs codex into .cache unless there is one
 	@exec scripts/run.sh
 
+.PHONY: demo
+demo: build ## a first turn without an account: server, scripted model, an approval to answer, in this terminal
+	$(SHIPPED) go build -o bin/mockmodel ./internal/mockmodel/cmd/mockmodel
+	@exec scripts/demo.sh $(DEMO_FLAGS)
+
 .PHONY: runtimes
 runtimes: ## install the pinned agents (RUNTIMES="claude gemini opencode") into .cache and print their paths
 	@scripts/agents.sh $(RUNTIMES)
 
 .PHONY: build
-build: ## build bin/harness
+build: ## build bin/harness, with the web console when Node.js and npm are there
+	@scripts/console.sh
 	$(SHIPPED) go build -ldflags '$(LDFLAGS)' -o bin/harness ./cmd/harness
 
 .PHONY: test
 test: ## install what the tests need, then vet and test everything with -race
 	@scripts/progress.sh 'test 1/3: what the tests need' scripts/setup-test.sh
 	$(SHIPPED) scripts/progress.sh 'test 2/3: go vet' go vet ./...
-	GORACE=$(TEST_GORACE) scripts/progress.sh 'test 3/3: go test' go test -race $(SQLITE_IN_C) -p $(TEST_P) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PKG)
+	@# -vet=off: the whole of go vet has just run; for the tests it would look through all dependencies again.
+	GORACE=$(TEST_GORACE) scripts/progress.sh 'test 3/3: go test' go test -race $(SQLITE_IN_C) -p $(TEST_P) -parallel $(TEST_PARALLEL) -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(TEST_PKG)
 
 .PHONY: fuzz
 fuzz: ## every fuzz target on FUZZ_RUNS (50000) inputs
@@ -49,12 +61,23 @@ fuzz: ## every fuzz target on FUZZ_RUNS (50000) inputs
 .PHONY: histories
 histories: ## HARNESS_HISTORIES (500) random kills, freezes, stops and outages of the store over jobs on each engine (half an hour)
 	scripts/setup-test.sh
-	HARNESS_HISTORIES=$${HARNESS_HISTORIES:-500} go test -v -timeout 4h -run TestRandomEndsRunNoInstructionTwice ./cmd/harness
+	HARNESS_HISTORIES=$${HARNESS_HISTORIES:-500} go test -v -timeout 4h -run TestRandomEndsRunNoInstructionTwice ./internal/e2e/crashes
+
+.PHONY: tools
+tools: ## HARNESS_TOOL_KILLS (100) kills of tasks with the server's tools on each engine, and every agent through 130 s of silence (half an hour)
+	scripts/setup-test.sh
+	HARNESS_TOOL_KILLS=$${HARNESS_TOOL_KILLS:-100} HARNESS_TOOLS_SILENCE=$${HARNESS_TOOLS_SILENCE:-130} go test -v -timeout 2h \
+		-run 'TestKillsRunNoToolTwice|TestAgentsAreGivenTheToolsOfTheServer' ./internal/e2e/crashes ./internal/e2e/agents
 
 .PHONY: outages
 outages: ## every way a store can refuse at every point of a turn, on each engine (two minutes; make test tries each once)
 	scripts/setup-test.sh
-	HARNESS_OUTAGE_ROUNDS=$${HARNESS_OUTAGE_ROUNDS:-6} go test -v -timeout 30m -run TestAnOutageOfTheStoreLeavesNoTrace ./cmd/harness
+	HARNESS_OUTAGE_ROUNDS=$${HARNESS_OUTAGE_ROUNDS:-6} go test -v -timeout 30m -run TestAnOutageOfTheStoreLeavesNoTrace ./internal/e2e/crashes
+
+.PHONY: cluster
+cluster: ## servers on one Postgres that are killed, frozen and cut off from it, with and without what must hold then (two minutes)
+	scripts/setup-test.sh
+	$(SHIPPED) go test -tags cluster -vet=off -timeout 10m ./cluster
 
 .PHONY: soak
 soak: ## all of it at once for SOAK_LENGTH (3m, an hour before a release): fails when memory, descriptors, goroutines or files grow
@@ -74,6 +97,33 @@ docs: ## regenerate docs/configuration.md
 	go run ./config/gendocs > docs/configuration.md.tmp
 	mv docs/configuration.md.tmp docs/configuration.md
 
+PREFIX ?= /usr/local
+
+.PHONY: install
+install: build ## install program, manual and completions below PREFIX (/usr/local); DESTDIR is put before it
+	@rm -rf bin/manual && mkdir -p bin/manual
+	go build -tags man -o bin/manual/program ./cmd/harness && bin/manual/program man bin/manual/man1 && rm bin/manual/program
+	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/share/man/man1' '$(DESTDIR)$(PREFIX)/share/bash-completion/completions' \
+		'$(DESTDIR)$(PREFIX)/share/zsh/site-functions' '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d'
+	install -m 755 bin/harness '$(DESTDIR)$(PREFIX)/bin/harness'
+	install -m 644 bin/manual/man1/*.1 '$(DESTDIR)$(PREFIX)/share/man/man1'
+	bin/harness completion bash > '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/harness'
+	bin/harness completion zsh > '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_harness'
+	bin/harness completion fish > '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/harness.fish'
+
+.PHONY: release
+release: ## make a release (VERSION=1.2.3) of the commit in dist/: archives, packages, chart, formula, npm, checksums
+	go run ./scripts/release -version '$(VERSION)' $(RELEASE_FLAGS)
+
+.PHONY: check-release
+check-release: ## what can be checked of unit and chart here (systemd-analyze, helm lint)
+	scripts/release/check.sh
+
+.PHONY: check-alerts
+check-alerts: ## the unit tests of deploy/alerts.yml with promtool (built once, many minutes)
+	tool=$$(scripts/tool.sh promtool github.com/prometheus/prometheus cmd/promtool) && "$$tool" check rules deploy/alerts.yml && \
+		"$$tool" test rules deploy/alerts_test.yml
+
 .PHONY: clean
 clean: ## remove what was built; the cache of downloads stays
-	rm -rf bin
+	rm -rf bin dist console/dist/app console/web/node_modules

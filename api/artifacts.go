@@ -28,8 +28,12 @@ func (s *server) serveArtifact(w http.ResponseWriter, r *http.Request) {
 	id, download := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, artifactPath), "/download")
 	err := s.Artifacts.Serve(w, r, id, download)
 	if errors.Is(err, artifact.ErrNotFound) {
-		f := problem(http.StatusNotFound, "artifact_not_found", "there is no artifact "+id+", or it was pruned")
-		s.writeJSON(r.Context(), w, f.status, f.body)
+		// It is of the task API, and refused as that refuses.
+		s.writeJSON(r.Context(), w, http.StatusNotFound, struct {
+			Error   string `json:"error"`
+			ID      string `json:"artifact_id"`
+			Message string `json:"message"`
+		}{"artifact_not_found", id, "there is no such artifact, or it was pruned"})
 		return
 	}
 	if err != nil {

@@ -179,10 +179,9 @@ func TestAnswersAreGivenTimeByWhatIsTaken(t *testing.T) {
 		t.Errorf("it got everything: %d bytes", taken)
 	}
 	slow := g.dial(t, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-	pace := time.NewTicker(shortTime / 10)
-	defer pace.Stop()
+	pace := time.Tick(shortTime / 10)
 	began, taken := time.Now(), 0
-	for chunk := make([]byte, 512<<10); ; <-pace.C {
+	for chunk := make([]byte, 512<<10); ; <-pace {
 		n, err := io.ReadFull(slow, chunk)
 		if taken += n; err != nil {
 			break

@@ -17,7 +17,9 @@ func mount(s *server, routes []rest.Route) http.Handler {
 	// and the same here.
 	e.HTTPErrorHandler = func(_ error, c echo.Context) { s.routeNotFound(c.Response().Writer, c.Request()) }
 	for _, r := range routes {
+		route := openAPIPath(r.Path)
 		handler := func(c echo.Context) error {
+			note(c.Request().Context()).route = route
 			s.serve(c.Response().Writer, c.Request(), &r, c.ParamNames(), c.ParamValues())
 			return nil
 		}

@@ -12,6 +12,7 @@ import (
 	"harness/internal/javascript"
 	"harness/journal"
 	"harness/operations"
+	"harness/queue"
 	"harness/runtime"
 	"harness/session"
 	"harness/telemetry"
@@ -70,8 +71,8 @@ func problem(status int, code, message string) failure {
 // failureOf is the error table of all operations: the first row that knows the error decides.
 func failureOf(err error, rt *rest.Route, in *rest.Input) failure {
 	for _, row := range []func(error, *rest.Route, *rest.Input) (failure, bool){
-		requestFailures, tokenFailures, storeFailures, sessionFailures, projectFailures, jobFailures, suggestionFailures, turnFailures,
-		interactiveFailures, runtimeFailures,
+		requestFailures, idempotencyFailures, loginFailures, tokenFailures, storeFailures, sessionFailures, projectFailures,
+		waitingFailures, jobFailures, suggestionFailures, turnFailures, interactiveFailures, runtimeFailures,
 	} {
 		if f, known := row(err, rt, in); known {
 			return f
@@ -115,6 +116,10 @@ func requestFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 	if errors.As(err, &forbidden) {
 		return problem(http.StatusForbidden, "agent_forbidden", forbidden.Error()), true
 	}
+	var limited *operations.LimitedError
+	if errors.As(err, &limited) {
+		return problem(http.StatusForbidden, "project_limited", limited.Error()), true
+	}
 	var role *roleError
 	if errors.As(err, &role) {
 		return problem(http.StatusForbidden, "insufficient_role", role.Error()), true
@@ -155,7 +160,7 @@ func requestFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 	if errors.As(err, &settings) {
 		return invalid(schema.Custom(settings.Error(), "settings")), true
 	}
-	if errors.Is(err, session.ErrBadCursor) {
+	if errors.Is(err, session.ErrBadCursor) || errors.Is(err, queue.ErrBadCursor) {
 		return invalid(schema.Custom("Invalid cursor", "cursor")), true
 	}
 	if errors.Is(err, transcript.ErrBadCursor) {

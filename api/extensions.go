@@ -19,8 +19,9 @@ type Lifecycle struct {
 
 func (s *server) extensionRoutes() []rest.Route {
 	return []rest.Route{
-		{Method: http.MethodGet, Path: "/api/agents/extensions", Raw: http.HandlerFunc(s.listExtensions)},
-		{Method: http.MethodPost, Path: "/api/agents/extensions/reload", Access: rest.AccessAdmin, Raw: http.HandlerFunc(s.reloadExtensions)},
+		{Method: http.MethodGet, Path: "/api/agents/extensions", OwnRoles: true, Raw: http.HandlerFunc(s.listExtensions)},
+		{Method: http.MethodPost, Path: "/api/agents/extensions/reload", OwnRoles: true, Access: rest.AccessAdmin,
+			Raw: http.HandlerFunc(s.reloadExtensions)},
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,6 +31,11 @@ const (
 // run.
 func (f *fakeSessions) SessionOfRequest(context.Context, string, runtime.RequestKind) (string, error) {
 	return f.requestOf, nil
+}
+
+// ProjectsOf knows none: a limit to projects leaves nothing here.
+func (f *fakeSessions) ProjectsOf(context.Context, ...string) (map[string]string, error) {
+	return nil, nil
 }
 
 type fakeSessions struct {
@@ -184,6 +191,9 @@ func (f *fakeSessions) Read(_ context.Context, _ string, want session.Reading) (
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.read = want
+	if want.Figures {
+		one.Figures = &session.Figures{Plan: json.RawMessage(`{"plan":[]}`), LastEntryAt: 5_000}
+	}
 	detail := session.Detail{Session: one, Transcript: f.next.transcript, Version: f.next.version, Pos: f.next.pos}
 	detail.Unchanged = want.Has != nil && want.Has(detail.Version)
 	return detail, err
@@ -289,6 +299,14 @@ func (f *fakeSessions) Requests(_ context.Context, id string, kind runtime.Reque
 			pending = append(pending, request)
 		}
 	}
+	return pending, f.fail
+}
+
+func (f *fakeSessions) AllPending(context.Context) ([]session.Request, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	pending := slices.Collect(maps.Values(f.requests))
+	slices.SortFunc(pending, func(a, b session.Request) int { return strings.Compare(a.ID, b.ID) })
 	return pending, f.fail
 }
 

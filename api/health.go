@@ -27,15 +27,19 @@ func (s *server) healthRoutes() []rest.Route {
 // mountedRoutes are served by other packages' handlers.
 func (s *server) mountedRoutes() []rest.Route {
 	mounted := []rest.Route{
-		{Method: http.MethodGet, Path: "/api/stream", Raw: upgradesOnly(s.Stream)},
+		{Method: http.MethodGet, Path: "/api/stream", OwnReach: true, Raw: upgradesOnly(s.Stream)},
 		{Method: http.MethodGet, Path: "/metrics", Raw: s.orNotFound(s.Metrics)},
-		{Method: http.MethodGet, Path: "/rpc", Raw: s.orNotFound(s.RPC.Sockets["/rpc"])},
-		{Method: http.MethodGet, Path: "/ws", Raw: s.orNotFound(s.RPC.Sockets["/ws"])},
-		{Method: http.MethodPost, Path: "/rpc", Access: rest.AccessViewer, Raw: s.orNotFound(s.RPC.Post)},
-		{Method: http.MethodGet, Path: "/rpc/openrpc.json", Raw: s.orNotFound(s.RPC.Document)},
+		{Method: http.MethodGet, Path: "/rpc", OwnReach: true, Raw: s.orNotFound(s.RPC.Sockets["/rpc"])},
+		{Method: http.MethodGet, Path: "/ws", OwnReach: true, Raw: s.orNotFound(s.RPC.Sockets["/ws"])},
+		{Method: http.MethodPost, Path: "/rpc", OwnReach: true, Access: rest.AccessViewer, Raw: s.orNotFound(s.RPC.Post)},
+		{Method: http.MethodGet, Path: "/rpc/openrpc.json", OwnReach: true, Raw: s.orNotFound(s.RPC.Document)},
 	}
 	for _, r := range v1.Routes() {
-		mounted = append(mounted, rest.Route{Method: r.Method, Path: r.Path, LongParams: true, Raw: s.orNotFound(s.Tasks)})
+		route := rest.Route{Method: r.Method, Path: r.Path, LongParams: true, OwnReach: true, Raw: s.orNotFound(s.Tasks)}
+		if r.Operator {
+			route.Access = rest.AccessOperator
+		}
+		mounted = append(mounted, route)
 	}
 	return mounted
 }

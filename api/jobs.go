@@ -20,8 +20,8 @@ const cancelReason = "api_cancel"
 func (s *server) jobRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/projects/:projectId/orchestrator/jobs", Query: jobsQuery, Handle: s.listJobs},
-		{Method: http.MethodGet, Path: "/api/orchestrator/jobs/:jobId", Handle: s.getJob},
-		{Method: http.MethodPost, Path: "/api/orchestrator/jobs/:jobId/cancel", Handle: s.cancelJob},
+		{Method: http.MethodGet, Path: "/api/orchestrator/jobs/:jobId", OwnReach: true, Handle: s.getJob},
+		{Method: http.MethodPost, Path: "/api/orchestrator/jobs/:jobId/cancel", OwnReach: true, Once: true, Handle: s.cancelJob},
 	}
 }
 
@@ -69,6 +69,9 @@ func jobFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 			Status string `json:"status"`
 			JobID  string `json:"jobId"`
 		}{"not_found", in.Params["jobId"]}}, true
+	case errors.Is(err, queue.ErrNotOver):
+		return failure{status: http.StatusConflict, body: queueOffBody{"error", queue.CodeConflict, "",
+			"the job has not ended; cancel it, or wait for its end"}}, true
 	case errors.As(err, &over):
 		return failure{status: http.StatusConflict, body: jobBody{"already_terminal", over.Job}}, true
 	case errors.As(err, &refused):

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/api"
+	"harness/auth"
 	"harness/operations"
 	"harness/runtime"
 )
@@ -49,6 +50,7 @@ func setup(t testing.TB, change ...func(*parts)) *harnessBundle {
 	options := parts{behind: behind{Sessions: b.sessions,
 		Controls: newFakeControls("untrusted", "restricted", "read-only")}, Options: api.Options{
 		Health: b.health, Runtime: b.runtime, Version: "test", Tokens: echoedTokens{},
+		Logins: auth.NewLogins(auth.Options{Token: "a-token-of-the-tests"}, "/"),
 		Logger: zerolog.New(zerolog.SyncWriter(b.log)).Level(zerolog.DebugLevel), Clock: func() time.Time { return *b.now },
 	}}
 	for _, edit := range change {

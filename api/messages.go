@@ -11,13 +11,28 @@ import (
 )
 
 var (
-	sendMessageBody = schema.Struct(
+	sendMessageBody = messageBody(rest.Optional("dynamicTools", dynamicToolsField))
+	interruptBody   = schema.Optional(schema.Struct(rest.Optional("turnId", rest.Name)))
+)
+
+// messageBody is a message and what else may go with it; messageOf reads it.
+func messageBody(more ...schema.Field) schema.Schema {
+	fields := append([]schema.Field{
 		rest.Required("text", schema.Text{}.Trim().Min(1)), rest.Optional("model", modelField),
 		rest.Optional("effort", effortField), rest.Optional("approvalPolicy", approvalPolicyField),
 		rest.Optional("networkAccess", networkAccessField), rest.Optional("filesystemSandbox", filesystemSandboxField),
-		rest.Optional("dynamicTools", dynamicToolsField), rest.Optional("images", imagesField))
-	interruptBody = schema.Optional(schema.Struct(rest.Optional("turnId", rest.Name)))
-)
+	}, more...)
+	return schema.Struct(append(fields, rest.Optional("images", imagesField))...)
+}
+
+func messageOf(body schema.Value) session.Message {
+	return session.Message{
+		Text: body.Get("text").Text(), Images: imageURLs(body.Get("images").Items()), Model: body.Get("model").TextPointer(),
+		Effort: body.Get("effort").Text(), ApprovalPolicy: body.Get("approvalPolicy").TextPointer(),
+		NetworkAccess: body.Get("networkAccess").TextPointer(), FilesystemSandbox: body.Get("filesystemSandbox").TextPointer(),
+		DynamicTools: body.Get("dynamicTools").JSON(),
+	}
+}
 
 // imagesField takes images; what one may be is the operation's rule.
 var imagesField = schema.ListOf(schema.Any()).Max(operations.MaxImages)
@@ -37,9 +52,9 @@ func imageURLs(images []schema.Value) []string {
 func (s *server) messageRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/messages", Operation: operations.Send,
-			Body: sendMessageBody, Mapped: true, Handle: s.sendMessage},
+			Body: sendMessageBody, Mapped: true, Once: true, Handle: s.sendMessage},
 		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/turns/:turnId/retry", Operation: operations.Retry,
-			Mapped: true, Handle: s.retry},
+			Mapped: true, Once: true, Handle: s.retry},
 		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/interrupt", Operation: operations.Interrupt,
 			Body: interruptBody, Handle: s.interrupt},
 	}
@@ -52,13 +67,7 @@ type turnBody struct {
 }
 
 func (s *server) sendMessage(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	turnID, err := s.Operations.Send(ctx, in.SessionID(), session.Message{
-		Text: in.Body.Get("text").Text(), Images: imageURLs(in.Body.Get("images").Items()),
-		Model: in.Body.Get("model").TextPointer(), Effort: in.Body.Get("effort").Text(),
-		ApprovalPolicy: in.Body.Get("approvalPolicy").TextPointer(),
-		NetworkAccess:  in.Body.Get("networkAccess").TextPointer(), FilesystemSandbox: in.Body.Get("filesystemSandbox").
-				TextPointer(), DynamicTools: in.Body.Get("dynamicTools").JSON(),
-	})
+	turnID, err := s.Operations.Send(ctx, in.SessionID(), messageOf(in.Body))
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -17,6 +17,7 @@ import (
 // requestNote collects what the access log tells about a request beside its head.
 type requestNote struct {
 	sessionID, turnID string
+	route             string
 	err               error
 }
 
@@ -43,11 +44,17 @@ func (s *server) observe(next http.Handler) http.Handler {
 		}
 		w.Header().Set("X-Request-Id", id)
 		n := &requestNote{}
-		trace, _ := telemetry.ParseTraceparent(r.Header.Get("Traceparent"))
+		caller, _ := telemetry.ParseTraceparent(r.Header.Get("Traceparent"))
+		trace, ended := s.Span(caller, r.Method)
 		ctx := telemetry.WithRequest(context.WithValue(r.Context(), noteKey{}, n), &s.Logger, id, trace)
 		seen := &responseWatcher{ResponseWriter: w, coding: s.coder.wanted(r)}
 		// The line is written even when a handler aborts the connection on purpose.
-		defer func() { logRequest(ctx, r, seen, n, s.Clock().Sub(start)) }()
+		defer func() {
+			took := s.Clock().Sub(start)
+			logRequest(ctx, r, seen, n, took)
+			s.Answered(r.Method, n.route, seen.status, took)
+			ended(n.route, seen.status, start, took)
+		}()
 		next.ServeHTTP(seen, r.WithContext(ctx))
 	})
 }
@@ -86,13 +93,7 @@ func acceptableID(id string) bool {
 	return true
 }
 
-func newRequestID() string {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return uuid.NewString() // panics, as it must, when there is no randomness at all
-	}
-	return id.String()
-}
+func newRequestID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // recoverPanics turns a defect into a logged 500. http.ErrAbortHandler is a wish, not a defect.
 func (s *server) recoverPanics(next http.Handler) http.Handler {

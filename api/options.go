@@ -14,10 +14,13 @@ import (
 
 	"harness/api/compat"
 	"harness/artifact"
+	"harness/auth"
+	"harness/idempotency"
 	"harness/journal"
 	"harness/operations"
 	"harness/runtime"
 	"harness/runtime/wire"
+	"harness/telemetry"
 )
 
 // Health is what the health routes need to know. Its methods must not block.
@@ -68,6 +71,12 @@ type Options struct {
 	Tasks http.Handler
 	// Tokens are the named access tokens. nil: 404.
 	Tokens Tokens
+	// Logins lets browsers in by a cookie. nil: 404.
+	Logins *auth.Logins
+	// Pages serves what is no API beside it, behind the guard. nil: nothing.
+	Pages func(api http.Handler) http.Handler
+	// Idempotency keeps what requests with an Idempotency-Key were answered. nil: the header has no effect.
+	Idempotency *idempotency.Store
 	// Guard wraps everything behind the request id and the access log: authentication, origin rules. nil: nothing.
 	Guard func(http.Handler) http.Handler
 	// Agents tells what the agent of a session may touch. nil: nothing.
@@ -75,6 +84,13 @@ type Options struct {
 	// Actor names who makes a request, for the record of decisions. nil: "local".
 	Actor  func(*http.Request) string
 	Logger zerolog.Logger
+	// Answered is told of every request that is over: its route as Operations name it ("" when none took it), how it was
+	// answered, and how long that took; a socket is over when it is closed. nil: nobody.
+	Answered func(method, route string, status int, took time.Duration)
+	// Span, when set, begins the span of a request: what the request causes is in the trace returned, and ended is told
+	// what came of it. It must not block.
+	Span func(caller telemetry.Trace, method string) (own telemetry.Trace, ended func(route string, status int,
+		began time.Time, took time.Duration))
 	// StoreWait bounds how long a request waits for a store that refuses writes; then it is answered 503. 0: as long as
 	// its client does.
 	StoreWait time.Duration
@@ -107,11 +123,22 @@ func New(options Options) http.Handler {
 	if options.Clock == nil {
 		options.Clock = time.Now
 	}
+	if options.Span == nil {
+		options.Span = func(caller telemetry.Trace, _ string) (telemetry.Trace, func(string, int, time.Time, time.Duration)) {
+			return caller, func(string, int, time.Time, time.Duration) {}
+		}
+	}
+	if options.Answered == nil {
+		options.Answered = func(string, string, int, time.Duration) {}
+	}
 	s := &server{Options: options, provider: compat.New(compat.Options{
 		Operations: options.Operations, Provider: wire.Origin, Runtime: options.Runtime, Status: options.Health.Runtime,
 		Clock: options.Clock,
 	})}
 	handler := s.normaliseURL(mount(s, s.routes()))
+	if s.Pages != nil {
+		handler = s.Pages(handler)
+	}
 	if s.Guard != nil {
 		handler = s.Guard(handler)
 	}

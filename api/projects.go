@@ -20,9 +20,9 @@ var (
 
 func (s *server) projectRoutes() []rest.Route {
 	return append([]rest.Route{
-		{Method: http.MethodGet, Path: "/api/projects", Handle: s.listProjects},
+		{Method: http.MethodGet, Path: "/api/projects", OwnReach: true, Handle: s.listProjects},
 		{Method: http.MethodPost, Path: "/api/projects", Access: rest.AccessAdmin, Body: projectBody,
-			Handle: s.createProject},
+			Once: true, Handle: s.createProject},
 		{Method: http.MethodPost, Path: "/api/projects/:projectId/rename", Access: rest.AccessAdmin, Body: projectBody,
 			Handle: s.renameProject},
 		{Method: http.MethodDelete, Path: "/api/projects/:projectId", Access: rest.AccessAdmin, Handle: s.deleteProject},

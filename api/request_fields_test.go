@@ -33,8 +33,10 @@ const (
 
 // fieldCases has every operation whose requests have documented fields, but for the websocket's query.
 var fieldCases = map[string]fieldCase{
+	"POST /api/login": {base: `{"token":"none"}`, fields: map[string]string{"token": `"a-token-of-the-tests"`}},
 	"POST /api/tokens": {base: `{"name":"a","role":"ci"}`,
-		fields: map[string]string{"name": `"b"`, "role": `"viewer"`, "expiresAt": `"2027-01-02T03:04:05Z"`}},
+		fields: map[string]string{"name": `"b"`, "role": `"viewer"`, "expiresAt": `"2027-01-02T03:04:05Z"`,
+			"projects": `["p-1"]`}},
 	"PATCH /api/tokens/{tokenId}": {base: `{"role":"ci"}`, fields: map[string]string{"role": `"viewer"`}},
 	"POST /api/projects": {base: `{"name":"a"}`,
 		fields: map[string]string{"name": `"b"`, "workingDirectory": `"/w"`}},
@@ -67,17 +69,32 @@ var fieldCases = map[string]fieldCase{
 	"GET /api/config":       {fields: map[string]string{"cwd": "/w", "includeLayers": "true"}},
 	"GET /api/capabilities": {fields: map[string]string{"refresh": "true"}},
 	"GET /api/sessions/{sessionId}": {
-		fields: map[string]string{"limit": "7", "before": "b", "after": "a"}},
+		fields: map[string]string{"limit": "7", "before": "b", "after": "a", "view": "console"}},
 	"GET /api/sessions/{sessionId}/settings":           {fields: map[string]string{"scope": "default", "key": "k"}},
 	"POST /api/sessions/{sessionId}/transcript/upsert": {base: anItem, fields: upsertFields},
 	"POST /api/sessions/{sessionId}/transcript/upserts": {base: `{"entries":[` + anItem + `]}`, fields: map[string]string{
 		"entries": `[` + anItem + `,` + anItem + `]`}},
 	"GET /api/sessions": {fields: map[string]string{"archived": "true", "cursor": "c", "limit": "7",
-		"includeSystemOwned": "true", "q": "x", "runtime": "r"}},
+		"includeSystemOwned": "true", "q": "x", "runtime": "r", "project": "p", "state": "idle", "sort": "created",
+		"view": "console"}},
+	"POST /api/sessions/{sessionId}/queue": {base: `{"text":"a"}`,
+		fields: map[string]string{"text": `"b"`, "effort": `"low"`, "model": `"m"`,
+			"approvalPolicy": `"never"`, "networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`,
+			"images": `["data:image/gif;base64,R0lGODlhAQABAAAAACw="]`}},
+	"PATCH /api/sessions/{sessionId}/queue/{messageId}":     {base: `{"text":"a"}`, fields: map[string]string{"text": `"b"`}},
+	"POST /api/sessions/{sessionId}/queue/{messageId}/move": {base: `{}`, fields: map[string]string{"before": `"b"`}},
+	"GET /api/jobs": {fields: map[string]string{"state": "failed", "type": "t", "project": "p", "session": "s",
+		"since": "2026-01-02", "until": "2026-01-02", "cursor": "c", "limit": "7"}},
+	"POST /api/jobs/cancel": {base: `{"type":"t"}`, fields: map[string]string{"state": `"failed"`, "type": `"other"`,
+		"project": `"p"`, "session": `"s"`, "since": `"2026-01-02"`, "until": `"2026-01-02"`}},
+	"GET /api/events": {fields: map[string]string{"after": "1", "before": "1", "type": "t", "session": "s", "actor": "a",
+		"since": "2026-01-02", "until": "2026-01-02", "limit": "7"}},
+	"GET /api/usage": {fields: map[string]string{"by": "runtime", "project": "p", "session": "s", "runtime": "r",
+		"since": "2026-01-02", "until": "2026-01-02", "limit": "7"}},
 	"POST /api/sessions": {base: `{}`,
 		fields: map[string]string{"cwd": `"/w"`, "model": `"m"`, "approvalPolicy": `"never"`,
 			"networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool, "runtime": `"r"`,
-			"implicitSources": `"home"`}},
+			"implicitSources": `"home"`, "projectId": `"p-1"`}},
 	"POST /api/sessions/{sessionId}/messages": {base: `{"text":"a"}`,
 		fields: map[string]string{"text": `"b"`, "effort": `"low"`, "model": `"m"`,
 			"approvalPolicy": `"never"`, "networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`,
@@ -166,6 +183,7 @@ func effect(t *testing.T, method, target, body string) string {
 	b := setup(t, func(o *parts) {
 		o.Controls, o.Suggester, o.Suggestions = controls, suggester, suggester
 		o.Runtimes = twoRuntimes{[]runtime.Adapter{codesTaker{codex.New(codex.Options{})}, scripted.New(scripted.Options{})}}
+		o.Events = fakeEvents{}
 		o.Jobs = fakeJobs{{ID: "j", ProjectID: "p", State: queue.Queued}}
 	})
 	f := b.sessions

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"harness/api/rest"
 	"harness/api/schema"
@@ -47,15 +48,16 @@ func (s *server) requestRoutes() []rest.Route {
 	approvals := list("/approvals", runtime.RequestApproval)
 	approvals.Agent = rest.AgentSession
 	return []rest.Route{
+		{Method: http.MethodGet, Path: "/api/requests", OwnReach: true, Handle: s.listAllRequests},
 		approvals,
 		list("/tool-input", runtime.RequestToolInput),
 		list("/tool-calls", runtime.RequestToolCall),
-		{Method: http.MethodPost, Path: "/api/approvals/:approvalId/decision", Agent: rest.AgentApproval,
-			Body: approvalDecisionBody, Handle: s.decideApproval},
-		{Method: http.MethodPost, Path: "/api/tool-input/:requestId/decision", Body: toolInputDecisionBody,
-			Handle: s.decideToolInput},
-		{Method: http.MethodPost, Path: "/api/tool-calls/:requestId/response", Body: toolCallResponseBody,
-			Handle: s.answerToolCall},
+		{Method: http.MethodPost, Path: "/api/approvals/:approvalId/decision", OwnReach: true, Agent: rest.AgentApproval,
+			Body: approvalDecisionBody, Once: true, Handle: s.decideApproval},
+		{Method: http.MethodPost, Path: "/api/tool-input/:requestId/decision", OwnReach: true, Body: toolInputDecisionBody,
+			Once: true, Handle: s.decideToolInput},
+		{Method: http.MethodPost, Path: "/api/tool-calls/:requestId/response", OwnReach: true, Body: toolCallResponseBody,
+			Once: true, Handle: s.answerToolCall},
 	}
 }
 
@@ -64,16 +66,45 @@ func (s *server) listRequests(ctx context.Context, in *rest.Input, kind runtime.
 	if err != nil {
 		return rest.Reply{}, err
 	}
+	return encodeRequests(requests, func(session.Request) string { return "" })
+}
+
+// requestKind is the word for what waits, in a list that has all.
+func requestKind(r session.Request) string {
+	switch r.Kind {
+	case runtime.RequestToolInput:
+		return "toolInput"
+	case runtime.RequestToolCall:
+		return "toolCall"
+	default:
+		return "approval"
+	}
+}
+
+// listAllRequests lists what waits for a person in any session but workers'.
+func (s *server) listAllRequests(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
+	requests, err := s.Operations.Pending(ctx, "")
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	return encodeRequests(requests, requestKind)
+}
+
+// encodeRequests words requests as the stream's frames do, with their kind in front when that is not "".
+func encodeRequests(requests []session.Request, kind func(session.Request) string) (rest.Reply, error) {
 	body := []byte(`{"data":[`) // as rest.List; requests may be long
 	for i, r := range requests {
 		if i > 0 {
 			body = append(body, ',')
 		}
-		// As the stream's frames word it.
+		from := len(body)
 		body = stream.AppendRequestPayload(body, stream.RequestRef{
 			ID: r.ID, Kind: string(r.Kind), Summary: r.Summary, ThreadID: r.SessionID, TurnID: r.TurnID, ItemID: r.ItemID,
 			CreatedAt: r.CreatedAt, Decisions: r.Decisions, Questions: r.Questions,
 		}, r.Method, r.Params)
+		if word := kind(r); word != "" {
+			body = slices.Insert(body, from+1, []byte(`"kind":"`+word+`",`)...)
+		}
 	}
 	return rest.OK(encoded(append(body, "]}"...)))
 }

@@ -124,6 +124,14 @@ func TestRequestLists(t *testing.T) {
 			`"summary":"File change approval required","details":{"reason":null},"createdAt":"2026-11-21T01:29:12.123Z","status":"pending"}]}`)
 	expect(t, b.send(http.MethodGet, "/api/sessions/"+knownID+"/tool-calls", "", ""), http.StatusOK, `{"data":[]}`)
 	expect(t, b.send(http.MethodGet, "/api/sessions/"+unknownID+"/approvals", "", ""), http.StatusOK, `{"data":[]}`)
+	b.sessions.requests["r2"] = session.Request{ID: "r2", Kind: runtime.RequestToolInput, SessionID: unknownID,
+		Status: session.RequestPending, Method: "item/tool/requestUserInput", Params: []byte(`{"questions":[]}`)}
+	all := b.send(http.MethodGet, "/api/requests", "", "")
+	for _, part := range []string{`{"data":[{"kind":"approval","approvalId":"r1",`, `,{"kind":"toolInput","requestId":"r2",`} {
+		if !strings.Contains(all.Body.String(), part) {
+			t.Errorf("all that waits is %s, without %s", all.Body, part)
+		}
+	}
 }
 
 // A reply the runtime would not take is the client's mistake, said where it is; a reason is bounded and shown to who

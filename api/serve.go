@@ -24,6 +24,9 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 	if err == nil {
 		err = s.checkAgent(r, rt, params)
 	}
+	if err == nil {
+		err = s.checkReach(r, rt, params)
+	}
 	if err != nil {
 		// What is not read makes the end of the connection a reset, and the refusal is lost with it.
 		_, _ = io.CopyN(io.Discard, r.Body, maxBody)
@@ -34,7 +37,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 		rt.Raw.ServeHTTP(w, r)
 		return
 	}
-	in := &rest.Input{Params: params, Actor: s.Actor(r), IfNoneMatch: strings.Join(r.Header.Values("If-None-Match"), ",")}
+	in := &rest.Input{Params: params, Actor: s.Actor(r), Request: r, IfNoneMatch: strings.Join(r.Header.Values("If-None-Match"), ",")}
 	ctx := r.Context()
 	if s.StoreWait > 0 {
 		ctx = journal.Patient(ctx, s.StoreWait)
@@ -55,10 +58,17 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 		w.Header().Set("ETag", entityTag(answer.Version))
 		w.Header().Set("Cache-Control", "private, no-cache")
 	}
+	if answer.Cookie != nil {
+		http.SetCookie(w, answer.Cookie)
+		w.Header().Set("Cache-Control", "no-store")
+	}
 	if answer.Status == http.StatusNotModified {
 		w.Header().Add("Vary", "Accept-Encoding") // as the answer it stands for has
 		w.WriteHeader(answer.Status)
 		return
+	}
+	if answer.Replayed {
+		w.Header().Set("Idempotency-Replayed", "true")
 	}
 	s.writeJSON(ctx, w, answer.Status, answer.Body)
 }
@@ -88,6 +98,9 @@ func (s *server) run(ctx context.Context, r *http.Request, rt *rest.Route, in *r
 			}
 		}
 		return rest.Reply{}, err
+	}
+	if key := r.Header.Values(idempotencyKey); rt.Once && len(key) > 0 && s.Idempotency != nil {
+		return s.once(ctx, key, []string{r.Method, r.URL.Path, r.URL.RawQuery, string(body.JSON())}, rt, in)
 	}
 	return rt.Handle(ctx, in)
 }

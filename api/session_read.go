@@ -15,7 +15,7 @@ import (
 
 var readSessionQuery = schema.Struct(
 	rest.Optional("limit", schema.Integer().Coerce().Min(1).Max(operations.MaxWindow)),
-	rest.Optional("before", rest.Cursor), rest.Optional("after", rest.Cursor))
+	rest.Optional("before", rest.Cursor), rest.Optional("after", rest.Cursor), viewField)
 
 type sessionDetail struct {
 	Session    sessionView     `json:"session"`
@@ -57,6 +57,7 @@ type windowView struct {
 func (s *server) readSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	want := operations.Reading{
 		Limit: int(in.Query.Get("limit").Int()), Before: in.Query.Get("before").Text(), After: in.Query.Get("after").Text(),
+		Figures: figures(in),
 	}
 	if in.IfNoneMatch != "" {
 		want.Has = in.Has

@@ -3,6 +3,8 @@ package api
 import (
 	"encoding/json"
 
+	"harness/api/rest"
+	"harness/api/schema"
 	"harness/session"
 )
 
@@ -28,7 +30,21 @@ type sessionView struct {
 	RetryableTurnID string `json:"retryableTurnId,omitempty"`
 	// Runtime is the name of what drives it; codex-manager has codex only.
 	Runtime string `json:"runtime"`
+	// Of the answers of ?view=console.
+	*figuresView
 }
+
+// figuresView is what lists show of a session beside what goes on in it, where they are asked to.
+type figuresView struct {
+	Plan        json.RawMessage `json:"plan"`
+	Usage       json.RawMessage `json:"usage"`
+	LastEntryAt *int64          `json:"lastEntryAt"` // seconds
+}
+
+var viewField = rest.Optional("view", schema.Enum("console"))
+
+// figures tells whether a query asks for the members of figuresView.
+func figures(in *rest.Input) bool { return in.Query.Get("view").Text() == "console" }
 
 // turnErrorView is why a session's last turn failed.
 type turnErrorView struct {
@@ -53,6 +69,13 @@ func viewSession(s session.Session) sessionView {
 	}
 	if failed := s.Activity.LastError; failed != nil {
 		view.LastError = &turnErrorView{TurnID: failed.TurnID, Message: failed.Message}
+	}
+	if shown := s.Figures; shown != nil {
+		view.figuresView = &figuresView{Plan: shown.Plan, Usage: shown.Usage}
+		if shown.LastEntryAt > 0 {
+			at := shown.LastEntryAt / 1000
+			view.LastEntryAt = &at
+		}
 	}
 	return view
 }

@@ -15,12 +15,16 @@ var (
 	listSessionsQuery = schema.Struct(
 		rest.Optional("archived", rest.Flag), rest.Optional("cursor", rest.Cursor), rest.Optional("limit", rest.Limit),
 		rest.Optional("includeSystemOwned", rest.Flag), rest.Optional("q", schema.Text{}.Trim().Max(operations.MaxSearch)),
-		rest.Optional("runtime", rest.RuntimeName))
+		rest.Optional("runtime", rest.RuntimeName), rest.Optional("project", rest.Key),
+		rest.Optional("state", schema.Enum(string(session.StateIdle), string(session.StateRunning),
+			string(session.StateWaiting), string(session.StateError), string(session.StateUnresponsive))),
+		rest.Optional("sort", schema.Enum(string(session.SortUpdated), string(session.SortCreated))), viewField)
 	createSessionBody = schema.Optional(schema.Struct(
 		rest.Optional("cwd", schema.Text{}.Min(1)), rest.Optional("model", modelField),
 		rest.Optional("approvalPolicy", approvalPolicyField), rest.Optional("networkAccess", networkAccessField),
 		rest.Optional("filesystemSandbox", filesystemSandboxField), rest.Optional("dynamicTools", dynamicToolsField),
-		rest.Optional("runtime", rest.RuntimeName), rest.Optional("implicitSources", implicitField)))
+		rest.Optional("runtime", rest.RuntimeName), rest.Optional("implicitSources", implicitField),
+		rest.Optional("projectId", schema.Text{}.Trim().Min(1).Max(operations.MaxProjectID))))
 	implicitField     = schema.Enum(runtime.ImplicitAll, runtime.ImplicitHome, runtime.ImplicitNone)
 	renameSessionBody = schema.Struct(rest.Required("title", schema.Text{}.Trim().Min(1).Max(operations.MaxTitle)))
 	resumeSessionBody = schema.Optional(schema.Struct(rest.Optional("dynamicTools", dynamicToolsField)))
@@ -31,8 +35,9 @@ var (
 func (s *server) sessionRoutes() []rest.Route {
 	const one = "/api/sessions/:sessionId"
 	return []rest.Route{
-		{Method: http.MethodGet, Path: "/api/sessions", Query: listSessionsQuery, Handle: s.listSessions},
-		{Method: http.MethodPost, Path: "/api/sessions", Body: createSessionBody, Handle: s.createSession},
+		{Method: http.MethodGet, Path: "/api/sessions", OwnReach: true, Query: listSessionsQuery, Handle: s.listSessions},
+		{Method: http.MethodPost, Path: "/api/sessions", OwnReach: true, Body: createSessionBody, Once: true,
+			Handle: s.createSession},
 		{Method: http.MethodGet, Path: one, Agent: rest.AgentSession, Operation: operations.Read, Query: readSessionQuery,
 			Handle: s.readSession},
 		{Method: http.MethodGet, Path: one + "/sources", Operation: operations.ReadSources, Handle: s.readSources},
@@ -53,6 +58,8 @@ func (s *server) listSessions(ctx context.Context, in *rest.Input) (rest.Reply, 
 		Archived: in.Query.Get("archived").Text() == "true", Cursor: in.Query.Get("cursor").Text(),
 		Limit: int(in.Query.Get("limit").Int()), IncludeSystemOwned: in.Query.Get("includeSystemOwned").Text() == "true",
 		Text: in.Query.Get("q").Text(), Runtime: in.Query.Get("runtime").Text(),
+		ProjectID: in.Query.Get("project").Text(), State: session.State(in.Query.Get("state").Text()),
+		Sort: session.Sort(in.Query.Get("sort").Text()), Figures: figures(in),
 	}
 	page, err := s.Operations.List(ctx, query)
 	if err != nil {
@@ -79,7 +86,7 @@ func (s *server) createSession(ctx context.Context, in *rest.Input) (rest.Reply,
 		ApprovalPolicy: in.Body.Get("approvalPolicy").TextPointer(),
 		NetworkAccess:  in.Body.Get("networkAccess").TextPointer(), FilesystemSandbox: in.Body.Get("filesystemSandbox").
 				TextPointer(), DynamicTools: in.Body.Get("dynamicTools").JSON(), Runtime: in.Body.Get("runtime").Text(),
-		ImplicitSources: in.Body.Get("implicitSources").Text(),
+		ImplicitSources: in.Body.Get("implicitSources").Text(), ProjectID: in.Body.Get("projectId").Text(),
 	})
 	if err != nil {
 		return rest.Reply{}, err

@@ -55,12 +55,10 @@ func (g *StartupGate) isOpen() bool {
 }
 
 func (g *StartupGate) wait(r *http.Request) (opened bool) {
-	limit := time.NewTimer(startupPatience)
-	defer limit.Stop()
 	select {
 	case <-g.opened:
 		return true
-	case <-limit.C:
+	case <-time.After(startupPatience):
 	case <-r.Context().Done():
 	}
 	return g.isOpen()

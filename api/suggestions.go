@@ -30,9 +30,9 @@ func (s *server) suggestionRoutes() []rest.Route {
 	}
 	return []rest.Route{
 		{Method: http.MethodPost, Path: base, Operation: operations.Suggest, Body: body,
-			Handle: suggest(s.Operations.SuggestAndWait)},
+			Once: true, Handle: suggest(s.Operations.SuggestAndWait)},
 		{Method: http.MethodPost, Path: base + "/jobs", Operation: operations.Suggest, Body: body,
-			Handle: suggest(s.Operations.Suggest)},
+			Once: true, Handle: suggest(s.Operations.Suggest)},
 		{
 			Method: http.MethodPost, Path: base + "/upsert", Agent: rest.AgentSession, Operation: operations.StoreSuggested,
 			Body: suggestionUpsertBody, Handle: s.upsertSuggestion,

@@ -28,7 +28,7 @@ var (
 func (s *server) threadRoutes() []rest.Route {
 	const one = "/api/sessions/:sessionId"
 	return []rest.Route{
-		{Method: http.MethodPost, Path: one + "/fork", Operation: operations.Fork, Mapped: true, Handle: s.forkSession},
+		{Method: http.MethodPost, Path: one + "/fork", Operation: operations.Fork, Mapped: true, Once: true, Handle: s.forkSession},
 		{Method: http.MethodPost, Path: one + "/compact", Operation: operations.Compact, Mapped: true,
 			Handle: asked(s.Operations.Compact)},
 		{
@@ -41,7 +41,7 @@ func (s *server) threadRoutes() []rest.Route {
 			Handle: s.review},
 		{
 			Method: http.MethodPost, Path: one + "/turns/:turnId/steer", Agent: rest.AgentTurn, Operation: operations.Steer,
-			Body: steerBody, Handle: s.steer,
+			Body: steerBody, Once: true, Handle: s.steer,
 		},
 	}
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"harness/api/rest"
 	"harness/api/schema"
 	"harness/internal/javascript"
+	"harness/operations"
+	"harness/session"
 	"harness/tokens"
 )
 
@@ -26,7 +29,8 @@ type Tokens interface {
 var (
 	tokenRoleField  = schema.Enum(string(tokens.Viewer), string(tokens.CI), string(tokens.Operator), string(tokens.Admin))
 	createTokenBody = schema.Struct(rest.Required("name", rest.Name), rest.Required("role", tokenRoleField),
-		rest.Optional("expiresAt", schema.Nullable(schema.Text{}.Trim().Min(1))))
+		rest.Optional("expiresAt", schema.Nullable(schema.Text{}.Trim().Min(1))),
+		rest.Optional("projects", schema.ListOf(schema.Text{}.Trim().Min(1).Max(operations.MaxProjectID))))
 	changeTokenBody = schema.Struct(rest.Required("role", tokenRoleField))
 )
 
@@ -57,11 +61,16 @@ type tokenView struct {
 	CreatedBy string      `json:"createdBy"`
 	ExpiresAt *string     `json:"expiresAt"`
 	RevokedAt *string     `json:"revokedAt"`
+	// Projects are those it is limited to, absent for no limit.
+	Projects *[]string `json:"projects,omitempty"`
 }
 
 func (s *server) viewToken(t tokens.Token) tokenView {
 	view := tokenView{ID: t.ID, Name: t.Name, Role: t.Role, State: "active", CreatedAt: javascript.ISOTime(t.CreatedAt),
 		CreatedBy: t.CreatedBy}
+	if t.Projects != nil {
+		view.Projects = &t.Projects
+	}
 	if t.ExpiresAt != 0 {
 		at := javascript.ISOTime(t.ExpiresAt)
 		view.ExpiresAt = &at
@@ -100,6 +109,10 @@ func (s *server) createToken(ctx context.Context, in *rest.Input) (rest.Reply, e
 		// What is long past is refused as any other time that is.
 		wanted.ExpiresAt = max(at.UnixMilli(), 1)
 	}
+	var err error
+	if wanted.Projects, err = s.projectsOf(ctx, in.Body.Get("projects")); err != nil {
+		return rest.Reply{}, err
+	}
 	made, secret, err := s.Tokens.Create(ctx, wanted)
 	if err != nil {
 		return rest.Reply{}, err
@@ -109,6 +122,29 @@ func (s *server) createToken(ctx context.Context, in *rest.Input) (rest.Reply, e
 		Token  tokenView `json:"token"`
 		Secret string    `json:"secret"`
 	}{"ok", s.viewToken(made), secret})
+}
+
+// projectsOf are the projects a token is to be limited to, nil for no limit. One that is not there is refused: a
+// mistyped id would be found out by who gets the token.
+func (s *server) projectsOf(ctx context.Context, given schema.Value) ([]string, error) {
+	if given.Kind() != schema.Array {
+		return nil, nil
+	}
+	all, _, err := s.Operations.ProjectsAt(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wanted := []string{}
+	for _, one := range given.Items() {
+		id := one.Text()
+		if !slices.ContainsFunc(all, func(p session.Project) bool { return p.ID == id }) {
+			return nil, &tokens.InvalidError{Field: "projects", Message: "There is no project " + id}
+		}
+		if !slices.Contains(wanted, id) {
+			wanted = append(wanted, id)
+		}
+	}
+	return wanted, nil
 }
 
 func (s *server) changeToken(ctx context.Context, in *rest.Input) (rest.Reply, error) {

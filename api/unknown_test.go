@@ -16,10 +16,12 @@ import (
 
 // leastBody has what the bodies of paths must have.
 var leastBody = map[string]string{
+	"/api/login":    `{"token":"none"}`,
 	"/api/tokens":   `{"name":"n","role":"ci"}`,
 	"/api/projects": `{"name":"p"}`, "/api/projects/{projectId}/rename": `{"name":"p"}`,
 	"/api/projects/{projectId}/chats/move-all": `{"destination":"archive"}`,
 	"/api/sessions/{sessionId}/rename":         `{"title":"t"}`, "/api/sessions/{sessionId}/project": `{"projectId":null}`,
+	"/api/sessions/{sessionId}/queue":                    `{"text":"t"}`,
 	"/api/sessions/{sessionId}/messages":                 `{"text":"t"}`,
 	"/api/sessions/{sessionId}/transcript/upsert":        leastEntry,
 	"/api/sessions/{sessionId}/transcript/upserts":       `{"entries":[` + leastEntry + `]}`,

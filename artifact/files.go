@@ -75,3 +75,6 @@ func (f *files) drop(_ context.Context, _ database.Tx, hash string) error {
 	}
 	return nil
 }
+
+// FileOf is the file of a content in the folder of a Store that keeps files; hash is sha256 in hex.
+func FileOf(dir, hash string) string { return (&files{dir}).path(hash) }

@@ -24,17 +24,25 @@ func (r *rows) put(hash string, content []byte) (journal.Unit, error) {
 			Scan(&there); err != nil {
 			return nil, fmt.Errorf("look for the bytes %s: %w", hash, err)
 		}
-		for number, left := 0, content; there == 0 && (number == 0 || len(left) > 0); number++ {
-			part := left[:min(len(left), partBytes)]
-			left = left[len(part):]
-			_, err := tx.ExecContext(ctx, `insert into artifact_parts (hash, number, part) values ($1, $2, $3)`, hash, number,
-				base64.StdEncoding.EncodeToString(part))
-			if err != nil {
-				return nil, fmt.Errorf("store the bytes %s: %w", hash, err)
-			}
+		if there > 0 {
+			return nil, nil
 		}
-		return nil, nil
+		return nil, InsertParts(ctx, tx, hash, content)
 	}, nil
+}
+
+// InsertParts stores a content that is not there as rows of artifact_parts; hash is sha256 in hex.
+func InsertParts(ctx context.Context, tx database.Tx, hash string, content []byte) error {
+	for number, left := 0, content; number == 0 || len(left) > 0; number++ {
+		part := left[:min(len(left), partBytes)]
+		left = left[len(part):]
+		_, err := tx.ExecContext(ctx, `insert into artifact_parts (hash, number, part) values ($1, $2, $3)`, hash, number,
+			base64.StdEncoding.EncodeToString(part))
+		if err != nil {
+			return fmt.Errorf("store the bytes %s: %w", hash, err)
+		}
+	}
+	return nil
 }
 
 func (r *rows) open(ctx context.Context, hash string, size int64) (io.ReadSeekCloser, error) {

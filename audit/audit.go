@@ -26,6 +26,7 @@ type Row struct {
 	// At is in ms.
 	At     int64           `json:"at"`
 	Actor  string          `json:"actor"`
+	Role   string          `json:"role,omitempty"` // of the actor; "" where nobody asked, and in rows of older releases
 	Kind   string          `json:"kind"`
 	Detail json.RawMessage `json:"detail"`
 	Hash   string          `json:"hash"`
@@ -34,7 +35,11 @@ type Row struct {
 // seal is the hash of a row that comes after one with the hash before, "" for the first. What an event says is sealed
 // as a text: whatever it is, it has a hash.
 func (r Row) seal(before string) string {
-	text, err := json.Marshal([]any{before, r.Seq, r.Pos, r.SessionID, r.At, r.Actor, r.Kind, string(r.Detail)})
+	sealed := []any{before, r.Seq, r.Pos, r.SessionID, r.At, r.Actor, r.Kind, string(r.Detail)}
+	if r.Role != "" {
+		sealed = append(sealed, r.Role)
+	}
+	text, err := json.Marshal(sealed)
 	if err != nil {
 		panic("audit: numbers and texts have no JSON: " + err.Error()) // a fault of the program
 	}
@@ -84,11 +89,11 @@ func (w *Writer) Write(ctx context.Context, tx database.Tx, first int64, events 
 			last = &found
 		}
 		row := Row{Seq: last.Seq + 1, Pos: first + int64(i), SessionID: event.SessionID, At: event.Time, Actor: event.Actor,
-			Kind: event.Type, Detail: detail(event.Payload)}
+			Role: event.Role, Kind: event.Type, Detail: detail(event.Payload)}
 		row.Hash = row.seal(last.Hash)
 		_, err := tx.ExecContext(ctx,
-			`insert into audit_log (seq, pos, session_id, at, actor, kind, detail, hash) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			row.Seq, row.Pos, row.SessionID, row.At, row.Actor, row.Kind, string(row.Detail), row.Hash)
+			`insert into audit_log (seq, pos, session_id, at, actor, kind, detail, hash, role) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			row.Seq, row.Pos, row.SessionID, row.At, row.Actor, row.Kind, string(row.Detail), row.Hash, row.Role)
 		if err != nil {
 			return fmt.Errorf("write audit row %d: %w", row.Seq, err)
 		}
@@ -119,11 +124,11 @@ func detail(payload json.RawMessage) json.RawMessage {
 		len(payload)))
 }
 
-const columns = `seq, pos, session_id, at, actor, kind, detail, hash`
+const columns = `seq, pos, session_id, at, actor, kind, detail, hash, role`
 
 func scan(row database.Row) (r Row, err error) {
 	var detail string
-	err = row.Scan(&r.Seq, &r.Pos, &r.SessionID, &r.At, &r.Actor, &r.Kind, &detail, &r.Hash)
+	err = row.Scan(&r.Seq, &r.Pos, &r.SessionID, &r.At, &r.Actor, &r.Kind, &detail, &r.Hash, &r.Role)
 	r.Detail = json.RawMessage(detail)
 	return r, err
 }

@@ -2,12 +2,12 @@ package auth
 
 import "net/http"
 
-// What pages of the listed origins may send and read beside what every page may. Credentials are not allowed: no route
-// reads a cookie, and the token goes in Authorization, which a page sets itself.
+// What pages of the listed origins may send and read beside what every page may. Credentials are not allowed: the cookie of
+// a login is for our own pages, and the token goes in Authorization, which a page sets itself.
 const (
 	corsMethods = "GET, HEAD, POST, PATCH, DELETE"
-	corsHeaders = "Authorization, Content-Type, If-None-Match, Traceparent, X-Request-Id"
-	corsExposed = "ETag, Retry-After, WWW-Authenticate, X-Request-Id"
+	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-None-Match, Traceparent, X-Request-Id"
+	corsExposed = "ETag, Idempotency-Replayed, Retry-After, WWW-Authenticate, X-Request-Id"
 	corsMaxAge  = "600" // seconds
 )
 

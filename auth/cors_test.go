@@ -17,12 +17,12 @@ func TestCORS(t *testing.T) {
 	vary := http.Header{"Vary": {"Origin"}}
 	readable := http.Header{
 		"Vary": {"Origin"}, "Access-Control-Allow-Origin": {page},
-		"Access-Control-Expose-Headers": {"ETag, Retry-After, WWW-Authenticate, X-Request-Id"},
+		"Access-Control-Expose-Headers": {"ETag, Idempotency-Replayed, Retry-After, WWW-Authenticate, X-Request-Id"},
 	}
 	preflight := http.Header{
 		"Vary": {"Origin"}, "Access-Control-Allow-Origin": {page},
 		"Access-Control-Allow-Methods": {"GET, HEAD, POST, PATCH, DELETE"},
-		"Access-Control-Allow-Headers": {"Authorization, Content-Type, If-None-Match, Traceparent, X-Request-Id"},
+		"Access-Control-Allow-Headers": {"Authorization, Content-Type, Idempotency-Key, If-None-Match, Traceparent, X-Request-Id"},
 		"Access-Control-Max-Age":       {"600"},
 	}
 	asks := "Access-Control-Request-Method: POST"

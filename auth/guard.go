@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -16,6 +17,8 @@ const (
 	healthPath = "/api/health"
 	toolsPath  = "/mcp"
 	readyPath  = "/api/ready"
+	loginPath  = "/api/login"
+	logoutPath = "/api/logout"
 )
 
 // Options are the rules of one server.
@@ -30,9 +33,15 @@ type Options struct {
 	// Named are the named tokens, nil for none.
 	Named Named
 
+	// Signed lets in by signed tokens (JWT), nil by none.
+	Signed *Signed
+
 	// Agent tells whether a request comes from inside of a runtime, and for which session that works, "" when it is not
 	// known. nil: none does.
 	Agent func(r *http.Request) (session string, inside bool)
+
+	// Open tells further requests that need no token; nil: none.
+	Open func(r *http.Request) bool
 
 	// Refused is told the code of every refusal; nil is told nothing.
 	Refused func(code string)
@@ -45,9 +54,9 @@ type Options struct {
 //   - a foreign Origin on whatever changes state, upgrades or is /api/stream:
 //     403 forbidden_origin. Other GETs pass, because only listed origins get
 //     CORS headers, and any other page cannot read the answer;
-//   - when a token is set, a request without it or a named one: 401
-//     unauthorized. Only the health routes are open; a new route is closed
-//     unless listed here. Without one set, what comes from another machine
+//   - when a token is set, a request without it, a named or a signed one: 401
+//     unauthorized. Only health, login and the console's files are open; a
+//     new route is closed unless listed here. Without one set, what comes from another machine
 //     once there were named tokens, and whoever shows a named one that does
 //     not count: a revoked token never becomes somebody with more rights.
 //
@@ -84,7 +93,27 @@ func Guard(o Options) func(http.Handler) http.Handler {
 				session, inside = o.Agent(r)
 			}
 			shown := shownTokens(r)
+			if cookie, is := o.cookieToken(r); is && len(shown) == 0 {
+				shown = []string{cookie}
+			}
 			named, access, isNamed, notNamed := o.named(shown)
+			open := isOpen(r) || o.Open != nil && o.Open(r)
+			var signed *Principal
+			if !inside && !token.accepts(shown) && !isNamed && !open {
+				var ends context.Context
+				var refusal *Refusal
+				if signed, ends, refusal = o.Signed.find(r, shown); signed != nil {
+					access = ends
+				}
+				// The extension routes word their refusals themselves, to who gets there.
+				if refusal != nil && !strings.HasPrefix(r.URL.Path, extensionsPath) {
+					if refusal.HTTPStatus == http.StatusUnauthorized {
+						w.Header().Set("WWW-Authenticate", `Bearer realm="harness", error="invalid_token"`)
+					}
+					refuse(w, refusal.HTTPStatus, refusal.Code, refusal.words())
+					return
+				}
+			}
 			closed := token.required() || notNamed || o.Named != nil && !fromLoopback(r) && o.Named.Any()
 			switch {
 			case inside:
@@ -93,11 +122,14 @@ func Guard(o Options) func(http.Handler) http.Handler {
 					principal.Actor += ":" + session
 				}
 			case token.accepts(shown):
-				principal = Principal{Actor: "token", Role: RoleOwner}
+				principal = ownerPrincipal()
 			case isNamed:
 				principal = named
 				r = r.WithContext(WithAccess(r.Context(), access))
-			case closed && !isOpen(r):
+			case signed != nil:
+				principal = *signed
+				r = r.WithContext(WithAccess(r.Context(), access))
+			case closed && !open:
 				w.Header().Set("WWW-Authenticate", `Bearer realm="harness"`)
 				message := "a valid access token is required: send Authorization: Bearer <HARNESS_AUTH_TOKEN>"
 				if notNamed {
@@ -175,10 +207,13 @@ func (o Options) fromTrustedProxy(r *http.Request) bool {
 }
 
 // isOpen lists what needs no token: an orchestrator's probes have none, nor has a browser that looks at the
-// documentation, and agents show a bearer of their session's, which is checked there.
+// documentation, who logs in is about to show one, and agents show a bearer of their session's, which is checked there.
 func isOpen(r *http.Request) bool {
 	if r.URL.Path == toolsPath {
 		return r.Header.Get("Upgrade") == ""
+	}
+	if r.Method == http.MethodPost && (r.URL.Path == loginPath || r.URL.Path == logoutPath) {
+		return true
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false

@@ -49,7 +49,14 @@ type Principal struct {
 	Session string
 	// TokenID is that of the named token that was shown, "" for none.
 	TokenID string
+	// Projects limits it to what belongs to some projects, nil for no limit.
+	Projects *Projects
+	// Signed says that a signed token (JWT) was shown.
+	Signed bool
 }
+
+// ownerPrincipal is who shows HARNESS_AUTH_TOKEN.
+func ownerPrincipal() Principal { return Principal{Actor: "token", Role: RoleOwner} }
 
 type principalKey struct{}
 
@@ -66,7 +73,7 @@ func PrincipalFrom(ctx context.Context) (Principal, bool) {
 
 // Named tells a principal that is somebody, from those that everybody without a token is.
 func (p Principal) Named() bool {
-	return p.Role == RoleOwner || p.Role == RoleSystem || p.TokenID != ""
+	return p.Role == RoleOwner || p.Role == RoleSystem || p.TokenID != "" || p.Signed
 }
 
 // Named are the named tokens of a server.

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -36,6 +37,8 @@ type RBACOptions struct {
 	HeaderSecret string
 	// JWTSecret is the HMAC key of mode jwt. JWTIssuer and JWTAudience are demanded when set.
 	JWTSecret, JWTIssuer, JWTAudience string
+	// JWTKeys are the public keys of tokens signed with RS256 or ES256, nil for none.
+	JWTKeys *KeySet
 	// RoleClaim and ActorClaim name the claims; role and sub when empty.
 	RoleClaim, ActorClaim string
 	// JWTRequireExp refuses tokens of mode jwt that never expire.
@@ -82,9 +85,16 @@ func NewRBAC(opts RBACOptions) *RBAC {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
 	}
-	// Only HMAC is accepted, so a public key can never be taken for a secret, nor "none" for a signature.
-	options := []jwt.ParserOption{jwt.WithValidMethods([]string{"HS256", "HS384", "HS512"}), jwt.WithLeeway(jwtLeeway),
-		jwt.WithTimeFunc(opts.Clock)}
+	// Never "none". Which key a token is checked with goes by its algorithm (keyOf), so that a public key is never taken
+	// for a secret.
+	var methods []string
+	if strings.TrimSpace(opts.JWTSecret) != "" {
+		methods = append(methods, "HS256", "HS384", "HS512")
+	}
+	if opts.JWTKeys != nil {
+		methods = append(methods, "RS256", "ES256")
+	}
+	options := []jwt.ParserOption{jwt.WithValidMethods(methods), jwt.WithLeeway(jwtLeeway), jwt.WithTimeFunc(opts.Clock)}
 	if opts.JWTIssuer != "" {
 		options = append(options, jwt.WithIssuer(opts.JWTIssuer))
 	}
@@ -96,7 +106,7 @@ func NewRBAC(opts RBACOptions) *RBAC {
 
 // Refusal is why a caller does not get in; the words are codex-manager's.
 type Refusal struct {
-	// HTTPStatus is 400, 401, 403 or 500.
+	// HTTPStatus is 400, 401, 403, 500 or 503.
 	HTTPStatus int    `json:"-"`
 	Status     string `json:"status"` // unauthorized, forbidden or error
 	Code       string `json:"code"`
@@ -192,7 +202,7 @@ func (r *RBAC) byHeader(req *http.Request) (Principal, *Refusal) {
 var bearer = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^Bearer\s+(.+)$`) })
 
 func (r *RBAC) byJWT(req *http.Request) (Principal, *Refusal) {
-	if strings.TrimSpace(r.opts.JWTSecret) == "" {
+	if strings.TrimSpace(r.opts.JWTSecret) == "" && r.opts.JWTKeys == nil {
 		return Principal{}, &Refusal{HTTPStatus: http.StatusInternalServerError, Status: "error", Code: "rbac_misconfigured"}
 	}
 	value := header(req, "Authorization")
@@ -203,12 +213,9 @@ func (r *RBAC) byJWT(req *http.Request) (Principal, *Refusal) {
 	if match == nil {
 		return Principal{}, unauthorized("invalid_authorization_header")
 	}
-	claims, err := r.verify(strings.TrimSpace(match[1]))
-	if err != nil {
-		return Principal{}, unauthorized("invalid_bearer_token")
-	}
-	if _, expires := claims["exp"]; !expires && r.opts.JWTRequireExp {
-		return Principal{}, unauthorized("missing_exp_claim")
+	claims, refusal := r.claims(req.Context(), strings.TrimSpace(match[1]))
+	if refusal != nil {
+		return Principal{}, refusal
 	}
 	text, _ := claims[r.opts.RoleClaim].(string)
 	role := Role(strings.TrimSpace(text))
@@ -219,13 +226,28 @@ func (r *RBAC) byJWT(req *http.Request) (Principal, *Refusal) {
 	return Principal{Actor: strings.TrimSpace(actor), Role: role}, nil
 }
 
+// claims are what a token says that counts.
+func (r *RBAC) claims(ctx context.Context, token string) (jwt.MapClaims, *Refusal) {
+	claims, err := r.verify(ctx, token)
+	if errors.Is(err, ErrNoKeys) {
+		return nil, &Refusal{HTTPStatus: http.StatusServiceUnavailable, Status: "error", Code: "rbac_keys_unavailable"}
+	}
+	if err != nil {
+		return nil, unauthorized("invalid_bearer_token")
+	}
+	if _, expires := claims["exp"]; !expires && r.opts.JWTRequireExp {
+		return nil, unauthorized("missing_exp_claim")
+	}
+	return claims, nil
+}
+
 var (
 	errTooLong  = errors.New("bearer token is too long")
 	errCritical = errors.New("bearer token has critical headers nobody here understands")
 )
 
 // verify checks signature, times, issuer and audience.
-func (r *RBAC) verify(token string) (jwt.MapClaims, error) {
+func (r *RBAC) verify(ctx context.Context, token string) (jwt.MapClaims, error) {
 	if len(token) > maxBearer {
 		return nil, errTooLong
 	}
@@ -234,7 +256,7 @@ func (r *RBAC) verify(token string) (jwt.MapClaims, error) {
 		if _, critical := parsed.Header["crit"]; critical {
 			return nil, errCritical
 		}
-		return []byte(r.opts.JWTSecret), nil
+		return r.keyOf(ctx, parsed)
 	})
 	if err != nil {
 		return nil, err
@@ -249,4 +271,13 @@ func (r *RBAC) verify(token string) (jwt.MapClaims, error) {
 		}
 	}
 	return claims, nil
+}
+
+// keyOf is what a token's signature is checked with: the secret for HMAC alone, a public key for the others.
+func (r *RBAC) keyOf(ctx context.Context, token *jwt.Token) (any, error) {
+	if _, is := token.Method.(*jwt.SigningMethodHMAC); is {
+		return []byte(r.opts.JWTSecret), nil
+	}
+	id, _ := token.Header["kid"].(string)
+	return r.opts.JWTKeys.key(ctx, token.Method.Alg(), id)
 }

@@ -82,6 +82,7 @@ func errorOf(response *http.Response, body []byte) *StatusError {
 	e := &StatusError{Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id"), Body: body}
 	var told struct {
 		Status, Code, Message string
+		Error                 any
 		Issues                []struct {
 			Path    []any
 			Message string
@@ -93,6 +94,10 @@ func errorOf(response *http.Response, body []byte) *StatusError {
 	e.Code, e.Message = told.Code, told.Message
 	if e.Code == "" {
 		e.Code = told.Status
+	}
+	// The task API has its word for programs here, other routes the words of the status.
+	if word, is := told.Error.(string); is && e.Code == "" && !strings.Contains(word, " ") {
+		e.Code = word
 	}
 	for _, issue := range told.Issues {
 		where := ""

@@ -73,9 +73,16 @@ const (
 
 // Defines values for FilesystemSandbox.
 const (
-	DangerFullAccess FilesystemSandbox = "danger-full-access"
-	ReadOnly         FilesystemSandbox = "read-only"
-	WorkspaceWrite   FilesystemSandbox = "workspace-write"
+	FilesystemSandboxDangerFullAccess FilesystemSandbox = "danger-full-access"
+	FilesystemSandboxReadOnly         FilesystemSandbox = "read-only"
+	FilesystemSandboxWorkspaceWrite   FilesystemSandbox = "workspace-write"
+)
+
+// Defines values for IdempotencyProblemCode.
+const (
+	IdempotencyProblemCodeIdempotencyKeyInUse       IdempotencyProblemCode = "idempotency_key_in_use"
+	IdempotencyProblemCodeIdempotencyKeyReused      IdempotencyProblemCode = "idempotency_key_reused"
+	IdempotencyProblemCodeIdempotencyOutcomeUnknown IdempotencyProblemCode = "idempotency_outcome_unknown"
 )
 
 // Defines values for JobPriority.
@@ -100,16 +107,31 @@ const (
 	MethodStateUnknown   MethodState = "unknown"
 )
 
+// Defines values for ModuleHealthState.
+const (
+	ModuleHealthStateFailed      ModuleHealthState = "failed"
+	ModuleHealthStateOk          ModuleHealthState = "ok"
+	ModuleHealthStateQuarantined ModuleHealthState = "quarantined"
+	ModuleHealthStateRestarting  ModuleHealthState = "restarting"
+)
+
 // Defines values for NetworkAccess.
 const (
-	Enabled    NetworkAccess = "enabled"
-	Restricted NetworkAccess = "restricted"
+	NetworkAccessEnabled    NetworkAccess = "enabled"
+	NetworkAccessRestricted NetworkAccess = "restricted"
 )
 
 // Defines values for NotPendingResolutionStatus.
 const (
 	NotPendingResolutionStatusExpired  NotPendingResolutionStatus = "expired"
 	NotPendingResolutionStatusResolved NotPendingResolutionStatus = "resolved"
+)
+
+// Defines values for QueuedMessageState.
+const (
+	QueuedMessageStateHeld    QueuedMessageState = "held"
+	QueuedMessageStateQueued  QueuedMessageState = "queued"
+	QueuedMessageStateSending QueuedMessageState = "sending"
 )
 
 // Defines values for ReadinessRuntimesState.
@@ -258,6 +280,11 @@ const (
 	TranscriptUpsertRoleUser      TranscriptUpsertRole = "user"
 )
 
+// Defines values for View.
+const (
+	ViewConsole View = "console"
+)
+
 // Defines values for DecideApprovalJSONBodyScope.
 const (
 	DecideApprovalJSONBodyScopeSession DecideApprovalJSONBodyScope = "session"
@@ -321,6 +348,30 @@ const (
 	Sqlite   GetHealth200JSONResponseBodyStoreEngine = "sqlite"
 )
 
+// Defines values for ListJobsParamsState.
+const (
+	ListJobsParamsStateCanceled  ListJobsParamsState = "canceled"
+	ListJobsParamsStateCompleted ListJobsParamsState = "completed"
+	ListJobsParamsStateFailed    ListJobsParamsState = "failed"
+	ListJobsParamsStateQueued    ListJobsParamsState = "queued"
+	ListJobsParamsStateRunning   ListJobsParamsState = "running"
+)
+
+// Defines values for CancelJobsJSONBodyState.
+const (
+	CancelJobsJSONBodyStateCanceled  CancelJobsJSONBodyState = "canceled"
+	CancelJobsJSONBodyStateCompleted CancelJobsJSONBodyState = "completed"
+	CancelJobsJSONBodyStateFailed    CancelJobsJSONBodyState = "failed"
+	CancelJobsJSONBodyStateQueued    CancelJobsJSONBodyState = "queued"
+	CancelJobsJSONBodyStateRunning   CancelJobsJSONBodyState = "running"
+)
+
+// Defines values for RunJobAgain202JSONResponseBodyDedupe.
+const (
+	RunJobAgain202JSONResponseBodyDedupeAlreadyQueued RunJobAgain202JSONResponseBodyDedupe = "already_queued"
+	RunJobAgain202JSONResponseBodyDedupeEnqueued      RunJobAgain202JSONResponseBodyDedupe = "enqueued"
+)
+
 // Defines values for MoveProjectChatsJSONBodyDestination.
 const (
 	MoveProjectChatsJSONBodyDestinationArchive    MoveProjectChatsJSONBodyDestination = "archive"
@@ -373,6 +424,26 @@ const (
 	ListSessionsParamsIncludeSystemOwnedTrue  ListSessionsParamsIncludeSystemOwned = "true"
 )
 
+// Defines values for ListSessionsParamsState.
+const (
+	ListSessionsParamsStateError        ListSessionsParamsState = "error"
+	ListSessionsParamsStateIdle         ListSessionsParamsState = "idle"
+	ListSessionsParamsStateRunning      ListSessionsParamsState = "running"
+	ListSessionsParamsStateUnresponsive ListSessionsParamsState = "unresponsive"
+	ListSessionsParamsStateWaiting      ListSessionsParamsState = "waiting"
+)
+
+// Defines values for ListSessionsParamsSort.
+const (
+	Created ListSessionsParamsSort = "created"
+	Updated ListSessionsParamsSort = "updated"
+)
+
+// Defines values for ListSessionsParamsView.
+const (
+	ListSessionsParamsViewConsole ListSessionsParamsView = "console"
+)
+
 // Defines values for CreateSessionJSONBodyImplicitSources.
 const (
 	CreateSessionJSONBodyImplicitSourcesAll  CreateSessionJSONBodyImplicitSources = "all"
@@ -380,10 +451,28 @@ const (
 	CreateSessionJSONBodyImplicitSourcesNone CreateSessionJSONBodyImplicitSources = "none"
 )
 
+// Defines values for ReadSessionParamsView.
+const (
+	ReadSessionParamsViewConsole ReadSessionParamsView = "console"
+)
+
 // Defines values for SetSessionProject404JSONResponseBodyStatus.
 const (
 	SetSessionProject404JSONResponseBodyStatusNotFound        SetSessionProject404JSONResponseBodyStatus = "not_found"
 	SetSessionProject404JSONResponseBodyStatusProjectNotFound SetSessionProject404JSONResponseBodyStatus = "project_not_found"
+)
+
+// Defines values for QueueMessageJSONBodyFilesystemSandbox.
+const (
+	QueueMessageJSONBodyFilesystemSandboxDangerFullAccess QueueMessageJSONBodyFilesystemSandbox = "danger-full-access"
+	QueueMessageJSONBodyFilesystemSandboxReadOnly         QueueMessageJSONBodyFilesystemSandbox = "read-only"
+	QueueMessageJSONBodyFilesystemSandboxWorkspaceWrite   QueueMessageJSONBodyFilesystemSandbox = "workspace-write"
+)
+
+// Defines values for QueueMessageJSONBodyNetworkAccess.
+const (
+	QueueMessageJSONBodyNetworkAccessEnabled    QueueMessageJSONBodyNetworkAccess = "enabled"
+	QueueMessageJSONBodyNetworkAccessRestricted QueueMessageJSONBodyNetworkAccess = "restricted"
 )
 
 // Defines values for StartReviewJSONBodyDelivery.
@@ -472,15 +561,34 @@ const (
 
 // Defines values for RetryTurn409JSONResponseBodyCode.
 const (
-	RetryTurn409JSONResponseBodyCodeInvalidState         RetryTurn409JSONResponseBodyCode = "invalid_state"
-	RetryTurn409JSONResponseBodyCodeNotRetryable         RetryTurn409JSONResponseBodyCode = "not_retryable"
-	RetryTurn409JSONResponseBodyCodeUnsupportedByRuntime RetryTurn409JSONResponseBodyCode = "unsupported_by_runtime"
+	RetryTurn409JSONResponseBodyCodeIdempotencyKeyInUse       RetryTurn409JSONResponseBodyCode = "idempotency_key_in_use"
+	RetryTurn409JSONResponseBodyCodeIdempotencyKeyReused      RetryTurn409JSONResponseBodyCode = "idempotency_key_reused"
+	RetryTurn409JSONResponseBodyCodeIdempotencyOutcomeUnknown RetryTurn409JSONResponseBodyCode = "idempotency_outcome_unknown"
+	RetryTurn409JSONResponseBodyCodeInvalidState              RetryTurn409JSONResponseBodyCode = "invalid_state"
+	RetryTurn409JSONResponseBodyCodeNotRetryable              RetryTurn409JSONResponseBodyCode = "not_retryable"
+	RetryTurn409JSONResponseBodyCodeUnsupportedByRuntime      RetryTurn409JSONResponseBodyCode = "unsupported_by_runtime"
 )
 
 // Defines values for ListSkillsParamsForceReload.
 const (
 	ListSkillsParamsForceReloadFalse ListSkillsParamsForceReload = "false"
 	ListSkillsParamsForceReloadTrue  ListSkillsParamsForceReload = "true"
+)
+
+// Defines values for ReadUsageParamsBy.
+const (
+	ReadUsageParamsByDay     ReadUsageParamsBy = "day"
+	ReadUsageParamsByProject ReadUsageParamsBy = "project"
+	ReadUsageParamsByRuntime ReadUsageParamsBy = "runtime"
+	ReadUsageParamsBySession ReadUsageParamsBy = "session"
+)
+
+// Defines values for ReadUsage200JSONResponseBodyBy.
+const (
+	ReadUsage200JSONResponseBodyByDay     ReadUsage200JSONResponseBodyBy = "day"
+	ReadUsage200JSONResponseBodyByProject ReadUsage200JSONResponseBodyBy = "project"
+	ReadUsage200JSONResponseBodyByRuntime ReadUsage200JSONResponseBodyBy = "runtime"
+	ReadUsage200JSONResponseBodyBySession ReadUsage200JSONResponseBodyBy = "session"
 )
 
 // AgentSession defines model for AgentSession.
@@ -636,8 +744,46 @@ type Effort string
 // EntryStatus defines model for EntryStatus.
 type EntryStatus string
 
+// Event defines model for Event.
+type Event struct {
+	// Actor Who caused it.
+	Actor *string `json:"actor"`
+
+	// Bytes How long the payload is.
+	Bytes  int     `json:"bytes"`
+	ItemID *string `json:"itemId"`
+
+	// Payload As stored; null in lists when it is longer than 16 KiB.
+	Payload interface{} `json:"payload"`
+
+	// Pos The position on the event stream at which the answer is true. A stream resumed with `after` set to it goes on from exactly there.
+	Pos StreamPosition `json:"pos"`
+
+	// Seq Its number within the session.
+	Seq       int     `json:"seq"`
+	SessionID *string `json:"sessionId"`
+
+	// Source The runtime or the part of the server that told it.
+	Source string  `json:"source"`
+	Time   string  `json:"time"`
+	TurnID *string `json:"turnId"`
+
+	// Type The method of what a runtime said, else what happened here.
+	Type string `json:"type"`
+}
+
 // FilesystemSandbox defines model for FilesystemSandbox.
 type FilesystemSandbox string
+
+// IdempotencyProblem Why an Idempotency-Key does not go with a request; the parameter says what each code means.
+type IdempotencyProblem struct {
+	Code    IdempotencyProblemCode `json:"code"`
+	Message string                 `json:"message"`
+	Status  interface{}            `json:"status"`
+}
+
+// IdempotencyProblemCode defines model for IdempotencyProblem.Code.
+type IdempotencyProblemCode string
 
 // ImageURL defines model for ImageURL.
 type ImageURL = string
@@ -709,6 +855,17 @@ type Job_RunningContext struct {
 // JobState defines model for JobState.
 type JobState string
 
+// MessageQueue defines model for MessageQueue.
+type MessageQueue struct {
+	// Data What waits, in the order it will be sent.
+	Data []QueuedMessage `json:"data"`
+
+	// ID The message that was added.
+	ID        *string     `json:"id,omitempty"`
+	SessionID string      `json:"sessionId"`
+	Status    interface{} `json:"status"`
+}
+
 // MethodState defines model for MethodState.
 type MethodState string
 
@@ -725,12 +882,63 @@ type Model struct {
 	Name   string `json:"name"`
 }
 
-// Module defines model for Module.
+// Module The list has all of it, the answer to a reload the first four.
 type Module struct {
-	AgentID string   `json:"agentId"`
-	Events  []string `json:"events"`
-	Name    string   `json:"name"`
-	Version string   `json:"version"`
+	AgentID string `json:"agentId"`
+
+	// Capabilities What it declared.
+	Capabilities *Module_Capabilities `json:"capabilities,omitempty"`
+
+	// Diagnostics What was passed over when it was loaded.
+	Diagnostics    *[]string `json:"diagnostics,omitempty"`
+	DisplayName    *string   `json:"displayName,omitempty"`
+	EntrypointPath *string   `json:"entrypointPath,omitempty"`
+	Events         []string  `json:"events"`
+
+	// Health Absent while it is well.
+	Health       *Module_Health `json:"health,omitempty"`
+	ManifestPath *string        `json:"manifestPath,omitempty"`
+
+	// ModuleName The folder's name.
+	ModuleName *string        `json:"moduleName,omitempty"`
+	Name       string         `json:"name"`
+	Origin     *Module_Origin `json:"origin,omitempty"`
+
+	// Trust What it declared against what it did.
+	Trust   *Module_Trust `json:"trust,omitempty"`
+	Version string        `json:"version"`
+}
+
+// Module_Capabilities What it declared.
+type Module_Capabilities struct {
+	Actions *[]string `json:"actions,omitempty"`
+	Events  *[]string `json:"events,omitempty"`
+	Host    *[]string `json:"host,omitempty"`
+}
+
+// ModuleHealthState defines model for Module.Health.State.
+type ModuleHealthState string
+
+// Module_Health Absent while it is well.
+type Module_Health struct {
+	LastError *string           `json:"lastError,omitempty"`
+	Restarts  int               `json:"restarts"`
+	State     ModuleHealthState `json:"state"`
+}
+
+// Module_Origin defines model for Module.Origin.
+type Module_Origin struct {
+	// Type native, repo_local, installed_package or configured_root.
+	Type                 *string                `json:"type,omitempty"`
+	AdditionalProperties map[string]interface{} `json:"-"`
+}
+
+// Module_Trust What it declared against what it did.
+type Module_Trust struct {
+	Errors   []string `json:"errors"`
+	Mode     string   `json:"mode"`
+	Status   string   `json:"status"`
+	Warnings []string `json:"warnings"`
 }
 
 // NetworkAccess defines model for NetworkAccess.
@@ -829,6 +1037,25 @@ type QueueProblem struct {
 	SessionID *string     `json:"sessionId,omitempty"`
 	Status    interface{} `json:"status"`
 }
+
+// QueuedMessage defines model for QueuedMessage.
+type QueuedMessage struct {
+	CreatedAt string `json:"createdAt"`
+
+	// Error Why it is held.
+	Error *string `json:"error"`
+	ID    string  `json:"id"`
+
+	// Images How many it has.
+	Images int `json:"images"`
+
+	// State held: it waits for a person, and those behind it wait for it.
+	State QueuedMessageState `json:"state"`
+	Text  string             `json:"text"`
+}
+
+// QueuedMessageState held: it waits for a person, and those behind it wait for it.
+type QueuedMessageState string
 
 // Readiness defines model for Readiness.
 type Readiness struct {
@@ -1047,14 +1274,20 @@ type Session struct {
 	CreatedAt int    `json:"createdAt"`
 	Cwd       string `json:"cwd"`
 
+	// LastEntryAt Only with `view=console`: when its last entry was made, in seconds since 1970; null when it has none.
+	LastEntryAt *int `json:"lastEntryAt,omitempty"`
+
 	// LastError Why the last turn failed; null when it did not.
 	LastError     *Session_LastError `json:"lastError,omitempty"`
 	Materialized  bool               `json:"materialized"`
 	ModelProvider string             `json:"modelProvider"`
 
 	// PendingCount How many interactive requests wait for a person.
-	PendingCount *int    `json:"pendingCount,omitempty"`
-	ProjectID    *string `json:"projectId"`
+	PendingCount *int `json:"pendingCount,omitempty"`
+
+	// Plan Only with `view=console`: the last plan its runtime told, of the turn `turnId`; null for none.
+	Plan      *Session_Plan `json:"plan,omitempty"`
+	ProjectID *string       `json:"projectId"`
 
 	// RetryableTurnID The last turn, when it was cut off before any tool ran: `POST .../turns/{turnId}/retry` tries it again. Absent otherwise.
 	RetryableTurnID *string `json:"retryableTurnId,omitempty"`
@@ -1073,6 +1306,9 @@ type Session struct {
 
 	// UpdatedAt Seconds since 1970.
 	UpdatedAt int `json:"updatedAt"`
+
+	// Usage Only with `view=console`: the tokens its runtime says it used, `total` and with the `last` request to the model, and `modelContextWindow`; null for none.
+	Usage *Session_Usage `json:"usage,omitempty"`
 }
 
 // Session_LastError defines model for Session.LastError.
@@ -1081,8 +1317,28 @@ type Session_LastError struct {
 	TurnID  string `json:"turnId"`
 }
 
+// Session_Plan_Plan defines model for Session.Plan.Plan.
+type Session_Plan_Plan struct {
+	Status *string `json:"status,omitempty"`
+	Step   *string `json:"step,omitempty"`
+}
+
+// Session_Plan Only with `view=console`: the last plan its runtime told, of the turn `turnId`; null for none.
+type Session_Plan struct {
+	Explanation *string              `json:"explanation,omitempty"`
+	Plan        *[]Session_Plan_Plan `json:"plan,omitempty"`
+	TurnID      *string              `json:"turnId,omitempty"`
+}
+
 // SessionState running: a turn runs; waiting: it waits for a person; error: none runs, and the last one failed; unresponsive: a turn runs, and its runtime does not answer.
 type SessionState string
+
+// Session_Usage Only with `view=console`: the tokens its runtime says it used, `total` and with the `last` request to the model, and `modelContextWindow`; null for none.
+type Session_Usage struct {
+	Last               *map[string]int `json:"last,omitempty"`
+	ModelContextWindow *int            `json:"modelContextWindow,omitempty"`
+	Total              *map[string]int `json:"total,omitempty"`
+}
 
 // SessionNotFound defines model for SessionNotFound.
 type SessionNotFound struct {
@@ -1338,6 +1594,9 @@ type Token struct {
 	ExpiresAt *time.Time `json:"expiresAt"`
 	ID        string     `json:"id"`
 	Name      string     `json:"name"`
+
+	// Projects Ids of the projects it is limited to; absent for no limit.
+	Projects  *[]string  `json:"projects,omitempty"`
 	RevokedAt *time.Time `json:"revokedAt"`
 	Role      TokenRole  `json:"role"`
 	State     TokenState `json:"state"`
@@ -1420,6 +1679,21 @@ type TranscriptUpsert struct {
 // TranscriptUpsertRole defines model for TranscriptUpsert.Role.
 type TranscriptUpsertRole string
 
+// Usage defines model for Usage.
+type Usage struct {
+	CachedInputTokens int `json:"cachedInputTokens"`
+	InputTokens       int `json:"inputTokens"`
+
+	// Key The day, project (`none`), session or runtime; absent in the total.
+	Key                   *string `json:"key,omitempty"`
+	OutputTokens          int     `json:"outputTokens"`
+	ReasoningOutputTokens int     `json:"reasoningOutputTokens"`
+
+	// Requests Requests to the model, as far as the runtime told of them.
+	Requests    int `json:"requests"`
+	TotalTokens int `json:"totalTokens"`
+}
+
 // WholeNumber A number, or its decimal digits as a text.
 type WholeNumber struct {
 	union json.RawMessage
@@ -1442,6 +1716,9 @@ type ArtifactID = string
 
 // Cursor defines model for cursor.
 type Cursor = string
+
+// IdempotencyKey defines model for idempotencyKey.
+type IdempotencyKey = string
 
 // JobID defines model for jobId.
 type JobID = string
@@ -1482,6 +1759,9 @@ type TokenID = string
 // TurnID defines model for turnId.
 type TurnID = string
 
+// View defines model for view.
+type View string
+
 // Deleted defines model for Deleted.
 type Deleted = DeletedSession
 
@@ -1493,6 +1773,12 @@ type InsufficientRole = Problem
 
 // InvalidState What went wrong; `code` is for programs, `message` for people.
 type InvalidState = Problem
+
+// InvalidStateOrKey What went wrong; `code` is for programs, `message` for people.
+type InvalidStateOrKey = Problem
+
+// KeyConflict Why an Idempotency-Key does not go with a request; the parameter says what each code means.
+type KeyConflict = IdempotencyProblem
 
 // LimitReached defines model for LimitReached.
 type LimitReached struct {
@@ -1512,6 +1798,25 @@ type LimitReached_Details struct {
 
 	// Setting What sets the limit.
 	Setting string `json:"setting"`
+}
+
+// Me defines model for Me.
+type Me struct {
+	// Actor As it stands in decisions and in the audit log.
+	Actor string `json:"actor"`
+
+	// Allowed Kinds of operations; the role matrix of the documentation has each.
+	Allowed []interface{} `json:"allowed"`
+
+	// Login By the cookie of a login.
+	Login bool `json:"login"`
+
+	// Projects Ids of the projects it is limited to; absent for no limit.
+	Projects *[]string `json:"projects,omitempty"`
+
+	// Role That of the token; `owner` for HARNESS_AUTH_TOKEN.
+	Role   string      `json:"role"`
+	Status interface{} `json:"status"`
 }
 
 // NotSupported What went wrong; `code` is for programs, `message` for people.
@@ -1715,6 +2020,12 @@ type DecideApprovalJSONBody struct {
 	UpdatedInput *map[string]interface{} `json:"updatedInput,omitempty"`
 }
 
+// DecideApprovalParams defines parameters for DecideApproval.
+type DecideApprovalParams struct {
+	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // DecideApprovalJSONBodyScope defines parameters for DecideApproval.
 type DecideApprovalJSONBodyScope string
 
@@ -1868,6 +2179,44 @@ type WriteConfigValueParams struct {
 // WriteConfigValueJSONBodyMergeStrategy defines parameters for WriteConfigValue.
 type WriteConfigValueJSONBodyMergeStrategy string
 
+// ListEventsParams defines parameters for ListEvents.
+type ListEventsParams struct {
+	// After What follows this position on the stream. Not together with `before`.
+	After *int `form:"after,omitempty" json:"after,omitempty"`
+
+	// Before What was before this position.
+	Before *int `form:"before,omitempty" json:"before,omitempty"`
+
+	// Session Only those of this session.
+	Session *string `form:"session,omitempty" json:"session,omitempty"`
+
+	// Type Only those of this type; with a `*` at its end those whose type begins so.
+	Type *string `form:"type,omitempty" json:"type,omitempty"`
+
+	// Actor Only those that this one caused.
+	Actor *string `form:"actor,omitempty" json:"actor,omitempty"`
+
+	// Since Only what is as old as this or younger: a time as RFC 3339, or a day (UTC).
+	Since *string `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Only what is older than this.
+	Until *string `form:"until,omitempty" json:"until,omitempty"`
+
+	// Limit How many at most.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListEvents200JSONResponseBody defines parameters for ListEvents.
+type ListEvents200JSONResponseBody struct {
+	Data []Event `json:"data"`
+
+	// Next The `after` or `before` that reads on; null at the end. A page that is not full may have one: what is looked through at once is bounded.
+	Next *int `json:"next"`
+
+	// Pos The position on the event stream at which the answer is true. A stream resumed with `after` set to it goes on from exactly there.
+	Pos StreamPosition `json:"pos"`
+}
+
 // ListExperimentalFeaturesParams defines parameters for ListExperimentalFeatures.
 type ListExperimentalFeaturesParams struct {
 	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
@@ -1992,6 +2341,111 @@ type GetHealth200JSONResponseBody struct {
 	Timestamp time.Time                           `json:"timestamp"`
 }
 
+// ListJobsParams defines parameters for ListJobs.
+type ListJobsParams struct {
+	// State Only those in this state.
+	State *ListJobsParamsState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Type Only those of this type.
+	Type *string `form:"type,omitempty" json:"type,omitempty"`
+
+	// Project Only those of this project, or of `session:<id>`.
+	Project *string `form:"project,omitempty" json:"project,omitempty"`
+
+	// Session Only those that this session asked for.
+	Session *string `form:"session,omitempty" json:"session,omitempty"`
+
+	// Since Only what is as old as this or younger: a time as RFC 3339, or a day (UTC).
+	Since *string `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Only what is older than this.
+	Until *string `form:"until,omitempty" json:"until,omitempty"`
+
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many at most.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListJobsParamsState defines parameters for ListJobs.
+type ListJobsParamsState string
+
+// ListJobs200JSONResponseBody_Counts defines parameters for ListJobs.
+type ListJobs200JSONResponseBody_Counts struct {
+	Canceled  int `json:"canceled"`
+	Completed int `json:"completed"`
+	Failed    int `json:"failed"`
+	Queued    int `json:"queued"`
+	Running   int `json:"running"`
+}
+
+// ListJobs200JSONResponseBody defines parameters for ListJobs.
+type ListJobs200JSONResponseBody struct {
+	// Counts All jobs of the other filters by state, whatever `state` selects.
+	Counts     ListJobs200JSONResponseBody_Counts `json:"counts"`
+	Data       []Job                              `json:"data"`
+	NextCursor *string                            `json:"nextCursor"`
+}
+
+// CancelJobsJSONBody defines parameters for CancelJobs.
+type CancelJobsJSONBody struct {
+	Project *string `json:"project,omitempty"`
+	Session *string `json:"session,omitempty"`
+
+	// Since A time as RFC 3339, or a day (UTC).
+	Since *string                  `json:"since,omitempty"`
+	State *CancelJobsJSONBodyState `json:"state,omitempty"`
+	Type  *string                  `json:"type,omitempty"`
+	Until *string                  `json:"until,omitempty"`
+}
+
+// CancelJobsJSONBodyState defines parameters for CancelJobs.
+type CancelJobsJSONBodyState string
+
+// CancelJobs200JSONResponseBody defines parameters for CancelJobs.
+type CancelJobs200JSONResponseBody struct {
+	// Jobs What was canceled; a running one ends soon after.
+	Jobs []Job `json:"jobs"`
+
+	// More The filter has more; ask again.
+	More   bool        `json:"more"`
+	Status interface{} `json:"status"`
+}
+
+// RunJobAgainParams defines parameters for RunJobAgain.
+type RunJobAgainParams struct {
+	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RunJobAgain202JSONResponseBodyDedupe defines parameters for RunJobAgain.
+type RunJobAgain202JSONResponseBodyDedupe string
+
+// RunJobAgain202JSONResponseBody defines parameters for RunJobAgain.
+type RunJobAgain202JSONResponseBody struct {
+	Dedupe RunJobAgain202JSONResponseBodyDedupe `json:"dedupe"`
+	Job    Job                                  `json:"job"`
+	Status interface{}                          `json:"status"`
+}
+
+// RunJobAgain404JSONResponseBody defines parameters for RunJobAgain.
+type RunJobAgain404JSONResponseBody struct {
+	JobID  string      `json:"jobId"`
+	Status interface{} `json:"status"`
+}
+
+// LoginJSONBody defines parameters for Login.
+type LoginJSONBody struct {
+	// Token HARNESS_AUTH_TOKEN, or the secret of a named token.
+	Token string `json:"token"`
+}
+
+// Logout200JSONResponseBody defines parameters for Logout.
+type Logout200JSONResponseBody struct {
+	Status interface{} `json:"status"`
+}
+
 // ReloadMcpConfigParams defines parameters for ReloadMcpConfig.
 type ReloadMcpConfigParams struct {
 	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
@@ -2048,6 +2502,12 @@ type GetOrchestratorJob404JSONResponseBody struct {
 	Status interface{} `json:"status"`
 }
 
+// CancelOrchestratorJobParams defines parameters for CancelOrchestratorJob.
+type CancelOrchestratorJobParams struct {
+	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // CancelOrchestratorJob200JSONResponseBody defines parameters for CancelOrchestratorJob.
 type CancelOrchestratorJob200JSONResponseBody struct {
 	Job    Job         `json:"job"`
@@ -2060,10 +2520,18 @@ type CancelOrchestratorJob404JSONResponseBody struct {
 	Status interface{} `json:"status"`
 }
 
-// CancelOrchestratorJob409JSONResponseBody defines parameters for CancelOrchestratorJob.
-type CancelOrchestratorJob409JSONResponseBody struct {
+// CancelOrchestratorJob409JSONResponseBody0 defines parameters for CancelOrchestratorJob.
+type CancelOrchestratorJob409JSONResponseBody0 CancelOrchestratorJob409JSONResponseBody_0
+
+// CancelOrchestratorJob409JSONResponseBody_0 defines parameters for CancelOrchestratorJob.
+type CancelOrchestratorJob409JSONResponseBody_0 struct {
 	Job    Job         `json:"job"`
 	Status interface{} `json:"status"`
+}
+
+// CancelOrchestratorJob409JSONResponseBody defines parameters for CancelOrchestratorJob.
+type CancelOrchestratorJob409JSONResponseBody struct {
+	union json.RawMessage
 }
 
 // ListProjects200JSONResponseBody defines parameters for ListProjects.
@@ -2080,11 +2548,22 @@ type CreateProjectJSONBody struct {
 	WorkingDirectory *string `json:"workingDirectory,omitempty"`
 }
 
+// CreateProjectParams defines parameters for CreateProject.
+type CreateProjectParams struct {
+	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // CreateProject200JSONResponseBody defines parameters for CreateProject.
 type CreateProject200JSONResponseBody struct {
 	OrchestrationSession any         `json:"orchestrationSession"`
 	Project              Project     `json:"project"`
 	Status               interface{} `json:"status"`
+}
+
+// CreateProject409JSONResponseBody defines parameters for CreateProject.
+type CreateProject409JSONResponseBody struct {
+	union json.RawMessage
 }
 
 // DeleteProject200JSONResponseBody defines parameters for DeleteProject.
@@ -2154,6 +2633,17 @@ type RenameProjectJSONBody struct {
 type RenameProject200JSONResponseBody struct {
 	Project Project     `json:"project"`
 	Status  interface{} `json:"status"`
+}
+
+// ListRequests200JSONResponseBody_Data defines parameters for ListRequests.
+type ListRequests200JSONResponseBody_Data struct {
+	Kind  interface{} `json:"kind"`
+	union json.RawMessage
+}
+
+// ListRequests200JSONResponseBody defines parameters for ListRequests.
+type ListRequests200JSONResponseBody struct {
+	Data []ListRequests200JSONResponseBody_Data `json:"data"`
 }
 
 // ListRuntimes200JSONResponseBody defines parameters for ListRuntimes.
@@ -2325,6 +2815,18 @@ type ListSessionsParams struct {
 
 	// Runtime Only those of this runtime; 400 for one that neither the server nor any session has.
 	Runtime *string `form:"runtime,omitempty" json:"runtime,omitempty"`
+
+	// Project Only those of the project with this id; `none` for those in no project.
+	Project *string `form:"project,omitempty" json:"project,omitempty"`
+
+	// State Only those that are in this state now.
+	State *ListSessionsParamsState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Sort By when they changed last or by when they began, newest first. A cursor belongs to its order.
+	Sort *ListSessionsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// View Has sessions with `plan`, `usage` and `lastEntryAt`.
+	View *ListSessionsParamsView `form:"view,omitempty" json:"view,omitempty"`
 }
 
 // ListSessionsParamsArchived defines parameters for ListSessions.
@@ -2332,6 +2834,15 @@ type ListSessionsParamsArchived string
 
 // ListSessionsParamsIncludeSystemOwned defines parameters for ListSessions.
 type ListSessionsParamsIncludeSystemOwned string
+
+// ListSessionsParamsState defines parameters for ListSessions.
+type ListSessionsParamsState string
+
+// ListSessionsParamsSort defines parameters for ListSessions.
+type ListSessionsParamsSort string
+
+// ListSessionsParamsView defines parameters for ListSessions.
+type ListSessionsParamsView string
 
 // ListSessions200JSONResponseBody defines parameters for ListSessions.
 type ListSessions200JSONResponseBody struct {
@@ -2356,8 +2867,17 @@ type CreateSessionJSONBody struct {
 	Model           *string                               `json:"model,omitempty"`
 	NetworkAccess   *NetworkAccess                        `json:"networkAccess,omitempty"`
 
+	// ProjectID The project it is opened in. Who is limited to several projects has to name one; its sessions work in the folder of the project.
+	ProjectID *string `json:"projectId,omitempty"`
+
 	// Runtime One of the server's runtimes (`runtimes` of `/api/health`); the default one when not given.
 	Runtime *string `json:"runtime,omitempty"`
+}
+
+// CreateSessionParams defines parameters for CreateSession.
+type CreateSessionParams struct {
+	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // CreateSessionJSONBodyImplicitSources defines parameters for CreateSession.
@@ -2402,9 +2922,15 @@ type ReadSessionParams struct {
 	// After The `messageId` of an entry; those that follow it are wanted.
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
+	// View Has sessions with `plan`, `usage` and `lastEntryAt`.
+	View *ReadSessionParamsView `form:"view,omitempty" json:"view,omitempty"`
+
 	// IfNoneMatch The `ETag` of what the client has.
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`
 }
+
+// ReadSessionParamsView defines parameters for ReadSession.
+type ReadSessionParamsView string
 
 // ReadSession200JSONResponseBody_Window defines parameters for ReadSession.
 type ReadSession200JSONResponseBody_Window struct {
@@ -2457,6 +2983,12 @@ type ArchiveSession200JSONResponseBody struct {
 	Status    interface{} `json:"status"`
 }
 
+// ForkSessionParams defines parameters for ForkSession.
+type ForkSessionParams struct {
+	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ForkSession200JSONResponseBody defines parameters for ForkSession.
 type ForkSession200JSONResponseBody struct {
 	Session         Session     `json:"session"`
@@ -2490,6 +3022,12 @@ type SendSessionMessageJSONBody struct {
 	Model             *string                              `json:"model,omitempty"`
 	NetworkAccess     *NetworkAccess                       `json:"networkAccess,omitempty"`
 	Text              string                               `json:"text"`
+}
+
+// SendSessionMessageParams defines parameters for SendSessionMessage.
+type SendSessionMessageParams struct {
+	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // SendSessionMessageJSONBodyImages1 defines parameters for SendSessionMessage.
@@ -2545,6 +3083,40 @@ type SetSessionProject404JSONResponseBody struct {
 	ProjectID *string                                    `json:"projectId,omitempty"`
 	SessionID string                                     `json:"sessionId"`
 	Status    SetSessionProject404JSONResponseBodyStatus `json:"status"`
+}
+
+// QueueMessageJSONBody defines parameters for QueueMessage.
+type QueueMessageJSONBody struct {
+	// ApprovalPolicy When the agent asks a person. `on-failure` is taken on every runtime version; one that dropped it runs `on-request`.
+	ApprovalPolicy    *ApprovalPolicy                        `json:"approvalPolicy,omitempty"`
+	Effort            *string                                `json:"effort,omitempty"`
+	FilesystemSandbox *QueueMessageJSONBodyFilesystemSandbox `json:"filesystemSandbox,omitempty"`
+	Images            *[]string                              `json:"images,omitempty"`
+	Model             *string                                `json:"model,omitempty"`
+	NetworkAccess     *QueueMessageJSONBodyNetworkAccess     `json:"networkAccess,omitempty"`
+	Text              string                                 `json:"text"`
+}
+
+// QueueMessageParams defines parameters for QueueMessage.
+type QueueMessageParams struct {
+	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// QueueMessageJSONBodyFilesystemSandbox defines parameters for QueueMessage.
+type QueueMessageJSONBodyFilesystemSandbox string
+
+// QueueMessageJSONBodyNetworkAccess defines parameters for QueueMessage.
+type QueueMessageJSONBodyNetworkAccess string
+
+// EditQueuedMessageJSONBody defines parameters for EditQueuedMessage.
+type EditQueuedMessageJSONBody struct {
+	Text string `json:"text"`
+}
+
+// MoveQueuedMessageJSONBody defines parameters for MoveQueuedMessage.
+type MoveQueuedMessageJSONBody struct {
+	Before *string `json:"before,omitempty"`
 }
 
 // RenameSessionJSONBody defines parameters for RenameSession.
@@ -2839,6 +3411,12 @@ type SuggestSessionRequestJSONBody struct {
 	Model  *string `json:"model,omitempty"`
 }
 
+// SuggestSessionRequestParams defines parameters for SuggestSessionRequest.
+type SuggestSessionRequestParams struct {
+	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // SuggestSessionRequest200JSONResponseBodyStatus defines parameters for SuggestSessionRequest.
 type SuggestSessionRequest200JSONResponseBodyStatus string
 
@@ -2873,6 +3451,12 @@ type EnqueueSuggestedSessionRequestJSONBody struct {
 	Draft  *string `json:"draft,omitempty"`
 	Effort *Effort `json:"effort,omitempty"`
 	Model  *string `json:"model,omitempty"`
+}
+
+// EnqueueSuggestedSessionRequestParams defines parameters for EnqueueSuggestedSessionRequest.
+type EnqueueSuggestedSessionRequestParams struct {
+	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // EnqueueSuggestedSessionRequest202JSONResponseBodyDedupe defines parameters for EnqueueSuggestedSessionRequest.
@@ -2952,6 +3536,12 @@ type UpsertSessionTranscriptEntries200JSONResponseBody struct {
 	Status    interface{}       `json:"status"`
 }
 
+// RetryTurnParams defines parameters for RetryTurn.
+type RetryTurnParams struct {
+	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // RetryTurn202JSONResponseBody defines parameters for RetryTurn.
 type RetryTurn202JSONResponseBody struct {
 	SessionID string      `json:"sessionId"`
@@ -2994,8 +3584,19 @@ type SteerTurnJSONBody struct {
 	Input string `json:"input"`
 }
 
+// SteerTurnParams defines parameters for SteerTurn.
+type SteerTurnParams struct {
+	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // SteerTurn400JSONResponseBody defines parameters for SteerTurn.
 type SteerTurn400JSONResponseBody struct {
+	union json.RawMessage
+}
+
+// SteerTurn409JSONResponseBody defines parameters for SteerTurn.
+type SteerTurn409JSONResponseBody struct {
 	union json.RawMessage
 }
 
@@ -3081,7 +3682,10 @@ type CreateTokenJSONBody struct {
 	// ExpiresAt A time to come; absent or null for never.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	Name      string     `json:"name"`
-	Role      TokenRole  `json:"role"`
+
+	// Projects Ids of the projects it is limited to; absent for no limit. It sees and changes what belongs to them, and nothing else.
+	Projects *[]string `json:"projects,omitempty"`
+	Role     TokenRole `json:"role"`
 }
 
 // CreateToken200JSONResponseBody defines parameters for CreateToken.
@@ -3105,6 +3709,12 @@ type RespondToolCallJSONBody struct {
 	Response interface{} `json:"response,omitempty"`
 	Success  *bool       `json:"success,omitempty"`
 	Text     *string     `json:"text,omitempty"`
+}
+
+// RespondToolCallParams defines parameters for RespondToolCall.
+type RespondToolCallParams struct {
+	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // RespondToolCallJSONBodyContentItems0 defines parameters for RespondToolCall.
@@ -3149,6 +3759,12 @@ type DecideToolInputJSONBody struct {
 	Response interface{} `json:"response,omitempty"`
 }
 
+// DecideToolInputParams defines parameters for DecideToolInput.
+type DecideToolInputParams struct {
+	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // DecideToolInputJSONBody_Answers defines parameters for DecideToolInput.
 type DecideToolInputJSONBody_Answers struct {
 	Answers []string `json:"answers"`
@@ -3159,6 +3775,45 @@ type DecideToolInput200JSONResponseBody struct {
 	RequestID string      `json:"requestId"`
 	Status    interface{} `json:"status"`
 	ThreadID  string      `json:"threadId"`
+}
+
+// ReadUsageParams defines parameters for ReadUsage.
+type ReadUsageParams struct {
+	// By What it is added up by.
+	By *ReadUsageParamsBy `form:"by,omitempty" json:"by,omitempty"`
+
+	// Since Only what is as old as this or younger: a time as RFC 3339, or a day (UTC).
+	Since *string `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Only what is older than this.
+	Until *string `form:"until,omitempty" json:"until,omitempty"`
+
+	// Project Only what was used in this project; `none` for none.
+	Project *string `form:"project,omitempty" json:"project,omitempty"`
+
+	// Session Only what this session used.
+	Session *string `form:"session,omitempty" json:"session,omitempty"`
+
+	// Runtime Only what was used with this runtime.
+	Runtime *string `form:"runtime,omitempty" json:"runtime,omitempty"`
+
+	// Limit How many at most.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ReadUsageParamsBy defines parameters for ReadUsage.
+type ReadUsageParamsBy string
+
+// ReadUsage200JSONResponseBodyBy defines parameters for ReadUsage.
+type ReadUsage200JSONResponseBodyBy string
+
+// ReadUsage200JSONResponseBody defines parameters for ReadUsage.
+type ReadUsage200JSONResponseBody struct {
+	By ReadUsage200JSONResponseBodyBy `json:"by"`
+
+	// Data The largest first, by day the newest.
+	Data  []Usage `json:"data"`
+	Total Usage   `json:"total"`
 }
 
 // GetLiveness200JSONResponseBody defines parameters for GetLiveness.
@@ -3211,6 +3866,12 @@ type ListTaskEventsParams struct {
 	Stream *string `form:"stream,omitempty" json:"stream,omitempty"`
 }
 
+// GetSupportBundleParams defines parameters for GetSupportBundle.
+type GetSupportBundleParams struct {
+	// TaskID The task it is about, which is noted.
+	TaskID *string `form:"task_id,omitempty" json:"task_id,omitempty"`
+}
+
 // ListTasksParams defines parameters for ListTasks.
 type ListTasksParams struct {
 	// Limit 1 to 500, 100 without.
@@ -3240,6 +3901,12 @@ type WriteConfigValueJSONRequestBody WriteConfigValueJSONBody
 
 // UploadFeedbackJSONRequestBody defines body for UploadFeedback for application/json ContentType.
 type UploadFeedbackJSONRequestBody UploadFeedbackJSONBody
+
+// CancelJobsJSONRequestBody defines body for CancelJobs for application/json ContentType.
+type CancelJobsJSONRequestBody CancelJobsJSONBody
+
+// LoginJSONRequestBody defines body for Login for application/json ContentType.
+type LoginJSONRequestBody LoginJSONBody
 
 // StartMcpOauthLoginJSONRequestBody defines body for StartMcpOauthLogin for application/json ContentType.
 type StartMcpOauthLoginJSONRequestBody StartMcpOauthLoginJSONBody
@@ -3273,6 +3940,15 @@ type SendSessionMessageJSONRequestBody SendSessionMessageJSONBody
 
 // SetSessionProjectJSONRequestBody defines body for SetSessionProject for application/json ContentType.
 type SetSessionProjectJSONRequestBody SetSessionProjectJSONBody
+
+// QueueMessageJSONRequestBody defines body for QueueMessage for application/json ContentType.
+type QueueMessageJSONRequestBody QueueMessageJSONBody
+
+// EditQueuedMessageJSONRequestBody defines body for EditQueuedMessage for application/json ContentType.
+type EditQueuedMessageJSONRequestBody EditQueuedMessageJSONBody
+
+// MoveQueuedMessageJSONRequestBody defines body for MoveQueuedMessage for application/json ContentType.
+type MoveQueuedMessageJSONRequestBody MoveQueuedMessageJSONBody
 
 // RenameSessionJSONRequestBody defines body for RenameSession for application/json ContentType.
 type RenameSessionJSONRequestBody RenameSessionJSONBody
@@ -3729,6 +4405,74 @@ func (a Capabilities) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object)
 }
 
+// Getter for additional properties for Module_Origin. Returns the specified
+// element and whether it was found
+func (a Module_Origin) Get(fieldName string) (value interface{}, found bool) {
+	if a.AdditionalProperties != nil {
+		value, found = a.AdditionalProperties[fieldName]
+	}
+	return
+}
+
+// Setter for additional properties for Module_Origin
+func (a *Module_Origin) Set(fieldName string, value interface{}) {
+	if a.AdditionalProperties == nil {
+		a.AdditionalProperties = make(map[string]interface{})
+	}
+	a.AdditionalProperties[fieldName] = value
+}
+
+// Override default JSON handling for Module_Origin to handle AdditionalProperties
+func (a *Module_Origin) UnmarshalJSON(b []byte) error {
+	object := make(map[string]json.RawMessage)
+	err := json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["type"]; found {
+		err = json.Unmarshal(raw, &a.Type)
+		if err != nil {
+			return fmt.Errorf("error reading 'type': %w", err)
+		}
+		delete(object, "type")
+	}
+
+	if len(object) != 0 {
+		a.AdditionalProperties = make(map[string]interface{})
+		for fieldName, fieldBuf := range object {
+			var fieldVal interface{}
+			err := json.Unmarshal(fieldBuf, &fieldVal)
+			if err != nil {
+				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
+			}
+			a.AdditionalProperties[fieldName] = fieldVal
+		}
+	}
+	return nil
+}
+
+// Override default JSON handling for Module_Origin to handle AdditionalProperties
+func (a Module_Origin) MarshalJSON() ([]byte, error) {
+	var err error
+	object := make(map[string]json.RawMessage)
+
+	if a.Type != nil {
+		object["type"], err = json.Marshal(a.Type)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'type': %w", err)
+		}
+	}
+
+	for fieldName, field := range a.AdditionalProperties {
+		object[fieldName], err = json.Marshal(field)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
+		}
+	}
+	return json.Marshal(object)
+}
+
 // Getter for additional properties for TaskRefusal. Returns the specified
 // element and whether it was found
 func (a TaskRefusal) Get(fieldName string) (value interface{}, found bool) {
@@ -4172,6 +4916,251 @@ func (t *ReloadAgentExtensions400JSONResponseBody) UnmarshalJSON(b []byte) error
 	return err
 }
 
+// AsCancelOrchestratorJob409JSONResponseBody0 returns the union data inside the CancelOrchestratorJob409JSONResponseBody as a CancelOrchestratorJob409JSONResponseBody0
+func (t CancelOrchestratorJob409JSONResponseBody) AsCancelOrchestratorJob409JSONResponseBody0() (CancelOrchestratorJob409JSONResponseBody0, error) {
+	var body CancelOrchestratorJob409JSONResponseBody0
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCancelOrchestratorJob409JSONResponseBody0 overwrites any union data inside the CancelOrchestratorJob409JSONResponseBody as the provided CancelOrchestratorJob409JSONResponseBody0
+func (t *CancelOrchestratorJob409JSONResponseBody) FromCancelOrchestratorJob409JSONResponseBody0(v CancelOrchestratorJob409JSONResponseBody0) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeCancelOrchestratorJob409JSONResponseBody0 performs a merge with any union data inside the CancelOrchestratorJob409JSONResponseBody, using the provided CancelOrchestratorJob409JSONResponseBody0
+func (t *CancelOrchestratorJob409JSONResponseBody) MergeCancelOrchestratorJob409JSONResponseBody0(v CancelOrchestratorJob409JSONResponseBody0) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsIdempotencyProblem returns the union data inside the CancelOrchestratorJob409JSONResponseBody as a IdempotencyProblem
+func (t CancelOrchestratorJob409JSONResponseBody) AsIdempotencyProblem() (IdempotencyProblem, error) {
+	var body IdempotencyProblem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromIdempotencyProblem overwrites any union data inside the CancelOrchestratorJob409JSONResponseBody as the provided IdempotencyProblem
+func (t *CancelOrchestratorJob409JSONResponseBody) FromIdempotencyProblem(v IdempotencyProblem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeIdempotencyProblem performs a merge with any union data inside the CancelOrchestratorJob409JSONResponseBody, using the provided IdempotencyProblem
+func (t *CancelOrchestratorJob409JSONResponseBody) MergeIdempotencyProblem(v IdempotencyProblem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t CancelOrchestratorJob409JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *CancelOrchestratorJob409JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsProjectState returns the union data inside the CreateProject409JSONResponseBody as a ProjectState
+func (t CreateProject409JSONResponseBody) AsProjectState() (ProjectState, error) {
+	var body ProjectState
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProjectState overwrites any union data inside the CreateProject409JSONResponseBody as the provided ProjectState
+func (t *CreateProject409JSONResponseBody) FromProjectState(v ProjectState) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProjectState performs a merge with any union data inside the CreateProject409JSONResponseBody, using the provided ProjectState
+func (t *CreateProject409JSONResponseBody) MergeProjectState(v ProjectState) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsIdempotencyProblem returns the union data inside the CreateProject409JSONResponseBody as a IdempotencyProblem
+func (t CreateProject409JSONResponseBody) AsIdempotencyProblem() (IdempotencyProblem, error) {
+	var body IdempotencyProblem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromIdempotencyProblem overwrites any union data inside the CreateProject409JSONResponseBody as the provided IdempotencyProblem
+func (t *CreateProject409JSONResponseBody) FromIdempotencyProblem(v IdempotencyProblem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeIdempotencyProblem performs a merge with any union data inside the CreateProject409JSONResponseBody, using the provided IdempotencyProblem
+func (t *CreateProject409JSONResponseBody) MergeIdempotencyProblem(v IdempotencyProblem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t CreateProject409JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *CreateProject409JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsApproval returns the union data inside the ListRequests200JSONResponseBody_Data as a Approval
+func (t ListRequests200JSONResponseBody_Data) AsApproval() (Approval, error) {
+	var body Approval
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromApproval overwrites any union data inside the ListRequests200JSONResponseBody_Data as the provided Approval
+func (t *ListRequests200JSONResponseBody_Data) FromApproval(v Approval) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeApproval performs a merge with any union data inside the ListRequests200JSONResponseBody_Data, using the provided Approval
+func (t *ListRequests200JSONResponseBody_Data) MergeApproval(v Approval) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsToolInput returns the union data inside the ListRequests200JSONResponseBody_Data as a ToolInput
+func (t ListRequests200JSONResponseBody_Data) AsToolInput() (ToolInput, error) {
+	var body ToolInput
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromToolInput overwrites any union data inside the ListRequests200JSONResponseBody_Data as the provided ToolInput
+func (t *ListRequests200JSONResponseBody_Data) FromToolInput(v ToolInput) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeToolInput performs a merge with any union data inside the ListRequests200JSONResponseBody_Data, using the provided ToolInput
+func (t *ListRequests200JSONResponseBody_Data) MergeToolInput(v ToolInput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsToolCall returns the union data inside the ListRequests200JSONResponseBody_Data as a ToolCall
+func (t ListRequests200JSONResponseBody_Data) AsToolCall() (ToolCall, error) {
+	var body ToolCall
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromToolCall overwrites any union data inside the ListRequests200JSONResponseBody_Data as the provided ToolCall
+func (t *ListRequests200JSONResponseBody_Data) FromToolCall(v ToolCall) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeToolCall performs a merge with any union data inside the ListRequests200JSONResponseBody_Data, using the provided ToolCall
+func (t *ListRequests200JSONResponseBody_Data) MergeToolCall(v ToolCall) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ListRequests200JSONResponseBody_Data) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	object := make(map[string]json.RawMessage)
+	if t.union != nil {
+		err = json.Unmarshal(b, &object)
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	object["kind"], err = json.Marshal(t.Kind)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'kind': %w", err)
+	}
+
+	b, err = json.Marshal(object)
+	return b, err
+}
+
+func (t *ListRequests200JSONResponseBody_Data) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	if err != nil {
+		return err
+	}
+	object := make(map[string]json.RawMessage)
+	err = json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["kind"]; found {
+		err = json.Unmarshal(raw, &t.Kind)
+		if err != nil {
+			return fmt.Errorf("error reading 'kind': %w", err)
+		}
+	}
+
+	return err
+}
+
 // AsImageURL returns the union data inside the SendSessionMessageJSONBody_Images as a ImageURL
 func (t SendSessionMessageJSONBody_Images) AsImageURL() (ImageURL, error) {
 	var body ImageURL
@@ -4348,6 +5337,32 @@ func (t *SuggestSessionRequest409JSONResponseBody) MergeSessionStatus(v SessionS
 	return err
 }
 
+// AsIdempotencyProblem returns the union data inside the SuggestSessionRequest409JSONResponseBody as a IdempotencyProblem
+func (t SuggestSessionRequest409JSONResponseBody) AsIdempotencyProblem() (IdempotencyProblem, error) {
+	var body IdempotencyProblem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromIdempotencyProblem overwrites any union data inside the SuggestSessionRequest409JSONResponseBody as the provided IdempotencyProblem
+func (t *SuggestSessionRequest409JSONResponseBody) FromIdempotencyProblem(v IdempotencyProblem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeIdempotencyProblem performs a merge with any union data inside the SuggestSessionRequest409JSONResponseBody, using the provided IdempotencyProblem
+func (t *SuggestSessionRequest409JSONResponseBody) MergeIdempotencyProblem(v IdempotencyProblem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
 func (t SuggestSessionRequest409JSONResponseBody) MarshalJSON() ([]byte, error) {
 	b, err := t.union.MarshalJSON()
 	return b, err
@@ -4400,6 +5415,32 @@ func (t *EnqueueSuggestedSessionRequest409JSONResponseBody) FromSessionStatus(v 
 
 // MergeSessionStatus performs a merge with any union data inside the EnqueueSuggestedSessionRequest409JSONResponseBody, using the provided SessionStatus
 func (t *EnqueueSuggestedSessionRequest409JSONResponseBody) MergeSessionStatus(v SessionStatus) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsIdempotencyProblem returns the union data inside the EnqueueSuggestedSessionRequest409JSONResponseBody as a IdempotencyProblem
+func (t EnqueueSuggestedSessionRequest409JSONResponseBody) AsIdempotencyProblem() (IdempotencyProblem, error) {
+	var body IdempotencyProblem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromIdempotencyProblem overwrites any union data inside the EnqueueSuggestedSessionRequest409JSONResponseBody as the provided IdempotencyProblem
+func (t *EnqueueSuggestedSessionRequest409JSONResponseBody) FromIdempotencyProblem(v IdempotencyProblem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeIdempotencyProblem performs a merge with any union data inside the EnqueueSuggestedSessionRequest409JSONResponseBody, using the provided IdempotencyProblem
+func (t *EnqueueSuggestedSessionRequest409JSONResponseBody) MergeIdempotencyProblem(v IdempotencyProblem) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -4540,6 +5581,68 @@ func (t SteerTurn400JSONResponseBody) MarshalJSON() ([]byte, error) {
 }
 
 func (t *SteerTurn400JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsSteered returns the union data inside the SteerTurn409JSONResponseBody as a Steered
+func (t SteerTurn409JSONResponseBody) AsSteered() (Steered, error) {
+	var body Steered
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSteered overwrites any union data inside the SteerTurn409JSONResponseBody as the provided Steered
+func (t *SteerTurn409JSONResponseBody) FromSteered(v Steered) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSteered performs a merge with any union data inside the SteerTurn409JSONResponseBody, using the provided Steered
+func (t *SteerTurn409JSONResponseBody) MergeSteered(v Steered) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsIdempotencyProblem returns the union data inside the SteerTurn409JSONResponseBody as a IdempotencyProblem
+func (t SteerTurn409JSONResponseBody) AsIdempotencyProblem() (IdempotencyProblem, error) {
+	var body IdempotencyProblem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromIdempotencyProblem overwrites any union data inside the SteerTurn409JSONResponseBody as the provided IdempotencyProblem
+func (t *SteerTurn409JSONResponseBody) FromIdempotencyProblem(v IdempotencyProblem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeIdempotencyProblem performs a merge with any union data inside the SteerTurn409JSONResponseBody, using the provided IdempotencyProblem
+func (t *SteerTurn409JSONResponseBody) MergeIdempotencyProblem(v IdempotencyProblem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t SteerTurn409JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *SteerTurn409JSONResponseBody) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }
@@ -4760,7 +5863,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/approvals/{approvalId}/decision (the `DecideApproval` operationId).
-	DecideApprovalWithBody(ctx context.Context, approvalID ApprovalID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DecideApprovalWithBody(ctx context.Context, approvalID ApprovalID, params *DecideApprovalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DecideApproval Decide an approval
 	//
@@ -4771,7 +5874,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/approvals/{approvalId}/decision (the `DecideApproval` operationId).
-	DecideApproval(ctx context.Context, approvalID ApprovalID, body DecideApprovalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DecideApproval(ctx context.Context, approvalID ApprovalID, params *DecideApprovalParams, body DecideApprovalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListApps List apps
 	//
@@ -4850,6 +5953,18 @@ type ClientInterface interface {
 	// Corresponds with GET /api/docs (the `GetDocs` operationId).
 	GetDocs(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListEvents List what happened
+	//
+	// The journal, the newest events first; with `after` the oldest first. Events of workers' sessions come only with `session`.
+	//
+	// Corresponds with GET /api/events (the `ListEvents` operationId).
+	ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadEvent Read an event, whatever its length
+	//
+	// Corresponds with GET /api/events/{pos} (the `ReadEvent` operationId).
+	ReadEvent(ctx context.Context, pos int, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListExperimentalFeatures List experimental features
 	//
 	// Corresponds with GET /api/features/experimental (the `ListExperimentalFeatures` operationId).
@@ -4876,6 +5991,61 @@ type ClientInterface interface {
 	// Corresponds with GET /api/health (the `GetHealth` operationId).
 	GetHealth(ctx context.Context, params *GetHealthParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListJobs List jobs of all projects, the youngest first
+	//
+	// Corresponds with GET /api/jobs (the `ListJobs` operationId).
+	ListJobs(ctx context.Context, params *ListJobsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelJobsWithBody Cancel many jobs
+	//
+	// Cancels the jobs of the filter that are not over, the oldest 200 first. At least one member is needed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/jobs/cancel (the `CancelJobs` operationId).
+	CancelJobsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelJobs Cancel many jobs
+	//
+	// Cancels the jobs of the filter that are not over, the oldest 200 first. At least one member is needed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/jobs/cancel (the `CancelJobs` operationId).
+	CancelJobs(ctx context.Context, body CancelJobsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RunJobAgain Enqueue a job that ended once more
+	//
+	// A new job with what the old one was given. While one of its dedupe key is queued or runs, that one is the answer.
+	//
+	// Corresponds with POST /api/jobs/{jobId}/run-again (the `RunJobAgain` operationId).
+	RunJobAgain(ctx context.Context, jobID JobID, params *RunJobAgainParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LoginWithBody Log a browser in
+	//
+	// The answer sets a cookie that stands for the token in requests of this server's own pages, sockets too: `HttpOnly`, `SameSite=Strict`, `Secure` where the browser talks TLS. It counts as long as the token does.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/login (the `Login` operationId).
+	LoginWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// Login Log a browser in
+	//
+	// The answer sets a cookie that stands for the token in requests of this server's own pages, sockets too: `HttpOnly`, `SameSite=Strict`, `Secure` where the browser talks TLS. It counts as long as the token does.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/login (the `Login` operationId).
+	Login(ctx context.Context, body LoginJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// Logout Log a browser out
+	//
+	// Takes its cookie away. The token stays what it is.
+	//
+	// Corresponds with POST /api/logout (the `Logout` operationId).
+	Logout(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReloadMcpConfig Reload MCP servers
 	//
 	// Corresponds with POST /api/mcp/reload (the `ReloadMcpConfig` operationId).
@@ -4900,6 +6070,11 @@ type ClientInterface interface {
 	// Corresponds with POST /api/mcp/servers/{serverName}/oauth/login (the `StartMcpOauthLogin` operationId).
 	StartMcpOauthLogin(ctx context.Context, serverName ServerName, params *StartMcpOauthLoginParams, body StartMcpOauthLoginJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetMe Who asks, and what that one may do
+	//
+	// Corresponds with GET /api/me (the `GetMe` operationId).
+	GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListModels List models
 	//
 	// Corresponds with GET /api/models (the `ListModels` operationId).
@@ -4920,7 +6095,7 @@ type ClientInterface interface {
 	// A running job is interrupted and canceled soon after.
 	//
 	// Corresponds with POST /api/orchestrator/jobs/{jobId}/cancel (the `CancelOrchestratorJob` operationId).
-	CancelOrchestratorJob(ctx context.Context, jobID JobID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CancelOrchestratorJob(ctx context.Context, jobID JobID, params *CancelOrchestratorJobParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListProjects List projects by name
 	//
@@ -4932,14 +6107,14 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/projects (the `CreateProject` operationId).
-	CreateProjectWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateProjectWithBody(ctx context.Context, params *CreateProjectParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateProject Create a project
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/projects (the `CreateProject` operationId).
-	CreateProject(ctx context.Context, body CreateProjectJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateProject(ctx context.Context, params *CreateProjectParams, body CreateProjectJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteProject Delete an empty project
 	//
@@ -5011,6 +6186,13 @@ type ClientInterface interface {
 	// Corresponds with GET /api/ready (the `GetReadiness` operationId).
 	GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListRequests List what waits for a person in all sessions
+	//
+	// Approvals, questions and tool calls, the oldest first; those of workers' sessions, which nobody is asked about, are left out.
+	//
+	// Corresponds with GET /api/requests (the `ListRequests` operationId).
+	ListRequests(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListRuntimes List the server's runtimes
 	//
 	// Corresponds with GET /api/runtimes (the `ListRuntimes` operationId).
@@ -5051,7 +6233,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/sessions (the `CreateSession` operationId).
-	CreateSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateSessionWithBody(ctx context.Context, params *CreateSessionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateSession Create a session
 	//
@@ -5060,7 +6242,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/sessions (the `CreateSession` operationId).
-	CreateSession(ctx context.Context, body CreateSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateSession(ctx context.Context, params *CreateSessionParams, body CreateSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteSession Delete a session for good
 	//
@@ -5114,7 +6296,7 @@ type ClientInterface interface {
 	// ForkSession Fork a session
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/fork (the `ForkSession` operationId).
-	ForkSession(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ForkSession(ctx context.Context, sessionID SessionID, params *ForkSessionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// InterruptSessionTurnWithBody Interrupt the running turn
 	//
@@ -5137,7 +6319,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/messages (the `SendSessionMessage` operationId).
-	SendSessionMessageWithBody(ctx context.Context, sessionID SessionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SendSessionMessageWithBody(ctx context.Context, sessionID SessionID, params *SendSessionMessageParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SendSessionMessage Send a message
 	//
@@ -5146,7 +6328,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/messages (the `SendSessionMessage` operationId).
-	SendSessionMessage(ctx context.Context, sessionID SessionID, body SendSessionMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SendSessionMessage(ctx context.Context, sessionID SessionID, params *SendSessionMessageParams, body SendSessionMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SetSessionProjectWithBody Put a session into a project
 	//
@@ -5161,6 +6343,62 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/project (the `SetSessionProject` operationId).
 	SetSessionProject(ctx context.Context, sessionID SessionID, body SetSessionProjectJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListQueuedMessages List the messages that wait for the session's turn to end
+	//
+	// Corresponds with GET /api/sessions/{sessionId}/queue (the `ListQueuedMessages` operationId).
+	ListQueuedMessages(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// QueueMessageWithBody Have a message sent when the turns before it are over
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/sessions/{sessionId}/queue (the `QueueMessage` operationId).
+	QueueMessageWithBody(ctx context.Context, sessionID SessionID, params *QueueMessageParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// QueueMessage Have a message sent when the turns before it are over
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/sessions/{sessionId}/queue (the `QueueMessage` operationId).
+	QueueMessage(ctx context.Context, sessionID SessionID, params *QueueMessageParams, body QueueMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DropQueuedMessage Take a waiting message out
+	//
+	// Corresponds with DELETE /api/sessions/{sessionId}/queue/{messageId} (the `DropQueuedMessage` operationId).
+	DropQueuedMessage(ctx context.Context, sessionID SessionID, messageID string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EditQueuedMessageWithBody Give a waiting message another text
+	//
+	// One that is held waits again.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /api/sessions/{sessionId}/queue/{messageId} (the `EditQueuedMessage` operationId).
+	EditQueuedMessageWithBody(ctx context.Context, sessionID SessionID, messageID string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EditQueuedMessage Give a waiting message another text
+	//
+	// One that is held waits again.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /api/sessions/{sessionId}/queue/{messageId} (the `EditQueuedMessage` operationId).
+	EditQueuedMessage(ctx context.Context, sessionID SessionID, messageID string, body EditQueuedMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MoveQueuedMessageWithBody Put a waiting message before another one, or behind all
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/sessions/{sessionId}/queue/{messageId}/move (the `MoveQueuedMessage` operationId).
+	MoveQueuedMessageWithBody(ctx context.Context, sessionID SessionID, messageID string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MoveQueuedMessage Put a waiting message before another one, or behind all
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/sessions/{sessionId}/queue/{messageId}/move (the `MoveQueuedMessage` operationId).
+	MoveQueuedMessage(ctx context.Context, sessionID SessionID, messageID string, body MoveQueuedMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RenameSessionWithBody Give a session a title
 	//
@@ -5289,28 +6527,28 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/suggested-request (the `SuggestSessionRequest` operationId).
-	SuggestSessionRequestWithBody(ctx context.Context, sessionID SessionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SuggestSessionRequestWithBody(ctx context.Context, sessionID SessionID, params *SuggestSessionRequestParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SuggestSessionRequest Ask for a suggestion and wait for it
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/suggested-request (the `SuggestSessionRequest` operationId).
-	SuggestSessionRequest(ctx context.Context, sessionID SessionID, body SuggestSessionRequestJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SuggestSessionRequest(ctx context.Context, sessionID SessionID, params *SuggestSessionRequestParams, body SuggestSessionRequestJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// EnqueueSuggestedSessionRequestWithBody Ask for a suggestion
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/suggested-request/jobs (the `EnqueueSuggestedSessionRequest` operationId).
-	EnqueueSuggestedSessionRequestWithBody(ctx context.Context, sessionID SessionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	EnqueueSuggestedSessionRequestWithBody(ctx context.Context, sessionID SessionID, params *EnqueueSuggestedSessionRequestParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// EnqueueSuggestedSessionRequest Ask for a suggestion
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/suggested-request/jobs (the `EnqueueSuggestedSessionRequest` operationId).
-	EnqueueSuggestedSessionRequest(ctx context.Context, sessionID SessionID, body EnqueueSuggestedSessionRequestJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	EnqueueSuggestedSessionRequest(ctx context.Context, sessionID SessionID, params *EnqueueSuggestedSessionRequestParams, body EnqueueSuggestedSessionRequestJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpsertSuggestedSessionRequestWithBody Write the state of a suggestion
 	//
@@ -5387,21 +6625,21 @@ type ClientInterface interface {
 	// Sends what the turn was asked once more, as a new turn. Only for the last turn of a session, when the end of its runtime or of the server cut it off and no tool has run in it: `retryableTurnId` of the session names it. Nothing is tried again unasked.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/turns/{turnId}/retry (the `RetryTurn` operationId).
-	RetryTurn(ctx context.Context, sessionID SessionID, turnID TurnID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	RetryTurn(ctx context.Context, sessionID SessionID, turnID TurnID, params *RetryTurnParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SteerTurnWithBody Add input to a running turn
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/turns/{turnId}/steer (the `SteerTurn` operationId).
-	SteerTurnWithBody(ctx context.Context, sessionID SessionID, turnID TurnID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SteerTurnWithBody(ctx context.Context, sessionID SessionID, turnID TurnID, params *SteerTurnParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SteerTurn Add input to a running turn
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/turns/{turnId}/steer (the `SteerTurn` operationId).
-	SteerTurn(ctx context.Context, sessionID SessionID, turnID TurnID, body SteerTurnJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SteerTurn(ctx context.Context, sessionID SessionID, turnID TurnID, params *SteerTurnParams, body SteerTurnJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UnarchiveSession Take a session out of the archive
 	//
@@ -5508,7 +6746,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/tool-calls/{requestId}/response (the `RespondToolCall` operationId).
-	RespondToolCallWithBody(ctx context.Context, requestID RequestID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	RespondToolCallWithBody(ctx context.Context, requestID RequestID, params *RespondToolCallParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RespondToolCall Answer a dynamic tool call
 	//
@@ -5517,7 +6755,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/tool-calls/{requestId}/response (the `RespondToolCall` operationId).
-	RespondToolCall(ctx context.Context, requestID RequestID, body RespondToolCallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	RespondToolCall(ctx context.Context, requestID RequestID, params *RespondToolCallParams, body RespondToolCallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DecideToolInputWithBody Answer questions
 	//
@@ -5526,7 +6764,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/tool-input/{requestId}/decision (the `DecideToolInput` operationId).
-	DecideToolInputWithBody(ctx context.Context, requestID RequestID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DecideToolInputWithBody(ctx context.Context, requestID RequestID, params *DecideToolInputParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DecideToolInput Answer questions
 	//
@@ -5535,7 +6773,14 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/tool-input/{requestId}/decision (the `DecideToolInput` operationId).
-	DecideToolInput(ctx context.Context, requestID RequestID, body DecideToolInputJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DecideToolInput(ctx context.Context, requestID RequestID, params *DecideToolInputParams, body DecideToolInputJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadUsage Add up what sessions used
+	//
+	// In tokens, as runtimes told, by day (UTC), project, session or runtime. Sessions that were deleted since count; days older than a year are not kept.
+	//
+	// Corresponds with GET /api/usage (the `ReadUsage` operationId).
+	ReadUsage(ctx context.Context, params *ReadUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetLiveness Whether the process lives; needs neither store nor runtime
 	//
@@ -5646,6 +6891,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/sessions/{sessionId}/events (the `ListTaskEvents` operationId).
 	ListTaskEvents(ctx context.Context, sessionID SessionID, params *ListTaskEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSupportBundle All that is known of a session, without secrets, as one file
+	//
+	// A `.tar.gz`: health, capabilities, versions and configuration of the server, MCP, the events, the records they are derived from, the last lines of the agent, every attempt of every tool call, the audit log, artifacts. `harness replay FILE` plays it again. Asks for the role of an operator.
+	//
+	// Corresponds with GET /v1/sessions/{sessionId}/support-bundle (the `GetSupportBundle` operationId).
+	GetSupportBundle(ctx context.Context, sessionID SessionID, params *GetSupportBundleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListTasks The tasks of a session, newest first
 	//
@@ -5917,8 +7169,8 @@ func (c *Client) ReloadAgentExtensions(ctx context.Context, body ReloadAgentExte
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /api/approvals/{approvalId}/decision (the `DecideApproval` operationId).
-func (c *Client) DecideApprovalWithBody(ctx context.Context, approvalID ApprovalID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDecideApprovalRequestWithBody(c.Server, approvalID, contentType, body)
+func (c *Client) DecideApprovalWithBody(ctx context.Context, approvalID ApprovalID, params *DecideApprovalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDecideApprovalRequestWithBody(c.Server, approvalID, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5938,8 +7190,8 @@ func (c *Client) DecideApprovalWithBody(ctx context.Context, approvalID Approval
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /api/approvals/{approvalId}/decision (the `DecideApproval` operationId).
-func (c *Client) DecideApproval(ctx context.Context, approvalID ApprovalID, body DecideApprovalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDecideApprovalRequest(c.Server, approvalID, body)
+func (c *Client) DecideApproval(ctx context.Context, approvalID ApprovalID, params *DecideApprovalParams, body DecideApprovalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDecideApprovalRequest(c.Server, approvalID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6157,6 +7409,38 @@ func (c *Client) GetDocs(ctx context.Context, reqEditors ...RequestEditorFn) (*h
 	return c.Client.Do(req)
 }
 
+// ListEvents List what happened
+//
+// The journal, the newest events first; with `after` the oldest first. Events of workers' sessions come only with `session`.
+//
+// Corresponds with GET /api/events (the `ListEvents` operationId).
+func (c *Client) ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListEventsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadEvent Read an event, whatever its length
+//
+// Corresponds with GET /api/events/{pos} (the `ReadEvent` operationId).
+func (c *Client) ReadEvent(ctx context.Context, pos int, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadEventRequest(c.Server, pos)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListExperimentalFeatures List experimental features
 //
 // Corresponds with GET /api/features/experimental (the `ListExperimentalFeatures` operationId).
@@ -6213,6 +7497,131 @@ func (c *Client) UploadFeedback(ctx context.Context, params *UploadFeedbackParam
 // Corresponds with GET /api/health (the `GetHealth` operationId).
 func (c *Client) GetHealth(ctx context.Context, params *GetHealthParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetHealthRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListJobs List jobs of all projects, the youngest first
+//
+// Corresponds with GET /api/jobs (the `ListJobs` operationId).
+func (c *Client) ListJobs(ctx context.Context, params *ListJobsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListJobsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelJobsWithBody Cancel many jobs
+//
+// Cancels the jobs of the filter that are not over, the oldest 200 first. At least one member is needed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/jobs/cancel (the `CancelJobs` operationId).
+func (c *Client) CancelJobsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelJobsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelJobs Cancel many jobs
+//
+// Cancels the jobs of the filter that are not over, the oldest 200 first. At least one member is needed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/jobs/cancel (the `CancelJobs` operationId).
+func (c *Client) CancelJobs(ctx context.Context, body CancelJobsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelJobsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RunJobAgain Enqueue a job that ended once more
+//
+// A new job with what the old one was given. While one of its dedupe key is queued or runs, that one is the answer.
+//
+// Corresponds with POST /api/jobs/{jobId}/run-again (the `RunJobAgain` operationId).
+func (c *Client) RunJobAgain(ctx context.Context, jobID JobID, params *RunJobAgainParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRunJobAgainRequest(c.Server, jobID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LoginWithBody Log a browser in
+//
+// The answer sets a cookie that stands for the token in requests of this server's own pages, sockets too: `HttpOnly`, `SameSite=Strict`, `Secure` where the browser talks TLS. It counts as long as the token does.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/login (the `Login` operationId).
+func (c *Client) LoginWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLoginRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// Login Log a browser in
+//
+// The answer sets a cookie that stands for the token in requests of this server's own pages, sockets too: `HttpOnly`, `SameSite=Strict`, `Secure` where the browser talks TLS. It counts as long as the token does.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/login (the `Login` operationId).
+func (c *Client) Login(ctx context.Context, body LoginJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLoginRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// Logout Log a browser out
+//
+// Takes its cookie away. The token stays what it is.
+//
+// Corresponds with POST /api/logout (the `Logout` operationId).
+func (c *Client) Logout(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLogoutRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -6287,6 +7696,21 @@ func (c *Client) StartMcpOauthLogin(ctx context.Context, serverName ServerName, 
 	return c.Client.Do(req)
 }
 
+// GetMe Who asks, and what that one may do
+//
+// Corresponds with GET /api/me (the `GetMe` operationId).
+func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetMeRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListModels List models
 //
 // Corresponds with GET /api/models (the `ListModels` operationId).
@@ -6337,8 +7761,8 @@ func (c *Client) GetOrchestratorJob(ctx context.Context, jobID JobID, reqEditors
 // A running job is interrupted and canceled soon after.
 //
 // Corresponds with POST /api/orchestrator/jobs/{jobId}/cancel (the `CancelOrchestratorJob` operationId).
-func (c *Client) CancelOrchestratorJob(ctx context.Context, jobID JobID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCancelOrchestratorJobRequest(c.Server, jobID)
+func (c *Client) CancelOrchestratorJob(ctx context.Context, jobID JobID, params *CancelOrchestratorJobParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelOrchestratorJobRequest(c.Server, jobID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6369,8 +7793,8 @@ func (c *Client) ListProjects(ctx context.Context, reqEditors ...RequestEditorFn
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /api/projects (the `CreateProject` operationId).
-func (c *Client) CreateProjectWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateProjectRequestWithBody(c.Server, contentType, body)
+func (c *Client) CreateProjectWithBody(ctx context.Context, params *CreateProjectParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateProjectRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6386,8 +7810,8 @@ func (c *Client) CreateProjectWithBody(ctx context.Context, contentType string, 
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /api/projects (the `CreateProject` operationId).
-func (c *Client) CreateProject(ctx context.Context, body CreateProjectJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateProjectRequest(c.Server, body)
+func (c *Client) CreateProject(ctx context.Context, params *CreateProjectParams, body CreateProjectJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateProjectRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6568,6 +7992,23 @@ func (c *Client) GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn
 	return c.Client.Do(req)
 }
 
+// ListRequests List what waits for a person in all sessions
+//
+// Approvals, questions and tool calls, the oldest first; those of workers' sessions, which nobody is asked about, are left out.
+//
+// Corresponds with GET /api/requests (the `ListRequests` operationId).
+func (c *Client) ListRequests(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRequestsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListRuntimes List the server's runtimes
 //
 // Corresponds with GET /api/runtimes (the `ListRuntimes` operationId).
@@ -6658,8 +8099,8 @@ func (c *Client) ListSessions(ctx context.Context, params *ListSessionsParams, r
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /api/sessions (the `CreateSession` operationId).
-func (c *Client) CreateSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateSessionRequestWithBody(c.Server, contentType, body)
+func (c *Client) CreateSessionWithBody(ctx context.Context, params *CreateSessionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateSessionRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6677,8 +8118,8 @@ func (c *Client) CreateSessionWithBody(ctx context.Context, contentType string, 
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /api/sessions (the `CreateSession` operationId).
-func (c *Client) CreateSession(ctx context.Context, body CreateSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateSessionRequest(c.Server, body)
+func (c *Client) CreateSession(ctx context.Context, params *CreateSessionParams, body CreateSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateSessionRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6821,8 +8262,8 @@ func (c *Client) CompactSession(ctx context.Context, sessionID SessionID, reqEdi
 // ForkSession Fork a session
 //
 // Corresponds with POST /api/sessions/{sessionId}/fork (the `ForkSession` operationId).
-func (c *Client) ForkSession(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewForkSessionRequest(c.Server, sessionID)
+func (c *Client) ForkSession(ctx context.Context, sessionID SessionID, params *ForkSessionParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewForkSessionRequest(c.Server, sessionID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6874,8 +8315,8 @@ func (c *Client) InterruptSessionTurn(ctx context.Context, sessionID SessionID, 
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /api/sessions/{sessionId}/messages (the `SendSessionMessage` operationId).
-func (c *Client) SendSessionMessageWithBody(ctx context.Context, sessionID SessionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSendSessionMessageRequestWithBody(c.Server, sessionID, contentType, body)
+func (c *Client) SendSessionMessageWithBody(ctx context.Context, sessionID SessionID, params *SendSessionMessageParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSendSessionMessageRequestWithBody(c.Server, sessionID, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6893,8 +8334,8 @@ func (c *Client) SendSessionMessageWithBody(ctx context.Context, sessionID Sessi
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /api/sessions/{sessionId}/messages (the `SendSessionMessage` operationId).
-func (c *Client) SendSessionMessage(ctx context.Context, sessionID SessionID, body SendSessionMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSendSessionMessageRequest(c.Server, sessionID, body)
+func (c *Client) SendSessionMessage(ctx context.Context, sessionID SessionID, params *SendSessionMessageParams, body SendSessionMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSendSessionMessageRequest(c.Server, sessionID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6929,6 +8370,142 @@ func (c *Client) SetSessionProjectWithBody(ctx context.Context, sessionID Sessio
 // Corresponds with POST /api/sessions/{sessionId}/project (the `SetSessionProject` operationId).
 func (c *Client) SetSessionProject(ctx context.Context, sessionID SessionID, body SetSessionProjectJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSetSessionProjectRequest(c.Server, sessionID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListQueuedMessages List the messages that wait for the session's turn to end
+//
+// Corresponds with GET /api/sessions/{sessionId}/queue (the `ListQueuedMessages` operationId).
+func (c *Client) ListQueuedMessages(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListQueuedMessagesRequest(c.Server, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// QueueMessageWithBody Have a message sent when the turns before it are over
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/sessions/{sessionId}/queue (the `QueueMessage` operationId).
+func (c *Client) QueueMessageWithBody(ctx context.Context, sessionID SessionID, params *QueueMessageParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewQueueMessageRequestWithBody(c.Server, sessionID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// QueueMessage Have a message sent when the turns before it are over
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/sessions/{sessionId}/queue (the `QueueMessage` operationId).
+func (c *Client) QueueMessage(ctx context.Context, sessionID SessionID, params *QueueMessageParams, body QueueMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewQueueMessageRequest(c.Server, sessionID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DropQueuedMessage Take a waiting message out
+//
+// Corresponds with DELETE /api/sessions/{sessionId}/queue/{messageId} (the `DropQueuedMessage` operationId).
+func (c *Client) DropQueuedMessage(ctx context.Context, sessionID SessionID, messageID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDropQueuedMessageRequest(c.Server, sessionID, messageID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EditQueuedMessageWithBody Give a waiting message another text
+//
+// One that is held waits again.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /api/sessions/{sessionId}/queue/{messageId} (the `EditQueuedMessage` operationId).
+func (c *Client) EditQueuedMessageWithBody(ctx context.Context, sessionID SessionID, messageID string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEditQueuedMessageRequestWithBody(c.Server, sessionID, messageID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EditQueuedMessage Give a waiting message another text
+//
+// One that is held waits again.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /api/sessions/{sessionId}/queue/{messageId} (the `EditQueuedMessage` operationId).
+func (c *Client) EditQueuedMessage(ctx context.Context, sessionID SessionID, messageID string, body EditQueuedMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEditQueuedMessageRequest(c.Server, sessionID, messageID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MoveQueuedMessageWithBody Put a waiting message before another one, or behind all
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/sessions/{sessionId}/queue/{messageId}/move (the `MoveQueuedMessage` operationId).
+func (c *Client) MoveQueuedMessageWithBody(ctx context.Context, sessionID SessionID, messageID string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMoveQueuedMessageRequestWithBody(c.Server, sessionID, messageID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MoveQueuedMessage Put a waiting message before another one, or behind all
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/sessions/{sessionId}/queue/{messageId}/move (the `MoveQueuedMessage` operationId).
+func (c *Client) MoveQueuedMessage(ctx context.Context, sessionID SessionID, messageID string, body MoveQueuedMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMoveQueuedMessageRequest(c.Server, sessionID, messageID, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7226,8 +8803,8 @@ func (c *Client) ReadSessionSources(ctx context.Context, sessionID SessionID, re
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /api/sessions/{sessionId}/suggested-request (the `SuggestSessionRequest` operationId).
-func (c *Client) SuggestSessionRequestWithBody(ctx context.Context, sessionID SessionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSuggestSessionRequestRequestWithBody(c.Server, sessionID, contentType, body)
+func (c *Client) SuggestSessionRequestWithBody(ctx context.Context, sessionID SessionID, params *SuggestSessionRequestParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSuggestSessionRequestRequestWithBody(c.Server, sessionID, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7243,8 +8820,8 @@ func (c *Client) SuggestSessionRequestWithBody(ctx context.Context, sessionID Se
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /api/sessions/{sessionId}/suggested-request (the `SuggestSessionRequest` operationId).
-func (c *Client) SuggestSessionRequest(ctx context.Context, sessionID SessionID, body SuggestSessionRequestJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSuggestSessionRequestRequest(c.Server, sessionID, body)
+func (c *Client) SuggestSessionRequest(ctx context.Context, sessionID SessionID, params *SuggestSessionRequestParams, body SuggestSessionRequestJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSuggestSessionRequestRequest(c.Server, sessionID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7260,8 +8837,8 @@ func (c *Client) SuggestSessionRequest(ctx context.Context, sessionID SessionID,
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /api/sessions/{sessionId}/suggested-request/jobs (the `EnqueueSuggestedSessionRequest` operationId).
-func (c *Client) EnqueueSuggestedSessionRequestWithBody(ctx context.Context, sessionID SessionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewEnqueueSuggestedSessionRequestRequestWithBody(c.Server, sessionID, contentType, body)
+func (c *Client) EnqueueSuggestedSessionRequestWithBody(ctx context.Context, sessionID SessionID, params *EnqueueSuggestedSessionRequestParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEnqueueSuggestedSessionRequestRequestWithBody(c.Server, sessionID, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7277,8 +8854,8 @@ func (c *Client) EnqueueSuggestedSessionRequestWithBody(ctx context.Context, ses
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /api/sessions/{sessionId}/suggested-request/jobs (the `EnqueueSuggestedSessionRequest` operationId).
-func (c *Client) EnqueueSuggestedSessionRequest(ctx context.Context, sessionID SessionID, body EnqueueSuggestedSessionRequestJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewEnqueueSuggestedSessionRequestRequest(c.Server, sessionID, body)
+func (c *Client) EnqueueSuggestedSessionRequest(ctx context.Context, sessionID SessionID, params *EnqueueSuggestedSessionRequestParams, body EnqueueSuggestedSessionRequestJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEnqueueSuggestedSessionRequestRequest(c.Server, sessionID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7444,8 +9021,8 @@ func (c *Client) UpsertSessionTranscriptEntries(ctx context.Context, sessionID S
 // Sends what the turn was asked once more, as a new turn. Only for the last turn of a session, when the end of its runtime or of the server cut it off and no tool has run in it: `retryableTurnId` of the session names it. Nothing is tried again unasked.
 //
 // Corresponds with POST /api/sessions/{sessionId}/turns/{turnId}/retry (the `RetryTurn` operationId).
-func (c *Client) RetryTurn(ctx context.Context, sessionID SessionID, turnID TurnID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRetryTurnRequest(c.Server, sessionID, turnID)
+func (c *Client) RetryTurn(ctx context.Context, sessionID SessionID, turnID TurnID, params *RetryTurnParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetryTurnRequest(c.Server, sessionID, turnID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -7461,8 +9038,8 @@ func (c *Client) RetryTurn(ctx context.Context, sessionID SessionID, turnID Turn
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /api/sessions/{sessionId}/turns/{turnId}/steer (the `SteerTurn` operationId).
-func (c *Client) SteerTurnWithBody(ctx context.Context, sessionID SessionID, turnID TurnID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSteerTurnRequestWithBody(c.Server, sessionID, turnID, contentType, body)
+func (c *Client) SteerTurnWithBody(ctx context.Context, sessionID SessionID, turnID TurnID, params *SteerTurnParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSteerTurnRequestWithBody(c.Server, sessionID, turnID, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7478,8 +9055,8 @@ func (c *Client) SteerTurnWithBody(ctx context.Context, sessionID SessionID, tur
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /api/sessions/{sessionId}/turns/{turnId}/steer (the `SteerTurn` operationId).
-func (c *Client) SteerTurn(ctx context.Context, sessionID SessionID, turnID TurnID, body SteerTurnJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSteerTurnRequest(c.Server, sessionID, turnID, body)
+func (c *Client) SteerTurn(ctx context.Context, sessionID SessionID, turnID TurnID, params *SteerTurnParams, body SteerTurnJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSteerTurnRequest(c.Server, sessionID, turnID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7735,8 +9312,8 @@ func (c *Client) ChangeToken(ctx context.Context, tokenID TokenID, body ChangeTo
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /api/tool-calls/{requestId}/response (the `RespondToolCall` operationId).
-func (c *Client) RespondToolCallWithBody(ctx context.Context, requestID RequestID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRespondToolCallRequestWithBody(c.Server, requestID, contentType, body)
+func (c *Client) RespondToolCallWithBody(ctx context.Context, requestID RequestID, params *RespondToolCallParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRespondToolCallRequestWithBody(c.Server, requestID, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7754,8 +9331,8 @@ func (c *Client) RespondToolCallWithBody(ctx context.Context, requestID RequestI
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /api/tool-calls/{requestId}/response (the `RespondToolCall` operationId).
-func (c *Client) RespondToolCall(ctx context.Context, requestID RequestID, body RespondToolCallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRespondToolCallRequest(c.Server, requestID, body)
+func (c *Client) RespondToolCall(ctx context.Context, requestID RequestID, params *RespondToolCallParams, body RespondToolCallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRespondToolCallRequest(c.Server, requestID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7773,8 +9350,8 @@ func (c *Client) RespondToolCall(ctx context.Context, requestID RequestID, body 
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /api/tool-input/{requestId}/decision (the `DecideToolInput` operationId).
-func (c *Client) DecideToolInputWithBody(ctx context.Context, requestID RequestID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDecideToolInputRequestWithBody(c.Server, requestID, contentType, body)
+func (c *Client) DecideToolInputWithBody(ctx context.Context, requestID RequestID, params *DecideToolInputParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDecideToolInputRequestWithBody(c.Server, requestID, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7792,8 +9369,25 @@ func (c *Client) DecideToolInputWithBody(ctx context.Context, requestID RequestI
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /api/tool-input/{requestId}/decision (the `DecideToolInput` operationId).
-func (c *Client) DecideToolInput(ctx context.Context, requestID RequestID, body DecideToolInputJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDecideToolInputRequest(c.Server, requestID, body)
+func (c *Client) DecideToolInput(ctx context.Context, requestID RequestID, params *DecideToolInputParams, body DecideToolInputJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDecideToolInputRequest(c.Server, requestID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadUsage Add up what sessions used
+//
+// In tokens, as runtimes told, by day (UTC), project, session or runtime. Sessions that were deleted since count; days older than a year are not kept.
+//
+// Corresponds with GET /api/usage (the `ReadUsage` operationId).
+func (c *Client) ReadUsage(ctx context.Context, params *ReadUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadUsageRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -8084,6 +9678,23 @@ func (c *Client) GetTaskSession(ctx context.Context, sessionID SessionID, reqEdi
 // Corresponds with GET /v1/sessions/{sessionId}/events (the `ListTaskEvents` operationId).
 func (c *Client) ListTaskEvents(ctx context.Context, sessionID SessionID, params *ListTaskEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListTaskEventsRequest(c.Server, sessionID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSupportBundle All that is known of a session, without secrets, as one file
+//
+// A `.tar.gz`: health, capabilities, versions and configuration of the server, MCP, the events, the records they are derived from, the last lines of the agent, every attempt of every tool call, the audit log, artifacts. `harness replay FILE` plays it again. Asks for the role of an operator.
+//
+// Corresponds with GET /v1/sessions/{sessionId}/support-bundle (the `GetSupportBundle` operationId).
+func (c *Client) GetSupportBundle(ctx context.Context, sessionID SessionID, params *GetSupportBundleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSupportBundleRequest(c.Server, sessionID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -8674,18 +10285,18 @@ func NewReloadAgentExtensionsRequestWithBody(server string, contentType string, 
 }
 
 // NewDecideApprovalRequest calls the generic DecideApproval builder with application/json body
-func NewDecideApprovalRequest(server string, approvalID ApprovalID, body DecideApprovalJSONRequestBody) (*http.Request, error) {
+func NewDecideApprovalRequest(server string, approvalID ApprovalID, params *DecideApprovalParams, body DecideApprovalJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewDecideApprovalRequestWithBody(server, approvalID, "application/json", bodyReader)
+	return NewDecideApprovalRequestWithBody(server, approvalID, params, "application/json", bodyReader)
 }
 
 // NewDecideApprovalRequestWithBody constructs an http.Request for the DecideApproval method, with any body, and a specified content type
-func NewDecideApprovalRequestWithBody(server string, approvalID ApprovalID, contentType string, body io.Reader) (*http.Request, error) {
+func NewDecideApprovalRequestWithBody(server string, approvalID ApprovalID, params *DecideApprovalParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -8716,6 +10327,21 @@ func NewDecideApprovalRequestWithBody(server string, approvalID ApprovalID, cont
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -9353,6 +10979,178 @@ func NewGetDocsRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewListEventsRequest constructs an http.Request for the ListEvents method
+func NewListEventsRequest(server string, params *ListEventsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/events")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Before != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "before", *params.Before, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Session != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "session", *params.Session, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Type != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "type", *params.Type, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Actor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "actor", *params.Actor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Until != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReadEventRequest constructs an http.Request for the ReadEvent method
+func NewReadEventRequest(server string, pos int) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "pos", pos, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "integer", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/events/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListExperimentalFeaturesRequest constructs an http.Request for the ListExperimentalFeatures method
 func NewListExperimentalFeaturesRequest(server string, params *ListExperimentalFeaturesParams) (*http.Request, error) {
 	var err error
@@ -9545,6 +11343,300 @@ func NewGetHealthRequest(server string, params *GetHealthParams) (*http.Request,
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListJobsRequest constructs an http.Request for the ListJobs method
+func NewListJobsRequest(server string, params *ListJobsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/jobs")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Type != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "type", *params.Type, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Project != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "project", *params.Project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Session != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "session", *params.Session, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Until != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCancelJobsRequest calls the generic CancelJobs builder with application/json body
+func NewCancelJobsRequest(server string, body CancelJobsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCancelJobsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCancelJobsRequestWithBody constructs an http.Request for the CancelJobs method, with any body, and a specified content type
+func NewCancelJobsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/jobs/cancel")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRunJobAgainRequest constructs an http.Request for the RunJobAgain method
+func NewRunJobAgainRequest(server string, jobID JobID, params *RunJobAgainParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "jobId", jobID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/jobs/%s/run-again", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewLoginRequest calls the generic Login builder with application/json body
+func NewLoginRequest(server string, body LoginJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewLoginRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewLoginRequestWithBody constructs an http.Request for the Login method, with any body, and a specified content type
+func NewLoginRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/login")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewLogoutRequest constructs an http.Request for the Logout method
+func NewLogoutRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/logout")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -9758,6 +11850,33 @@ func NewStartMcpOauthLoginRequestWithBody(server string, serverName ServerName, 
 	return req, nil
 }
 
+// NewGetMeRequest constructs an http.Request for the GetMe method
+func NewGetMeRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/me")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListModelsRequest constructs an http.Request for the ListModels method
 func NewListModelsRequest(server string, params *ListModelsParams) (*http.Request, error) {
 	var err error
@@ -9898,7 +12017,7 @@ func NewGetOrchestratorJobRequest(server string, jobID JobID) (*http.Request, er
 }
 
 // NewCancelOrchestratorJobRequest constructs an http.Request for the CancelOrchestratorJob method
-func NewCancelOrchestratorJobRequest(server string, jobID JobID) (*http.Request, error) {
+func NewCancelOrchestratorJobRequest(server string, jobID JobID, params *CancelOrchestratorJobParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -9926,6 +12045,21 @@ func NewCancelOrchestratorJobRequest(server string, jobID JobID) (*http.Request,
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -9959,18 +12093,18 @@ func NewListProjectsRequest(server string) (*http.Request, error) {
 }
 
 // NewCreateProjectRequest calls the generic CreateProject builder with application/json body
-func NewCreateProjectRequest(server string, body CreateProjectJSONRequestBody) (*http.Request, error) {
+func NewCreateProjectRequest(server string, params *CreateProjectParams, body CreateProjectJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewCreateProjectRequestWithBody(server, "application/json", bodyReader)
+	return NewCreateProjectRequestWithBody(server, params, "application/json", bodyReader)
 }
 
 // NewCreateProjectRequestWithBody constructs an http.Request for the CreateProject method, with any body, and a specified content type
-func NewCreateProjectRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+func NewCreateProjectRequestWithBody(server string, params *CreateProjectParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -9994,6 +12128,21 @@ func NewCreateProjectRequestWithBody(server string, contentType string, body io.
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -10295,6 +12444,33 @@ func NewGetReadinessRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewListRequestsRequest constructs an http.Request for the ListRequests method
+func NewListRequestsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/requests")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListRuntimesRequest constructs an http.Request for the ListRuntimes method
 func NewListRuntimesRequest(server string) (*http.Request, error) {
 	var err error
@@ -10503,6 +12679,54 @@ func NewListSessionsRequest(server string, params *ListSessionsParams) (*http.Re
 
 		}
 
+		if params.Project != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "project", *params.Project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.View != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "view", *params.View, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -10518,18 +12742,18 @@ func NewListSessionsRequest(server string, params *ListSessionsParams) (*http.Re
 }
 
 // NewCreateSessionRequest calls the generic CreateSession builder with application/json body
-func NewCreateSessionRequest(server string, body CreateSessionJSONRequestBody) (*http.Request, error) {
+func NewCreateSessionRequest(server string, params *CreateSessionParams, body CreateSessionJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewCreateSessionRequestWithBody(server, "application/json", bodyReader)
+	return NewCreateSessionRequestWithBody(server, params, "application/json", bodyReader)
 }
 
 // NewCreateSessionRequestWithBody constructs an http.Request for the CreateSession method, with any body, and a specified content type
-func NewCreateSessionRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+func NewCreateSessionRequestWithBody(server string, params *CreateSessionParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -10553,6 +12777,21 @@ func NewCreateSessionRequestWithBody(server string, contentType string, body io.
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -10653,6 +12892,18 @@ func NewReadSessionRequest(server string, sessionID SessionID, params *ReadSessi
 		if params.After != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.View != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "view", *params.View, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -10875,7 +13126,7 @@ func NewCompactSessionRequest(server string, sessionID SessionID) (*http.Request
 }
 
 // NewForkSessionRequest constructs an http.Request for the ForkSession method
-func NewForkSessionRequest(server string, sessionID SessionID) (*http.Request, error) {
+func NewForkSessionRequest(server string, sessionID SessionID, params *ForkSessionParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -10903,6 +13154,21 @@ func NewForkSessionRequest(server string, sessionID SessionID) (*http.Request, e
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -10956,18 +13222,18 @@ func NewInterruptSessionTurnRequestWithBody(server string, sessionID SessionID, 
 }
 
 // NewSendSessionMessageRequest calls the generic SendSessionMessage builder with application/json body
-func NewSendSessionMessageRequest(server string, sessionID SessionID, body SendSessionMessageJSONRequestBody) (*http.Request, error) {
+func NewSendSessionMessageRequest(server string, sessionID SessionID, params *SendSessionMessageParams, body SendSessionMessageJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewSendSessionMessageRequestWithBody(server, sessionID, "application/json", bodyReader)
+	return NewSendSessionMessageRequestWithBody(server, sessionID, params, "application/json", bodyReader)
 }
 
 // NewSendSessionMessageRequestWithBody constructs an http.Request for the SendSessionMessage method, with any body, and a specified content type
-func NewSendSessionMessageRequestWithBody(server string, sessionID SessionID, contentType string, body io.Reader) (*http.Request, error) {
+func NewSendSessionMessageRequestWithBody(server string, sessionID SessionID, params *SendSessionMessageParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -10998,6 +13264,21 @@ func NewSendSessionMessageRequestWithBody(server string, sessionID SessionID, co
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -11030,6 +13311,251 @@ func NewSetSessionProjectRequestWithBody(server string, sessionID SessionID, con
 	}
 
 	operationPath := fmt.Sprintf("/api/sessions/%s/project", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListQueuedMessagesRequest constructs an http.Request for the ListQueuedMessages method
+func NewListQueuedMessagesRequest(server string, sessionID SessionID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/queue", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewQueueMessageRequest calls the generic QueueMessage builder with application/json body
+func NewQueueMessageRequest(server string, sessionID SessionID, params *QueueMessageParams, body QueueMessageJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewQueueMessageRequestWithBody(server, sessionID, params, "application/json", bodyReader)
+}
+
+// NewQueueMessageRequestWithBody constructs an http.Request for the QueueMessage method, with any body, and a specified content type
+func NewQueueMessageRequestWithBody(server string, sessionID SessionID, params *QueueMessageParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/queue", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDropQueuedMessageRequest constructs an http.Request for the DropQueuedMessage method
+func NewDropQueuedMessageRequest(server string, sessionID SessionID, messageID string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "messageId", messageID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/queue/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewEditQueuedMessageRequest calls the generic EditQueuedMessage builder with application/json body
+func NewEditQueuedMessageRequest(server string, sessionID SessionID, messageID string, body EditQueuedMessageJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewEditQueuedMessageRequestWithBody(server, sessionID, messageID, "application/json", bodyReader)
+}
+
+// NewEditQueuedMessageRequestWithBody constructs an http.Request for the EditQueuedMessage method, with any body, and a specified content type
+func NewEditQueuedMessageRequestWithBody(server string, sessionID SessionID, messageID string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "messageId", messageID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/queue/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewMoveQueuedMessageRequest calls the generic MoveQueuedMessage builder with application/json body
+func NewMoveQueuedMessageRequest(server string, sessionID SessionID, messageID string, body MoveQueuedMessageJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewMoveQueuedMessageRequestWithBody(server, sessionID, messageID, "application/json", bodyReader)
+}
+
+// NewMoveQueuedMessageRequestWithBody constructs an http.Request for the MoveQueuedMessage method, with any body, and a specified content type
+func NewMoveQueuedMessageRequestWithBody(server string, sessionID SessionID, messageID string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "messageId", messageID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/queue/%s/move", pathParam0, pathParam1)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -11565,18 +14091,18 @@ func NewReadSessionSourcesRequest(server string, sessionID SessionID) (*http.Req
 }
 
 // NewSuggestSessionRequestRequest calls the generic SuggestSessionRequest builder with application/json body
-func NewSuggestSessionRequestRequest(server string, sessionID SessionID, body SuggestSessionRequestJSONRequestBody) (*http.Request, error) {
+func NewSuggestSessionRequestRequest(server string, sessionID SessionID, params *SuggestSessionRequestParams, body SuggestSessionRequestJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewSuggestSessionRequestRequestWithBody(server, sessionID, "application/json", bodyReader)
+	return NewSuggestSessionRequestRequestWithBody(server, sessionID, params, "application/json", bodyReader)
 }
 
 // NewSuggestSessionRequestRequestWithBody constructs an http.Request for the SuggestSessionRequest method, with any body, and a specified content type
-func NewSuggestSessionRequestRequestWithBody(server string, sessionID SessionID, contentType string, body io.Reader) (*http.Request, error) {
+func NewSuggestSessionRequestRequestWithBody(server string, sessionID SessionID, params *SuggestSessionRequestParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11608,22 +14134,37 @@ func NewSuggestSessionRequestRequestWithBody(server string, sessionID SessionID,
 
 	req.Header.Add("Content-Type", contentType)
 
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewEnqueueSuggestedSessionRequestRequest calls the generic EnqueueSuggestedSessionRequest builder with application/json body
-func NewEnqueueSuggestedSessionRequestRequest(server string, sessionID SessionID, body EnqueueSuggestedSessionRequestJSONRequestBody) (*http.Request, error) {
+func NewEnqueueSuggestedSessionRequestRequest(server string, sessionID SessionID, params *EnqueueSuggestedSessionRequestParams, body EnqueueSuggestedSessionRequestJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewEnqueueSuggestedSessionRequestRequestWithBody(server, sessionID, "application/json", bodyReader)
+	return NewEnqueueSuggestedSessionRequestRequestWithBody(server, sessionID, params, "application/json", bodyReader)
 }
 
 // NewEnqueueSuggestedSessionRequestRequestWithBody constructs an http.Request for the EnqueueSuggestedSessionRequest method, with any body, and a specified content type
-func NewEnqueueSuggestedSessionRequestRequestWithBody(server string, sessionID SessionID, contentType string, body io.Reader) (*http.Request, error) {
+func NewEnqueueSuggestedSessionRequestRequestWithBody(server string, sessionID SessionID, params *EnqueueSuggestedSessionRequestParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11654,6 +14195,21 @@ func NewEnqueueSuggestedSessionRequestRequestWithBody(server string, sessionID S
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -11868,7 +14424,7 @@ func NewUpsertSessionTranscriptEntriesRequestWithBody(server string, sessionID S
 }
 
 // NewRetryTurnRequest constructs an http.Request for the RetryTurn method
-func NewRetryTurnRequest(server string, sessionID SessionID, turnID TurnID) (*http.Request, error) {
+func NewRetryTurnRequest(server string, sessionID SessionID, turnID TurnID, params *RetryTurnParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11905,22 +14461,37 @@ func NewRetryTurnRequest(server string, sessionID SessionID, turnID TurnID) (*ht
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewSteerTurnRequest calls the generic SteerTurn builder with application/json body
-func NewSteerTurnRequest(server string, sessionID SessionID, turnID TurnID, body SteerTurnJSONRequestBody) (*http.Request, error) {
+func NewSteerTurnRequest(server string, sessionID SessionID, turnID TurnID, params *SteerTurnParams, body SteerTurnJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewSteerTurnRequestWithBody(server, sessionID, turnID, "application/json", bodyReader)
+	return NewSteerTurnRequestWithBody(server, sessionID, turnID, params, "application/json", bodyReader)
 }
 
 // NewSteerTurnRequestWithBody constructs an http.Request for the SteerTurn method, with any body, and a specified content type
-func NewSteerTurnRequestWithBody(server string, sessionID SessionID, turnID TurnID, contentType string, body io.Reader) (*http.Request, error) {
+func NewSteerTurnRequestWithBody(server string, sessionID SessionID, turnID TurnID, params *SteerTurnParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11958,6 +14529,21 @@ func NewSteerTurnRequestWithBody(server string, sessionID SessionID, turnID Turn
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -12489,18 +15075,18 @@ func NewChangeTokenRequestWithBody(server string, tokenID TokenID, contentType s
 }
 
 // NewRespondToolCallRequest calls the generic RespondToolCall builder with application/json body
-func NewRespondToolCallRequest(server string, requestID RequestID, body RespondToolCallJSONRequestBody) (*http.Request, error) {
+func NewRespondToolCallRequest(server string, requestID RequestID, params *RespondToolCallParams, body RespondToolCallJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewRespondToolCallRequestWithBody(server, requestID, "application/json", bodyReader)
+	return NewRespondToolCallRequestWithBody(server, requestID, params, "application/json", bodyReader)
 }
 
 // NewRespondToolCallRequestWithBody constructs an http.Request for the RespondToolCall method, with any body, and a specified content type
-func NewRespondToolCallRequestWithBody(server string, requestID RequestID, contentType string, body io.Reader) (*http.Request, error) {
+func NewRespondToolCallRequestWithBody(server string, requestID RequestID, params *RespondToolCallParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -12532,22 +15118,37 @@ func NewRespondToolCallRequestWithBody(server string, requestID RequestID, conte
 
 	req.Header.Add("Content-Type", contentType)
 
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewDecideToolInputRequest calls the generic DecideToolInput builder with application/json body
-func NewDecideToolInputRequest(server string, requestID RequestID, body DecideToolInputJSONRequestBody) (*http.Request, error) {
+func NewDecideToolInputRequest(server string, requestID RequestID, params *DecideToolInputParams, body DecideToolInputJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewDecideToolInputRequestWithBody(server, requestID, "application/json", bodyReader)
+	return NewDecideToolInputRequestWithBody(server, requestID, params, "application/json", bodyReader)
 }
 
 // NewDecideToolInputRequestWithBody constructs an http.Request for the DecideToolInput method, with any body, and a specified content type
-func NewDecideToolInputRequestWithBody(server string, requestID RequestID, contentType string, body io.Reader) (*http.Request, error) {
+func NewDecideToolInputRequestWithBody(server string, requestID RequestID, params *DecideToolInputParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -12578,6 +15179,147 @@ func NewDecideToolInputRequestWithBody(server string, requestID RequestID, conte
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadUsageRequest constructs an http.Request for the ReadUsage method
+func NewReadUsageRequest(server string, params *ReadUsageParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/usage")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.By != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "by", *params.By, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Until != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Project != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "project", *params.Project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Session != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "session", *params.Session, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Runtime != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "runtime", *params.Runtime, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -13228,6 +15970,67 @@ func NewListTaskEventsRequest(server string, sessionID SessionID, params *ListTa
 		if params.Stream != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "stream", *params.Stream, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetSupportBundleRequest constructs an http.Request for the GetSupportBundle method
+func NewGetSupportBundleRequest(server string, sessionID SessionID, params *GetSupportBundleParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sessions/%s/support-bundle", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.TaskID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "task_id", *params.TaskID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

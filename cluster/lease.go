@@ -1,20 +1,23 @@
 // Package cluster owns who is who among the servers of one store: a node id belongs to one running server at a time.
 //
-// It knows nothing of what a node does. Whether a server lives is told by its own count of beats in the store, not by
-// comparing the clocks of two machines.
+// It knows nothing of what a node does. A lease ends by the database's clock, and whoever ends another's has watched it
+// be silent for as long by its own.
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"harness/database"
+	"harness/internal/boottime"
 	"harness/internal/lifecycle"
 )
 
@@ -24,7 +27,21 @@ const (
 	Beat = 2 * time.Second
 	// Patience is how long a node must have been silent to be taken for dead.
 	Patience = 5 * Beat
+	// TTL is how long a lease lasts from a beat on. Within it another node waits for this one.
+	TTL = beats * Beat
+	// beats are how many a lease lasts.
+	beats = 4
 )
+
+// Guard stops what this node runs by itself when its lease is over, whether this process can act then or not. Times are
+// those of package boottime.
+type Guard interface {
+	// Hold allows what runs to go on until stop, and to be gone on with until kill.
+	Hold(stop, kill time.Duration) error
+	// Lift takes all bounds away. Held tells whether there are some.
+	Lift() error
+	Held() bool
+}
 
 // Options are what a Lease is taken with. DB and NodeID are required.
 type Options struct {
@@ -38,6 +55,14 @@ type Options struct {
 	// Lost is told, once, that another server has taken the node id: this one must end.
 	Lost   func(error)
 	Logger zerolog.Logger
+	// Grace is how long after the end of the lease others wait before they end what this node ran.
+	Grace time.Duration
+	// Guard is asked while there are other nodes; nil: nobody takes this one's place by itself.
+	Guard Guard
+	// CountTakeover is told within a transaction, before anything else in it, that a node id changes hands.
+	CountTakeover func(ctx context.Context, tx database.Tx) error
+	// Version is this server's, for people.
+	Version string
 	// Beat and Patience are the constants when 0.
 	Beat, Patience time.Duration
 }
@@ -72,6 +97,11 @@ type Lease struct {
 	opts    Options
 	process string
 	beating lifecycle.Loops
+
+	// sure is until when (boottime) others leave this node alone, as long as it is guarded; nobody ends one that is not.
+	sure              atomic.Int64
+	guarded, draining atomic.Bool
+	wanted            atomic.Bool // there are other nodes
 }
 
 // Acquire makes the node id this process's. A running server that has it is noticed by its next beat: *HeldError. One
@@ -84,6 +114,9 @@ func Acquire(ctx context.Context, opts Options) (*Lease, error) {
 	if opts.Patience <= 0 {
 		opts.Patience = Patience
 	}
+	if opts.CountTakeover == nil {
+		opts.CountTakeover = func(context.Context, database.Tx) error { return nil }
+	}
 	l := &Lease{opts: opts, process: uuid.Must(uuid.NewV7()).String()}
 	if err := l.take(ctx); err != nil {
 		return nil, err
@@ -94,6 +127,10 @@ func Acquire(ctx context.Context, opts Options) (*Lease, error) {
 	})
 }
 
+// ttl is how long a beat is good for, own for how long this node trusts in it.
+func (l *Lease) ttl() time.Duration { return beats * l.opts.Beat }
+func (l *Lease) own() time.Duration { return l.ttl() - l.opts.Beat/2 }
+
 // holder is who has a node id.
 type holder struct {
 	process, place, owner string
@@ -102,8 +139,7 @@ type holder struct {
 
 // take asks until the node id is free, its holder shows that it lives, or has been silent for long enough.
 func (l *Lease) take(ctx context.Context) error {
-	ticker := time.NewTicker(l.opts.Beat / 4)
-	defer ticker.Stop()
+	ticker := time.Tick(l.opts.Beat / 4)
 	var silent time.Time // since when, by our clock
 	var last holder
 	for {
@@ -121,7 +157,7 @@ func (l *Lease) take(ctx context.Context) error {
 			return &HeldError{NodeID: l.opts.NodeID, Owner: now.owner}
 		}
 		select {
-		case <-ticker.C:
+		case <-ticker:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -131,8 +167,14 @@ func (l *Lease) take(ctx context.Context) error {
 // tryTake takes the node id when nobody has it, who has it ran in this place, or is the one given up. Else it tells who
 // has it.
 func (l *Lease) tryTake(ctx context.Context, silent holder, giveUp bool) (now holder, taken bool, err error) {
+	// What a process before this one ran is still bound by what that one said last.
+	held, began := l.opts.Guard != nil && l.opts.Guard.Held(), boottime.Now()
 	err = l.opts.DB.Update(ctx, func(tx database.Tx) error {
 		taken = false
+		// First, as whoever ends another node locks it: else the two could wait for each other.
+		if err := l.opts.CountTakeover(ctx, tx); err != nil {
+			return err
+		}
 		// The row is there and locked before it is read: of two who come at once, one sees the other.
 		_, err := tx.ExecContext(ctx,
 			`insert into nodes (node_id, process, place, owner, beat, seen_at) values ($1, '', '', '', 0, 0)
@@ -149,13 +191,19 @@ func (l *Lease) tryTake(ctx context.Context, silent holder, giveUp bool) (now ho
 		}
 		taken = true
 		_, err = tx.ExecContext(ctx,
-			`update nodes set process = $2, place = $3, owner = $4, beat = beat + 1, seen_at = $5 where node_id = $1`,
+			`update nodes set process = $2, place = $3, owner = $4, beat = beat + 1, seen_at = $5, epoch = epoch + 1,
+				lease_until = `+clock(l.opts.DB)+` + $6, grace = $7, guarded = $8, draining = 0, version = $9 where node_id = $1`,
 			l.opts.NodeID, l.process, database.EncodeText(l.opts.Place), database.EncodeText(l.opts.Owner),
-			time.Now().UnixMilli())
+			time.Now().UnixMilli(), l.ttl().Milliseconds(), l.opts.Grace.Milliseconds(), number(held), l.opts.Version)
 		return err
 	})
 	if err != nil {
 		return holder{}, false, fmt.Errorf("take node id %s: %w", l.opts.NodeID, err)
+	}
+	if taken {
+		l.guarded.Store(held)
+		l.wanted.Store(held)
+		l.sure.Store(int64(began + l.own()))
 	}
 	return now, taken, nil
 }
@@ -170,11 +218,10 @@ func (l *Lease) holder(ctx context.Context, q database.Querier) (h holder, err e
 // beat says that this process lives until ctx ends or the node id is somebody else's. While the store does not answer
 // nobody can take it.
 func (l *Lease) beat(ctx context.Context) {
-	ticker := time.NewTicker(l.opts.Beat)
-	defer ticker.Stop()
+	ticker := time.Tick(l.opts.Beat)
 	for failing := false; ; {
 		select {
-		case <-ticker.C:
+		case <-ticker:
 		case <-ctx.Done():
 			return
 		}
@@ -197,15 +244,25 @@ func (l *Lease) beat(ctx context.Context) {
 func (l *Lease) beatOnce(ctx context.Context) (lost *LostError, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.opts.Patience)
 	defer cancel()
+	// Before it is asked: the lease that the store gives is longer.
+	began, guarded, others := boottime.Now(), l.guarded.Load() && l.wanted.Load(), 0
 	err = l.opts.DB.Update(ctx, func(tx database.Tx) error {
 		lost = nil
 		result, err := tx.ExecContext(ctx,
-			`update nodes set beat = beat + 1, seen_at = $3 where node_id = $1 and process = $2`,
-			l.opts.NodeID, l.process, time.Now().UnixMilli())
+			`update nodes set beat = beat + 1, seen_at = $3, lease_until = `+clock(l.opts.DB)+` + $4, grace = $5, guarded = $6
+			where node_id = $1 and process = $2`,
+			l.opts.NodeID, l.process, time.Now().UnixMilli(), l.ttl().Milliseconds(), l.opts.Grace.Milliseconds(), number(guarded))
 		if err != nil {
 			return err
 		}
-		if n, err := result.RowsAffected(); err != nil || n > 0 {
+		if n, err := result.RowsAffected(); err != nil {
+			return err
+		} else if n > 0 {
+			var draining int64
+			err := tx.QueryRowContext(ctx, `select draining, (select count(*) from nodes o where o.node_id <> $1 and
+				o.process <> '' and o.lease_until + o.grace > `+clock(l.opts.DB)+`) from nodes where node_id = $1`,
+				l.opts.NodeID).Scan(&draining, &others)
+			l.draining.Store(draining != 0)
 			return err
 		}
 		now, err := l.holder(ctx, tx)
@@ -218,7 +275,77 @@ func (l *Lease) beatOnce(ctx context.Context) (lost *LostError, err error) {
 		lost = &LostError{NodeID: l.opts.NodeID, Owner: now.owner}
 		return nil
 	})
-	return lost, err
+	if err != nil || lost != nil {
+		return lost, err
+	}
+	return nil, l.guard(began, guarded, others)
+}
+
+// guard sets what this node runs bounds while there are others, before any of them may take its place; and takes them
+// away when nobody may any more.
+func (l *Lease) guard(began time.Duration, guarded bool, others int) error {
+	l.sure.Store(int64(began + l.own()))
+	if l.opts.Guard == nil {
+		return nil
+	}
+	l.wanted.Store(others > 0)
+	switch {
+	case others > 0 || guarded:
+		l.guarded.Store(true)
+		stop := began + l.own()
+		return l.opts.Guard.Hold(stop, stop+l.opts.Grace)
+	case l.guarded.Load() || l.opts.Guard.Held():
+		l.guarded.Store(false)
+		return l.opts.Guard.Lift()
+	}
+	return nil
+}
+
+// UnsureError says that this node cannot know whether others have taken it for dead.
+type UnsureError struct{ NodeID string }
+
+// Error implements error.
+func (e *UnsureError) Error() string {
+	return fmt.Sprintf("node %s could not renew its lease in time, and is not sure that it is still its own", e.NodeID)
+}
+
+// Sure is nil while no other node can have taken this one for dead; else *UnsureError. A node that has no other beside
+// it is always sure.
+func (l *Lease) Sure() error {
+	if !l.guarded.Load() || int64(boottime.Now()) < l.sure.Load() {
+		return nil
+	}
+	return &UnsureError{NodeID: l.opts.NodeID}
+}
+
+// Draining tells whether this node is to begin nothing new.
+func (l *Lease) Draining() bool { return l.draining.Load() }
+
+// Owned is nil when the node id is this process's within a transaction; else *LostError.
+func (l *Lease) Owned(ctx context.Context, tx database.Tx) error {
+	now, err := l.holder(ctx, tx)
+	if errors.Is(err, sql.ErrNoRows) {
+		now, err = holder{}, nil
+	}
+	if err == nil && now.process != l.process {
+		err = &LostError{NodeID: l.opts.NodeID, Owner: cmp.Or(now.owner, "nobody now")}
+	}
+	return err
+}
+
+// clock is the store's own time in ms, as an expression of SQL.
+func clock(db *database.DB) string {
+	if db.Engine() == database.Postgres {
+		return `(extract(epoch from clock_timestamp()) * 1000)::bigint`
+	}
+	return `cast(unixepoch('subsec') * 1000 as integer)`
+}
+
+func number(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // Release gives the node id up. A lease that was lost is left to who has it.

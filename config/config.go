@@ -23,6 +23,8 @@ type Config struct {
 	TrustedProxies  []string      // HARNESS_TRUSTED_PROXIES
 	AuthToken       string        // HARNESS_AUTH_TOKEN (secret)
 	InsecureNoAuth  bool          // HARNESS_INSECURE_NO_AUTH
+	Console         bool          // HARNESS_CONSOLE
+	BasePath        string        // HARNESS_BASE_PATH; "" is the root
 	AllowYolo       bool          // HARNESS_ALLOW_YOLO
 	ShutdownTimeout time.Duration // HARNESS_SHUTDOWN_TIMEOUT_MS
 	StoreWait       time.Duration // HARNESS_STORE_WAIT_MS
@@ -32,11 +34,14 @@ type Config struct {
 	LogLevel  string // LOG_LEVEL
 	LogFormat string // HARNESS_LOG_FORMAT
 
-	DataDir           string   // DATA_DIR, absolute after Load
-	DatabaseURL       string   // DATABASE_URL (its password is a secret)
-	AdoptNodes        []string // HARNESS_ADOPT_NODES
-	SQLiteSynchronous string   // HARNESS_SQLITE_SYNCHRONOUS: FULL or NORMAL
-	JournalKeepEvents int      // HARNESS_JOURNAL_KEEP_EVENTS; 0 keeps all
+	Traces Traces
+
+	DataDir           string        // DATA_DIR, absolute after Load
+	DatabaseURL       string        // DATABASE_URL (its password is a secret)
+	AdoptNodes        []string      // HARNESS_ADOPT_NODES
+	NodeGrace         time.Duration // HARNESS_NODE_GRACE_MS
+	SQLiteSynchronous string        // HARNESS_SQLITE_SYNCHRONOUS: FULL or NORMAL
+	JournalKeepEvents int           // HARNESS_JOURNAL_KEEP_EVENTS; 0 keeps all
 	Retention         Retention
 
 	RPC                 RPC           // the JSON-RPC API
@@ -101,6 +106,17 @@ type Limits struct {
 	StreamsPerAddress int // HARNESS_WS_MAX_PER_ADDRESS
 }
 
+// Traces says whether and where spans are exported; the texts are as OpenTelemetry specifies them. They are looked at
+// only where it is on: these variables are commonly set for other programs.
+type Traces struct {
+	On                       bool   // HARNESS_OTEL
+	Endpoint, TracesEndpoint string // OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT (secret)
+	Headers                  string // OTEL_EXPORTER_OTLP_HEADERS (secret)
+	Protocol                 string // OTEL_EXPORTER_OTLP_PROTOCOL
+	ServiceName, Resource    string // OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES
+	Sampler, SamplerArg      string // OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG
+}
+
 // RPC is how JSON-RPC is served.
 type RPC struct {
 	Paths  []string // HARNESS_RPC_PATHS
@@ -125,9 +141,13 @@ type Tasks struct {
 // Tools are the tools of this server that agents are given, and under which policy (HARNESS_TOOLS_*).
 type Tools struct {
 	Names       []string // HARNESS_TOOLS; none gives none
+	Runtimes    []string // HARNESS_TOOLS_RUNTIMES; none is all
 	Mode        string   // HARNESS_TOOLS_MODE: ask, auto or yolo
 	Allow, Deny []string // HARNESS_TOOLS_ALLOW, HARNESS_TOOLS_DENY: names of tools and classes
 	Programs    []string // HARNESS_TOOLS_PROGRAMS
+	Commands    string   // HARNESS_TOOLS_COMMANDS (secret: it may hold keys), JSON; see configured.Tools
+	Servers     string   // HARNESS_TOOLS_SERVERS (secret: it may hold keys), JSON; see configured.ServerTools
+	Extensions  []string // HARNESS_TOOLS_EXTENSIONS: names of manifests, or *
 	Sandbox     string   // HARNESS_TOOLS_SANDBOX: docker or bubblewrap
 	Image       string   // HARNESS_TOOLS_IMAGE
 	Hosts       []string // HARNESS_TOOLS_HOSTS
@@ -172,6 +192,7 @@ type Extensions struct {
 	AllowInsecureHeaderMode bool
 	RBACHeaderSecret        string // secret
 	RBACJWTSecret           string // secret
+	RBACJWTKeys             string // AGENT_EXTENSION_RBAC_JWT_JWKS: file or URL
 	RBACJWTIssuer           string
 	RBACJWTAudience         string
 	RBACJWTRoleClaim        string

@@ -60,7 +60,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 	got := p.mustLoad()
 	got.sources, got.files = nil, nil
 	want := &Config{
-		Host: "127.0.0.1", Port: 3001, ShutdownTimeout: 10 * time.Second, StoreWait: 10 * time.Second,
+		Host: "127.0.0.1", Port: 3001, Console: true, ShutdownTimeout: 10 * time.Second, StoreWait: 10 * time.Second,
 		AllowedOrigins: []string{"http://127.0.0.1:5173", "http://localhost:5173"},
 
 		RPC:             RPC{Paths: []string{"/rpc", "/ws"}, Rate: 600},
@@ -69,7 +69,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 		Tasks:    Tasks{Max: 1000, MaxPerSession: 32},
 		Limits:   Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000},
 		LogLevel: "info", LogFormat: "auto",
-		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL",
+		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL", NodeGrace: time.Minute,
 		RuntimeIdle: 10 * time.Minute, RuntimeMaxProcesses: 8, TurnIdle: 10 * time.Minute, GeminiBin: "gemini",
 		CodexBin: "codex", ClaudeBin: "claude", OpenCodeBin: "opencode", RuntimeStartTimeout: 30 * time.Second,
 		RuntimeCallTimeout: 120 * time.Second, RuntimeHang: 2 * time.Minute, RuntimeUnload: 30 * time.Minute,
@@ -169,6 +169,7 @@ func otherValue(v Variable) string {
 		"HOST": "localhost", "DATABASE_URL": "postgres://u:p@h:5432/n",
 		"HARNESS_ALLOWED_ORIGINS": "https://a.example,http://b.example:81", "HARNESS_ALLOWED_HOSTS": "a.example,b.example:81",
 		"HARNESS_TRUSTED_PROXIES":   "10.0.0.0/8,::1",
+		"HARNESS_BASE_PATH":         "/agents/harness",
 		"HARNESS_RUNTIME_ENV_ALLOW": "COMPANY_*,opencode:KEY", "HARNESS_RUNTIME_CREDENTIALS": "shared,claude=ephemeral",
 		"HARNESS_RUNTIME_MAX_TURNS": "8,claude=2", "HARNESS_RUNTIME_MAX_MESSAGES": "0,acp:own=1",
 		"HARNESS_RUNTIME_STATUS": "gemini=preview,claude=disabled", "HARNESS_RPC_PATHS": "/rpc",

@@ -101,7 +101,8 @@ func TestDocumentationIsCurrent(t *testing.T) {
 func TestSecretNames(t *testing.T) {
 	t.Parallel()
 	want := []string{"HARNESS_AUTH_TOKEN", "DATABASE_URL", "OPENAI_API_KEY", "AGENT_EXTENSION_RBAC_HEADER_SECRET",
-		"AGENT_EXTENSION_RBAC_JWT_SECRET", "HARNESS_ACP_AGENTS"}
+		"AGENT_EXTENSION_RBAC_JWT_SECRET", "HARNESS_ACP_AGENTS", "HARNESS_TOOLS_COMMANDS", "HARNESS_TOOLS_SERVERS",
+		"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_HEADERS"}
 	got := SecretNames()
 	for _, v := range Variables() {
 		telling := strings.HasSuffix(v.Name, "_SECRET") || strings.HasSuffix(v.Name, "_TOKEN") ||

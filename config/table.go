@@ -7,8 +7,9 @@ package config
 func Variables() []Variable {
 	var all []Variable
 	for _, group := range [][]Variable{
-		serverVariables(), rpcVariables(), taskVariables(), limitVariables(), logVariables(), storeVariables(), retentionVariables(),
-		runtimeVariables(), sessionVariables(), toolVariables(), queueVariables(), agentVariables(), extensionVariables(),
+		serverVariables(), rpcVariables(), taskVariables(), limitVariables(), logVariables(), traceVariables(),
+		storeVariables(), retentionVariables(), runtimeVariables(), sessionVariables(), toolVariables(),
+		queueVariables(), agentVariables(), extensionVariables(),
 	} {
 		all = append(all, group...)
 	}
@@ -46,6 +47,12 @@ func serverVariables() []Variable {
 			check: isNetwork,
 			Doc:   "Proxies in front that may say in X-Forwarded-Proto that the browser talks TLS to them, so that pages served here may write.",
 			field: func(c *Config) any { return &c.TrustedProxies }},
+		{Name: "HARNESS_CONSOLE", Default: "true",
+			Doc:   "Serve the web console to browsers; false leaves the API alone.",
+			field: func(c *Config) any { return &c.Console }},
+		{Name: "HARNESS_BASE_PATH", check: isBasePath, Allowed: "a path such as /harness, without a slash at its end",
+			Doc:   "Where a proxy shows this server on its host, if not at the root; it may pass the path on or take it away.",
+			field: func(c *Config) any { return &c.BasePath }},
 		{Name: "HARNESS_SHUTDOWN_TIMEOUT_MS", Default: "10000", Min: 1,
 			Doc:   "Longest time an orderly shutdown may take before what is left is abandoned.",
 			field: func(c *Config) any { return &c.ShutdownTimeout }},
@@ -92,6 +99,10 @@ func storeVariables() []Variable {
 		{Name: "HARNESS_ADOPT_NODES", Allowed: "a comma-separated list of node ids (a server's is in its DATA_DIR/node-id)",
 			check: notEmpty, Doc: "Nodes that are gone for good, whose sessions this server takes at its start. Unset it afterwards.",
 			field: func(c *Config) any { return &c.AdoptNodes }},
+		{Name: "HARNESS_NODE_GRACE_MS", Default: "60000", Min: 1,
+			Doc: "Of several servers on one Postgres: how long after the end of this one's lease (8 s) the others wait before they " +
+				"end the turns, requests and jobs it ran.",
+			field: func(c *Config) any { return &c.NodeGrace }},
 		{Name: "HARNESS_SQLITE_SYNCHRONOUS", Default: "FULL", Enum: []string{"FULL", "NORMAL"},
 			Doc:   "SQLite durability: FULL survives power loss, NORMAL only the death of the process.",
 			field: func(c *Config) any { return &c.SQLiteSynchronous }},

@@ -61,7 +61,8 @@ func agentVariables() []Variable {
 func extensionVariables() []Variable {
 	return grouped("Extensions", []Variable{
 		{Name: "AGENT_EXTENSION_RBAC_MODE", Default: "disabled", Enum: []string{"disabled", "header", "jwt"},
-			Doc:   "Who may list and reload extensions: loopback only, a trusted header, or a verified token.",
+			Doc: "Who may list and reload extensions: loopback only, a trusted header, or a verified token (JWT). With jwt such a token is " +
+				"taken on every other route, too.",
 			field: func(c *Config) any { return &c.Extensions.RBACMode }},
 		{Name: "AGENT_EXTENSION_ALLOW_INSECURE_HEADER_MODE", Default: "false",
 			Doc:   "Allow header mode off loopback or without a shared secret.",
@@ -72,6 +73,10 @@ func extensionVariables() []Variable {
 		{Name: "AGENT_EXTENSION_RBAC_JWT_SECRET", Secret: true, Min: 8,
 			Doc:   "HMAC key of the tokens in jwt mode.",
 			field: func(c *Config) any { return &c.Extensions.RBACJWTSecret }},
+		{Name: "AGENT_EXTENSION_RBAC_JWT_JWKS", Allowed: "a file, or an https URL (http on loopback)",
+			Doc: "Public keys (JWKS) of tokens signed with RS256 or ES256 in jwt mode. They are read again every 10 minutes and when a " +
+				"token names an unknown one; an hour without them, its tokens are refused with 503.",
+			field: func(c *Config) any { return &c.Extensions.RBACJWTKeys }},
 		{Name: "AGENT_EXTENSION_RBAC_JWT_ISSUER",
 			Doc:   "Required iss claim, when set.",
 			field: func(c *Config) any { return &c.Extensions.RBACJWTIssuer }},

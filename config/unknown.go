@@ -19,7 +19,8 @@ func unknownNames(names iter.Seq[string]) []string {
 			continue
 		}
 		switch name {
-		case configEnv, trustEnv, "HARNESS_CACHE", "HARNESS_URL", "HARNESS_TOKEN", "HARNESS_TOKEN_FILE":
+		case configEnv, trustEnv, "HARNESS_CACHE", "HARNESS_URL", "HARNESS_TOKEN", "HARNESS_TOKEN_FILE",
+			"HARNESS_PROFILE":
 			continue
 		}
 		if _, known := find(name); !known {

@@ -27,6 +27,9 @@ func isHost(s string) bool {
 	return len(s) <= 253 && regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`).MatchString(s)
 }
 
+// isBasePath accepts what may stand in a URL and in a page as it is.
+func isBasePath(s string) bool { return regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`).MatchString(s) }
+
 func isHostPort(s string) bool {
 	if isHost(s) {
 		return true
@@ -117,8 +120,12 @@ func (c *Config) checkRules() error {
 				`"header" needs AGENT_EXTENSION_RBAC_HEADER_SECRET or AGENT_EXTENSION_ALLOW_INSECURE_HEADER_MODE=true`}
 		}
 	case "jwt":
-		if e.RBACJWTSecret == "" {
-			return &RuleError{"AGENT_EXTENSION_RBAC_MODE", `"jwt" needs AGENT_EXTENSION_RBAC_JWT_SECRET`}
+		if e.RBACJWTSecret == "" && e.RBACJWTKeys == "" {
+			return &RuleError{"AGENT_EXTENSION_RBAC_MODE", `"jwt" needs AGENT_EXTENSION_RBAC_JWT_SECRET or AGENT_EXTENSION_RBAC_JWT_JWKS`}
+		}
+		if place, err := url.Parse(e.RBACJWTKeys); err != nil || place.Scheme == "http" && !isLoopback(place.Hostname()) ||
+			place.Scheme != "" && place.Scheme != "http" && place.Scheme != "https" {
+			return &RuleError{"AGENT_EXTENSION_RBAC_JWT_JWKS", "is a file or an https URL: over http anybody on the way could put keys of his in"}
 		}
 	}
 	return nil

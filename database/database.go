@@ -83,7 +83,7 @@ func (db *DB) Update(ctx context.Context, fn func(tx Tx) error) error {
 		}
 		return committed.Synced(context.WithoutCancel(ctx))
 	}
-	return db.updatePostgres(ctx, "", func(tx Tx, _ int64) (Last, error) { return Last{}, fn(tx) })
+	return db.updatePostgres(ctx, "", func(tx Tx, _ []int64) (Last, error) { return Last{}, fn(tx) })
 }
 
 func (db *DB) updateSQLite(ctx context.Context, fn func(tx Tx) error) (Committed, error) {
@@ -102,21 +102,21 @@ type Last struct {
 	Row   func(row interface{ Scan(dest ...any) error }) error
 }
 
-// UpdateHolding is Update for a transaction others wait for: it runs hold first, a query of one number without
-// parameters that locks what they wait for, and hands fn its answer; fn may leave a last statement to run with the
-// commit. On Postgres either costs no round trip of its own, and statements of a Bulk may be sent later than they are
-// made: their error is that of a later one.
+// UpdateHolding is Update for a transaction others wait for: it runs hold first, a query of one row of numbers (one
+// number on SQLite) without parameters that locks what they wait for, and hands fn its answer; fn may leave a last
+// statement to run with the commit. On Postgres either costs no round trip of its own, and statements of a Bulk may be
+// sent later than they are made: their error is that of a later one.
 //
 // Unlike Update it returns before a commit of SQLite survives loss of power, so that the next transaction may begin:
 // nobody is told of this one before Committed.Synced. That is also how long reads take that see it.
-func (db *DB) UpdateHolding(ctx context.Context, hold string, fn func(tx Tx, held int64) (Last, error)) (
+func (db *DB) UpdateHolding(ctx context.Context, hold string, fn func(tx Tx, held []int64) (Last, error)) (
 	Committed, error) {
 	if db.engine == Postgres {
 		return Committed{}, db.updatePostgres(ctx, hold, fn)
 	}
 	return db.updateSQLite(ctx, func(tx Tx) error {
-		var held int64
-		if err := tx.QueryRowContext(ctx, hold).Scan(&held); err != nil {
+		held := make([]int64, 1)
+		if err := tx.QueryRowContext(ctx, hold).Scan(&held[0]); err != nil {
 			return err
 		}
 		last, err := fn(tx, held)

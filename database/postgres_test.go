@@ -18,7 +18,7 @@ func TestATransactionThatIdlesIsGivenUp(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
 	try := func(idle bool) (patience string, err error) {
-		_, err = db.UpdateHolding(t.Context(), holdHead, func(tx database.Tx, _ int64) (database.Last, error) {
+		_, err = db.UpdateHolding(t.Context(), holdHead, func(tx database.Tx, _ []int64) (database.Last, error) {
 			var pid int
 			if err := tx.QueryRowContext(t.Context(),
 				`select pg_backend_pid(), current_setting('idle_in_transaction_session_timeout')`).Scan(&pid,
@@ -92,7 +92,7 @@ func TestStatementsThatAreSentLater(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = db.UpdateHolding(t.Context(), holdHead, func(tx database.Tx, _ int64) (database.Last, error) {
+		_, err = db.UpdateHolding(t.Context(), holdHead, func(tx database.Tx, _ []int64) (database.Last, error) {
 			return fn(tx)
 		})
 		if err == nil || errors.Is(err, database.ErrCommit) || database.Transient(err) ||
@@ -163,7 +163,7 @@ func TestALongStatementIsNoSilence(t *testing.T) {
 		})
 	}()
 	<-begun
-	_, err := db.UpdateHolding(t.Context(), holdHead, func(database.Tx, int64) (database.Last, error) {
+	_, err := db.UpdateHolding(t.Context(), holdHead, func(database.Tx, []int64) (database.Last, error) {
 		return database.Last{}, nil
 	})
 	if err := errors.Join(err, <-held); err != nil {

@@ -28,7 +28,7 @@ type statement struct {
 }
 
 // updatePostgres is UpdateHolding.
-func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, held int64) (Last, error)) (err error) {
+func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, held []int64) (Last, error)) (err error) {
 	conn, err := db.write.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("begin transaction: %w", err)
@@ -76,7 +76,7 @@ func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, he
 }
 
 // begin opens the transaction and runs hold in the same round trip.
-func (db *DB) begin(ctx context.Context, tx *postgresTx, hold string) (held int64, err error) {
+func (db *DB) begin(ctx context.Context, tx *postgresTx, hold string) (held []int64, err error) {
 	text := "begin"
 	if lost := db.lost.Load(); lost > 0 {
 		// Transactions were given up in the middle. Perhaps this process is not frozen but slow: it gets more time, so that
@@ -97,11 +97,16 @@ func (db *DB) begin(ctx context.Context, tx *postgresTx, hold string) (held int6
 			return nil
 		}
 		rows := results[len(results)-1].Rows
-		if len(rows) != 1 || len(rows[0]) != 1 {
+		if len(rows) != 1 {
 			return sql.ErrNoRows
 		}
-		held, err = strconv.ParseInt(string(rows[0][0]), 10, 64)
-		return err
+		held = make([]int64, len(rows[0]))
+		for i, number := range rows[0] {
+			if held[i], err = strconv.ParseInt(string(number), 10, 64); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return held, err
 }

@@ -29,8 +29,8 @@ func (h *heldSync) sync(log *os.File) error {
 	return log.Sync()
 }
 
-func insert(ctx context.Context, value string) func(tx Tx, _ int64) (Last, error) {
-	return func(tx Tx, _ int64) (Last, error) {
+func insert(ctx context.Context, value string) func(tx Tx, _ []int64) (Last, error) {
+	return func(tx Tx, _ []int64) (Last, error) {
 		_, err := tx.ExecContext(ctx, `insert into t (v) values ($1)`, value)
 		return Last{}, err
 	}
@@ -64,7 +64,7 @@ func TestNothingIsSeenBeforeItIsSynced(t *testing.T) {
 		return err
 	}
 	go func() {
-		updated <- db.Update(t.Context(), func(tx Tx) error { _, err := insert(t.Context(), "second")(tx, 0); return err })
+		updated <- db.Update(t.Context(), func(tx Tx) error { _, err := insert(t.Context(), "second")(tx, nil); return err })
 	}()
 	go func() { read <- count(db.Read()) }()
 	go func() {

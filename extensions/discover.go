@@ -175,5 +175,5 @@ func entrypoint(c candidate, manifest *Manifest, trust TrustMode) (path string, 
 // within tells whether a real path lies in a real folder.
 func within(folder, path string) bool {
 	relative, err := filepath.Rel(folder, path)
-	return err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator))
+	return err == nil && filepath.IsLocal(relative)
 }

@@ -192,13 +192,12 @@ func (d *Dispatcher) laneOf(sessionID string) int {
 
 // save stores the cursor now and then.
 func (d *Dispatcher) save(ctx context.Context) {
-	tick := time.NewTicker(d.opts.SaveEvery)
-	defer tick.Stop()
+	tick := time.Tick(d.opts.SaveEvery)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-tick:
 			if err := d.saveCursor(ctx); err != nil && ctx.Err() == nil {
 				d.opts.Logger.Warn().Err(err).
 					Msg("the extensions' place in the journal could not be stored; a crash now would repeat some events")

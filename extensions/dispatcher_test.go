@@ -357,8 +357,7 @@ func TestTurnEndIsRetried_EX42(t *testing.T) {
 func (s *site) waitFor(query string, want int) {
 	s.t.Helper()
 	deadline := time.After(patience)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
+	tick := time.Tick(5 * time.Millisecond)
 	var got int
 	for {
 		if err := s.db.Read().QueryRowContext(s.t.Context(), query).Scan(&got); err != nil {
@@ -370,7 +369,7 @@ func (s *site) waitFor(query string, want int) {
 		select {
 		case <-deadline:
 			s.t.Fatalf("%s: %d, want %d", query, got, want)
-		case <-tick.C:
+		case <-tick:
 		}
 	}
 }

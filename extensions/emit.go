@@ -31,7 +31,7 @@ func Outside(what, bound, asked string) string {
 func (s Scope) JobOutside(job sdk.EnqueueInput) string {
 	owner := s.ProjectID
 	if owner == "" && s.SessionID != "" {
-		owner = OwnerID(s.SessionID, nil)
+		owner = "session:" + s.SessionID // as the queue has it (session.Session.Owner)
 	}
 	problem := Outside("project", owner, job.ProjectID)
 	if problem == "" && job.SourceSessionID != nil {

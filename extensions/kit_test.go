@@ -22,10 +22,14 @@ type script struct {
 	subscriptions []extensions.Subscription
 	answers       []string
 	closed        *atomic.Int64
+	waits         chan<- struct{}
 }
 
 // scriptHost stands in for an engine in tests of the registry: it knows nothing but the seam.
-type scriptHost struct{ open, closed atomic.Int64 }
+type scriptHost struct {
+	open, closed atomic.Int64
+	waits        chan struct{} // told when a handler begins to wait, nil: nobody is
+}
 
 func (*scriptHost) Kind() string { return extensions.HostEmbedded }
 
@@ -44,7 +48,7 @@ func (h *scriptHost) Load(_ context.Context, source extensions.Source) (extensio
 	case text == "":
 		return nil, &extensions.LoadError{Code: extensions.MissingRegister, Message: extensions.MissingRegisterText}
 	}
-	m := &script{closed: &h.closed}
+	m := &script{closed: &h.closed, waits: h.waits}
 	for line := range strings.SplitSeq(text, "\n") {
 		parts := strings.SplitN(line, " ", 4)
 		s := extensions.Subscription{EventType: parts[0]}
@@ -70,6 +74,10 @@ func (m *script) Handle(ctx context.Context, i int, event *extensions.Event, too
 	case strings.HasPrefix(answer, "!"):
 		return nil, errors.New(answer[1:])
 	case answer == "@wait":
+		select {
+		case m.waits <- struct{}{}:
+		default:
+		}
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case answer == "@event":

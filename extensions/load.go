@@ -66,6 +66,8 @@ func (r *Registry) build(ctx context.Context) (modules []loaded, problems []*Loa
 		owners[info.AgentID] = info.ModuleName
 		modules = append(modules, out.loaded)
 	}
+	modules, unfit, wrong := r.checkTools(modules)
+	refused, problems = append(refused, unfit...), append(problems, wrong...)
 	r.closeModules(refused)
 	var untrusted []*LoadError
 	for _, problem := range problems {
@@ -96,7 +98,7 @@ func (r *Registry) loadNative(extension sdk.Extension) (loaded, *LoadError) {
 		declared = &Capabilities{Events: extension.Events, Actions: extension.Actions}
 	}
 	module, err := loadNative(extension)
-	return r.admit(info, declared, module, err)
+	return r.admit(info, declared, nil, module, err)
 }
 
 func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *LoadError) {
@@ -136,6 +138,10 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 		}
 	}
 	source.Name, source.Version, source.AgentID = info.Name, info.Version, info.AgentID
+	tools, err := r.toolsFor(manifest, &info)
+	if err != nil {
+		return loaded{}, &LoadError{Extension: info.Name, Code: InvalidManifest, Message: err.Error()}
+	}
 	refuse := func(code LoadCode, message string) (loaded, *LoadError) {
 		return loaded{}, &LoadError{Extension: info.Name, Code: code, Message: message}
 	}
@@ -165,7 +171,20 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 		module, err = r.loadInNode(ctx, source, needs)
 		info.Diagnostics = append(info.Diagnostics, fmt.Sprintf("runs in a Node process: %s", needs))
 	}
-	return r.admit(info, declared, module, err)
+	return r.admit(info, declared, tools, module, err)
+}
+
+// toolsFor are the tools of a manifest, if somebody gives them to agents.
+func (r *Registry) toolsFor(manifest *Manifest, info *ModuleInfo) ([]Tool, error) {
+	if manifest == nil || len(manifest.Tools) == 0 {
+		return nil, nil
+	}
+	if r.opts.AgentTools == nil || !r.opts.AgentTools.Gives(info.Name) {
+		info.Diagnostics = append(info.Diagnostics,
+			"its tools are not given to agents: HARNESS_TOOLS_EXTENSIONS does not name it")
+		return nil, nil
+	}
+	return declaredTools(info.Name, manifest.Tools)
 }
 
 // consent is the operator's to a folder, in the words of a load error; nil when there is consent.
@@ -242,7 +261,7 @@ func (r *Registry) hostFor(source Source) (Host, *LoadError) {
 }
 
 // admit judges what a host brought up; a module that may not stay is closed.
-func (r *Registry) admit(info ModuleInfo, declared *Capabilities, module Module, err error) (loaded, *LoadError) {
+func (r *Registry) admit(info ModuleInfo, declared *Capabilities, tools []Tool, module Module, err error) (loaded, *LoadError) {
 	if err != nil {
 		var problem *LoadError
 		if !errors.As(err, &problem) {
@@ -265,12 +284,20 @@ func (r *Registry) admit(info ModuleInfo, declared *Capabilities, module Module,
 		info.Capabilities = Capabilities{Events: nonNil(declared.Events), Actions: nonNil(declared.Actions),
 			Host: declared.Host}
 	}
-	info.Trust = evaluateTrust(r.opts.Trust, info.Name, declared, info.Events)
+	if err := handled(tools, info.Events); err != nil {
+		r.closeAll([]Module{module})
+		return loaded{}, &LoadError{Extension: info.Name, Code: RegistrationFailed, Message: err.Error()}
+	}
+	// What runs a tool is declared with it.
+	registered := slices.DeleteFunc(slices.Clone(info.Events), func(event string) bool {
+		return slices.ContainsFunc(tools, func(t Tool) bool { return t.handler == event })
+	})
+	info.Trust = evaluateTrust(r.opts.Trust, info.Name, declared, registered)
 	if info.Trust.Status == TrustRefused {
 		r.closeAll([]Module{module})
 		return loaded{}, &LoadError{Extension: info.Name, Code: TrustDenied, Message: strings.Join(info.Trust.Errors, "; ")}
 	}
-	return loaded{info: info, module: module, declared: declared}, nil
+	return loaded{info: info, module: module, declared: declared, tools: tools}, nil
 }
 
 func nonNil(list []string) []string {

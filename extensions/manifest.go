@@ -26,6 +26,8 @@ type Manifest struct {
 	Events string
 	// Capabilities is nil when none were declared.
 	Capabilities *Capabilities
+	// Tools is the member of that name as it stands, nil when there is none.
+	Tools json.RawMessage
 }
 
 // Compatibility is the manifest's runtime member.
@@ -112,6 +114,7 @@ func parseManifest(raw []byte) (*Manifest, []string, error) {
 		manifest.Capabilities = &Capabilities{Events: r.texts(capabilities, "events"),
 			Actions: r.texts(capabilities, "actions"), Host: r.texts(capabilities, "host")}
 	}
+	manifest.Tools, _ = top.get("tools")
 	return manifest, r.diagnostics, nil
 }
 

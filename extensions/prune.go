@@ -2,6 +2,7 @@ package extensions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,27 +14,16 @@ import (
 // new.
 const keepRows = 30 * 24 * time.Hour
 
-// Retention is how long, and how many, records of reloads are kept; 0 keeps all.
-type Retention struct {
-	Age time.Duration
-	Max int
-}
-
-// Prune removes what nobody will ask for any more, in small transactions, and tells pruned of what went by table. A
-// dispatch that nobody took for as long as others are remembered is one of a node that did not come back.
-func Prune(ctx context.Context, j *journal.Journal, q database.Querier, now time.Time, keep Retention,
-	pruned func(table string, rows int64)) error {
-	before := now.Add(-keepRows).UnixMilli()
-	for _, one := range []struct{ table, key, gone string }{
-		{"extension_actions", "key", `created_at < $1`},
-		{"extension_dispatches", "key", `updated_at < $1`},
-	} {
-		rows, err := j.SweepRows(ctx, one.table, one.key, one.gone, before)
-		if pruned(one.table, rows); err != nil {
-			return err
-		}
+// Prune removes what nobody will ask for any more, and records of reloads a retention keeps no longer. A dispatch that
+// nobody took for as long as others are remembered is one of a node that did not come back.
+func Prune(ctx context.Context, p journal.Pruner, keep journal.Retention) error {
+	before := p.Now.Add(-keepRows).UnixMilli()
+	err := errors.Join(p.Rows(ctx, "extension_actions", "key", `created_at < $1`, before),
+		p.Rows(ctx, "extension_dispatches", "key", `updated_at < $1`, before))
+	if err != nil {
+		return err
 	}
-	rows, err := j.Sweep(ctx, func(ctx context.Context, q database.Querier, _ int) ([]any, error) {
+	rows, err := p.Journal.Sweep(ctx, func(ctx context.Context, q database.Querier, _ int) ([]any, error) {
 		return changedSessions(ctx, q, before)
 	}, func(ctx context.Context, tx database.Tx, sessions []any) (rows int64, _ []journal.Event, err error) {
 		for _, session := range sessions {
@@ -50,17 +40,14 @@ func Prune(ctx context.Context, j *journal.Journal, q database.Querier, now time
 		}
 		return rows, nil, nil
 	})
-	if pruned("extension_file_changes", rows); err != nil {
-		return err
+	if rows > 0 {
+		p.Pruned("extension_file_changes", rows)
 	}
-	before, err = journal.Cutoff(ctx, q, now.UnixMilli(), keep.Age, keep.Max,
-		`select recorded_at from extension_reloads order by recorded_at desc, reload_id desc`)
 	if err != nil {
 		return err
 	}
-	rows, err = j.SweepRows(ctx, "extension_reloads", "reload_id", `recorded_at < $1`, before)
-	pruned("extension_reloads", rows)
-	return err
+	return p.Ended(ctx, keep, journal.Ended{Table: "extension_reloads", Key: "reload_id", At: "recorded_at",
+		Over: "recorded_at > 0"})
 }
 
 // changedSessions lists some sessions with file changes from before a time (ms).

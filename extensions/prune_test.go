@@ -41,20 +41,18 @@ func TestWhatExtensionsDidIsForgotten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		prune := func(keep Retention, want map[string]int64) {
+		prune := func(keep journal.Retention, want map[string]int64) {
 			t.Helper()
 			gone := map[string]int64{}
-			err := Prune(t.Context(), log, db.Read(), now, keep, func(table string, rows int64) {
-				if rows > 0 {
-					gone[table] += rows
-				}
-			})
+			err := Prune(t.Context(), journal.Pruner{Journal: log, Now: now, Pruned: func(table string, rows int64) {
+				gone[table] += rows
+			}}, keep)
 			if err != nil || !maps.Equal(gone, want) {
 				t.Errorf("with %+v went %v, %v, want %v", keep, gone, err, want)
 			}
 		}
-		prune(Retention{}, map[string]int64{"extension_actions": 2, "extension_dispatches": 2, "extension_file_changes": 2})
-		prune(Retention{Age: 90 * 24 * time.Hour}, map[string]int64{"extension_reloads": 1})
-		prune(Retention{Max: 2}, map[string]int64{"extension_reloads": 1})
+		prune(journal.Retention{}, map[string]int64{"extension_actions": 2, "extension_dispatches": 2, "extension_file_changes": 2})
+		prune(journal.Retention{Age: 90 * 24 * time.Hour}, map[string]int64{"extension_reloads": 1})
+		prune(journal.Retention{Max: 2}, map[string]int64{"extension_reloads": 1})
 	})
 }

@@ -40,6 +40,8 @@ type Options struct {
 	Jobs     Jobs
 	Settings Settings
 	Actions  Actions
+	// AgentTools takes the tools that manifests declare; nil: nobody does.
+	AgentTools AgentTools
 	// Observe, when set, is told every dispatch that had handlers. It must not block.
 	Observe func(Summary)
 	Logger  zerolog.Logger
@@ -190,6 +192,7 @@ func (r *Registry) Reload(ctx context.Context, reloadID string) ReloadResult {
 
 func (r *Registry) newSnapshot(modules []loaded) *snapshot {
 	s := newSnapshot(uuid.NewString(), r.opts.Clock(), modules, r.opts.HandlerTimeout)
+	s.tools = r.toolsOf(s, modules)
 	s.agents = readAgentPolicies(r.opts.Roots, r.opts.Runtimes)
 	for _, problem := range s.agents.problems() {
 		r.opts.Logger.Warn().Err(problem).Msg("an agent's workers are refused")
@@ -230,6 +233,9 @@ func (r *Registry) replace(next *snapshot) {
 	}
 	r.closing.Add(1)
 	r.active.Store(next)
+	if r.opts.AgentTools != nil {
+		r.opts.AgentTools.Use(next.tools)
+	}
 	previous.release()
 }
 

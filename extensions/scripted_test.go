@@ -17,11 +17,7 @@ import (
 	"harness/runtime/runtimetest/scripted"
 )
 
-func TestMain(m *testing.M) {
-	if !scripted.Play() {
-		os.Exit(m.Run())
-	}
-}
+func TestMain(m *testing.M) { scripted.Main(m) }
 
 // sessions are those of a site as extensions and their actions see them.
 type sessions struct{ *sessiontest.Site }

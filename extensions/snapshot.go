@@ -54,6 +54,7 @@ type snapshot struct {
 	modules  []Module
 	byEvent  map[string][]binding
 	agents   agentPolicies
+	tools    []Tool
 
 	refs    atomic.Int64 // emits under way, plus one while it is the active one
 	retired func()       // called once, when refs reached zero
@@ -83,6 +84,7 @@ type loaded struct {
 	info     ModuleInfo
 	module   Module
 	declared *Capabilities
+	tools    []Tool // without Run
 }
 
 // newSnapshot puts the handlers of all modules into dispatch order, once: priority, module name, registration index.

@@ -18,7 +18,7 @@ var ErrNoJob = errors.New("no extension queued a job")
 type SuggestRequest struct {
 	RequestKey string `json:"requestKey"`
 	SessionID  string `json:"sessionId"`
-	// ProjectID is the owner of the job; use OwnerID.
+	// ProjectID is the owner of the job, which may be the session itself (session.Session.Owner).
 	ProjectID      string `json:"projectId"`
 	ThreadID       string `json:"threadId"`
 	TurnID         string `json:"turnId"`
@@ -27,14 +27,6 @@ type SuggestRequest struct {
 	Model          string `json:"model,omitempty"`
 	Effort         string `json:"effort,omitempty"`
 	Draft          string `json:"draft,omitempty"`
-}
-
-// OwnerID is the queue owner of a session: its project, or "session:<id>" without one.
-func OwnerID(sessionID string, projectID *string) string {
-	if projectID != nil && *projectID != "" {
-		return *projectID
-	}
-	return "session:" + sessionID
 }
 
 // Suggest asks extensions for a suggestion job and returns the job the route answers with: the first enqueued, else the

@@ -15,7 +15,7 @@ func TestSuggest_EX33_EX43_EX44(t *testing.T) {
 	t.Parallel()
 	l := newListener(queued)
 	r := registry(t, extensions.Options{Native: []sdk.Extension{l.extension(extensions.EventSuggestRequest)}})
-	in := extensions.SuggestRequest{RequestKey: "k", SessionID: "s1", ProjectID: extensions.OwnerID("s1", nil),
+	in := extensions.SuggestRequest{RequestKey: "k", SessionID: "s1", ProjectID: "session:s1",
 		ThreadID: "s1", TurnID: "t", UserRequest: "u", TurnTranscript: "x", Draft: "d"}
 	if _, _, err := r.Suggest(t.Context(),
 		in); err != extensions.ErrNoJob { //nolint:errorlint // the sentinel itself is returned

@@ -49,7 +49,7 @@ func (j *Journal) handOver(ctx context.Context, c *committed) {
 	}
 	j.alone = !c.overlaps && len(j.queue) == 0
 	j.underWay.Add(1)
-	look := time.NewTicker(lookAgain)
+	look := time.NewTicker(lookAgain) // not time.Tick: there is one for each batch
 	defer look.Stop()
 	for {
 		select {

@@ -67,59 +67,56 @@ func (h *heard) until(t *testing.T, last, prefix string) []string {
 // What is told keeps its place among the units of its producer, whatever others commit, also in another process.
 func TestToldKeepsItsPlace(t *testing.T) {
 	t.Parallel()
-	for _, engine := range dbtest.Engines() {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			db := dbtest.Open(t, engine)
-			j := start(t, db, journal.Options{})
-			others := []*journal.Journal{j}
-			if engine == database.Postgres {
-				others = append(others, start(t, db, journal.Options{}))
-			}
-			h := listen(j)
-			ctx, cancel := context.WithCancel(t.Context())
-			var busy sync.WaitGroup
-			for n, other := range others {
-				busy.Go(func() {
-					for i := 0; ctx.Err() == nil; i++ {
-						_, _ = other.Append(ctx, journal.Event{SessionID: fmt.Sprint(n), Type: "other"})
-					}
-				})
-			}
-			var want []string
-			for i := range 400 {
-				name := fmt.Sprintf("mine %d", i)
-				want = append(want, name)
-				var err error
-				switch {
-				case i%3 == 0 || i == 399:
-					err = j.Submit(t.Context(), func(context.Context, database.Tx) ([]journal.Event, error) {
-						return []journal.Event{{SessionID: "s", Type: name}}, nil
-					}, nil)
-				default:
-					err = j.PublishEphemeral(t.Context(), journal.Event{SessionID: "s", Type: name})
+	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
+		db := dbtest.Open(t, engine)
+		j := start(t, db, journal.Options{})
+		others := []*journal.Journal{j}
+		if engine == database.Postgres {
+			others = append(others, start(t, db, journal.Options{}))
+		}
+		h := listen(j)
+		ctx, cancel := context.WithCancel(t.Context())
+		var busy sync.WaitGroup
+		for n, other := range others {
+			busy.Go(func() {
+				for i := 0; ctx.Err() == nil; i++ {
+					_, _ = other.Append(ctx, journal.Event{SessionID: fmt.Sprint(n), Type: "other"})
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+			})
+		}
+		var want []string
+		for i := range 400 {
+			name := fmt.Sprintf("mine %d", i)
+			want = append(want, name)
+			var err error
+			switch {
+			case i%3 == 0 || i == 399:
+				err = j.Submit(t.Context(), func(context.Context, database.Tx) ([]journal.Event, error) {
+					return []journal.Event{{SessionID: "s", Type: name}}, nil
+				}, nil)
+			default:
+				err = j.PublishEphemeral(t.Context(), journal.Event{SessionID: "s", Type: name})
 			}
-			got := h.until(t, "mine 399", "mine")
-			cancel()
-			busy.Wait()
-			if !slices.Equal(got, want) {
-				t.Errorf("handed out %v", got)
+			if err != nil {
+				t.Fatal(err)
 			}
-			var stored []string
-			for _, r := range readAll(t, j) {
-				if r.SessionID == "s" {
-					stored = append(stored, r.Type)
-				}
+		}
+		got := h.until(t, "mine 399", "mine")
+		cancel()
+		busy.Wait()
+		if !slices.Equal(got, want) {
+			t.Errorf("handed out %v", got)
+		}
+		var stored []string
+		for _, r := range readAll(t, j) {
+			if r.SessionID == "s" {
+				stored = append(stored, r.Type)
 			}
-			if len(stored) != 134 {
-				t.Errorf("%d events stored, 134 were submitted", len(stored))
-			}
-		})
-	}
+		}
+		if len(stored) != 134 {
+			t.Errorf("%d events stored, 134 were submitted", len(stored))
+		}
+	})
 }
 
 // What is told waits for no transaction of its own: it arrives while the store takes no write at all.

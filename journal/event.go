@@ -5,7 +5,10 @@
 // packages that append them.
 package journal
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // SchemaVersion is written with every new event. Readers upcast older versions (Options.Upcast). Since version 2 the
 // meta of a runtime's line tells where its parts stand.
@@ -23,6 +26,9 @@ type Event struct {
 	Time int64
 	// Source is the package or runtime the event came from, Actor who caused it ("" when nobody did).
 	Source, Actor string
+	// Role is what Actor was allowed as, "" when that is not known. It is stored as the member role of Meta, and is not filled
+	// in when events are read.
+	Role string
 	// Broadcast marks an event that concerns every reader, whatever session it follows.
 	Broadcast bool
 	// TraceID and SpanID are W3C trace ids in hex, "" when there is no trace.
@@ -41,6 +47,9 @@ func (e *Event) attribute(origin Origin) {
 	if e.Actor == "" {
 		e.Actor = origin.Actor
 	}
+	if e.Role == "" && e.Actor == origin.Actor {
+		e.Role = origin.Role
+	}
 	if e.TraceID == "" {
 		e.TraceID, e.SpanID = origin.TraceID, origin.SpanID
 	}
@@ -54,4 +63,23 @@ type Record struct {
 	Pos, Seq int64
 	// SchemaVersion is the version the payload was written in, before upcasting.
 	SchemaVersion int
+}
+
+// metaWithRole is Meta as it is stored.
+func (e *Event) metaWithRole() json.RawMessage {
+	if e.Meta == nil {
+		e.Meta = json.RawMessage("{}")
+	}
+	if e.Role == "" || len(e.Meta) < 2 {
+		return e.Meta
+	}
+	role, err := json.Marshal(e.Role)
+	if err != nil { // a text always marshals
+		return e.Meta
+	}
+	meta := append(append([]byte(`{"role":`), role...), ',')
+	if rest := bytes.TrimSpace(e.Meta[1:]); rest[0] == '}' {
+		meta = meta[:len(meta)-1]
+	}
+	return append(meta, e.Meta[1:]...)
 }

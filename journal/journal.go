@@ -50,6 +50,8 @@ type Options struct {
 	// Before, when set, is told the events of a transaction before they are stored, within it; first is the position of
 	// the first of them. Their own numbers are not set yet. Its error undoes the transaction, as one of a unit.
 	Before func(ctx context.Context, tx database.Tx, first int64, events []Record) error
+	// TraceOf, when set, tells the W3C trace of a turn ("" for none), which events of it have that have none of their own.
+	TraceOf func(sessionID, turnID string) (traceID, spanID string)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Observe, when set, is told the size and duration of every committed batch, Refused each time the store refuses one.
@@ -58,10 +60,14 @@ type Options struct {
 	// Recorded, when set, makes the event that an outage of the store is kept as: it is stored with the first events after
 	// it.
 	Recorded func(over OutageError, until time.Time) Event
+	// Owned, when set on Postgres, tells within a transaction whether this process is its node still. It is asked when
+	// CountTakeover was called since; its error refuses all units, and nothing of theirs is written.
+	Owned func(ctx context.Context, tx database.Tx) error
 }
 
-// Origin is where a change came from: who caused it, and the W3C trace it belongs to. Empty members are unknown.
-type Origin struct{ Actor, TraceID, SpanID string }
+// Origin is where a change came from: who caused it, in which role, and the W3C trace it belongs to. Empty members are
+// unknown.
+type Origin struct{ Actor, Role, TraceID, SpanID string }
 
 // Journal is the event log of one store. Make it with New, then Start it.
 type Journal struct {
@@ -84,6 +90,7 @@ type Journal struct {
 	// batchPrefix and batches name each transaction of this writer, so that one whose answer was lost is recognised.
 	batchPrefix string
 	batches     int64
+	takeovers   int64        // known to the writer; -1 before it has asked
 	took        atomic.Int64 // by the last commit, ns
 
 	syncing  chan *committed // to who publishes what is on its way to the disk
@@ -156,6 +163,7 @@ func New(db *database.DB, opts Options) *Journal {
 		queue:       make(chan *submission, opts.Queue),
 		stopping:    make(chan struct{}),
 		sealed:      make(chan struct{}),
+		takeovers:   -1,
 		batchPrefix: uuid.Must(uuid.NewV7()).String() + "/",
 		finished:    make(chan struct{}),
 		subscribers: map[int]Subscriber{},

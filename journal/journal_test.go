@@ -104,56 +104,53 @@ func TestAppendKeepsTheEventByteForByte(t *testing.T) {
 
 func TestConcurrentProcessesStayGapFreeAndSubscribersSeeAllInOrder(t *testing.T) {
 	t.Parallel()
-	for _, engine := range dbtest.Engines() {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			db := dbtest.Open(t, engine)
-			journals := []*journal.Journal{start(t, db, journal.Options{PollInterval: 20 * time.Millisecond})}
-			if engine == database.Postgres { // several processes share a Postgres; a SQLite store has one owner
-				journals = append(journals, start(t, db, journal.Options{PollInterval: 20 * time.Millisecond}),
-					start(t, db, journal.Options{PollInterval: 20 * time.Millisecond}))
-			}
-			const writers, each = 8, 60
-			total := int64(writers * each * len(journals))
-			var views []*view
-			for _, j := range journals {
-				v := newView(total)
-				_, cancel := j.Subscribe(v.receive)
-				defer cancel()
-				views = append(views, v)
-			}
-			var group sync.WaitGroup
-			for n, j := range journals {
-				for w := range writers {
-					group.Go(func() {
-						random := rand.New(rand.NewPCG(uint64(n), uint64(w)))
-						for i := range each {
-							event := journal.Event{SessionID: fmt.Sprintf("s%d", random.IntN(5)), Type: "x",
-								Payload: json.RawMessage(fmt.Sprintf(`"%d-%d-%d"`, n, w, i))}
-							if _, err := j.Append(context.Background(), event); err != nil {
-								t.Error(err)
-								return
-							}
+	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
+		db := dbtest.Open(t, engine)
+		journals := []*journal.Journal{start(t, db, journal.Options{PollInterval: 20 * time.Millisecond})}
+		if engine == database.Postgres { // several processes share a Postgres; a SQLite store has one owner
+			journals = append(journals, start(t, db, journal.Options{PollInterval: 20 * time.Millisecond}),
+				start(t, db, journal.Options{PollInterval: 20 * time.Millisecond}))
+		}
+		const writers, each = 8, 60
+		total := int64(writers * each * len(journals))
+		var views []*view
+		for _, j := range journals {
+			v := newView(total)
+			_, cancel := j.Subscribe(v.receive)
+			defer cancel()
+			views = append(views, v)
+		}
+		var group sync.WaitGroup
+		for n, j := range journals {
+			for w := range writers {
+				group.Go(func() {
+					random := rand.New(rand.NewPCG(uint64(n), uint64(w)))
+					for i := range each {
+						event := journal.Event{SessionID: fmt.Sprintf("s%d", random.IntN(5)), Type: "x",
+							Payload: json.RawMessage(fmt.Sprintf(`"%d-%d-%d"`, n, w, i))}
+						if _, err := j.Append(context.Background(), event); err != nil {
+							t.Error(err)
+							return
 						}
-					})
-				}
-			}
-			group.Wait()
-			records := readAll(t, journals[0])
-			if int64(len(records)) != total {
-				t.Fatalf("%d records, want %d", len(records), total)
-			}
-			requireGapFree(t, records)
-			for i, v := range views {
-				seen := v.wait(t)
-				for k, r := range seen {
-					if r.Pos != int64(k+1) || string(r.Payload) != string(records[k].Payload) {
-						t.Fatalf("subscriber %d: record %d is pos %d %s", i, k, r.Pos, r.Payload)
 					}
+				})
+			}
+		}
+		group.Wait()
+		records := readAll(t, journals[0])
+		if int64(len(records)) != total {
+			t.Fatalf("%d records, want %d", len(records), total)
+		}
+		requireGapFree(t, records)
+		for i, v := range views {
+			seen := v.wait(t)
+			for k, r := range seen {
+				if r.Pos != int64(k+1) || string(r.Payload) != string(records[k].Payload) {
+					t.Fatalf("subscriber %d: record %d is pos %d %s", i, k, r.Pos, r.Payload)
 				}
 			}
-		})
-	}
+		}
+	})
 }
 
 // view collects what a subscriber is handed until it has enough.

@@ -2,8 +2,6 @@ package journal
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -71,42 +69,12 @@ func (j *Journal) SweepRows(ctx context.Context, table, key, gone string, args .
 	return removed, nil
 }
 
-// SweepEnded is SweepRows of those that ended, by a column of times (ms) that is 0 until then, before the age or behind
-// the newest most; 0 for either keeps all. The key is id.
-func (j *Journal) SweepEnded(ctx context.Context, q database.Querier, now time.Time, age time.Duration, most int,
-	table, column string) (removed int64, err error) {
-	before, err := Cutoff(ctx, q, now.UnixMilli(), age, most,
-		`select `+column+` from `+table+` where `+column+` > 0 order by `+column+` desc, id desc`)
-	if err != nil || before <= 0 {
-		return 0, err
-	}
-	return j.SweepRows(ctx, table, "id", column+` > 0 and `+column+` < $1`, before)
-}
-
 func keysOf(ctx context.Context, q database.Querier, query string, args ...any) ([]any, error) {
 	return database.ReadAll(ctx, q, "find what is to go", func(row database.Row) (any, error) {
 		var key string
 		err := row.Scan(&key)
 		return key, err
 	}, query, args...)
-}
-
-// Cutoff is the time (ms) before which rows are to go: by their age, and by their number, when there are more than
-// most. times selects their times, the newest first. 0 for an age, or a number, keeps all; the time is 0 then.
-func Cutoff(ctx context.Context, q database.Querier, now int64, age time.Duration, most int, times string) (
-	before int64, err error) {
-	if age > 0 {
-		before = now - age.Milliseconds()
-	}
-	if most == 0 {
-		return before, nil
-	}
-	var last int64
-	err = q.QueryRowContext(ctx, times+` limit 1 offset $1`, most-1).Scan(&last)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("find the oldest of the newest %d: %w", most, err)
-	}
-	return max(before, last), nil
 }
 
 // SweepSequences drops the counters of sessions that have no event left and of which a condition of the caller's, SQL
@@ -118,10 +86,8 @@ func (j *Journal) SweepSequences(ctx context.Context, gone string) (removed int6
 
 // letWriters leaves the store to others for as long as a transaction took, up to a second.
 func letWriters(ctx context.Context, took time.Duration) error {
-	timer := time.NewTimer(min(took, time.Second))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(min(took, time.Second)):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -233,9 +233,13 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 		records  []Record
 		outcomes []outcome
 	)
-	transaction, err := j.db.UpdateHolding(ctx, headPosition+j.db.LockClause(),
-		func(tx database.Tx, pos int64) (database.Last, error) {
+	transaction, err := j.db.UpdateHolding(ctx, j.holdHead(),
+		func(tx database.Tx, held []int64) (database.Last, error) {
+			pos := held[0]
 			records, outcomes = nil, nil
+			if err := j.checkFence(ctx, tx, held); err != nil {
+				return database.Last{}, err
+			}
 			bytes := 0
 			running := withEarlier(ctx, pos, &records)
 			for _, s := range batch {
@@ -326,12 +330,13 @@ func (j *Journal) origin(s *submission) Origin {
 
 func (j *Journal) record(event Event, origin Origin) Record {
 	event.attribute(origin)
+	if event.TraceID == "" && event.TurnID != "" && j.opts.TraceOf != nil {
+		event.TraceID, event.SpanID = j.opts.TraceOf(database.DecodeText(event.SessionID), database.DecodeText(event.TurnID))
+	}
 	if event.Time == 0 {
 		event.Time = j.opts.Now().UnixMilli()
 	}
-	if event.Meta == nil {
-		event.Meta = json.RawMessage("{}")
-	}
+	event.Meta = event.metaWithRole()
 	if event.Payload == nil {
 		event.Payload = json.RawMessage("null")
 	}

@@ -19,10 +19,9 @@ func Look(ctx context.Context, db *database.DB) (Result, error) {
 		return Result{}, err
 	}
 	for _, name := range names {
-		text, _, _ := strings.Cut(name, "_")
-		version, err := strconv.ParseInt(text, 10, 64)
+		version, err := versionOf(name)
 		if err != nil {
-			return Result{}, fmt.Errorf("the migration %s has no version: %w", name, err)
+			return Result{}, err
 		}
 		result.To = max(result.To, version)
 	}
@@ -43,4 +42,14 @@ func Look(ctx context.Context, db *database.DB) (Result, error) {
 		return Result{}, fmt.Errorf("read the schema version: %w", err)
 	}
 	return result, nil
+}
+
+// versionOf is the schema version after a migration.
+func versionOf(name string) (int64, error) {
+	text, _, _ := strings.Cut(name, "_")
+	version, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("the migration %s has no version: %w", name, err)
+	}
+	return version, nil
 }

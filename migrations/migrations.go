@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash/crc64"
 	"io/fs"
+	"math"
 	"os"
 	"syscall"
 
@@ -46,6 +47,11 @@ type Result struct {
 // exactly once. lockFile is a file beside the SQLite store that serialises them there; Postgres uses an advisory lock.
 // It returns *NewerSchemaError when the store is ahead of this binary, and then changes nothing.
 func Up(ctx context.Context, db *database.DB, lockFile string) (Result, error) {
+	return UpTo(ctx, db, lockFile, math.MaxInt64)
+}
+
+// UpTo is Up as far as a version, so that rows of a store of that version can be put in.
+func UpTo(ctx context.Context, db *database.DB, lockFile string, version int64) (Result, error) {
 	release, err := acquire(db, lockFile)
 	if err != nil {
 		return Result{}, err
@@ -63,7 +69,8 @@ func Up(ctx context.Context, db *database.DB, lockFile string) (Result, error) {
 	if current > target {
 		return Result{}, &NewerSchemaError{Store: current, Binary: target}
 	}
-	if _, err := provider.Up(ctx); err != nil {
+	target = min(target, version)
+	if _, err := provider.UpTo(ctx, target); err != nil {
 		return Result{}, fmt.Errorf("migrate the database from version %d to %d: %w", current, target, err)
 	}
 	return Result{From: current, To: target}, nil

@@ -14,36 +14,33 @@ import (
 
 func TestManyProcessesMigrateOnceAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	for _, engine := range dbtest.Engines() {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			opts := dbtest.Options(t, engine)
-			lock := filepath.Join(t.TempDir(), "migrate.lock")
-			var group sync.WaitGroup
-			results := make(chan migrations.Result, 5)
-			for range 5 {
-				db := dbtest.Connect(t, opts)
-				group.Go(func() {
-					result, err := migrations.Up(t.Context(), db, lock)
-					if err != nil {
-						t.Error(err)
-					}
-					results <- result
-				})
-			}
-			group.Wait()
+	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
+		opts := dbtest.Options(t, engine)
+		lock := filepath.Join(t.TempDir(), "migrate.lock")
+		var group sync.WaitGroup
+		results := make(chan migrations.Result, 5)
+		for range 5 {
 			db := dbtest.Connect(t, opts)
-			var heads int
-			if err := db.Read().QueryRowContext(t.Context(), `select count(*) from journal_head`).Scan(&heads); err != nil ||
-				heads != 1 {
-				t.Fatalf("%d head rows, %v", heads, err)
-			}
-			again, err := migrations.Up(t.Context(), db, lock)
-			if err != nil || again.From != again.To {
-				t.Fatalf("a migrated store migrated again: %+v %v", again, err)
-			}
-		})
-	}
+			group.Go(func() {
+				result, err := migrations.Up(t.Context(), db, lock)
+				if err != nil {
+					t.Error(err)
+				}
+				results <- result
+			})
+		}
+		group.Wait()
+		db := dbtest.Connect(t, opts)
+		var heads int
+		if err := db.Read().QueryRowContext(t.Context(), `select count(*) from journal_head`).Scan(&heads); err != nil ||
+			heads != 1 {
+			t.Fatalf("%d head rows, %v", heads, err)
+		}
+		again, err := migrations.Up(t.Context(), db, lock)
+		if err != nil || again.From != again.To {
+			t.Fatalf("a migrated store migrated again: %+v %v", again, err)
+		}
+	})
 }
 
 func TestANewerSchemaIsRefusedAndLeftAlone(t *testing.T) {

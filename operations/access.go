@@ -93,6 +93,9 @@ func (s *Service) Check(ctx context.Context, op Operation, sessionID string) err
 
 // find looks a session up for an operation; false when it is unknown and need not be known.
 func (s *Service) find(ctx context.Context, op Operation, sessionID string) (session.Session, bool, error) {
+	if err := s.CheckSession(ctx, sessionID); err != nil {
+		return session.Session{}, false, err
+	}
 	must := rulesOf(op)
 	found, err := s.opts.Sessions.Lookup(ctx, sessionID)
 	switch {

@@ -19,7 +19,8 @@ func (p Promise) Keep(ctx context.Context, word func(error) string) error { retu
 // CreateLater is Create in a project for a client that is told the session's id afterwards. Call Keep of what it
 // returns.
 func (s *Service) CreateLater(ctx context.Context, in session.Create, projectID string) (Promise, error) {
-	in, err := s.prepare(in)
+	in.ProjectID = projectID
+	in, err := s.prepare(ctx, in)
 	if err != nil {
 		return Promise{}, err
 	}
@@ -65,7 +66,11 @@ func (s *Service) MessageCounts(ctx context.Context, sessionIDs []string) (map[s
 // Pending lists the pending requests of a session, of all but workers for "", oldest first.
 func (s *Service) Pending(ctx context.Context, sessionID string) ([]session.Request, error) {
 	if sessionID == "" {
-		return s.opts.Sessions.AllPending(ctx)
+		all, err := s.opts.Sessions.AllPending(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return s.within(ctx, all)
 	}
 	if err := s.Check(ctx, ListRequests, sessionID); err != nil {
 		return nil, err

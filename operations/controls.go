@@ -116,6 +116,9 @@ func (s *Service) SetPermissions(ctx context.Context, sessionID string, next Per
 // Settings reads the settings of a scope.
 func (s *Service) Settings(ctx context.Context, sessionID string, scope Scope) (map[string]json.RawMessage, error) {
 	controls, defaults, err := s.Controls(ctx, sessionID)
+	if err == nil {
+		err = checkScope(ctx, scope)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -220,6 +223,9 @@ func (s *Service) apply(
 	ctx context.Context, sessionID string, scope Scope, audit *session.ControlAudit,
 	edit func(session.Controls) session.Controls,
 ) (Change, error) {
+	if err := checkScope(ctx, scope); err != nil {
+		return Change{}, err
+	}
 	var changed session.ControlChange
 	err := session.ErrDefaultsLocked
 	if scope != ScopeDefault || !s.opts.DefaultsLocked {

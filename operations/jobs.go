@@ -14,6 +14,9 @@ func (s *Service) Job(ctx context.Context, jobID string) (queue.Job, error) {
 	if s.opts.Jobs == nil {
 		return queue.Job{}, ErrQueueOff
 	}
+	if err := s.CheckJob(ctx, jobID); err != nil {
+		return queue.Job{}, err
+	}
 	return s.opts.Jobs.Job(ctx, jobID)
 }
 
@@ -22,6 +25,9 @@ func (s *Service) Jobs(ctx context.Context, projectID string, state queue.State)
 	if s.opts.Jobs == nil {
 		return nil, ErrQueueOff
 	}
+	if err := s.CheckProject(ctx, projectID); err != nil {
+		return nil, err
+	}
 	return s.opts.Jobs.Jobs(ctx, projectID, state)
 }
 
@@ -29,6 +35,9 @@ func (s *Service) Jobs(ctx context.Context, projectID string, state queue.State)
 func (s *Service) CancelJob(ctx context.Context, jobID, reason string) (queue.Job, error) {
 	if s.opts.Jobs == nil {
 		return queue.Job{}, ErrQueueOff
+	}
+	if err := s.CheckJob(ctx, jobID); err != nil {
+		return queue.Job{}, err
 	}
 	return s.opts.Jobs.Cancel(ctx, jobID, reason)
 }

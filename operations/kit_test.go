@@ -83,12 +83,11 @@ func (s *site) until(what string, holds func() bool) {
 		}
 	})
 	defer cancel()
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
+	limit := time.After(patience)
 	for !holds() {
 		select {
 		case <-news:
-		case <-limit.C:
+		case <-limit:
 			s.t.Fatalf("never: %s", what)
 		}
 	}

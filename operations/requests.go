@@ -21,6 +21,9 @@ func (s *Service) Requests(ctx context.Context, sessionID string, kind runtime.R
 // SessionOfRequest is the session an interactive request belongs to, whatever became of it. session.ErrRequestNotFound.
 func (s *Service) SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string,
 	err error) {
+	if err := s.CheckRequest(ctx, requestID, kind); err != nil {
+		return "", err
+	}
 	return s.opts.Sessions.SessionOfRequest(ctx, requestID, kind)
 }
 
@@ -38,6 +41,9 @@ type ApprovalDecision struct {
 // DecideApproval settles an approval. session.ErrRequestNotFound, *session.SettledError, *runtime.ReplyError.
 func (s *Service) DecideApproval(ctx context.Context, requestID string, in ApprovalDecision, decidedBy string) (
 	session.Request, error) {
+	if err := s.CheckRequest(ctx, requestID, runtime.RequestApproval); err != nil {
+		return session.Request{}, err
+	}
 	if err := checkReply(in.Decision, in.Scope, in.Message); err != nil {
 		return session.Request{}, err
 	}
@@ -60,6 +66,9 @@ type ToolInputDecision struct {
 // nowhere.
 func (s *Service) DecideToolInput(ctx context.Context, requestID string, in ToolInputDecision, decidedBy string) (
 	session.Request, error) {
+	if err := s.CheckRequest(ctx, requestID, runtime.RequestToolInput); err != nil {
+		return session.Request{}, err
+	}
 	if err := checkReply(in.Decision, "", in.Message); err != nil {
 		return session.Request{}, err
 	}
@@ -98,6 +107,9 @@ type ToolCallAnswer struct {
 // be told.
 func (s *Service) AnswerToolCall(ctx context.Context, requestID string, in ToolCallAnswer, decidedBy string) (
 	session.Request, error) {
+	if err := s.CheckRequest(ctx, requestID, runtime.RequestToolCall); err != nil {
+		return session.Request{}, err
+	}
 	if err := checkReply(accepted, "", in.Refusal); err != nil {
 		return session.Request{}, err
 	}

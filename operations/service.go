@@ -16,6 +16,7 @@ import (
 	"harness/queue/jobs"
 	"harness/runtime"
 	"harness/session"
+	"harness/stream"
 	"harness/transcript"
 )
 
@@ -23,6 +24,7 @@ import (
 type Sessions interface {
 	Projects
 	Attended
+	Waitings
 
 	// Lookup finds a session in the stored rows, adopting one the runtime knows and we do not. It returns
 	// *session.DeletedError for a deleted one and session.ErrNotFound for an unknown one. Rows are read first: a known
@@ -75,6 +77,8 @@ type Sessions interface {
 		session.Request, error)
 	// SessionOfRequest is the session an interactive request belongs to, whatever became of it. ErrRequestNotFound.
 	SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string, err error)
+	// ProjectsOf are the projects of stored sessions, by session, without those that are in none.
+	ProjectsOf(ctx context.Context, sessionIDs ...string) (map[string]string, error)
 }
 
 // Attended is what the operations need for clients that follow sessions as they are opened, ask and stop.
@@ -94,6 +98,8 @@ type Attended interface {
 	// Pending lists the pending requests of a session, oldest first, AllPending those of all but workers.
 	Pending(ctx context.Context, sessionID string) ([]session.Request, error)
 	AllPending(ctx context.Context) ([]session.Request, error)
+	// Usage adds up what the runtimes of sessions told they used.
+	Usage(ctx context.Context, want session.UsageQuery) (rows []session.Usage, total session.Usage, err error)
 }
 
 // Projects is what the operations need of projects; there is no rule beyond its own.
@@ -133,6 +139,18 @@ type Jobs interface {
 	Cancel(ctx context.Context, id, reason string) (queue.Job, error)
 	// Counts are the health figures.
 	Counts(ctx context.Context) (queue.Counts, error)
+	// Browse lists jobs of all projects. queue.ErrBadCursor.
+	Browse(ctx context.Context, want queue.Browse) (queue.JobPage, error)
+	// Again enqueues a job that ended once more. queue.ErrNotFound, queue.ErrNotOver, *queue.Error.
+	Again(ctx context.Context, id string) (queue.EnqueueResult, error)
+	// CancelAll cancels many jobs.
+	CancelAll(ctx context.Context, filter queue.Filter, reason string) (canceled []queue.Job, more bool, err error)
+}
+
+// Events is what the operations need of the journal. stream.Browser implements it.
+type Events interface {
+	Browse(ctx context.Context, want stream.Browse) (stream.BrowsedPage, error)
+	Event(ctx context.Context, cursor int64) (stream.BrowsedEvent, bool, error)
 }
 
 // SuggestionStore keeps suggested requests. *jobs.Suggestions implements it; it works with the queue switched off too.
@@ -160,19 +178,18 @@ type Options struct {
 	// DefaultsLocked refuses to change the controls of new sessions (*LockedError).
 	DefaultsLocked bool
 	// Jobs is the job queue, Suggestions keeps suggested requests, Suggester has them made. nil: ErrQueueOff.
-	Jobs        Jobs
+	Jobs Jobs
+	// Events lists what happened. Required where Service.Events and Service.Event are called.
+	Events      Events
 	Suggestions SuggestionStore
 	Suggester   Suggester
 }
 
 // Service carries out what clients ask for.
-type Service struct {
-	Projects
-	opts Options
-}
+type Service struct{ opts Options }
 
 // New makes a Service.
-func New(options Options) *Service { return &Service{Projects: options.Sessions, opts: options} }
+func New(options Options) *Service { return &Service{opts: options} }
 
 // lookupPatience is how long a deletion waits for a runtime to say whether it knows a session that is not stored here.
 // With what the deletion itself may wait, that is less than 10 s.

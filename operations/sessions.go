@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"harness/auth"
 	"harness/session"
 	"harness/transcript"
 )
@@ -17,9 +18,9 @@ const (
 	defaultWindow = 100
 )
 
-// Create opens a session. A blank folder or model is none.
+// Create opens a session. A blank folder or model is none. session.ErrProjectNotFound, *LimitedError.
 func (s *Service) Create(ctx context.Context, in session.Create) (session.Session, error) {
-	in, err := s.prepare(in)
+	in, err := s.prepare(ctx, in)
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -27,7 +28,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 }
 
 // prepare checks what a client wants of a new session and fills in the runtime it gets.
-func (s *Service) prepare(in session.Create) (session.Create, error) {
+func (s *Service) prepare(ctx context.Context, in session.Create) (session.Create, error) {
 	var p problems
 	p.most("runtime", in.Runtime, MaxRuntimeName)
 	p.tools(in.DynamicTools)
@@ -38,7 +39,10 @@ func (s *Service) prepare(in session.Create) (session.Create, error) {
 		in.Runtime = s.DefaultRuntime()
 	}
 	in.Cwd, in.Model = strings.TrimSpace(in.Cwd), named(in.Model)
-	return in, s.checkEnabled(in.Runtime)
+	if err := s.checkEnabled(in.Runtime); err != nil {
+		return in, err
+	}
+	return s.settle(ctx, in)
 }
 
 // named is a model's name without blanks around it; a blank one is no model.
@@ -64,6 +68,9 @@ func (s *Service) List(ctx context.Context, query session.ListQuery) (session.Pa
 	if query.Limit == 0 {
 		query.Limit = defaultPage
 	}
+	if limit := auth.ProjectsFrom(ctx); limit != nil {
+		query.Projects = append([]string{}, limit.IDs()...)
+	}
 	return s.opts.Sessions.List(ctx, query)
 }
 
@@ -72,6 +79,8 @@ type Reading struct {
 	// Limit, Before and After choose a window of entries; all of them empty is the whole transcript. Limit 0 is 100.
 	Limit         int
 	Before, After string
+	// Figures has session.Session.Figures filled in.
+	Figures bool
 	// Has tells whether the reader has a version already; nil: it has none.
 	Has func(version string) bool
 }
@@ -104,7 +113,7 @@ func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (ses
 	if err != nil {
 		return session.Detail{}, false, err
 	}
-	detail, err := s.opts.Sessions.Read(ctx, sessionID, session.Reading{Window: window, Has: want.Has})
+	detail, err := s.opts.Sessions.Read(ctx, sessionID, session.Reading{Window: window, Has: want.Has, Figures: want.Figures})
 	return detail, window != nil, err
 }
 
@@ -173,6 +182,9 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 			return session.Session{}, nil, err
 		}
 	}
+	if projectID != nil && !auth.ProjectsFrom(ctx).Has(*projectID) {
+		return session.Session{}, nil, &UnknownProjectError{SessionID: sessionID, ProjectID: *projectID}
+	}
 	assigned, err = s.opts.Sessions.AssignProject(ctx, sessionID, projectID)
 	if errors.Is(err, session.ErrProjectNotFound) && projectID != nil {
 		err = &UnknownProjectError{SessionID: sessionID, ProjectID: *projectID}
@@ -183,6 +195,9 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 // Upsert stores entries of a session's transcript, all or none, and returns them as JSON. *InvalidError.
 func (s *Service) Upsert(ctx context.Context, sessionID string, entries []transcript.Entry) ([]json.RawMessage, error) {
 	if err := checkEntries(entries); err != nil {
+		return nil, err
+	}
+	if err := s.CheckSession(ctx, sessionID); err != nil {
 		return nil, err
 	}
 	stored, err := s.opts.Sessions.UpsertTranscripts(ctx, sessionID, entries)

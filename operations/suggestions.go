@@ -5,7 +5,6 @@ import (
 
 	"harness/database"
 	"harness/queue/jobs"
-	"harness/session"
 )
 
 // SuggestionWish is what a client wants suggested: a model and effort, "" for the default ones, and a draft to go on
@@ -49,20 +48,12 @@ func (s *Service) suggestion(ctx context.Context, sessionID string, wish Suggest
 	if p.most("draft", wish.Draft, MaxDraft); p != nil {
 		return jobs.SuggestPayload{}, p.err()
 	}
-	payload := jobs.SuggestPayload{ProjectID: ownerOf(found), SourceSessionID: sessionID, Effort: wish.Effort,
+	payload := jobs.SuggestPayload{ProjectID: found.Owner(), SourceSessionID: sessionID, Effort: wish.Effort,
 		Draft: wish.Draft}
 	if model := named(wish.Model); model != nil {
 		payload.Model = *model
 	}
 	return payload, nil
-}
-
-// ownerOf is whose queue a session's jobs wait in: its project's, or its own.
-func ownerOf(s session.Session) string {
-	if s.ProjectID != nil {
-		return *s.ProjectID
-	}
-	return "session:" + s.ID
 }
 
 // StoreSuggestion stores a suggestion that somebody made, and returns what is stored then. ErrMissingSuggestion,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 
+	"harness/auth"
 	"harness/runtime"
 	"harness/session"
 )
@@ -65,7 +66,17 @@ func (s *Service) Fork(ctx context.Context, sessionID string) (session.Forked, e
 	if err := s.Check(ctx, Fork, sessionID); err != nil {
 		return session.Forked{}, err
 	}
-	return s.opts.Sessions.Fork(ctx, sessionID)
+	forked, err := s.opts.Sessions.Fork(ctx, sessionID)
+	limit := auth.ProjectsFrom(ctx)
+	if err != nil || limit == nil {
+		return forked, err
+	}
+	// It stays where who asked finds it again.
+	projects, err := s.opts.Sessions.ProjectsOf(ctx, sessionID)
+	if project := projects[sessionID]; err == nil && limit.Has(project) {
+		_, err = s.opts.Sessions.AssignProject(ctx, forked.Session.ID, &project)
+	}
+	return forked, err
 }
 
 // Compact has the runtime shorten what it remembers of a session, and returns its answer.

@@ -49,11 +49,10 @@ func TestMain(m *testing.M) {
 // again.
 func runNode(node string) error {
 	ctx := context.Background()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
+	tick := time.Tick(20 * time.Millisecond)
 	end, err := beginNode(ctx, node)
 	for tries := 0; err != nil && tries < 500; tries++ {
-		<-tick.C
+		<-tick
 		end, err = beginNode(ctx, node)
 	}
 	if err != nil {
@@ -208,8 +207,7 @@ func fill(t *testing.T, db *database.DB) map[string]bool {
 func observe(ctx context.Context, t *testing.T, db *database.DB) <-chan int {
 	looks := make(chan int, 1)
 	go func() {
-		tick := time.NewTicker(2 * time.Millisecond)
-		defer tick.Stop()
+		tick := time.Tick(2 * time.Millisecond)
 		n := 0
 		for {
 			var running, projects int
@@ -220,7 +218,7 @@ func observe(ctx context.Context, t *testing.T, db *database.DB) <-chan int {
 			}
 			n++
 			select {
-			case <-tick.C:
+			case <-tick:
 			case <-ctx.Done():
 				looks <- n
 				return

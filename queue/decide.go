@@ -43,6 +43,8 @@ type Request struct {
 	Payload   json.RawMessage
 	// MaxAttempts is the queue's when 0.
 	MaxAttempts int
+	// again runs a job once more: jobs that are over are no duplicates.
+	again bool
 }
 
 // maxProject is how many bytes a project's id may have: it shares an index row with the dedupe key.
@@ -120,7 +122,7 @@ func (d decider) duplicate(ctx context.Context, tx database.Tx, definition Defin
 		return Job{}, false, nil
 	}
 	condition := `project_id = $1 and type = $2 and dedupe_key = $3`
-	if definition.Dedupe != DropDuplicate {
+	if definition.Dedupe != DropDuplicate || in.again {
 		condition += ` and ` + activeStates
 	}
 	jobs, err := readJobs(ctx, tx, condition, database.EncodeText(in.ProjectID), database.EncodeText(in.Type),

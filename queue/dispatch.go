@@ -170,7 +170,7 @@ func (q *Queue) settleOverdue(ctx context.Context) error {
 func (q *Queue) claim(ctx context.Context) error {
 	q.claiming.Lock()
 	defer q.claiming.Unlock()
-	if q.draining {
+	if q.draining || q.opts.Draining != nil && q.opts.Draining() {
 		return nil
 	}
 	var jobs []Job
@@ -228,11 +228,10 @@ func (q *Queue) follow(running []Job) {
 // renewLeases keeps the jobs of this process its own. When a store that others share was out of reach for a whole
 // lease, they may have taken them.
 func (q *Queue) renewLeases(ctx context.Context) {
-	ticker := time.NewTicker(q.opts.Lease / 3)
-	defer ticker.Stop()
+	ticker := time.Tick(q.opts.Lease / 3)
 	for {
 		select {
-		case <-ticker.C:
+		case <-ticker:
 		case <-ctx.Done():
 			return
 		}

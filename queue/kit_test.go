@@ -113,8 +113,7 @@ func (s *store) names(id string) []string {
 func (s *store) waitEvent(id, name string) map[string]any {
 	s.t.Helper()
 	deadline := time.After(patience)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
+	tick := time.Tick(10 * time.Millisecond)
 	for {
 		for _, record := range s.jobEvents(id) {
 			if record.Type == name {
@@ -126,7 +125,7 @@ func (s *store) waitEvent(id, name string) map[string]any {
 			}
 		}
 		select {
-		case <-tick.C:
+		case <-tick:
 		case <-deadline:
 			s.t.Fatalf("no %s of job %s; its events: %v", name, id, s.names(id))
 		}
@@ -204,10 +203,7 @@ func pointer[T any](value T) *T { return &value }
 
 func each(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
-	for _, engine := range dbtest.Engines() {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			test(t, newStore(t, dbtest.Open(t, engine)))
-		})
-	}
+	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
+		test(t, newStore(t, dbtest.Open(t, engine)))
+	})
 }

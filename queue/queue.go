@@ -34,6 +34,8 @@ type Options struct {
 	Poll time.Duration
 	// Drain is how long Stop lets running jobs finish by themselves (default 2 s).
 	Drain time.Duration
+	// Draining, when set, tells that no further job is to be started here.
+	Draining func() bool
 	// LeaveRunning lets Stop leave jobs that can be gone on with (Definition.Resumable) to this node's next process.
 	LeaveRunning bool
 	// ProgressInterval is the least time between two progress events of a job (default 250 ms).
@@ -247,8 +249,7 @@ func (q *Queue) WaitForTerminal(ctx context.Context, id string) (Job, error) {
 	heard := make(chan struct{}, 1)
 	q.watch(id, heard)
 	defer q.unwatch(id, heard)
-	tick := time.NewTicker(q.opts.Poll)
-	defer tick.Stop()
+	tick := time.Tick(q.opts.Poll)
 	for {
 		job, err := q.Job(context.WithoutCancel(ctx), id)
 		if err != nil || job.State.Final() {
@@ -256,7 +257,7 @@ func (q *Queue) WaitForTerminal(ctx context.Context, id string) (Job, error) {
 		}
 		select {
 		case <-heard:
-		case <-tick.C: // SQLite has no news of other processes
+		case <-tick: // SQLite has no news of other processes
 		case <-ctx.Done():
 			return job, ctx.Err()
 		}

@@ -173,12 +173,10 @@ func (q *Queue) handlersEnd(ctx context.Context) bool {
 		q.handlers.Wait()
 		close(ended)
 	}()
-	patience := time.NewTimer(q.policy.CancelGrace)
-	defer patience.Stop()
 	select {
 	case <-ended:
 		return true
-	case <-patience.C:
+	case <-time.After(q.policy.CancelGrace):
 	case <-ctx.Done():
 	}
 	return false

@@ -39,11 +39,10 @@ func (l *lines) count(part string) int {
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.After(patience)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
+	tick := time.Tick(10 * time.Millisecond)
 	for !condition() {
 		select {
-		case <-tick.C:
+		case <-tick:
 		case <-deadline:
 			t.Fatal("in vain: " + what)
 		}

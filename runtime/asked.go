@@ -1,6 +1,10 @@
 package runtime
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
 
 // Subject is what an interactive request is about.
 type Subject string
@@ -40,12 +44,29 @@ type Option struct {
 	Scope    string `json:"scope,omitempty"`
 }
 
-// Option finds an offered option by its id.
-func (a Asked) Option(id string) (Option, bool) {
+// Chosen is the offered option a reply names; *ReplyError when there is none of it, or it is another decision.
+func (a Asked) Chosen(reply Reply) (Option, error) {
+	if len(a.Options) == 0 {
+		return Option{}, &ReplyError{Field: "option", Message: "this request offers no options to choose from"}
+	}
 	for _, option := range a.Options {
-		if option.ID == id {
-			return option, true
+		switch {
+		case option.ID != reply.Option:
+		case option.Decision != reply.Decision:
+			return option, &ReplyError{Field: "option", Message: fmt.Sprintf("with this option the decision is %q, not %q",
+				option.Decision, reply.Decision)}
+		default:
+			return option, nil
 		}
 	}
-	return Option{}, false
+	return Option{}, &ReplyError{Field: "option", Message: "it has to be one of " + a.OptionIDs()}
+}
+
+// OptionIDs are the ids of the options, for a message.
+func (a Asked) OptionIDs() string {
+	ids := make([]string, len(a.Options))
+	for i, option := range a.Options {
+		ids[i] = option.ID
+	}
+	return strings.Join(ids, ", ")
 }

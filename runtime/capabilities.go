@@ -4,8 +4,11 @@ import "slices"
 
 // Capabilities is what a runtime can do. A session keeps those it was opened with.
 type Capabilities struct {
-	Streaming       bool `json:"streaming"`
-	Resume          bool `json:"resume"`
+	Streaming bool `json:"streaming"`
+	Resume    bool `json:"resume"`
+	// Reconstruct says that a conversation which the runtime has lost can be begun anew with what was said before
+	// (StartTurn.History).
+	Reconstruct     bool `json:"reconstruct"`
 	Steer           bool `json:"steer"`
 	Interrupt       bool `json:"interrupt"`
 	Approvals       bool `json:"approvals"`

@@ -392,7 +392,13 @@ type StartTurn struct {
 	Input        []json.RawMessage
 	ActiveTurnID string
 	// Alone refuses with ErrTurnActive where the input would be steered into a running turn.
-	Alone                  bool
+	Alone bool
+	// Continues says that something was said before: a conversation that the runtime has lost is refused with
+	// ErrThreadNotFound then, rather than begun anew as if nothing had been.
+	Continues bool
+	// History, when set, is what was said before in a conversation that the runtime has lost: it is begun anew, and the
+	// agent is told that first. It is no part of the message. Only for runtimes with Capabilities.Reconstruct.
+	History                string
 	Cwd, Model, Effort     string
 	ApprovalPolicy         string
 	Sandbox, NetworkAccess string
@@ -404,6 +410,8 @@ type StartedTurn struct {
 	TurnID string
 	// Steered is true when the input went into a turn that was already running.
 	Steered bool
+	// NativeID is the runtime's own id of a conversation that was begun anew (StartTurn.History), "" when it is the old one.
+	NativeID string
 }
 
 // RequestRef names a pending request of a runtime process.
@@ -444,56 +452,4 @@ type Reply struct {
 	Raw json.RawMessage
 	// Refusal, when set, is sent as an error instead of a result.
 	Refusal string
-}
-
-// State is the state of the runtime process.
-type State string
-
-// The states of a runtime process.
-const (
-	StateStarting    State = "starting"
-	StateReady       State = "ready"
-	StateUnavailable State = "unavailable" // missing, or down and waiting for the next try
-	StateStopped     State = "stopped"
-	// StateUnresponsive: the process is there and does not answer a health probe. Callers wait for it as for one that is
-	// starting.
-	StateUnresponsive State = "unresponsive"
-)
-
-// Status describes the runtime process now.
-type Status struct {
-	State      State
-	PID        int
-	Generation string
-	Version    string // as the runtime reports it, "" before it did
-	// Reason says in one line why the runtime is not ready and what to do about it.
-	Reason string
-	// Missing says of an unavailable runtime that its program is not on this machine.
-	Missing  bool
-	LastExit *Exit
-	// Shim is the process that keeps the runtime running while servers come and go, nil for a child of this server.
-	Shim     *ShimStatus
-	Restarts int64
-	// Processes are those of a runtime with one for each conversation, in the order they were started; the fields above
-	// sum them up. nil for a runtime with one process for all, which the fields above describe.
-	Processes []ProcessStatus
-	// Waiting is how many conversations wait for a process because there are as many as there may be.
-	Waiting int
-}
-
-// ShimStatus is a shim as it was when this server attached.
-type ShimStatus struct {
-	PID int
-	// Version is the release the shim is of, Servers how many have attached to it, this one included.
-	Version string
-	Servers int64
-}
-
-// Exit tells how a runtime process ended.
-type Exit struct {
-	Code   *int    `json:"code"`
-	Signal *string `json:"signal"`
-	At     time.Time
-	// Reason says why the runtime was ended, when it did not end by itself and nobody asked for it; "" otherwise.
-	Reason string `json:"reason,omitempty"`
 }

@@ -113,7 +113,7 @@ func TestEditsAreAccepted(t *testing.T) {
 		events := k.events(eventApprovalResolved)
 		last := events[len(events)-1]
 		if asked := k.events(stream.EventRequest); last.Actor != DecidedByAcceptEdits || last.Pos <= asked[len(asked)-1].Pos ||
-			string(last.Payload) != `{"approvalId":"`+request.ID+`","status":"resolved","decision":"accept","scope":"turn"}` {
+			string(last.Payload) != `{"approvalId":"`+request.ID+`","status":"resolved","decision":"accept","scope":"turn","decidedBy":"mode:acceptEdits"}` {
 			t.Errorf("told by %s at %d: %s", last.Actor, last.Pos, last.Payload)
 		}
 		entries := k.stored(s.ID)

@@ -8,6 +8,21 @@ import (
 	"harness/runtime"
 )
 
+// flatTries is how often a cost is measured at most: one that grows does so each time, what the machine does beside does
+// not.
+const flatTries = 5
+
+// analyze brings what Postgres plans by up to date, as it does by itself some time after a change.
+func (k *kit) analyze() {
+	k.t.Helper()
+	if k.db.Engine() == database.Postgres {
+		k.do(k.db.Update(k.t.Context(), func(tx database.Tx) error {
+			_, err := tx.ExecContext(k.t.Context(), "analyze")
+			return err
+		}))
+	}
+}
+
 // A page of the list costs the same however many turns its sessions have had.
 func TestListCostIsFlat(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
@@ -16,7 +31,7 @@ func TestListCostIsFlat(t *testing.T) {
 			fastest := time.Hour // of many: what the machine does beside costs time, never saves any
 			for range 30 {
 				start := time.Now()
-				page, err := k.List(t.Context(), ListQuery{})
+				page, err := k.List(t.Context(), ListQuery{Figures: true})
 				k.do(err)
 				if len(page.Sessions) != 3 {
 					t.Fatalf("%d sessions", len(page.Sessions))
@@ -30,6 +45,7 @@ func TestListCostIsFlat(t *testing.T) {
 			last = k.create()
 			k.end(last.ID, k.send(last.ID))
 		}
+		k.analyze()
 		few := list()
 		k.do(k.db.Update(t.Context(), func(tx database.Tx) error {
 			_, err := tx.ExecContext(t.Context(),
@@ -38,11 +54,15 @@ func TestListCostIsFlat(t *testing.T) {
 				select cast($1 as text), 'old-' || i, 'completed', '', 'g', 'node', i, i from n`, last.ID, turns)
 			return err
 		}))
-		many := list()
-		t.Logf("%v with few turns, %v with %d", few, many, turns)
-		if many > 5*few+time.Millisecond {
-			t.Errorf("a page takes %v with few turns and %v with %d", few, many, turns)
+		k.analyze()
+		for range flatTries {
+			many := list()
+			t.Logf("%v with few turns, %v with %d", few, many, turns)
+			if many <= 5*few+time.Millisecond {
+				return
+			}
 		}
+		t.Errorf("a page takes longer with %d turns than with few", turns)
 	})
 }
 

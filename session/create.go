@@ -18,6 +18,9 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return Session{}, err // before the runtime is told anything
 	}
+	if err := cmp.Or(s.sure(), s.drained(in.SystemOwned)); err != nil {
+		return Session{}, err
+	}
 	adapter, err := s.Chosen(in.Runtime)
 	if err != nil {
 		return Session{}, err
@@ -27,6 +30,11 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 		return Session{}, err
 	}
 	defer leave()
+	if in.ProjectID != "" {
+		if _, err := readProject(ctx, s.db.Read(), in.ProjectID); err != nil {
+			return Session{}, err
+		}
+	}
 	defaults, err := s.defaults(ctx, s.db.Read())
 	if err != nil {
 		return Session{}, err
@@ -97,15 +105,29 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 			s.view.bind(session.ID, t, session.RuntimeSessionID)
 			t.known, t.systemOwned = true, session.SystemOwned
 			t.call(session.Title)
+			if in.ProjectID != "" {
+				t.place(&in.ProjectID)
+			}
 		})
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			if err := insertSession(ctx, tx, session, &controls); err != nil {
 				return nil, err
 			}
-			return []journal.Event{sessionCreated(session)}, errors.Join(storeTools(ctx, tx, session.ID, in.DynamicTools),
+			events := []journal.Event{sessionCreated(session)}
+			if in.ProjectID != "" {
+				assigned, err := s.assignment(session.ID, &in.ProjectID)(ctx, tx)
+				if err != nil {
+					return nil, err
+				}
+				events = append(events, assigned...)
+			}
+			return events, errors.Join(storeTools(ctx, tx, session.ID, in.DynamicTools),
 				storeSources(ctx, tx, session.ID, implicit, sources))
 		}
 	})
+	if in.ProjectID != "" {
+		session.ProjectID = &in.ProjectID
+	}
 	return session, held(err)
 }
 

@@ -129,11 +129,9 @@ func (s *Service) interruptFirst(ctx context.Context, adapter runtime.Adapter, s
 			Msg("turn could not be interrupted before its session is deleted")
 		return
 	}
-	grace := time.NewTimer(interruptGrace)
-	defer grace.Stop()
 	select {
 	case <-idle:
-	case <-grace.C:
+	case <-time.After(interruptGrace):
 	case <-ctx.Done():
 	}
 }
@@ -176,7 +174,7 @@ func (s *Service) bury(ctx context.Context, session Session, told bool) (dismiss
 					return nil, err
 				}
 			}
-			found, err := s.dismissIn(ctx, tx, ownerOfSession(id))
+			found, err := s.dismissIn(ctx, tx, Session{ID: id}.Owner())
 			if err != nil {
 				return nil, err
 			}
@@ -211,6 +209,8 @@ func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone DeletedEr
 		`delete from interactive_requests where session_id = $1`,
 		`delete from bulk_upserts where session_id = $1`,
 		`delete from session_sources where session_id = $1`,
+		`delete from session_figures where session_id = $1`,
+		`delete from queued_messages where session_id = $1`,
 		`delete from sessions where id = $1`,
 	} {
 		if _, err := tx.ExecContext(ctx, statement, key); err != nil {

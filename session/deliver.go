@@ -108,6 +108,9 @@ func (s *Service) deliverLoop(ctx context.Context) {
 
 // deliverAll does not wait for the answers it gives: a runtime may take its time with one.
 func (s *Service) deliverAll(ctx context.Context, answers *sync.WaitGroup) error {
+	if err := s.sure(); err != nil {
+		return err
+	}
 	waiting, err := undelivered(ctx, s.db.Read(), s.opts.NodeID)
 	if err != nil {
 		return err

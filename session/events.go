@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -177,7 +178,11 @@ func turnStopped(sessionID, turnID string, at int64) journal.Event {
 
 // requestResolved tells how an interactive request ended.
 func requestResolved(r Request, systemOwned bool, actor string) journal.Event {
-	event := sessionEvent(r.SessionID, wordsOf(r.Kind).event, r.SettledAt, systemOwned, resolution(r))
+	told := resolution(r)
+	if r.Status == RequestResolved && r.DecidedBy != "" {
+		told = append(append(bytes.Clone(told[:len(told)-1]), `,"decidedBy":`...), append(quote(r.DecidedBy), '}')...)
+	}
+	event := sessionEvent(r.SessionID, wordsOf(r.Kind).event, r.SettledAt, systemOwned, told)
 	event.TurnID, event.ItemID, event.Actor = r.TurnID, r.ItemID, actor
 	return event
 }

@@ -38,7 +38,7 @@ func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Uni
 		if replaced != "" {
 			// It never told of its end, yet it is not the one running.
 			var err error
-			if events, err = s.sweep(ctx, tx, only(replaced), restartReason(name), at); err != nil {
+			if events, err = s.sweep(ctx, tx, s.opts.NodeID, only(replaced), restartReason(name), at); err != nil {
 				return nil, err
 			}
 		}
@@ -54,7 +54,7 @@ func (s *Service) runtimeExited(name string, signal runtime.Signal) journal.Unit
 		if first, err := s.endSpool(ctx, tx, signal.Generation); err != nil || !first {
 			return nil, err
 		}
-		events, err := s.sweep(ctx, tx, only(signal.Generation), exitReason(name, signal.Exit), at)
+		events, err := s.sweep(ctx, tx, s.opts.NodeID, only(signal.Generation), exitReason(name, signal.Exit), at)
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +76,7 @@ func (s *Service) recover(ctx context.Context) error {
 			if err := errors.Join(s.adoptNodes(ctx, tx), s.forgetSpools(ctx, tx, at)); err != nil {
 				return nil, err
 			}
-			return s.sweep(ctx, tx, dead, "The server was restarted while this turn was running.", at)
+			return s.sweep(ctx, tx, s.opts.NodeID, dead, "The server was restarted while this turn was running.", at)
 		}
 	})
 }
@@ -85,16 +85,16 @@ func only(generation string) func(string) bool {
 	return func(other string) bool { return other == generation }
 }
 
-// sweep expires the pending requests of dead runtime processes of this node, and those whose decision did not reach
+// sweep expires the pending requests of dead runtime processes of a node, and those whose decision did not reach
 // them any more, and interrupts their running turns.
-func (s *Service) sweep(ctx context.Context, tx database.Tx, dead func(generation string) bool, reason string,
-	at int64) ([]journal.Event, error) {
+func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead func(generation string) bool,
+	reason string, at int64) ([]journal.Event, error) {
 	var events []journal.Event
-	requests, err := pendingOfNode(ctx, tx, s.opts.NodeID)
+	requests, err := pendingOfNode(ctx, tx, node)
 	if err != nil {
 		return nil, err
 	}
-	untold, err := undelivered(ctx, tx, s.opts.NodeID)
+	untold, err := undelivered(ctx, tx, node)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, dead func(generatio
 		}
 		events = append(events, event)
 	}
-	turns, err := openTurns(ctx, tx, s.opts.NodeID)
+	turns, err := openTurns(ctx, tx, node)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, dead func(generatio
 		}
 		events = append(events, interrupted...)
 	}
-	left, err := s.cancelLeft(ctx, tx, dead, at)
+	left, err := s.cancelLeft(ctx, tx, node, dead, at)
 	return append(events, left...), err
 }
 

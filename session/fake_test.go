@@ -28,6 +28,7 @@ type fake struct {
 	processes  map[string]string // of one that is apart: session id → generation
 	generation string
 	down       bool
+	forgets    bool          // it cannot be told a conversation again that it has lost
 	frozen     chan struct{} // while it is open, nothing that is asked is answered
 	threads    []runtime.Thread
 	answers    []runtime.Reply
@@ -57,7 +58,7 @@ func (f *fake) Name() string { return cmp.Or(f.name, "codex") }
 
 func (f *fake) Capabilities() runtime.Capabilities {
 	per := map[bool]string{true: runtime.ProcessPerThread, false: runtime.ProcessPerRuntime}[f.apart]
-	return runtime.Capabilities{Interrupt: true, Approvals: true, DynamicTools: true, Images: true, ProcessPer: per,
+	return runtime.Capabilities{Interrupt: true, Approvals: true, DynamicTools: true, Images: true, ProcessPer: per, Reconstruct: !f.forgets,
 		Sandboxes:        []string{"read-only", "workspace-write", "danger-full-access"},
 		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"},
 		NetworkAccess:    []string{"restricted", "enabled"}, ImplicitSources: []string{"all", "home"}}

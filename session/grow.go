@@ -126,9 +126,10 @@ func (s *Service) cancelItems(ctx context.Context, tx database.Tx, turn turnRow)
 
 // cancelLeft ends the items that ran in dead runtime processes after their turns were over: clients have heard of no
 // end of theirs.
-func (s *Service) cancelLeft(ctx context.Context, tx database.Tx, dead func(generation string) bool, at int64) (
+func (s *Service) cancelLeft(ctx context.Context, tx database.Tx, node string, dead func(generation string) bool,
+	at int64) (
 	[]journal.Event, error) {
-	running, err := runningOfNode(ctx, tx, s.opts.NodeID)
+	running, err := runningOfNode(ctx, tx, node)
 	if err != nil {
 		return nil, err
 	}

@@ -18,14 +18,15 @@ var ErrForeignConversation = errors.New("the conversation's id is that of anothe
 // eventRuntimeRefused is what a runtime said of a session that is not its own.
 const eventRuntimeRefused = "runtime.refused"
 
-// identify makes a signal name its sessions by our ids. ours is false when what it names is another runtime's session.
+// identify makes a signal name its sessions by our ids, as far as the view knows them: preload comes before. ours is
+// false when what it names is another runtime's session.
 func (s *Service) identify(runtimeName string, signal *runtime.Signal) (ours bool) {
 	for _, id := range []*string{&signal.ThreadID, &signal.Serves} {
 		if *id == "" {
 			continue
 		}
-		found, ours := s.sessionOf(runtimeName, *id)
-		if !ours {
+		found, known := s.view.named(runtimeName, *id)
+		if _, anothers := s.view.peek(*id); !known && anothers {
 			return false
 		}
 		*id = found
@@ -33,26 +34,45 @@ func (s *Service) identify(runtimeName string, signal *runtime.Signal) (ours boo
 	return true
 }
 
-// sessionOf is the session a runtime means by an id: its session of that id, else the one it calls so itself, else a
-// new one of that id. It is in the view afterwards. ours is false when only another runtime has a session of that id.
-func (s *Service) sessionOf(runtimeName, threadID string) (id string, ours bool) {
-	if id, known := s.view.named(runtimeName, threadID); known {
-		return id, true
-	}
-	t, read := s.view.get(threadID)
-	if !read {
-		t, read = s.storedAgain(runtimeName, threadID)
-	}
-	if !t.known || t.runtime != runtimeName {
-		if id := s.nativeAgain(runtimeName, threadID); id != "" && id != threadID {
-			s.loadAgain(runtimeName, id)
-			return id, true
+// preload brings the sessions a batch names into the view, before Service.order is taken: to read them may take a
+// while, in which nobody else has to wait. It returns their ids, without those that could not be read.
+func (s *Service) preload(runtimeName string, batch runtime.Batch) (ids []string) {
+	for i := range batch.Signals {
+		for _, named := range []string{batch.Signals[i].ThreadID, batch.Signals[i].Serves} {
+			if named == "" {
+				continue
+			}
+			if id := s.bring(runtimeName, named); s.view.holds(id) {
+				ids = append(ids, id)
+			}
 		}
 	}
-	if read && s.view.put(threadID, t) {
+	return ids
+}
+
+// bring brings the session a runtime means by an id into the view: its session of that id, else the one it calls so
+// itself, else a new one of that id.
+func (s *Service) bring(runtimeName, threadID string) (id string) {
+	if id, known := s.view.named(runtimeName, threadID); known {
+		return id
+	}
+	id = threadID
+	t, read := s.view.get(id)
+	if !read {
+		t, read = s.storedAgain(runtimeName, id)
+	}
+	if !t.known || t.runtime != runtimeName {
+		if native := s.nativeAgain(runtimeName, threadID); native != "" && native != id {
+			id = native
+			if t, read = s.storedAgain(runtimeName, id); t.deleted {
+				t.native = threadID
+			}
+		}
+	}
+	if read && s.view.put(id, t) {
 		s.adoption.wantRoom()
 	}
-	return threadID, t.runtime == runtimeName
+	return id
 }
 
 // storedAgain is storedThread for a signal: it waits for a store that is out of reach, until the journal is stopped. A
@@ -70,6 +90,9 @@ func (s *Service) storedAgain(runtimeName, id string) (t thread, read bool) {
 		}
 	}
 }
+
+// readPause is how long a signal waits before its session is looked for again in a store that is out of reach.
+const readPause = 200 * time.Millisecond
 
 // outOfReach waits a moment for a store that is out of reach. False when there is nothing to wait for, or the journal
 // is stopped.

@@ -232,11 +232,9 @@ func (s *Service) awaitHistory(ctx context.Context, session Session) error {
 	if adapter, _ := s.historian(session); adapter == nil {
 		return nil
 	}
-	limit := time.NewTimer(s.imports.patience)
-	defer limit.Stop()
 	select {
 	case <-s.imports.want(session.ID):
-	case <-limit.C:
+	case <-time.After(s.imports.patience):
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -20,9 +19,12 @@ import (
 // they change, as one unit. It does not wait for the commit, but for room in the journal's queue: a slow store slows
 // the runtime, nothing is dropped. It returns the session that the native line is to be kept with, "" for none.
 func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf string) {
-	s.preload(runtimeName, batch)
+	named := s.preload(runtimeName, batch)
 	s.refuseStrange(runtimeName, batch)
-	s.order.Lock()
+	for s.order.Lock(); !s.view.holds(named...); s.order.Lock() { // one was left out meanwhile
+		s.order.Unlock()
+		named = s.preload(runtimeName, batch)
+	}
 	defer s.order.Unlock()
 
 	if s.heardBefore(runtimeName, batch) {
@@ -55,16 +57,6 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 		delete(s.texts.buffers, batch.Generation)
 	}
 	return nativeOf
-}
-
-// preload brings the sessions a batch names into the view before Service.order is taken. Under that they are identified
-// again, and found there: to read them may take a while, in which nobody else has to wait.
-func (s *Service) preload(runtimeName string, batch runtime.Batch) {
-	for _, signal := range batch.Signals { // a copy: what it names is decided in the order of commits
-		if s.identify(runtimeName, &signal) && signal.ThreadID != "" {
-			s.loadAgain(runtimeName, signal.ThreadID)
-		}
-	}
 }
 
 // heardBefore tells whether a batch was taken in since this server talks to its process: it was read again when the
@@ -176,7 +168,6 @@ func (s *Service) arrive(runtimeName string, signal runtime.Signal) arrival {
 		a.requestID = newID()
 	}
 	if signal.ThreadID != "" {
-		s.loadAgain(runtimeName, signal.ThreadID)
 		s.see(signal)
 		a.thread, _ = s.view.get(signal.ThreadID)
 		a.meta = a.thread.meta(signal.ThreadID)
@@ -241,18 +232,6 @@ func (s *Service) tryLoad(runtimeName, id string) error {
 	return err
 }
 
-// readPause is how long a signal waits before its session is looked for again in a store that is out of reach.
-const readPause = 200 * time.Millisecond
-
-// loadAgain is load for a signal: it waits for a store that is out of reach, as its unit would, until the journal is
-// stopped.
-func (s *Service) loadAgain(runtimeName, id string) {
-	for s.outOfReach(s.tryLoad(runtimeName, id)) {
-		continue
-	}
-	s.load(runtimeName, id)
-}
-
 // storedThread is a thread as the store has it.
 func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thread, error) {
 	stored, err := readSession(ctx, s.db.Read(), id)
@@ -273,7 +252,7 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thr
 	if !s.owns(stored.Session) {
 		return t, nil // its own node hears when its turn ends
 	}
-	if t.activeTurn, err = runningTurn(ctx, s.db.Read(), id); database.Transient(err) {
+	if t.activeTurn, t.trace, err = runningTurn(ctx, s.db.Read(), id); database.Transient(err) {
 		return thread{}, err
 	}
 	if err != nil {
@@ -316,6 +295,9 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 			}
 		}
 	}
+	if err := noteFigures(ctx, tx, a); err != nil {
+		return nil, err
+	}
 	stream.SetMeta(&event, &meta)
 	events := append(before, event)
 	if meta.Request == nil {
@@ -350,6 +332,9 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 		}
 		turn := turnRow{sessionID: id, turnID: change.TurnID, generation: a.signal.Generation, nodeID: s.opts.NodeID,
 			startedAt: started, native: change.Native}
+		if a.thread.trace.turnID == change.TurnID {
+			turn.trace = a.thread.trace.stored()
+		}
 		return nil, errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, id, a.receivedAt))
 	case runtime.TurnCompleted:
 		events, err := s.turnCompleted(ctx, tx, a, change)
@@ -482,10 +467,4 @@ func (s *Service) resolvedElsewhere(ctx context.Context, tx database.Tx, a arriv
 }
 
 // newID is a UUIDv7: ids of ours never repeat and sort by time.
-func newID() string {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return uuid.NewString()
-	}
-	return id.String()
-}
+func newID() string { return uuid.Must(uuid.NewV7()).String() }

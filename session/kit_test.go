@@ -234,11 +234,10 @@ func (k *kit) pending(sessionID string, kind runtime.RequestKind) []Request {
 func (k *kit) eventually(what string, ok func() bool) {
 	k.t.Helper()
 	deadline := time.After(patience)
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
+	again := time.Tick(5 * time.Millisecond)
 	for !ok() {
 		select {
-		case <-again.C:
+		case <-again:
 		case <-deadline:
 			k.t.Fatalf("%s did not happen", what)
 		}

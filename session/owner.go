@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"harness/database"
+	"harness/journal"
 	"harness/runtime"
 )
 
@@ -26,12 +27,32 @@ func (e *NotOwnerError) Error() string {
 
 // CheckOwner is the one rule about who may use a session's runtime: the node that created or adopted the session.
 // *NotOwnerError for every other one. What needs no runtime (reads, entries, controls, projects, decisions) every node
-// may do.
+// may do. While this node is not sure that it is the owner still: *journal.OutageError, nothing was done.
 func (s *Service) CheckOwner(session Session) error {
 	if s.owns(session) {
-		return nil
+		return s.sure()
 	}
 	return &NotOwnerError{SessionID: session.ID, Owner: session.NodeID, Node: s.opts.NodeID}
+}
+
+// sure asks whether others can have taken this node for dead: then what it remembers may be wrong by now.
+func (s *Service) sure() error {
+	if s.opts.Sure == nil {
+		return nil
+	}
+	if err := s.opts.Sure(); err != nil {
+		return &journal.OutageError{Engine: s.db.Engine(), Since: s.opts.Clock(), Cause: err}
+	}
+	return nil
+}
+
+// drained refuses what would begin anew on a node that is to go: runtime.ErrUnavailable. Workers go on with what they do.
+func (s *Service) drained(systemOwned bool) error {
+	if systemOwned || s.opts.Draining == nil || !s.opts.Draining() {
+		return nil
+	}
+	return fmt.Errorf("%w: node %s is being drained and begins nothing new; turns that run go on. "+
+		"Send it again when its server has been started anew", runtime.ErrUnavailable, s.opts.NodeID)
 }
 
 func (s *Service) owns(session Session) bool { return session.NodeID == s.opts.NodeID }

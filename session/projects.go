@@ -58,15 +58,23 @@ func (s *Service) CreateProject(ctx context.Context, name string, workingDirecto
 		if err := uniqueName(ctx, tx, name, project.ID); err != nil {
 			return nil, journal.Refuse(err)
 		}
-		_, err := tx.ExecContext(ctx, `insert into projects (id, name, name_key, working_directory, created_at, updated_at)
-			values ($1, $2, $3, $4, $5, $6)`, project.ID, database.EncodeText(name), nameKey(name),
-			nullText(workingDirectory), at, at)
-		if err != nil {
-			return nil, fmt.Errorf("store project %s: %w", project.ID, err)
+		if err := insertProject(ctx, tx, project); err != nil {
+			return nil, err
 		}
 		return []journal.Event{projectUpserted(project, at)}, nil
 	})
 	return project, err
+}
+
+func insertProject(ctx context.Context, tx database.Tx, project Project) error {
+	_, err := tx.ExecContext(ctx, `insert into projects (id, name, name_key, working_directory, created_at, updated_at)
+		values ($1, $2, $3, $4, $5, $6)`, database.EncodeText(project.ID), database.EncodeText(project.Name),
+		nameKey(project.Name),
+		nullText(project.WorkingDirectory), project.CreatedAt, project.UpdatedAt)
+	if err != nil {
+		return fmt.Errorf("store project %s: %w", project.ID, err)
+	}
+	return nil
 }
 
 // RenameProject changes the name and, when setDirectory, the working directory (nil clears it). It is announced also

@@ -31,9 +31,12 @@ type Retention struct {
 // kept what it was told to delete, and it is their tombstones that keep such conversations from coming back.
 const maxTombstones = 1_000_000
 
+// usageKept is how long it is kept what sessions used on a day.
+const usageKept = 365 * 24 * time.Hour
+
 // Prune removes what a retention keeps no longer, in small transactions, and tells pruned of what went by kind.
 func (s *Service) Prune(ctx context.Context, keep Retention, pruned func(kind string, rows int64)) error {
-	p := pruner{s, keep, pruned, s.now()}
+	p := pruner{s, journal.Pruner{Journal: s.journal, Now: s.opts.Clock(), Pruned: pruned}, keep, s.now()}
 	for _, one := range []func(context.Context) error{p.requests, p.rolledBack, p.archived, p.turns, p.spools, p.gone} {
 		if err := one(ctx); err != nil {
 			return err
@@ -45,9 +48,9 @@ func (s *Service) Prune(ctx context.Context, keep Retention, pruned func(kind st
 // pruner is one run of Prune.
 type pruner struct {
 	*Service
-	keep   Retention
-	pruned func(kind string, rows int64)
-	at     int64
+	journal.Pruner
+	keep Retention
+	at   int64
 }
 
 // before is the time (ms) that is an age ago, 0 for no age.
@@ -61,44 +64,35 @@ func (p pruner) before(age time.Duration) int64 {
 // tell passes on what a sweep came to.
 func (p pruner) tell(kind string, rows int64, err error) error {
 	if rows > 0 {
-		p.pruned(kind, rows)
+		p.Pruned(kind, rows)
 	}
 	return err
 }
 
 // requests prunes those that are settled, unless the turn that asked still runs.
 func (p pruner) requests(ctx context.Context) error {
-	before, err := journal.Cutoff(ctx, p.db.Read(), p.at, p.keep.Records, p.keep.MaxRecords,
-		`select settled_at from interactive_requests where status <> 'pending' order by settled_at desc, id desc`)
-	if err != nil || before == 0 {
-		return err
-	}
-	rows, err := p.journal.SweepRows(ctx, "interactive_requests", "id",
-		`status <> 'pending' and settled_at < $1 and not exists (select 1 from turns t
-		where t.session_id = interactive_requests.session_id and t.turn_id = interactive_requests.turn_id and t.status = 'inProgress')`,
-		before)
-	return p.tell("interactive_requests", rows, err)
+	return p.Ended(ctx, journal.Retention{Age: p.keep.Records, Max: p.keep.MaxRecords}, journal.Ended{
+		Table: "interactive_requests", Key: "id", At: "settled_at", Over: `status <> 'pending'`,
+		Only: `not exists (select 1 from turns t where t.session_id = interactive_requests.session_id and
+			t.turn_id = interactive_requests.turn_id and t.status = 'inProgress')`})
 }
 
 // spools prunes the positions of runtime processes that ended long ago, also those of nodes that did not come back.
 func (p pruner) spools(ctx context.Context) error {
-	rows, err := p.journal.SweepRows(ctx, "runtime_spools", "generation", `ended = 1 and updated_at < $1`, p.at-spoolKept)
-	return p.tell("runtime_spools", rows, err)
+	return p.Rows(ctx, "runtime_spools", "generation", `ended = 1 and updated_at < $1`, p.at-spoolKept)
 }
 
 // gone prunes what is remembered of sessions that are gone.
 func (p pruner) gone(ctx context.Context) error {
-	before, err := journal.Cutoff(ctx, p.db.Read(), p.at, 0, maxTombstones,
-		`select deleted_at from deleted_sessions order by deleted_at desc`)
+	err := p.Ended(ctx, journal.Retention{Max: maxTombstones},
+		journal.Ended{Table: "deleted_sessions", Key: "session_id", At: "deleted_at", Over: "deleted_at > 0"})
 	if err != nil {
 		return err
 	}
-	rows, err := p.journal.SweepRows(ctx, "deleted_sessions", "session_id", `deleted_at < $1`, before)
-	if err := p.tell("deleted_sessions", rows, err); err != nil {
+	if err := p.Rows(ctx, "usage_days", "day", `day < $1`, p.at-usageKept.Milliseconds()); err != nil {
 		return err
 	}
-	rows, err = p.journal.SweepSequences(ctx,
-		`not exists (select 1 from sessions where id = journal_sequences.session_id)`)
+	rows, err := p.journal.SweepSequences(ctx, `not exists (select 1 from sessions where id = journal_sequences.session_id)`)
 	return p.tell("journal_sequences", rows, err)
 }
 

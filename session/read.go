@@ -4,16 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
-	"strings"
-	"time"
 
 	"harness/database"
-	"harness/internal/javascript"
 	"harness/journal"
 	"harness/runtime"
-	"harness/stream"
 )
 
 // Limits of a list page.
@@ -118,106 +112,4 @@ func (s *Service) storedIn(ctx context.Context, q database.Querier, sessionID st
 		return Session{}, err
 	}
 	return row.effective(s.defaultsFor(row.Runtime, defaults))
-}
-
-// listed selects what a list shows, from a cursor on. System-owned sessions are left out here, not after paging, so
-// that a page is full while there are more.
-const (
-	listed      = `archived = $1 and system_owned <= $2 and (updated_at < $3 or (updated_at = $3 and id < $4))`
-	newestFirst = ` order by updated_at desc, id desc`
-)
-
-// List returns a page of sessions from the stored rows, newest first. ErrBadCursor for a cursor that is not ours,
-// *UnknownRuntimeError for a runtime that this server does not have and no stored session is of.
-func (s *Service) List(ctx context.Context, query ListQuery) (page Page, err error) {
-	err = s.db.Snapshot(ctx, func(q database.Querier) error {
-		if page, err = s.list(ctx, q, query); err != nil {
-			return err
-		}
-		page.Pos, err = cursorOf(ctx, q)
-		return err
-	})
-	return page, err
-}
-
-// cursorOf is the cursor of the event stream at which a state of the store is true.
-func cursorOf(ctx context.Context, q database.Querier) (int64, error) {
-	_, head, err := journal.Bounds(ctx, q)
-	return stream.CursorAfter(head), err
-}
-
-func (s *Service) list(ctx context.Context, q database.Querier, query ListQuery) (Page, error) {
-	limit := query.Limit
-	if limit <= 0 {
-		limit = defaultPage
-	}
-	limit = min(limit, largestPage)
-	before, beforeID, err := parseCursor(query.Cursor)
-	if err != nil {
-		return Page{}, err
-	}
-	defaults, err := s.defaults(ctx, q)
-	if err != nil {
-		return Page{}, err
-	}
-	args := []any{flag(query.Archived), flag(query.IncludeSystemOwned), before, database.EncodeText(beforeID)}
-	where, next := listed, ""
-	if query.Runtime != "" {
-		if err := s.checkRuntime(ctx, q, query.Runtime); err != nil {
-			return Page{}, err
-		}
-		args = append(args, query.Runtime)
-		where += ` and runtime = $` + strconv.Itoa(len(args))
-	}
-	if query.ProjectID != "" {
-		args = append(args, database.EncodeText(query.ProjectID))
-		where += ` and project_id = $` + strconv.Itoa(len(args))
-	}
-	if query.Text != "" {
-		var found string
-		if found, next, args, err = s.findText(ctx, q, query.Text, where, args, limit+1); err != nil {
-			return Page{}, err
-		}
-		where += found
-	}
-	args = append(args, limit+1)
-	rows, err := database.ReadAll(ctx, q, "list sessions", scanSession, `select `+sessionColumns+` from sessions where `+
-		where+newestFirst+` limit $`+strconv.Itoa(len(args)), args...)
-	if err != nil {
-		return Page{}, err
-	}
-	page := Page{Sessions: []Session{}, NextCursor: next}
-	for _, row := range rows {
-		if len(page.Sessions) == limit {
-			last := page.Sessions[limit-1]
-			page.NextCursor = cursorAfter(last.UpdatedAt, last.ID)
-			break
-		}
-		session, err := row.effective(s.defaultsFor(row.Runtime, defaults))
-		if err != nil {
-			return Page{}, err
-		}
-		page.Sessions = append(page.Sessions, session)
-	}
-	shown := make([]*Session, len(page.Sessions))
-	for i := range page.Sessions {
-		shown[i] = &page.Sessions[i]
-	}
-	return page, s.fillActivity(ctx, s.db.Read(), shown...)
-}
-
-// cursorAfter is the cursor of what follows a session in the list.
-func cursorAfter(updatedAt int64, id string) string { return isoTime(updatedAt) + "|" + id }
-
-// parseCursor reads "<ISO updatedAt>|<id>"; "" begins at the newest.
-func parseCursor(cursor string) (before int64, id string, err error) {
-	if cursor == "" {
-		return math.MaxInt64, "", nil
-	}
-	at, id, ok := strings.Cut(cursor, "|")
-	parsed, err := time.Parse(javascript.TimeLayout, at)
-	if !ok || err != nil || id == "" {
-		return 0, "", ErrBadCursor
-	}
-	return parsed.UnixMilli(), id, nil
 }

@@ -46,16 +46,21 @@ func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (Det
 		if detail.Unchanged = want.Has != nil && want.Has(detail.Version); detail.Unchanged {
 			return nil
 		}
-		return s.readEntries(ctx, q, &detail, want.Window)
+		return s.readEntries(ctx, q, &detail, want)
 	})
 	return detail, err
 }
 
-func (s *Service) readEntries(ctx context.Context, q database.Querier, detail *Detail, window *transcript.Window) (
-	err error) {
+func (s *Service) readEntries(ctx context.Context, q database.Querier, detail *Detail, want Reading) (err error) {
+	window := want.Window
 	id := detail.Session.ID
 	if err := s.fillActivity(ctx, q, &detail.Session); err != nil {
 		return err
+	}
+	if want.Figures {
+		if err := fillFigures(ctx, q, &detail.Session); err != nil {
+			return err
+		}
 	}
 	var turns []turnRow
 	if window == nil {

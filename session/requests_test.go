@@ -24,7 +24,7 @@ var kinds = []struct {
 	{
 		kind: runtime.RequestApproval, method: "item/commandExecution/requestApproval",
 		params: `{"command":"ls","turnId":"x"}`, prefix: "approval-", reply: runtime.Reply{Decision: "accept"},
-		event: "approval_resolved", payload: `{"approvalId":"%s","status":"resolved","decision":"accept","scope":"turn"}`,
+		event: "approval_resolved", payload: `{"approvalId":"%s","status":"resolved","decision":"accept","scope":"turn","decidedBy":"user"}`,
 		content: "Approval resolved (accept)", expiredPayload: `{"approvalId":"%s","status":"expired"}`,
 		expiredContent: "Approval expired", requestType: "approval.request", resolvedType: "approval.resolved",
 		leading: "command",
@@ -32,7 +32,7 @@ var kinds = []struct {
 	{
 		kind: runtime.RequestToolInput, method: "item/tool/requestUserInput",
 		params: `{"threadId":"t","questions":[{"id":"q"}]}`, prefix: "tool-input-", reply: runtime.Reply{Decision: "decline"},
-		event: "tool_user_input_resolved", payload: `{"requestId":"%s","status":"resolved","decision":"decline"}`,
+		event: "tool_user_input_resolved", payload: `{"requestId":"%s","status":"resolved","decision":"decline","decidedBy":"user"}`,
 		content: "Tool input resolved (decline)", expiredPayload: `{"requestId":"%s","status":"expired"}`,
 		expiredContent: "Tool input expired", requestType: "tool_input.request", resolvedType: "tool_input.resolved",
 		leading: "questions",
@@ -41,7 +41,7 @@ var kinds = []struct {
 		kind: runtime.RequestToolCall, method: "item/tool/call",
 		params: `{"threadId":"t","callId":"c","tool":"look","arguments":{"a":1}}`, prefix: "tool-call-",
 		reply: runtime.Reply{Success: true, ContentItems: json.RawMessage(`[]`)}, event: "tool_call_resolved",
-		payload:        `{"requestId":"%s","status":"resolved","success":true}`,
+		payload:        `{"requestId":"%s","status":"resolved","success":true,"decidedBy":"user"}`,
 		content:        "Tool call resolved (success=true)",
 		expiredPayload: `{"requestId":"%s","status":"expired","success":false}`,
 		expiredContent: "Tool call expired (success=false)", requestType: "tool_call.request",
@@ -171,7 +171,8 @@ func TestDecidersHaveOneWinner(t *testing.T) {
 				t.Errorf("a loser was told that %s won, it was %s", named, winners[0])
 			}
 		}
-		if want := `{"approvalId":"` + id + `","status":"resolved","decision":"decline","scope":"session"}`; k.one(
+		if want := `{"approvalId":"` + id + `","status":"resolved","decision":"decline","scope":"session","decidedBy":"` +
+			winners[0] + `"}`; k.one(
 			"approval_resolved") != want {
 			t.Errorf("event %s", k.one("approval_resolved"))
 		}
@@ -308,7 +309,7 @@ func TestADecisionIsCheckedAndMayHaveAReason(t *testing.T) {
 		_, err := k.Settle(t.Context(), request.ID, runtime.RequestApproval, reply, "user")
 		k.do(err)
 		want := `{"approvalId":"` + request.ID +
-			`","status":"resolved","decision":"decline","scope":"turn","choice":{"a":1},"message":"not <now>"}`
+			`","status":"resolved","decision":"decline","scope":"turn","choice":{"a":1},"message":"not <now>","decidedBy":"user"}`
 		if got := k.one("approval_resolved"); got != want {
 			t.Errorf("told %s", got)
 		}

@@ -22,8 +22,10 @@ type turnRow struct {
 	failure           string
 	native            json.RawMessage // the runtime's description of it
 	// input is what it is asked (Message.kept), to be stored with its start; cutOff keeps that beyond its end.
-	input                  string
-	cutOff                 bool
+	input  string
+	cutOff bool
+	// trace is as trace.stored, stored with its start.
+	trace                  string
 	generation, nodeID     string
 	startedAt, completedAt int64
 }
@@ -32,14 +34,16 @@ type turnRow struct {
 // of its start.
 func openTurn(ctx context.Context, tx database.Tx, turn turnRow) error {
 	_, err := tx.ExecContext(ctx, `insert into turns
-		(session_id, turn_id, status, error, generation, node_id, started_at, completed_at, native, input)
-		values ($1, $2, 'inProgress', '', $3, $4, $5, 0, $6, $7)
+		(session_id, turn_id, status, error, generation, node_id, started_at, completed_at, native, input, trace)
+		values ($1, $2, 'inProgress', '', $3, $4, $5, 0, $6, $7, $8)
 		on conflict (session_id, turn_id) do update set
 			input = case when turns.status = 'inProgress' then turns.input || excluded.input else turns.input end,
 			started_at = case when turns.started_at = 0 then excluded.started_at else turns.started_at end,
-			native = case when turns.native = '' then excluded.native else turns.native end`,
+			native = case when turns.native = '' then excluded.native else turns.native end,
+			trace = case when turns.trace = '' then excluded.trace else turns.trace end`,
 		database.EncodeText(turn.sessionID), database.EncodeText(turn.turnID), turn.generation, turn.nodeID, turn.startedAt,
-		string(turn.native), database.EncodeText(turn.input))
+		string(turn.native), database.EncodeText(turn.input),
+		turn.trace)
 	if err != nil {
 		return fmt.Errorf("store turn %s: %w", turn.turnID, err)
 	}
@@ -115,15 +119,16 @@ func readTurnsOf(ctx context.Context, q database.Querier, sessionID string, entr
 	return turns, nil
 }
 
-// runningTurn is the turn a session is in, "" for none: the newest if several are stored as running.
-func runningTurn(ctx context.Context, q database.Querier, sessionID string) (string, error) {
-	var turnID string
-	err := q.QueryRowContext(ctx, `select turn_id from turns where session_id = $1 and status = 'inProgress'
-		order by started_at desc, turn_id desc limit 1`, database.EncodeText(sessionID)).Scan(&turnID)
+// runningTurn is the turn a session is in, "" for none: the newest if several are stored as running; and its trace.
+func runningTurn(ctx context.Context, q database.Querier, sessionID string) (string, trace, error) {
+	var turnID, traced string
+	err := q.QueryRowContext(ctx, `select turn_id, trace from turns where session_id = $1 and status = 'inProgress'
+		order by started_at desc, turn_id desc limit 1`, database.EncodeText(sessionID)).Scan(&turnID, &traced)
 	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
+		return "", trace{}, nil
 	}
-	return database.DecodeText(turnID), err
+	turnID = database.DecodeText(turnID)
+	return turnID, storedTrace(turnID, traced), err
 }
 
 func queryTurns(ctx context.Context, q database.Querier, where string, args ...any) ([]turnRow, error) {

@@ -30,6 +30,9 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 		return "", err
 	}
 	defer release()
+	if err := s.drained(session.SystemOwned); err != nil {
+		return "", err
+	}
 	retries := message.retries
 	if retries != "" {
 		if message, err = s.again(ctx, sessionID, retries); err != nil {
@@ -58,10 +61,11 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 	if err := s.beginning(ctx, sessionID, message); err != nil {
 		return "", err
 	}
+	s.sends(ctx, sessionID)
 	// A caller who goes away does not take the message back: the runtime may have it already. The call has its own
 	// deadline.
 	ctx = context.WithoutCancel(ctx)
-	started, err := adapter.StartTurn(ctx, runtime.StartTurn{
+	started, told, err := s.startTurn(ctx, adapter, session, runtime.StartTurn{
 		ThreadID: session.ID, NativeID: session.RuntimeSessionID, Input: message.input(),
 		ActiveTurnID: s.view.active(sessionID), Alone: message.Alone, Cwd: cwd,
 		Model: controls.model(), Effort: message.Effort, ApprovalPolicy: controls.ApprovalPolicy,
@@ -74,7 +78,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 	if err != nil {
 		return "", err
 	}
-	return started.TurnID, held(s.turnAccepted(ctx, session, started.TurnID, message))
+	return started.TurnID, held(s.turnAccepted(ctx, session, started, message, told))
 }
 
 // beginning stores that a message is about to be told to the runtime.
@@ -108,8 +112,19 @@ func (s *Service) forMessage(ctx context.Context, sessionID string, alone bool) 
 		if release, err = s.locks.Acquire(ctx, sessionID); err != nil {
 			return Session{}, nil, nil, err
 		}
-		var idle <-chan struct{}
+		var unsettled []Waiting
 		if session, adapter, err = s.owned(ctx, sessionID); err == nil {
+			unsettled, err = s.unsettled(ctx, sessionID)
+		}
+		if len(unsettled) > 0 { // whether it began a turn is found out before another message may begin one
+			release()
+			if err = s.settle(ctx, unsettled[0]); err == nil {
+				continue
+			}
+			return Session{}, nil, nil, errors.Join(runtime.ErrUnavailable, err)
+		}
+		var idle <-chan struct{}
+		if err == nil {
 			idle, err = s.turnToAwait(session, adapter, alone)
 		}
 		waits := err == nil && idle == nil && !placed && s.needsPlace(session)
@@ -170,9 +185,14 @@ func (m Message) input() []json.RawMessage {
 
 // turnAccepted stores the turn a reply named before the caller is told of it: an acknowledged turn is never forgotten.
 // Its end may have overtaken the reply, and so may the end of its process.
-func (s *Service) turnAccepted(ctx context.Context, session Session, turnID string, message Message) error {
+func (s *Service) turnAccepted(ctx context.Context, session Session, started runtime.StartedTurn, message Message,
+	told *Restored) error {
+	turnID := started.TurnID
 	return s.inOrder(ctx, func() journal.Unit {
 		at := s.now()
+		if told != nil && started.NativeID != "" {
+			s.view.rename(session.ID, started.NativeID)
+		}
 		generation, down := s.view.liveGeneration(session.Runtime, session.ID)
 		if !down {
 			s.view.change(session.ID, func(t *thread) { t.accepted(turnID) })
@@ -185,10 +205,26 @@ func (s *Service) turnAccepted(ctx context.Context, session Session, turnID stri
 				return nil, err
 			}
 			turn := turnRow{sessionID: session.ID, turnID: turnID, generation: generation, nodeID: s.opts.NodeID, startedAt: at,
-				input: message.kept()}
+				input: message.kept(), trace: s.storedTraceOf(session.ID, turnID)}
 			sent := []journal.Event{messageSent(session.ID, turnID, message.input(), at)}
-			if err := errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, session.ID, at)); err != nil || !down {
+			if message.accepted != nil {
+				more, err := message.accepted(ctx, tx)
+				if err != nil {
+					return nil, err
+				}
+				sent = append(sent, more...)
+			}
+			if err := errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, session.ID, at)); err != nil {
 				return sent, err
+			}
+			if told != nil {
+				restored, err := s.restored(ctx, tx, session.ID, started, told, at)
+				if sent = append(restored, sent...); err != nil {
+					return sent, err
+				}
+			}
+			if !down {
+				return sent, nil
 			}
 			swept, err := s.sweepTurn(ctx, tx, turn, exitReason(session.Runtime, nil), at)
 			return append(sent, swept...), err

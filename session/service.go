@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -35,6 +36,10 @@ type Options struct {
 	// one, for a store that one server has to itself.
 	AdoptNodes []string
 	OnlyNode   bool
+	// Sure, when set, tells why this node may not use its runtimes now: others may have taken it for dead.
+	Sure func() error
+	// Draining, when set, tells that this node is to begin nothing new for people.
+	Draining func() bool
 	// Surviving are the runtime processes of an earlier server whose output can still be read: what they have open is not
 	// settled at start. An adapter must report each of them: started when it goes on, exited when it does not.
 	Surviving []string
@@ -53,7 +58,11 @@ type Options struct {
 	// NativeAll or NativeOff.
 	KeepNative  string
 	NativeLines *nativelog.Ring
-	Logger      zerolog.Logger
+	// HistoryBytes bounds what a runtime that has lost a conversation is told of it (200,000).
+	HistoryBytes int
+	// Keep, when set, keeps what a runtime is told and returns a reference to it, as JSON.
+	Keep   func(ctx context.Context, sessionID, name, contentType string, content []byte) (ref json.RawMessage, err error)
+	Logger zerolog.Logger
 	// Clock is time.Now when nil.
 	Clock func() time.Time
 }
@@ -69,6 +78,7 @@ type Service struct {
 	adoption *adoption
 	imports  *imports
 	delivery *delivery
+	sender   *waitingSender
 	asking   *asking
 	bulk     *bulkUpserts
 	// temporaries are those of this process.
@@ -100,9 +110,12 @@ func New(opts Options) *Service {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
 	}
+	if opts.HistoryBytes <= 0 {
+		opts.HistoryBytes = historyBytes
+	}
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
-		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), asking: newAsking(),
+		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), sender: newWaitingSender(), asking: newAsking(),
 		deletions: newDeletions(), deletePatience: deletePatience, order: newOrderLock(),
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
 		adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
@@ -158,6 +171,7 @@ func (s *Service) begin(ctx context.Context) error {
 		var loops sync.WaitGroup
 		for _, loop := range []func(context.Context){
 			s.textLoop, s.deliverLoop, s.deletionLoop, s.sweepNatives, s.bulkLoop, s.importLoop, s.adoptLoop,
+			s.waitingLoop,
 		} {
 			loops.Go(func() { loop(running) })
 		}

@@ -16,13 +16,19 @@ func (s *Service) Pending(ctx context.Context, sessionID string) ([]Request, err
 }
 
 // AllPending is Pending of every session that is no worker's.
-func (s *Service) AllPending(ctx context.Context) ([]Request, error) {
-	rows, err := queryRequests(ctx, s.db.Read(), `where status = 'pending' and not exists (select 1 from sessions
-		where sessions.id = r.session_id and system_owned = 1) order by created_at, id`)
-	requests := make([]Request, 0, len(rows))
-	for _, row := range rows {
-		requests = append(requests, row.Request)
-	}
+func (s *Service) AllPending(ctx context.Context) (requests []Request, err error) {
+	err = s.db.Snapshot(ctx, func(q database.Querier) error {
+		requests = []Request{}
+		rows, err := queryRequests(ctx, q, `where status = 'pending' and not exists (select 1 from sessions
+			where sessions.id = r.session_id and system_owned = 1) order by created_at, id`)
+		for _, row := range rows {
+			if err == nil {
+				row, err = row.withParams(ctx, q)
+				requests = append(requests, row.Request)
+			}
+		}
+		return err
+	})
 	return requests, err
 }
 

@@ -59,12 +59,10 @@ func (s *Service) endTurn(ctx context.Context, session Session) error {
 	if err != nil {
 		return err
 	}
-	patience := time.NewTimer(stopPatience)
-	defer patience.Stop()
 	select {
 	case <-idle:
 		return nil
-	case <-patience.C:
+	case <-time.After(stopPatience):
 		return fmt.Errorf("%w: turn %s was interrupted and has not ended yet", runtime.ErrTurnActive, turnID)
 	case <-ctx.Done():
 		return ctx.Err()

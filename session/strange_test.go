@@ -14,11 +14,7 @@ import (
 	"harness/runtime/runtimetest/scripted"
 )
 
-func TestMain(m *testing.M) {
-	if !scripted.Play() {
-		os.Exit(m.Run())
-	}
-}
+func TestMain(m *testing.M) { scripted.Main(m) }
 
 // openScripted is a kit with a second runtime that is a real process with a folder, and the first one a fake.
 func openScripted(t *testing.T, db *database.DB) (k *kit, dir string) {

@@ -72,7 +72,7 @@ func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Re
 }
 
 // once makes the unit of a batch move the position of its process, and the state after it, in the same transaction, and
-// do nothing when the position is there already. Service.order is held.
+// do nothing when the position is there already, or the process was declared over. Service.order is held.
 func (s *Service) once(runtimeName string, batch runtime.Batch, unit journal.Unit) journal.Unit {
 	if batch.Offset == 0 && batch.State != nil {
 		return s.keepState(runtimeName, batch, unit)
@@ -88,7 +88,7 @@ func (s *Service) once(runtimeName string, batch runtime.Batch, unit journal.Uni
 			on conflict (generation) do update set position = excluded.position, updated_at = excluded.updated_at,
 				texts = case when excluded.texts = '' then runtime_spools.texts else excluded.texts end,
 				state = case when excluded.state = '' then runtime_spools.state else excluded.state end
-			where runtime_spools.position < excluded.position`,
+			where runtime_spools.position < excluded.position and runtime_spools.ended = 0`,
 			batch.Generation, runtimeName, s.opts.NodeID, batch.Offset, at, texts, string(batch.State))
 		if err != nil {
 			return nil, fmt.Errorf("move the position of runtime process %s: %w", batch.Generation, err)

@@ -36,7 +36,7 @@ func (p pair) running(s Session) string {
 	p.load(s.Runtime, s.ID)
 	now, err := p.shown(p.t.Context(), s.ID)
 	p.do(err)
-	if stored, err := runningTurn(p.t.Context(), p.db.Read(), s.ID); err != nil || stored != p.view.active(s.ID) ||
+	if stored, _, err := runningTurn(p.t.Context(), p.db.Read(), s.ID); err != nil || stored != p.view.active(s.ID) ||
 		stored != now.Activity.ActiveTurnID {
 		p.t.Errorf("session %s: turn %q is stored, %q in the view, %q shown, %v", s.ID, stored, p.view.active(s.ID),
 			now.Activity.ActiveTurnID, err)
@@ -213,6 +213,12 @@ func TestLateWordsOfADeletedConversation(t *testing.T) {
 		if len(page.Sessions) != 0 {
 			t.Errorf("it is back: %+v", page.Sessions)
 		}
+		again := p.session("a")
+		p.view.forget(gone.ID) // its name is another's by now
+		p.other.item("a", "t", runtime.Item{ID: "i", Role: "user", Type: "userMessage"}, true)
+		if stored := p.stored(again.ID); len(stored) != 1 {
+			t.Errorf("of the new conversation of that name are stored %+v", stored)
+		}
 		p.fake.begin("a", "t")
 		p.flush()
 		if found, err := p.Lookup(t.Context(), "a"); err != nil || found.Runtime != "codex" {
@@ -287,13 +293,15 @@ func TestRuntimeOfASession(t *testing.T) {
 		}
 		p.do(p.UpsertTranscript(t.Context(), other.ID, said("find me")))
 		p.do(p.UpsertTranscript(t.Context(), codex.ID, said("find me, too")))
-		for query, want := range map[ListQuery]string{
-			{Runtime: "other"}: other.ID, {Runtime: "other", Text: "find"}: other.ID, {Runtime: "other", Limit: 1}: other.ID,
-			{Runtime: "codex", Text: "find"}: codex.ID, {Text: "too"}: codex.ID,
+		for want, queries := range map[string][]ListQuery{
+			other.ID: {{Runtime: "other"}, {Runtime: "other", Text: "find"}, {Runtime: "other", Limit: 1}},
+			codex.ID: {{Runtime: "codex", Text: "find"}, {Text: "too"}},
 		} {
-			page, err := p.List(t.Context(), query)
-			if err != nil || len(page.Sessions) != 1 || page.Sessions[0].ID != want || page.NextCursor != "" {
-				t.Errorf("%+v lists %+v, %v", query, page, err)
+			for _, query := range queries {
+				page, err := p.List(t.Context(), query)
+				if err != nil || len(page.Sessions) != 1 || page.Sessions[0].ID != want || page.NextCursor != "" {
+					t.Errorf("%+v lists %+v, %v", query, page, err)
+				}
 			}
 		}
 		if _, err := p.List(t.Context(), ListQuery{Runtime: "cohdex"}); !errors.As(err, &unknown) {

@@ -64,6 +64,8 @@ type Session struct {
 	Capabilities json.RawMessage
 	// Activity is what goes on in it now; not filled in by Lookup.
 	Activity Activity
+	// Figures are filled in where ListQuery or Reading ask for them, else nil.
+	Figures *Figures
 	// historyAt is up to when (ms) the runtime's own history is stored here, 0 when it has to be taken in.
 	historyAt int64
 	// Thread is the runtime's own description of the conversation, byte for byte as last seen.
@@ -134,6 +136,8 @@ func (d *Detail) AppendTranscript(dst []byte) []byte {
 type Reading struct {
 	// Window is the stretch of the transcript to read; nil reads all of it.
 	Window *transcript.Window
+	// Figures has Session.Figures filled in.
+	Figures bool
 	// Has tells whether the reader has a version already, so that the transcript need not be read. nil: it has none.
 	Has func(version string) bool
 }
@@ -155,6 +159,8 @@ type Create struct {
 	// ImplicitSources is how much the agent may read by itself: one of its runtime's runtime.Capabilities.ImplicitSources,
 	// the first when "".
 	ImplicitSources string
+	// ProjectID is the project it is opened in, "" for none.
+	ProjectID string
 }
 
 // ListQuery selects a page of sessions.
@@ -163,13 +169,33 @@ type ListQuery struct {
 	Text string
 	// Runtime selects those of one runtime, "" those of all.
 	Runtime string
-	// ProjectID selects those of one project, "" those of all.
-	ProjectID          string
+	// ProjectID selects those of one project, NoProject those of none, "" those of all.
+	ProjectID string
+	// Projects, when not nil, selects those of these projects; without any there are none.
+	Projects []string
+	// State selects those that are in it now, "" all.
+	State State
+	// Sort is the order, SortUpdated when "".
+	Sort Sort
+	// Figures has Session.Figures filled in.
+	Figures            bool
 	Archived           bool
 	Cursor             string
 	Limit              int
 	IncludeSystemOwned bool
 }
+
+// NoProject is the ListQuery.ProjectID of sessions that are in no project.
+const NoProject = "none"
+
+// Sort is an order of sessions, newest first.
+type Sort string
+
+// The orders of sessions: by when they changed last, and by when they began.
+const (
+	SortUpdated Sort = "updated"
+	SortCreated Sort = "created"
+)
 
 // Page is a page of sessions, newest first; NextCursor is "" on the last one.
 type Page struct {
@@ -199,6 +225,8 @@ type Message struct {
 	// Begin is stored when the message is about to be told to the runtime, in order with all that the session's turns do;
 	// its error keeps the message from being sent. nil stores nothing.
 	Begin journal.Unit `json:"-"`
+	// accepted is stored together with the turn that the runtime made of it; nil stores nothing.
+	accepted journal.Unit
 	// retries is the turn whose messages it stands for (Service.Retry).
 	retries string
 }

@@ -43,6 +43,8 @@ type thread struct {
 	title       string
 	projectID   *string
 	activeTurn  string
+	// trace is that of the turn that began last, sending that of a message on its way.
+	trace, sending trace
 	// named counts changes of title and project.
 	named int
 	// used is when it was last looked at, as a count of looks and in ms.
@@ -84,20 +86,39 @@ func (v *view) peek(id string) (thread, bool) {
 	return thread{}, false
 }
 
+// holds tells whether it has all these threads; they count as looked at.
+func (v *view) holds(ids ...string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, id := range ids {
+		t, ok := v.threads[id]
+		if !ok {
+			return false
+		}
+		v.use(t)
+	}
+	return true
+}
+
 func (v *view) use(t *thread) {
 	v.uses++
 	t.used, t.usedAt = v.uses, v.now()
 }
 
 // put adds a thread read from the store, unless it is there already, and tells whether it is time to leave others out.
+// What its runtime calls it is noted unless another one has that name.
 func (v *view) put(id string, t thread) (crowded bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if _, ok := v.threads[id]; !ok {
-		v.use(&t)
-		v.threads[id] = &t
-		v.bind(id, &t, t.native)
-		v.count(&t, false)
+	known, ok := v.threads[id]
+	if !ok {
+		known = &t
+		v.use(known)
+		v.threads[id] = known
+		v.count(known, false)
+	}
+	if _, taken := v.natives[nativeKey{t.runtime, t.native}]; t.native != "" && !taken {
+		v.bind(id, known, t.native)
 	}
 	return v.crowded()
 }
@@ -113,14 +134,30 @@ func (v *view) named(runtimeName, name string) (id string, known bool) {
 	return name, known && t.runtime == runtimeName
 }
 
+// rename notes that a runtime calls a thread otherwise from now on.
+func (v *view) rename(id, native string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if t, known := v.threads[id]; known {
+		v.bind(id, t, native)
+	}
+}
+
 // bind notes what a runtime calls a thread. mu is held.
 func (v *view) bind(id string, t *thread, native string) {
-	delete(v.natives, nativeKey{t.runtime, t.native})
+	v.unbind(id, t)
 	if native == id {
 		native = ""
 	}
 	if t.native = native; native != "" {
 		v.natives[nativeKey{t.runtime, native}] = id
+	}
+}
+
+// unbind takes back what bind noted, unless another thread has the name by now. mu is held.
+func (v *view) unbind(id string, t *thread) {
+	if key := (nativeKey{t.runtime, t.native}); v.natives[key] == id {
+		delete(v.natives, key)
 	}
 }
 
@@ -143,7 +180,7 @@ func (v *view) rest(t *thread) {
 
 // drop takes a thread out of the view. mu is held.
 func (v *view) drop(id string, t *thread) {
-	delete(v.natives, nativeKey{t.runtime, t.native})
+	v.unbind(id, t)
 	delete(v.threads, id)
 }
 
@@ -195,6 +232,7 @@ func (t *thread) place(projectID *string) { t.projectID, t.named = projectID, t.
 func (t *thread) begin(turnID string) {
 	if turnID != "" {
 		t.activeTurn = turnID
+		t.traced(turnID)
 	}
 }
 
@@ -234,6 +272,7 @@ func (v *view) whenIdle(id string) <-chan struct{} {
 
 // accepted notes the turn a start reply names, unless that turn's end overtook the reply.
 func (t *thread) accepted(turnID string) {
+	t.traced(turnID)
 	if !slices.Contains(t.finished, turnID) {
 		t.activeTurn = turnID
 	}

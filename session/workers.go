@@ -36,26 +36,35 @@ func (s *Service) SetWorkers(workers Workers) {
 	s.workers = workers
 }
 
-func (s *Service) workersRoom() Workers {
+func (s *Service) workerStore() Workers {
 	s.adaptersMu.RLock()
 	defer s.adaptersMu.RUnlock()
 	return s.workers
 }
 
-// ownerOfSession is the owner a session's own workers act for.
-func ownerOfSession(sessionID string) string { return sessionOwner + sessionID }
+// ownOwner prefixes the owner of a session outside projects.
+const ownOwner = "session:"
 
-const sessionOwner = "session:"
+// Owner is whom the session's jobs and workers act for: its project, or the session itself.
+func (s Session) Owner() string {
+	if s.ProjectID != nil {
+		return *s.ProjectID
+	}
+	return ownOwner + s.ID
+}
+
+// IsSession tells whether an owner is a session outside projects.
+func IsSession(owner string) bool { return strings.HasPrefix(owner, ownOwner) && owner != ownOwner }
 
 // AgentSessions lists an owner's worker sessions by agent. ErrProjectNotFound for a project that is not there; a
 // session's owner is not checked, as clients expect.
 func (s *Service) AgentSessions(ctx context.Context, owner string) ([]AgentSession, error) {
-	if id, ofSession := strings.CutPrefix(owner, sessionOwner); !ofSession || id == "" {
+	if !IsSession(owner) {
 		if _, err := readProject(ctx, s.db.Read(), owner); err != nil {
 			return nil, err
 		}
 	}
-	workers := s.workersRoom()
+	workers := s.workerStore()
 	if workers == nil {
 		return nil, nil
 	}
@@ -74,7 +83,7 @@ func (s *Service) AgentSessions(ctx context.Context, owner string) ([]AgentSessi
 // going, and who is killed after the commit finds sessions that work for nobody (sweepWorkers). Their sessions are to
 // be removed after the commit.
 func (s *Service) dismissIn(ctx context.Context, tx database.Tx, owner string) ([]string, error) {
-	workers := s.workersRoom()
+	workers := s.workerStore()
 	if workers == nil {
 		return nil, nil
 	}
@@ -101,7 +110,7 @@ const draftTitle = "Harness worker (starting)"
 // sweepWorkers removes worker sessions of this node that work for nobody: the server was killed while it made one, or
 // before it removed it. Those made since the start are left alone: they are somebody's in a moment.
 func (s *Service) sweepWorkers(ctx context.Context) error {
-	workers := s.workersRoom()
+	workers := s.workerStore()
 	if workers == nil {
 		return nil
 	}

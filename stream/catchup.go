@@ -111,6 +111,10 @@ func (c *client) fromPage(batch []*Message, work *page, positions bool) []*Messa
 				return batch
 			}
 			work.ready = c.hub.derive(work.audience.channel, work.records[0])
+			if c.reach != nil && len(work.ready) > 0 && !c.assign(work.ready, work.records[0]) {
+				work.ready, work.records = nil, nil
+				return batch
+			}
 			work.records = work.records[1:]
 		}
 		frame := work.ready[0]

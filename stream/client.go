@@ -56,6 +56,7 @@ type client struct {
 	hub     *Hub
 	shard   *shard
 	conn    Conn
+	reach   Reach         // nil: no limit
 	greeted chan struct{} // closed when the first message was handed to the connection
 	done    chan struct{} // closed when the connection has ended
 	ctx     context.Context
@@ -94,15 +95,15 @@ type client struct {
 }
 
 // attach adds a connection; first is the message before everything else. Call detach when its reader ends.
-func (h *Hub) attach(conn Conn, filter string, first *Message, at *resumeStatus) (*client, error) {
-	return h.attachTo(conn, func() audience { return h.byThread(filter) }, first, at)
+func (h *Hub) attach(conn Conn, filter string, first *Message, at *resumeStatus, reach Reach) (*client, error) {
+	return h.attachTo(conn, func() audience { return h.byThread(filter, reach) }, first, at, reach)
 }
 
 // attachTo is attach for any channel; choose is called under h.mu. Without a first message the connection counts as
 // greeted.
-func (h *Hub) attachTo(conn Conn, choose func() audience, first *Message, at *resumeStatus) (*client, error) {
+func (h *Hub) attachTo(conn Conn, choose func() audience, first *Message, at *resumeStatus, reach Reach) (*client, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &client{hub: h, conn: conn, greeted: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel}
+	c := &client{hub: h, conn: conn, reach: reach, greeted: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel}
 	c.drained.L = &c.mu
 	if first != nil {
 		c.answers = []*Message{first}
@@ -126,6 +127,9 @@ func (h *Hub) attachTo(conn Conn, choose func() audience, first *Message, at *re
 		c.restart(*at)
 	}
 	h.clients[c] = struct{}{}
+	if reach != nil {
+		h.limited++
+	}
 	h.enter(c)
 	h.running.Add(1)
 	h.opts.Metrics.Connections(1)
@@ -140,6 +144,9 @@ func (h *Hub) detach(c *client) {
 	<-c.done
 	h.mu.Lock()
 	delete(h.clients, c)
+	if c.reach != nil {
+		h.limited--
+	}
 	h.exit(c)
 	h.mu.Unlock()
 	h.opts.Metrics.Connections(-1)
@@ -185,7 +192,7 @@ func (c *client) setFilter(filter string) {
 	h := c.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c.setAudience(h.byThread(filter))
+	c.setAudience(h.byThread(filter, c.reach))
 }
 
 // setAudience is setFilter for any channel; h.mu is held.
@@ -272,7 +279,7 @@ func (c *client) resume(filter string, at resumeStatus) {
 	h := c.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c.resumeAs(h.byThread(filter), at)
+	c.resumeAs(h.byThread(filter, c.reach), at)
 }
 
 // resumeAs is resume for any channel; h.mu is held.

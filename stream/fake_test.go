@@ -288,7 +288,7 @@ func join(t *testing.T, h *Hub, filter string, after ...int64) (*client, *fakeCo
 		}
 		at = &status
 	}
-	c, err := h.attach(conn, filter, textMessage("ready"), at)
+	c, err := h.attach(conn, filter, textMessage("ready"), at, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

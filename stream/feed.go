@@ -119,12 +119,12 @@ type audience struct {
 }
 
 // byThread is the audience of a filter of the stream, "" for everything.
-func (h *Hub) byThread(filter string) audience {
+func (h *Hub) byThread(filter string, reach Reach) audience {
 	a := audience{channel: h.own, key: filter, sees: func(f *Frame) bool { return f.visible(filter) }}
 	if filter != "" {
 		a.sessions = []string{filter}
 	}
-	return a
+	return a.within(reach)
 }
 
 // notice is a notice as its connections get it.
@@ -133,7 +133,7 @@ func (a audience) notice(n Notice) *Message {
 }
 
 // wide tells that events of all sessions are wanted.
-func (a audience) wide() bool { return a.channel.feed == ownFeed{} && a.key == "" }
+func (a audience) wide() bool { return a.channel.feed == ownFeed{} && len(a.sessions) == 0 }
 
 // session is the only one whose events are wanted, "" when there are others: a query of the journal for it finds all an
 // audience sees.
@@ -157,6 +157,7 @@ func (h *Hub) channelOf(feed Feed) *channel {
 }
 
 // audience is the audience of another protocol's connection; h.mu is held.
-func (h *Hub) audience(feed Feed, a Audience) audience {
-	return audience{channel: h.channelOf(feed), key: "\x00" + a.Key, sessions: a.Sessions, sees: a.Sees}
+func (h *Hub) audience(feed Feed, a Audience, reach Reach) audience {
+	all := audience{channel: h.channelOf(feed), key: "\x00" + a.Key, sessions: a.Sessions, sees: a.Sees}
+	return all.within(reach)
 }

@@ -160,13 +160,12 @@ func TestUnfinishedMessagesAreReaped(t *testing.T) {
 			stop := make(chan struct{})
 			defer close(stop)
 			go func() {
-				pace := time.NewTicker(timeout / 10)
-				defer pace.Stop()
+				pace := time.Tick(timeout / 10)
 				for len(test.trickle) > 0 {
 					select {
 					case <-stop:
 						return
-					case <-pace.C:
+					case <-pace:
 						_, _ = conn.Write(test.trickle)
 					}
 				}
@@ -199,13 +198,12 @@ func requireEmpty(t *testing.T, h *Hub) {
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
-	pace := time.NewTicker(5 * time.Millisecond)
-	defer pace.Stop()
+	pace := time.Tick(5 * time.Millisecond)
 	for !condition() {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}
-		<-pace.C
+		<-pace
 	}
 }
 

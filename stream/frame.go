@@ -34,6 +34,8 @@ type Frame struct {
 	Runtime string
 	// About is the feed's own word on whom the frame is for; the stream's has none.
 	About any
+	// project is the one its record belongs to, "" for none or when nobody asked (Hub.projects).
+	project string
 	// Pos is the frame's position (journal pos*16 + index within the event), Seq its event's number within the session.
 	Pos, Seq int64
 }

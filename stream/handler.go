@@ -19,6 +19,9 @@ type HandlerOptions struct {
 	// Access, when set, gives the context that ends when who made a request may not be here any more; their socket is
 	// closed with 1008 then, those of other protocols, too.
 	Access func(*http.Request) context.Context
+	// Reach, when set, tells to which projects who made a request is limited, nil for no limit; the hub needs
+	// Options.ProjectOf for that. It holds for other protocols, too.
+	Reach func(*http.Request) Reach
 	// ReadLimit bounds a client's message in bytes (1 MiB); a longer one closes the socket with 1009.
 	ReadLimit int64
 	// Stall is how long a client may take nothing at all before it is closed with 4008 (10 s).
@@ -160,7 +163,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, at *resumeStatus
 		dst = appendNullable(append(dst, `{"type":"ready","threadId":`...), filter)
 		return append(dst, '}')
 	})
-	client, err := h.hub.attach(conn, filter, ready, at)
+	client, err := h.hub.attach(conn, filter, ready, at, h.reach(r))
 	if err != nil {
 		conn.Close(closeRestart, "service restart")
 		return false
@@ -173,6 +176,14 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, at *resumeStatus
 		h.follow(client, conn)
 	}()
 	return true
+}
+
+// reach is the limit of who made a request, nil for none.
+func (h *Handler) reach(r *http.Request) Reach {
+	if h.opts.Reach == nil {
+		return nil
+	}
+	return h.opts.Reach(r)
 }
 
 // withdrawn is how a socket is closed whose token was revoked, has expired or has another role.

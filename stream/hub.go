@@ -92,7 +92,10 @@ type Options struct {
 	PingEvery, PingTimeout time.Duration
 	// StopTimeout bounds the closing of open connections on Stop (5 s).
 	StopTimeout time.Duration
-	Metrics     Metrics
+	// ProjectOf is the project a session belongs to, "" for none and for a session that is not there. It is asked for
+	// connections that are limited to projects (HandlerOptions.Reach), which are shown nothing when it is nil.
+	ProjectOf func(ctx context.Context, sessionID string) (string, error)
+	Metrics   Metrics
 }
 
 func (o *Options) setDefaults() {
@@ -146,6 +149,7 @@ type Hub struct {
 	open     bool
 	head     int64 // journal position of the last record handed out
 	attached uint64
+	limited  int // clients that are limited to projects
 	clients  map[*client]struct{}
 	views    map[string]*view // by their audience's key
 	own      *channel
@@ -153,6 +157,8 @@ type Hub struct {
 	log      []*shared  // the frames of all views, oldest first
 	logBytes int
 	shards   []*shard
+
+	projects projects
 }
 
 // NewHub makes a hub over a journal. Start it before serving.
@@ -160,7 +166,7 @@ func NewHub(source Journal, opts Options) *Hub {
 	opts.setDefaults()
 	h := &Hub{
 		journal: source, opts: opts, reads: make(chan struct{}, opts.CatchUpReads), clients: map[*client]struct{}{},
-		views: map[string]*view{},
+		views: map[string]*view{}, projects: projects{of: opts.ProjectOf},
 	}
 	h.own = h.channelOf(ownFeed{})
 	return h
@@ -226,14 +232,12 @@ func (h *Hub) Stop(ctx context.Context) error {
 
 // await waits for the connections; those that are left at the bound are cut off.
 func (h *Hub) await(ctx context.Context, finished <-chan struct{}) (err error) {
-	timeout := time.NewTimer(h.opts.StopTimeout)
-	defer timeout.Stop()
 	select {
 	case <-finished:
 		return nil
 	case <-ctx.Done():
 		err = fmt.Errorf("stop the stream: %w", ctx.Err())
-	case <-timeout.C:
+	case <-time.After(h.opts.StopTimeout):
 	}
 	h.mu.Lock()
 	left := slices.Collect(maps.Keys(h.clients))
@@ -266,10 +270,11 @@ func (h *Hub) publish(records []journal.Record) {
 	for i := range records {
 		told[i].by(h, told[i].wanted, records[i])
 	}
-	h.mu.Lock()
+	owners := h.lockKnowing(records)
 	for i := range records {
 		told[i].by(h, h.wanting(&records[i]), records[i])
 		for _, frame := range told[i].frames {
+			frame.project = owners.at(i)
 			h.offer(frame)
 		}
 		h.head = max(h.head, records[i].Pos)
@@ -306,9 +311,9 @@ func (h *Hub) publishEphemeral(events []journal.Event) {
 		}
 		var told derived
 		told.by(h, wanted, record)
-		h.mu.Lock()
+		owners := h.lockKnowing([]journal.Record{record})
 		for _, frame := range told.frames {
-			frame.Early = true
+			frame.Early, frame.project = true, owners.at(0)
 			h.offer(frame)
 		}
 		h.wakeShards()

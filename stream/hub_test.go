@@ -215,7 +215,7 @@ func TestStalledReaderIsClosed(t *testing.T) {
 	var reason atomic.Value
 	h := startHub(t, newMemoryJournal(), Options{Metrics: Metrics{SlowConsumer: func(why string) { reason.Store(why) }}})
 	conn := &stallingConn{fakeConn: newFakeConn()}
-	c, err := h.attach(conn, "", textMessage("ready"), nil)
+	c, err := h.attach(conn, "", textMessage("ready"), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func TestJournalFailure(t *testing.T) {
 	if _, err := h.compare(t.Context(), cursor{}); err == nil {
 		t.Error("a cursor was status without a journal")
 	}
-	c, err := h.attach(conn, "", textMessage("ready"), &resumeStatus{resumeStatusMessage("resumed", 0, 31, 0), 0})
+	c, err := h.attach(conn, "", textMessage("ready"), &resumeStatus{noticeMessage(notice("resumed", 0, 31, 0)), 0}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +327,7 @@ func TestStartStop(t *testing.T) {
 	j := newMemoryJournal()
 	h := NewHub(j, Options{})
 	conn := newFakeConn()
-	if _, err := h.attach(conn, "", textMessage("ready"), nil); !errors.Is(err, ErrStopped) {
+	if _, err := h.attach(conn, "", textMessage("ready"), nil, nil); !errors.Is(err, ErrStopped) {
 		t.Errorf("attached to a hub that does not run: %v", err)
 	}
 	stopHub(t, h)
@@ -345,7 +345,7 @@ func TestStartStop(t *testing.T) {
 		if conn.code != closeRestart {
 			t.Errorf("closed with %d", conn.code)
 		}
-		if _, err := h.attach(newFakeConn(), "", textMessage("ready"), nil); !errors.Is(err, ErrStopped) {
+		if _, err := h.attach(newFakeConn(), "", textMessage("ready"), nil, nil); !errors.Is(err, ErrStopped) {
 			t.Errorf("attached to a stopped hub: %v", err)
 		}
 	}

@@ -161,7 +161,7 @@ func (w *walker) resumeStatus() resumeStatus {
 func (w *walker) connect() {
 	filter, at := randomFilter(w.random), w.resumeStatus()
 	w.conn = newFakeConn()
-	c, err := w.hub.attach(w.conn, filter, textMessage("ready"), &at)
+	c, err := w.hub.attach(w.conn, filter, textMessage("ready"), &at, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -42,8 +42,8 @@ func (h *Handler) serveProtocol(w http.ResponseWriter, r *http.Request, leave fu
 	}
 	feed := h.protocol.Feed()
 	client, err := h.hub.attachTo(conn, func() audience {
-		return h.hub.audience(feed, Audience{Sees: func(*Frame) bool { return false }})
-	}, nil, nil)
+		return h.hub.audience(feed, Audience{Sees: func(*Frame) bool { return false }}, nil)
+	}, nil, nil, h.reach(r))
 	if err != nil {
 		conn.Close(closeRestart, "service restart")
 		return false
@@ -68,7 +68,7 @@ func (s *Socket) See(next Audience) {
 	h := s.client.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s.client.setAudience(h.audience(s.feed, next))
+	s.client.setAudience(h.audience(s.feed, next, s.client.reach))
 }
 
 // ShowPositions has frames carry their positions from now on.

@@ -45,12 +45,6 @@ func lost(cursor, oldest int64) bool {
 	return oldest > event+1 || oldest == event+1 && midEvent(cursor)
 }
 
-// resumeStatusMessage is a resume control frame; oldest is the oldest journal position still kept, 0 when it is not
-// told.
-func resumeStatusMessage(kind string, from, to, oldest int64) *Message {
-	return noticeMessage(notice(kind, from, to, oldest))
-}
-
 func noticeMessage(n Notice) *Message {
 	return newMessage(96, func(dst []byte) []byte { return appendNotice(dst, n) })
 }

@@ -163,22 +163,19 @@ func TestCursorAheadOfTheHub(t *testing.T) {
 // command, and restarts of the server; every client's frames are the reference's.
 func TestResumeOverSockets(t *testing.T) {
 	t.Parallel()
-	for _, engine := range dbtest.Engines() {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			db := dbtest.Open(t, engine)
-			s := &site{t: t, db: db}
-			s.start()
-			for seed := range uint64(25) {
-				s.walk(seed)
-				if seed%5 == 4 {
-					s.stop()
-					s.start()
-				}
+	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
+		db := dbtest.Open(t, engine)
+		s := &site{t: t, db: db}
+		s.start()
+		for seed := range uint64(25) {
+			s.walk(seed)
+			if seed%5 == 4 {
+				s.stop()
+				s.start()
 			}
-			s.stop()
-		})
-	}
+		}
+		s.stop()
+	})
 }
 
 // site is a server that can be restarted over the same store.

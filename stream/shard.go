@@ -70,12 +70,10 @@ func (s *shard) pause(round time.Duration) bool {
 	if round < longRound {
 		return true
 	}
-	timer := time.NewTimer(min(round/2, maxPause))
-	defer timer.Stop()
 	select {
 	case <-s.quit:
 		return false
-	case <-timer.C:
+	case <-time.After(min(round/2, maxPause)):
 		return true
 	}
 }
@@ -98,14 +96,13 @@ func (s *shard) gather() bool {
 	if waiting < crowdSize || !s.hub.journal.Pending() {
 		return true
 	}
-	timer := time.NewTimer(min(time.Duration(waiting)*crowdWait, maxPause))
-	defer timer.Stop()
+	timer := time.After(min(time.Duration(waiting)*crowdWait, maxPause))
 	for s.hub.journal.Pending() {
 		select {
 		case <-s.quit:
 			return false
 		case <-s.wake: // something was handed out
-		case <-timer.C:
+		case <-timer:
 			return true
 		}
 	}

@@ -115,7 +115,7 @@ func (r *reader) connect() {
 		at = &status
 	}
 	r.conn, r.seen, r.ends, r.await = newFakeConn(), 0, map[string]int{}, ""
-	c, err := r.hub.attach(r.conn, r.filter, textMessage(`{"type":"ready"}`), at)
+	c, err := r.hub.attach(r.conn, r.filter, textMessage(`{"type":"ready"}`), at, nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}

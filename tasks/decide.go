@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	"harness/operations"
 	"harness/runtime"
@@ -34,11 +35,10 @@ func (s *Service) Decide(ctx context.Context, sessionID, callID string, d Decisi
 	if err := s.opts.Operations.Check(ctx, operations.ListRequests, sessionID); err != nil {
 		return err
 	}
-	log, events, err := s.latest(ctx, sessionID)
+	c, events, err := s.called(ctx, sessionID, callID)
 	if err != nil {
 		return err
 	}
-	c := log.find(callID)
 	switch {
 	case c == nil || c.Request == "":
 		return decidedBefore(events, callID)
@@ -78,6 +78,35 @@ func (s *Service) Decide(ctx context.Context, sessionID, callID string, d Decisi
 		return errors.Join(ErrNotPending, err)
 	}
 	return err
+}
+
+// askWait bounds the wait for the question about a call that is told of already.
+const askWait = 5 * time.Second
+
+// called is an open call, nil when there is none, with the events so far. A call of a tool of this server is told of
+// before it is asked about: who decides as soon as it hears of the call is not told that nothing is asked.
+func (s *Service) called(ctx context.Context, sessionID, callID string) (*call, []Event, error) {
+	news, cancel := s.News(sessionID)
+	defer cancel()
+	late := time.NewTimer(askWait)
+	defer late.Stop()
+	for {
+		log, events, err := s.latest(ctx, sessionID)
+		if err != nil {
+			return nil, nil, err
+		}
+		c := log.find(callID)
+		if c == nil || c.Request != "" || !c.Owned || c.Started {
+			return c, events, nil
+		}
+		select {
+		case <-news:
+		case <-late.C:
+			return c, events, nil
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
 }
 
 // decidedBefore is ErrNotPending, with who decided the call as far as it is told of.

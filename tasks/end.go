@@ -2,7 +2,9 @@ package tasks
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"time"
 
 	"harness/database"
 	"harness/journal"
@@ -10,15 +12,56 @@ import (
 	"harness/session"
 )
 
+// Ended tells of a task that is over.
+type Ended struct {
+	SessionID, TaskID string
+	// TurnID is the turn that did it, "" when none began.
+	TurnID string
+	// TraceID and SpanID are those of the request that asked for it, "" for none.
+	TraceID, SpanID string
+	Status          Status
+	// Code is why it failed, "" when it did not.
+	Code string
+	// Asked is when it was asked for, At when it ended.
+	Asked, At time.Time
+}
+
 // end stores how a task ended, once: whoever comes later changes nothing.
 func (s *Service) end(ctx context.Context, t Task, outcome Outcome) error {
-	_, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	stored, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return s.endIn(ctx, tx, t, outcome)
 	})
+	s.tell(t, stored)
 	if err == nil {
 		err = s.mark(ctx, t)
 	}
 	return err
+}
+
+// tell tells of the end of a task, when one was stored.
+func (s *Service) tell(t Task, stored []journal.Record) {
+	if s.opts.Ended == nil {
+		return
+	}
+	for i := range stored {
+		var what ownRecord
+		if stored[i].Type == recordEnded && json.Unmarshal(stored[i].Payload, &what) == nil && what.Outcome != nil {
+			ended := Ended{SessionID: t.SessionID, TaskID: t.ID, TurnID: what.TurnID, TraceID: t.traceID, SpanID: t.spanID,
+				Status: what.Outcome.Status, Asked: time.UnixMilli(t.CreatedAt), At: time.UnixMilli(stored[i].Time)}
+			if failure := what.Outcome.Failure; failure != nil {
+				ended.Code = failure.Code
+			}
+			s.opts.Ended(ended)
+		}
+	}
+}
+
+// Open counts the tasks of this store that are not over: those that wait, and those that run.
+func (s *Service) Open(ctx context.Context) (queued, running int64, err error) {
+	err = s.db.Read().QueryRowContext(ctx,
+		`select coalesce(sum(case when status = $1 then 1 else 0 end), 0), count(*) from tasks where ended_at = 0`,
+		string(Queued)).Scan(&queued, &running)
+	return queued, running - queued, err
 }
 
 // endIn is end within a unit. A turn that was interrupted because the task was stopped ends it as stopped, for the
@@ -62,7 +105,7 @@ func (s *Service) StopTask(ctx context.Context, sessionID, taskID, reason string
 	if reason == "" {
 		reason = DefaultStop
 	}
-	_, err = s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	stored, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		already = false
 		if t, err = readTask(ctx, tx, sessionID, taskID); err != nil {
 			if errors.Is(err, ErrNotFound) {
@@ -85,6 +128,7 @@ func (s *Service) StopTask(ctx context.Context, sessionID, taskID, reason string
 	if err != nil {
 		return Task{}, false, err
 	}
+	s.tell(t, stored)
 	s.wake(sessionID)
 	t, err = readTask(ctx, s.db.Read(), sessionID, taskID)
 	return t, already, err

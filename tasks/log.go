@@ -8,6 +8,7 @@ import (
 	"harness/internal/javascript"
 	"harness/journal"
 	"harness/runtime/wire"
+	"harness/session"
 	"harness/stream"
 )
 
@@ -34,6 +35,8 @@ type state struct {
 	Task    *openTask `json:"task,omitempty"`
 	// LastTask is the turn of the task that ended last: what comes of it later is of no task.
 	LastTurn string `json:"last_turn,omitempty"`
+	// Restored is told with the next task, whose runtime had lost the conversation.
+	Restored *given `json:"restored,omitempty"`
 }
 
 // openTask is a task that has begun and not ended.
@@ -83,6 +86,8 @@ func (l *Log) Take(record *journal.Record) []Event {
 		l.takeOwn(record)
 	case stream.EventNotification, stream.EventRequest:
 		l.takeLine(record)
+	case session.EventRestored:
+		l.takeRestored(record)
 	case "approval_resolved", "tool_user_input_resolved", "tool_call_resolved":
 		l.takeResolution(record)
 	default:
@@ -119,6 +124,8 @@ type ownRecord struct {
 	Mode     Mode            `json:"permission_mode,omitempty"`
 	TurnID   string          `json:"turn_id,omitempty"`
 	Outcome  *Outcome        `json:"outcome,omitempty"`
+	// Given is what the runtime was given, nil when it is not kept.
+	Given *given `json:"given,omitempty"`
 }
 
 func (l *Log) takeOwn(record *journal.Record) {
@@ -131,7 +138,7 @@ func (l *Log) takeOwn(record *journal.Record) {
 		l.close(Outcome{Status: Failed, Failure: &Failure{Code: CodeInterrupted, Message: "another task was begun",
 			Runtime: l.about.Runtime}})
 		l.state.Task = &openTask{ID: own.TaskID, Mode: own.Mode, TraceID: record.TraceID, SpanID: record.SpanID}
-		l.start(own.Messages)
+		l.start(own.Messages, own.Given)
 	case recordBound:
 		if t := l.state.Task; t != nil && t.ID == own.TaskID {
 			t.Turn = own.TurnID
@@ -144,14 +151,14 @@ func (l *Log) takeOwn(record *journal.Record) {
 		// It was stopped before it began, while another one may run.
 		running := l.state.Task
 		l.state.Task = &openTask{ID: own.TaskID, Mode: own.Mode, TraceID: record.TraceID, SpanID: record.SpanID}
-		l.start(own.Messages)
+		l.start(own.Messages, nil)
 		l.close(*own.Outcome)
 		l.state.Task = running
 	}
 }
 
 // start tells that the open task has begun.
-func (l *Log) start(messages json.RawMessage) {
+func (l *Log) start(messages json.RawMessage, what *given) {
 	if len(messages) == 0 {
 		messages = json.RawMessage("[]")
 	}
@@ -159,15 +166,40 @@ func (l *Log) start(messages json.RawMessage) {
 	l.tell(TaskStarted, struct {
 		Messages json.RawMessage `json:"messages"`
 	}{messages})
-	type window struct {
-		Strategy string `json:"strategy"`
+	if what == nil {
+		what = &given{Visibility: visibilityPrompt, Window: encode(contextWindow{"none"})}
 	}
-	// What the agent makes of it for its model is not to be seen from here.
-	l.tell(ModelInput, struct {
-		InputHash  string `json:"input_hash"`
-		Visibility string `json:"input_visibility"`
-		Window     window `json:"context_window"`
-	}{hash(messages), "prompt", window{"none"}})
+	if what.InputHash == "" {
+		what.InputHash = hash(messages)
+	}
+	l.tell(ModelInput, what)
+	if again := l.state.Restored; again != nil {
+		l.state.Restored = nil
+		l.tell(ModelInput, again)
+	}
+}
+
+// takeRestored tells that the runtime has lost the conversation and is told it again: with the open task, or the one
+// that is about to begin.
+func (l *Log) takeRestored(record *journal.Record) {
+	var said struct {
+		InputRef json.RawMessage `json:"input_ref"`
+		Window   json.RawMessage `json:"context_window"`
+	}
+	if json.Unmarshal(record.Payload, &said) != nil || said.Window == nil {
+		return // the session was deleted, and what it said with it
+	}
+	var ref struct {
+		Hash string `json:"content_hash"`
+	}
+	_ = json.Unmarshal(said.InputRef, &ref) // without one there is no hash
+	again := &given{InputRef: said.InputRef, InputHash: ref.Hash, Visibility: visibilityPrompt, Window: said.Window,
+		Reconstructed: true}
+	if t := l.state.Task; t == nil || !t.Told {
+		l.state.Restored = again
+		return
+	}
+	l.tell(ModelInput, again)
 }
 
 // close ends the open task, if there is one, and what is open in it.
@@ -177,7 +209,7 @@ func (l *Log) close(outcome Outcome) {
 		return
 	}
 	if !t.Told {
-		l.start(nil)
+		l.start(nil, nil)
 	}
 	for len(t.Calls) > 0 {
 		l.abandon(t.Calls[0], outcome)

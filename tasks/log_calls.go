@@ -150,122 +150,44 @@ func (l *Log) abandon(c *call, outcome Outcome) {
 	l.deny(c, "", why)
 }
 
-// isTool tells items that are tools from what else a runtime tells of.
-func isTool(kind string) bool {
-	switch kind {
-	case wire.ItemCommand, wire.ItemFileChange, wire.ItemToolCall:
-		return true
-	}
-	return strings.HasSuffix(kind, "ToolCall") || strings.HasPrefix(kind, "web") || strings.HasPrefix(kind, "image")
-}
-
 // ownServer is what agents call the server of the tools that are this server's own: their records tell of their calls.
 const ownServer = "harness"
 
 // takeToolItem is the start or the end of a tool of the runtime.
 func (l *Log) takeToolItem(kind string, raw json.RawMessage, done bool) {
-	given := wire.Members(raw, "id", "status", "server", "tool")
-	native, status, server, tool := wire.Text(given[0]), wire.Text(given[1]), wire.Text(given[2]), wire.Text(given[3])
-	if native == "" || kind == wire.ItemToolCall && server == ownServer {
+	told := wire.ReadCall(kind, raw)
+	if told.ID == "" || kind == wire.ItemToolCall && told.Server == ownServer {
 		return
 	}
-	id := l.callID(native)
+	id := l.callID(told.ID)
 	c := l.find(id)
 	if c == nil {
 		if done && l.state.Task.Attempts[id] > 0 {
 			return // it was denied, or told of before
 		}
-		name, input := describe(kind, raw, server, tool)
-		c = l.open(call{ID: id, Native: native, Name: name}, input)
+		c = l.open(call{ID: id, Native: told.ID, Name: told.Name}, told.Input)
 	}
 	if !done {
 		return
 	}
-	if status == wire.StatusDeclined && !c.Started {
+	if told.Status == wire.StatusDeclined && !c.Started {
 		l.evaluate(c, tools.Opinion{Source: tools.SourceRuntime, Result: tools.Deny, Rule: "runtime_policy"})
 		l.deny(c, "", "the runtime did not run it")
 		return
 	}
-	ended := wire.Members(raw, "aggregatedOutput", "exitCode", "result", "error", "durationMs", "contentItems")
-	end := completion{ExitCode: known(ended[1]), DurationMS: known(ended[4]), IsError: status == wire.StatusFailed ||
-		status == wire.StatusDeclined || known(ended[3]) != nil || kind == wire.ItemCommand && !zero(ended[1])}
-	switch {
-	case kind == wire.ItemCommand:
-		end.Preview = preview(ended[0])
-	case known(ended[3]) != nil:
-		end.Preview = preview(ended[3])
-	case kind == wire.ItemClientTool:
-		end.Preview = preview(ended[5])
-	default:
-		end.Preview = preview(ended[2])
-	}
 	l.run(c, "", "")
-	if output := known(ended[0]); output != nil {
+	if told.Said != nil {
 		l.tell(CallSaid, struct {
 			identity
 			Stdout json.RawMessage `json:"stdout"`
-		}{c.identity(), preview(output)})
+		}{c.identity(), preview(told.Said)})
 	}
-	l.complete(c, end)
+	l.complete(c, completion{ExitCode: told.ExitCode, DurationMS: told.DurationMS, IsError: told.Failed,
+		Preview: preview(told.Result)})
 }
 
 // callID is our id of a call that a runtime calls native.
 func (l *Log) callID(native string) string { return l.about.Runtime + ":" + native }
-
-// describe is the name of a tool of the runtime, and what it is called with.
-func describe(kind string, raw json.RawMessage, server, tool string) (name string, input json.RawMessage) {
-	switch kind {
-	case wire.ItemCommand:
-		return "runtime.command_execution", object(raw, "command", "cwd")
-	case wire.ItemFileChange:
-		return "runtime.file_change", object(raw, "changes")
-	case wire.ItemToolCall, wire.ItemClientTool:
-		if kind == wire.ItemClientTool {
-			server = "client"
-		}
-		arguments := known(wire.Members(raw, "arguments")[0])
-		if arguments == nil {
-			arguments = json.RawMessage("{}")
-		}
-		return server + "." + tool, arguments
-	}
-	return "runtime." + snake(kind), object(raw, "tool", "arguments", "query", "path", "prompt", "action")
-}
-
-// object are some members of an object.
-func object(raw json.RawMessage, names ...string) json.RawMessage {
-	kept := map[string]json.RawMessage{}
-	for i, value := range wire.Members(raw, names...) {
-		if known(value) != nil {
-			kept[names[i]] = value
-		}
-	}
-	return encode(kept)
-}
-
-func snake(name string) string {
-	var out strings.Builder
-	for i, r := range name {
-		if r >= 'A' && r <= 'Z' {
-			if i > 0 {
-				out.WriteByte('_')
-			}
-			r += 'a' - 'A'
-		}
-		out.WriteRune(r)
-	}
-	return out.String()
-}
-
-// known is JSON that says something, nil of null and of nothing.
-func known(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil
-	}
-	return raw
-}
-
-func zero(raw json.RawMessage) bool { return known(raw) == nil || string(raw) == "0" }
 
 // What of a result stands in an event: what is longer is cut to a preview.
 const (
@@ -275,7 +197,7 @@ const (
 
 // preview is a result, or the beginning of a long one as a text.
 func preview(raw json.RawMessage) json.RawMessage {
-	if known(raw) == nil {
+	if wire.Known(raw) == nil {
 		return json.RawMessage("null")
 	}
 	if len(raw) <= inlineBytes {
@@ -329,9 +251,9 @@ func (l *Log) takeRequest(meta *stream.Meta, method string, params json.RawMessa
 	if c == nil {
 		name, input := askedName(asked, alone), asked.Asked.Arguments
 		if asked.Kind == runtime.RequestToolInput {
-			input = object(params, "questions", "message", "requestedSchema", "url")
+			input = wire.Pick(params, "questions", "message", "requestedSchema", "url")
 		}
-		if known(input) == nil {
+		if wire.Known(input) == nil {
 			input = json.RawMessage("{}")
 		}
 		c = l.open(call{ID: id, Native: ref.ItemID, Name: name, Alone: alone}, input)
@@ -351,7 +273,7 @@ func askedName(asked runtime.InteractiveRequested, alone bool) string {
 	case asked.Asked.Subject == runtime.SubjectTool:
 		return "runtime." + asked.Asked.Tool
 	}
-	return "runtime." + snake(string(asked.Asked.Subject))
+	return "runtime." + wire.Snake(string(asked.Asked.Subject))
 }
 
 // takeResolution is the end of something that was asked.
@@ -422,6 +344,11 @@ func (l *Log) takeTool(record *journal.Record) {
 		l.state.Task.Calls = append(l.state.Task.Calls, c)
 	case c == nil:
 		return // of a call that was ended with its task
+	case record.Type == CallEvaluated:
+		var opinion tools.Opinion
+		if json.Unmarshal(record.Payload, &opinion) == nil {
+			c.Sources = append(c.Sources, opinion) // for the case that its task ends first
+		}
 	case record.Type == CallStarted:
 		c.Started = true
 	case record.Type == CallDenied || record.Type == CallCompleted:

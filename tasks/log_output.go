@@ -32,7 +32,7 @@ func (l *Log) takeItem(params json.RawMessage, done bool) {
 			l.start(encode([]json.RawMessage{encode(struct {
 				Role    string          `json:"role"`
 				Content json.RawMessage `json:"content"`
-			}{"user", orEmpty(wire.Members(raw, "content")[0])})}))
+			}{"user", orEmpty(wire.Members(raw, "content")[0])})}), nil)
 		}
 		return
 	case wire.ItemAgentMessage, wire.ItemPlan, wire.ItemReasoning:
@@ -41,7 +41,7 @@ func (l *Log) takeItem(params json.RawMessage, done bool) {
 		}
 		return
 	}
-	if isTool(kind) {
+	if wire.IsTool(kind) {
 		l.takeToolItem(kind, raw, done)
 	}
 }
@@ -126,7 +126,7 @@ func number(raw json.RawMessage) string {
 // told sees to it that a task's start is told before whatever else there is of it.
 func (l *Log) told() {
 	if t := l.state.Task; t != nil && !t.Told {
-		l.start(nil)
+		l.start(nil, nil)
 	}
 }
 

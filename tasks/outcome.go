@@ -30,7 +30,7 @@ func outcomeOf(runtimeName string, turn runtime.Turn) Outcome {
 
 // failureOf is why a turn failed, by what its runtime says of it.
 func failureOf(runtimeName string, turn runtime.Turn) *Failure {
-	raw := known(wire.Members(turn.Native, "error")[0])
+	raw := wire.Known(wire.Members(turn.Native, "error")[0])
 	f := &Failure{Code: CodeRuntime, Message: cmp.Or(turn.Error, "the turn failed, and the runtime did not say why"),
 		Raw: raw, Runtime: runtimeName, Recovery: turn.Remedy}
 	switch {
@@ -38,6 +38,7 @@ func failureOf(runtimeName string, turn runtime.Turn) *Failure {
 		f.Code = CodeAuth
 	case errors.Is(turn.Kind, runtime.ErrTooLarge):
 		f.Code = CodeContext
+		f.Recovery = cmp.Or(f.Recovery, "say it in fewer words, have the agent sum up what was said before, or open another session")
 	case errors.Is(turn.Kind, runtime.ErrLimitReached):
 		f.Code, f.Retryable = CodeRate, true
 	case errors.Is(turn.Kind, runtime.ErrTransient):

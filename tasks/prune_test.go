@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"harness/journal"
 	"harness/tasks"
 )
 
@@ -16,21 +17,22 @@ func TestTasksArePruned(t *testing.T) {
 			s.over(session, id)
 		}
 		s.submit(session, "open", "HOLD[h]")
-		prune := func(keep tasks.Retention, at time.Time) (went int64) {
+		prune := func(keep journal.Retention, at time.Time) (went int64) {
 			t.Helper()
-			err := tasks.Prune(t.Context(), s.Journal, s.DB.Read(), at, keep, func(_ string, rows int64) { went += rows })
+			err := tasks.Prune(t.Context(), journal.Pruner{Journal: s.Journal, Now: at,
+				Pruned: func(_ string, rows int64) { went += rows }}, keep)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return went
 		}
-		if went := prune(tasks.Retention{}, time.Now().Add(time.Hour)); went != 0 {
+		if went := prune(journal.Retention{}, time.Now().Add(time.Hour)); went != 0 {
 			t.Errorf("without a bound %d went", went)
 		}
-		if went := prune(tasks.Retention{Age: time.Hour}, time.Now()); went != 0 {
+		if went := prune(journal.Retention{Age: time.Hour}, time.Now()); went != 0 {
 			t.Errorf("%d went before their time", went)
 		}
-		if went := prune(tasks.Retention{Age: time.Minute}, time.Now().Add(time.Hour)); went != 3 {
+		if went := prune(journal.Retention{Age: time.Minute}, time.Now().Add(time.Hour)); went != 3 {
 			t.Errorf("%d of three went", went)
 		}
 		if left, err := s.tasks.List(t.Context(), session, 10); err != nil || len(left) != 1 || left[0].ID != "open" {

@@ -70,8 +70,8 @@ func counted(t *testing.T, e tasks.Event) bool {
 	return *used.Input > 0 && *used.Output > 0
 }
 
-// EV-02, EV-04, EV-05, EV-06, EV-10, EV-11, EV-13, TE-01: whatever real agents said, cut off at any line and answered in any way, the
-// events keep to the order, and the same records give the same events.
+// EV-02, EV-04, EV-05, EV-06, EV-10, EV-11, EV-13, TE-01, TE-02, TL-19, TL-22, RA-22: whatever real agents said, cut off
+// at any line and answered in any way, the events keep to the order, and the same records give the same events.
 func TestEventsOfEveryRecording(t *testing.T) {
 	t.Parallel()
 	var files []string
@@ -84,7 +84,7 @@ func TestEventsOfEveryRecording(t *testing.T) {
 		files = append(files, found...)
 	}
 	about := tasks.About{SessionID: "s", Runtime: "recorded", CreatedAt: 1}
-	seen, tools := 0, 0
+	seen, tools, pieces, refused := 0, 0, 0, 0
 	used := map[string]int{} // events with counts by runtime
 	for _, file := range files {
 		content, err := os.ReadFile(file)
@@ -130,6 +130,15 @@ func TestEventsOfEveryRecording(t *testing.T) {
 				if e.Type == tasks.CallRequested {
 					tools++
 				}
+				if e.Type == tasks.CallOutput {
+					pieces++
+				}
+				if e.Type == tasks.CallCompleted && !bytes.Contains(e.Payload, []byte(`"executed_by":"runtime"`)) {
+					t.Errorf("what a runtime ran is told as %s", e.Payload)
+				}
+				if e.Type == tasks.CallEvaluated && bytes.Contains(e.Payload, []byte(`"source":"runtime","result":"deny"`)) {
+					refused++
+				}
 			}
 			if t.Failed() {
 				t.Fatalf("so far %s", file)
@@ -142,6 +151,12 @@ func TestEventsOfEveryRecording(t *testing.T) {
 		}
 	}
 	t.Logf("%d events, %d tool calls of %d files", seen, tools, len(files))
+	if pieces == 0 {
+		t.Error("no tool says anything before its end")
+	}
+	if refused == 0 {
+		t.Error("nothing is told of what runtimes refused by themselves")
+	}
 	if seen < 2000 || tools < 50 {
 		t.Errorf("only %d events and %d tool calls; the recordings are cut short", seen, tools)
 	}

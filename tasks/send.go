@@ -9,6 +9,7 @@ import (
 	"harness/journal"
 	"harness/runtime"
 	"harness/session"
+	"harness/telemetry"
 )
 
 // errNotQueued keeps the message of a task from being sent that was stopped, or ended, meanwhile.
@@ -16,11 +17,15 @@ var errNotQueued = errors.New("the task waits no longer")
 
 // send begins the turn of a task that waits, as soon as the session has none and its runtime takes one more.
 func (s *Service) send(ctx context.Context, l *lane, t Task, runtimeName string) error {
-	message, before, err := s.message(ctx, t)
+	message, before, mode, err := s.message(ctx, t)
 	if err != nil {
 		return err
 	}
-	message.Begin = s.begin(t, Queued, before)
+	kept, err := s.keepInput(ctx, t, message, mode)
+	if err != nil {
+		return err
+	}
+	message.Begin = s.begin(t, Queued, before, kept)
 	turnID, err := s.sendWatched(ctx, l, t, message)
 	if err == nil {
 		return s.bind(ctx, t, turnID)
@@ -49,7 +54,7 @@ func (s *Service) send(ctx context.Context, l *lane, t Task, runtimeName string)
 
 // sendWatched is Send that is left when the task is stopped before its turn began.
 func (s *Service) sendWatched(ctx context.Context, l *lane, t Task, message session.Message) (turnID string, err error) {
-	sending, cancel := context.WithCancelCause(ctx)
+	sending, cancel := context.WithCancelCause(s.inTrace(ctx, t))
 	defer cancel(nil)
 	type answer struct {
 		turnID string
@@ -75,16 +80,21 @@ func (s *Service) sendWatched(ctx context.Context, l *lane, t Task, message sess
 	}
 }
 
-// message is what the agent is told of a task, and the turns there are before.
-func (s *Service) message(ctx context.Context, t Task) (session.Message, session.TurnMark, error) {
+// inTrace is work for a task in the trace of the request that asked for it.
+func (s *Service) inTrace(ctx context.Context, t Task) context.Context {
+	return telemetry.WithTrace(ctx, telemetry.Trace{TraceID: t.traceID, SpanID: t.spanID})
+}
+
+// message is what the agent is told of a task, the turns there are before, and the mode it runs with.
+func (s *Service) message(ctx context.Context, t Task) (session.Message, session.TurnMark, Mode, error) {
 	before, err := s.opts.Sessions.TurnMark(ctx, t.SessionID)
 	if err != nil {
-		return session.Message{}, before, err
+		return session.Message{}, before, "", err
 	}
 	mode, err := s.modeOf(ctx, t)
 	message := session.Message{Text: prompt(t.Messages), Alone: true}
 	message.ApprovalPolicy, message.FilesystemSandbox = mode.controls()
-	return message, before, err
+	return message, before, mode, err
 }
 
 // modeOf is the permission mode a task runs with: its own, else its session's, else the server's.
@@ -100,7 +110,7 @@ func (s *Service) modeOf(ctx context.Context, t Task) (Mode, error) {
 }
 
 // begin is the unit that starts a task whose status is from: from then on clients are told that it runs.
-func (s *Service) begin(t Task, from Status, before session.TurnMark) journal.Unit {
+func (s *Service) begin(t Task, from Status, before session.TurnMark, kept *given) journal.Unit {
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		at := s.now()
 		changed, err := change(ctx, tx, t, `status = $4, before_turn = $5, started_at = $6`, `status = $3`, string(from),
@@ -114,7 +124,8 @@ func (s *Service) begin(t Task, from Status, before session.TurnMark) journal.Un
 		if from == starting {
 			return nil, nil // it was told before
 		}
-		return []journal.Event{s.record(t, recordStarted, ownRecord{TaskID: t.ID, Messages: encode(t.Messages), Mode: t.Mode})},
+		return []journal.Event{s.record(t, recordStarted, ownRecord{TaskID: t.ID, Messages: encode(t.Messages), Mode: t.Mode,
+				Given: kept})},
 			nil
 	}
 }
@@ -184,12 +195,12 @@ func (s *Service) sendAgain(ctx context.Context, t Task, runtimeName string) err
 	if t.stopReason != "" {
 		return s.end(ctx, t, Outcome{Status: Stopped, Reason: t.stopReason})
 	}
-	message, before, err := s.message(ctx, t)
+	message, before, _, err := s.message(ctx, t)
 	if err != nil {
 		return err
 	}
-	message.Begin = s.begin(t, starting, before)
-	turnID, err := s.opts.Sessions.Send(ctx, t.SessionID, message)
+	message.Begin = s.begin(t, starting, before, nil)
+	turnID, err := s.opts.Sessions.Send(s.inTrace(ctx, t), t.SessionID, message)
 	switch {
 	case err == nil:
 		return s.bind(ctx, t, turnID)

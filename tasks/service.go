@@ -28,6 +28,7 @@ type Sessions interface {
 	Turn(ctx context.Context, sessionID, turnID string) (session.TurnState, bool, error)
 	TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error)
 	TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error)
+	Sources(ctx context.Context, sessionID string) (session.Sources, error)
 }
 
 // Options are what a Service is built from. Journal, DB, Sessions and Operations are required.
@@ -41,11 +42,16 @@ type Options struct {
 	// Mode is that of tasks and sessions that name none; "" leaves it to the controls of their session.
 	Mode Mode
 	// Yolo allows ModeYolo.
-	Yolo   bool
-	Logger zerolog.Logger
+	Yolo bool
+	// Artifacts, when set, keep what runtimes are given; Tools, when set, are those of this server that agents are given.
+	Artifacts Artifacts
+	Tools     func() []Tool
+	Logger    zerolog.Logger
 	// Poll is how often is looked for what nobody told of (1 s), Unknown how long a turn may be unknown to its session
 	// (10 s).
 	Poll, Unknown time.Duration
+	// Ended, when set, is told of every task this service ended. It must not block.
+	Ended func(Ended)
 	// Clock is time.Now when nil.
 	Clock func() time.Time
 }
@@ -123,13 +129,7 @@ func (s *Service) Stop(ctx context.Context) error {
 func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 
 // newID is a UUIDv7, so that ids sort by time.
-func newID() string {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return uuid.NewString()
-	}
-	return id.String()
-}
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // hear is the journal's news: who waits for a session's news is told. It never blocks.
 func (s *Service) hear(records []journal.Record) {

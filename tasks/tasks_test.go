@@ -24,11 +24,7 @@ import (
 
 const patience = time.Minute
 
-func TestMain(m *testing.M) {
-	if !scripted.Play() {
-		os.Exit(m.Run())
-	}
-}
+func TestMain(m *testing.M) { scripted.Main(m) }
 
 // site is a task service on sessions whose agent is the scripted one.
 type site struct {
@@ -48,12 +44,9 @@ func open(t *testing.T, engine database.Engine, edits ...func(*tasks.Options)) *
 func each(t *testing.T, test func(t *testing.T, s *site), edits ...func(*tasks.Options)) {
 	t.Helper()
 	t.Parallel()
-	for _, engine := range dbtest.Engines() {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			test(t, open(t, engine, edits...))
-		})
-	}
+	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
+		test(t, open(t, engine, edits...))
+	})
 }
 
 func (s *site) service(edits ...func(*tasks.Options)) *tasks.Service {

@@ -68,6 +68,9 @@ func inJSON(s string) []string {
 // String redacts free text.
 func (r *Redactor) String(s string) string { return string(r.replace([]byte(s), false)) }
 
+// Line redacts a line of JSON or of free text, and what was JSON stays JSON.
+func (r *Redactor) Line(line []byte) []byte { return r.replace(line, isJSON(line)) }
+
 // span is a stretch of text that must not be shown.
 type span struct{ from, to int }
 

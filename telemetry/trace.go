@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"crypto/rand"
 	"encoding/hex"
 	"strings"
 )
@@ -51,3 +52,15 @@ func isID(s string, length int) bool {
 }
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
+
+// NewTraceID is the id of a trace that begins here.
+func NewTraceID() string { return randomID(16) }
+
+// NewSpanID is the id of a new span.
+func NewSpanID() string { return randomID(8) }
+
+func randomID(size int) string {
+	id := make([]byte, size)
+	_, _ = rand.Read(id) // it never fails, and never gives all zeros in practice
+	return hex.EncodeToString(id)
+}

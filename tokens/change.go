@@ -31,10 +31,12 @@ type record struct {
 	ExpiresAt int64  `json:"expiresAt,omitempty"`
 	// Was is the role before.
 	Was Role `json:"was,omitempty"`
+	// Projects are those it is limited to.
+	Projects []string `json:"projects,omitempty"`
 }
 
 func event(kind string, t Token, was Role) (journal.Event, error) {
-	payload, err := json.Marshal(record{t.ID, t.Name, t.Role, t.ExpiresAt, was})
+	payload, err := json.Marshal(record{t.ID, t.Name, t.Role, t.ExpiresAt, was, t.Projects})
 	return journal.Event{Type: kind, Source: "tokens", Payload: payload}, err
 }
 
@@ -51,20 +53,21 @@ func (s *Service) List(ctx context.Context) ([]Token, error) {
 	return all, nil
 }
 
-// Create makes a token of a name, a role, who creates it and a time in ms at which it expires (0: never). Its secret is
-// in the answer and nowhere else. *InvalidError, *NameTakenError.
+// Create makes a token of a name, a role, who creates it, a time in ms at which it expires (0: never) and the projects
+// it is limited to (nil: no limit); whether those exist is the caller's to know. Its secret is in the answer and
+// nowhere else. *InvalidError, *NameTakenError.
 func (s *Service) Create(ctx context.Context, wanted Token) (Token, string, error) {
 	made := row{Token: Token{Name: wanted.Name, Role: wanted.Role, CreatedBy: wanted.CreatedBy,
-		ExpiresAt: wanted.ExpiresAt, CreatedAt: s.now()}}
+		ExpiresAt: wanted.ExpiresAt, Projects: wanted.Projects, CreatedAt: s.now()}}
 	if err := made.check(made.CreatedAt); err != nil {
 		return Token{}, "", err
 	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return Token{}, "", fmt.Errorf("make the id of a token: %w", err)
-	}
 	secret := newSecret()
-	made.ID, made.hash = id.String(), hashOf(secret)
+	made.ID, made.hash = uuid.Must(uuid.NewV7()).String(), hashOf(secret)
+	role, projects, err := made.stored()
+	if err != nil {
+		return Token{}, "", err
+	}
 	_, err = s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		_, err := read(ctx, tx, `name = $1 and revoked_at = 0`, made.Name)
 		if err == nil {
@@ -73,9 +76,9 @@ func (s *Service) Create(ctx context.Context, wanted Token) (Token, string, erro
 		if !errors.Is(err, ErrNotFound) {
 			return nil, err
 		}
-		_, err = tx.ExecContext(ctx, `insert into access_tokens (`+columns+`) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			made.ID, made.Name, string(made.Role), made.hash, made.CreatedAt, database.EncodeText(made.CreatedBy),
-			made.ExpiresAt, made.RevokedAt)
+		_, err = tx.ExecContext(ctx, `insert into access_tokens (`+columns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			made.ID, made.Name, role, made.hash, made.CreatedAt, database.EncodeText(made.CreatedBy),
+			made.ExpiresAt, made.RevokedAt, projects)
 		if err != nil {
 			return nil, fmt.Errorf("store the token %s: %w", made.Name, err)
 		}
@@ -130,8 +133,12 @@ func (s *Service) change(ctx context.Context, id string, edit func(now Token) (T
 		if err != nil || kind == "" {
 			return nil, err
 		}
+		role, _, err := after.stored()
+		if err != nil {
+			return nil, err
+		}
 		if _, err := tx.ExecContext(ctx, `update access_tokens set role = $2, revoked_at = $3 where id = $1`, after.ID,
-			string(after.Role), after.RevokedAt); err != nil {
+			role, after.RevokedAt); err != nil {
 			return nil, fmt.Errorf("change the token %s: %w", after.Name, err)
 		}
 		was := before.Role

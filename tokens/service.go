@@ -177,7 +177,7 @@ func (s *Service) apply(r row) {
 	}
 	access, end := context.WithCancel(context.Background())
 	s.known[r.hash] = &entry{row: r, access: access, end: end,
-		principal: auth.Principal{Actor: "token:" + r.Name, Role: role, TokenID: r.ID}}
+		principal: auth.Principal{Actor: "token:" + r.Name, Role: role, TokenID: r.ID, Projects: r.limit()}}
 }
 
 // Find implements auth.Named.

@@ -10,9 +10,12 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 
 	"harness/auth"
@@ -30,9 +33,6 @@ const (
 	Operator Role = "operator"
 	Admin    Role = "admin"
 )
-
-// Roles are all of them.
-func Roles() []Role { return []Role{Viewer, CI, Operator, Admin} }
 
 // principal is that of the holder; false for a role nobody knows.
 func (r Role) principal() (auth.Role, bool) {
@@ -61,6 +61,8 @@ type Token struct {
 	ID, Name, CreatedBy string
 	Role                Role
 	CreatedAt           int64
+	// Projects are the ids of those it is limited to, nil for no limit.
+	Projects []string
 	// ExpiresAt is 0 for never, RevokedAt 0 until it is revoked.
 	ExpiresAt, RevokedAt int64
 }
@@ -105,7 +107,49 @@ func (t Token) check(at int64) error {
 	if t.ExpiresAt != 0 && t.ExpiresAt <= at {
 		return &InvalidError{"expiresAt", "Use a time to come"}
 	}
+	if len(t.Projects) > maxProjects {
+		return &InvalidError{"projects", fmt.Sprintf("Use at most %d", maxProjects)}
+	}
+	if t.Projects != nil && len(t.Projects) == 0 || slices.Contains(t.Projects, "") {
+		return &InvalidError{"projects", "Use ids of projects, or leave it out for no limit"}
+	}
 	return nil
+}
+
+// maxProjects bounds the projects of a token.
+const maxProjects = 100
+
+// limitedRole follows the stored role of a token that is limited to projects: a server that knows nothing of such limits
+// does not know the role either.
+const limitedRole = "@projects"
+
+// stored are role and projects as they are kept.
+func (t Token) stored() (role, projects string, err error) {
+	if t.Projects == nil {
+		return string(t.Role), "", nil
+	}
+	list, err := json.Marshal(t.Projects)
+	return string(t.Role) + limitedRole, string(list), err
+}
+
+// restore takes them back. A limit that cannot be read leaves nothing.
+func (t *Token) restore(role, projects string) {
+	plain, limited := strings.CutSuffix(role, limitedRole)
+	t.Role = Role(plain)
+	if !limited && projects == "" {
+		return
+	}
+	if json.Unmarshal([]byte(projects), &t.Projects) != nil || t.Projects == nil {
+		t.Projects = []string{}
+	}
+}
+
+// limit is that of the holder, nil for none.
+func (t Token) limit() *auth.Projects {
+	if t.Projects == nil {
+		return nil
+	}
+	return auth.LimitTo(t.Projects...)
 }
 
 // secretBytes are the random bytes of a secret.
@@ -130,10 +174,12 @@ type row struct {
 	hash string
 }
 
-const columns = `id, name, role, hash, created_at, created_by, expires_at, revoked_at`
+const columns = `id, name, role, hash, created_at, created_by, expires_at, revoked_at, projects`
 
 func scan(from database.Row) (r row, err error) {
-	err = from.Scan(&r.ID, &r.Name, &r.Role, &r.hash, &r.CreatedAt, &r.CreatedBy, &r.ExpiresAt, &r.RevokedAt)
+	var role, projects string
+	err = from.Scan(&r.ID, &r.Name, &role, &r.hash, &r.CreatedAt, &r.CreatedBy, &r.ExpiresAt, &r.RevokedAt, &projects)
+	r.restore(role, projects)
 	r.CreatedBy = database.DecodeText(r.CreatedBy)
 	return r, err
 }

@@ -3,6 +3,7 @@ package tokens_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -135,7 +136,7 @@ func TestTokens(t *testing.T) {
 			}
 		}
 		all, err := s.List(t.Context())
-		if err != nil || len(all) != 2 || all[0].ID != made.ID || all[1] != again || again.CreatedBy != "ann" {
+		if err != nil || len(all) != 2 || all[0].ID != made.ID || !reflect.DeepEqual(all[1], again) || again.CreatedBy != "ann" {
 			t.Errorf("%+v %v", all, err)
 		}
 		s.audited("access_token.created", "access_token.changed", "access_token.revoked", "access_token.created")
@@ -200,11 +201,10 @@ func TestServersAgreeOnTokens(t *testing.T) {
 	made, secret := a.create("shared", tokens.Operator, 0)
 	var access context.Context
 	deadline := time.After(patience)
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
+	ticker := time.Tick(5 * time.Millisecond)
 	for found := false; !found; {
 		select {
-		case <-ticker.C:
+		case <-ticker:
 			_, access, found = b.Find(secret)
 		case <-deadline:
 			t.Fatal("the other server never learns of it")

@@ -116,7 +116,7 @@ func (d *decision) ours(ctx context.Context, known, cutOff bool) Opinion {
 		return own
 	}
 	// What cannot be held runs nowhere, and nobody is asked about it.
-	sandbox := d.opts.Sandboxes[d.tool.Class]
+	sandbox := d.sandbox()
 	if sandbox == nil {
 		return refuse("no_sandbox",
 			fmt.Sprintf("tools of class %s have no sandbox to run in; the operator has to configure one", d.tool.Class))

@@ -8,11 +8,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
-// Registry is what tools there are. It does not change.
+// Registry is what tools there are: fixed ones, and others that are replaced as a whole (Use).
 type Registry struct {
-	tools []registered
+	options RegistryOptions
+	fixed   []registered
+	all     atomic.Pointer[[]registered]
 }
 
 type registered struct {
@@ -35,11 +38,39 @@ func WireName(name string) string { return strings.ReplaceAll(name, ".", "_") }
 
 // NewRegistry checks the tools. All that is wrong is told at once.
 func NewRegistry(options RegistryOptions, all ...Tool) (*Registry, error) {
-	r := &Registry{}
+	r := &Registry{options: options}
+	var err error
+	r.fixed, err = r.with(all)
+	r.all.Store(&r.fixed)
+	return r, err
+}
+
+// Check says what is wrong with tools beside the fixed ones.
+func (r *Registry) Check(others ...Tool) error {
+	_, err := r.with(others)
+	return err
+}
+
+// Use puts others in the place of those that are not fixed; when anything is wrong with one, nothing changes. Calls that
+// were made before keep the tool they were made of.
+func (r *Registry) Use(others ...Tool) error {
+	all, err := r.with(others)
+	if err == nil {
+		r.all.Store(&all)
+	}
+	return err
+}
+
+// Set is the same as long as the tools are.
+func (r *Registry) Set() any { return r.all.Load() }
+
+// with are the fixed tools and others, checked.
+func (r *Registry) with(others []Tool) ([]registered, error) {
+	all := slices.Clone(r.fixed)
 	var errs []error
-	for _, tool := range all {
-		one, err := register(options, tool)
-		if err == nil && slices.ContainsFunc(r.tools, func(other registered) bool {
+	for _, tool := range others {
+		one, err := register(r.options, tool)
+		if err == nil && slices.ContainsFunc(all, func(other registered) bool {
 			return WireName(other.Name) == WireName(tool.Name)
 		}) {
 			err = errors.New("another tool has this name")
@@ -48,9 +79,9 @@ func NewRegistry(options RegistryOptions, all ...Tool) (*Registry, error) {
 			errs = append(errs, fmt.Errorf("tool %q: %w", tool.Name, err))
 			continue
 		}
-		r.tools = append(r.tools, one)
+		all = append(all, one)
 	}
-	return r, errors.Join(errs...)
+	return all, errors.Join(errs...)
 }
 
 func register(options RegistryOptions, tool Tool) (registered, error) {
@@ -77,17 +108,19 @@ func register(options RegistryOptions, tool Tool) (registered, error) {
 
 // find is a tool by its name, ours or the one agents know.
 func (r *Registry) find(name string) (registered, bool) {
-	i := slices.IndexFunc(r.tools, func(t registered) bool { return t.Name == name || WireName(t.Name) == name })
+	tools := *r.all.Load()
+	i := slices.IndexFunc(tools, func(t registered) bool { return t.Name == name || WireName(t.Name) == name })
 	if i < 0 {
 		return registered{}, false
 	}
-	return r.tools[i], true
+	return tools[i], true
 }
 
 // Tools lists the tools in the order they were registered.
 func (r *Registry) Tools() []Tool {
-	all := make([]Tool, 0, len(r.tools))
-	for _, one := range r.tools {
+	tools := *r.all.Load()
+	all := make([]Tool, 0, len(tools))
+	for _, one := range tools {
 		all = append(all, one.Tool)
 	}
 	return all
@@ -117,8 +150,9 @@ type Entry struct {
 
 // Manifest describes all tools.
 func (r *Registry) Manifest() Manifest {
-	m := Manifest{Tools: make([]Entry, 0, len(r.tools))}
-	for _, t := range r.tools {
+	tools := *r.all.Load()
+	m := Manifest{Tools: make([]Entry, 0, len(tools))}
+	for _, t := range tools {
 		m.Tools = append(m.Tools, Entry{t.Name, t.Description, t.Input, t.input.hash, t.Output, t.output.hash, t.Class})
 	}
 	return m

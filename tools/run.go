@@ -12,7 +12,7 @@ import (
 
 // execute runs an approved call.
 func (d *decision) execute(ctx context.Context, snapshot Snapshot) (Outcome, error) {
-	sandbox, limits := d.opts.Sandboxes[d.tool.Class], d.limits()
+	sandbox, limits := d.sandbox(), d.limits()
 	timeout := cmp.Or(d.tool.Timeout, d.opts.Timeout)
 	held := sandbox.Confinement(limits)
 	held.TimeoutMS = timeout.Milliseconds()
@@ -46,6 +46,14 @@ func (d *decision) execute(ctx context.Context, snapshot Snapshot) (Outcome, err
 	return outcome, nil
 }
 
+// sandbox is in what the tool runs, nil for nothing.
+func (d *decision) sandbox() Sandbox {
+	if d.tool.Unheld {
+		return NewInProcess()
+	}
+	return d.opts.Sandboxes[d.tool.Class]
+}
+
 func (d *decision) limits() Limits {
 	limits := d.opts.Limits[d.tool.Class]
 	limits.OutputBytes = cmp.Or(limits.OutputBytes, defaultSaid)
@@ -70,6 +78,7 @@ func (d *decision) work(ctx context.Context, sandbox Sandbox, limits Limits, tim
 	}
 	said := saying{open("stdout"), open("stderr")}
 	job := Job{Tool: d.tool.Name, Input: d.call.Input, Config: d.tool.Config, Workspace: d.call.Workspace,
+		SessionID: d.call.SessionID, TurnID: d.call.TurnID,
 		Stdout: said.stdout, Stderr: said.stderr}
 	output, err := sandbox.Run(stopped, d.tool.Tool, job, limits)
 	var tooMuch *outputError

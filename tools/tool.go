@@ -36,6 +36,8 @@ type Tool struct {
 	Input, Output json.RawMessage
 	// Config is what a run is told besides its input: that it was configured with.
 	Config json.RawMessage
+	// Unheld says that it runs in no sandbox, whatever its class: it is the operator's own program.
+	Unheld bool
 	// Timeout bounds a run; 0 means the executor's default.
 	Timeout time.Duration
 	// Run does the work. Its error is told to the agent in its own words; it must end when ctx does.
@@ -50,6 +52,9 @@ type Job struct {
 	Config json.RawMessage `json:"config,omitempty"`
 	// Workspace is the folder that the tool works in, absolute.
 	Workspace string `json:"workspace"`
+	// SessionID and TurnID are where the call belongs, TurnID "" when it is not known.
+	SessionID string `json:"-"`
+	TurnID    string `json:"-"`
 	// Stdout and Stderr take what a run says before its end. Never nil; they fail when nobody wants it any more.
 	Stdout, Stderr io.Writer `json:"-"`
 }

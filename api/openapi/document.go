@@ -6,7 +6,6 @@ package openapi
 import (
 	"bytes"
 	"fmt"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -19,9 +18,6 @@ type Document struct {
 	json []byte
 	page []byte
 }
-
-// Operation names one operation of a document: the method in upper case, the path with {name} parameters.
-type Operation struct{ Method, Path string }
 
 // New parses a document and renders both of its forms. An error names what is wrong in the text.
 func New(text []byte) (*Document, error) {
@@ -68,17 +64,6 @@ func (d *Document) JSON() []byte { return d.json }
 
 // Page is the document as one HTML page that loads nothing else. It must not be changed.
 func (d *Document) Page() []byte { return d.page }
-
-// Operations lists the document's operations in its order.
-func (d *Document) Operations() []Operation {
-	var all []Operation
-	each(get(d.root, "paths"), func(path string, item *yaml.Node) {
-		each(item, func(method string, _ *yaml.Node) {
-			all = append(all, Operation{strings.ToUpper(method), path})
-		})
-	})
-	return all
-}
 
 // get is a mapping's member, nil when there is none.
 func get(node *yaml.Node, path ...string) *yaml.Node {

@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
@@ -31,9 +30,6 @@ func TestDocument(t *testing.T) {
 	d, err := New([]byte(small))
 	if err != nil {
 		t.Fatal(err)
-	}
-	if want := []Operation{{"POST", "/b/{id}"}, {"GET", "/a"}}; !slices.Equal(d.Operations(), want) {
-		t.Errorf("operations %v", d.Operations())
 	}
 	if got := string(d.JSON()); !strings.HasPrefix(got,
 		`{"openapi":"3.1.0","info":{"title":"A <b>","version":"1","description":"Say `+"`<x>`"+`.\nTwice."},"tags":`) ||

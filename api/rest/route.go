@@ -24,8 +24,15 @@ type Route struct {
 	Agent AgentRule
 	// Access is which named tokens may come here; by the method as a rule.
 	Access Access
+	// OwnReach says that the handler itself keeps who is limited to projects to those. Other routes are refused them, but
+	// those about a session or project of their path, which is checked.
+	OwnReach bool
+	// OwnRoles says that the handler itself asks signed tokens (JWT) for their role.
+	OwnRoles bool
 	// Query and Body are the schemas of what the handler reads; nil leaves that part unread.
 	Query, Body schema.Schema
+	// Once routes do a request that comes with an Idempotency-Key once, however often it comes.
+	Once bool
 	// LongParams lifts the limit of 100 characters per path parameter.
 	LongParams bool
 	// Mapped routes tell clients what the runtime refused. Others do not, as codex-manager's did not.
@@ -91,6 +98,8 @@ type Input struct {
 	Query, Body schema.Value
 	// Actor is who asks, for the record of decisions.
 	Actor string
+	// Request is it as it came, for what is about the connection itself; its body was read.
+	Request *http.Request
 	// IfNoneMatch are the versions the client has, as its header names them.
 	IfNoneMatch string
 }
@@ -109,11 +118,14 @@ func (in *Input) Has(version string) bool {
 	return false
 }
 
-// Reply is a handler's answer; Status 0 is 200. A Version goes out as its ETag.
+// Reply is a handler's answer; Status 0 is 200. A Version goes out as its ETag, and a Replayed one was given before. An
+// answer with a Cookie is not kept.
 type Reply struct {
-	Status  int
-	Body    any
-	Version string
+	Status   int
+	Body     any
+	Version  string
+	Replayed bool
+	Cookie   *http.Cookie
 }
 
 // OK answers 200.

@@ -85,6 +85,9 @@ func (p *peer) call(ctx context.Context, request wire.Request) (result any, fail
 			return nil, c.failed(ctx, err)
 		}
 	}
+	if err := c.checkReach(ctx); err != nil {
+		return nil, c.failed(ctx, err)
+	}
 	if err := c.route(ctx); err != nil {
 		return nil, c.failed(ctx, err)
 	}
@@ -213,12 +216,4 @@ func (c *call) find(ctx context.Context, id string) (*session.Session, error) {
 		return nil, err
 	}
 	return &found, nil
-}
-
-// workspaceOf is the workspace of a session: its project, or one of its own.
-func workspaceOf(s session.Session) string {
-	if s.ProjectID != nil {
-		return *s.ProjectID
-	}
-	return "session:" + s.ID
 }

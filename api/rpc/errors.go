@@ -126,8 +126,11 @@ func (c *call) requestFailure(err error) *wire.Error {
 		unknown *session.UnknownRuntimeError
 		unable  *runtime.UnsupportedError
 		refusal *runtime.Error
+		limited *operations.LimitedError
 	)
 	switch {
+	case errors.As(err, &limited):
+		return &wire.Error{Code: codeForbidden, Message: "Forbidden: " + limited.Error()}
 	case errors.As(err, &worded):
 		return worded
 	case errors.As(err, &invalid) && len(invalid.Problems) > 0:

@@ -53,7 +53,7 @@ type watchResult struct {
 }
 
 func watch(_ context.Context, c *call) (any, error) {
-	place := events.Place{Workspace: workspaceOf(*c.session), Runtime: c.session.Runtime}
+	place := events.Place{Workspace: c.session.Owner(), Runtime: c.session.Runtime}
 	c.peer.watch(c.session.ID, place)
 	c.peer.setFocus(focus{place.Workspace, c.session.ID, place.Runtime})
 	return watchResult{"watching", true, place.Workspace, c.session.ID}, nil
@@ -210,7 +210,7 @@ func setFocus(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.peer.setFocus(focus{workspaceOf(*found), found.ID, found.Runtime})
+	c.peer.setFocus(focus{found.Owner(), found.ID, found.Runtime})
 	all := c.server.viewing(found.ID)
 	others := ids(all, c.peer)
 	return struct {
@@ -219,7 +219,7 @@ func setFocus(ctx context.Context, c *call) (any, error) {
 		Count       int      `json:"viewer_count"`
 		WorkspaceID string   `json:"workspace_id"`
 		SessionID   string   `json:"session_id"`
-	}{true, others, len(all), workspaceOf(*found), found.ID}, nil
+	}{true, others, len(all), found.Owner(), found.ID}, nil
 }
 
 // resume answers by itself: the answer goes before what was missed, and what had not left yet is repeated behind it.

@@ -73,7 +73,7 @@ type sessionView struct {
 
 func viewSession(s session.Session) sessionView {
 	updated := javascript.ISOTime(s.UpdatedAt)
-	v := sessionView{SessionID: s.ID, ID: s.ID, WorkspaceID: workspaceOf(s), AgentType: s.Runtime, Summary: s.Title,
+	v := sessionView{SessionID: s.ID, ID: s.ID, WorkspaceID: s.Owner(), AgentType: s.Runtime, Summary: s.Title,
 		ProjectPath: s.Cwd, Status: "historical", StartedAt: javascript.ISOTime(s.CreatedAt), LastUpdated: updated,
 		LastActive: updated, Model: s.Controls.Model, StartTime: javascript.ISOTime(s.CreatedAt)}
 	if turning(s.Activity.State) {

@@ -314,7 +314,7 @@ func pending(ctx context.Context, c *call) (any, error) {
 		asked := events.PermissionOf(r.ID, r.Summary, r.Asked)
 		one.ToolName, one.ToolInput = asked.ToolName, asked.ToolInput
 		if found, err := c.ops().Find(ctx, r.SessionID); err == nil {
-			one.WorkspaceID, one.AgentType = workspaceOf(found), found.Runtime
+			one.WorkspaceID, one.AgentType = found.Owner(), found.Runtime
 		}
 		list = append(list, one)
 	}

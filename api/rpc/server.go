@@ -132,13 +132,12 @@ func (s *Server) begin() bool {
 
 // beat sends heartbeats: clients take silence for a dead connection.
 func (s *Server) beat() {
-	ticker := time.NewTicker(s.opts.Heartbeat)
-	defer ticker.Stop()
+	ticker := time.Tick(s.opts.Heartbeat)
 	for sequence := 1; ; sequence++ {
 		select {
 		case <-s.quit:
 			return
-		case <-ticker.C:
+		case <-ticker:
 		}
 		now := javascript.ISOTime(s.opts.Clock().UnixMilli())
 		beat := notification(events.Heartbeat, struct {

@@ -135,7 +135,7 @@ func (c *call) takeUp(ctx context.Context, found session.Session, wants operatio
 	if err != nil {
 		return nil, err
 	}
-	result := startResult{SessionID: found.ID, ID: found.ID, WorkspaceID: workspaceOf(found), AgentType: found.Runtime,
+	result := startResult{SessionID: found.ID, ID: found.ID, WorkspaceID: found.Owner(), AgentType: found.Runtime,
 		Status: "attached", Source: "history", Message: "The session is ready", StartedAt: isoOf(found.CreatedAt)}
 	if turning(read.Activity.State) {
 		pending := read.Activity.PendingCount > 0
@@ -163,7 +163,7 @@ func create(agent string, wants operations.Permissions) session.Create {
 func (c *call) openNew(ctx context.Context, space session.Project, wants operations.Permissions) (any, error) {
 	in := create(c.agent, wants)
 	if space.WorkingDirectory != nil {
-		in.Cwd = *space.WorkingDirectory
+		in.Cwd, in.ProjectID = *space.WorkingDirectory, space.ID
 	}
 	if model := c.text("model"); model != "" {
 		in.Model = &model
@@ -184,6 +184,7 @@ func (c *call) openNew(ctx context.Context, space session.Project, wants operati
 		})
 		return result, nil
 	}
+	in.ProjectID = space.ID
 	made, err := c.ops().Create(ctx, in)
 	if err != nil {
 		return nil, err

@@ -184,13 +184,13 @@ type sessionDone struct {
 }
 
 func activate(_ context.Context, c *call) (any, error) {
-	return sessionDone{true, "active", workspaceOf(*c.session), c.session.ID, "The session is ready"}, nil
+	return sessionDone{true, "active", c.session.Owner(), c.session.ID, "The session is ready"}, nil
 }
 
 func deleteSession(ctx context.Context, c *call) (any, error) {
 	if _, err := c.ops().Delete(ctx, c.session.ID); err != nil {
 		return nil, err
 	}
-	return sessionDone{Success: true, Status: "deleted", WorkspaceID: workspaceOf(*c.session), SessionID: c.session.ID},
+	return sessionDone{Success: true, Status: "deleted", WorkspaceID: c.session.Owner(), SessionID: c.session.ID},
 		nil
 }

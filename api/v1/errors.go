@@ -77,8 +77,13 @@ func sessionRefusals(err error, r *http.Request) *refusal {
 		system    *operations.SystemSessionError
 		elsewhere *session.NotOwnerError
 		turns     *session.LimitError
+		limited   *operations.LimitedError
 	)
 	switch {
+	case errors.As(err, &limited):
+		return &refusal{http.StatusForbidden, "project_limited", err.Error(), nil}
+	case errors.Is(err, session.ErrProjectNotFound):
+		return &refusal{http.StatusNotFound, "project_not_found", "", nil}
 	case errors.As(err, &gone):
 		return &refusal{http.StatusGone, "session_deleted", err.Error(), about}
 	case errors.Is(err, session.ErrNotFound), errors.As(err, &system):

@@ -100,11 +100,19 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, reader *tasks.Re
 		if live {
 			behind, err := reader.Behind(r.Context())
 			if err == nil && behind > s.opts.Behind {
+				if s.opts.Overflowed != nil {
+					s.opts.Overflowed()
+				}
 				out.event("overflow", map[string]any{"last_seq": out.last})
 				return nil
 			}
 		}
-		found, err := reader.Next(r.Context(), pageSize)
+		// The session may have been moved out of the projects its reader is limited to.
+		err := s.opts.Operations.CheckSession(r.Context(), session)
+		var found []tasks.Event
+		if err == nil {
+			found, err = reader.Next(r.Context(), pageSize)
+		}
 		if err != nil {
 			out.fail(err, r)
 			return nil

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -30,11 +29,7 @@ import (
 // patience bounds every wait; only a fault uses it up.
 const patience = time.Minute
 
-func TestMain(m *testing.M) {
-	if !scripted.Play() {
-		os.Exit(m.Run())
-	}
-}
+func TestMain(m *testing.M) { scripted.Main(m) }
 
 // site serves the task API of sessions whose agent is the scripted one.
 type site struct {
@@ -45,11 +40,14 @@ type site struct {
 	url   string
 	// ended has one for each stream whose handler has returned.
 	ended chan struct{}
+	// deciding has one for each decision about a call that has arrived.
+	deciding chan struct{}
 }
 
 func open(t *testing.T, engine database.Engine, edits ...func(*v1.Options)) *site {
 	t.Helper()
-	s := &site{Site: sessiontest.Open(t, dbtest.Open(t, engine)), t: t, ended: make(chan struct{}, 1000)}
+	s := &site{Site: sessiontest.Open(t, dbtest.Open(t, engine)), t: t, ended: make(chan struct{}, 1000),
+		deciding: make(chan struct{}, 1000)}
 	ops := operations.New(operations.Options{Sessions: s.Service, Controls: s.Service, Runtimes: s.Service})
 	s.tasks = tasks.New(tasks.Options{Journal: s.Journal, DB: s.DB, Sessions: s.Service, Operations: ops,
 		Logger: zerolog.Nop(), Poll: 20 * time.Millisecond})
@@ -80,15 +78,15 @@ func open(t *testing.T, engine database.Engine, edits ...func(*v1.Options)) *sit
 func each(t *testing.T, test func(t *testing.T, s *site), edits ...func(*v1.Options)) {
 	t.Helper()
 	t.Parallel()
-	for _, engine := range dbtest.Engines() {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			test(t, open(t, engine, edits...))
-		})
-	}
+	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
+		test(t, open(t, engine, edits...))
+	})
 }
 
 func (s *site) serve(w http.ResponseWriter, r *http.Request) {
+	if strings.Contains(r.URL.Path, "/tool-calls/") {
+		s.deciding <- struct{}{}
+	}
 	s.api.ServeHTTP(w, r)
 	if strings.HasSuffix(r.URL.Path, "/events") {
 		s.ended <- struct{}{}

@@ -23,13 +23,25 @@ import (
 )
 
 // person asks by the approvals of sessions.
-type person struct{ *session.Service }
+type person struct {
+	*session.Service
+	// before is called before a question is asked.
+	before func(call tools.Call)
+}
 
 // Ask implements tools.Approver.
 func (p person) Ask(ctx context.Context, call tools.Call, class tools.Class, _ string) (tools.Answer, error) {
+	p.before(call)
 	answer, err := p.AskAboutTool(ctx, session.ToolQuestion{SessionID: call.SessionID, TurnID: call.TurnID,
 		CallID: call.ID, Tool: call.Tool, Arguments: call.Input, Reason: string(class)})
 	return tools.Answer(answer), err
+}
+
+// slowly has a call that writes the file at-once asked about no earlier than somebody decides it.
+func (s *site) slowly(call tools.Call) {
+	if strings.Contains(string(call.Input), "at-once") {
+		<-s.deciding
+	}
 }
 
 type withBearer struct{ token string }
@@ -53,7 +65,7 @@ func (s *site) agent(base, folder string) *mcp.ClientSession {
 		s.t.Fatal(err)
 	}
 	executor := tools.NewExecutor(tools.Options{Registry: registry, Recorder: ledger.New(s.Journal, "node", nil),
-		Approver: person{s.Service}, Sandboxes: map[tools.Class]tools.Sandbox{tools.Write: tools.NewInProcess()}})
+		Approver: person{s.Service, s.slowly}, Sandboxes: map[tools.Class]tools.Sandbox{tools.Write: tools.NewInProcess()}})
 	server := httptest.NewServer(mcphost.New(mcphost.Options{Executor: executor, Grants: grants, Logger: zerolog.Nop(),
 		Session: func(_ context.Context, id string) (mcphost.Session, error) {
 			return mcphost.Session{Workspace: folder, TurnID: s.ActiveTurn(id), Policy: tools.Policy{Mode: tools.ModeAsk}}, nil
@@ -101,7 +113,9 @@ func TestToolsOfTheServerAreDecided(t *testing.T) {
 				said <- fmt.Sprint(result.IsError, " ", told.Text)
 			}()
 			call = stream.event(tasks.CallRequested, "task")
-			s.Asked(idOf(base))
+			if name != "at-once" {
+				s.Asked(idOf(base))
+			}
 			return call, said
 		}
 		call, answer := write(t.Context(), "yes")
@@ -118,6 +132,15 @@ func TestToolsOfTheServerAreDecided(t *testing.T) {
 			t.Errorf("approved: %s", got)
 		}
 		s.decided(http.StatusNotFound, "tool_call_not_pending", base, "deny", call, nil)
+
+		for len(s.deciding) > 0 {
+			<-s.deciding
+		}
+		call, answer = write(t.Context(), "at-once")
+		s.decided(http.StatusOK, "", base, "approve", call, nil)
+		if got := <-answer; !strings.HasPrefix(got, "false ") || !there("at-once") {
+			t.Errorf("approved at once: %s", got)
+		}
 
 		call, answer = write(t.Context(), "no")
 		s.decided(http.StatusOK, "", base, "deny", call, object{"reason": "not on a Friday"})
@@ -148,8 +171,8 @@ func TestToolsOfTheServerAreDecided(t *testing.T) {
 			}
 		}
 		const asks, not = "tool.call.requested tool.call.policy_evaluated ", "tool.call.denied "
-		want := "task.started model.input " + asks + "tool.call.approved tool.call.started tool.call.completed " +
-			asks + not + asks + not + asks + not + "task.stopped"
+		const done = "tool.call.approved tool.call.started tool.call.completed "
+		want := "task.started model.input " + asks + done + asks + done + asks + not + asks + not + asks + not + "task.stopped"
 		// What the agent says meanwhile comes somewhere between.
 		said := strings.NewReplacer("model.output.delta ", "", "model.output.completed tool.call.policy_evaluated ", "",
 			"model.output.completed ", "")

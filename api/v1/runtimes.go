@@ -47,6 +47,7 @@ type abilities struct {
 	PermissionModel string   `json:"permissionModel"`
 	StateModel      string   `json:"stateModel"`
 	ResumeModel     string   `json:"resumeModel"`
+	Reconstructs    bool     `json:"reconstructsLostSessions"`
 	ReplaySafety    string   `json:"toolReplaySafety"`
 	MCP             string   `json:"mcpSupport"`
 	Transports      []string `json:"mcpTransports"`
@@ -65,11 +66,15 @@ func abilitiesOf(c runtime.Capabilities) abilities {
 	if c.ParallelToolCalls {
 		a.MaxOutstanding = 8
 	}
-	if c.Resume {
+	a.Reconstructs = c.Reconstruct
+	switch {
+	case c.Resume:
 		a.ResumeModel = "native"
+	case c.Reconstruct:
+		a.ResumeModel = "reconstruct"
 	}
 	switch c.OwnedTools {
-	case runtime.OwnedMCP:
+	case runtime.OwnedMCP, runtime.OwnedDynamic: // where a client declares tools, this server's come over MCP
 		a.MCP, a.Transports = "client_only", []string{"http"}
 		a.ToolExecution, a.PermissionModel = "hybrid", "hybrid"
 	case runtime.OwnedControl:

@@ -10,9 +10,11 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"os"
 	"sync"
 	"time"
 
+	"harness/auth"
 	"harness/internal/javascript"
 	"harness/operations"
 	"harness/tasks"
@@ -28,6 +30,8 @@ type Options struct {
 	// Context, when set, puts into the context of each request what the server's services look for there.
 	Context func(ctx context.Context) context.Context
 	Version string
+	// Bundle makes a session's support bundle, which is closed when it was sent. nil: there are none.
+	Bundle func(ctx context.Context, sessionID, taskID string) (*os.File, error)
 	// MaxStreams bounds the streams of events that are open at once; 0 is no bound.
 	MaxStreams int
 	// Heartbeat is the time between heartbeats of a stream (15 s), Behind how many records a stream that was up to date
@@ -35,6 +39,8 @@ type Options struct {
 	Heartbeat    time.Duration
 	Behind       int64
 	WriteTimeout time.Duration
+	// Overflowed, when set, is told of each stream that was ended because its reader fell behind.
+	Overflowed func()
 	// Clock is time.Now when nil.
 	Clock func() time.Time
 }
@@ -54,6 +60,11 @@ type Server struct {
 type Route struct {
 	Method, Path string
 	Query        []string
+	// Operator keeps it from who may only look.
+	Operator bool
+	// OwnReach says that it keeps who is limited to projects to those by itself; others are refused them, but those about a
+	// session, which is checked.
+	OwnReach bool
 }
 
 // route is a Route and what it does.
@@ -66,21 +77,30 @@ type route struct {
 func table() []route {
 	type handler = func(*Server, http.ResponseWriter, *http.Request) error
 	get := func(path, pattern string, handle handler, query ...string) route {
-		return route{Route{http.MethodGet, path, query}, "GET " + pattern, handle}
+		return route{Route{Method: http.MethodGet, Path: path, Query: query}, "GET " + pattern, handle}
 	}
 	post := func(path, pattern string, handle handler) route {
-		return route{Route{http.MethodPost, path, nil}, "POST " + pattern, handle}
+		return route{Route{Method: http.MethodPost, Path: path}, "POST " + pattern, handle}
+	}
+	operator := func(r route) route {
+		r.Operator = true
+		return r
+	}
+	ownReach := func(r route) route {
+		r.OwnReach = true
+		return r
 	}
 	const session, sessionPattern = "/v1/sessions/:sessionId", "/v1/sessions/{session}"
 	return []route{
-		get("/v1", "/v1", (*Server).root),
+		ownReach(get("/v1", "/v1", (*Server).root)),
 		get("/v1/health", "/v1/health", (*Server).health, "runtime"),
 		get("/v1/capabilities", "/v1/capabilities", (*Server).capabilities, "runtime"),
 		get("/v1/auth/status", "/v1/auth/status", (*Server).authStatus, "runtime"),
-		get("/v1/sessions", "/v1/sessions", (*Server).listSessions, "limit", "after"),
-		post("/v1/sessions", "/v1/sessions", (*Server).createSession),
+		ownReach(get("/v1/sessions", "/v1/sessions", (*Server).listSessions, "limit", "after")),
+		ownReach(post("/v1/sessions", "/v1/sessions", (*Server).createSession)),
 		get(session, sessionPattern, (*Server).getSession),
 		get(session+"/events", sessionPattern+"/events", (*Server).events, "after_seq", "from_seq", "limit", "stream"),
+		operator(get(session+"/support-bundle", sessionPattern+"/support-bundle", (*Server).bundle, "task_id")),
 		get(session+"/tasks", sessionPattern+"/tasks", (*Server).listTasks, "limit"),
 		post(session+"/tasks", sessionPattern+"/tasks", (*Server).createTask),
 		get(session+"/tasks/:taskId", sessionPattern+"/tasks/{task}", (*Server).getTask),
@@ -125,7 +145,11 @@ func New(options Options) *Server {
 			if id := req.PathValue("session"); id != "" {
 				req = req.WithContext(telemetry.WithSession(req.Context(), id))
 			}
-			query, err := readQuery(req, r.Query)
+			err := s.checkReach(req, r.Route)
+			var query url.Values
+			if err == nil {
+				query, err = readQuery(req, r.Query)
+			}
 			if err == nil {
 				req = req.WithContext(s.opts.Context(req.Context()))
 				req.URL = &url.URL{Path: req.URL.Path, RawPath: req.URL.RawPath, RawQuery: query.Encode()}
@@ -137,6 +161,17 @@ func New(options Options) *Server {
 		})
 	}
 	return s
+}
+
+// checkReach refuses who is limited to projects what belongs to none of them.
+func (s *Server) checkReach(r *http.Request, rt Route) error {
+	if auth.ProjectsFrom(r.Context()) == nil || rt.OwnReach {
+		return nil
+	}
+	if id := r.PathValue("session"); id != "" {
+		return s.opts.Operations.CheckSession(r.Context(), id)
+	}
+	return &operations.LimitedError{Reason: "what is asked for here belongs to none"}
 }
 
 // ServeHTTP implements http.Handler.

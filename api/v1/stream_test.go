@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -161,7 +162,10 @@ func (s *site) hold(base, at string) (goOn func() string) {
 // back is given all of it, at its pace.
 func TestAReaderThatFallsBehindIsTold(t *testing.T) {
 	t.Parallel()
-	s := open(t, database.SQLite, func(o *v1.Options) { o.Heartbeat, o.Behind = time.Millisecond, 5 })
+	var overflows atomic.Int64
+	s := open(t, database.SQLite, func(o *v1.Options) {
+		o.Heartbeat, o.Behind, o.Overflowed = time.Millisecond, 5, func() { overflows.Add(1) }
+	})
 	base := s.ask()
 	goOn := s.hold(base, ":heartbeat") // by then it was up to date
 	s.task(base, "long", "FLOOD[30]")
@@ -169,6 +173,9 @@ func TestAReaderThatFallsBehindIsTold(t *testing.T) {
 	if got, end := goOn(), "event: overflow\ndata: {\"last_seq\":1}\n\n"; !strings.HasSuffix(got, end) ||
 		strings.Count(got, "id: ") != 1 {
 		t.Errorf("a reader that fell behind was sent\n%s", got)
+	}
+	if n := overflows.Load(); n != 1 {
+		t.Errorf("%d readers are counted that fell behind", n)
 	}
 	all := s.page(base)
 	back := s.follow(base, "", "1").until("the end", isEvent(tasks.TaskCompleted, "long"))

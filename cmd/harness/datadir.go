@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"github.com/google/uuid"
+
+	"harness/backup"
 )
 
 // dataDir is the server's folder on disk, owned by one server at a time.
@@ -27,6 +29,10 @@ func openDataDir(path string) (*dataDir, error) {
 	lock, err := lockDataDir(path)
 	if err != nil {
 		return nil, err
+	}
+	if backup.Unfinished(path) {
+		_ = lock.Close()
+		return nil, fmt.Errorf("a restore into %s was broken off: run harness restore again, or remove %[1]s/.restoring", path)
 	}
 	nodeID, err := readNodeID(filepath.Join(path, "node-id"))
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -38,6 +39,10 @@ func (d *doctor) database(ctx context.Context) {
 	case err != nil:
 		d.broken(name, err.Error(), "")
 		return
+	}
+	if _, err := os.Stat(opts.Path); d.cfg.DatabaseURL != "" && err == nil {
+		d.warn(name, fmt.Sprintf("DATABASE_URL is set, and %s has a store that this server does not show", opts.Path),
+			"harness migrate-store postgres moves it there; or unset DATABASE_URL")
 	}
 	schema, err := migrations.Look(ctx, db)
 	switch newer := (&migrations.NewerSchemaError{Store: schema.From, Binary: schema.To}); {

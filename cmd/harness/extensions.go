@@ -74,6 +74,7 @@ func (s *Server) loadExtensions(ctx context.Context) error {
 		Roots: roots, Native: nativeExtensions(), Hosts: hosts, ProcessAllowed: s.cfg.Extensions.ProcessAllowed,
 		Consent: s.consents.extension, Runtimes: s.cfg.Runtimes, Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
 		Jobs: extensionJobs{s}, Settings: extensionSettings{s.sessions}, Actions: e.actions, Observe: dispatches, Logger: log,
+		AgentTools: s.extensionTools(),
 	})
 	e.registry.Load(ctx)
 	s.consents.started()
@@ -143,7 +144,11 @@ func (s *Server) lifecycle() *api.Lifecycle {
 // rbacOptions are the rules of the configuration; serve and doctor tell of their Warning.
 func rbacOptions(cfg *config.Config) auth.RBACOptions {
 	rules := cfg.Extensions
-	return auth.RBACOptions{
+	var keys *auth.KeySet
+	if rules.RBACJWTKeys != "" {
+		keys = auth.NewKeySet(rules.RBACJWTKeys, nil)
+	}
+	return auth.RBACOptions{JWTKeys: keys,
 		Mode: auth.RBACMode(rules.RBACMode), HeaderSecret: rules.RBACHeaderSecret, JWTSecret: rules.RBACJWTSecret,
 		JWTIssuer: rules.RBACJWTIssuer, JWTAudience: rules.RBACJWTAudience, RoleClaim: rules.RBACJWTRoleClaim,
 		ActorClaim: rules.RBACJWTActorClaim, JWTRequireExp: rules.RBACJWTRequireExp,

@@ -21,6 +21,7 @@ import (
 	"harness/cmd/harness/remote"
 	"harness/config"
 	"harness/extensions"
+	"harness/tools"
 )
 
 // newExtensions are the commands around extensions: two ask a running server, two look at a folder without one.
@@ -100,8 +101,13 @@ var errProblems = errors.New("the extension has problems")
 // checkExtension loads a folder as a reload would, in trust mode warn, and prints what it found.
 func checkExtension(ctx context.Context, folder string, hosts []extensions.Host, out io.Writer) (err error) {
 	roots := []extensions.Root{{Type: extensions.ConfiguredRoot, Path: folder}}
+	offered, err := tools.NewRegistry(tools.RegistryOptions{AllowDangerous: true, AllowNetwork: true})
+	if err != nil {
+		return err
+	}
 	registry := extensions.New(extensions.Options{Roots: roots, Hosts: hosts, Trust: extensions.TrustWarn,
-		Runtimes: runtimeNames(), Logger: zerolog.Nop()})
+		Runtimes: runtimeNames(), Logger: zerolog.Nop(),
+		AgentTools: extensionTools{names: []string{"*"}, registry: offered, log: zerolog.Nop()}})
 	defer func() { err = errors.Join(err, registry.Close(context.WithoutCancel(ctx))) }()
 	result := registry.Reload(ctx, "check")
 	var report strings.Builder

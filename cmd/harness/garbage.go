@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"runtime"
+	"runtime/debug"
 )
 
 // heldHeap is about how much garbage, in bytes, there is before it is collected, beyond what is in use. Go collects
@@ -16,6 +17,9 @@ func collectLess() (done func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}
 	}
+	// Go clears memory that was in use before, which would take all of it. It did at every other start, until what the
+	// start had used was given back first.
+	debug.FreeOSMemory()
 	held := make([]byte, heldHeap)
 	return func() { runtime.KeepAlive(held) }
 }

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-func main() { os.Exit(execute()) }
+func main() { os.Exit(execute(furtherRuntimes()...)) }
 
 // execute runs the process's own command line. The first SIGINT, SIGTERM or SIGHUP (the terminal is gone; with
 // nohup it stays ignored) asks for an orderly end; from then on they have their usual effect, so a second one ends a

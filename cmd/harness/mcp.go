@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,12 +56,22 @@ func newMCP() *cobra.Command {
 // newRunTool is this program within a sandbox. Only servers start it.
 func newRunTool() *cobra.Command {
 	return &cobra.Command{
-		Use:    runToolCommand,
+		Use:    runToolCommand + " [WITHIN]",
 		Short:  "Run one tool (started by serve, within a sandbox)",
 		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := allTools(workspace.Limits{}, nil, nil) // a job brings its tool's configuration
+		Args:   cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var within toolPlace
+			if len(args) > 0 {
+				if err := json.Unmarshal([]byte(args[0]), &within); err != nil {
+					return err
+				}
+				if err := sandbox.Become(within.User.UID, within.User.GID, within.User.Groups); err != nil {
+					return err
+				}
+			}
+			// a job brings its tool's configuration
+			all, err := allTools(workspace.Limits{Hidden: within.Hidden, Fixed: within.Fixed}, nil, nil)
 			if err != nil {
 				return err
 			}

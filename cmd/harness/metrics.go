@@ -24,7 +24,11 @@ type metrics struct {
 	stream   streamMetrics
 	http     httpMetrics
 	database databaseMetrics
+	nodes    nodeMetrics
 	turns    turnMetrics
+	work     workMetrics
+	calls    callMetrics
+	spans    spanMetrics
 }
 
 func newMetrics() *metrics {
@@ -54,7 +58,9 @@ func newMetrics() *metrics {
 	m.stream = newStreamMetrics(m.registry)
 	m.http = newHTTPMetrics(m.registry)
 	m.database = newDatabaseMetrics(m.registry)
-	m.turns = newTurnMetrics(m.registry)
+	m.nodes = newNodeMetrics(m.registry)
+	m.turns, m.work = newTurnMetrics(m.registry), newWorkMetrics(m.registry)
+	m.calls, m.spans = newCallMetrics(m.registry), newSpanMetrics(m.registry)
 	return m
 }
 

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"net/http"
+	"strconv"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"harness/api"
@@ -13,6 +17,8 @@ type httpMetrics struct {
 	reaped      *prometheus.CounterVec
 	refused     prometheus.Counter
 	guarded     *prometheus.CounterVec
+	requests    *prometheus.CounterVec
+	durations   prometheus.Histogram
 }
 
 func newHTTPMetrics(registry prometheus.Registerer) httpMetrics {
@@ -30,8 +36,39 @@ func newHTTPMetrics(registry prometheus.Registerer) httpMetrics {
 			Help: "Requests and handshakes refused for their host, origin or token.",
 		}, []string{"reason"}),
 	}
-	registry.MustRegister(m.connections, m.reaped, m.refused, m.guarded)
+	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: telemetry.MetricName("http", "requests_total"),
+		Help: "Requests answered, by route (\"none\" took it) and class of status; a stream counts when it is closed."},
+		[]string{"method", "route", "status"})
+	m.durations = prometheus.NewHistogram(prometheus.HistogramOpts{Name: telemetry.MetricName("http", "request_duration_seconds"),
+		Help: "How long requests took, without streams.", Buckets: []float64{.005, .025, .1, .5, 2.5, 10, 60}})
+	for _, operation := range api.Operations() {
+		for _, class := range []string{"2xx", "4xx", "5xx"} {
+			m.requests.WithLabelValues(operation.Method, operation.Path, class)
+		}
+	}
+	m.requests.WithLabelValues(anyMethod, noRoute, "4xx")
+	registry.MustRegister(m.connections, m.reaped, m.refused, m.guarded, m.requests, m.durations)
 	return m
+}
+
+// What stands for the method and the route of a request that no route took: whatever strangers make up makes no series.
+const (
+	anyMethod = "any"
+	noRoute   = "none"
+)
+
+// answered counts a request. HEAD counts as the GET it is.
+func (m httpMetrics) answered(method, route string, status int, took time.Duration) {
+	switch {
+	case route == "":
+		method, route = anyMethod, noRoute
+	case method == http.MethodHead:
+		method = http.MethodGet
+	}
+	m.requests.WithLabelValues(method, route, strconv.Itoa(status/100)+"xx").Inc()
+	if status != http.StatusSwitchingProtocols {
+		m.durations.Observe(took.Seconds())
+	}
 }
 
 func (m httpMetrics) options() api.ConnLimiterMetrics {

@@ -26,9 +26,14 @@ func newStreamMetrics(registry prometheus.Registerer) streamMetrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("ws", name), Help: help})
 	}
-	byReason := func(name, help string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: telemetry.MetricName("ws", name), Help: help},
+	// What has not happened yet is there at zero, so that the first time is seen, too.
+	byReason := func(name, help string, reasons ...string) *prometheus.CounterVec {
+		counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: telemetry.MetricName("ws", name), Help: help},
 			[]string{"reason"})
+		for _, reason := range reasons {
+			counter.WithLabelValues(reason)
+		}
+		return counter
 	}
 	m := streamMetrics{
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{Name: telemetry.MetricName("ws", "connections"),
@@ -37,11 +42,13 @@ func newStreamMetrics(registry prometheus.Registerer) streamMetrics {
 		bytes:  counter("sent_bytes_total", "Bytes of frames written to stream connections."),
 		skipped: counter("skipped_frames_total",
 			"Replaceable frames that slow connections without positions did not get."),
-		catchUps:      byReason("catch_ups_total", "Connections that were switched to reading the journal."),
-		gaps:          byReason("gaps_total", "Gap frames: connections that were told that they miss something."),
-		slowConsumers: byReason("slow_consumers_total", "Connections closed because they did not read."),
-		closed:        byReason("closed_total", "Connections closed for what their peer sent or left undone."),
-		refused:       byReason("refused_total", "Handshakes refused at a limit or for their origin."),
+		catchUps: byReason("catch_ups_total", "Connections that were switched to reading the journal.", "resume", "overflow"),
+		gaps: byReason("gaps_total", "Gap frames: connections that were told that they miss something.", "resume",
+			"pruned", "skipped"),
+		slowConsumers: byReason("slow_consumers_total", "Connections closed because they did not read.", "stalled", "pruned"),
+		closed: byReason("closed_total", "Connections closed for what their peer sent or left undone.", "rate",
+			"unfinished", "too_big", "memory", "protocol", "filter_changes", "no_pong", "withdrawn"),
+		refused: byReason("refused_total", "Handshakes refused at a limit or for their origin.", "connections", "address"),
 	}
 	registry.MustRegister(m.connections, m.frames, m.bytes, m.skipped, m.catchUps, m.gaps, m.slowConsumers,
 		m.closed, m.refused)

@@ -17,15 +17,27 @@ import (
 )
 
 // turnMetrics tell how turns end here.
-type turnMetrics struct{ ended *prometheus.CounterVec }
+type turnMetrics struct {
+	ended *prometheus.CounterVec
+	took  *prometheus.HistogramVec
+}
+
+// workSeconds are buckets from a tenth of a second to a good hour.
+func workSeconds() []float64 { return prometheus.ExponentialBuckets(0.1, 2.5, 12) }
 
 func newTurnMetrics(registry prometheus.Registerer) turnMetrics {
 	m := turnMetrics{prometheus.NewCounterVec(prometheus.CounterOpts{Name: telemetry.MetricName("turns", "ended_total"),
-		Help: "Turns of this server that ended, by how."}, []string{"outcome"})}
+		Help: "Turns of this server that ended, by how."}, []string{"outcome"}),
+		prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: telemetry.MetricName("runtime", "turn_seconds"),
+			Help:    "How long turns of this server took, as far as their runtimes say it.",
+			Buckets: workSeconds()}, []string{"runtime"})}
+	for _, name := range runtimeNames() {
+		m.took.WithLabelValues(name)
+	}
 	for _, outcome := range []runtime.TurnStatus{runtime.TurnDone, runtime.TurnFailed, runtime.TurnInterrupted} {
 		m.ended.WithLabelValues(string(outcome))
 	}
-	registry.MustRegister(m.ended)
+	registry.MustRegister(m.ended, m.took)
 	return m
 }
 
@@ -42,7 +54,10 @@ func (m turnMetrics) hear(records []journal.Record) {
 			continue
 		}
 		var ended struct {
-			Turn struct{ Status runtime.TurnStatus }
+			Turn struct {
+				Status     runtime.TurnStatus
+				DurationMS *float64
+			}
 		}
 		if json.Unmarshal(line.Params, &ended) != nil {
 			continue // a runtime's line that nobody can read tells of no end
@@ -50,6 +65,9 @@ func (m turnMetrics) hear(records []journal.Record) {
 		switch status := ended.Turn.Status; status {
 		case runtime.TurnDone, runtime.TurnFailed, runtime.TurnInterrupted:
 			m.ended.WithLabelValues(string(status)).Inc()
+			if took := ended.Turn.DurationMS; took != nil {
+				m.took.WithLabelValues(event.Source).Observe(*took / 1000)
+			}
 		}
 	}
 }
@@ -60,6 +78,8 @@ type waiting struct {
 	// asked is when the oldest of the approvals came, in ms; 0 when there is none.
 	asked int64
 	jobs  queue.Backlog
+	// queued and running are tasks.
+	queued, running int64
 }
 
 // readBacklog reads what waits; there are no jobs without a queue.
@@ -70,6 +90,9 @@ func (s *Server) readBacklog(ctx context.Context) (w waiting, err error) {
 	if w.approvals, w.asked, err = s.sessions.PendingApprovals(ctx); err == nil && s.queue.Queue != nil {
 		w.jobs, err = s.queue.Backlog(ctx)
 	}
+	if err == nil && s.tasks != nil {
+		w.queued, w.running, err = s.tasks.Open(ctx)
+	}
 	return w, err
 }
 
@@ -77,7 +100,7 @@ func (s *Server) readBacklog(ctx context.Context) (w waiting, err error) {
 type backlog struct {
 	read func(context.Context) (waiting, error)
 
-	approvals, approvalAge, jobs, jobAge *prometheus.Desc
+	approvals, approvalAge, jobs, jobAge, tasks *prometheus.Desc
 
 	mu   sync.Mutex
 	last waiting
@@ -94,13 +117,14 @@ func newBacklog(read func(context.Context) (waiting, error)) *backlog {
 		approvals:   desc("approvals", "pending", "Approvals that wait for a decision."),
 		approvalAge: desc("approvals", "oldest_seconds", "How long the oldest approval waits; 0 when none does."),
 		jobs:        desc("queue", "jobs", "Jobs that wait and that run.", "state"),
+		tasks:       desc("tasks", "open", "Tasks that wait and that run.", "state"),
 		jobAge:      desc("queue", "oldest_seconds", "How long ago the oldest queued job was enqueued; 0 when none is."),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (b *backlog) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{b.approvals, b.approvalAge, b.jobs, b.jobAge} {
+	for _, desc := range []*prometheus.Desc{b.approvals, b.approvalAge, b.jobs, b.jobAge, b.tasks} {
 		to <- desc
 	}
 }
@@ -123,6 +147,8 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 	show(b.approvalAge, age(now.asked))
 	show(b.jobs, float64(now.jobs.Queued), "queued")
 	show(b.jobs, float64(now.jobs.Running), "running")
+	show(b.tasks, float64(now.queued), "queued")
+	show(b.tasks, float64(now.running), "running")
 	show(b.jobAge, age(now.jobs.Oldest))
 }
 

@@ -2,11 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"harness/cluster"
 	"harness/database"
+	"harness/journal"
+	"harness/runtime/process/shim"
+	"harness/session"
 )
 
 // startNode makes sure that no other server on this database has this one's node id: of two, each would settle what the
@@ -19,11 +24,22 @@ func (s *Server) startNode(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the name of this machine: %w", err)
 	}
-	s.node, err = cluster.Acquire(ctx, cluster.Options{
+	shims, err := s.shims()
+	if err != nil {
+		return err
+	}
+	opts := cluster.Options{
 		DB: s.db, NodeID: s.dir.nodeID, Place: s.dir.place(), Logger: s.log.With().Str("package", "cluster").Logger(),
 		Owner: fmt.Sprintf("process %d on %s with DATA_DIR=%s", os.Getpid(), host, s.dir.path),
-		Lost:  s.fail,
-	})
+		Lost:  s.fail, Grace: s.cfg.NodeGrace, CountTakeover: journal.CountTakeover, Version: version,
+	}
+	// Runtimes that are this process's children end with it, and nothing else stops them: such a node is left alone.
+	if s.cfg.RuntimeDetach {
+		opts.Guard = shim.Lease{RunDir: shims.RunDir}
+	}
+	if s.node, err = cluster.Acquire(ctx, opts); err == nil {
+		s.metrics.nodes.watch(s.node)
+	}
 	return err
 }
 
@@ -32,4 +48,87 @@ func (s *Server) stopNode(ctx context.Context) error {
 		return nil
 	}
 	return s.node.Release(ctx)
+}
+
+// owned is the fence of the journal, sure the rule that a node which may have lost its lease begins nothing; nil on
+// SQLite.
+func (s *Server) owned() func(ctx context.Context, tx database.Tx) error {
+	if s.node == nil || switchedOff("fence") {
+		return nil
+	}
+	return func(ctx context.Context, tx database.Tx) error {
+		err := s.node.Owned(ctx, tx)
+		if lost := (*cluster.LostError)(nil); errors.As(err, &lost) {
+			return &journal.OutageError{Engine: s.db.Engine(), Since: time.Now(), Cause: lost} // to clients it is one
+		}
+		return err
+	}
+}
+
+func (s *Server) sure() func() error {
+	if s.node == nil || switchedOff("sure-lease") {
+		return nil
+	}
+	return s.node.Sure
+}
+
+// draining tells whether this server is to begin nothing new (harness nodes drain).
+func (s *Server) draining() bool { return s.node != nil && s.node.Draining() }
+
+// startWatch looks after what other nodes leave open.
+func (s *Server) startWatch(ctx context.Context) error {
+	if s.node == nil {
+		return nil
+	}
+	logger := s.log.With().Str("package", "cluster").Logger()
+	s.watch = cluster.NewWatch(cluster.WatchOptions{DB: s.db, Lease: s.node, Logger: logger,
+		End: func(ctx context.Context, node cluster.Silent) error {
+			err := s.sessions.EndNode(ctx, node.NodeID, func(ctx context.Context, tx database.Tx) error {
+				if err := journal.CountTakeover(ctx, tx); err != nil {
+					return err
+				}
+				return node.Claim(ctx, s.db, tx)
+			})
+			if err == nil {
+				s.metrics.nodes.ended.Inc()
+				logger.Warn().Str("node", node.NodeID).Str("owner", node.Owner).
+					Msg("a node was silent for too long; what it ran is ended")
+			}
+			return err
+		}})
+	return s.watch.Start(ctx)
+}
+
+func (s *Server) stopWatch(ctx context.Context) error {
+	if s.watch == nil {
+		return nil
+	}
+	return s.watch.Stop(ctx)
+}
+
+// endLost ends the runtimes of an earlier server here whose turns another node has ended meanwhile, when this one was
+// taken for dead: nobody may hear them any more.
+func (s *Server) endLost(ctx context.Context) error {
+	if s.node == nil {
+		return nil
+	}
+	found, err := shim.Discover(s.runtimes.shims.RunDir)
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		if !f.Alive {
+			continue
+		}
+		ended, err := session.Ended(ctx, s.db.Read(), f.Generation)
+		if err == nil && ended {
+			s.log.Warn().Str("runtime", f.State.Runtime).Str("generation", f.Generation).
+				Msg("this node was taken for dead, and its turns were ended by another one; ending the runtime")
+			_, _, err = shim.Reap(ctx, f)
+		}
+		if err != nil {
+			return fmt.Errorf("end a runtime of an earlier server: %w", err)
+		}
+	}
+	return nil
 }

@@ -18,10 +18,11 @@ import (
 	"harness/artifact"
 	"harness/config"
 	"harness/runtime"
+	"harness/runtime/process/confine"
 	"harness/session"
-	"harness/telemetry"
 	"harness/tools"
 	"harness/tools/command"
+	"harness/tools/configured"
 	"harness/tools/fetch"
 	"harness/tools/ledger"
 	"harness/tools/mcphost"
@@ -41,10 +42,10 @@ const execTimeout = 5 * time.Minute
 // ownedTools are the tools that this server gives to agents; nil gives none.
 type ownedTools struct {
 	*Server
-	policy    tools.Policy
-	grants    *mcphost.Grants
-	host      *mcphost.Host
-	artifacts *artifact.Store
+	policy   tools.Policy
+	grants   *mcphost.Grants
+	host     *mcphost.Host
+	registry *tools.Registry
 }
 
 // allTools are those there are, before anybody switched them on.
@@ -54,7 +55,7 @@ func allTools(limits workspace.Limits, programs, hosts []string) ([]tools.Tool, 
 }
 
 // chosenTools are those that the configuration switches on.
-func chosenTools(cfg config.Tools, limits workspace.Limits) (*tools.Registry, error) {
+func chosenTools(cfg config.Tools, limits workspace.Limits, further ...tools.Tool) (*tools.Registry, error) {
 	all, err := allTools(limits, cfg.Programs, cfg.Hosts)
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("HARNESS_TOOLS_PROGRAMS: %w", err)}
@@ -73,10 +74,15 @@ func chosenTools(cfg config.Tools, limits workspace.Limits) (*tools.Registry, er
 			fmt.Errorf("%s may run no program: name some in HARNESS_TOOLS_PROGRAMS, or leave it out of HARNESS_TOOLS",
 				command.Name)}
 	}
+	own, err := configured.Tools(cfg.Commands)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("HARNESS_TOOLS_COMMANDS: %w", err)}
+	}
+	chosen = slices.Concat(chosen, own, further)
 	// To name one is to switch its class on.
 	registry, err := tools.NewRegistry(tools.RegistryOptions{AllowDangerous: true, AllowNetwork: true}, chosen...)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("HARNESS_TOOLS: %w", err)}
+		return nil, &usageError{fmt.Errorf("HARNESS_TOOLS, _COMMANDS, _SERVERS: %w", err)}
 	}
 	return registry, nil
 }
@@ -120,19 +126,29 @@ func (s *Server) startTools(ctx context.Context) error {
 	if err := records.Recover(ctx); err != nil {
 		return fmt.Errorf("settle the tool calls of an earlier server: %w", err)
 	}
-	if len(s.cfg.Tools.Names) == 0 {
+	if len(s.cfg.Tools.Names) == 0 && s.cfg.Tools.Commands == "" && s.cfg.Tools.Servers == "" &&
+		len(s.cfg.Tools.Extensions) == 0 {
 		return nil
 	}
-	if s.cfg.RuntimeUser != "" {
-		return &usageError{
-			errors.New("HARNESS_TOOLS is set, and so is HARNESS_RUNTIME_USER: tools work as the server's user, which the " +
-				"agents are not; unset one of them")}
+	for _, name := range s.cfg.Tools.Runtimes {
+		if !slices.Contains(s.cfg.Runtimes, name) {
+			return &usageError{fmt.Errorf("HARNESS_TOOLS_RUNTIMES names %q, which is none of HARNESS_RUNTIMES (%s)", name,
+				strings.Join(s.cfg.Runtimes, ", "))}
+		}
 	}
 	limits, err := s.ownPlaces()
 	if err != nil {
 		return fmt.Errorf("find what tools must not touch: %w", err)
 	}
-	registry, err := chosenTools(s.cfg.Tools, limits)
+	served, unclassed, err := configured.ServerTools(ctx, s.cfg.Tools.Servers)
+	if err != nil {
+		return &usageError{fmt.Errorf("HARNESS_TOOLS_SERVERS: %w", err)}
+	}
+	if len(unclassed) > 0 {
+		s.log.Warn().Strs("tools", unclassed).
+			Msg("tools of HARNESS_TOOLS_SERVERS have no class and are not given to agents; name theirs in classes")
+	}
+	registry, err := chosenTools(s.cfg.Tools, limits, served...)
 	if err != nil {
 		return err
 	}
@@ -147,18 +163,15 @@ func (s *Server) startTools(ctx context.Context) error {
 	if owned.grants, err = mcphost.NewGrants(secret, s.db, s.journal, nil); err != nil {
 		return err
 	}
-	in, err := s.sandboxes()
+	in, err := s.sandboxes(limits)
 	if err != nil {
 		return err
 	}
-	secrets := telemetry.NewRedactor(s.cfg.Secrets()...)
-	owned.artifacts = artifact.New(
-		artifact.Options{DB: s.db, Journal: s.journal, Dir: filepath.Join(s.dir.path, "artifacts"),
-			Redact: func(content []byte) []byte { return []byte(secrets.String(string(content))) }})
-	executor := tools.NewExecutor(tools.Options{Registry: registry, Artifacts: toolResults{owned.artifacts},
-		Recorder: records, Approver: toolApprover{s.sessions}, Sandboxes: in,
+	executor := tools.NewExecutor(tools.Options{Registry: registry, Artifacts: toolResults{s.artifacts},
+		Recorder: countedCalls{records, s.metrics.work, registry, s.spans}, Approver: toolApprover{s.sessions}, Sandboxes: in,
 		Limits: map[tools.Class]tools.Limits{tools.Dangerous: {Hidden: limits.Hidden, MemoryBytes: 2 << 30, Processes: 256,
 			CPUSeconds: 300}}})
+	owned.registry = registry
 	owned.host = mcphost.New(mcphost.Options{Executor: executor, Grants: owned.grants, Session: owned.session,
 		Version: version, Logger: s.log.With().Str("package", "mcphost").Logger()})
 	s.tools = owned
@@ -197,9 +210,15 @@ func (s *Server) ownPlaces() (limits workspace.Limits, err error) {
 	return limits, nil
 }
 
-// sandboxes say in what tools run: those of ours that keep to the workspace in this process, programs in what the
-// operator chose.
-func (s *Server) sandboxes() (map[tools.Class]tools.Sandbox, error) {
+// toolPlace is what a process that runs tools as the user of the agents is told: who that is, and what is the server's.
+type toolPlace struct {
+	User          confine.Plan
+	Hidden, Fixed []string
+}
+
+// sandboxes say in what tools run: those of ours that keep to the workspace in this process, or as
+// HARNESS_RUNTIME_USER, so that they can do to files what the agents can; programs in what the operator chose.
+func (s *Server) sandboxes(limits workspace.Limits) (map[tools.Class]tools.Sandbox, error) {
 	program, err := sandbox.Program(runToolCommand)
 	if err != nil {
 		return nil, fmt.Errorf("find the program to run tools with: %w", err)
@@ -208,10 +227,26 @@ func (s *Server) sandboxes() (map[tools.Class]tools.Sandbox, error) {
 	for _, class := range []tools.Class{tools.ReadOnly, tools.Write, tools.Network} {
 		in[class] = tools.NewInProcess()
 	}
-	in[tools.Dangerous] = sandbox.NewDocker("", s.cfg.Tools.Image, program...)
+	docker := sandbox.NewDocker("", s.cfg.Tools.Image, program...)
+	in[tools.Dangerous] = docker
 	if s.cfg.Tools.Sandbox == "bubblewrap" {
 		in[tools.Dangerous] = sandbox.NewBubblewrap("", program...)
 	}
+	var agents confinement
+	if err := agents.becomeUser(s.cfg.RuntimeUser, s.dir.path); err != nil || !agents.plan.User {
+		return in, err
+	}
+	if s.cfg.Tools.Sandbox == "bubblewrap" && slices.Contains(s.cfg.Tools.Names, command.Name) {
+		return nil, &usageError{fmt.Errorf("%s runs as the server's user in bubblewrap, which is more than the agents of "+
+			"HARNESS_RUNTIME_USER may: set HARNESS_TOOLS_SANDBOX=docker, or leave it out of HARNESS_TOOLS", command.Name)}
+	}
+	within, err := json.Marshal(toolPlace{agents.plan, limits.Hidden, limits.Fixed})
+	if err != nil {
+		return nil, err
+	}
+	in[tools.ReadOnly] = sandbox.NewUser(append(slices.Clone(program), string(within))...)
+	in[tools.Write] = in[tools.ReadOnly]
+	docker.As(agents.plan.UID, agents.plan.GID)
 	return in, nil
 }
 
@@ -289,9 +324,9 @@ func (r toolResults) Keep(ctx context.Context, call tools.Call, name, contentTyp
 	return json.Marshal(ref)
 }
 
-// access is what adapters give to conversations; nil when there are no tools.
-func (o *ownedTools) access() runtime.ToolAccess {
-	if o == nil {
+// access is what the adapter of a runtime gives to conversations; nil when there are no tools, or none for it.
+func (o *ownedTools) access(runtimeName string) runtime.ToolAccess {
+	if o == nil || len(o.cfg.Tools.Runtimes) > 0 && !slices.Contains(o.cfg.Tools.Runtimes, runtimeName) {
 		return nil
 	}
 	return o
@@ -319,12 +354,13 @@ func reachable(addr net.Addr) string {
 	return addr.String()
 }
 
-// artifactStore is nil where no tool makes artifacts.
-func (o *ownedTools) artifactStore() *artifact.Store {
+// manifest describes the tools, nil where there are none.
+func (o *ownedTools) manifest() *tools.Manifest {
 	if o == nil {
 		return nil
 	}
-	return o.artifacts
+	m := o.registry.Manifest()
+	return &m
 }
 
 // beside serves the door to the tools, behind the same guard as everything else; all other requests are next's.

@@ -9,6 +9,7 @@ import (
 	"harness/audit"
 	"harness/cluster"
 	"harness/extensions"
+	"harness/journal"
 	"harness/queue"
 	"harness/session"
 	"harness/tasks"
@@ -91,30 +92,23 @@ func (s *Server) pruneOldEvents(ctx context.Context) error {
 
 func (s *Server) pruneRecords(ctx context.Context) error {
 	keep, now := s.cfg.Retention, time.Now()
+	p := journal.Pruner{Journal: s.journal, Now: now, Pruned: s.pruned}
+	records := journal.Retention{Age: days(keep.RecordDays), Max: keep.Records}
 	return errors.Join(
-		s.pruneArtifacts(ctx), s.pruneAudit(ctx),
+		s.pruneArtifacts(ctx), s.pruneAudit(ctx), s.answers.Prune(ctx, s.pruned),
 		s.sessions.Prune(ctx, session.Retention{
 			Records: days(keep.RecordDays), MaxRecords: keep.Records, Archived: days(keep.ArchivedDays),
 			MaxArchived: keep.Archived, Turns: days(keep.TurnDays), MaxTurns: keep.Turns, InUse: queue.Remembered,
 		}, s.pruned),
-		queue.Prune(ctx, s.journal, s.db.Read(), now, queue.Retention{Age: days(keep.RecordDays), Max: keep.Records},
-			s.pruned),
-		extensions.Prune(ctx, s.journal, s.db.Read(), now,
-			extensions.Retention{Age: days(keep.RecordDays), Max: keep.Records}, s.pruned),
-		ledger.Prune(ctx, s.journal, s.db.Read(), now, ledger.Retention{Age: days(keep.RecordDays), Max: keep.Records},
-			s.pruned),
-		tasks.Prune(ctx, s.journal, s.db.Read(), now, tasks.Retention{Age: days(keep.RecordDays), Max: keep.Records},
-			s.pruned),
+		queue.Prune(ctx, p, records), extensions.Prune(ctx, p, records), ledger.Prune(ctx, p, records),
+		tasks.Prune(ctx, p, records),
 		cluster.Prune(ctx, s.journal, now, days(keep.RecordDays), "extension_cursors", s.pruned),
 	)
 }
 
 // pruneArtifacts removes those of sessions that are gone.
 func (s *Server) pruneArtifacts(ctx context.Context) error {
-	if s.tools == nil {
-		return nil
-	}
-	rows, err := s.tools.artifacts.Prune(ctx)
+	rows, err := s.artifacts.Prune(ctx)
 	s.pruned("artifacts", rows)
 	return err
 }

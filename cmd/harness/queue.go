@@ -44,6 +44,7 @@ func (s *Server) startQueue(ctx context.Context) error {
 			MaxAttempts: settings.MaxAttempts, BackgroundAging: settings.BackgroundAging, MaxBurst: settings.MaxInteractiveBurst,
 			DefaultTimeout: settings.DefaultTimeout,
 		},
+		Draining:    s.draining,
 		Definitions: s.jobDefinitions(), LeaveRunning: s.cfg.KeepRuntimes && s.cfg.RuntimeDetach,
 		Logger: s.log.With().Str("package", "queue").Logger(),
 	})

@@ -93,8 +93,12 @@ func addCommands(root *cobra.Command, further []runtimeMaker) {
 	root.AddCommand(newServe(further), newCodesdkd(further), newMigrate(), newConfig(), newHealthcheck(), newJobs(),
 		newExtensions(),
 		newRuntimes(), newTrust(), newDoctor(), newVersion(), newCodexCommand(), newLogin(),
-		newShim(), newMCP(), newAudit(), newRunTool(), newConfine(), newTryConfine(), newBridge())
+		newShim(), newMCP(), newAudit(), newReplay(), newRunTool(), newConfine(), newTryConfine(), newBridge(),
+		newBackup(), newRestore(), newMigrateStore(), newNodesCommand(), newImport())
 	addRemote(root)
+	if man := newMan(root); man != nil {
+		root.AddCommand(man)
+	}
 }
 
 // newGroup makes a command that only holds others: alone it says which.

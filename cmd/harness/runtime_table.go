@@ -159,6 +159,7 @@ func (s *Server) setup(name string, confined confinement, families ...string) st
 			Name: name, Mark: process.Mark(s.dir.path, name), Confine: confined.plan, Stage: confined.stage,
 			Inherits: s.environment().Inherits(name, families...), Env: slices.Clone(confined.env),
 			Shims: s.runtimes.shims, Detach: s.cfg.RuntimeDetach, Logger: s.log.With().Str("package", name).Logger(),
+			Called: s.runtimeCalled(name),
 		},
 		Supervise: stdio.Options{
 			Sink: s.sessions.Sink(name), Resume: s.sessions.Resumption, KeepOnStop: s.cfg.KeepRuntimes,
@@ -167,7 +168,7 @@ func (s *Server) setup(name string, confined confinement, families ...string) st
 		LastState: func(ctx context.Context, threadID string) (json.RawMessage, error) {
 			return s.sessions.LastState(ctx, name, threadID)
 		},
-		Tools: s.tools.access(), Idle: s.cfg.RuntimeIdle, MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version,
+		Tools: s.tools.access(name), Idle: s.cfg.RuntimeIdle, MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version,
 		Silence: stdio.Silence(s.cfg.TurnIdle),
 	}
 }
@@ -220,8 +221,9 @@ func newCodex(s *Server, confined confinement) (runtime.Adapter, error) {
 	launch, supervise := setup.Launch, setup.Supervise
 	s.codex = codex.New(codex.Options{
 		Tools: setup.Tools, Bin: codexBin(s.cfg), Home: s.cfg.CodexHome, Implicit: s.sessions.ImplicitSources,
-		Mark: launch.Mark, Sink: supervise.Sink, Logger: launch.Logger, ClientVersion: setup.Version,
-		StartTimeout: supervise.StartTimeout, CallTimeout: supervise.CallTimeout, HangAfter: supervise.HangAfter,
+		Mark: launch.Mark, Sink: supervise.Sink, Logger: launch.Logger, Called: launch.Called,
+		ClientVersion: setup.Version,
+		StartTimeout:  supervise.StartTimeout, CallTimeout: supervise.CallTimeout, HangAfter: supervise.HangAfter,
 		UnloadAfter: s.cfg.RuntimeUnload, RecycleBytes: int64(s.cfg.RuntimeRecycle) << 20,
 		Env: append(s.codexEnv(), launch.Env...), Confine: launch.Confine, Stage: launch.Stage, Inherits: launch.Inherits,
 		Shims: launch.Shims, Detach: launch.Detach, KeepOnStop: supervise.KeepOnStop, Resume: supervise.Resume,

@@ -51,6 +51,10 @@ func (s *Server) watchRuntimes() {
 	}
 	for _, adapter := range s.runtimes.adapters {
 		s.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: telemetry.MetricName("sessions", "active"), Help: "Sessions of this server in which a turn runs.",
+			ConstLabels: prometheus.Labels{"runtime": adapter.Name()},
+		}, func() float64 { return float64(s.sessions.Load(adapter.Name()).Turns) }))
+		s.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: telemetry.MetricName("runtime", "up"), Help: "1 while sessions of a runtime can run.",
 			ConstLabels: prometheus.Labels{"runtime": adapter.Name()},
 		}, func() float64 {

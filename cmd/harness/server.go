@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -22,21 +21,25 @@ import (
 	"harness/api"
 	"harness/api/rpc"
 	v1 "harness/api/v1"
+	"harness/artifact"
 	"harness/audit"
 	"harness/auth"
 	"harness/cluster"
 	"harness/config"
+	"harness/console"
 	"harness/database"
+	"harness/idempotency"
 	"harness/internal/lifecycle"
 	"harness/journal"
 	"harness/operations"
-	"harness/runtime"
 	"harness/runtime/codex"
 	"harness/session"
 	"harness/session/nativelog"
 	"harness/stream"
 	"harness/tasks"
+	"harness/telemetry/otlp"
 	"harness/tokens"
+	"harness/tracing"
 )
 
 // streamCloseWait is how long clients have to answer 1012; those that do not are cut off within the stream's bound,
@@ -54,15 +57,21 @@ type Server struct {
 	dir      *dataDir
 	db       *database.DB
 	node     *cluster.Lease // nil on SQLite, which belongs to the data directory's one server
+	watch    *cluster.Watch // as node
 	journal  *journal.Journal
+	spans    *tracing.Tracer // nil unless spans are exported
+	exporter *otlp.Exporter  // the same
 	tokens   *tokens.Service
+	answers  *idempotency.Store
 	sessions *session.Service
-	codex    *codex.Codex // nil unless it is one of the runtimes
+	traced   atomic.Pointer[session.Service] // sessions, for who began before them
+	codex    *codex.Codex                    // nil unless it is one of the runtimes
 	runtimes runtimes
 	hub      *stream.Hub
 	rpc      *rpc.Server
 	tasks    *tasks.Service
 	taskAPI  *v1.Server
+	native   *nativelog.Ring
 	crowd    *crowd
 	queue    jobQueue
 	listener net.Listener
@@ -71,6 +80,7 @@ type Server struct {
 	http     *http.Server
 	served   chan struct{} // closed when http accepts no more
 
+	artifacts  *artifact.Store
 	tools      *ownedTools // nil when no tool is given to agents
 	extensions extensionParts
 	consents   *consents
@@ -94,8 +104,10 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 		lifecycle.Part{Name: "startup gate", Start: s.startGate, Stop: s.stopHTTP, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "database", Start: s.openDatabase, Stop: s.closeDatabase, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "node", Start: s.startNode, Stop: s.stopNode, Bound: 2 * time.Second},
+		lifecycle.Part{Name: "spans", Start: s.startSpans, Stop: s.stopSpans, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "journal", Start: s.startJournal, Stop: s.stopJournal, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "access tokens", Start: s.startTokens, Stop: s.stopTokens, Bound: time.Second},
+		lifecycle.Part{Name: "idempotency keys", Start: s.startAnswers, Stop: nothingToStop, Bound: time.Second},
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "tools", Start: s.startTools, Stop: nothingToStop, Bound: time.Second},
 		lifecycle.Part{Name: "runtimes", Start: s.startRuntimes, Stop: s.stopRuntimes, Bound: 6 * time.Second},
@@ -104,6 +116,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 		lifecycle.Part{Name: "actions", Start: s.startActions, Stop: s.stopActions, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "queue", Start: s.startQueue, Stop: s.stopQueue, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "extensions", Start: s.startExtensions, Stop: s.stopExtensions, Bound: 6 * time.Second},
+		lifecycle.Part{Name: "watch over other nodes", Start: s.startWatch, Stop: s.stopWatch, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "pruning", Start: s.startPruning, Stop: s.stopPruning, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "JSON-RPC", Start: s.startRPC, Stop: s.stopRPC, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "tasks", Start: s.startTasks, Stop: s.stopTasks, Bound: 6 * time.Second},
@@ -201,6 +214,12 @@ func (s *Server) openDatabase(ctx context.Context) error {
 		return err
 	}
 	s.db = db
+	if file := filepath.Join(s.cfg.DataDir, "harness.db"); s.cfg.DatabaseURL != "" {
+		if _, err := os.Stat(file); err == nil {
+			s.log.Warn().Str("file", file).Msg("DATABASE_URL is set, and the data directory has a SQLite store, which this server does " +
+				"not show: unset it, or stop the server and move that store there with `harness migrate-store postgres`")
+		}
+	}
 	s.log.Info().Str("engine", string(db.Engine())).Int64("schema", result.To).Bool("migrated", result.From != result.To).
 		Msg("the database is open")
 	return nil
@@ -208,15 +227,26 @@ func (s *Server) openDatabase(ctx context.Context) error {
 
 func (s *Server) closeDatabase(context.Context) error { return s.db.Close() }
 
+// traceOf is the trace of a turn, once there are sessions.
+func (s *Server) traceOf(sessionID, turnID string) (traceID, spanID string) {
+	if sessions := s.traced.Load(); sessions != nil {
+		return sessions.TraceOf(sessionID, turnID)
+	}
+	return "", ""
+}
+
 func (s *Server) startJournal(ctx context.Context) error {
 	s.journal = journal.New(s.db, journal.Options{Logger: s.log.With().Str("package", "journal").Logger(),
 		Observe: s.metrics.observeBatch, Origin: origin, Before: audit.NewWriter().Write, Upcast: stream.Upcast,
-		Refused: s.metrics.database.refusals.Inc, Recorded: storeRefused})
+		Refused: s.metrics.database.refusals.Inc, Recorded: storeRefused, TraceOf: s.traceOf, Owned: s.owned()})
 	s.metrics.database.watch(s.db.Engine(), s.journal)
 	if err := s.journal.Start(ctx); err != nil {
 		return err
 	}
 	s.journal.Subscribe(s.metrics.turns.hear)
+	if s.spans != nil {
+		s.journal.Subscribe(s.spans.Hear)
+	}
 	loaded := configurationLoaded(s.cfg, s.dir.nodeID)
 	// Whenever the store takes it: a server starts without one, too.
 	return s.journal.Submit(context.WithoutCancel(ctx),
@@ -232,6 +262,11 @@ func (s *Server) startTokens(ctx context.Context) error {
 
 func (s *Server) stopTokens(ctx context.Context) error { return s.tokens.Stop(ctx) }
 
+func (s *Server) startAnswers(ctx context.Context) error {
+	s.answers = idempotency.New(idempotency.Options{Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID})
+	return s.answers.Start(ctx)
+}
+
 func (s *Server) startSessions(ctx context.Context) (err error) {
 	if info, err := os.Stat(sessionFolder(s.cfg, s.workspace)); err != nil || !info.IsDir() {
 		return &usageError{
@@ -241,16 +276,19 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 	if s.runtimes.shims, err = s.shims(); err != nil {
 		return err
 	}
-	if err := s.endStrangers(ctx); err != nil {
+	if err := errors.Join(s.endStrangers(ctx), s.endLost(ctx)); err != nil {
 		return err
 	}
 	left, err := s.surviving()
 	if err != nil {
 		return err
 	}
+	s.native = nativelog.New(filepath.Join(s.dir.path, "native"))
+	s.openArtifacts()
 	s.sessions = session.New(session.Options{
 		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, WorkspaceRoot: sessionFolder(s.cfg, s.workspace), Surviving: left,
-		DefaultRuntime: s.runtimes.makers[0].name, AdoptNodes: s.cfg.AdoptNodes, OnlyNode: s.db.Engine() == database.SQLite,
+		DefaultRuntime: s.runtimes.makers[0].name, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
+		Draining: s.draining, OnlyNode: s.db.Engine() == database.SQLite,
 		Defaults: session.Controls{
 			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode,
 			NetworkAccess: s.cfg.Defaults.NetworkAccess,
@@ -263,9 +301,10 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 			return session.RuntimeLimits{Turns: s.cfg.TurnLimit(name), Messages: s.cfg.MessageLimit(name),
 				SessionMessages: s.cfg.SessionMaxMessages}
 		},
-		KeepNative: s.cfg.KeepNative, NativeLines: nativelog.New(filepath.Join(s.dir.path, "native")),
+		KeepNative: s.cfg.KeepNative, NativeLines: s.native, Keep: s.keep,
 		Logger: s.log.With().Str("package", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
 	})
+	s.traced.Store(s.sessions)
 	return s.sessions.Start(ctx)
 }
 
@@ -279,7 +318,10 @@ func (s *Server) stopSessions(ctx context.Context) error { return s.sessions.Sto
 func (s *Server) startStream(ctx context.Context) error {
 	s.hub = stream.NewHub(s.journal, stream.Options{
 		Logger: s.log.With().Str("package", "stream").Logger(), Metrics: s.metrics.stream.options(s.crowd.joined),
-		StopTimeout: streamCloseWait,
+		StopTimeout: streamCloseWait, ProjectOf: func(ctx context.Context, id string) (string, error) {
+			projects, err := s.sessions.ProjectsOf(ctx, id)
+			return projects[id], err
+		},
 	})
 	return s.hub.Start(ctx)
 }
@@ -291,18 +333,29 @@ func (s *Server) startHTTP(context.Context) error {
 	sockets := stream.NewHandler(s.hub, stream.HandlerOptions{
 		MaxConnections: s.cfg.Limits.Streams, MaxPerAddress: s.cfg.Limits.StreamsPerAddress,
 		Access: func(r *http.Request) context.Context { return auth.AccessFrom(r.Context()) },
+		Reach: func(r *http.Request) stream.Reach {
+			if limit := auth.ProjectsFrom(r.Context()); limit != nil {
+				return limit
+			}
+			return nil // not a nil *auth.Projects
+		},
 	})
+	pages, err := s.pages()
+	if err != nil {
+		return err
+	}
+	rules := auth.Options{
+		BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
+		Token: s.cfg.AuthToken, Named: s.tokens, Signed: auth.NewSigned(auth.NewRBAC(rbacOptions(s.cfg))), TrustedProxies: trustedProxies(s.cfg),
+		Agent: agents.of, Open: pages.open, Refused: s.metrics.http.guardRefused,
+	}
 	options := api.Options{
 		Operations: operations.New(s.operations()), Health: health{s}, Stream: sockets, RPC: s.rpcHandlers(sockets),
-		Artifacts: s.tools.artifactStore(), Tasks: s.taskAPI, Tokens: s.tokens,
+		Artifacts: s.artifacts, Tasks: s.taskAPI, Tokens: s.tokens, Idempotency: s.answers,
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
-		Guard: auth.Guard(auth.Options{
-			BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
-			Token: s.cfg.AuthToken, Named: s.tokens, TrustedProxies: trustedProxies(s.cfg),
-			Agent: agents.of, Refused: s.metrics.http.guardRefused,
-		}),
+		Guard:   auth.Guard(rules), Logins: auth.NewLogins(rules, s.cfg.BasePath+"/"), Pages: pages.beside,
 		Agents: agents,
-		Actor:  actor,
+		Actor:  actor, Answered: s.metrics.http.answered, Span: s.spans.Request,
 		Logger: s.log.With().Str("package", "api").Logger(), Version: version, StoreWait: s.cfg.StoreWait,
 		Lifecycle: s.lifecycle(),
 	}
@@ -310,7 +363,7 @@ func (s *Server) startHTTP(context.Context) error {
 		options.Runtime = s.codex
 	}
 	s.http.RegisterOnShutdown(s.taskAPI.Close) // streams of events would be waited for
-	s.gate.Open(s.tools.beside(options.Guard, api.New(options)))
+	s.gate.Open(console.Under(s.cfg.BasePath, s.tools.beside(options.Guard, api.New(options))))
 	return nil
 }
 
@@ -328,7 +381,7 @@ func trustedProxies(cfg *config.Config) (all []netip.Prefix) {
 func (s *Server) operations() operations.Options {
 	parts := operations.Options{
 		Sessions: s.sessions, Controls: s.sessions, Runtimes: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked,
-		Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
+		Events: stream.Browser{Journal: s.journal}, Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
 	}
 	for name, status := range s.cfg.RuntimeStatuses() {
 		parts.RuntimeStatus[name] = operations.RuntimeStatus(status)
@@ -386,62 +439,4 @@ func actor(r *http.Request) string {
 		return principal.Actor
 	}
 	return "local"
-}
-
-// health answers the health routes.
-type health struct{ *Server }
-
-// Runtime implements api.Health.
-func (h health) Runtime() runtime.Status {
-	if h.codex == nil {
-		return runtime.Status{State: runtime.StateStopped, Reason: "codex is none of HARNESS_RUNTIMES"}
-	}
-	return h.codex.Status()
-}
-
-// Runtimes implements api.Health.
-func (h health) Runtimes() []api.RuntimeHealth {
-	var all []api.RuntimeHealth
-	for _, adapter := range h.runtimes.adapters {
-		all = append(all, api.RuntimeHealth{Name: adapter.Name(), Status: adapter.Status()})
-	}
-	return all
-}
-
-// Auth implements api.Health: codex-manager's clients ask about codex.
-func (h health) Auth() api.AuthHealth {
-	if h.codex == nil {
-		return api.AuthHealth{LikelyUnauthenticated: true}
-	}
-	found, err := h.codex.Auth(context.Background()) // it looks at files, and waits for nothing
-	if err != nil {
-		h.log.Error().Err(err).Msg("codex's credentials cannot be looked for")
-	}
-	return api.AuthHealth{
-		HasOpenAIAPIKey:       slices.Contains(found.Credentials, runtime.CredentialAPIKey),
-		CodexHomeAuthFile:     slices.Contains(found.Credentials, runtime.CredentialLogin),
-		LikelyUnauthenticated: found.State == runtime.AuthMissing,
-	}
-}
-
-// Store implements api.Health.
-func (h health) Store() *journal.OutageError { return h.journal.Outage() }
-
-// Serving implements api.Health.
-func (h health) Serving() error {
-	if !h.ready.Load() {
-		return errors.New("the server is starting or draining")
-	}
-	return nil
-}
-
-// StoreReady implements api.Health.
-func (h health) StoreReady(ctx context.Context) error {
-	if outage := h.Store(); outage != nil {
-		return outage
-	}
-	if err := h.db.Ping(ctx); err != nil {
-		return err
-	}
-	return h.journal.Probe(ctx)
 }

@@ -15,13 +15,21 @@ func (s *Server) startTasks(ctx context.Context) error {
 	s.tasks = tasks.New(tasks.Options{
 		Journal: s.journal, DB: s.db, Sessions: s.sessions, Operations: ops, Yolo: s.cfg.AllowYolo,
 		Mode: tasks.Mode(s.cfg.Tasks.Mode), MaxOpen: s.cfg.Tasks.Max, MaxPerSession: s.cfg.Tasks.MaxPerSession,
-		Logger: s.log.With().Str("package", "tasks").Logger(),
+		Logger: s.log.With().Str("package", "tasks").Logger(), Ended: s.taskEnded, Artifacts: s.artifacts,
+		Tools: s.givenTools,
 	})
 	s.taskAPI = v1.New(v1.Options{
 		Tasks: s.tasks, Operations: ops, Actor: actor, Version: version, MaxStreams: s.cfg.Limits.Streams,
+		Bundle: s.bundles(ops, s.native).Make, Overflowed: s.metrics.work.overflows.Inc,
 		Context: func(ctx context.Context) context.Context { return journal.Patient(ctx, s.cfg.StoreWait) },
 	})
 	return s.tasks.Start(ctx)
+}
+
+// taskEnded counts a task that is over, and makes its span.
+func (s *Server) taskEnded(e tasks.Ended) {
+	s.metrics.work.taskEnded(e)
+	s.spans.TaskEnded(e)
 }
 
 func (s *Server) stopTasks(ctx context.Context) error { return s.tasks.Stop(ctx) }

@@ -79,10 +79,8 @@ func (m *Module[W, S]) pause(restarts int, wait time.Duration) bool {
 		return true
 	}
 	m.refuse(fmt.Errorf("the extension's %s broke %d times in a minute; it starts again in %s", m.what, restarts, wait))
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(wait):
 		m.refuse(nil)
 		return true
 	case <-m.quit:

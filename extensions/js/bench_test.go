@@ -17,6 +17,7 @@ import (
 	"harness/extensions"
 	"harness/extensions/js"
 	"harness/extensions/sdk"
+	"harness/internal/extensionstest"
 )
 
 // The benchmarks of docs/performance.md, section Extensions:
@@ -109,7 +110,7 @@ func BenchmarkEmit(b *testing.B) {
 					b.Fatal(problems)
 				}
 			} else {
-				r = registry(b, write(b, host.files), jobs{}, nil, nil)
+				r = registry(b, extensionstest.Write(b, host.files), jobs{}, nil, nil)
 			}
 			for name, payload := range map[string]string{"suggest": suggest,
 				"noop": `{"item":{"id":"i","type":"agentMessage"}}`} {
@@ -183,7 +184,7 @@ func processor(b *testing.B) time.Duration {
 
 // BenchmarkReload swaps 50 extensions: bundle, fresh machine, registration, swap, and freeing the old ones.
 func BenchmarkReload(b *testing.B) {
-	root := write(b, nil)
+	root := extensionstest.Write(b, nil)
 	many(b, root, 50, 0)
 	r := registry(b, root, nil, nil, nil)
 	before := processor(b)
@@ -199,7 +200,7 @@ func BenchmarkReload(b *testing.B) {
 
 // BenchmarkUnsubscribed is an event nobody waits for.
 func BenchmarkUnsubscribed(b *testing.B) {
-	r := registry(b, write(b, map[string]string{"bench/events.mjs": benchCode}), nil, nil, nil)
+	r := registry(b, extensionstest.Write(b, map[string]string{"bench/events.mjs": benchCode}), nil, nil, nil)
 	event := &extensions.Event{Type: "app_server.item.agent_message.delta", Payload: json.RawMessage(`{"delta":"x"}`)}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -212,7 +213,7 @@ func BenchmarkUnsubscribed(b *testing.B) {
 // BenchmarkLoad brings up one extension and takes it down again.
 func BenchmarkLoad(b *testing.B) {
 	host := newHost(js.Limits{})
-	dir := write(b, map[string]string{"events.mjs": benchCode})
+	dir := extensionstest.Write(b, map[string]string{"events.mjs": benchCode})
 	from := source(dir, "events.mjs")
 	for b.Loop() {
 		module, err := host.Load(context.Background(), from)
@@ -232,13 +233,14 @@ func BenchmarkCut(b *testing.B) {
 	for b.Loop() {
 		// A fresh extension each time: one that breaks its machine over and over is made to wait.
 		module, err := host.Load(context.Background(),
-			source(write(b, map[string]string{"events.mjs": handlers(`() => { while (true) {} }`)}), "events.mjs"))
+			source(extensionstest.Write(b,
+				map[string]string{"events.mjs": extensionstest.Handlers(`() => { while (true) {} }`)}), "events.mjs"))
 		if err != nil {
 			b.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 		start := time.Now()
-		if _, err := module.Handle(ctx, 0, event(`{}`), &tools{}); err == nil {
+		if _, err := module.Handle(ctx, 0, extensionstest.Event(`{}`), &extensionstest.Tools{}); err == nil {
 			b.Fatal("an endless loop returned")
 		}
 		late = append(late, time.Since(start)-50*time.Millisecond)

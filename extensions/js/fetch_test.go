@@ -16,19 +16,21 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/js"
+	"harness/internal/extensionstest"
 )
 
 // fetching loads an extension with declarations and one handler for each body.
 func fetching(t *testing.T, options js.Options, declared []string, bodies ...string) extensions.Module {
 	t.Helper()
-	from := source(write(t, map[string]string{"events.mjs": handlers(bodies...)}), "events.mjs")
+	from := source(extensionstest.Write(t, map[string]string{"events.mjs": extensionstest.Handlers(bodies...)}),
+		"events.mjs")
 	from.HostCapabilities = declared
 	options.Logger = zerolog.Nop()
 	module, err := js.New(options).Load(t.Context(), from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	closeLater(t, module)
+	t.Cleanup(func() { extensionstest.Close(t, module) })
 	return module
 }
 
@@ -127,7 +129,7 @@ func TestFetchWithinItsDeclaration(t *testing.T) {
 	}
 	module := fetching(t, js.Options{}, []string{"fs.read:.", "net:" + address}, bodies...)
 	for i, c := range cases {
-		if got, err := handle(t, module, i, &tools{}); err != nil || got != c.want {
+		if got, err := extensionstest.Handle(t, module, i, &extensionstest.Tools{}); err != nil || got != c.want {
 			t.Errorf("%s:\n got %s %v\nwant %s", c.body, got, err, c.want)
 		}
 	}
@@ -137,7 +139,8 @@ func TestFetchWithinItsDeclaration(t *testing.T) {
 func TestFetchWithoutADeclaration(t *testing.T) {
 	t.Parallel()
 	module := fetching(t, js.Options{}, nil, `() => fetch("http://example.com/")`, `() => typeof fetch`)
-	if got, err := handle(t, module, 0, &tools{}); err == nil || !strings.Contains(err.Error(), `"net:api.example.com"`) {
+	if got, err := extensionstest.Handle(t, module, 0, &extensionstest.Tools{}); err == nil ||
+		!strings.Contains(err.Error(), `"net:api.example.com"`) {
 		t.Errorf("fetched %s, %v", got, err)
 	}
 	missing := module.(extensions.Inspected).Missing()
@@ -146,7 +149,8 @@ func TestFetchWithoutADeclaration(t *testing.T) {
 	}
 	for _, wrong := range []string{"net:", "net:http://x", "net:a/b", "net:a b", "net:x:y", "net:a*", "net:u@h",
 		"net:**"} {
-		from := source(write(t, map[string]string{"events.mjs": handlers(`() => 1`)}), "events.mjs")
+		from := source(extensionstest.Write(t, map[string]string{"events.mjs": extensionstest.Handlers(`() => 1`)}),
+			"events.mjs")
 		from.HostCapabilities = []string{wrong}
 		_, err := js.New(js.Options{Logger: zerolog.Nop()}).Load(t.Context(), from)
 		var load *extensions.LoadError
@@ -192,7 +196,7 @@ func TestFetchStaysAwayFromWhatTrustsThisMachine(t *testing.T) {
 		{"net:localhost:" + port(friend), "http://localhost:" + port(friend) + "/echo", ""},
 	} {
 		module := fetching(t, options, []string{c.declared}, `() => fetch("`+c.url+`").then((r) => r.status)`)
-		got, err := handle(t, module, 0, &tools{})
+		got, err := extensionstest.Handle(t, module, 0, &extensionstest.Tools{})
 		if c.want == "" && (err != nil || got != "201") || c.want != "" &&
 			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s, declared %s: %s %v, want %q", c.url, c.declared, got, err, c.want)
@@ -223,29 +227,29 @@ func TestFetchEndsWithItsSignalAndItsHandler(t *testing.T) {
 			t.Fatal("the request goes on")
 		}
 	}
-	if got, err := handle(t, module, 0, &tools{}); err != nil || got != `"enough"` {
+	if got, err := extensionstest.Handle(t, module, 0, &extensionstest.Tools{}); err != nil || got != `"enough"` {
 		t.Errorf("aborted: %s, %v", got, err)
 	}
 	ended()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	with := &tools{}
+	with := &extensionstest.Tools{}
 	out := make(chan error, 1)
 	go func() {
-		_, err := module.Handle(ctx, 1, event(`{}`), with)
+		_, err := module.Handle(ctx, 1, extensionstest.Event(`{}`), with)
 		out <- err
 	}()
-	waitFor(t, "the request", func() bool { _, logged := with.count(); return logged == 1 })
+	extensionstest.WaitFor(t, "the request", func() bool { return len(with.Logged()) == 1 })
 	cancel()
 	if err := <-out; !errors.Is(err, context.Canceled) {
 		t.Errorf("the handler: %v", err)
 	}
 	ended()
-	if got, err := handle(t, module, 2, &tools{}); err != nil || got != `"TimeoutError"` {
+	if got, err := extensionstest.Handle(t, module, 2, &extensionstest.Tools{}); err != nil || got != `"TimeoutError"` {
 		t.Errorf("timed out: %s, %v", got, err)
 	}
-	if got, err := handle(t, module, 3, &tools{}); err != nil || got != "44" {
+	if got, err := extensionstest.Handle(t, module, 3, &extensionstest.Tools{}); err != nil || got != "44" {
 		t.Errorf("300 fetches: %s, %v", got, err)
 	}
-	answers(t, module, 4)
+	extensionstest.Answers(t, module, 4)
 }

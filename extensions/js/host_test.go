@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"harness/extensions/js"
+	"harness/internal/extensionstest"
 )
 
 func TestHandlersReturnAndThrow(t *testing.T) {
@@ -43,9 +44,9 @@ func TestHandlersReturnAndThrow(t *testing.T) {
 	for i, c := range cases {
 		bodies[i] = c.body
 	}
-	module := load(t, newHost(js.Limits{}), handlers(bodies...))
+	module := load(t, newHost(js.Limits{}), extensionstest.Handlers(bodies...))
 	for i, c := range cases {
-		got, err := handle(t, module, i, &tools{})
+		got, err := extensionstest.Handle(t, module, i, &extensionstest.Tools{})
 		switch {
 		case c.name == "no import" || c.name == "no blocking":
 			if err == nil {

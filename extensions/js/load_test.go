@@ -12,6 +12,7 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/js"
+	"harness/internal/extensionstest"
 )
 
 func TestSubscriptions(t *testing.T) {
@@ -32,10 +33,10 @@ func TestSubscriptions(t *testing.T) {
 	if got := module.Subscriptions(); !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
 	}
-	if got, err := handle(t, module, 2, &tools{}); err != nil || got != "3" {
+	if got, err := extensionstest.Handle(t, module, 2, &extensionstest.Tools{}); err != nil || got != "3" {
 		t.Error(got, err)
 	}
-	if _, err := handle(t, module, 4, &tools{}); err == nil {
+	if _, err := extensionstest.Handle(t, module, 4, &extensionstest.Tools{}); err == nil {
 		t.Error("there is no fifth handler")
 	}
 }
@@ -100,9 +101,10 @@ func TestLoadErrors(t *testing.T) {
 			if c.message == "loading" {
 				host = impatient
 			}
-			module, err := host.Load(t.Context(), source(write(t, map[string]string{"events.mjs": c.code}), "events.mjs"))
+			module, err := host.Load(t.Context(), source(extensionstest.Write(t, map[string]string{"events.mjs": c.code}),
+				"events.mjs"))
 			if err == nil {
-				closeLater(t, module)
+				t.Cleanup(func() { extensionstest.Close(t, module) })
 				t.Fatal("it was loaded")
 			}
 			var load *extensions.LoadError
@@ -137,12 +139,12 @@ func TestShapesOfTheExport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			module, err := host.Load(t.Context(), source(write(t, files), "events.js"))
+			module, err := host.Load(t.Context(), source(extensionstest.Write(t, files), "events.js"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			closeLater(t, module)
-			answers(t, module, 0)
+			t.Cleanup(func() { extensionstest.Close(t, module) })
+			extensionstest.Answers(t, module, 0)
 		})
 	}
 }
@@ -151,7 +153,7 @@ func TestShapesOfTheExport(t *testing.T) {
 // SDK.
 func TestTypeScriptAndSDK(t *testing.T) {
 	t.Parallel()
-	module, err := newHost(js.Limits{}).Load(t.Context(), source(write(t, map[string]string{
+	module, err := newHost(js.Limits{}).Load(t.Context(), source(extensionstest.Write(t, map[string]string{
 		"events.ts": `import { AGENT_RUNTIME_CORE_API_VERSION, isRecord, selectEnqueueWinner, type AgentEventRegistry } from "@codex-manager/agent-runtime-sdk";
 			import { shout } from "./lib/text.js";
 			import type { Level } from "./lib/types";
@@ -166,8 +168,8 @@ func TestTypeScriptAndSDK(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closeLater(t, module)
-	if got, err := handle(t, module, 0, &tools{}); err != nil ||
+	t.Cleanup(func() { extensionstest.Close(t, module) })
+	if got, err := extensionstest.Handle(t, module, 0, &extensionstest.Tools{}); err != nil ||
 		got != `{"version":1,"record":true,"text":"HIGH!","winner":null}` {
 		t.Error(got, err)
 	}
@@ -176,7 +178,7 @@ func TestTypeScriptAndSDK(t *testing.T) {
 func TestImportsAreConfined(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{})
-	base := write(t, map[string]string{
+	base := extensionstest.Write(t, map[string]string{
 		"secret.json":                     `{"secret": 1}`,
 		"secret.js":                       `export default 1`,
 		"shared/lib.js":                   `export default "fine"`,
@@ -201,12 +203,12 @@ func TestImportsAreConfined(t *testing.T) {
 		"/etc/hostname": false, "./sub/../../secret.js": false,
 	} {
 		entry := "events-" + strings.NewReplacer("/", "-", ".", "_").Replace(path) + ".mjs"
-		put(t, own, map[string]string{entry: `import x from "` + path +
+		extensionstest.Put(t, own, map[string]string{entry: `import x from "` + path +
 			`"; export function registerAgentEvents(r) { r.on("e", () => x) }`})
 		module, err := host.Load(t.Context(), source(own, entry))
 		if err == nil {
-			closeLater(t, module)
-			answers(t, module, 0)
+			t.Cleanup(func() { extensionstest.Close(t, module) })
+			extensionstest.Answers(t, module, 0)
 		}
 		var load *extensions.LoadError
 		if inside != (err == nil) || (err != nil && (!errors.As(err, &load) || load.Code != extensions.ImportFailed)) {
@@ -214,7 +216,7 @@ func TestImportsAreConfined(t *testing.T) {
 		}
 	}
 	// Below the discovery root, unless trust is enforced.
-	put(t, own, map[string]string{
+	extensionstest.Put(t, own, map[string]string{
 		"events.mjs": `import x from "../shared/lib.js"; export function registerAgentEvents(r) { r.on("e", () => x) }`})
 	wide := source(own, "events.mjs")
 	wide.SourceRoot = base
@@ -222,11 +224,11 @@ func TestImportsAreConfined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closeLater(t, module)
-	answers(t, module, 0)
+	t.Cleanup(func() { extensionstest.Close(t, module) })
+	extensionstest.Answers(t, module, 0)
 	wide.Trust = extensions.TrustEnforced
 	if module, err := host.Load(t.Context(), wide); err == nil {
-		closeLater(t, module)
+		t.Cleanup(func() { extensionstest.Close(t, module) })
 		t.Error("enforced trust lets imports leave the extension's folder")
 	}
 }
@@ -236,7 +238,7 @@ func TestImportsAreConfined(t *testing.T) {
 func TestHelperEditsArePickedUp(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{})
-	dir := write(t, map[string]string{
+	dir := extensionstest.Write(t, map[string]string{
 		"events.mjs": `import {n} from "./helper.mjs"; export function registerAgentEvents(r) { r.on("e", () => n) }`,
 		"helper.mjs": `export const n = 1`,
 	})
@@ -244,15 +246,15 @@ func TestHelperEditsArePickedUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closeLater(t, first)
-	put(t, dir, map[string]string{"helper.mjs": `export const n = 2`})
+	t.Cleanup(func() { extensionstest.Close(t, first) })
+	extensionstest.Put(t, dir, map[string]string{"helper.mjs": `export const n = 2`})
 	second, err := host.Load(t.Context(), source(dir, "events.mjs"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	closeLater(t, second)
+	t.Cleanup(func() { extensionstest.Close(t, second) })
 	for module, want := range map[extensions.Module]string{first: "1", second: "2"} {
-		if got, err := handle(t, module, 0, &tools{}); err != nil || got != want {
+		if got, err := extensionstest.Handle(t, module, 0, &extensionstest.Tools{}); err != nil || got != want {
 			t.Errorf("%s, %v, want %s", got, err, want)
 		}
 	}
@@ -262,7 +264,8 @@ func TestCloseAndCancel(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{})
 	module, err := host.Load(t.Context(),
-		source(write(t, map[string]string{"events.mjs": handlers(`() => { while (true) {} }`)}), "events.mjs"))
+		source(extensionstest.Write(t, map[string]string{"events.mjs": extensionstest.Handlers(`() => { while (true) {} }`)}),
+			"events.mjs"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +273,7 @@ func TestCloseAndCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out := make(chan error, 1)
 	go func() {
-		_, err := module.Handle(ctx, 0, event(`{}`), &tools{})
+		_, err := module.Handle(ctx, 0, extensionstest.Event(`{}`), &extensionstest.Tools{})
 		out <- err
 	}()
 	cancel()
@@ -282,7 +285,7 @@ func TestCloseAndCancel(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := handle(t, module, 0, &tools{}); err == nil {
+	if _, err := extensionstest.Handle(t, module, 0, &extensionstest.Tools{}); err == nil {
 		t.Error("a closed extension answers")
 	}
 }

@@ -10,34 +10,13 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/js"
+	"harness/internal/extensionstest"
 )
 
 // cut runs a handler that has to be cut and checks that the answer comes in time.
 func cut(t *testing.T, module extensions.Module, number int, timeout time.Duration) {
 	t.Helper()
-	cutWith(t, module, number, timeout, &tools{})
-}
-
-func cutWith(t *testing.T, module extensions.Module, number int, timeout time.Duration, with extensions.Tools) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
-	defer cancel()
-	start := time.Now()
-	out, err := module.Handle(ctx, number, event(`{}`), with)
-	if took := time.Since(start); took > timeout+slack {
-		t.Errorf("handler %d was answered after %s", number, took)
-	}
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("handler %d: %s, %v", number, out, err)
-	}
-}
-
-// answers checks that a well-behaved handler works.
-func answers(t *testing.T, module extensions.Module, number int) {
-	t.Helper()
-	if got, err := handle(t, module, number, &tools{}); err != nil || got != `"fine"` {
-		t.Errorf("the next event is answered with %s, %v", got, err)
-	}
+	extensionstest.Cut(t, module, number, timeout, slack, &extensionstest.Tools{})
 }
 
 // EX-14: whatever loops, the caller is answered at its deadline, and both the extension and its neighbour answer the
@@ -45,7 +24,7 @@ func answers(t *testing.T, module extensions.Module, number int) {
 func TestLoopsAreCut(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{})
-	neighbour := load(t, host, handlers(`() => "fine"`))
+	neighbour := load(t, host, extensionstest.Handlers(`() => "fine"`))
 	for name, body := range map[string]string{
 		"sync":                       `() => { while (true) {} }`,
 		"async":                      `async () => { while (true) {} }`,
@@ -70,12 +49,12 @@ func TestLoopsAreCut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			module := load(t, host, handlers(body, `() => "fine"`))
+			module := load(t, host, extensionstest.Handlers(body, `() => "fine"`))
 			cut(t, module, 0, 100*time.Millisecond)
-			answers(t, neighbour, 0)
-			answers(t, module, 1)
+			extensionstest.Answers(t, neighbour, 0)
+			extensionstest.Answers(t, module, 1)
 			cut(t, module, 0, 20*time.Millisecond)
-			answers(t, module, 1)
+			extensionstest.Answers(t, module, 1)
 		})
 	}
 }
@@ -84,10 +63,10 @@ func TestLoopsAreCut(t *testing.T) {
 func TestReplacedMachineKeepsTheQueue(t *testing.T) {
 	t.Parallel()
 	module := load(t, newHost(js.Limits{}),
-		handlers(`async (event, tools) => { await tools.enqueueJob({}); await new Promise(() => {}) }`,
+		extensionstest.Handlers(`async (event, tools) => { await tools.enqueueJob({}); await new Promise(() => {}) }`,
 			`() => { while (true) {} }`, `() => "fine"`))
 	runs := make(chan struct{}, 1)
-	telling := &tools{enqueue: func(context.Context, json.RawMessage) (json.RawMessage, error) {
+	telling := &extensionstest.Tools{Enqueue: func(context.Context, json.RawMessage) (json.RawMessage, error) {
 		runs <- struct{}{}
 		return json.RawMessage(`{}`), nil
 	}}
@@ -102,7 +81,7 @@ func TestReplacedMachineKeepsTheQueue(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), timeout)
 			defer cancel()
 			close(started)
-			out, err := module.Handle(ctx, number, event(`{}`), telling)
+			out, err := module.Handle(ctx, number, extensionstest.Event(`{}`), telling)
 			c <- answer{string(out), err}
 		}()
 		<-started
@@ -134,7 +113,7 @@ func TestReplacedMachineKeepsTheQueue(t *testing.T) {
 
 func TestMemoryAndStackAreBounded(t *testing.T) {
 	t.Parallel()
-	module := load(t, newHost(js.Limits{Memory: fullMemory}), handlers(
+	module := load(t, newHost(js.Limits{Memory: fullMemory}), extensionstest.Handlers(
 		`() => { const all = []; while (true) all.push(new Array(1000).fill(1)) }`,
 		`() => { let s = "x"; while (true) s += s }`,
 		`() => { globalThis.hoard = []; while (true) hoard.push(new Uint8Array(1 << 20)) }`,
@@ -157,7 +136,7 @@ func TestMemoryAndStackAreBounded(t *testing.T) {
 	for number := range 16 {
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		out, err := module.Handle(ctx, number, event(`{}`), &tools{})
+		out, err := module.Handle(ctx, number, extensionstest.Event(`{}`), &extensionstest.Tools{})
 		cancel()
 		if err == nil || len(out) > 0 {
 			t.Errorf("handler %d returned %d bytes", number, len(out))
@@ -165,8 +144,8 @@ func TestMemoryAndStackAreBounded(t *testing.T) {
 			t.Errorf("handler %d threw %d bytes", number, len(err.Error()))
 		}
 		// Machines that were broken too often come back after a pause.
-		waitFor(t, "the next event's answer", func() bool {
-			got, err := handle(t, module, 16, &tools{})
+		extensionstest.WaitFor(t, "the next event's answer", func() bool {
+			got, err := extensionstest.Handle(t, module, 16, &extensionstest.Tools{})
 			return err == nil && got == `"fine"`
 		})
 		t.Logf("handler %d: %s, %v", number, time.Since(start), clip(err))
@@ -188,7 +167,7 @@ func clip(err error) string {
 // code.
 func TestIntervalsObeyTheHandlersBudget(t *testing.T) {
 	t.Parallel()
-	module := load(t, newHost(js.Limits{MaxTimers: 50}), handlers(
+	module := load(t, newHost(js.Limits{MaxTimers: 50}), extensionstest.Handlers(
 		`() => { globalThis.ticks = 0; return new Promise((r) => setInterval(() => { if (++globalThis.ticks === 3) r("set") }, 1)) }`,
 		`async () => { const before = globalThis.ticks; await new Promise((r) => setTimeout(r, 30)); return globalThis.ticks === before }`,
 		`() => { let n = 0; try { for (;;) { setInterval(() => {}, 1e6); n++ } } catch (e) { return [n, e.name] } }`,
@@ -198,17 +177,18 @@ func TestIntervalsObeyTheHandlersBudget(t *testing.T) {
 		`() => "fine"`,
 	))
 	for number, want := range []string{`"set"`, `true`, `[50,"RangeError"]`} {
-		if got, err := handle(t, module, number, &tools{}); err != nil || got != want {
+		if got, err := extensionstest.Handle(t, module, number, &extensionstest.Tools{}); err != nil || got != want {
 			t.Errorf("handler %d: %s, %v", number, got, err)
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := module.Handle(ctx, 3, event(`{}`), &tools{}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := module.Handle(ctx, 3, extensionstest.Event(`{}`), &extensionstest.Tools{}); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("an interval that loops: %v", err)
 	}
-	answers(t, module, 5)
-	if got, err := handle(t, module, 4, &tools{}); err != nil || got != `[50,"RangeError"]` {
+	extensionstest.Answers(t, module, 5)
+	if got, err := extensionstest.Handle(t, module, 4, &extensionstest.Tools{}); err != nil || got != `[50,"RangeError"]` {
 		t.Errorf("listeners: %s, %v", got, err)
 	}
 }

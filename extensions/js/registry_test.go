@@ -17,6 +17,7 @@ import (
 	"harness/extensions/js"
 	"harness/extensions/process"
 	"harness/extensions/sdk"
+	"harness/internal/extensionstest"
 )
 
 // registry loads everything below a folder with both hosts.
@@ -136,7 +137,7 @@ func many(t testing.TB, root string, n, generation int) {
 			`import { answer } from "./lib/answer.mjs"; export function registerAgentEvents(registry) { registry.on("e", async () => answer()); }`
 		files[fmt.Sprintf("m%02d/lib/answer.mjs", i)] = fmt.Sprintf("export const answer = () => %d;", generation)
 	}
-	put(t, root, files)
+	extensionstest.Put(t, root, files)
 }
 
 // LC-04 with real machines: 50 extensions are swapped while emits run, none fails, and each emit sees all old or all
@@ -144,7 +145,7 @@ func many(t testing.TB, root string, n, generation int) {
 func TestReloadOfFifty(t *testing.T) {
 	t.Parallel()
 	const modules = 50
-	root := write(t, nil)
+	root := extensionstest.Write(t, nil)
 	many(t, root, modules, 0)
 	r := registry(t, root, nil, nil, nil)
 	stop := make(chan struct{})

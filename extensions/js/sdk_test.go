@@ -8,6 +8,7 @@ import (
 	"harness/extensions"
 	"harness/extensions/js"
 	"harness/extensions/sdk"
+	"harness/internal/extensionstest"
 )
 
 // The SDK's JavaScript and Go say the same about the same values (EX-19, EX-20, EX-29 to EX-32).
@@ -63,7 +64,7 @@ func TestSDKsAgree(t *testing.T) {
 	want["first"] = sdk.SelectFirstSuccessfulAction(results)
 	want["error"] = sdk.ToAgentEventHandlerError("m", "t", errBoom{})
 	out, err := module.Handle(t.Context(), 0, &extensions.Event{Type: "e", Payload: json.RawMessage(payload + "]}")},
-		&tools{})
+		&extensionstest.Tools{})
 	if err != nil {
 		t.Fatal(err)
 	}

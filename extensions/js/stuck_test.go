@@ -11,12 +11,13 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/js"
+	"harness/internal/extensionstest"
 )
 
 // native keeps a machine in a call of the host, which no interrupt reaches, until it is let go: a native loop of a
 // known length.
 type native struct {
-	*tools
+	*extensionstest.Tools
 	entered, open chan struct{}
 }
 
@@ -24,7 +25,7 @@ const callsNative = `(event, tools) => { tools.logger.info("in") }`
 
 func newNative(t *testing.T) *native {
 	t.Helper()
-	n := &native{tools: &tools{}, entered: make(chan struct{}, 1), open: make(chan struct{})}
+	n := &native{Tools: &extensionstest.Tools{}, entered: make(chan struct{}, 1), open: make(chan struct{})}
 	t.Cleanup(n.end)
 	return n
 }
@@ -46,7 +47,7 @@ func (n *native) end() {
 // cut has a handler cut while its machine is in the call.
 func (n *native) cut(t *testing.T, module extensions.Module, number int) {
 	t.Helper()
-	cutWith(t, module, number, (1+engineSlowdown)*50*time.Millisecond, n)
+	extensionstest.Cut(t, module, number, (1+engineSlowdown)*50*time.Millisecond, slack, n)
 	select {
 	case <-n.entered:
 	default:
@@ -59,12 +60,12 @@ func (n *native) cut(t *testing.T, module extensions.Module, number int) {
 func TestNativeLoopIsQuarantined(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{Grace: 30 * time.Millisecond})
-	module := load(t, host, handlers(callsNative, `() => "fine"`))
-	neighbour := load(t, host, handlers(`() => "fine"`))
+	module := load(t, host, extensionstest.Handlers(callsNative, `() => "fine"`))
+	neighbour := load(t, host, extensionstest.Handlers(`() => "fine"`))
 	loop := newNative(t)
 	loop.cut(t, module, 0)
-	answers(t, neighbour, 0)
-	answers(t, module, 1)
+	extensionstest.Answers(t, neighbour, 0)
+	extensionstest.Answers(t, module, 1)
 	if health := module.Health(); health.State != extensions.HealthQuarantined || health.Restarts != 1 ||
 		!strings.Contains(health.LastError, "native loop") {
 		t.Errorf("health is %+v", health)
@@ -73,49 +74,54 @@ func TestNativeLoopIsQuarantined(t *testing.T) {
 		t.Errorf("%d machines are stuck", host.Stuck())
 	}
 	loop.end()
-	waitFor(t, "the loop's end", func() bool { return host.Stuck() == 0 && module.Health().State == extensions.HealthOK })
-	answers(t, module, 1)
+	extensionstest.WaitFor(t, "the loop's end", func() bool {
+		return host.Stuck() == 0 && module.Health().State == extensions.HealthOK
+	})
+	extensionstest.Answers(t, module, 1)
 }
 
 // A loop of the engine itself, which ends after a second or some, is such a one.
 func TestALoopOfTheEngineIsOutlived(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{Grace: 30 * time.Millisecond})
-	module := load(t, host, handlers(fmt.Sprintf(`() => new Array(%d).indexOf(7)`, int(5e6)/engineSlowdown),
+	module := load(t, host, extensionstest.Handlers(fmt.Sprintf(`() => new Array(%d).indexOf(7)`, int(5e6)/engineSlowdown),
 		`() => "fine"`))
 	cut(t, module, 0, 50*time.Millisecond)
-	answers(t, module, 1)
-	waitFor(t, "the loop's end", func() bool { return host.Stuck() == 0 && module.Health().State == extensions.HealthOK })
-	answers(t, module, 1)
+	extensionstest.Answers(t, module, 1)
+	extensionstest.WaitFor(t, "the loop's end", func() bool {
+		return host.Stuck() == 0 && module.Health().State == extensions.HealthOK
+	})
+	extensionstest.Answers(t, module, 1)
 }
 
 // Only a few machines may be abandoned; then the extension fails with advice, and its neighbours go on.
 func TestStuckMachinesAreLimited(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{Grace: 30 * time.Millisecond, MaxStuck: 2})
-	module := load(t, host, handlers(callsNative, `() => "fine"`))
-	neighbour := load(t, host, handlers(`() => "fine"`))
+	module := load(t, host, extensionstest.Handlers(callsNative, `() => "fine"`))
+	neighbour := load(t, host, extensionstest.Handlers(`() => "fine"`))
 	loops := newNative(t)
 	loops.cut(t, module, 0)
-	answers(t, module, 1) // the second machine is up
+	extensionstest.Answers(t, module, 1) // the second machine is up
 	loops.cut(t, module, 0)
-	waitFor(t, "giving up", func() bool { return module.Health().State == extensions.HealthFailed })
-	if _, err := handle(t, module, 1, &tools{}); err == nil || !strings.Contains(err.Error(), "out of process") {
+	extensionstest.WaitFor(t, "giving up", func() bool { return module.Health().State == extensions.HealthFailed })
+	if _, err := extensionstest.Handle(t, module, 1, &extensionstest.Tools{}); err == nil ||
+		!strings.Contains(err.Error(), "out of process") {
 		t.Error(err)
 	}
-	answers(t, neighbour, 0)
+	extensionstest.Answers(t, neighbour, 0)
 	loops.end()
-	waitFor(t, "the loops' end", func() bool { return host.Stuck() == 0 })
+	extensionstest.WaitFor(t, "the loops' end", func() bool { return host.Stuck() == 0 })
 }
 
 // An extension that breaks its machine all the time is answered for at once instead of being started over and over.
 func TestRestartsBackOff(t *testing.T) {
 	t.Parallel()
-	module := load(t, newHost(js.Limits{}), handlers(`() => { while (true) {} }`, `() => "fine"`))
+	module := load(t, newHost(js.Limits{}), extensionstest.Handlers(`() => { while (true) {} }`, `() => "fine"`))
 	refused := false
 	for range 20 {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*engineSlowdown*time.Millisecond)
-		_, err := module.Handle(ctx, 0, event(`{}`), &tools{})
+		_, err := module.Handle(ctx, 0, extensionstest.Event(`{}`), &extensionstest.Tools{})
 		cancel()
 		if err == nil {
 			t.Fatal("an endless loop returned")
@@ -128,24 +134,8 @@ func TestRestartsBackOff(t *testing.T) {
 	if !refused {
 		t.Error("20 broken machines cost nothing")
 	}
-	waitFor(t, "the next machine", func() bool {
-		got, err := handle(t, module, 1, &tools{})
+	extensionstest.WaitFor(t, "the next machine", func() bool {
+		got, err := extensionstest.Handle(t, module, 1, &extensionstest.Tools{})
 		return err == nil && got == `"fine"`
 	})
-}
-
-// waitFor looks until a condition holds.
-func waitFor(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(time.Minute)
-	defer deadline.Stop()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("%s did not come", what)
-		}
-	}
 }

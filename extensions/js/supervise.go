@@ -75,10 +75,8 @@ func (m *module) leave(i *instance, reason error) {
 	if errors.Is(reason, errStuck) {
 		patience = 0
 	}
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	again := time.NewTicker(interval)
-	defer again.Stop()
+	deadline := time.After(patience)
+	again := time.Tick(interval)
 	for {
 		if e := i.running.Load(); e != nil {
 			e.interrupt()
@@ -86,10 +84,10 @@ func (m *module) leave(i *instance, reason error) {
 		select {
 		case <-i.done:
 			return
-		case <-deadline.C:
+		case <-deadline:
 			m.abandon(i)
 			return
-		case <-again.C:
+		case <-again:
 		}
 	}
 }

@@ -10,11 +10,12 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/js"
+	"harness/internal/extensionstest"
 )
 
 func TestToolsAreReachedAndAnswered(t *testing.T) {
 	t.Parallel()
-	module := load(t, newHost(js.Limits{}), handlers(
+	module := load(t, newHost(js.Limits{}), extensionstest.Handlers(
 		`(event, tools) => tools.enqueueJob({type: "agent_instruction", payload: {n: event.payload.n}})`,
 		`(event, {getSessionSettings, getSessionSetting}) => Promise.all([getSessionSettings("s1"), `+
 			`getSessionSetting("s1", "auto"), getSessionSetting("s1", "none").then((v) => v === undefined)])`,
@@ -29,32 +30,34 @@ func TestToolsAreReachedAndAnswered(t *testing.T) {
 		`(event, tools) => { tools.logger.info({text: "x".repeat(1 << 20)}, "long") }`,
 	))
 	t.Run("EX-06 EX-16 enqueueJob", func(t *testing.T) {
-		with := &tools{}
-		if got, err := handle(t, module, 0, with); err != nil || got != `{"status":"enqueued","job":{"id":"j1"}}` {
+		with := &extensionstest.Tools{}
+		if got, err := extensionstest.Handle(t, module, 0, with); err != nil ||
+			got != `{"status":"enqueued","job":{"id":"j1"}}` {
 			t.Error(got, err)
 		}
-		if len(with.enqueued) != 1 || with.enqueued[0] != `{"type":"agent_instruction","payload":{"n":1}}` {
-			t.Error(with.enqueued)
+		if len(with.Enqueued()) != 1 || with.Enqueued()[0] != `{"type":"agent_instruction","payload":{"n":1}}` {
+			t.Error(with.Enqueued())
 		}
 	})
 	t.Run("EX-07 EX-08 settings", func(t *testing.T) {
-		if got, err := handle(t, module, 1, &tools{settings: true}); err != nil ||
+		if got, err := extensionstest.Handle(t, module, 1, &extensionstest.Tools{Settings: true}); err != nil ||
 			got != `[{"of":"s1","auto":true},"s1/auto",true]` {
 			t.Error(got, err)
 		}
-		if got, err := handle(t, module, 2, &tools{settings: true}); err != nil || got != `[true,"no such session"]` {
+		if got, err := extensionstest.Handle(t, module, 2, &extensionstest.Tools{Settings: true}); err != nil ||
+			got != `[true,"no such session"]` {
 			t.Error(got, err)
 		}
-		if got, err := handle(t, module, 3, &tools{}); err != nil || got != `[false,false]` {
+		if got, err := extensionstest.Handle(t, module, 3, &extensionstest.Tools{}); err != nil || got != `[false,false]` {
 			t.Error(got, err)
 		}
 	})
 	t.Run("logger", func(t *testing.T) {
-		with := &tools{}
-		if _, err := handle(t, module, 4, with); err != nil {
+		with := &extensionstest.Tools{}
+		if _, err := extensionstest.Handle(t, module, 4, with); err != nil {
 			t.Fatal(err)
 		}
-		all := strings.Join(with.logged, "\n")
+		all := strings.Join(with.Logged(), "\n")
 		for _, want := range []string{`info {"a":1} hello`, `warn  plain`, `"c":2`, `"message":"x"`, ` failed`,
 			`info  console {"b":2}`} {
 			if !strings.Contains(all, want) {
@@ -63,19 +66,22 @@ func TestToolsAreReachedAndAnswered(t *testing.T) {
 		}
 	})
 	t.Run("bounds", func(t *testing.T) {
-		if _, err := handle(t, module, 5, &tools{}); err == nil || !strings.Contains(err.Error(), "larger than") {
+		if _, err := extensionstest.Handle(t, module, 5, &extensionstest.Tools{}); err == nil ||
+			!strings.Contains(err.Error(), "larger than") {
 			t.Error(err)
 		}
-		if _, err := handle(t, module, 6, &tools{}); err == nil || !strings.Contains(err.Error(), "256 tool calls") {
+		if _, err := extensionstest.Handle(t, module, 6, &extensionstest.Tools{}); err == nil ||
+			!strings.Contains(err.Error(), "256 tool calls") {
 			t.Error(err)
 		}
-		with := &tools{}
-		if _, err := handle(t, module, 7, with); err != nil || len(with.logged) != 200 {
-			t.Error(err, len(with.logged))
+		with := &extensionstest.Tools{}
+		if _, err := extensionstest.Handle(t, module, 7, with); err != nil || len(with.Logged()) != 200 {
+			t.Error(err, len(with.Logged()))
 		}
-		with = &tools{}
-		if _, err := handle(t, module, 8, with); err != nil || len(with.logged) != 1 || len(with.logged[0]) > 9<<10 {
-			t.Error(err, len(with.logged))
+		with = &extensionstest.Tools{}
+		if _, err := extensionstest.Handle(t, module, 8, with); err != nil || len(with.Logged()) != 1 ||
+			len(with.Logged()[0]) > 9<<10 {
+			t.Error(err, len(with.Logged()))
 		}
 	})
 }
@@ -84,11 +90,11 @@ func TestToolsAreReachedAndAnswered(t *testing.T) {
 func TestInvocationsInterleave(t *testing.T) {
 	t.Parallel()
 	module := load(t, newHost(js.Limits{}),
-		handlers(`async (event, tools) => { const before = globalThis.n = (globalThis.n ?? 0) + 1; await `+
+		extensionstest.Handlers(`async (event, tools) => { const before = globalThis.n = (globalThis.n ?? 0) + 1; await `+
 			`tools.enqueueJob({}); return [before, globalThis.n] }`))
 	release := make(chan struct{})
 	arrived := make(chan struct{}, 2)
-	with := &tools{enqueue: func(context.Context, json.RawMessage) (json.RawMessage, error) {
+	with := &extensionstest.Tools{Enqueue: func(context.Context, json.RawMessage) (json.RawMessage, error) {
 		arrived <- struct{}{}
 		<-release
 		return json.RawMessage(`{}`), nil
@@ -96,7 +102,7 @@ func TestInvocationsInterleave(t *testing.T) {
 	results := make(chan string, 2)
 	for range 2 {
 		go func() {
-			out, err := module.Handle(context.Background(), 0, event(`{}`), with)
+			out, err := module.Handle(context.Background(), 0, extensionstest.Event(`{}`), with)
 			if err != nil {
 				out = json.RawMessage(err.Error())
 			}
@@ -118,7 +124,7 @@ func TestInvocationsInterleave(t *testing.T) {
 // EX-14: a call after the invocation ended reaches nothing and says why; timers that nobody waits for never fire.
 func TestLateCallsAndStrayTimers(t *testing.T) {
 	t.Parallel()
-	module := load(t, newHost(js.Limits{}), handlers(
+	module := load(t, newHost(js.Limits{}), extensionstest.Handlers(
 		`(event, tools) => { globalThis.kept = tools; setTimeout(() => { globalThis.fired = true }, 1); }`,
 		`async (event, tools) => { try { await globalThis.kept.enqueueJob({}); return "reached" } catch (error) { return error.message } }`,
 		`async () => { await new Promise((resolve) => setTimeout(resolve, 50)); return globalThis.fired === true }`,
@@ -127,41 +133,41 @@ func TestLateCallsAndStrayTimers(t *testing.T) {
 			`tools.enqueueJob({late: 1}).catch((error) => { globalThis.late = error.message }) } }`,
 		`() => [globalThis.cleaned, globalThis.late]`,
 	))
-	with := &tools{}
-	if _, err := handle(t, module, 0, with); err != nil {
+	with := &extensionstest.Tools{}
+	if _, err := extensionstest.Handle(t, module, 0, with); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := handle(t, module, 1, with); err != nil || got != `"`+extensions.LateCall+`"` {
+	if got, err := extensionstest.Handle(t, module, 1, with); err != nil || got != `"`+extensions.LateCall+`"` {
 		t.Error(got, err)
 	}
-	if got, err := handle(t, module, 2, with); err != nil || got != "false" {
+	if got, err := extensionstest.Handle(t, module, 2, with); err != nil || got != "false" {
 		t.Error("a stray timer fired:", got, err)
 	}
 	const long = (1 + engineSlowdown) * 20 * time.Millisecond // enough to come to the point where they wait
 	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()
-	if _, err := module.Handle(ctx, 3, event(`{}`), with); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := module.Handle(ctx, 3, extensionstest.Event(`{}`), with); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
-	if got, err := handle(t, module, 1, with); err != nil || got != `"`+extensions.LateCall+`"` {
+	if got, err := extensionstest.Handle(t, module, 1, with); err != nil || got != `"`+extensions.LateCall+`"` {
 		t.Error(got, err)
 	}
-	if n, _ := with.count(); n != 0 {
+	if n := len(with.Enqueued()); n != 0 {
 		t.Errorf("%d late calls reached the tools", n)
 	}
-	hanging := &tools{enqueue: func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+	hanging := &extensionstest.Tools{Enqueue: func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}
 	ctx2, cancel2 := context.WithTimeout(t.Context(), long)
 	defer cancel2()
-	if _, err := module.Handle(ctx2, 4, event(`{}`), hanging); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := module.Handle(ctx2, 4, extensionstest.Event(`{}`), hanging); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
-	if got, err := handle(t, module, 5, with); err != nil || got != `[true,"`+extensions.LateCall+`"]` {
+	if got, err := extensionstest.Handle(t, module, 5, with); err != nil || got != `[true,"`+extensions.LateCall+`"]` {
 		t.Error("the waiting handler's finally block:", got, err)
 	}
-	if n, _ := hanging.count(); n != 1 {
+	if n := len(hanging.Enqueued()); n != 1 {
 		t.Errorf("%d calls reached the tools", n)
 	}
 	if health := module.Health(); health.Restarts != 0 || health.State != extensions.HealthOK {

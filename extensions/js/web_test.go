@@ -10,6 +10,7 @@ import (
 	"harness/extensions"
 	"harness/extensions/js"
 	"harness/extensions/process"
+	"harness/internal/extensionstest"
 )
 
 // tried is what every probe may use: thrown(f) is the name of what f throws.
@@ -218,8 +219,8 @@ func TestWebGlobalsBehaveAsInNode(t *testing.T) {
 			for i, probe := range list {
 				bodies[i] = "async () => (" + probe + ")"
 			}
-			from := source(write(t, map[string]string{
-				"events.mjs": tried + handlers(bodies...),
+			from := source(extensionstest.Write(t, map[string]string{
+				"events.mjs": tried + extensionstest.Handlers(bodies...),
 			}), "events.mjs")
 			from.HostCapabilities = []string{"net:h"}
 			children, err := process.New(t.Context(), process.Options{Dir: filepath.Join(t.TempDir(), "children"),
@@ -237,12 +238,12 @@ func TestWebGlobalsBehaveAsInNode(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				closeLater(t, module)
+				t.Cleanup(func() { extensionstest.Close(t, module) })
 				modules = append(modules, module)
 			}
 			for i, probe := range list {
-				got, err := handle(t, modules[0], i, &tools{})
-				want, err2 := handle(t, modules[1], i, &tools{})
+				got, err := extensionstest.Handle(t, modules[0], i, &extensionstest.Tools{})
+				want, err2 := extensionstest.Handle(t, modules[1], i, &extensionstest.Tools{})
 				if err2 != nil {
 					t.Errorf("%s: Node says %v", probe, err2)
 				} else if err != nil || got != want {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"harness/extensions"
+	"harness/internal/extensionstest"
 )
 
 // Without consent no child is started: neither the first nor the one that replaces a broken one. With it again, it is.
@@ -46,17 +47,17 @@ func TestNoChildWithoutConsent(t *testing.T) {
 		t.Errorf("asked about %q", further)
 	}
 	denied.Store(false)
-	module := load(t, site, source)
+	module := extensionstest.Load(t, site, source)
 	<-asked
 	denied.Store(true)
-	if _, err := handle(t, module, 0, &tools{}); err == nil {
+	if _, err := extensionstest.Handle(t, module, 0, &extensionstest.Tools{}); err == nil {
 		t.Error("a child that ended answered")
 	}
 	// Asked twice: the first refusal is over by then.
 	for range 2 {
 		select {
 		case <-asked:
-		case <-time.After(patient):
+		case <-time.After(extensionstest.Patience):
 			t.Fatal("nobody asked before a restart")
 		}
 	}

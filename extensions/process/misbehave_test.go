@@ -17,6 +17,7 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/process"
+	"harness/internal/extensionstest"
 	runtimeprocess "harness/runtime/process"
 )
 
@@ -35,14 +36,14 @@ done
 func TestCommandExtension(t *testing.T) {
 	t.Parallel()
 	site := newSite(t, nil)
-	module := load(t, site, shellSource(t, "read -r load\necho problem >&2\n"+ready+serveFine))
+	module := extensionstest.Load(t, site, shellSource(t, "read -r load\necho problem >&2\n"+ready+serveFine))
 	if got := module.Subscriptions(); len(got) != 1 || got[0].EventType != "e" || got[0].HasPriority {
 		t.Errorf("%+v", got)
 	}
 	for range 3 {
-		answers(t, module, 0)
+		extensionstest.Answers(t, module, 0)
 	}
-	if _, err := handle(t, module, 1, &tools{}); err == nil {
+	if _, err := extensionstest.Handle(t, module, 1, &extensionstest.Tools{}); err == nil {
 		t.Error("there is no second handler")
 	}
 }
@@ -79,7 +80,7 @@ func TestBadHandshakes(t *testing.T) {
 			t.Parallel()
 			module, err := site.Load(t.Context(), shellSource(t, c.script))
 			if err == nil {
-				shut(t, module)
+				extensionstest.Close(t, module)
 				t.Fatal("it was loaded")
 			}
 			var load *extensions.LoadError
@@ -129,23 +130,23 @@ func TestMisbehavingChildren(t *testing.T) {
 			// The first child misbehaves at the first event, the second one does not.
 			source := shellSource(t, "read -r load\n"+ready+"if [ -e done ]; then\n"+serveFine+
 				"exit 0\nfi\nread -r event\n: > done\n"+misdeed+"\n")
-			module := load(t, site, source)
+			module := extensionstest.Load(t, site, source)
 			first := site.marks(t)
 			start := time.Now()
 			timeout := slowness * 300 * time.Millisecond // the first child must have read the event by then
 			ctx, cancel := context.WithTimeout(t.Context(), timeout)
-			out, err := module.Handle(ctx, 0, event(`{}`), &tools{})
+			out, err := module.Handle(ctx, 0, extensionstest.Event(`{}`), &extensionstest.Tools{})
 			cancel()
 			if took := time.Since(start); err == nil || took > timeout+slack {
 				t.Errorf("%s, %v after %s", out, err, took)
 			}
-			answers(t, module, 0)
+			extensionstest.Answers(t, module, 0)
 			if health := module.Health(); health.Restarts != 1 || health.LastError == "" || health.State != extensions.HealthOK {
 				t.Errorf("health is %+v", health)
 			}
 			nothingLeft(t, first...)
 			second := site.marks(t)
-			shut(t, module)
+			extensionstest.Close(t, module)
 			nothingLeft(t, second...)
 			if left := site.marks(t); len(left) > 0 {
 				t.Errorf("folders stay: %v", left)
@@ -166,9 +167,9 @@ done
 echo '{"type":"result","id":1,"value":"fine"}'
 `
 	source := shellSource(t, "read -r load\n"+ready+calls+serveFine)
-	with := &tools{settings: true}
-	module := load(t, newSite(t, nil), source)
-	if got, err := handle(t, module, 0, with); err != nil || got != `"fine"` {
+	with := &extensionstest.Tools{Settings: true}
+	module := extensionstest.Load(t, newSite(t, nil), source)
+	if got, err := extensionstest.Handle(t, module, 0, with); err != nil || got != `"fine"` {
 		t.Fatal(got, err)
 	}
 	content, err := os.ReadFile(filepath.Join(source.Root, "answers"))
@@ -187,7 +188,7 @@ echo '{"type":"result","id":1,"value":"fine"}'
 			t.Errorf("%s, want %s", line, want[i])
 		}
 	}
-	if n, _ := with.count(); n != 1 {
+	if n := len(with.Enqueued()); n != 1 {
 		t.Errorf("%d calls reached the tools", n)
 	}
 }
@@ -200,11 +201,12 @@ func TestResourceLimitsAndEnvironment(t *testing.T) {
 limits="$(ulimit -d) $(ulimit -n) $(ulimit -t) ${HARNESS_TEST_SECRET:-none} ${HARNESS_TEST_PASSED:-none} $HARNESS_EXTENSION_NAME"
 echo "{\"type\":\"result\",\"id\":1,\"value\":\"$limits\"}"
 `+serveFine)
-	module := load(t, newSite(t, func(o *process.Options) {
+	module := extensionstest.Load(t, newSite(t, func(o *process.Options) {
 		o.Limits = process.Limits{Memory: 512 << 20, OpenFiles: 100, CPU: 77 * time.Second}
 		o.PassEnv = []string{"HARNESS_TEST_PASSED"}
 	}), source)
-	if got, err := handle(t, module, 0, &tools{}); err != nil || got != `"524288 100 77 none passed @test/probe"` {
+	if got, err := extensionstest.Handle(t, module, 0, &extensionstest.Tools{}); err != nil ||
+		got != `"524288 100 77 none passed @test/probe"` {
 		t.Error(got, err)
 	}
 }
@@ -212,7 +214,7 @@ echo "{\"type\":\"result\",\"id\":1,\"value\":\"$limits\"}"
 func TestMissingPrograms(t *testing.T) {
 	t.Parallel()
 	site := newSite(t, func(o *process.Options) { o.Node = "no-such-node" })
-	node := nodeSource(t, handlers(`() => 1`))
+	node := nodeSource(t, extensionstest.Handlers(`() => 1`))
 	nothing, missing, file := shellSource(t, ""), shellSource(t, ""), shellSource(t, "")
 	nothing.Runtime.Command = nil
 	missing.Runtime.Command = []string{"no-such-program"}
@@ -220,7 +222,7 @@ func TestMissingPrograms(t *testing.T) {
 	for _, source := range []extensions.Source{node, nothing, missing, file} {
 		module, err := site.Load(t.Context(), source)
 		if err == nil {
-			shut(t, module)
+			extensionstest.Close(t, module)
 		}
 		var load *extensions.LoadError
 		if !errors.As(err, &load) || load.Code != extensions.ImportFailed {
@@ -284,7 +286,7 @@ func TestKilledServerLeavesNothing(t *testing.T) {
 	}
 	_ = server.Wait()
 	// What runs "sleep 1" for the child may live until its second is over; only the daemon stays.
-	waitFor(t, "the child's end", func() bool {
+	extensionstest.WaitFor(t, "the child's end", func() bool {
 		left, err := runtimeprocess.Marked(mark)
 		return err == nil && len(left) <= 1
 	})
@@ -300,15 +302,16 @@ func TestKilledServerLeavesNothing(t *testing.T) {
 // A message on the wire never holds a line break, whatever the event holds.
 func TestEventsAreOneLine(t *testing.T) {
 	t.Parallel()
-	module := load(t, newSite(t, nil), shellSource(t, "read -r load\n"+ready+serveFine))
-	ctx, cancel := context.WithTimeout(t.Context(), patient)
+	module := extensionstest.Load(t, newSite(t, nil), shellSource(t, "read -r load\n"+ready+serveFine))
+	ctx, cancel := context.WithTimeout(t.Context(), extensionstest.Patience)
 	defer cancel()
 	payload, err := json.Marshal(map[string]string{"text": "a\nb\u2028c"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, raw := range []string{string(payload), "{\n  \"pretty\": 1\n}"} {
-		if out, err := module.Handle(ctx, 0, event(raw), &tools{}); err != nil || string(out) != `"fine"` {
+		if out, err := module.Handle(ctx, 0, extensionstest.Event(raw), &extensionstest.Tools{}); err != nil ||
+			string(out) != `"fine"` {
 			t.Errorf("%s: %s, %v", raw, out, err)
 		}
 	}

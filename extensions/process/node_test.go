@@ -10,6 +10,7 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/process"
+	"harness/internal/extensionstest"
 )
 
 func TestNodeHandlers(t *testing.T) {
@@ -27,7 +28,7 @@ func TestNodeHandlers(t *testing.T) {
 		{`(event, tools) => tools.enqueueJob({n: event.payload.n})`, `{"status":"enqueued","job":{"id":"j1"}}`, ""},
 		{`(event, {getSessionSettings, getSessionSetting}) => Promise.all([getSessionSettings("s1"), ` +
 			`getSessionSetting("s1", "auto"), getSessionSetting("s1", "none").then((v) => v === undefined)])`,
-			`[{"of":"s1"},"s1/auto",true]`, ""},
+			`[{"of":"s1","auto":true},"s1/auto",true]`, ""},
 		{`(event, tools) => tools.getSessionSettings("missing")`, ``, "no such session"},
 		{`(event, tools) => { process.stdout.write("no protocol\n"); console.log("console"); tools.logger.warn({a: 1}, "hello") }`,
 			``, ""},
@@ -42,10 +43,10 @@ func TestNodeHandlers(t *testing.T) {
 		bodies[i] = c.body
 	}
 	site := newSite(t, nil)
-	module := load(t, site, nodeSource(t, handlers(bodies...)))
+	module := extensionstest.Load(t, site, nodeSource(t, extensionstest.Handlers(bodies...)))
 	for i, c := range cases {
-		with := &tools{settings: true}
-		got, err := handle(t, module, i, with)
+		with := &extensionstest.Tools{Settings: true}
+		got, err := extensionstest.Handle(t, module, i, with)
 		switch {
 		case c.wantErr != "":
 			if err == nil || !strings.Contains(err.Error(), c.wantErr) {
@@ -54,27 +55,27 @@ func TestNodeHandlers(t *testing.T) {
 		case err != nil || got != c.want:
 			t.Errorf("%s: %s, %v", c.body, got, err)
 		}
-		if strings.Contains(c.body, "hello") && !slices.Contains(with.logged, `warn {"a":1} hello`) {
-			t.Errorf("logged: %q", with.logged)
+		if strings.Contains(c.body, "hello") && !slices.Contains(with.Logged(), `warn {"a":1} hello`) {
+			t.Errorf("logged: %q", with.Logged())
 		}
 	}
 	if health := module.Health(); health.State != extensions.HealthOK || health.Restarts != 0 {
 		t.Errorf("%+v", health)
 	}
 	marks := site.marks(t)
-	shut(t, module)
+	extensionstest.Close(t, module)
 	nothingLeft(t, marks...)
 	if left := site.marks(t); len(marks) != 1 || len(left) != 0 {
 		t.Errorf("folders: %v, later %v", marks, left)
 	}
-	if _, err := handle(t, module, 0, &tools{}); err == nil {
+	if _, err := extensionstest.Handle(t, module, 0, &extensionstest.Tools{}); err == nil {
 		t.Error("a closed extension answers")
 	}
 }
 
 func TestNodeSubscriptionsAndTypeScript(t *testing.T) {
 	t.Parallel()
-	dir := write(t, map[string]string{
+	dir := extensionstest.Write(t, map[string]string{
 		"events.ts": `import { isRecord } from "@codex-manager/agent-runtime-sdk"; import { Levels } from "./lib/types.js"; import path from "path";
 			export async function registerAgentEvents(registry: any) {
 				registry.on("a", (event: {payload: unknown}) => [isRecord(event.payload), Levels[1], path.sep], {priority: -5, timeoutMs: 8000.2});
@@ -82,13 +83,14 @@ func TestNodeSubscriptionsAndTypeScript(t *testing.T) {
 			}`,
 		"lib/types.ts": `export enum Levels { Low, High }`,
 	})
-	module := load(t, newSite(t, nil), extensions.Source{Name: "x", Root: dir, Entrypoint: dir + "/events.ts",
-		Runtime: extensions.RuntimeWish{Host: "node"}})
+	module := extensionstest.Load(t, newSite(t, nil),
+		extensions.Source{Name: "x", Root: dir, Entrypoint: dir + "/events.ts",
+			Runtime: extensions.RuntimeWish{Host: "node"}})
 	want := []extensions.Subscription{{EventType: "a", Priority: -5, HasPriority: true, TimeoutMs: 8001}, {EventType: "b"}}
 	if got := module.Subscriptions(); !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
 	}
-	if got, err := handle(t, module, 0, &tools{}); err != nil || got != `[true,"High","/"]` {
+	if got, err := extensionstest.Handle(t, module, 0, &extensionstest.Tools{}); err != nil || got != `[true,"High","/"]` {
 		t.Error(got, err)
 	}
 }
@@ -118,7 +120,7 @@ func TestNodeLoadErrors(t *testing.T) {
 			t.Parallel()
 			module, err := site.Load(t.Context(), nodeSource(t, c.code))
 			if err == nil {
-				shut(t, module)
+				extensionstest.Close(t, module)
 				t.Fatal("it was loaded")
 			}
 			var load *extensions.LoadError
@@ -133,7 +135,7 @@ func TestNodeLoadErrors(t *testing.T) {
 func TestNodeTimeouts(t *testing.T) {
 	t.Parallel()
 	site := newSite(t, func(o *process.Options) { o.Limits.Grace = slowness * 300 * time.Millisecond })
-	module := load(t, site, nodeSource(t, handlers(
+	module := extensionstest.Load(t, site, nodeSource(t, extensionstest.Handlers(
 		`() => new Promise(() => {})`,
 		`() => { while (true) {} }`,
 		`async (event, tools) => { globalThis.kept = tools; await new Promise(() => {}) }`,
@@ -143,32 +145,33 @@ func TestNodeTimeouts(t *testing.T) {
 		`() => { process.exit(3) }`,
 		`() => { process.kill(process.pid, "SIGSEGV"); return new Promise(() => {}) }`,
 	)))
-	neighbour := load(t, site, nodeSource(t, handlers(`() => "fine"`)))
+	neighbour := extensionstest.Load(t, site, nodeSource(t, extensionstest.Handlers(`() => "fine"`)))
 	before := site.marks(t)
 	cut(t, module, 2, 50*time.Millisecond)
-	if got, err := handle(t, module, 3, &tools{}); err != nil || got != `"`+extensions.LateCall+`"` {
+	if got, err := extensionstest.Handle(t, module, 3, &extensionstest.Tools{}); err != nil ||
+		got != `"`+extensions.LateCall+`"` {
 		t.Error(got, err)
 	}
 	cut(t, module, 0, 20*time.Millisecond)
-	answers(t, module, 4)
+	extensionstest.Answers(t, module, 4)
 	if health := module.Health(); health.Restarts != 0 {
 		t.Errorf("waiting costs the process: %+v", health)
 	}
 	cut(t, module, 1, 50*time.Millisecond)
-	answers(t, neighbour, 0)
-	answers(t, module, 4)
+	extensionstest.Answers(t, neighbour, 0)
+	extensionstest.Answers(t, module, 4)
 	if health := module.Health(); health.Restarts != 1 || !strings.Contains(health.LastError, "hangs") {
 		t.Errorf("%+v", health)
 	}
 	for number, word := range map[int]string{5: "replaced", 6: "code 3", 7: "SIGSEGV"} {
-		if got, err := handle(t, module, number, &tools{}); err == nil ||
+		if got, err := extensionstest.Handle(t, module, number, &extensionstest.Tools{}); err == nil ||
 			(!strings.Contains(err.Error(), word) && !strings.Contains(err.Error(), "memory") &&
 				!strings.Contains(err.Error(), "allocation")) {
 			t.Errorf("handler %d: %s, %v", number, got, err)
 		}
-		answers(t, module, 4)
+		extensionstest.Answers(t, module, 4)
 	}
-	waitFor(t, "the first child's folder to go", func() bool {
+	extensionstest.WaitFor(t, "the first child's folder to go", func() bool {
 		now := site.marks(t)
 		return len(now) == 2 && (!slices.Contains(now, before[0]) || !slices.Contains(now, before[1]))
 	})
@@ -182,19 +185,20 @@ func TestNodeTimeouts(t *testing.T) {
 // A caller that goes away early is no reason to kill anything.
 func TestNodeCancel(t *testing.T) {
 	t.Parallel()
-	module := load(t, newSite(t, nil), nodeSource(t, handlers(`() => new Promise(() => {})`, `() => "fine"`)))
+	module := extensionstest.Load(t, newSite(t, nil),
+		nodeSource(t, extensionstest.Handlers(`() => new Promise(() => {})`, `() => "fine"`)))
 	ctx, cancel := context.WithCancel(t.Context())
 	out := make(chan error, 1)
 	go func() {
-		_, err := module.Handle(ctx, 0, event(`{}`), &tools{})
+		_, err := module.Handle(ctx, 0, extensionstest.Event(`{}`), &extensionstest.Tools{})
 		out <- err
 	}()
-	answers(t, module, 1)
+	extensionstest.Answers(t, module, 1)
 	cancel()
 	if err := <-out; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	answers(t, module, 1)
+	extensionstest.Answers(t, module, 1)
 	if health := module.Health(); health.Restarts != 0 {
 		t.Errorf("%+v", health)
 	}

@@ -15,8 +15,7 @@ func (m *module) Serve() error {
 	if err != nil {
 		return err
 	}
-	handshake := time.NewTimer(m.host.limits.LoadTimeout)
-	defer handshake.Stop()
+	handshake := time.After(m.host.limits.LoadTimeout)
 	for {
 		select {
 		case reason := <-c.failed:
@@ -31,7 +30,7 @@ func (m *module) Serve() error {
 			reason = c.explain()
 			m.dismiss(c, reason)
 			return reason
-		case <-handshake.C:
+		case <-handshake:
 			m.Mu.Lock()
 			ready := c.ready
 			m.Mu.Unlock()

@@ -287,5 +287,24 @@ func Beyond() []Row {
 			Reason: "who would approve all but one word can say so; the original's runtime cannot take it",
 			Routes: []string{"POST /api/approvals/{approvalId}/decision"},
 		},
+		{
+			What: "an `Idempotency-Key` on a POST that would do a thing twice: it is done once, and answered the same for 24 h: " +
+				"[api.md](api.md#sending-a-request-again-ours)",
+			Reason: "who did not hear an answer cannot know otherwise whether to ask again; without the header nothing is different",
+			Routes: []string{"POST /api/sessions", "POST /api/sessions/{sessionId}/messages",
+				"POST /api/approvals/{approvalId}/decision", "POST /api/orchestrator/jobs/{jobId}/cancel"},
+		},
+		{
+			What: "with `AGENT_EXTENSION_RBAC_MODE=jwt` a signed token counts on every route, with its role: " +
+				"[security.md](security.md#signed-tokens-jwt)",
+			Reason: "one way in for people of an issuer, sockets included; the answers of the two extension routes are the original's",
+			Routes: []string{"GET /api/sessions", "GET /api/stream"},
+		},
+		{
+			What: "tokens that are limited to projects, and `projectId` of a new session: " +
+				"[security.md](security.md#limited-to-projects)",
+			Reason: "several teams use one server; without such tokens nothing is different",
+			Routes: []string{"POST /api/sessions", "GET /api/sessions", "GET /api/stream"},
+		},
 	}
 }

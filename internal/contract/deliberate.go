@@ -302,6 +302,11 @@ func Rows() []Row {
 			What:  "health lists every runtime of the server with its state and processes", Reason: "`codex` has room for one",
 			Routes: []string{"GET /api/health"},
 		},
+		{
+			Exchange: `frame (?:approval|tool_user_input|tool_call)_resolved.*`, Place: `frame\.payload\.decidedBy`,
+			What:   "the frame that settles a request says who decided",
+			Reason: "whoever else was about to decide is told by whom it was done",
+		},
 	}
 }
 

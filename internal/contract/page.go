@@ -85,7 +85,7 @@ How it is known: recordings of codex-manager answering its clients (21 topics, a
 0.169.0 and a scripted model) are replayed request by request against a real server process with the real codex. Status, content type, body
 and frames are compared after ids, times, folders and the model's own words are normalised;` +
 	` frames are compared in their order per socket and
-thread. ` + "`go test ./cmd/harness -run TestTheRecordedContractHolds -v`" + ` prints a line per topic.
+thread. ` + "`go test ./internal/e2e/clients -run TestTheRecordedContractHolds -v`" + ` prints a line per topic.
 
 `
 

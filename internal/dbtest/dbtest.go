@@ -21,6 +21,17 @@ import (
 // Engines are the engines every store test runs on.
 func Engines() []database.Engine { return []database.Engine{database.SQLite, database.Postgres} }
 
+// EachEngine runs a subtest per engine, side by side.
+func EachEngine(t *testing.T, test func(t *testing.T, engine database.Engine)) {
+	t.Helper()
+	for _, engine := range Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			test(t, engine)
+		})
+	}
+}
+
 // Each runs a subtest per engine on a fresh, migrated store.
 func Each(t *testing.T, test func(t *testing.T, db *database.DB)) {
 	t.Helper()

@@ -112,17 +112,19 @@ func (s *Server) streamAnthropic(req *http.Request, events *sse, r Request, p pl
 		})
 	}
 	stop := "end_turn"
-	if p.call != nil {
+	if len(p.calls) > 0 {
 		stop = "tool_use"
-		name, arguments := anthropicCall(r, *p.call)
 		// The agent acts on a call at once. Its end comes with it, or what it says first would depend on how fast this
 		// process is.
 		events.together = true
-		block(object{"type": "tool_use", "id": s.nextID("toolu"), "name": name, "input": object{}},
-			func(delta func(object)) bool {
-				delta(object{"type": "input_json_delta", "partial_json": arguments})
-				return true
-			})
+		for _, call := range p.calls {
+			name, arguments := anthropicCall(r, call)
+			block(object{"type": "tool_use", "id": s.nextID("toolu"), "name": name, "input": object{}},
+				func(delta func(object)) bool {
+					delta(object{"type": "input_json_delta", "partial_json": arguments})
+					return true
+				})
+		}
 	} else if !block(object{"type": "text", "text": ""}, func(delta func(object)) bool {
 		return s.words(req, p, func(text string) { delta(object{"type": "text_delta", "text": text}) })
 	}) {
@@ -159,7 +161,7 @@ func anthropicCall(r Request, c toolCall) (name, arguments string) {
 		return offered("AskUserQuestion", "question"), encode(question("multiSelect", false))
 	default:
 		if server, tool, ok := strings.Cut(c.name, "/"); ok {
-			return offered("mcp__"+server+"__"+tool, server+"_"+tool), c.arg
+			return r.ofServer(server, tool), c.arg
 		}
 		return c.name, c.arg
 	}

@@ -7,7 +7,7 @@ import (
 
 // call sends one tool call in the shape the offered tools ask for: their names and arguments differ between codex
 // versions.
-func (s *Server) call(events *sse, r Request, c toolCall) {
+func (s *Server) call(events *sse, r Request, index int, c toolCall) {
 	item := object{"type": "function_call", "id": s.nextID("fc"), "call_id": s.nextID("call")}
 	switch c.kind {
 	case callCommand, callEscalate:
@@ -39,7 +39,7 @@ func (s *Server) call(events *sse, r Request, c toolCall) {
 			item["namespace"], item["name"] = "mcp__"+server, tool
 		}
 	}
-	events.send("response.output_item.done", object{"output_index": 0, "item": item})
+	events.send("response.output_item.done", object{"output_index": index, "item": item})
 }
 
 // written is what a file of MOCK_PATCH holds.

@@ -91,9 +91,13 @@ func (s *Server) generate(w http.ResponseWriter, req *http.Request) {
 	if p.reason {
 		say("", object{"text": "**Thinking** about the mock answer", "thought": true})
 	}
-	if p.call != nil {
-		name, args := geminiCall(*p.call)
-		say("STOP", object{"functionCall": object{"id": s.nextID("fc"), "name": name, "args": args}})
+	if len(p.calls) > 0 {
+		parts := make([]object, 0, len(p.calls))
+		for _, call := range p.calls {
+			name, args := geminiCall(call)
+			parts = append(parts, object{"functionCall": object{"id": s.nextID("fc"), "name": name, "args": args}})
+		}
+		say("STOP", parts...)
 		return
 	}
 	if s.words(req, p, func(text string) { say("", object{"text": text}) }) {

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -160,6 +161,17 @@ func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
+}
+
+// Asked is the last request with a text in it, as it came; "" when there is none.
+func (s *Server) Asked(text string) string {
+	requests := s.Requests()
+	for i := len(requests) - 1; i >= 0; i-- {
+		if body := string(requests[i].Body); strings.Contains(body, text) {
+			return body
+		}
+	}
+	return ""
 }
 
 // Outputs are all tool outputs codex reported so far, each once, oldest first.

@@ -47,7 +47,7 @@ func openAIRequest(body []byte, at time.Time) (Request, error) {
 }
 
 func (s *Server) complete(w http.ResponseWriter, req *http.Request) {
-	_, p, asked := s.ask(w, req, openAIRequest, refuse)
+	r, p, asked := s.ask(w, req, openAIRequest, refuse)
 	if !asked {
 		return
 	}
@@ -58,11 +58,13 @@ func (s *Server) complete(w http.ResponseWriter, req *http.Request) {
 			chunks.delta(object{"reasoning_content": part})
 		}
 	}
-	if p.call != nil {
+	if len(p.calls) > 0 {
 		finish = "tool_calls"
-		name, arguments := openAICall(*p.call)
-		chunks.delta(object{"tool_calls": []object{{"index": 0, "id": s.nextID("call"), "type": "function",
-			"function": object{"name": name, "arguments": arguments}}}})
+		for index, call := range p.calls {
+			name, arguments := openAICall(r, call)
+			chunks.delta(object{"tool_calls": []object{{"index": index, "id": s.nextID("call"), "type": "function",
+				"function": object{"name": name, "arguments": arguments}}}})
+		}
 	} else if !s.words(req, p, func(text string) { chunks.delta(object{"content": text}) }) {
 		return // cut: the client is gone or the server closes
 	}
@@ -70,14 +72,17 @@ func (s *Server) complete(w http.ResponseWriter, req *http.Request) {
 }
 
 // openAICall names a tool of OpenCode and its arguments.
-func openAICall(c toolCall) (name, arguments string) {
+func openAICall(r Request, c toolCall) (name, arguments string) {
 	switch c.kind {
 	case callPatch:
 		return "write", encode(object{"filePath": c.arg, "content": written})
 	case callAsk:
 		return "question", encode(question())
 	case callTool:
-		return strings.ReplaceAll(c.name, "/", "_"), c.arg
+		if server, tool, ok := strings.Cut(c.name, "/"); ok {
+			return r.ofServer(server, tool), c.arg
+		}
+		return c.name, c.arg
 	}
 	return "bash", encode(object{"command": c.arg, "description": "run what the script says"})
 }

@@ -109,3 +109,18 @@ func contentText(raw json.RawMessage) string {
 	}
 	return string(raw)
 }
+
+// ofServer is the name an MCP server's tool is offered by. OpenCode's has the name of the server before it, which may go
+// on in letters of its own.
+func (r Request) ofServer(server, tool string) string {
+	name := "mcp__" + server + "__" + tool
+	if r.offers(name) {
+		return name
+	}
+	for _, offered := range r.Tools {
+		if strings.HasPrefix(offered, server+"_") && strings.HasSuffix(offered, "_"+tool) {
+			return offered
+		}
+	}
+	return name
+}

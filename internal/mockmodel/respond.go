@@ -61,6 +61,14 @@ func writeJSON(w http.ResponseWriter, status int, value object) {
 	_ = json.NewEncoder(w).Encode(value) // who does not hear it is gone
 }
 
+// refusals begins what a refusal says, in the words providers have: some agents hand on these alone, and no status.
+func refusals(status int) string {
+	if status == http.StatusUnauthorized {
+		return "Incorrect API key provided: "
+	}
+	return ""
+}
+
 // ask reads a request in a dialect and says how to answer it; false when it was refused, in the dialect's words.
 func (s *Server) ask(w http.ResponseWriter, req *http.Request, read func(body []byte, at time.Time) (Request, error),
 	refuse func(w http.ResponseWriter, status int, message string)) (Request, plan, bool) {
@@ -79,7 +87,7 @@ func (s *Server) ask(w http.ResponseWriter, req *http.Request, read func(body []
 		p = script(r, s.record(r))
 	}
 	if p.status != 0 {
-		refuse(w, p.status, "mock model was told to fail")
+		refuse(w, p.status, refusals(p.status)+"mock model was told to fail")
 		return r, p, false
 	}
 	return r, p, true
@@ -96,11 +104,13 @@ func (s *Server) respond(w http.ResponseWriter, req *http.Request) {
 	if p.reason {
 		s.reason(events)
 	}
-	if p.call != nil {
+	if len(p.calls) > 0 {
 		// codex acts on a call at once. Its end comes with it, or what codex says first would depend on how fast this process
 		// is.
 		events.together = true
-		s.call(events, r, *p.call)
+		for index, call := range p.calls {
+			s.call(events, r, index, call)
+		}
 		events.together = false
 	} else if !s.message(req, events, p) {
 		// Cut without response.completed: the client is gone or the server closes.
@@ -161,10 +171,8 @@ func (s *Server) held(req *http.Request, name string) bool {
 }
 
 func pause(req *http.Request, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-req.Context().Done():
 		return false

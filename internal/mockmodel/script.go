@@ -15,6 +15,7 @@ import (
 //	MOCK_PATCH[file]        a patch that adds the file
 //	MOCK_ASK                a question to the user
 //	MOCK_CALL[tool|json]END a client's dynamic tool; server/tool is one of an MCP server
+//	MOCK_TOGETHER           all tools in one answer, not one after the other
 //	MOCK_SLOW[n] [n,ms]     n words, 100 ms (or ms) apart
 //	MOCK_HOLD[name]         one word, then nothing until Release(name); after MOCK_SLOW: its words, then nothing until then
 //	MOCK_REPLY[text], Reply with exactly TEXT
@@ -40,7 +41,7 @@ type toolCall struct {
 // plan is what one request is to be answered with.
 type plan struct {
 	status  int
-	call    *toolCall
+	calls   []toolCall
 	reason  bool
 	message string
 	// words are sent one by one with the pause between them when slow is set.
@@ -66,7 +67,11 @@ func script(r Request, number int) plan {
 	}
 	calls := toolCalls(text)
 	if r.Fresh < len(calls) {
-		return plan{call: &calls[r.Fresh]}
+		calls = calls[r.Fresh:]
+		if !strings.Contains(text, "MOCK_TOGETHER") {
+			calls = calls[:1]
+		}
+		return plan{calls: calls}
 	}
 	p := plan{reason: strings.Contains(text, "MOCK_REASON")}
 	if arg, ok := bracket(text, "MOCK_SLOW["); ok {

@@ -1,7 +1,7 @@
 // Package sessiontest runs real sessions with an agent that is not codex (runtime/runtimetest/scripted), for tests of
 // what stands on sessions.
 //
-// A test binary that uses it begins its TestMain with scripted.Play.
+// A test binary that uses it has scripted.Main as its TestMain, or begins that with scripted.Play.
 package sessiontest
 
 import (
@@ -40,12 +40,9 @@ type Site struct {
 func Each(t *testing.T, test func(t *testing.T, s *Site), edits ...func(*session.Options)) {
 	t.Helper()
 	t.Parallel()
-	for _, engine := range dbtest.Engines() {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			test(t, Open(t, dbtest.Open(t, engine), edits...))
-		})
-	}
+	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
+		test(t, Open(t, dbtest.Open(t, engine), edits...))
+	})
 }
 
 // Open starts a site, which ends with the test. Its sessions are opened with what the agent can keep.

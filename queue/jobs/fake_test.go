@@ -368,12 +368,9 @@ func (b *bench) stop() {
 func each(t *testing.T, test func(t *testing.T, db *database.DB)) {
 	t.Helper()
 	t.Parallel()
-	for _, engine := range dbtest.Engines() {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			test(t, dbtest.Open(t, engine))
-		})
-	}
+	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
+		test(t, dbtest.Open(t, engine))
+	})
 }
 
 // object is a JSON object of a test.
@@ -452,11 +449,10 @@ func (b *bench) entries(sessionID string) []transcript.Entry {
 func (b *bench) eventually(what string, condition func() bool) {
 	b.t.Helper()
 	deadline := time.After(patience)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
+	tick := time.Tick(5 * time.Millisecond)
 	for !condition() {
 		select {
-		case <-tick.C:
+		case <-tick:
 		case <-deadline:
 			b.t.Fatal("in vain: " + what)
 		}

@@ -40,10 +40,8 @@ var errOutcomeUnknown = errors.New("outcome unknown")
 func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string, message session.Message,
 	heard *hearing) (step, error) {
 	message.Alone = true
-	limit := time.NewTimer(t.timing.Turn)
-	defer limit.Stop()
-	poll := time.NewTicker(t.timing.Poll)
-	defer poll.Stop()
+	limit := time.After(t.timing.Turn)
+	poll := time.Tick(t.timing.Poll)
 	for {
 		before, err := patiently(ctx, t.timing.Poll, func() (session.TurnMark, error) {
 			return t.sessions.TurnMark(ctx, sessionID)
@@ -74,8 +72,8 @@ func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string
 		}
 		select {
 		case <-heard.news:
-		case <-poll.C:
-		case <-limit.C:
+		case <-poll:
+		case <-limit:
 			return step{}, fmt.Errorf("%w: another turn of the worker did not end", errTurnTimeout)
 		case <-ctx.Done():
 			return step{}, context.Cause(ctx)
@@ -125,10 +123,8 @@ func (t turns) resume(ctx context.Context, run *queue.Run, name string) (step, b
 // recall finds out whether the turn of a step began. Without one the step is forgotten: the turn may be asked for.
 // cause is why that is not known, if anybody said so.
 func (t turns) recall(ctx context.Context, run *queue.Run, s step, cause error) (step, error) {
-	limit := time.NewTimer(t.timing.Turn)
-	defer limit.Stop()
-	poll := time.NewTicker(t.timing.Poll)
-	defer poll.Stop()
+	limit := time.After(t.timing.Turn)
+	poll := time.Tick(t.timing.Poll)
 	for {
 		turnID, err := t.sessions.TurnSince(ctx, s.SessionID, s.Before)
 		switch {
@@ -147,8 +143,8 @@ func (t turns) recall(ctx context.Context, run *queue.Run, s step, cause error) 
 			return s, fmt.Errorf("%w: the instruction was sent to the worker, and is not sent again: %w", errOutcomeUnknown, err)
 		}
 		select {
-		case <-poll.C:
-		case <-limit.C:
+		case <-poll:
+		case <-limit:
 			return s, fmt.Errorf("%w: the instruction was sent to the worker, and is not sent again: %w", errOutcomeUnknown, err)
 		case <-ctx.Done():
 			return s, context.Cause(ctx)

@@ -16,11 +16,7 @@ import (
 	"harness/session"
 )
 
-func TestMain(m *testing.M) {
-	if !scripted.Play() {
-		os.Exit(m.Run())
-	}
-}
+func TestMain(m *testing.M) { scripted.Main(m) }
 
 // jobsIn runs a queue of jobs whose workers are the scripted agent's, and returns how one is told to say something.
 func jobsIn(t *testing.T, s *sessiontest.Site) (q *queue.Queue, instruct func(instruction string) (jobID string)) {

@@ -83,8 +83,7 @@ func (s *Suggester) Await(ctx context.Context, in SuggestPayload, out Suggested)
 	defer unsubscribe()
 	waiting, cancel := context.WithTimeout(ctx, s.wait+settleSlack)
 	defer cancel()
-	poll := time.NewTicker(suggestionPoll)
-	defer poll.Stop()
+	poll := time.Tick(suggestionPoll)
 	for {
 		// The job first: what it stored at its end is seen then.
 		job, err := s.queue.Job(ctx, out.JobID)
@@ -102,7 +101,7 @@ func (s *Suggester) Await(ctx context.Context, in SuggestPayload, out Suggested)
 		}
 		select {
 		case <-heard.news:
-		case <-poll.C:
+		case <-poll:
 		case <-waiting.Done():
 			return out, ctx.Err()
 		}

@@ -154,8 +154,7 @@ func (s *Suggestions) waitOrFallBack(ctx context.Context, in Instruction, wait t
 	heard := newHearing(in.SourceSessionID)
 	_, unsubscribe := s.journal.Subscribe(heard.hear)
 	defer unsubscribe()
-	deadline := time.NewTimer(wait)
-	defer deadline.Stop()
+	deadline := time.After(wait)
 	for {
 		found, known, err := s.Find(ctx, in.SourceSessionID, in.Completion.RequestKey)
 		if err == nil && known && found.Status != SuggestionStreaming {
@@ -164,7 +163,7 @@ func (s *Suggestions) waitOrFallBack(ctx context.Context, in Instruction, wait t
 		}
 		select {
 		case <-heard.news:
-		case <-deadline.C:
+		case <-deadline:
 			_, err := s.Upsert(ctx, in.SourceSessionID, in.Completion.RequestKey,
 				Suggestion{Status: SuggestionComplete, Suggestion: FallbackSuggestion(in.FallbackDraft)})
 			if err == nil || errors.Is(err, session.ErrNotFound) {

@@ -120,12 +120,9 @@ func (t turns) follow(ctx context.Context, run *queue.Run, s step, began func(st
 // wait returns when the turn is over (true) or is no longer waited for.
 func (t turns) wait(ctx context.Context, s step, heard *hearing, early <-chan struct{}) (over bool, err error) {
 	sessionID, turnID := s.SessionID, s.TurnID
-	limit := time.NewTimer(t.remaining(s))
-	defer limit.Stop()
-	empty := time.NewTimer(t.timing.EmptyTurn)
-	defer empty.Stop()
-	poll := time.NewTicker(t.timing.Poll)
-	defer poll.Stop()
+	limit := time.After(t.remaining(s))
+	empty := time.After(t.timing.EmptyTurn)
+	poll := time.Tick(t.timing.Poll)
 	var unknownSince time.Time
 	for {
 		var known bool
@@ -157,12 +154,12 @@ func (t turns) wait(ctx context.Context, s step, heard *hearing, early <-chan st
 		t.settleRequests(ctx, sessionID)
 		select {
 		case <-heard.news:
-		case <-poll.C:
-		case <-empty.C:
+		case <-poll:
+		case <-empty:
 			if !heard.sawItem() && !s.resumed { // what came before was heard by another process
 				return false, errNoProgress
 			}
-		case <-limit.C:
+		case <-limit:
 			return false, errTurnTimeout
 		case <-early:
 			return false, nil
@@ -185,11 +182,10 @@ func again[T any](ctx context.Context, interval time.Duration, passes func(error
 	if !passes(err) {
 		return value, err
 	}
-	poll := time.NewTicker(interval)
-	defer poll.Stop()
+	poll := time.Tick(interval)
 	for passes(err) {
 		select {
-		case <-poll.C:
+		case <-poll:
 			value, err = do()
 		case <-ctx.Done():
 			return value, context.Cause(ctx)
@@ -247,10 +243,8 @@ func refusalOf(kind runtime.RequestKind) runtime.Reply {
 // text is what the worker said last in a turn. The end of a turn may be told before its last item, so an empty one is
 // asked for again.
 func (t turns) text(ctx context.Context, sessionID, turnID string, needed bool) (string, error) {
-	patience := time.NewTimer(t.timing.IncludeTurns)
-	defer patience.Stop()
-	poll := time.NewTicker(t.timing.Poll)
-	defer poll.Stop()
+	patience := time.After(t.timing.IncludeTurns)
+	poll := time.Tick(t.timing.Poll)
 	for {
 		entries, err := patiently(ctx, t.timing.Poll, func() ([]transcript.Entry, error) {
 			return t.sessions.TurnEntries(ctx, sessionID, turnID)
@@ -268,8 +262,8 @@ func (t turns) text(ctx context.Context, sessionID, turnID string, needed bool) 
 			return text, nil
 		}
 		select {
-		case <-poll.C:
-		case <-patience.C:
+		case <-poll:
+		case <-patience:
 			return "", errors.New("worker turn ended without a text")
 		case <-ctx.Done():
 			return "", context.Cause(ctx)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -80,9 +79,6 @@ func (p AgentPolicy) message(text string, may TurnPolicy) session.Message {
 		ApprovalPolicy: optional(may.ApprovalPolicy), NetworkAccess: optional(may.NetworkAccess),
 		FilesystemSandbox: optional(may.FilesystemSandbox)}
 }
-
-// sessionOwner prefixes the owner of a session outside projects.
-const sessionOwner = "session:"
 
 // worker is a hidden session that acts for an owner.
 type worker struct {
@@ -300,7 +296,7 @@ func (w *Workers) place(ctx context.Context, owner, sourceSessionID string) (tit
 	if err != nil {
 		return "", "", nil, fmt.Errorf("find the source session: %w", err)
 	}
-	if strings.HasPrefix(owner, sessionOwner) {
+	if session.IsSession(owner) {
 		return source.Title, source.Cwd, nil, nil
 	}
 	projects, err := patiently(ctx, DefaultTiming().Poll, func() ([]session.Project, error) {

@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -54,6 +55,7 @@ type Runtime struct {
 	env           []string
 	inherits      func(name string) bool
 	store         runtime.Sink
+	tools         runtime.ToolAccess
 	survives      bool
 	// span is how much (bytes) of a process's output is kept for a text that grows.
 	span int64
@@ -65,8 +67,10 @@ type Runtime struct {
 	// natives are the agent's ids of the sessions that were used, and folders where they work.
 	natives, folders map[string]string
 	offered          offer
-	// key is that of a login, where the agent does not store it; it is given to each new process.
-	key string
+	// key is that of a login, where the agent does not store it, and provider whose it is, where there are several; it is
+	// given to each new process. keyed says that the last one was started with it (Profile.KeyVariable).
+	key, provider string
+	keyed         bool
 }
 
 // sandboxFull is the one level these agents are opened with: none of them confines what it runs.
@@ -82,7 +86,7 @@ func New(options Options) *Runtime {
 	launch, supervise := options.Setup.Launch, options.Setup.Supervise
 	r := &Runtime{profile: options.Profile, bin: options.Bin, version: options.Setup.Version,
 		silence: options.Setup.Silence, log: launch.Logger, calls: cmp.Or(supervise.CallTimeout, defaultCallTimeout),
-		starts: supervise.StartTimeout, store: supervise.Sink, survives: launch.Shims != nil && launch.Detach,
+		starts: supervise.StartTimeout, store: supervise.Sink, tools: options.Setup.Tools, survives: launch.Shims != nil && launch.Detach,
 		natives: map[string]string{}, folders: map[string]string{}}
 	r.starts, r.span = cmp.Or(r.starts, r.calls), maxSpan
 	if launch.Shims != nil && launch.Shims.SpoolBytes > 0 {
@@ -93,6 +97,7 @@ func New(options Options) *Runtime {
 	r.env = append(r.profileEnv(), launch.Env...)
 	launch.Env = r.env
 	supervise.Speak, supervise.Sink, supervise.Started, supervise.Attend = r.speak, r.sink, version, r.attend
+	supervise.Program = r.program
 	r.launcher = stdio.NewLauncher(launch)
 	r.process = stdio.NewSupervisor(r.launcher, supervise)
 	return r
@@ -114,7 +119,8 @@ func (r *Runtime) settingsFile() string {
 // profileEnv is what the processes are given by the profile.
 func (r *Runtime) profileEnv() (env []string) {
 	for _, assignment := range r.profile.Env {
-		env = append(env, strings.ReplaceAll(assignment, "{settings}", r.settingsFile()))
+		env = append(env, strings.NewReplacer("{settings}", r.settingsFile(), "{trust}",
+			strconv.FormatBool(r.toolServer() != "")).Replace(assignment))
 	}
 	return env
 }
@@ -138,7 +144,7 @@ func (r *Runtime) command() (path string, args []string, err error) {
 	}
 	args = slices.Clone(r.profile.Command[1:])
 	for i := range args {
-		args[i] = strings.ReplaceAll(args[i], "{unguessable}", rand.Text())
+		args[i] = strings.ReplaceAll(args[i], "{tools}", cmp.Or(r.toolServer(), rand.Text()))
 	}
 	return path, args, nil
 }
@@ -191,16 +197,20 @@ func (r *Runtime) Name() string { return r.profile.Name }
 
 // Capabilities implements runtime.Adapter.
 func (r *Runtime) Capabilities() runtime.Capabilities {
-	images := !r.profile.Preview
+	images, owned := !r.profile.Preview, runtime.OwnedNone
+	takes := images
 	if p := protocolOf(r.process.Current()); p != nil {
 		p.mu.Lock()
-		images = p.agent.Can.Prompt.Image
+		images, takes = p.agent.Can.Prompt.Image, p.agent.Can.Servers.HTTP
 		p.mu.Unlock()
 	}
-	return runtime.Capabilities{Streaming: true, Resume: true, Interrupt: true, Approvals: true,
+	if takes && r.toolServer() != "" {
+		owned = runtime.OwnedMCP
+	}
+	return runtime.Capabilities{Streaming: true, Resume: true, Reconstruct: true, Interrupt: true, Approvals: true,
 		ToolInput: r.profile.Forms, ApproveForSession: len(r.profile.SessionOptions) > 0, Plan: !r.profile.NoPlan,
 		Usage: true, Images: images, SurvivesRestart: r.survives, ProcessPer: runtime.ProcessPerRuntime,
-		Sandboxes: []string{sandboxFull}, ApprovalPolicies: r.profile.policies(),
+		OwnedTools: owned, Sandboxes: []string{sandboxFull}, ApprovalPolicies: r.profile.policies(),
 		NetworkAccess: []string{"enabled"}, ImplicitSources: r.profile.implicit()}
 }
 
@@ -265,6 +275,8 @@ func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
 	case len(status.Credentials) > 0:
 	case len(r.profile.Keys)+len(r.profile.Logins) == 0:
 		status.State = runtime.AuthUnknown
+	case r.profile.KeyByProvider: // its configuration may name one
+		status.State, status.Remedy = runtime.AuthUnknown, r.profile.remedy()
 	default:
 		status.State, status.Remedy = runtime.AuthMissing, r.profile.remedy()
 	}

@@ -36,13 +36,13 @@ func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signa
 		signals = append(signals, more...)
 	}
 	once := slices.IndexFunc(p.Options, func(offered option) bool { return offered.Kind == "allow_once" })
-	if of.Unasked && once >= 0 {
-		one.merge(&p.ToolCall, t.profile, t.upTo)
+	p.ToolCall.Status = "pending" // whatever it says, it waits
+	one.merge(&p.ToolCall, t.profile, t.upTo)
+	// The tools of this server ask for themselves.
+	if once >= 0 && (of.Unasked || one.isOf(t.profile, t.tools)) {
 		t.allowed = selected(p.Options[once].ID)
 		return append(signals, t.show(of, one, at)...), true
 	}
-	p.ToolCall.Status = "pending" // whatever it says, it waits
-	one.merge(&p.ToolCall, t.profile, t.upTo)
 	signals = append(signals, t.show(of, one, at)...)
 	of.Asked = append(of.Asked, &asked{ID: l.ID, Tool: one.ID})
 	return append(signals, t.permission(of, l.ID, one, p)), true
@@ -119,6 +119,7 @@ func (t *translator) told(id json.RawMessage, decision string) {
 		return
 	}
 	of.Declined = true
+	of.Cancelled = of.Cancelled || decision == actionCancel // the turn is to end with it
 	if one := of.tool(request.Tool); one != nil {
 		one.Declined = true
 	}

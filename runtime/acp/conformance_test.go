@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -184,15 +183,10 @@ func target(t *testing.T, script runtimetest.Script, new func(t *testing.T) *sit
 		}
 	}
 	return runtimetest.Target{
-		Script: script,
+		Script: script, Dear: true,
 		New: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
-			switch filepath.Base(t.Name()) {
-			case "a_killed_agent", "a_server_that_comes_back", "a_server_that_dies_storing_nothing":
+			if runtimetest.Own(t) {
 				return new(t).start(t, store)
-			case "a_flood_for_a_slow_reader":
-				if script.Flood != nil {
-					return new(t).start(t, store)
-				}
 			}
 			agent := *all.Agent
 			agent.Adapter, agent.Leave, agent.Next = &visitor{all.Adapter, all, store}, nil, nil
@@ -262,6 +256,8 @@ type bridged struct {
 	site         func(*testing.T, *mockmodel.Server, bool) *site
 	home, folder string
 	reads        string
+	// loggedOut starts one without a login, at a model whose server takes the key.
+	loggedOut func(t *testing.T, model *mockmodel.Server, store *runtimetest.Store, locked, key string) *runtimetest.Agent
 }
 
 // The bridges of Claude Code and codex, and OpenCode's own server of the protocol, with the real agents behind them,
@@ -270,17 +266,21 @@ type bridged struct {
 func TestBridgesConform(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]bridged{
-		"claude-acp":   {claudeBridge, ".claude/CLAUDE.md", "CLAUDE.md", "home CLAUDE.md, folder CLAUDE.md"},
-		"codex-acp":    {codexBridge, ".codex/AGENTS.md", "AGENTS.md", "home AGENTS.md, folder AGENTS.md"},
-		"opencode-acp": {openCode, ".config/opencode/AGENTS.md", "AGENTS.md", "home AGENTS.md"},
+		"claude-acp": {claudeBridge, ".claude/CLAUDE.md", "CLAUDE.md", "home CLAUDE.md, folder CLAUDE.md",
+			claudeLoggedOut},
+		"codex-acp": {codexBridge, ".codex/AGENTS.md", "AGENTS.md", "home AGENTS.md, folder AGENTS.md",
+			codexLoggedOut},
+		"opencode-acp": {openCode, ".config/opencode/AGENTS.md", "AGENTS.md", "home AGENTS.md",
+			openCodeLoggedOut},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			model, words := mockmodel.Start(t), script()
-			if name == "codex-acp" { // in this mode codex asks before a command leaves its sandbox
+			switch name {
+			case "codex-acp": // in this mode codex asks before a command leaves its sandbox
 				words.Command = func(command string) string { return "MOCK_ESC[" + command + "]" }
-			} else {
-				words.Flood = nil // they take seconds to start for it
+			case "opencode-acp":
+				words.Ask = "MOCK_ASK" // for a tool it has elsewhere, and not over this protocol
 			}
 			planted := func(t *testing.T) *site {
 				s := one.site(t, model, true)
@@ -289,17 +289,10 @@ func TestBridgesConform(t *testing.T) {
 				return s
 			}
 			t.Run("promises", func(t *testing.T) {
-				if name == "opencode-acp" { // it takes too long to be started for each promise, and has an adapter of its own
-					converse(t, planted(t), words)
-					return
-				}
 				tried := target(t, words, planted)
-				if name == "codex-acp" {
-					tried.LoggedOut = func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
-						key := "sk-" + uuid.NewString()
-						return codexBridgeAt(t, model, true, codextest.Home(t, runtimetest.Locked(t, model.Root(), key)+"/v1",
-							codextest.NeedsLogin())).loggedOut(t, store, key)
-					}
+				tried.LoggedOut = func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+					key := "sk-" + uuid.NewString()
+					return one.loggedOut(t, model, store, runtimetest.Locked(t, model.Root(), key), key)
 				}
 				runtimetest.Run(t, tried)
 			})
@@ -327,54 +320,6 @@ func TestBridgesConform(t *testing.T) {
 				t.Errorf("it is said to read %s and has read %s; want %s", got, strings.Join(read, ", "), one.reads)
 			}
 		})
-	}
-}
-
-// converse has one conversation in which requests are answered, a turn is interrupted and another one fails.
-func converse(t *testing.T, in *site, words runtimetest.Script) {
-	t.Helper()
-	store := runtimetest.NewStore()
-	agent := in.start(t, store)
-	thread, err := agent.StartThread(t.Context(), runtime.StartThread{Cwd: agent.Dir, ApprovalPolicy: "untrusted"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	say := func(text string) string {
-		started, err := agent.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text(text)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return started.TurnID
-	}
-	for decision, scope := range map[string]string{"accept": "session", "decline": "turn"} {
-		file := filepath.Join(agent.Dir, decision)
-		turn := say(words.Command("touch " + file))
-		ref := runtimetest.Ref(store.Asked(t, turn, runtime.RequestApproval))
-		if err := agent.Answer(t.Context(), ref, runtime.Reply{Decision: decision, Scope: scope}); err != nil {
-			t.Fatal(err)
-		}
-		if end := store.End(t, turn); end.Status != runtime.TurnDone {
-			t.Errorf("%s: the turn ended %+v", decision, end)
-		}
-		if _, err := os.Stat(file); (err == nil) != (decision == "accept") {
-			t.Errorf("%s: the file: %v", decision, err)
-		}
-	}
-	turn := say(words.Hold("h"))
-	if err := agent.AwaitHeld(t.Context(), "h"); err != nil {
-		t.Fatal(err)
-	}
-	if err := agent.InterruptTurn(t.Context(), thread.ID, turn); err != nil {
-		t.Fatal(err)
-	}
-	if end := store.End(t, turn); end.Status != runtime.TurnInterrupted {
-		t.Errorf("the turn ended %+v", end)
-	}
-	if end := store.End(t, say(words.Fail(http.StatusBadRequest))); end.Status != runtime.TurnFailed || end.Error == "" {
-		t.Errorf("a turn that fails ended %+v", end)
-	}
-	if end := store.End(t, say(words.Reply("fine"))); end.Status != runtime.TurnDone {
-		t.Errorf("the last turn ended %+v", end)
 	}
 }
 
@@ -446,10 +391,46 @@ func answerQuestion(t *testing.T, agent *runtimetest.Agent, store *runtimetest.S
 }
 
 func claudeBridge(t *testing.T, model *mockmodel.Server, shims bool) *site {
-	s := newSite(t, model, acp.ClaudeBridge(), shims, "ANTHROPIC_API_KEY=test",
-		"ANTHROPIC_BASE_URL="+strings.TrimSuffix(model.URL(), "/v1"), "CLAUDE_CODE_EXECUTABLE="+agenttest.Binary(t, "claude"))
+	return claudeBridgeAt(t, model, shims, model.Root(), "ANTHROPIC_API_KEY=test")
+}
+
+func claudeBridgeAt(t *testing.T, model *mockmodel.Server, shims bool, root string, env ...string) *site {
+	s := newSite(t, model, acp.ClaudeBridge(), shims, append(env, "ANTHROPIC_BASE_URL="+root,
+		"CLAUDE_CODE_EXECUTABLE="+agenttest.Binary(t, "claude"))...)
 	s.options.Bin = agenttest.Binary(t, "claude-acp")
 	return s
+}
+
+// claudeLoggedOut opens conversations; that its login is missing shows in their turns.
+func claudeLoggedOut(t *testing.T, model *mockmodel.Server, store *runtimetest.Store, locked, key string,
+) *runtimetest.Agent {
+	agent := claudeBridgeAt(t, model, true, locked).loggedOut(t, store, key)
+	agent.NeedsLogin = func(ctx context.Context) error {
+		thread, err := agent.StartThread(ctx, runtime.StartThread{Cwd: agent.Dir})
+		if err != nil {
+			return err
+		}
+		started, err := agent.StartTurn(ctx, runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text("MOCK_REPLY[no]")})
+		if err != nil {
+			return err
+		}
+		return store.End(t, started.TurnID).Kind
+	}
+	return agent
+}
+
+func codexLoggedOut(t *testing.T, model *mockmodel.Server, store *runtimetest.Store, locked, key string,
+) *runtimetest.Agent {
+	return codexBridgeAt(t, model, true, codextest.Home(t, locked+"/v1", codextest.NeedsLogin())).loggedOut(t, store, key)
+}
+
+// openCodeLoggedOut does not know that a login is missing, as its configuration may name a key.
+func openCodeLoggedOut(t *testing.T, model *mockmodel.Server, store *runtimetest.Store, locked, key string,
+) *runtimetest.Agent {
+	agent := openCodeAt(t, model, true, `"baseURL":"`+locked+`/v1"`).start(t, store)
+	agent.LooksLate, agent.Key.Key = true, key
+	agent.Kill = nil // its process was started anew with the key, as it would be then
+	return agent
 }
 
 func codexBridge(t *testing.T, model *mockmodel.Server, shims bool) *site {
@@ -468,12 +449,15 @@ func codexBridgeAt(t *testing.T, model *mockmodel.Server, shims bool, home strin
 }
 
 func openCode(t *testing.T, model *mockmodel.Server, shims bool) *site {
+	return openCodeAt(t, model, shims, `"baseURL":"`+model.URL()+`","apiKey":"test"`)
+}
+
+func openCodeAt(t *testing.T, model *mockmodel.Server, shims bool, provider string) *site {
 	s := newSite(t, model, acp.OpenCode(), shims,
 		`OPENCODE_CONFIG_CONTENT={"enabled_providers":["mock"],"model":"mock/mock-model","small_model":"mock/mock-model",`+
 			`"share":"disabled","snapshot":false,"lsp":false,"formatter":false,"provider":{"mock":{"npm":"@ai-sdk/openai-compatible","name":"Mock",`+
-			`"options":{"baseURL":"`+model.URL()+
-			`","apiKey":"test"},"models":{"mock-model":{"name":"Mock","tool_call":true,"limit":{"context":100000,"output":8000}}}}}}`,
-		"OPENCODE_DISABLE_MODELS_FETCH=1", "npm_config_registry=http://127.0.0.1:9")
+			`"options":{`+provider+`},"models":{"mock-model":{"name":"Mock","tool_call":true,"limit":{"context":100000,"output":8000}}}}}}`,
+		"npm_config_registry=http://127.0.0.1:9")
 	s.options.Bin = agenttest.Binary(t, "opencode")
 	return s
 }

@@ -35,16 +35,19 @@ func TestALongLineIsHeldTwice(t *testing.T) {
 			`"content":[{"type":"diff","path":"/f","newText":"` + long + `"}]}}}`, 0},
 	} {
 		t.Run(one.name, func(t *testing.T) {
-			profile := Profile{Name: "acp:test"}
-			p := &protocol{Conn: &stdio.Conn{}, runtime: &Runtime{profile: profile},
-				translator: translator{profile: &profile, threads: map[string]string{"s": "thread"}}}
-			p.translator.begin("s", talk{Thread: "thread", Turn: "t"}, userItem{Type: wire.ItemUserMessage, ID: "t:user"}, 1)
-			p.heard = map[string]time.Time{}
-			call := update(`"sessionUpdate":"tool_call","toolCallId":"c","title":"yes","rawInput":{"command":"yes"}`)
-			if _, err := p.Read([]byte(call), time.Now()); err != nil {
-				t.Fatal(err)
-			}
-			said := runtimetest.CheckCopies(t, []byte(one.line), p.Read)
+			var p *protocol
+			said := runtimetest.CheckCopies(t, []byte(one.line), func() func([]byte, time.Time) (stdio.Line, error) {
+				profile := Profile{Name: "acp:test"}
+				p = &protocol{Conn: &stdio.Conn{}, runtime: &Runtime{profile: profile},
+					translator: translator{profile: &profile, threads: map[string]string{"s": "thread"}}}
+				p.translator.begin("s", talk{Thread: "thread", Turn: "t"}, userItem{Type: wire.ItemUserMessage, ID: "t:user"}, 1)
+				p.heard = map[string]time.Time{}
+				call := update(`"sessionUpdate":"tool_call","toolCallId":"c","title":"yes","rawInput":{"command":"yes"}`)
+				if _, err := p.Read([]byte(call), time.Now()); err != nil {
+					t.Fatal(err)
+				}
+				return p.Read
+			})
 			words := 0
 			for _, signal := range said.Signals {
 				words = max(words, bytes.Count(signal.Raw, []byte("said")))

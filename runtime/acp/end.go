@@ -41,6 +41,8 @@ func (t *translator) end(of *talk, l *line, at int64) []runtime.Signal {
 		turn.Status = runtime.TurnInterrupted
 	case l.Error != nil:
 		turn.Status, turn.Error = runtime.TurnFailed, failure(l.Error)
+	case of.Cancelled && of.Declined && t.profile.RejectEndsTurn: // what was asked went with the turn
+		turn.Status = runtime.TurnInterrupted
 	case out.StopReason == "cancelled" && (of.Cancelled || !of.Declined || !t.profile.RejectEndsTurn):
 		turn.Status = runtime.TurnInterrupted
 	case t.profile.ErrorsAsText && out.StopReason == "end_turn" && of.Text != nil && of.Text.Message == "" &&
@@ -57,7 +59,7 @@ func (t *translator) end(of *talk, l *line, at int64) []runtime.Signal {
 		signals = append(signals, of.resolve(of.Asked[0])...)
 	}
 	if last, known := out.tokens(); known {
-		of.Total = add(of.Total, last)
+		of.Total = of.Total.Plus(last)
 		signals = append(signals, wire.TokenUsage(of.place(), of.Total, last, of.Window))
 	}
 	return append(signals, wire.TurnCompleted(of.Thread, turn))
@@ -74,11 +76,6 @@ func (o *outcome) tokens() (used wire.Tokens, known bool) {
 	}
 	used.Total = used.Input + used.Output
 	return used, used.Total > 0
-}
-
-func add(a, b wire.Tokens) wire.Tokens {
-	return wire.Tokens{Total: a.Total + b.Total, Input: a.Input + b.Input, Cached: a.Cached + b.Cached,
-		Output: a.Output + b.Output, Reasoning: a.Reasoning + b.Reasoning}
 }
 
 // failure is why a turn failed, in the vocabulary's words.
@@ -109,7 +106,8 @@ func failureKind(code int, said string) json.RawMessage {
 	var word string
 	switch {
 	case code == codeAuthRequired || code == 401 || code == 403 ||
-		is(`API_KEY_INVALID|authentication|unauthorized|incorrect api key|invalid api key|missing environment variable|\b401\b`):
+		is(`API_KEY_INVALID|authentication|ProviderAuthError|unauthorized|missing environment variable|\b401\b`) ||
+		is(`(incorrect|invalid|missing|no)\W+(x-)?(api|auth)\w*\W+(key|token|credential)`):
 		word = "unauthorized"
 	case code == 429 || is(`rate.?limit|quota|\b429\b`):
 		word = "usageLimitExceeded"

@@ -18,7 +18,7 @@ import (
 )
 
 // runAsFake makes the test binary an agent that never answers a message; its value says what it does when a turn is
-// cancelled: obey or ignore.
+// cancelled: obey or ignore. With ask it asks in each turn, and ends it as a good one as soon as it is answered.
 const runAsFake = "HARNESS_TEST_FAKE_AGENT"
 
 // fakeAgent is an agent in trouble, which real ones cannot be brought to be.
@@ -45,6 +45,17 @@ func fakeAgent(mode string) {
 			answer(l.ID, fmt.Sprintf(`{"sessionId":"fake-%d"}`, time.Now().UnixNano()))
 		case l.Method == "session/prompt":
 			prompts[l.Params.SessionID] = l.ID
+			if mode == "ask" {
+				fmt.Printf(`{"jsonrpc":"2.0","id":"%s","method":"session/request_permission","params":{"sessionId":"%[1]s",`+
+					`"toolCall":{"toolCallId":"call","kind":"execute","rawInput":{"command":"ls"}},`+
+					`"options":[{"optionId":"no","name":"No","kind":"reject_once"}]}}`+"\n", l.Params.SessionID)
+			}
+		case l.Method == "" && mode == "ask":
+			var session string
+			if json.Unmarshal(l.ID, &session) != nil {
+				os.Exit(3)
+			}
+			answer(prompts[session], `{"stopReason":"end_turn"}`)
 		case l.Method == "session/cancel" && mode == "obey":
 			answer(prompts[l.Params.SessionID], `{"stopReason":"cancelled"}`)
 		case l.Method != "" && l.ID != nil:
@@ -55,7 +66,7 @@ func fakeAgent(mode string) {
 
 func fake(t *testing.T, mode string, shims bool, store *runtimetest.Store, silence time.Duration) *runtimetest.Agent {
 	t.Helper()
-	profile := acp.Profile{Name: "acp:fake", Command: []string{runtimetest.Executable(t)}}
+	profile := acp.Profile{Name: "acp:fake", Command: []string{runtimetest.Executable(t)}, RejectEndsTurn: mode == "ask"}
 	s := newSite(t, mockmodel.Start(t), profile, shims, runAsFake+"="+mode)
 	s.options.Setup.Silence = stdio.Silence(silence)
 	return s.start(t, store)
@@ -79,15 +90,36 @@ func begin(t *testing.T, agent *runtimetest.Agent) (thread, turn string) {
 func TestASilentTurnIsEnded(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
-	agent := fake(t, "obey", false, store, 50*time.Millisecond)
+	agent := fake(t, "obey", false, store, 2*time.Second) // it has as long again to obey
 	thread, turn := begin(t, agent)
 	if end := store.End(t, turn); end.Status != runtime.TurnFailed ||
-		!strings.Contains(end.Error, "said nothing for 50ms") {
+		!strings.Contains(end.Error, "said nothing for 2s") {
 		t.Errorf("it ended %+v", end)
 	}
 	if _, err := agent.StartTurn(t.Context(),
 		runtime.StartTurn{ThreadID: thread, Input: runtimetest.Text("again")}); err != nil {
 		t.Errorf("the next message: %v", err)
+	}
+}
+
+// A turn whose request a person cancels is interrupted, however fast the agent ends it and whatever it calls that; one
+// whose request is declined ends as the agent says.
+func TestACancelledRequestInterruptsItsTurn(t *testing.T) {
+	t.Parallel()
+	for decision, want := range map[string]runtime.TurnStatus{"cancel": runtime.TurnInterrupted, "decline": runtime.TurnDone} {
+		t.Run(decision, func(t *testing.T) {
+			t.Parallel()
+			store := runtimetest.NewStore()
+			agent := fake(t, "ask", false, store, 0)
+			_, turn := begin(t, agent)
+			asked := runtimetest.Ref(store.Asked(t, turn, runtime.RequestApproval))
+			if err := agent.Answer(t.Context(), asked, runtime.Reply{Decision: decision}); err != nil {
+				t.Errorf("answer: %v", err)
+			}
+			if end := store.End(t, turn); end.Status != want {
+				t.Errorf("it ended %+v", end)
+			}
+		})
 	}
 }
 

@@ -14,9 +14,12 @@ var _ interface {
 	runtime.Selective
 } = (*Runtime)(nil)
 
+// takesKeys tells whether the agent can be given a key.
+func (p *Profile) takesKeys() bool { return p.KeyMethod != "" || p.KeyVariable != "" }
+
 // remedy says how the agent is logged in.
 func (p *Profile) remedy() string {
-	if p.KeyMethod == "" {
+	if !p.takesKeys() {
 		return p.Login
 	}
 	return strings.TrimPrefix(p.Login+fmt.Sprintf(`; or log in with a key: POST /api/runtimes/%s/login {"apiKey": "..."}`,
@@ -25,15 +28,21 @@ func (p *Profile) remedy() string {
 
 // Offers implements runtime.Selective.
 func (r *Runtime) Offers(operation string) bool {
-	return operation != runtime.OpKey || r.profile.KeyMethod != ""
+	return operation != runtime.OpKey || r.profile.takesKeys()
 }
 
 // TakeKey implements runtime.KeyTaker. A key that the agent does not store is held in memory, for the processes to
 // come.
 func (r *Runtime) TakeKey(ctx context.Context, given runtime.ProviderKey) (runtime.TakenKey, error) {
+	if r.profile.KeyByProvider {
+		return r.takeForProvider(ctx, given)
+	}
 	if given.Provider != "" {
-		return runtime.TakenKey{}, &runtime.Error{Runtime: r.profile.Name, Method: methodLogin,
-			Kind: runtime.ErrInvalidParams, Message: "it takes the key of one provider only; leave provider out"}
+		return runtime.TakenKey{}, r.refuseKey(runtime.ErrInvalidParams,
+			"it takes the key of one provider only; leave provider out")
+	}
+	if r.profile.KeyVariable != "" {
+		return runtime.TakenKey{}, r.renew(ctx, given)
 	}
 	conn, done, err := r.process.Use(ctx)
 	if err != nil {
@@ -57,6 +66,13 @@ func (r *Runtime) heldKey() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.key
+}
+
+// startedWithKey tells whether the last process was started with a key.
+func (r *Runtime) startedWithKey() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.keyed
 }
 
 // loggedIn tells whether a key is held by this server, or by the process that runs.

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"cmp"
+	"regexp"
 	"strings"
 
 	"harness/runtime"
@@ -12,10 +13,11 @@ import (
 type Profile struct {
 	// Name is the runtime's name, Title what it is called for people.
 	Name, Title string
-	// Command is the program and its arguments; the program is looked for on the PATH. {unguessable} stands for another
-	// text at each start.
+	// Command is the program and its arguments; the program is looked for on the PATH. {tools} stands for the name of
+	// the server's tools, or a text that nobody guesses where there are none.
 	Command []string
-	// Env is what its processes are given, as NAME=value; {settings} stands for the file with Settings.
+	// Env is what its processes are given, as NAME=value; {settings} stands for the file with Settings, {trust} for whether
+	// it is to trust the workspace: true where it is given the tools of the server.
 	Env []string
 	// Settings is a JSON file that is written before each start.
 	Settings string
@@ -33,6 +35,11 @@ type Profile struct {
 	// "" where the value is the key itself. StoresKey says that the agent stores it in its home.
 	KeyMethod, KeyMember string
 	StoresKey            bool
+	// KeyVariable is a variable in which a new process takes a key, of an agent that takes none while it runs; "" for none.
+	// KeyByProvider says that it holds an object of keys by provider, as the files of Logins do, and that a model's id
+	// begins with its provider's and a slash.
+	KeyVariable   string
+	KeyByProvider bool
 	// Modes are the agent's modes by the approval policy they come to. A policy without one is not offered; no modes at
 	// all leave the agent to ask when it sees fit, which is on-request.
 	Modes map[string]string
@@ -41,6 +48,12 @@ type Profile struct {
 	AllowsUnasked bool
 	// Forms says that it asks persons questions.
 	Forms bool
+	// SharesServers says that an MCP server given to one of its conversations is there for all in the same folder, so that
+	// it is given none: nobody could tell which one calls.
+	SharesServers bool
+	// TrustsFor is the folder of a workspace whose settings count once the agent trusts it, which it has to for taking MCP
+	// servers: such a workspace is not opened then. "" for an agent that takes servers anywhere.
+	TrustsFor string
 	// NoPlan says that it does not tell what it plans.
 	NoPlan bool
 	// QuestionTools are tools that show as the question they ask.
@@ -48,10 +61,13 @@ type Profile struct {
 	// SessionOptions are the ids of the options of an approval that hold for the session and no longer. What an agent
 	// calls "always" may hold for all sessions of its process, or be written down for good.
 	SessionOptions []string
-	// RejectEndsTurn: when a request is declined, the turn ends.
+	// RejectEndsTurn: when a request is declined, the turn ends, which may look as if the agent had finished.
 	RejectEndsTurn bool
 	// ErrorsAsText: a turn that failed ends as a good one does, with the error as a text of no message.
 	ErrorsAsText bool
+	// PolicySays is a regular expression of what a failed call says that the agent's own policy refused, "" where that
+	// cannot be told.
+	PolicySays string
 	// ToolNameInID: a tool's name is the beginning of its call's id, up to "__".
 	ToolNameInID bool
 	// History is where the file of a conversation is that is emptied when it is loaded in the minute it was begun, below
@@ -68,12 +84,13 @@ type Profile struct {
 }
 
 // Gemini is Gemini CLI. It takes the workspace for one that is not trusted, so that no settings there can run programs
-// or turn on hooks; its own settings are those of the system, which it puts above the user's where root owns the file.
+// or turn on hooks (and, where it has to trust it for the tools of the server, one without settings); its own settings
+// are those of the system, which it puts above the user's where root owns the file.
 func Gemini() Profile {
 	return Profile{
 		Name: "gemini", Title: "Gemini CLI", Command: []string{"gemini", "--acp", "--allowed-mcp-server-names",
-			"{unguessable}"},
-		Env: []string{"GEMINI_CLI_SYSTEM_SETTINGS_PATH={settings}", "GEMINI_CLI_TRUST_WORKSPACE=false",
+			"{tools}"},
+		Env: []string{"GEMINI_CLI_SYSTEM_SETTINGS_PATH={settings}", "GEMINI_CLI_TRUST_WORKSPACE={trust}",
 			"GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_TELEMETRY_ENABLED=false", "GEMINI_FORCE_FILE_STORAGE=true", "NO_COLOR=1"},
 		Settings: `{
   "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "retryFetchErrors": false, "topicUpdateNarration": false},
@@ -84,6 +101,7 @@ func Gemini() Profile {
   "tools": {"useRipgrep": false, "discoveryCommand": "", "callCommand": ""},
   "mcp": {"serverCommand": ""},
   "hooksConfig": {"enabled": false},
+  "advanced": {"ignoreLocalEnv": true},
   "skills": {"enabled": false},
   "experimental": {"autoMemory": false, "enableAgents": false}{auth}
 }
@@ -91,12 +109,12 @@ func Gemini() Profile {
 		Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Logins: []string{"$HOME/.gemini/oauth_creds.json"},
 		Tested: "0.61.0", Install: "npm install -g @google/gemini-cli@0.61.0",
 		Login: "set GEMINI_API_KEY, or log in as the server's user with: gemini", Setting: "GEMINI_BIN",
-		KeyMethod:      "gemini-api-key",
+		KeyMethod: "gemini-api-key", PolicySays: `^Tool execution (for .* )?denied by policy`,
 		Modes:          map[string]string{"untrusted": "default", "on-request": "default", "never": "default"},
 		AllowsUnasked:  true,
 		SessionOptions: []string{"proceed_always", "proceed_always_tool", "proceed_always_server"},
 		Implicit:       runtime.ImplicitHome, Reads: []string{"{settings}", "$HOME/.gemini/settings.json"},
-		NoPlan: true, ToolNameInID: true, History: ".gemini/tmp/*/chats/session-{minute}-{id}.jsonl",
+		NoPlan: true, ToolNameInID: true, TrustsFor: ".gemini", History: ".gemini/tmp/*/chats/session-{minute}-{id}.jsonl",
 	}
 }
 
@@ -109,7 +127,7 @@ func ClaudeBridge() Profile {
 			"CLAUDE_CODE_ATTRIBUTION_HEADER=0", "CLAUDE_CODE_MAX_RETRIES=2", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1"},
 		Keys: []string{"ANTHROPIC_API_KEY"}, Logins: []string{"$HOME/.claude/.credentials.json"},
 		Tested: "0.100.0", Install: "npm install -g @agentclientprotocol/claude-agent-acp@0.100.0",
-		Login: "set ANTHROPIC_API_KEY, or log in with: claude /login",
+		Login: "set ANTHROPIC_API_KEY, or log in with: claude /login", KeyVariable: "ANTHROPIC_API_KEY",
 		Modes: map[string]string{"untrusted": "default", "on-request": "default"}, Forms: true,
 		QuestionTools: []string{"AskUserQuestion"},
 		// The bridge has the settings of the user, the project and the folder count.
@@ -144,14 +162,16 @@ func CodexBridge() Profile {
 func OpenCode() Profile {
 	return Profile{
 		Name: "opencode-acp", Title: "OpenCode (ACP)", Command: []string{"opencode", "acp"}, Families: []string{"opencode"},
+		SharesServers: true,
 		Env: []string{
 			`OPENCODE_PERMISSION={"bash":"ask","edit":"ask","webfetch":"ask","external_directory":"ask"}`,
 			"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1",
 			"OPENCODE_DISABLE_CLAUDE_CODE=1", "OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1",
-			"OPENCODE_PURE=1"},
+			"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_PURE=1"},
 		Logins: []string{"$XDG_DATA_HOME/opencode/auth.json", "$HOME/.local/share/opencode/auth.json"},
 		Tested: "1.18.33", Install: "npm install -g opencode-ai@1.18.33", Login: "log in with: opencode auth login",
 		Setting: "OPENCODE_BIN", Modes: map[string]string{"untrusted": "build", "on-request": "build"}, NoPlan: true,
+		RejectEndsTurn: true, KeyVariable: "OPENCODE_AUTH_CONTENT", KeyByProvider: true,
 		Implicit: runtime.ImplicitHome, Reads: []string{"${XDG_CONFIG_HOME:-$HOME/.config}/opencode/config.json",
 			"${XDG_CONFIG_HOME:-$HOME/.config}/opencode/opencode.json",
 			"${XDG_CONFIG_HOME:-$HOME/.config}/opencode/opencode.jsonc", "${XDG_CONFIG_HOME:-$HOME/.config}/opencode/AGENTS.md"},
@@ -171,6 +191,11 @@ func (p *Profile) nameIn(callID string) string {
 		name = "mcp__" + rest
 	}
 	return name
+}
+
+// refused tells of a call that failed whether the agent's policy refused it.
+func (p *Profile) refused(output string) bool {
+	return p.PolicySays != "" && regexp.MustCompile(p.PolicySays).MatchString(output)
 }
 
 // policies are the approval policies it is offered with.

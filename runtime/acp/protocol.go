@@ -38,6 +38,8 @@ type protocol struct {
 	// loggedIn says that the process was given a key, and greeting what is to be told of it once it has been.
 	loggedIn bool
 	greeting json.RawMessage
+	// retired is closed when the process is to end for one with another key.
+	retired chan struct{}
 	// loading counts what was said of the conversations that are being loaded.
 	loading map[string]int
 }
@@ -56,6 +58,9 @@ type agent struct {
 		Prompt struct {
 			Image bool `json:"image"`
 		} `json:"promptCapabilities"`
+		Servers struct {
+			HTTP bool `json:"http"`
+		} `json:"mcpCapabilities"`
 		Session struct {
 			Resume *struct{} `json:"resume"`
 			Close  *struct{} `json:"close"`
@@ -87,9 +92,10 @@ func protocolOf(c *stdio.Conn) *protocol {
 }
 
 func (r *Runtime) speak(c *stdio.Conn) stdio.Protocol {
-	return &protocol{Conn: c, runtime: r, translator: translator{profile: &r.profile, threads: map[string]string{}},
+	return &protocol{Conn: c, runtime: r, translator: translator{profile: &r.profile, tools: r.toolServer(), threads: map[string]string{}},
 		settings: map[string]settings{}, heard: map[string]time.Time{}, totals: map[string]wire.Tokens{},
-		reserved: map[string]bool{}, labels: map[string]string{}, loading: map[string]int{}}
+		reserved: map[string]bool{}, labels: map[string]string{}, loading: map[string]int{},
+		retired: make(chan struct{})}
 }
 
 // Greet implements stdio.Protocol.
@@ -315,8 +321,9 @@ func (p *protocol) Answered(method, threadID string, result json.RawMessage) {
 		}
 		p.mu.Lock()
 		p.agent = a
+		p.loggedIn = p.runtime.startedWithKey()
 		greeted := p.note(result)
-		if p.runtime.heldKey() != "" {
+		if p.runtime.profile.KeyMethod != "" && p.runtime.heldKey() != "" {
 			p.greeting, greeted = result, nil // Greet has it logged in first
 		}
 		p.mu.Unlock()

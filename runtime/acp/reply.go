@@ -3,9 +3,9 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"harness/runtime"
 	"harness/runtime/form"
@@ -63,15 +63,8 @@ func selected(id string) map[string]any {
 // chosen is the option a reply comes to, "" for the outcome that nothing was chosen.
 func chosen(asked runtime.Asked, reply runtime.Reply) (id string, err error) {
 	if reply.Option != "" {
-		option, offered := asked.Option(reply.Option)
-		switch {
-		case !offered:
-			return "", &runtime.ReplyError{Field: "option", Message: "it has to be one of " + optionIDs(asked.Options)}
-		case option.Decision != reply.Decision:
-			return "", &runtime.ReplyError{Field: "option", Message: fmt.Sprintf("with this option the decision is %q, not %q",
-				option.Decision, reply.Decision)}
-		}
-		return option.ID, nil
+		option, err := asked.Chosen(reply)
+		return option.ID, err
 	}
 	if reply.Decision == actionCancel {
 		return "", nil
@@ -95,17 +88,9 @@ func chosen(asked runtime.Asked, reply runtime.Reply) (id string, err error) {
 	}
 	if reply.Decision == actionAccept {
 		return "", &runtime.ReplyError{Field: "scope", Message: "the agent does not offer to allow this once; it offers " +
-			optionIDs(asked.Options)}
+			asked.OptionIDs()}
 	}
 	return "", nil // declined by choosing nothing
-}
-
-func optionIDs(options []runtime.Option) string {
-	ids := make([]string, len(options))
-	for i, option := range options {
-		ids[i] = option.ID
-	}
-	return strings.Join(ids, ", ")
 }
 
 // filledIn is the answer to a form.
@@ -152,7 +137,7 @@ func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runt
 	if reply.Decision != actionCancel || ref.Kind != runtime.RequestApproval {
 		return nil
 	}
-	if err := p.stop(ctx, ref.TurnID); err != nil {
+	if err := p.stop(ctx, ref.TurnID); err != nil && !errors.Is(err, runtime.ErrNoActiveTurn) { // it may be over by now
 		return fmt.Errorf("stop the turn whose request was cancelled: %w", err)
 	}
 	return nil

@@ -9,21 +9,23 @@ import (
 	"harness/runtime/wire"
 )
 
-// attend looks after a process while it is up: it ends turns nobody sent a message of, and those an agent says nothing
-// in.
+// attend looks after a process while it is up: it ends turns nobody sent a message of, those an agent says nothing in,
+// and the process itself for one with the key of a login.
 func (r *Runtime) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 	p := protocolOf(conn)
 	p.endUnsent()
-	return r.silence.Attend(ctx, stdio.Watched{Name: r.profile.Name, Title: r.profile.title(), Log: r.log,
-		Turns: p.watched,
-		Stop: func(ctx context.Context, turn string) error {
-			p.mu.Lock()
-			if _, of := p.translator.state.turn(turn); of != nil {
-				of.Silent, p.translator.unsaid = r.silence.Reason(), true
-			}
-			p.mu.Unlock()
-			return p.stop(ctx, turn)
-		}})
+	return r.untilRenewed(ctx, p, func(ctx context.Context) error {
+		return r.silence.Attend(ctx, stdio.Watched{Name: r.profile.Name, Title: r.profile.title(), Log: r.log,
+			Turns: p.watched,
+			Stop: func(ctx context.Context, turn string) error {
+				p.mu.Lock()
+				if _, of := p.translator.state.turn(turn); of != nil {
+					of.Silent, p.translator.unsaid = r.silence.Reason(), true
+				}
+				p.mu.Unlock()
+				return p.stop(ctx, turn)
+			}})
+	})
 }
 
 // watched are the turns in which the agent is waited for.

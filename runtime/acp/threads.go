@@ -89,7 +89,11 @@ func (r *Runtime) offers() (models []runtime.Model, option string) {
 
 // open has the agent make a conversation. Its mode and model are known then.
 func (r *Runtime) open(ctx context.Context, conn *stdio.Conn, thread, cwd string) (native string, err error) {
-	result, err := conn.Call(ctx, r.calls, methodNew, about{thread, map[string]any{"cwd": cwd, "mcpServers": []any{}}})
+	if err := r.requireNoSettings(cwd); err != nil {
+		return "", err
+	}
+	result, err := conn.Call(ctx, r.calls, methodNew, about{thread, map[string]any{"cwd": cwd,
+		"mcpServers": r.offeredTools(conn, thread)}})
 	if err != nil {
 		return "", err
 	}
@@ -245,6 +249,9 @@ func (r *Runtime) load(ctx context.Context, conn *stdio.Conn, thread, native, cw
 		return fmt.Errorf("%w: %s cannot load conversations of a process that has ended", runtime.ErrThreadNotFound,
 			r.profile.title())
 	}
+	if err := r.requireNoSettings(cwd); err != nil {
+		return err
+	}
 	if err := r.putAside(native); err != nil {
 		return err
 	}
@@ -257,7 +264,7 @@ func (r *Runtime) load(ctx context.Context, conn *stdio.Conn, thread, native, cw
 		delete(p.loading, native)
 	}()
 	result, err := conn.Call(ctx, r.calls, method,
-		about{thread, map[string]any{"sessionId": native, "cwd": cwd, "mcpServers": []any{}}})
+		about{thread, map[string]any{"sessionId": native, "cwd": cwd, "mcpServers": r.offeredTools(conn, thread)}})
 	if err != nil {
 		return err
 	}

@@ -197,6 +197,17 @@ func (t *tool) called(p *Profile) (server, name string, arguments json.RawMessag
 	return p.Name, name, arguments
 }
 
+// isOf tells whether a call is one of a tool of an MCP server. What only a title says may be the words of a model.
+func (t *tool) isOf(p *Profile, server string) bool {
+	if server == "" || t.Name == "" && !t.MCP {
+		return false
+	}
+	named := *t
+	named.Title, named.Kind = "", ""
+	of, _, _ := named.called(p)
+	return of == server
+}
+
 // shownAs is the type of item a call is shown as.
 func (t *tool) shownAs() string {
 	switch {

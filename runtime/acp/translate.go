@@ -13,7 +13,9 @@ import (
 // alone. It is not safe for concurrent use.
 type translator struct {
 	profile *Profile
-	state   state
+	// tools is what the agent knows the tools of this server by, "" for none.
+	tools string
+	state state
 	// threads are the sessions of the conversations that were opened or loaded in this process, by the agent's ids of
 	// them.
 	threads map[string]string
@@ -228,7 +230,7 @@ func (t *translator) call(of *talk, u *update, at int64) (signals []runtime.Sign
 	}
 	status := wire.StatusCompleted
 	if u.Status == "failed" {
-		status = wire.StatusFailed
+		status, one.Declined = wire.StatusFailed, one.Declined || t.profile.refused(one.output())
 	}
 	return append(signals, t.close(of, one, status, at)...), false
 }

@@ -28,22 +28,28 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	defer done()
 	p := protocolOf(conn)
 	native, cwd := r.remember(in.ThreadID, in.NativeID, in.Cwd)
+	var anew string
+	if in.History != "" {
+		if anew, err = r.open(ctx, conn, in.ThreadID, cwd); err != nil {
+			return runtime.StartedTurn{}, err
+		}
+		native, _ = r.remember(in.ThreadID, anew, "")
+		prompt = append([]any{map[string]string{"type": "text", "text": in.History}}, prompt...)
+	}
 	release, err := p.reserve(native)
 	if err != nil {
 		return runtime.StartedTurn{}, err
 	}
 	defer release()
-	if err := r.load(ctx, conn, in.ThreadID, native, cwd); err != nil {
-		return runtime.StartedTurn{}, err
+	if anew == "" {
+		if err := r.load(ctx, conn, in.ThreadID, native, cwd); err != nil {
+			return runtime.StartedTurn{}, err
+		}
 	}
 	if err := r.set(ctx, conn, in.ThreadID, native, in.ApprovalPolicy, in.Model); err != nil {
 		return runtime.StartedTurn{}, err
 	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return runtime.StartedTurn{}, fmt.Errorf("name a turn: %w", err)
-	}
-	turn := id.String()
+	turn := uuid.Must(uuid.NewV7()).String()
 	line, err := written(message{Version: "2.0", ID: turnPrefix + turn, Method: methodPrompt,
 		Params: map[string]any{"sessionId": native, "prompt": prompt}})
 	if err != nil {
@@ -59,12 +65,12 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	select {
 	case <-stored: // the next server must know of the turn if the agent does
 	case <-conn.Gone():
-		return runtime.StartedTurn{TurnID: turn}, nil
+		return runtime.StartedTurn{TurnID: turn, NativeID: anew}, nil
 	}
 	if err := conn.SendOpen(ctx, label{Turn: turn, Native: native, Cwd: cwd}.encode(), line); err != nil {
 		r.log.Warn().Err(err).Str("turn", turn).Msg("a message did not reach " + r.profile.Name)
 	}
-	return runtime.StartedTurn{TurnID: turn}, nil
+	return runtime.StartedTurn{TurnID: turn, NativeID: anew}, nil
 }
 
 // InterruptTurn implements runtime.Adapter.

@@ -34,7 +34,7 @@ func keepContext(signals []runtime.Signal, request json.RawMessage) {
 
 // ask passes on that the agent wants a person to decide.
 func (t *translation) ask(e *event) {
-	if e.RequestID == "" {
+	if e.RequestID == "" || len(e.RequestID) > runtime.MaxID {
 		return
 	}
 	if t.Turn == "" { // an agent in the background asks when no turn runs

@@ -105,7 +105,7 @@ func (r *Runtime) Capabilities() runtime.Capabilities {
 		owned = runtime.OwnedMCP
 	}
 	return runtime.Capabilities{
-		Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: true,
+		Streaming: true, Resume: true, Reconstruct: true, Interrupt: true, Approvals: true, ToolInput: true,
 		SurvivesRestart: r.setup.Launch.Shims != nil && r.setup.Launch.Detach, Images: true, DenyReason: true,
 		ApproveForSession: true, Plan: true, Usage: true, Subagents: true, SelfStartedTurns: true, ParallelToolCalls: true,
 		ProcessPer: runtime.ProcessPerThread, OwnedTools: owned, Sandboxes: r.sandboxes(),

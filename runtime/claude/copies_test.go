@@ -37,20 +37,23 @@ func TestALongLineIsHeldTwice(t *testing.T) {
 			`"tool_use_id":"w","input":{"file_path":"/f","content":"` + long + `"}}}`},
 	} {
 		t.Run(one.name, func(t *testing.T) {
-			p := newProtocol(&stdio.Conn{}, hello{Thread: "thread", Controls: controls{Approval: onRequest, Sandbox: fullAccess}},
-				state{}, time.Minute, func(json.RawMessage) {})
-			for _, before := range []string{
-				`{"type":"command_lifecycle","state":"started","command_uuid":"turn"}`,
-				`{"type":"stream_event","event":{"type":"message_start","message":{"id":"m"}}}`,
-				`{"type":"stream_event","event":{"type":"content_block_start","index":0,"content_block":{"type":"text"}}}`,
-				tool(toolShell, "sh", `{"command":"yes"}`), tool("Read", "read", `{}`),
-				tool("Write", "write", `{"file_path":"/f","content":""}`),
-			} {
-				if _, err := p.Read([]byte(before), time.Now()); err != nil {
-					t.Fatal(err)
+			var p *protocol
+			said := runtimetest.CheckCopies(t, []byte(one.line), func() func([]byte, time.Time) (stdio.Line, error) {
+				p = newProtocol(&stdio.Conn{}, hello{Thread: "thread", Controls: controls{Approval: onRequest, Sandbox: fullAccess}},
+					state{}, time.Minute, func(json.RawMessage) {})
+				for _, before := range []string{
+					`{"type":"command_lifecycle","state":"started","command_uuid":"turn"}`,
+					`{"type":"stream_event","event":{"type":"message_start","message":{"id":"m"}}}`,
+					`{"type":"stream_event","event":{"type":"content_block_start","index":0,"content_block":{"type":"text"}}}`,
+					tool(toolShell, "sh", `{"command":"yes"}`), tool("Read", "read", `{}`),
+					tool("Write", "write", `{"file_path":"/f","content":""}`),
+				} {
+					if _, err := p.Read([]byte(before), time.Now()); err != nil {
+						t.Fatal(err)
+					}
 				}
-			}
-			said := runtimetest.CheckCopies(t, []byte(one.line), p.Read)
+				return p.Read
+			})
 			if len(said.Signals) == 0 || bytes.Count(said.Signals[0].Raw, []byte("said"))+
 				bytes.Count(said.Signals[len(said.Signals)-1].Raw, []byte("said")) < strings.Count(long, "said") {
 				t.Errorf("it becomes %d signals", len(said.Signals))

@@ -49,6 +49,18 @@ type event struct {
 	ErrorStatus int `json:"error_status"`
 }
 
+// knownIDs puts what calls are told apart by in the words it is remembered by.
+func (e *event) knownIDs() {
+	for i := range e.Message.Content {
+		p := &e.Message.Content[i]
+		p.ID, p.Name, p.ToolUse = short(p.ID), short(p.Name), short(p.ToolUse)
+	}
+	for i := range e.ToolMeta {
+		e.ToolMeta[i].ID = short(e.ToolMeta[i].ID)
+	}
+	e.ToolUse, e.Request.ToolUse = short(e.ToolUse), short(e.Request.ToolUse)
+}
+
 // usage is what was used of each model, in tokens.
 type usage map[string]struct {
 	Input      int64 `json:"inputTokens"`

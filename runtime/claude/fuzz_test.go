@@ -32,10 +32,9 @@ func FuzzTranslate(f *testing.F) {
 	f.Add([]byte(`{"type":"user","isReplay":true,"uuid":"u","message":{"content":[1,{"type":7}]}}`))
 	f.Fuzz(func(t *testing.T, input []byte) {
 		var stored []byte
-		longest, running := 0, ""
+		running := ""
 		for line := range bytes.Lines(input) {
 			line = bytes.TrimSpace(line)
-			longest = max(longest, len(line))
 			signals, after := said(t, stored, line, 1_700_000_000_000)
 			stored = after
 			for _, signal := range signals {
@@ -57,8 +56,8 @@ func FuzzTranslate(f *testing.F) {
 				}
 			}
 		}
-		if limit := 64<<20 + 8*longest; len(stored) > limit {
-			t.Fatalf("a state of %d bytes after lines of at most %d", len(stored), longest)
+		if len(stored) > maxState {
+			t.Fatalf("a state of %d bytes", len(stored))
 		}
 	})
 }
@@ -84,9 +83,39 @@ func TestTheStateIsBounded(t *testing.T) {
 	if len(s.Tools) != maxTools || len(s.Asked) != maxAsked || len(s.Blocks) > maxBlocks {
 		t.Errorf("it remembers %d calls, %d requests, %d blocks", len(s.Tools), len(s.Asked), len(s.Blocks))
 	}
-	long := encode(map[string]string{"command": strings.Repeat("x", 2*maxDetail)})
+	ids, long := strings.Repeat("x", 2*runtime.MaxID), strings.Repeat("x", maxDetail*2/3)
+	feed(event{Type: "system", Subtype: "init", Cwd: long, Model: long})
+	feed(event{Type: "assistant", APIError: true, Error: encode(long)})
+	for i := range max(maxTools, maxSteps, maxAllowed) {
+		id, input := strconv.Itoa(i)+ids, encode(map[string]string{"command": long, "subject": long})
+		feed(event{Type: "assistant",
+			Message: message{ID: "m", Content: parts{{Type: "tool_use", ID: id + "task", Name: toolNewTask, Input: input}}}})
+		feed(event{Type: "user", Message: message{Content: parts{{Type: "tool_result", ToolUse: id + "task"}}},
+			ToolUseResult: encode(map[string]any{"task": map[string]string{"id": id}})})
+		feed(event{Type: "assistant",
+			Message: message{ID: "m", Content: parts{{Type: "tool_use", ID: id, Name: ids, Input: input}}}})
+		request := strings.Repeat("x", runtime.MaxID-8) + strconv.Itoa(i)
+		feed(event{Type: "control_request", RequestID: request,
+			Request: control{Subtype: "can_use_tool", Tool: "Bash", Input: encode(map[string]string{"command": long + id}), ToolUse: id}})
+		feed(event{Type: "control_response", Response: answered{RequestID: request,
+			Response: encode(map[string]any{"behavior": "allow", "updatedPermissions": []int{1}, "updatedInput": map[string]string{"command": id}})}})
+		feed(event{Type: "control_request", RequestID: request + "2",
+			Request: control{Subtype: "can_use_tool", Tool: ids, Input: input, ToolUse: id}})
+	}
+	if len(s.Plan) != maxSteps || len(s.Allowed) != maxAllowed || len(s.Asked) != maxAsked {
+		t.Errorf("it remembers %d steps, %d rules, %d requests", len(s.Plan), len(s.Allowed), len(s.Asked))
+	}
+	if stored := encode(s); len(stored) > maxState {
+		t.Errorf("its state takes %d bytes", len(stored))
+	}
+	feed(event{Type: "control_request", RequestID: strings.Repeat("r", runtime.MaxID+1),
+		Request: control{Subtype: "can_use_tool", Tool: "Bash"}})
+	if last := s.Asked[len(s.Asked)-1]; strings.HasPrefix(last.ID, "r") {
+		t.Error("it remembers a request by an id that is too long")
+	}
+	long = string(encode(map[string]string{"command": strings.Repeat("x", 2*maxDetail)}))
 	feed(event{Type: "assistant",
-		Message: message{ID: "m", Content: parts{{Type: "tool_use", ID: "long", Name: toolShell, Input: long}}}})
+		Message: message{ID: "m", Content: parts{{Type: "tool_use", ID: "long", Name: toolShell, Input: json.RawMessage(long)}}}})
 	if call := s.call("long"); call == nil || len(call.Input) > maxDetail {
 		t.Errorf("it remembers %+v", call)
 	}

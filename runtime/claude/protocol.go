@@ -70,8 +70,23 @@ func newProtocol(c *stdio.Conn, about hello, carried state, limit time.Duration,
 	return p
 }
 
+// retold is a message that begins with what was said before in a conversation that was lost.
+type retold []any
+
+// retoldMark is in the number of such a message: its history is not shown as the message.
+const retoldMark = 0xFFFE << 32
+
+// isRetold tells the id of such a message. Nobody but this server chooses the ids of messages to Claude Code.
+func isRetold(messageID string) bool {
+	parsed, err := uuid.Parse(messageID)
+	return err == nil && parsed[10] == 0xFF && parsed[11] == 0xFE
+}
+
 // messageID is the id of the message that a request is: the process's marker and the request's number.
-func (p *protocol) messageID(id int64) string {
+func (p *protocol) messageID(id int64, params any) string {
+	if _, is := params.(retold); is {
+		id |= retoldMark
+	}
 	var number [8]byte
 	binary.BigEndian.PutUint64(number[:], uint64(id)) //nolint:gosec // ids are positive
 	out := uuid.UUID(append(p.marker[:len(p.marker):len(p.marker)], number[2:]...))
@@ -86,7 +101,11 @@ func (p *protocol) requestOf(messageID string) string {
 	}
 	var number [8]byte
 	copy(number[2:], parsed[len(p.marker):])
-	return strconv.FormatUint(binary.BigEndian.Uint64(number[:]), 10)
+	id := binary.BigEndian.Uint64(number[:])
+	if isRetold(messageID) {
+		id &^= retoldMark
+	}
+	return strconv.FormatUint(id, 10)
 }
 
 // Greet implements stdio.Protocol.
@@ -211,6 +230,9 @@ func (p *protocol) settle(e *event) []byte {
 		}
 		return controlResponse(e.RequestID, p.hello.Controls.decide(&p.state, hook.Tool, hook.Input).hookAnswer())
 	case "can_use_tool":
+		if len(e.RequestID) > runtime.MaxID {
+			return controlRefusal(e.RequestID, "the id of the request is too long to be answered by a person")
+		}
 		if given, ok := p.hello.Controls.settled(&p.state, e.Request); ok {
 			return controlResponse(e.RequestID, given)
 		}
@@ -270,7 +292,7 @@ func (p *protocol) Frame(id int64, method string, params any) ([]byte, error) {
 			Message said    `json:"message"`
 			Parent  *string `json:"parent_tool_use_id"`
 			Session string  `json:"session_id"`
-		}{"user", p.messageID(id), said{"user", params}, nil, ""}), '\n'), nil
+		}{"user", p.messageID(id, params), said{"user", params}, nil, ""}), '\n'), nil
 	}
 	type hook struct {
 		Matcher   *string  `json:"matcher"`

@@ -11,8 +11,15 @@ const (
 	maxSteps   = 256
 	maxAllowed = 512
 	maxBlocks  = 512
-	// maxDetail is how long (bytes) the arguments of an open call may be to be remembered.
-	maxDetail = 64 << 10
+	// maxDetail is how long (bytes) the arguments of an open call may be to be remembered, maxDetails those of all. Beyond
+	// it the oldest ones' texts are cut to maxText, as the steps of the plan are.
+	maxDetail, maxDetails = 64 << 10, 1 << 20
+	maxText               = 1 << 10
+	// maxPath is how long (bytes) a folder is that a program can work in.
+	maxPath = 4 << 10
+	// maxState is what the state takes as JSON at most (bytes), whatever Claude Code says: the bounds here, and that of
+	// ids and names (runtime.MaxID), each of whose bytes JSON may write with six.
+	maxState = 16 << 20
 )
 
 // state is all that translating a line needs to know of the lines before. It is stored with the position of each line.
@@ -104,6 +111,23 @@ func (s *state) call(id string) *toolCall {
 		}
 	}
 	return nil
+}
+
+// fit cuts what the oldest open calls are made with until all of it is within bounds.
+func (s *state) fit() {
+	all := 0
+	for _, call := range s.Tools {
+		all += len(call.Input)
+	}
+	for i := range s.Tools {
+		if all <= maxDetails {
+			return
+		}
+		if short := shortened(s.Tools[i].Input, maxText); len(short) < len(s.Tools[i].Input) {
+			all -= len(s.Tools[i].Input) - len(short)
+			s.Tools[i].Input = short
+		}
+	}
 }
 
 // close forgets an open request; false when there is none of the id.

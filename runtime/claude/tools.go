@@ -49,28 +49,32 @@ func (t *translation) callTool(p part) {
 	}
 	call.keepInput(p.Input)
 	t.Tools = keep(t.Tools, maxTools, call)
+	t.fit()
 }
 
 // keepInput notes what a call is made with.
 func (c *toolCall) keepInput(input json.RawMessage) {
 	if len(input) > maxDetail {
-		input = shortened(input)
+		input = shortened(input, maxDetail/4)
 	}
 	c.Input = input
 }
 
-// shortened keeps of long arguments what an item is known by.
-func shortened(input json.RawMessage) json.RawMessage {
+// shortened keeps of long arguments what an item is known by, up to a limit (bytes) of each text.
+func shortened(input json.RawMessage, limit int) json.RawMessage {
 	in := readInput(input)
 	out, err := json.Marshal(struct {
 		Command  string `json:"command,omitempty"`
 		FilePath string `json:"file_path,omitempty"`
-	}{in.Command[:min(len(in.Command), maxDetail/4)], in.path()[:min(len(in.path()), maxDetail/4)]})
+	}{cut(in.Command, limit), cut(in.path(), limit)})
 	if err != nil {
 		return nil // two texts encode
 	}
 	return out
 }
+
+// cut is the beginning of a text, so many bytes of it at most.
+func cut(text string, limit int) string { return text[:min(len(text), limit)] }
 
 // outcome is what came of a call.
 type outcome struct {
@@ -251,7 +255,7 @@ func (t *translation) planned(call toolCall, result json.RawMessage) {
 	case toolTodo:
 		t.Plan = nil
 		for i, todo := range in.Todos {
-			t.Plan = keep(t.Plan, maxSteps, task{strconv.Itoa(i), todo.Content, cmp.Or(word[todo.Status], "pending")})
+			t.Plan = keep(t.Plan, maxSteps, task{strconv.Itoa(i), cut(todo.Content, maxText), cmp.Or(word[todo.Status], "pending")})
 		}
 	case toolNewTask:
 		var made struct {
@@ -260,14 +264,14 @@ func (t *translation) planned(call toolCall, result json.RawMessage) {
 			} `json:"task"`
 		}
 		_ = json.Unmarshal(result, &made) // a refusal is a text
-		t.Plan = keep(t.Plan, maxSteps, task{made.Task.ID, in.Subject, "pending"})
+		t.Plan = keep(t.Plan, maxSteps, task{short(made.Task.ID), cut(in.Subject, maxText), "pending"})
 	case toolTask:
-		i := slices.IndexFunc(t.Plan, func(one task) bool { return one.ID == in.TaskID })
+		i := slices.IndexFunc(t.Plan, func(one task) bool { return one.ID == short(in.TaskID) })
 		if i < 0 {
 			return
 		}
 		t.Plan[i].Status = cmp.Or(word[in.Status], t.Plan[i].Status)
-		t.Plan[i].Step = cmp.Or(in.Subject, t.Plan[i].Step)
+		t.Plan[i].Step = cmp.Or(cut(in.Subject, maxText), t.Plan[i].Step)
 		if in.Status == "deleted" {
 			t.Plan = slices.Delete(t.Plan, i, i+1)
 		}

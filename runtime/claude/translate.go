@@ -50,6 +50,7 @@ func (t *translation) beginOwn(turn string) {
 }
 
 func (t *translation) take(e *event) {
+	e.knownIDs()
 	inner := e.Parent != nil // what a sub-agent does is in the item of its call
 	switch e.Type {
 	case "command_lifecycle":
@@ -70,7 +71,7 @@ func (t *translation) take(e *event) {
 		switch {
 		case inner:
 		case e.APIError:
-			t.Failure = wire.Text(e.Error)
+			t.Failure = short(wire.Text(e.Error))
 		default:
 			t.answer(e)
 		}
@@ -127,7 +128,11 @@ func (t *translation) heard(e *event) {
 		t.begin(e.UUID)
 	}
 	t.paid(runtime.KnownID(e.UUID))
-	t.whole(userMessage(e.UUID, e.Message.Content))
+	said := e.Message.Content
+	if len(said) > 1 && isRetold(e.UUID) {
+		said = said[1:] // what was said before
+	}
+	t.whole(userMessage(e.UUID, said))
 }
 
 // userMessage is an item: what a person said.
@@ -155,11 +160,13 @@ func userMessage(id string, said parts) any {
 func (t *translation) system(e *event) {
 	switch e.Subtype {
 	case "init":
-		t.Cwd = e.Cwd
+		if len(e.Cwd) <= maxPath {
+			t.Cwd = e.Cwd
+		}
 		// Names without "claude-" are aliases, which stand for another name by design.
 		if strings.HasPrefix(t.Model, "claude-") && e.Model != "" && e.Model != t.Model && t.Turn != "" {
 			t.say(wire.ModelRerouted(t.here(), t.Model, e.Model))
-			t.Model = e.Model
+			t.Model = short(e.Model)
 		}
 	case "status":
 		if e.Status != "requesting" {

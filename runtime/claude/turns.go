@@ -46,20 +46,25 @@ func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runt
 func (r *Runtime) ResumeThread(_ context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
 	t := r.talk(in.ThreadID, in.NativeID)
 	if t.process() == nil {
-		dir, err := r.stateOf(in.ThreadID)
-		if err != nil {
+		if err := r.remembered(t); err != nil {
 			return runtime.Thread{}, err
-		}
-		found, err := written(dir, t.described().Native())
-		if err != nil {
-			return runtime.Thread{}, err
-		}
-		if !found {
-			return runtime.Thread{}, fmt.Errorf("%w: Claude Code has no history of session %s", runtime.ErrThreadNotFound,
-				in.ThreadID)
 		}
 	}
 	return t.described(), nil
+}
+
+// remembered is runtime.ErrThreadNotFound when a conversation has no history.
+func (r *Runtime) remembered(t *talk) error {
+	about := t.described()
+	dir, err := r.stateOf(about.ID)
+	if err != nil {
+		return err
+	}
+	found, err := written(dir, about.Native())
+	if err == nil && !found {
+		err = fmt.Errorf("%w: Claude Code has no history of session %s", runtime.ErrThreadNotFound, about.ID)
+	}
+	return err
 }
 
 // CloseThread implements runtime.Adapter.
@@ -89,13 +94,23 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 		}
 		return r.tell(ctx, p, content)
 	}
+	// A process that has ended is let go of a moment after its end is told; the next one has only what is written.
+	if p := t.process(); in.Continues && in.History == "" && (p == nil || p.Status().PID == 0) {
+		if err := r.remembered(t); err != nil {
+			return runtime.StartedTurn{}, err
+		}
+	}
 	p, release, err := r.prepare(ctx, t, in)
 	if err != nil {
 		return runtime.StartedTurn{}, err
 	}
 	defer release()
 	r.keep(t)
-	started, err := r.tell(ctx, p, content)
+	var said any = content
+	if in.History != "" {
+		said = retold(append([]any{textContent{"text", in.History}}, content...))
+	}
+	started, err := r.tell(ctx, p, said)
 	if err != nil && p.busy() == "" {
 		t.rest()
 	}

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,45 +61,36 @@ func (c *Codex) Auth(context.Context) (runtime.AuthStatus, error) {
 	return status, nil
 }
 
+// listedModel is a model in codex's words.
+type listedModel struct {
+	ID, Model, DisplayName, Description string
+	IsDefault, Hidden                   bool
+	DefaultReasoningEffort              string
+	SupportedReasoningEfforts           []struct{ ReasoningEffort string }
+	InputModalities                     []string
+}
+
 // Models implements runtime.Adapter.
 func (c *Codex) Models(ctx context.Context) ([]runtime.Model, error) {
 	models := []runtime.Model{}
-	for cursor := ""; ; {
-		result, err := c.call(ctx, "model/list", object{}.with("cursor", cursor))
+	for m, err := range pages[listedModel](ctx, c.call, "model/list", object{}) {
 		if err != nil {
 			return nil, err
 		}
-		var page struct {
-			Data []struct {
-				ID, Model, DisplayName, Description string
-				IsDefault, Hidden                   bool
-				DefaultReasoningEffort              string
-				SupportedReasoningEfforts           []struct{ ReasoningEffort string }
-				InputModalities                     []string
-			}
-			NextCursor string
+		if m.Hidden {
+			continue
 		}
-		if err := json.Unmarshal(result, &page); err != nil {
-			return nil, fmt.Errorf("read codex's list of models: %w", err)
+		model := runtime.Model{ID: cmp.Or(m.Model, m.ID), Name: cmp.Or(m.DisplayName, m.Model, m.ID),
+			Description: m.Description, Default: m.IsDefault,
+			Efforts: []string{}, DefaultEffort: m.DefaultReasoningEffort,
+			// Versions before 0.169 do not say; their models take them.
+			Images: m.InputModalities == nil || slices.Contains(m.InputModalities, "image")}
+		for _, effort := range m.SupportedReasoningEfforts {
+			model.Efforts = append(model.Efforts, effort.ReasoningEffort)
 		}
-		for _, m := range page.Data {
-			if m.Hidden {
-				continue
-			}
-			model := runtime.Model{ID: firstOf(m.Model, m.ID), Name: firstOf(m.DisplayName, m.Model, m.ID),
-				Description: m.Description, Default: m.IsDefault,
-				Efforts: []string{}, DefaultEffort: m.DefaultReasoningEffort,
-				// Versions before 0.169 do not say; their models take them.
-				Images: m.InputModalities == nil || slices.Contains(m.InputModalities, "image")}
-			for _, effort := range m.SupportedReasoningEfforts {
-				model.Efforts = append(model.Efforts, effort.ReasoningEffort)
-			}
-			models = append(models, model)
-		}
-		if cursor = page.NextCursor; cursor == "" {
-			return models, nil
-		}
+		models = append(models, model)
 	}
+	return models, nil
 }
 
 // HasAuthFile tells whether codex would find a stored login. home is CODEX_HOME, "" for codex's own default.

@@ -25,15 +25,6 @@ type typeOnly struct {
 	Type string `json:"type"`
 }
 
-func firstOf(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
 // classify gives a notification or a request its neutral form: codex speaks the canonical vocabulary, but for its
 // oldest words. It keeps no state, so that whatever a frame means can be tested by the frame.
 func classify(f frame, raw []byte, generation string, at time.Time) runtime.Signal {

@@ -7,6 +7,7 @@
 package codex
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,6 +60,8 @@ type Options struct {
 	Sink runtime.Sink
 	// Logger receives codex's stderr (info) and the supervision's own lines.
 	Logger zerolog.Logger
+	// Called, when set, hears of every call of codex that is over.
+	Called stdio.Called
 	// ClientVersion is our own version, told to codex.
 	ClientVersion string
 	// StartTimeout bounds a start until codex answered initialize (30 s); CallTimeout every other request (120 s).
@@ -152,8 +155,8 @@ func New(options Options) *Codex {
 		// codex may run in another folder than we do.
 		options.Home = abs
 	}
-	options.Bin = firstOf(options.Bin, "codex")
-	options.ClientVersion = firstOf(options.ClientVersion, "0.0.0")
+	options.Bin = cmp.Or(options.Bin, "codex")
+	options.ClientVersion = cmp.Or(options.ClientVersion, "0.0.0")
 	c := &Codex{options: options}
 	var env []string
 	if options.Home != "" {
@@ -163,6 +166,7 @@ func New(options Options) *Codex {
 		Name: Name, Command: c.command, Remedy: "check that CODEX_BIN names an executable of this platform", Dir: options.Dir,
 		Mark: options.Mark, Confine: options.Confine, Stage: options.Stage, Env: append(env, options.Env...),
 		Inherits: options.Inherits, Shims: options.Shims, Detach: options.Detach, Logger: options.Logger,
+		Called: options.Called,
 	})
 	supervision := stdio.Options{
 		Speak: c.speak, Sink: options.Sink, StartTimeout: options.StartTimeout, CallTimeout: options.CallTimeout,
@@ -192,7 +196,7 @@ func (c *Codex) Name() string { return Name }
 // Capabilities implements runtime.Adapter.
 func (c *Codex) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{
-		Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: true, DynamicTools: true, Images: true,
+		Streaming: true, Resume: true, Reconstruct: true, Interrupt: true, Approvals: true, ToolInput: true, DynamicTools: true, Images: true,
 		ApproveForSession: true, Plan: true, Usage: true, ParallelToolCalls: true, Subagents: true,
 		OwnedTools: runtime.OwnedDynamic, SurvivesRestart: c.options.Shims != nil && c.options.Detach,
 		ProcessPer: runtime.ProcessPerRuntime, Sandboxes: []string{sandboxReadOnly, sandboxWorkspace, sandboxFull},
@@ -242,7 +246,7 @@ func (c *Codex) Call(ctx context.Context, method string, params any) (json.RawMe
 	if errors.Is(err, runtime.ErrThreadNotFound) && thread != "" && method != "thread/resume" &&
 		!conn.turns.loaded(thread) {
 		// It may be one that was unloaded, or that an earlier process had.
-		if _, unknown := c.resume(ctx, conn, runtime.ResumeThread{ThreadID: thread}); unknown == nil {
+		if _, unknown := c.resume(ctx, conn, thread, ""); unknown == nil {
 			result, err = conn.Call(ctx, c.options.CallTimeout, method, params)
 		}
 	}

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -98,7 +99,7 @@ func (c *Codex) started(line *stdio.Conn) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.home = hello.Home
-	return firstOf(own.version.String(), hello.UserAgent)
+	return cmp.Or(own.version.String(), hello.UserAgent)
 }
 
 // Resume implements stdio.Protocol.

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -64,12 +65,12 @@ func (e elicitation) decisions() json.RawMessage {
 func (e elicitation) tooLong() bool { return !e.approval() && len(e.schema) > runtime.LongItem }
 
 func (e elicitation) summary() string {
-	server := firstOf(e.server, "an MCP server")
+	server := cmp.Or(e.server, "an MCP server")
 	if e.approval() {
-		return "MCP tool approval required: " + server + "/" + firstOf(e.tool, "unknown")
+		return "MCP tool approval required: " + server + "/" + cmp.Or(e.tool, "unknown")
 	}
 	asked := "Tool input required by " + server
-	if message := firstOf(wire.Line(e.message), wire.Line(e.title)); message != "" {
+	if message := cmp.Or(wire.Line(e.message), wire.Line(e.title)); message != "" {
 		asked += ": " + message
 	}
 	if e.url != "" {

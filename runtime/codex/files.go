@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +15,7 @@ func (c *Codex) homeDir() string {
 	c.mu.Lock()
 	reported := c.home
 	c.mu.Unlock()
-	if dir := firstOf(c.options.Home, reported, os.Getenv("CODEX_HOME")); dir != "" {
+	if dir := cmp.Or(c.options.Home, reported, os.Getenv("CODEX_HOME")); dir != "" {
 		return dir
 	}
 	if user, err := os.UserHomeDir(); err == nil {

@@ -24,8 +24,7 @@ func (b *bundle) state(t *testing.T, want runtime.State) runtime.Status {
 
 func awaitState(t *testing.T, c *codex.Codex, want runtime.State) runtime.Status {
 	t.Helper()
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
+	ticker := time.Tick(5 * time.Millisecond)
 	deadline := time.After(patience)
 	for {
 		status := c.Status()
@@ -33,7 +32,7 @@ func awaitState(t *testing.T, c *codex.Codex, want runtime.State) runtime.Status
 			return status
 		}
 		select {
-		case <-ticker.C:
+		case <-ticker:
 		case <-deadline:
 			t.Fatalf("the state is %s (%s), never %s", status.State, status.Reason, want)
 		}

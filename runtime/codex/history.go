@@ -3,7 +3,6 @@ package codex
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -29,34 +28,21 @@ func (c *Codex) ReadThread(ctx context.Context, threadID string, withTurns bool)
 // 0.101 wrote).
 func (c *Codex) history(ctx context.Context, threadID string) ([]runtime.Turn, error) {
 	turns := []runtime.Turn{}
-	for cursor := ""; ; {
-		params := object{"threadId": threadID, "limit": historyPage, "itemsView": "full"}.with("cursor", cursor)
-		result, err := c.call(ctx, "thread/turns/list", params)
-		if native, ok := asNative(err); ok && (native.Code == codeMethodNotFound || unknownMethod(err)) {
+	params := object{"threadId": threadID, "limit": historyPage, "itemsView": "full"}
+	for raw, err := range pages[json.RawMessage](ctx, c.call, "thread/turns/list", params) {
+		native, ok := asNative(err)
+		switch {
+		case ok && (native.Code == codeMethodNotFound || unknownMethod(err)):
 			return c.wholeHistory(ctx, threadID)
-		}
-		if native, ok := asNative(err); ok && hasNoTurns(native) {
+		case ok && hasNoTurns(native):
 			return turns, nil
-		}
-		if err != nil {
+		case err != nil:
 			return nil, err
 		}
-		var page struct {
-			Data       []json.RawMessage `json:"data"`
-			NextCursor *string           `json:"nextCursor"`
-		}
-		if err := json.Unmarshal(result, &page); err != nil {
-			return nil, fmt.Errorf("read codex's answer to thread/turns/list: %w", err)
-		}
-		for _, raw := range page.Data {
-			turns = append(turns, wire.ReadHistory(raw))
-		}
-		if page.NextCursor == nil || *page.NextCursor == "" || *page.NextCursor == cursor {
-			slices.Reverse(turns) // they come newest first
-			return turns, nil
-		}
-		cursor = *page.NextCursor
+		turns = append(turns, wire.ReadHistory(raw))
 	}
+	slices.Reverse(turns) // they come newest first
+	return turns, nil
 }
 
 func (c *Codex) wholeHistory(ctx context.Context, threadID string) ([]runtime.Turn, error) {

@@ -30,12 +30,11 @@ const unloadDelay = "thread_unload_delay_secs"
 // memory it holds while nothing runs in it; then it returns *stdio.RetiredError.
 func (c *Codex) giveBack(ctx context.Context, line *stdio.Conn, pid int) error {
 	conn := connOf(line)
-	ticker := time.NewTicker(min(idleStep, c.options.RecycleIdle))
-	defer ticker.Stop()
+	ticker := time.Tick(min(idleStep, c.options.RecycleIdle))
 	unloads := c.options.UnloadAfter > 0
 	for {
 		select {
-		case <-ticker.C:
+		case <-ticker:
 		case <-ctx.Done():
 			return nil
 		}
@@ -104,25 +103,17 @@ func (c *Codex) unload(ctx context.Context, conn *conn, thread string, since tim
 }
 
 // loadedThreads are the conversations a process has loaded, those that servers before us had it load included.
-func (c *Codex) loadedThreads(ctx context.Context, conn *conn) ([]string, error) {
-	var threads []string
-	for cursor := ""; ; {
-		result, err := conn.Call(ctx, c.options.CallTimeout, "thread/loaded/list", object{}.with("cursor", cursor))
+func (c *Codex) loadedThreads(ctx context.Context, conn *conn) (threads []string, err error) {
+	ask := func(ctx context.Context, method string, params object) (json.RawMessage, error) {
+		return conn.Call(ctx, c.options.CallTimeout, method, params)
+	}
+	for id, err := range pages[string](ctx, ask, "thread/loaded/list", object{}) {
 		if err != nil {
 			return nil, err
 		}
-		var listed struct {
-			Data       []string `json:"data"`
-			NextCursor string   `json:"nextCursor"`
-		}
-		if err := json.Unmarshal(result, &listed); err != nil {
-			return nil, fmt.Errorf("read codex's answer to thread/loaded/list: %w", err)
-		}
-		threads = append(threads, listed.Data...)
-		if cursor = listed.NextCursor; cursor == "" {
-			return threads, nil
-		}
+		threads = append(threads, id)
 	}
+	return threads, nil
 }
 
 // held tells whether something of a conversation is in the memory of its process only: a command of an earlier turn
@@ -132,7 +123,7 @@ func (c *Codex) held(ctx context.Context, conn *conn, thread string) (bool, erro
 	if !conn.turns.stored(thread) {
 		files, err := threadFiles(c.homeDir(), thread)
 		written := slices.ContainsFunc(files, func(path string) bool {
-			return strings.HasPrefix(filepath.Base(path), "rollout-")
+			return strings.HasPrefix(filepath.Base(path), rolloutPrefix)
 		})
 		if !written || err != nil {
 			return true, err

@@ -17,12 +17,11 @@ import (
 
 func (b *bundle) eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
+	ticker := time.Tick(10 * time.Millisecond)
 	deadline := time.After(patience)
 	for !ok() {
 		select {
-		case <-ticker.C:
+		case <-ticker:
 		case <-deadline:
 			t.Fatalf("never: %s", what)
 		}

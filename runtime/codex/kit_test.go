@@ -100,8 +100,7 @@ func (r *recorder) batchOf(match func(runtime.Signal) bool) (offset int64, store
 // wait returns the first signal that matches, as soon as there is one.
 func (r *recorder) wait(t *testing.T, what string, match func(runtime.Signal) bool) runtime.Signal {
 	t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
+	deadline := time.After(patience)
 	next := 0
 	for {
 		r.mu.Lock()
@@ -115,7 +114,7 @@ func (r *recorder) wait(t *testing.T, what string, match func(runtime.Signal) bo
 		}
 		select {
 		case <-changed:
-		case <-deadline.C:
+		case <-deadline:
 			all := r.all()
 			for _, s := range all[max(0, len(all)-40):] {
 				t.Logf("signal %s %s %s", s.Kind, s.Method, short(s.Raw))

@@ -9,17 +9,29 @@ import (
 	"harness/runtime/runtimetest"
 )
 
-// What a level promises is what happens, on each pinned codex: it tries to write inside and outside of its folder, with
-// a command and with a patch, and to reach the network, and nobody is there to ask.
+// What a level promises is what happens, on each pinned codex, with and without a bubblewrap on the PATH: it tries to
+// write inside and outside of its folder, with a command and with a patch, and to reach the network, and nobody is
+// there to ask.
 func TestLevelsAreEnforced(t *testing.T) {
 	t.Parallel()
+	type machine struct {
+		codex codextest.Version
+		path  string
+	}
+	machines := map[string]machine{
+		// codex does not get on with an older bubblewrap on the PATH while its home is a temporary folder; it brings one.
+		"with bubblewrap": {codextest.Default, agenttest.SandboxPath(t)},
+	}
 	for _, version := range codextest.Versions() {
-		t.Run(string(version), func(t *testing.T) {
+		machines[string(version)] = machine{version, agenttest.PathWithout(t, "bwrap")}
+	}
+	for name, on := range machines {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			version := on.codex
 			store := runtimetest.NewStore()
 			s := newSite(t, version, store)
-			// codex does not get on with an older bubblewrap on the PATH while its home is a temporary folder; it brings one.
-			s.options.Env = append(s.options.Env, "PATH="+agenttest.PathWithout(t, "bwrap"))
+			s.options.Env = append(s.options.Env, "PATH="+on.path)
 			agent := s.agent()
 			for _, test := range []struct {
 				level, network string

@@ -218,8 +218,8 @@ func TestAnOfferedDecisionIsChosen(t *testing.T) {
 	const another = "MOCK_CMD[git config --list --file /dev/zero]"
 	a.say(another, func(asked runtime.Signal) runtime.Reply {
 		words := asked.Change.(runtime.InteractiveRequested).Asked
-		option, offered := words.Option("acceptWithExecpolicyAmendment")
-		if !offered || option.Decision != "accept" || option.Scope != "session" || words.Subject != runtime.SubjectCommand ||
+		option, err := words.Chosen(runtime.Reply{Decision: "accept", Option: "acceptWithExecpolicyAmendment"})
+		if err != nil || option.Scope != "session" || words.Subject != runtime.SubjectCommand ||
 			!strings.Contains(string(words.Arguments), "/dev/zero") {
 			t.Fatalf("codex asks %+v", words)
 		}

@@ -2,9 +2,9 @@ package codex
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"harness/runtime"
 	"harness/runtime/form"
@@ -124,30 +124,16 @@ func checkReplyParts(ref runtime.RequestRef, reply *runtime.Reply) error {
 	if len(reply.Choice) > 0 {
 		return &runtime.ReplyError{Field: "option", Message: "give option or choice, not both"}
 	}
-	option, offered := ref.Asked.Option(reply.Option)
-	switch {
-	case !offered && len(ref.Asked.Options) == 0:
-		return &runtime.ReplyError{Field: "option", Message: "this request offers no options to choose from"}
-	case !offered:
-		return &runtime.ReplyError{Field: "option",
-			Message: fmt.Sprintf("it has to be one of %s", optionIDs(ref.Asked.Options))}
-	case option.Decision != reply.Decision:
-		return &runtime.ReplyError{Field: "option", Message: fmt.Sprintf("with this option the decision is %q, not %q",
-			option.Decision, reply.Decision)}
-	case ref.Method == wire.MethodElicit:
+	option, err := ref.Asked.Chosen(*reply)
+	if err != nil {
+		return err
+	}
+	if ref.Method == wire.MethodElicit {
 		reply.Scope = option.Scope
-	default:
+	} else {
 		reply.Choice = choiceOf(wire.Offered(ref.Params), reply.Option)
 	}
 	return nil
-}
-
-func optionIDs(options []runtime.Option) string {
-	ids := make([]string, len(options))
-	for i, option := range options {
-		ids[i] = option.ID
-	}
-	return strings.Join(ids, ", ")
 }
 
 // nativeDecision is a checked decision in codex's words. Of its requests only the oldest ones take a reason of a
@@ -168,7 +154,7 @@ func nativeDecision(v version, method string, reply runtime.Reply) any {
 	case reply.Decision == actionCancel:
 		return pick(actionCancel, "abort")
 	case legacy && v.deniesWithReason():
-		return map[string]any{"denied": map[string]string{"rejection": firstOf(reply.Message, "rejected by user")}}
+		return map[string]any{"denied": map[string]string{"rejection": cmp.Or(reply.Message, "rejected by user")}}
 	}
 	return pick(actionDecline, "denied")
 }

@@ -3,7 +3,6 @@ package codex
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"harness/runtime"
@@ -12,34 +11,21 @@ import (
 
 // LastTurns lists the last turns of a conversation, newest first, at most limit of them and without their items.
 func (c *Codex) LastTurns(ctx context.Context, threadID string, limit int) ([]runtime.Turn, error) {
-	const page = 100
 	turns := []runtime.Turn{}
-	for cursor := ""; len(turns) < limit; {
-		params := object{"threadId": threadID, "limit": min(limit-len(turns), page), "itemsView": "summary"}.with(
-			"cursor", cursor)
-		result, err := c.call(ctx, "thread/turns/list", params)
+	params := object{"threadId": threadID, "limit": min(limit, 100), "itemsView": "summary"}
+	for raw, err := range pages[json.RawMessage](ctx, c.call, "thread/turns/list", params) {
 		if native, ok := asNative(err); ok && unknownMethod(native) {
 			return c.turnsOfHistory(ctx, threadID, limit) // 0.101, and conversations that it began
 		}
 		if err != nil {
 			return nil, err
 		}
-		var listed struct {
-			Data       []json.RawMessage `json:"data"`
-			NextCursor string            `json:"nextCursor"`
-		}
-		if err := json.Unmarshal(result, &listed); err != nil {
-			return nil, fmt.Errorf("read codex's answer to thread/turns/list: %w", err)
-		}
-		for _, raw := range listed.Data {
-			turn := wire.ReadTurn(raw)
-			c.launcher.Natives.Described(turn.ID, raw)
-			turns = append(turns, runtime.Turn{ID: turn.ID, Status: turn.Status})
-		}
-		if listed.NextCursor == "" || listed.NextCursor == cursor {
+		turn := wire.ReadTurn(raw)
+		c.launcher.Natives.Described(turn.ID, raw)
+		turns = append(turns, runtime.Turn{ID: turn.ID, Status: turn.Status})
+		if len(turns) == limit {
 			break
 		}
-		cursor = listed.NextCursor
 	}
 	return turns, nil
 }

@@ -86,8 +86,7 @@ func keepOnStop(o *codex.Options) { o.KeepOnStop = true }
 // status is what the one shim says, once it says what is waited for.
 func (s *survivor) status(what string, ok func(shim.State) bool) shim.State {
 	s.t.Helper()
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
+	ticker := time.Tick(5 * time.Millisecond)
 	deadline := time.After(patience)
 	for {
 		if found := s.found(); len(found) == 1 && found[0].Alive {
@@ -96,7 +95,7 @@ func (s *survivor) status(what string, ok func(shim.State) bool) shim.State {
 			}
 		}
 		select {
-		case <-ticker.C:
+		case <-ticker:
 		case <-deadline:
 			s.t.Fatalf("never: %s", what)
 		}

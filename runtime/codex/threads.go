@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,18 +86,19 @@ func (c *Codex) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runt
 		return runtime.Thread{}, err
 	}
 	defer done()
-	return c.resume(ctx, conn, in)
+	return c.resume(ctx, conn, in.ThreadID, "")
 }
 
-func (c *Codex) resume(ctx context.Context, conn *conn, in runtime.ResumeThread) (runtime.Thread, error) {
-	config, err := c.sources(ctx, in.ThreadID)
+// resume has codex load a conversation, from a file of its own choice when path is "".
+func (c *Codex) resume(ctx context.Context, conn *conn, threadID, path string) (runtime.Thread, error) {
+	config, err := c.sources(ctx, threadID)
 	if err != nil {
 		return runtime.Thread{}, err
 	}
 	if c.options.Tools != nil {
-		serveTools(config, c.options.Tools.Of(in.ThreadID))
+		serveTools(config, c.options.Tools.Of(threadID))
 	}
-	params := object{"threadId": in.ThreadID, "config": config}
+	params := object{"threadId": threadID, "config": config}.with("path", path)
 	ctx, cancel := context.WithTimeout(ctx, c.options.CallTimeout)
 	defer cancel()
 	for {
@@ -129,21 +131,11 @@ func (c *Codex) ListThreads(ctx context.Context, in runtime.ListThreads) (runtim
 	if in.Limit > 0 {
 		params["limit"] = in.Limit
 	}
-	result, err := c.call(ctx, "thread/list", params)
+	page, err := pageOf[json.RawMessage](ctx, c.call, "thread/list", params)
 	if err != nil {
 		return runtime.ThreadPage{}, err
 	}
-	var page struct {
-		Data       []json.RawMessage `json:"data"`
-		NextCursor *string           `json:"nextCursor"`
-	}
-	if err := json.Unmarshal(result, &page); err != nil {
-		return runtime.ThreadPage{}, fmt.Errorf("read codex's answer to thread/list: %w", err)
-	}
-	out := runtime.ThreadPage{Threads: make([]runtime.Thread, 0, len(page.Data))}
-	if page.NextCursor != nil {
-		out.NextCursor = *page.NextCursor
-	}
+	out := runtime.ThreadPage{Threads: make([]runtime.Thread, 0, len(page.Data)), NextCursor: page.NextCursor}
 	for _, raw := range page.Data {
 		thread, err := parseThread(raw)
 		if err != nil {
@@ -244,7 +236,7 @@ func threadIn(result json.RawMessage, err error) (runtime.Thread, error) {
 		return runtime.Thread{}, fmt.Errorf("read a thread codex answered with: %w", err)
 	}
 	thread, err := parseThread(wrapped.Thread)
-	thread.Model = firstOf(thread.Model, wrapped.Model)
+	thread.Model = cmp.Or(thread.Model, wrapped.Model)
 	return thread, err
 }
 

@@ -9,6 +9,10 @@ import (
 // toolWait is how long codex waits for a tool of this server, in seconds: a person may take a day to decide.
 const toolWait = 24 * 60 * 60
 
+// toolsStart is how long codex waits for this server when a conversation is loaded, in seconds. Its default of 10 is
+// short on a busy machine, and a conversation that gave up has no tools until it is loaded again.
+const toolsStart = 60
+
 // offerTools gives a conversation that is about to be made access to the tools of this server; bind tells what it is
 // called.
 func (c *Codex) offerTools(config object) (bind func(ctx context.Context, threadID string) error) {
@@ -28,4 +32,5 @@ func serveTools(config object, server runtime.ToolServer) {
 	config[key+"http_headers"] = map[string]string{"Authorization": "Bearer " + server.Token}
 	config[key+"default_tools_approval_mode"] = "approve"
 	config[key+"tool_timeout_sec"] = toolWait
+	config[key+"startup_timeout_sec"] = toolsStart
 }

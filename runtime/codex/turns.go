@@ -2,6 +2,7 @@ package codex
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,7 +52,15 @@ func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.St
 			return runtime.StartedTurn{}, err
 		}
 	}
-	if err := c.load(ctx, conn, in); err != nil {
+	if in.History != "" {
+		path, err := c.restore(in)
+		if err != nil {
+			return runtime.StartedTurn{}, err
+		}
+		if _, err := c.resume(ctx, conn, in.ThreadID, path); err != nil {
+			return runtime.StartedTurn{}, err
+		}
+	} else if err := c.load(ctx, conn, in); err != nil {
 		return runtime.StartedTurn{}, err
 	}
 	params := turnParams(in, v)
@@ -59,7 +68,7 @@ func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.St
 	if errors.Is(err, runtime.ErrThreadNotFound) {
 		// It was unloaded in between.
 		conn.turns.unloaded(in.ThreadID)
-		if _, err := c.resume(ctx, conn, runtime.ResumeThread{ThreadID: in.ThreadID}); err != nil {
+		if _, err := c.resume(ctx, conn, in.ThreadID, ""); err != nil {
 			return runtime.StartedTurn{}, err
 		}
 		result, err = conn.Call(ctx, c.options.CallTimeout, "turn/start", params)
@@ -104,8 +113,8 @@ func (c *Codex) load(ctx context.Context, conn *conn, in runtime.StartTurn) erro
 	if conn.turns.loaded(in.ThreadID) {
 		return nil
 	}
-	_, err := c.resume(ctx, conn, runtime.ResumeThread{ThreadID: in.ThreadID})
-	if conn.Inherited() && errors.Is(err, runtime.ErrThreadNotFound) {
+	_, err := c.resume(ctx, conn, in.ThreadID, "")
+	if conn.Inherited() && !in.Continues && errors.Is(err, runtime.ErrThreadNotFound) {
 		// Loaded by a server before us, perhaps, but never used: there is nothing on disk to resume yet.
 		return nil
 	}
@@ -131,7 +140,7 @@ func (c *Codex) steer(ctx context.Context, conn *conn, threadID, turnID string, 
 		TurnID string `json:"turnId"`
 	}
 	_ = json.Unmarshal(result, &steered)
-	return firstOf(runtime.KnownID(steered.TurnID), turnID), nil
+	return cmp.Or(runtime.KnownID(steered.TurnID), turnID), nil
 }
 
 // SteerTurn implements runtime.Steerer. ErrNoActiveTurn when that turn is not the running one.

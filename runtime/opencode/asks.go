@@ -22,18 +22,14 @@ type askedContext struct {
 	Questions int `json:"questions,omitempty"`
 }
 
-// maxAsked bounds talk.Asked: an agent that asks more is not listened to, and its tool waits until the turn is
-// interrupted.
-const maxAsked = 1024
-
 // ask notes a request; nil when it is known, or nobody's turn.
 func (t *translation) ask(id, native string, tool toolRef) *talk {
 	in := t.asker(native)
-	if in == nil || id == "" || len(in.Asked) >= maxAsked ||
+	if in == nil || id == "" || !fit(id) || len(in.Asked) >= maxAsked ||
 		slices.ContainsFunc(in.Asked, func(one asked) bool { return one.ID == id }) {
 		return nil
 	}
-	in.Asked = append(in.Asked, asked{ID: id, Call: tool.CallID})
+	in.Asked = append(in.Asked, asked{ID: id, Call: runtime.KnownID(tool.CallID)})
 	return in
 }
 
@@ -49,7 +45,7 @@ func (t *translation) permission(raw json.RawMessage) {
 	var meta toolMetadata
 	_ = json.Unmarshal(p.Metadata, &meta) // members of another type than expected are skipped
 	asking := wire.Asking{Place: in.in()}
-	if open := in.ofCall(p.Tool.CallID); open != nil {
+	if open := in.ofCall(runtime.KnownID(p.Tool.CallID)); open != nil {
 		asking.ItemID = open.ID
 		if p.Permission == toolShell || p.Permission == "edit" { // of others the arguments come with their begin
 			t.begin(in, open,

@@ -33,13 +33,10 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	common := sync.OnceValue(func() *shared { return newShared(t) })
 	runtimetest.Run(t, runtimetest.Target{
-		Script: script(),
+		Script: script(), Dear: true,
 		New: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
-			for _, own := range []string{"a_killed_agent", "a_server_that_comes_back", "a_server_that_dies_storing_nothing",
-				"a_flood_for_a_slow_reader"} {
-				if strings.HasSuffix(t.Name(), "/"+own) {
-					return newSite(t, store.Sink, store.Resume).agent()
-				}
+			if runtimetest.Own(t) {
+				return newSite(t, store.Sink, store.Resume).agent()
 			}
 			return common().view(t, store)
 		},

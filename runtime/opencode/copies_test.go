@@ -35,13 +35,16 @@ func TestALongLineIsHeldTwice(t *testing.T) {
 			`"metadata":{"filepath":"/work/f","diff":"`+long+`"},"tool":{"messageID":"msg2","callID":"c"}`)},
 	} {
 		t.Run(one.name, func(t *testing.T) {
-			p := &protocol{Conn: &stdio.Conn{}, names: &names{}}
-			p.state = state{Talks: map[string]*talk{"n": {Thread: "thread", Turn: "msg1", Dir: "/work", Users: []string{"msg1"},
-				Message: "msg2", Busy: true}}}
-			if _, err := p.Read([]byte(part("open", `"type":"text","text":""`)), time.Now()); err != nil {
-				t.Fatal(err)
-			}
-			said := runtimetest.CheckCopies(t, []byte(one.line), p.Read)
+			var p *protocol
+			said := runtimetest.CheckCopies(t, []byte(one.line), func() func([]byte, time.Time) (stdio.Line, error) {
+				p = &protocol{Conn: &stdio.Conn{}, names: &names{}}
+				p.state = state{Talks: map[string]*talk{"n": {Thread: "thread", Turn: "msg1", Dir: "/work", Users: []string{"msg1"},
+					Message: "msg2", Busy: true}}}
+				if _, err := p.Read([]byte(part("open", `"type":"text","text":""`)), time.Now()); err != nil {
+					t.Fatal(err)
+				}
+				return p.Read
+			})
 			words := 0
 			for _, signal := range said.Signals {
 				words = max(words, bytes.Count(signal.Raw, []byte("said")))

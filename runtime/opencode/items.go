@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"harness/runtime"
 	"harness/runtime/wire"
 )
 
@@ -29,7 +30,7 @@ func (t *translation) part(in *talk, p part) {
 		}
 		return
 	}
-	if p.MessageID == "" || p.MessageID != in.Message || slices.Contains(in.Done, p.ID) {
+	if p.MessageID == "" || p.MessageID != in.Message || slices.Contains(in.Done, p.ID) || !fit(p.ID, p.Tool) {
 		return // of a message that is finished, or of nobody's turn
 	}
 	switch p.Type {
@@ -38,10 +39,10 @@ func (t *translation) part(in *talk, p part) {
 	case "tool":
 		t.tool(in, p)
 	case "step-finish":
-		in.Done = append(in.Done, p.ID)
+		in.Done = keepLast(in.Done, p.ID, maxDone)
 		used := p.Tokens.wire()
-		in.Used = plus(in.Used, used)
-		t.say(wire.TokenUsage(in.in(), plus(in.Base, in.Used), in.Used, 0))
+		in.Used = in.Used.Plus(used)
+		t.say(wire.TokenUsage(in.in(), in.Base.Plus(in.Used), in.Used, 0))
 	}
 }
 
@@ -52,7 +53,7 @@ func (t *translation) text(in *talk, p part) {
 		if p.Type == partReasoning {
 			kind = kindReasoning
 		}
-		open = in.add(item{ID: p.ID, Tool: kind, Begun: true})
+		open = t.add(in, item{ID: p.ID, Tool: kind, Begun: true})
 		t.say(wire.ItemStarted(in.in(), textItem(open, ""), t.at))
 	}
 	// What an unfinished one says here its pieces say, too; unless they are past.
@@ -103,7 +104,7 @@ func (t *translation) delta(in *talk, about said) {
 func (t *translation) tool(in *talk, p part) {
 	open := in.find(p.ID)
 	if open == nil {
-		open = in.add(item{ID: p.ID, Call: p.CallID, Tool: p.Tool})
+		open = t.add(in, item{ID: p.ID, Call: runtime.KnownID(p.CallID), Tool: p.Tool})
 	}
 	over := p.State.Status == "completed" || p.State.Status == "error"
 	if p.State.Status == "running" || over {
@@ -174,7 +175,8 @@ func toolItem(in *talk, open *item, now toolState) any {
 	if changesFiles(open.Tool) {
 		return wire.FileChange(open.ID, word, edits(open.Tool, now, input)...)
 	}
-	call := wire.ToolCall{ID: open.ID, Server: Name, Tool: open.Tool, Status: word, Arguments: now.Input}
+	server, tool := called(open.Tool)
+	call := wire.ToolCall{ID: open.ID, Server: server, Tool: tool, Status: word, Arguments: now.Input}
 	if now.Status == "completed" {
 		call.Result = encoded(map[string]any{"content": []any{map[string]string{"type": "text", "text": now.Output}}})
 	}
@@ -238,12 +240,27 @@ func edits(tool string, now toolState, input toolInput) []wire.FileEdit {
 // closeItems ends what a finished message left open. A text without an end has been told as far as it is known.
 func (t *translation) closeItems(in *talk) {
 	for _, open := range slices.Clone(in.Open) {
-		if open.Begun && open.Tool != "" && open.Tool != kindReasoning && shown(open.Tool) {
-			t.say(wire.ItemCompleted(in.in(), toolItem(in, &open, toolState{Status: "error", Error: "The call was cut short."}),
-				t.at))
-		}
+		t.cutShort(in, open)
 	}
 	in.Open = nil
+}
+
+// cutShort ends the item of a call that has no end.
+func (t *translation) cutShort(in *talk, open item) {
+	if open.Begun && open.Tool != "" && open.Tool != kindReasoning && shown(open.Tool) {
+		t.say(wire.ItemCompleted(in.in(), toolItem(in, &open, toolState{Status: "error", Error: "The call was cut short."}),
+			t.at))
+	}
+}
+
+// add makes an item known.
+func (t *translation) add(in *talk, one item) *item {
+	if len(in.Open) >= maxOpen {
+		t.cutShort(in, in.Open[0])
+		in.over(in.Open[0].ID)
+	}
+	in.Open = append(in.Open, one)
+	return &in.Open[len(in.Open)-1]
 }
 
 func encoded(value any) json.RawMessage {
@@ -257,9 +274,4 @@ func (t tokens) wire() wire.Tokens {
 		Reasoning: t.Reasoning}
 	out.Total = out.Input + out.Output
 	return out
-}
-
-func plus(a, b wire.Tokens) wire.Tokens {
-	return wire.Tokens{Total: a.Total + b.Total, Input: a.Input + b.Input, Cached: a.Cached + b.Cached,
-		Output: a.Output + b.Output, Reasoning: a.Reasoning + b.Reasoning}
 }

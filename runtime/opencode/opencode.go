@@ -54,6 +54,9 @@ type OpenCode struct {
 	launcher *stdio.Launcher
 	process  *stdio.Supervisor
 	names    *names
+	// given are the processes (generations) in which conversations have been given the tools of this server.
+	giving sync.Mutex
+	given  map[string]string
 	// sending is held while a message is on its way, and by who may not have one come in between.
 	sending sync.RWMutex
 }
@@ -79,7 +82,7 @@ func New(options Options) *OpenCode {
 	if options.Supervise.StartTimeout <= 0 {
 		options.Supervise.StartTimeout = defaultStartTimeout
 	}
-	o := &OpenCode{options: options, names: newNames()}
+	o := &OpenCode{options: options, names: newNames(), given: map[string]string{}}
 	launch, supervise := options.Launch, options.Supervise
 	launch.Command, launch.Remedy = o.command, "check that OPENCODE_BIN names an executable of this platform"
 	launch.Inherits, launch.Env = o.inherits, o.environment()
@@ -130,8 +133,13 @@ func (o *OpenCode) Name() string { return Name }
 // reach anything are not there, and a conversation that has them can do what its user can. What lies in between is not
 // enforced, so it is not offered.
 func (o *OpenCode) Capabilities() runtime.Capabilities {
+	owned := runtime.OwnedNone
+	if o.options.Tools != nil {
+		owned = runtime.OwnedMCP
+	}
 	return runtime.Capabilities{
-		Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: true, Images: true, DenyReason: true,
+		Streaming: true, Resume: true, Reconstruct: true, Interrupt: true,
+		OwnedTools: owned, Approvals: true, ToolInput: true, Images: true, DenyReason: true,
 		ApproveForSession: true, Plan: true, Usage: true, Subagents: true, ParallelToolCalls: true, NativeToolsOff: true,
 		SurvivesRestart: o.options.Launch.Shims != nil && o.options.Launch.Detach, ProcessPer: runtime.ProcessPerRuntime,
 		Sandboxes:        []string{sandboxReadOnly, sandboxFull},

@@ -53,7 +53,8 @@ func looks() []string {
 
 // rules are the permissions that enforce levels, all of them: the first one takes back whatever stood before.
 // *runtime.ControlError for what OpenCode cannot enforce.
-func (l levels) rules() ([]rule, error) {
+// server is what the conversation knows the tools of this server by, "" for none.
+func (l levels) rules(server string) ([]rule, error) {
 	if l.sandbox == sandboxFull && l.network != networkEnabled {
 		// A shell reaches the network whatever the rules say.
 		return nil, &runtime.ControlError{Runtime: Name, Field: "networkAccess", Value: l.network,
@@ -80,6 +81,10 @@ func (l levels) rules() ([]rule, error) {
 			web = allow
 		}
 		out = append(out, rule{"webfetch", "*", web}, rule{"websearch", "*", web})
+	}
+	if server != "" {
+		// The tools of this server ask for themselves. All conversations in a folder have the servers of all.
+		out = append(out, rule{serverPrefix + "*", "*", deny}, rule{server + "_*", "*", allow})
 	}
 	return out, nil
 }

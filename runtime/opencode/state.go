@@ -15,8 +15,39 @@ type state struct {
 	Ended []string `json:"ended,omitempty"`
 }
 
-// maxEnded bounds state.Ended.
-const maxEnded = 8
+// Bounds of what is remembered: more is nothing a real turn needs.
+const (
+	// maxEnded bounds state.Ended, maxTalks state.Talks: beyond it no turn is told of.
+	maxEnded, maxTalks = 8, 256
+	// maxUsers bounds talk.Users and talk.Untold, maxDone talk.Done, of which the first are let go of; maxOpen bounds
+	// talk.Open, whose first is ended for another one; maxAsked bounds talk.Asked: an agent that asks more is not listened
+	// to, and its tool waits until the turn is interrupted; maxChildren bounds talk.Children.
+	maxUsers, maxDone, maxOpen, maxAsked, maxChildren = 256, 1024, 256, 256, 256
+	// maxID is how long (bytes) an id of OpenCode's, or a tool's name, may be, which take 30: what has a longer one is not
+	// taken. Those of calls are the model's and can be longer (runtime.KnownID).
+	maxID = 128
+	// maxWords bounds the texts of a failure, and a title, in bytes.
+	maxWords = 16 << 10
+	// maxTalk is what a talk takes as JSON at most (bytes), whatever OpenCode says: the bounds above and maxDiff, each of
+	// whose bytes JSON may write with six.
+	maxTalk = 6 << 20
+)
+
+// fit tells whether ids and names are short enough to be remembered.
+func fit(ids ...string) bool {
+	return !slices.ContainsFunc(ids, func(id string) bool { return len(id) > maxID })
+}
+
+// keepLast is a list that forgets what came first.
+func keepLast(list []string, one string, most int) []string {
+	if list = append(list, one); len(list) > most {
+		list = slices.Delete(list, 0, len(list)-most)
+	}
+	return list
+}
+
+// cut is the beginning of a text, as much as is remembered.
+func cut(text string) string { return text[:min(len(text), maxWords)] }
 
 // talk is a conversation in a turn.
 type talk struct {
@@ -102,16 +133,10 @@ func (t *talk) ofCall(call string) *item {
 	return &t.Open[i]
 }
 
-// add makes an item known.
-func (t *talk) add(one item) *item {
-	t.Open = append(t.Open, one)
-	return &t.Open[len(t.Open)-1]
-}
-
 // over notes that an item has ended: nothing is told of it any more.
 func (t *talk) over(id string) {
 	t.Open = slices.DeleteFunc(t.Open, func(one item) bool { return one.ID == id })
-	t.Done = append(t.Done, id)
+	t.Done = keepLast(t.Done, id, maxDone)
 }
 
 // in is where the turn is.

@@ -17,7 +17,7 @@ func (o *OpenCode) StartThread(ctx context.Context, in runtime.StartThread) (run
 		return runtime.Thread{}, err
 	}
 	now := levels{in.Sandbox, in.ApprovalPolicy, in.NetworkAccess}.or(closed())
-	rules, err := now.rules()
+	rules, err := now.rules(o.toolServer(in.SessionID))
 	if err != nil {
 		return runtime.Thread{}, err
 	}
@@ -52,7 +52,9 @@ func (o *OpenCode) StartThread(ctx context.Context, in runtime.StartThread) (run
 		thread = info.ID
 	}
 	o.names.learn(thread, info.ID, info.Directory)
-	o.names.apply(info.ID, now)
+	if in.SessionID != "" || o.options.Tools == nil { // else its rules are yet to be made, with its name
+		o.names.apply(info.ID, now)
+	}
 	return o.described(info), nil
 }
 
@@ -192,6 +194,7 @@ func (o *OpenCode) DeleteThread(ctx context.Context, threadID string) (int, erro
 	if err != nil {
 		return 0, err
 	}
+	o.takeTools(ctx, l, threadID, native)
 	o.names.forget(native)
 	return 1, nil
 }

@@ -100,13 +100,10 @@ func (t *translation) event(e event, about said) {
 func (t *translation) child(raw json.RawMessage) {
 	var info sessionInfo
 	_ = json.Unmarshal(raw, &info) // nobody's child then
-	if parent := t.asker(info.ParentID); parent != nil && info.ID != "" && len(parent.Children) < maxChildren {
+	if parent := t.asker(info.ParentID); parent != nil && info.ID != "" && fit(info.ID) && len(parent.Children) < maxChildren {
 		parent.Children = append(parent.Children, info.ID)
 	}
 }
-
-// maxChildren bounds talk.Children.
-const maxChildren = 256
 
 // asker is the conversation in whose turn another one works: itself, or the one it is a child of; nil for none.
 func (t *translation) asker(native string) *talk {
@@ -129,12 +126,12 @@ func (t *translation) updated(about said, in *talk) {
 	if in != nil && in.Used == (wire.Tokens{}) {
 		in.Base = info.Tokens.wire()
 	}
-	if info.Title == "" || strings.HasPrefix(info.Title, untitled) || in != nil && in.Title == info.Title {
+	if info.Title == "" || strings.HasPrefix(info.Title, untitled) || in != nil && in.Title == cut(info.Title) {
 		return
 	}
 	thread := t.name(about.SessionID)
 	if in != nil {
-		in.Title, thread = info.Title, in.Thread
+		in.Title, thread = cut(info.Title), in.Thread
 	}
 	if thread != "" {
 		t.say(wire.ThreadNamed(thread, info.Title))
@@ -144,7 +141,7 @@ func (t *translation) updated(about said, in *talk) {
 // message takes a message that began, or is finished.
 func (t *translation) message(native string, raw json.RawMessage) {
 	var info messageInfo
-	if json.Unmarshal(raw, &info) != nil || info.ID == "" {
+	if json.Unmarshal(raw, &info) != nil || info.ID == "" || !fit(native, info.ID) {
 		return
 	}
 	in := t.Talks[native]
@@ -171,6 +168,8 @@ func (t *translation) prompted(native string, in *talk, info messageInfo) {
 		return // an old one is described again
 	case in == nil && (t.asker(native) != nil || t.name(native) == "" && !t.sent(info.ID)):
 		return // what an agent says to its sub-agent, or what is none of ours
+	case in == nil && len(t.Talks) >= maxTalks:
+		return
 	case in == nil:
 		in = &talk{Thread: cmp.Or(t.name(native), native), Dir: t.dir, Turn: info.ID, Started: info.Time.Created}
 		if t.Talks == nil {
@@ -181,7 +180,10 @@ func (t *translation) prompted(native string, in *talk, info messageInfo) {
 	case slices.Contains(in.Users, info.ID):
 		return
 	}
-	in.Users, in.Untold = append(in.Users, info.ID), append(in.Untold, info.ID)
+	if len(in.Untold) >= maxUsers {
+		t.flushUsers(in)
+	}
+	in.Users, in.Untold = keepLast(in.Users, info.ID, maxUsers), append(in.Untold, info.ID)
 }
 
 // flushUsers tells of messages that have no text.
@@ -224,7 +226,7 @@ func (t *talk) fail(e *nativeError) {
 	if e == nil || e.Name == "" || t.Failure != nil && e.Name != errorAborted {
 		return
 	}
-	t.Failure = &failure{Name: e.Name, Message: e.Data.Message, Status: e.Data.StatusCode}
+	t.Failure = &failure{Name: cut(e.Name), Message: cut(e.Data.Message), Status: e.Data.StatusCode}
 }
 
 const (

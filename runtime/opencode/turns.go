@@ -37,6 +37,8 @@ type inputPart struct {
 	MIME     string `json:"mime,omitempty"`
 	Filename string `json:"filename,omitempty"`
 	URL      string `json:"url,omitempty"`
+	// Synthetic is for the model only: it does not show as part of the message.
+	Synthetic bool `json:"synthetic,omitempty"`
 }
 
 // StartTurn implements runtime.Adapter. A message to a conversation in a turn goes into that turn.
@@ -61,7 +63,16 @@ func (o *OpenCode) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime
 		return runtime.StartedTurn{}, err
 	}
 	defer l.done()
-	native := cmp.Or(in.NativeID, o.native(in.ThreadID))
+	native, anew := cmp.Or(in.NativeID, o.native(in.ThreadID)), ""
+	if in.History != "" {
+		made, err := o.StartThread(ctx, runtime.StartThread{SessionID: in.ThreadID, Cwd: in.Cwd, Model: in.Model,
+			ApprovalPolicy: in.ApprovalPolicy, Sandbox: in.Sandbox, NetworkAccess: in.NetworkAccess})
+		if err != nil {
+			return runtime.StartedTurn{}, err
+		}
+		native, anew = made.Native(), made.Native()
+		p.Parts = append([]inputPart{{Type: "text", Text: in.History, Synthetic: true}}, p.Parts...)
+	}
 	if err := o.enter(ctx, l, in, native); err != nil {
 		return runtime.StartedTurn{}, err
 	}
@@ -69,7 +80,7 @@ func (o *OpenCode) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime
 		return runtime.StartedTurn{}, runtime.ErrTurnActive
 	}
 	turn, err := o.send(ctx, l, native, &p)
-	return runtime.StartedTurn{TurnID: turn, Steered: turn != p.MessageID}, err
+	return runtime.StartedTurn{TurnID: turn, Steered: turn != p.MessageID, NativeID: anew}, err
 }
 
 // enter makes a conversation known, and has it do what the message's levels say, no more.
@@ -89,12 +100,15 @@ func (o *OpenCode) enter(ctx context.Context, l *line, in runtime.StartTurn, nat
 		return fmt.Errorf("%w: a conversation of opencode stays in the folder it was opened in (%s)",
 			runtime.ErrInvalidParams, was.folder)
 	}
+	if err := o.giveTools(ctx, l, in.ThreadID, native); err != nil {
+		return err
+	}
 	now := levels{in.Sandbox, in.ApprovalPolicy, in.NetworkAccess}.or(was.levels)
 	if now == was.levels {
 		return nil
 	}
 	now = now.or(closed())
-	rules, err := now.rules()
+	rules, err := now.rules(o.toolServer(in.ThreadID))
 	if err != nil {
 		return err
 	}

@@ -147,12 +147,10 @@ func (p *Process) Stop(grace time.Duration) {
 		p.closeStdin()
 		_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	})
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
 	select {
 	case <-p.done:
 		return
-	case <-timer.C:
+	case <-time.After(grace):
 	}
 	p.Kill()
 	<-p.done

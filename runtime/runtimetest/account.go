@@ -73,8 +73,8 @@ func loggedOut(t *testing.T, s *scene) {
 	}
 }
 
-// logsIn: with a key turns are done, those of a conversation that failed without (thread, "" for none) and of the next
-// process. Where a key cannot be taken while a turn runs it is refused, and the turn goes on.
+// logsIn: with a key turns are done, those of a conversation that failed without (thread, "" for none), of the next
+// process and of the next server. Where a key cannot be taken while a turn runs it is refused, and the turn goes on.
 func logsIn(t *testing.T, s *scene, taker runtime.KeyTaker, thread string) {
 	if _, err := taker.TakeKey(t.Context(), runtime.ProviderKey{Provider: "nobodys", Key: s.Key.Key}); !errors.Is(err,
 		runtime.ErrInvalidParams) {
@@ -102,12 +102,23 @@ func logsIn(t *testing.T, s *scene, taker runtime.KeyTaker, thread string) {
 	}
 	s.Release("login")
 	done("with another key in it", turn)
-	if s.Kill == nil {
+	if s.Kill != nil {
+		exits := s.exits()
+		s.Kill(t, thread)
+		s.wait(t, "the end of the process", func(signal runtime.Signal) bool {
+			return signal.Kind == runtime.SignalExited && !slices.Contains(exits, signal.Generation)
+		})
+		done("of the next process", s.say(thread, s.Script.Reply("in again")))
+	}
+	if s.Leave == nil {
 		return
 	}
-	s.Kill(t, thread)
-	s.wait(t, "the end of the process", func(signal runtime.Signal) bool { return signal.Kind == runtime.SignalExited })
-	done("of the next process", s.say(thread, s.Script.Reply("in again")))
+	s.Leave(t)
+	s.Agent = s.Next(t)
+	done("of the next server", s.say(s.open(), s.Script.Reply("still in")))
+	if auth, err := s.Auth(t.Context()); err != nil || auth.State != runtime.AuthFound {
+		t.Errorf("to the next server its credentials are %+v (%v)", auth, err)
+	}
 }
 
 // await tries until a turn that was just told to be over has let go of its conversation.

@@ -20,24 +20,26 @@ func LongText() string { return string(bytes.Repeat([]byte(`said \"\\n\"\n`), 16
 const readExtra = 15 << 20
 
 // CheckCopies fails when reading a line allocates more than the signals it becomes, each once, or when the native line
-// is another copy. It looks at all that is allocated, so no test may run beside. It returns what the line is.
-func CheckCopies(t *testing.T, line []byte, read func(line []byte, at time.Time) (stdio.Line, error)) stdio.Line {
+// is another copy. fresh makes a reader that has read what comes before the line. All that is allocated counts, so no
+// test may run beside; what an earlier one left running adds to it now and then, so the least of a few tries rules. It
+// returns what the line is.
+func CheckCopies(t *testing.T, line []byte, fresh func() func(line []byte, at time.Time) (stdio.Line, error)) stdio.Line {
 	t.Helper()
-	var before, after goruntime.MemStats
-	goruntime.ReadMemStats(&before)
-	said, err := read(line, time.UnixMilli(1_700_000_000_000))
-	goruntime.ReadMemStats(&after)
-	if err != nil {
-		t.Fatal(err)
+	said, cost := readCounted(t, line, fresh())
+	for range copyTries {
+		if cost <= becomes(said)+readExtra {
+			break
+		}
+		if _, again := readCounted(t, line, fresh()); again < cost {
+			cost = again
+		}
 	}
-	made := 0
+	made := becomes(said)
 	for _, signal := range said.Signals {
-		made += len(signal.Raw)
 		if !json.Valid(signal.Raw) {
 			t.Errorf("it is no JSON: %.200s", signal.Raw)
 		}
 	}
-	cost := int(after.TotalAlloc - before.TotalAlloc) //nolint:gosec // far below
 	t.Logf("a line of %d MiB becomes %d MiB and allocates %d MiB", len(line)>>20, made>>20, cost>>20)
 	if cost > made+readExtra {
 		t.Errorf("a line of %d MiB that becomes %d MiB allocates %d MiB", len(line)>>20, made>>20, cost>>20)
@@ -52,6 +54,30 @@ func CheckCopies(t *testing.T, line []byte, read func(line []byte, at time.Time)
 		}
 	}
 	return said
+}
+
+// copyTries bounds how often a line that cost too much is read again.
+const copyTries = 3
+
+// becomes is the size of the signals of a line, in bytes.
+func becomes(said stdio.Line) (made int) {
+	for _, signal := range said.Signals {
+		made += len(signal.Raw)
+	}
+	return made
+}
+
+// readCounted reads a line and tells what was allocated meanwhile, in bytes.
+func readCounted(t *testing.T, line []byte, read func(line []byte, at time.Time) (stdio.Line, error)) (stdio.Line, int) {
+	t.Helper()
+	var before, after goruntime.MemStats
+	goruntime.ReadMemStats(&before)
+	said, err := read(line, time.UnixMilli(1_700_000_000_000))
+	goruntime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said, int(after.TotalAlloc - before.TotalAlloc) //nolint:gosec // far below
 }
 
 // within tells that a piece is one of the line's own memory.

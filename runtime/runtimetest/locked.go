@@ -19,13 +19,14 @@ func Locked(t *testing.T, root, key string) string {
 	pass := httputil.NewSingleHostReverseProxy(target)
 	pass.Transport = transport
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") == "Bearer "+key || r.Header.Get("X-Goog-Api-Key") == key {
+		if r.Header.Get("Authorization") == "Bearer "+key || r.Header.Get("X-Goog-Api-Key") == key ||
+			r.Header.Get("X-Api-Key") == key {
 			pass.ServeHTTP(w, r)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = w.Write([]byte(`{"error":{"message":"no key","type":"authentication_error"}}`)) // who asked may be gone
+		_, _ = w.Write([]byte(`{"error":{"message":"Incorrect API key provided","type":"authentication_error"}}`)) // who asked may be gone
 	}))
 	t.Cleanup(func() {
 		server.CloseClientConnections()

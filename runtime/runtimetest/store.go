@@ -117,11 +117,22 @@ func (s *Store) all() []runtime.Batch {
 	return slices.Clone(s.batches)
 }
 
-// since are the batches of lines after so many batches.
-func (s *Store) since(stored int) []runtime.Batch {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return linesOf(s.batches[stored:])
+// since are the batches of lines after so many batches, as soon as there are that many.
+func (s *Store) since(t *testing.T, stored, lines int) []runtime.Batch {
+	t.Helper()
+	for deadline := time.After(patience); ; {
+		s.mu.Lock()
+		told, changed := linesOf(s.batches[stored:]), s.changed
+		s.mu.Unlock()
+		if len(told) >= lines {
+			return told
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("%d lines were lost, %d told again", lines, len(told))
+		}
+	}
 }
 
 // linesOf are the batches that are what an agent said.
@@ -190,8 +201,7 @@ func (s *Store) waitLost(t *testing.T, what string, match func(runtime.Signal) b
 func (s *Store) waitIn(t *testing.T, heard *[]runtime.Signal, what string,
 	match func(runtime.Signal) bool) runtime.Signal {
 	t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
+	deadline := time.After(patience)
 	for next := 0; ; {
 		s.mu.Lock()
 		signals, changed := *heard, s.changed // what is there does not change any more
@@ -202,7 +212,7 @@ func (s *Store) waitIn(t *testing.T, heard *[]runtime.Signal, what string,
 		next = len(signals)
 		select {
 		case <-changed:
-		case <-deadline.C:
+		case <-deadline:
 			for _, signal := range signals[max(0, len(signals)-30):] {
 				t.Logf("heard %s %s %s %.200s", signal.Kind, signal.Method, signal.ThreadID, signal.Raw)
 			}
@@ -247,6 +257,16 @@ func (s *Store) Generations() (started []string) {
 		}
 	}
 	return started
+}
+
+// exits are the processes that were heard to end.
+func (s *Store) exits() (ended []string) {
+	for _, signal := range s.Signals() {
+		if signal.Kind == runtime.SignalExited {
+			ended = append(ended, signal.Generation)
+		}
+	}
+	return ended
 }
 
 // check fails when what was heard breaks a rule every runtime keeps. What runs at its end may go on.

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,10 +73,66 @@ type Target struct {
 	// Old says that the agent is an old version, which keeps some rules loosely: the first item of a turn may be heard of
 	// before its begin, of a refused tool nothing but the end, and to interrupt a turn that is over has no answer.
 	Old bool
+	// Dear says that an agent takes long to start: the tests that need one of their own, or end it, share one, one after
+	// another.
+	Dear bool
+}
+
+// trial is a test of the suite.
+type trial struct {
+	name string
+	run  func(*testing.T, *scene)
+}
+
+// own are the trials that need a process of their own, in an order in which one process can serve them.
+func own() []trial {
+	return []trial{{"a flood for a slow reader", flooded}, {"a server that comes back", survives},
+		{"a server that dies storing nothing", repeats}, {"a killed agent", killed}}
+}
+
+// Own tells whether a test of the suite needs a process of its own (Target.New).
+func Own(t *testing.T) bool {
+	return filepath.Base(t.Name()) == ownProcess || slices.ContainsFunc(own(), func(one trial) bool {
+		return strings.ReplaceAll(one.name, " ", "_") == filepath.Base(t.Name())
+	})
+}
+
+// ownProcess is the test that is all of own, where an agent is dear.
+const ownProcess = "a_process_of_its_own"
+
+// runOwn runs the tests that need a process of their own.
+func runOwn(t *testing.T, target Target) {
+	if !target.Dear {
+		for _, one := range own() {
+			runOne(t, target, one)
+		}
+		return
+	}
+	t.Run(ownProcess, func(t *testing.T) {
+		t.Parallel()
+		store := NewStore()
+		s := &scene{Target: target, Store: store, Agent: target.New(t, store), t: t}
+		for _, one := range own() {
+			t.Log(one.name)
+			one.run(t, s)
+		}
+		store.check(t, target.Old)
+	})
+}
+
+func runOne(t *testing.T, target Target, one trial) {
+	t.Run(one.name, func(t *testing.T) {
+		t.Parallel()
+		store := NewStore()
+		s := &scene{Target: target, Store: store, Agent: target.New(t, store), t: t}
+		one.run(t, s)
+		store.check(t, target.Old)
+	})
 }
 
 // Run tries everything an adapter promises. What its capabilities leave out has to be refused.
 func Run(t *testing.T, target Target) {
+	runOwn(t, target)
 	for name, test := range map[string]func(*testing.T, *scene){
 		"a turn is told in order":            streams,
 		"a failed turn":                      fails,
@@ -84,21 +141,12 @@ func Run(t *testing.T, target Target) {
 		"an interrupted turn":                interrupts,
 		"a message to a busy conversation":   steers,
 		"two conversations":                  sideBySide,
-		"a killed agent":                     killed,
-		"a server that comes back":           survives,
-		"a server that dies storing nothing": repeats,
-		"a flood for a slow reader":          flooded,
 		"levels and parts nobody can honour": refuses,
+		"a conversation without a person":    unattended,
 		"a conversation that is closed":      closes,
 		"models and credentials":             offers,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			store := NewStore()
-			s := &scene{Target: target, Store: store, Agent: target.New(t, store), t: t}
-			test(t, s)
-			store.check(t, target.Old)
-		})
+		runOne(t, target, trial{name, test})
 	}
 	for name, test := range map[string]func(*testing.T, *scene, *Proxy){"a line without an end": halfLine,
 		"a line of 64 MiB": longLine} {
@@ -217,14 +265,23 @@ func approves(t *testing.T, s *scene) {
 }
 
 func asks(t *testing.T, s *scene) {
-	if !s.Capabilities().ToolInput || s.Script.Ask == "" {
-		if s.Capabilities().ToolInput {
-			return // this version's model has no way to ask
-		}
-		t.Log("it never asks a person")
+	if s.Script.Ask == "" {
+		t.Log("its model has no way to ask")
 		return
 	}
 	turn := s.say(s.open(), s.Script.Ask)
+	if !s.Capabilities().ToolInput {
+		if end := s.End(t, turn); end.Status != runtime.TurnDone {
+			t.Errorf("a turn whose model asks ended %+v", end)
+		}
+		for _, signal := range s.Signals() {
+			if change, is := signal.Change.(runtime.InteractiveRequested); is && change.Kind == runtime.RequestToolInput &&
+				signal.TurnID == turn {
+				t.Errorf("its capabilities say otherwise than its questions: %s", signal.Raw)
+			}
+		}
+		return
+	}
 	asked := s.Asked(t, turn, runtime.RequestToolInput)
 	if subject := asked.Change.(runtime.InteractiveRequested).Asked.Subject; subject != runtime.SubjectQuestion {
 		t.Errorf("asked about %q", subject)
@@ -356,11 +413,11 @@ func survives(t *testing.T, s *scene) {
 	processes := fmt.Sprint(s.Generations())
 	s.Leave(t)
 	s.Release("n") // what is said while no server listens is heard by the next one
-	next := s.Next(t)
+	s.Agent = s.Next(t)
 	if end := s.End(t, turn); end.Status != runtime.TurnDone {
 		t.Errorf("the turn ended %+v", end)
 	}
-	if err := next.Answer(t.Context(), Ref(asked), runtime.Reply{Decision: "accept", Scope: "turn"}); err != nil {
+	if err := s.Answer(t.Context(), Ref(asked), runtime.Reply{Decision: "accept", Scope: "turn"}); err != nil {
 		t.Errorf("answer a request of before: %v", err)
 	}
 	if end := s.End(t, waits); end.Status != runtime.TurnDone {

@@ -33,7 +33,16 @@ type answer struct {
 
 // Call makes one request and waits for its answer, at most timeout. It waits for its turn when many are open. The error
 // of a refusal is the Protocol's; runtime.ErrTimeout, runtime.ErrUnavailable.
-func (c *Conn) Call(ctx context.Context, timeout time.Duration, method string, params any) (json.RawMessage, error) {
+func (c *Conn) Call(ctx context.Context, timeout time.Duration, method string, params any) (result json.RawMessage,
+	err error) {
+	if c.called != nil {
+		began := time.Now()
+		defer func() { c.called(ctx, method, time.Since(began), err) }()
+	}
+	return c.call(ctx, timeout, method, params)
+}
+
+func (c *Conn) call(ctx context.Context, timeout time.Duration, method string, params any) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	about := c.protocol.Describe(method, params)

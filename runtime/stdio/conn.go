@@ -55,6 +55,7 @@ type Conn struct {
 	log        zerolog.Logger
 	out        *queue
 	counters   *Counters
+	called     Called // nil when nobody listens
 	natives    *Natives
 	protocol   Protocol
 	pulse      pulse

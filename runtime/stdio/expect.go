@@ -33,11 +33,9 @@ func (s *Supervisor) Expect(method, threadID string) (await func(context.Context
 	}
 	e.open[key] = news
 	await = func(ctx context.Context) {
-		limit := time.NewTimer(expectLimit)
-		defer limit.Stop()
 		select {
 		case <-news:
-		case <-limit.C:
+		case <-time.After(expectLimit):
 		case <-ctx.Done():
 		}
 	}

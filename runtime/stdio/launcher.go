@@ -54,7 +54,13 @@ type Launch struct {
 	Shims  *shim.Host
 	Detach bool
 	Logger zerolog.Logger
+	// Called, when set, is told of every call that is over: its method, how long it took, with its tries, and its error.
+	// It must not block.
+	Called Called
 }
+
+// Called hears of a call of a runtime that is over.
+type Called func(ctx context.Context, method string, took time.Duration, err error)
 
 // Program is what one process is started with beyond its Launch.
 type Program struct {
@@ -121,8 +127,22 @@ func (l *Launcher) Found() []shim.Found {
 		l.launch.Logger.Error().Err(err).Msg("shims of earlier servers could not be looked for")
 	}
 	return slices.DeleteFunc(all, func(f shim.Found) bool {
-		return f.State.Runtime != l.launch.Name && f.State.Runtime != "" || l.lives(f.Generation)
+		return f.State.Runtime != l.launch.Name && f.State.Runtime != "" || l.lives(f.Generation) || beingMade(f)
 	})
+}
+
+// nameless is how long a folder that does not name its runtime may be one that another runtime is about to fill.
+const nameless = time.Minute
+
+// beingMade tells whether a folder may be that of a shim which another runtime starts at this moment. Nothing runs in it
+// yet: what is to run is written down first.
+func beingMade(f shim.Found) bool {
+	id, err := uuid.Parse(f.Generation)
+	if err != nil || f.State.Runtime != "" {
+		return false
+	}
+	made := time.Unix(id.Time().UnixTime())
+	return time.Since(made) < nameless
 }
 
 // open starts a process, behind a shim when it is to outlive us. The link's end has to be told (over).
@@ -139,11 +159,7 @@ func (l *Launcher) open(ctx context.Context, limit time.Duration, own func() (Pr
 		program.Dir = cmp.Or(program.Dir, l.launch.Dir)
 	}
 	program.path, program.Args = path, slices.Concat(args, program.Args)
-	id, err := uuid.NewV7()
-	if err != nil {
-		return nil, fmt.Errorf("name a %s process: %w", l.launch.Name, err)
-	}
-	generation := id.String()
+	generation := uuid.Must(uuid.NewV7()).String()
 	l.spare(generation)
 	opened, err := l.start(ctx, limit, generation, program)
 	if err != nil {

@@ -2,7 +2,6 @@ package stdio
 
 import (
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -49,20 +48,8 @@ func orphanedCalls(f shim.Found, state shim.State, read int64, answered func(lin
 	if len(calls) == 0 || from == read {
 		return calls, nil
 	}
-	spooled := shim.Spooled(f, from, read)
-	defer func() { _ = spooled.Close() }()
-	lines := newLineReader(spooled, maxLine)
-	for {
-		line, err := lines.next()
-		if errors.Is(err, errLineTooLong) {
-			continue
-		}
-		if err != nil {
-			// The end; or the spool let go of it, because it was stored long ago.
-			return calls, spooled.Err()
-		}
-		delete(calls, answered(line))
-	}
+	// What the spool let go of was stored long ago.
+	return calls, eachSpooled(f, from, read, func(line []byte, _ int64) { delete(calls, answered(line)) })
 }
 
 // orphanAnswered takes the answer to a call of a server before us; false when it is none.

@@ -26,17 +26,23 @@ func (c *Conn) reread(f shim.Found, stored int64) error {
 	if from == 0 || from >= stored {
 		return nil
 	}
-	spooled := shim.Spooled(f, from, stored)
+	return eachSpooled(f, from, stored, again.Reread)
+}
+
+// eachSpooled goes over the lines of a spool from one offset to another, each with the offset it ends at. Lines above
+// the limit are left out.
+func eachSpooled(f shim.Found, from, to int64, take func(line []byte, end int64)) error {
+	spooled := shim.Spooled(f, from, to)
 	defer func() { _ = spooled.Close() }()
 	lines := newLineReader(spooled, maxLine)
 	for {
 		line, err := lines.next()
-		if errors.Is(err, errLineTooLong) {
-			continue
+		switch {
+		case errors.Is(err, errLineTooLong):
+		case err != nil:
+			return spooled.Err() // nil at the end
+		default:
+			take(line, from+lines.offset)
 		}
-		if err != nil {
-			return spooled.Err()
-		}
-		again.Reread(line, from+lines.offset)
 	}
 }

@@ -28,6 +28,7 @@ func (s *Supervisor) runOnce(ctx context.Context) (ready bool, err error) {
 func (s *Supervisor) run(ctx context.Context, l *link) (ready bool, err error) {
 	log := s.log.With().Str("generation", l.generation).Logger()
 	conn := newConn(s.name, l.generation, l.pipes, s.out, &s.launcher.Counters, s.launcher.Natives, log, s.options.Speak)
+	conn.called = s.launcher.launch.Called
 	conn.seed(l)
 	conn.onStarted = sync.OnceFunc(func() { s.started(conn, l) })
 	if len(l.hello) > 0 && !l.over {
@@ -98,12 +99,10 @@ func (s *Supervisor) ended(conn *Conn, l *link, exit runtime.Exit) {
 	}
 	batch.Stored = func() { close(stored) }
 	s.out.push(batch)
-	limit := time.NewTimer(forgetLimit)
-	defer limit.Stop()
 	select {
 	case <-stored:
 		l.shim.Forget()
-	case <-limit.C:
+	case <-time.After(forgetLimit):
 		// The next server finds the folder and tells of the end again; the store knows that it has heard it.
 	}
 }
@@ -123,8 +122,7 @@ func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 			l.shim.Note(hello)
 		}
 	}
-	overdue := time.NewTimer(s.options.CallTimeout)
-	defer overdue.Stop()
+	overdue := time.After(s.options.CallTimeout)
 	var looks <-chan time.Time
 	health := watch{conn: conn, every: s.options.HangAfter / watchSteps}
 	if health.every > 0 {
@@ -152,7 +150,7 @@ func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 		case <-ctx.Done():
 		case err := <-retired:
 			return err
-		case <-overdue.C:
+		case <-overdue:
 			conn.reportOrphaned()
 			continue
 		case <-looks:

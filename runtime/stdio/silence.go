@@ -52,13 +52,12 @@ func (s Silence) Attend(ctx context.Context, agent Watched) error {
 	}
 	limit := time.Duration(s)
 	grace := min(limit, silenceGrace)
-	ticker := time.NewTicker(max(limit/silenceLooks, time.Millisecond))
-	defer ticker.Stop()
+	ticker := time.Tick(max(limit/silenceLooks, time.Millisecond))
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case now := <-ticker.C:
+		case now := <-ticker:
 			for _, turn := range agent.Turns() {
 				switch silent := now.Sub(turn.Heard); {
 				case turn.Stopped && silent >= limit+grace:

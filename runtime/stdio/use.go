@@ -11,8 +11,7 @@ import (
 // Use waits for a process that is starting and returns the way to it. Until done is called it is not retired.
 // runtime.ErrUnavailable, with the reason, when there is none.
 func (s *Supervisor) Use(ctx context.Context) (c *Conn, done func(), err error) {
-	limit := time.NewTimer(s.options.StartTimeout)
-	defer limit.Stop()
+	limit := time.After(s.options.StartTimeout)
 	for {
 		s.mu.Lock()
 		status, changed, c := s.status, s.changed, s.conn
@@ -31,7 +30,7 @@ func (s *Supervisor) Use(ctx context.Context) (c *Conn, done func(), err error) 
 		}
 		select {
 		case <-changed:
-		case <-limit.C:
+		case <-limit:
 			return nil, nil, fmt.Errorf("%w: %s", runtime.ErrUnavailable, status.Reason)
 		case <-ctx.Done():
 			return nil, nil, fmt.Errorf("%w: %s: %w", runtime.ErrUnavailable, status.Reason, ctx.Err())

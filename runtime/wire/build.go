@@ -176,6 +176,12 @@ type Tokens struct {
 	Reasoning int64 `json:"reasoningOutputTokens"`
 }
 
+// Plus is the sum of both.
+func (t Tokens) Plus(more Tokens) Tokens {
+	return Tokens{Total: t.Total + more.Total, Input: t.Input + more.Input, Cached: t.Cached + more.Cached,
+		Output: t.Output + more.Output, Reasoning: t.Reasoning + more.Reasoning}
+}
+
 // TokenUsage says what a conversation has used in all and with its last request; window is the model's context in
 // tokens, 0 when unknown.
 func TokenUsage(in Place, total, last Tokens, window int64) runtime.Signal {

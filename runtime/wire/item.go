@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
@@ -125,7 +126,7 @@ func userText(content json.RawMessage) (said words) {
 		given := Members(part, "type", "text", "url", "path", "name")
 		kind, text, url, path, name := Text(given[0]), given[1], Text(given[2]), Text(given[3]), Text(given[4])
 		if kind != "text" {
-			text = quoted(strings.TrimSpace("[" + kind + "] " + firstOf(withoutData(url), name, path)))
+			text = quoted(strings.TrimSpace("[" + kind + "] " + cmp.Or(withoutData(url), name, path)))
 		}
 		said = append(said, text)
 	}
@@ -144,15 +145,6 @@ func withoutData(url string) string {
 		size = base64.StdEncoding.DecodedLen(size) - strings.Count(data[max(0, size-2):], "=")
 	}
 	return head + ", " + counted(size, "byte")
-}
-
-func firstOf(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }
 
 // indented is JSON with 2 spaces in the native key order.

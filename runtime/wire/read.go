@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -153,7 +154,7 @@ func Read(line []byte, method string, at runtime.Layout) runtime.Signal {
 	}
 	p := paramsOf(line, at.Params)
 	s.ThreadID, s.TurnID = runtime.KnownID(p.named(p.threadID, p.thread)), runtime.KnownID(p.named(p.turnID, p.turn))
-	s.ItemID = runtime.KnownID(firstOf(p.named(p.itemID, p.item), p.text(p.callID)))
+	s.ItemID = runtime.KnownID(cmp.Or(p.named(p.itemID, p.item), p.text(p.callID)))
 	if id := at.ID.Of(line); len(id) > 0 && !bytes.Equal(id, []byte("null")) {
 		s.Kind, s.RequestID = runtime.SignalRequest, bytes.Clone(id)
 		if asked, ok := Requested(method, s.Params); ok {

@@ -256,10 +256,4 @@ func encode(value any) json.RawMessage {
 }
 
 // newID is a UUIDv7, so that ids sort by time.
-func newID() string {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return uuid.NewString()
-	}
-	return id.String()
-}
+func newID() string { return uuid.Must(uuid.NewV7()).String() }

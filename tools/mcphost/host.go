@@ -57,6 +57,10 @@ type Host struct {
 	opts Options
 	mcp  http.Handler
 
+	offering sync.Mutex
+	offered  *mcp.Server
+	set      any // what the registry had when it was made
+
 	mu    sync.Mutex
 	next  int64
 	calls map[string]*running
@@ -74,18 +78,31 @@ type running struct {
 func New(opts Options) *Host {
 	opts.Progress = cmp.Or(opts.Progress, DefaultProgress)
 	h := &Host{opts: opts, calls: map[string]*running{}}
-	server := mcp.NewServer(&mcp.Implementation{Name: ServerName, Version: cmp.Or(opts.Version, "dev")}, nil)
-	for _, tool := range opts.Executor.Registry().Tools() {
+	// Each request is complete in itself: an agent goes on with a server that was started anew, and needs no session of
+	// the protocol. Who may ask at all is the business of the guard before this handler.
+	h.mcp = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return h.server() },
+		&mcp.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: maxRequest})
+	return h
+}
+
+// server offers the tools there are now.
+func (h *Host) server() *mcp.Server {
+	h.offering.Lock()
+	defer h.offering.Unlock()
+	registry := h.opts.Executor.Registry()
+	set := registry.Set()
+	if h.offered != nil && h.set == set {
+		return h.offered
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: ServerName, Version: cmp.Or(h.opts.Version, "dev")}, nil)
+	for _, tool := range registry.Tools() {
 		readOnly, destructive := tool.Class == tools.ReadOnly, tool.Class != tools.ReadOnly
 		server.AddTool(&mcp.Tool{Name: tools.WireName(tool.Name), Description: tool.Description, InputSchema: tool.Input,
 			OutputSchema: tool.Output, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: readOnly, DestructiveHint: &destructive}},
 			h.call)
 	}
-	// Each request is complete in itself: an agent goes on with a server that was started anew, and needs no session of
-	// the protocol. Who may ask at all is the business of the guard before this handler.
-	h.mcp = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-		&mcp.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: maxRequest})
-	return h
+	h.offered, h.set = server, set
+	return server
 }
 
 // ServeHTTP implements http.Handler.

@@ -29,8 +29,13 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
+	return siteOf(t, sandbox.NewBubblewrap(bubblewrap(t), program(t)...))
+}
+
+func siteOf(t *testing.T, box tools.Sandbox) *site {
+	t.Helper()
 	above := t.TempDir()
-	s := &site{t: t, box: sandbox.NewBubblewrap(bubblewrap(t), program(t)...), folder: filepath.Join(above, "workspace"),
+	s := &site{t: t, box: box, folder: filepath.Join(above, "workspace"),
 		outside: filepath.Join(above, "secret"), limits: tools.Limits{Processes: 64, MemoryBytes: 512 << 20, CPUSeconds: 20}}
 	if err := errors.Join(os.Mkdir(s.folder, 0o755), os.WriteFile(s.outside, []byte("secret"), 0o600)); err != nil {
 		t.Fatal(err)
@@ -77,6 +82,16 @@ func TestASandboxSeesItsWorkspaceOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = listener.Close() }()
+	s.seesItsWorkspaceOnly(listener)
+	s.limits.Network = true
+	if out, err := s.run(t.Context(), "test.attack", fmt.Sprintf(`{"dial":%q}`, listener.Addr())); err != nil {
+		t.Errorf("with a network: %v, %v", out, err)
+	}
+}
+
+func (s *site) seesItsWorkspaceOnly(listener net.Listener) {
+	s.t.Helper()
+	t := s.t
 	own, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -127,10 +142,6 @@ func TestASandboxSeesItsWorkspaceOnly(t *testing.T) {
 	s.limits.ReadOnly = true
 	if out, err := s.run(t.Context(), "test.attack", `{"write":"/workspace/more"}`); err == nil {
 		t.Errorf("read-only: %v", out)
-	}
-	s.limits.Network = true
-	if out, err := s.run(t.Context(), "test.attack", fmt.Sprintf(`{"dial":%q}`, listener.Addr())); err != nil {
-		t.Errorf("with a network: %v, %v", out, err)
 	}
 }
 

@@ -27,13 +27,18 @@ const checkWait = 10 * time.Second
 type Docker struct {
 	bin, image string
 	program    []string
+	uid, gid   uint32
 	known      known
 }
+
+// As has tools run as another user than this process's. It is called before the first run.
+func (d *Docker) As(uid, gid uint32) { d.uid, d.gid = uid, gid }
 
 // NewDocker makes the sandbox. bin is Docker's client ("docker"); image is one that is there, it is not fetched;
 // program is as in NewBubblewrap, and has to run in that image: this program is static.
 func NewDocker(bin, image string, program ...string) *Docker {
-	return &Docker{bin: cmp.Or(bin, "docker"), image: image, program: program}
+	return &Docker{bin: cmp.Or(bin, "docker"), image: image, program: program, uid: uint32(os.Getuid()),
+		gid: uint32(os.Getgid())}
 }
 
 // Name implements tools.Sandbox.
@@ -65,7 +70,7 @@ func (d *Docker) Check(ctx context.Context) error {
 			return err
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-		if err := d.held(scratch, tools.Limits{ReadOnly: true}).try(ctx); err != nil {
+		if err := d.held(scratch, "", tools.Limits{ReadOnly: true}).try(ctx); err != nil {
 			return fmt.Errorf("docker cannot run this program in the image %s: %w", d.image, err)
 		}
 		return nil
@@ -77,12 +82,18 @@ func (d *Docker) Run(ctx context.Context, _ tools.Tool, job tools.Job, limits to
 	if err := d.Check(ctx); err != nil {
 		return nil, err
 	}
-	return d.held(job.Workspace, limits).run(ctx, job, limits)
+	empty, err := os.MkdirTemp("", "harness-hidden-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.Remove(empty) }() // one that is left is empty
+	return d.held(job.Workspace, empty, limits).run(ctx, job, limits)
 }
 
-func (d *Docker) held(workspace string, limits tools.Limits) held {
+// held is a container; empty is a folder without anything in it, which stands where folders are hidden.
+func (d *Docker) held(workspace, empty string, limits tools.Limits) held {
 	name := "harness-tool-" + uuid.NewString()
-	return held{command: d.command(name, workspace, limits), end: func() {
+	return held{command: d.command(name, workspace, empty, limits), env: clientEnv(), end: func() {
 		// To kill the client leaves the container; its context is over, so this has its own.
 		ctx, cancel := context.WithTimeout(context.Background(), endWait)
 		defer cancel()
@@ -90,19 +101,32 @@ func (d *Docker) held(workspace string, limits tools.Limits) held {
 	}}
 }
 
-func (d *Docker) command(name, workspace string, limits tools.Limits) []string {
+// clientEnv is where Docker's client finds its engine, and which: a rootless one, one of another machine, one of a
+// context. None of it is passed on into a container.
+func clientEnv() (env []string) {
+	for _, name := range []string{"HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG",
+		"DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY", "DOCKER_API_VERSION"} {
+		if value, set := os.LookupEnv(name); set {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+func (d *Docker) command(name, workspace, empty string, limits tools.Limits) []string {
 	mount := "type=bind,source=" + workspace + ",target=" + workspaceDir
 	if limits.ReadOnly {
 		mount += ",readonly"
 	}
 	args := []string{d.bin, "run", "--rm", "--interactive", "--init", "--pull", "never", "--name", name, "--cap-drop",
 		"ALL", "--security-opt", "no-new-privileges", "--read-only", "--tmpfs", "/tmp", "--user",
-		fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--workdir", workspaceDir, "--mount", mount, "--mount",
+		fmt.Sprintf("%d:%d", d.uid, d.gid), "--workdir", workspaceDir, "--mount", mount, "--mount",
 		"type=bind,source=" + d.program[0] + ",target=" +
 			programPath + ",readonly"}
 	for _, place := range masked(workspace, limits.Hidden) {
 		if place.folder {
-			args = append(args, "--mount", "type=tmpfs,target="+place.at)
+			// Not a tmpfs: Podman mounts those before the workspace, which then stands over it.
+			args = append(args, "--mount", "type=bind,source="+empty+",target="+place.at+",readonly")
 		} else {
 			args = append(args, "--mount", "type=bind,source=/dev/null,target="+place.at+",readonly")
 		}

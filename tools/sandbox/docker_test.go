@@ -21,7 +21,7 @@ func client(t *testing.T, program string) (path string, asked func() string) {
 	t.Helper()
 	dir := t.TempDir()
 	path, log := filepath.Join(dir, "docker"), filepath.Join(dir, "log")
-	script := "#!/bin/sh\necho \"$*\" >> " + log +
+	script := "#!/bin/sh\necho \"$*${DOCKER_HOST:+ at $DOCKER_HOST}\" >> " + log +
 		"\n[ \"$1\" = run ] || exit 0\nfor last; do :; done\n[ \"$last\" = hang ] && exec sleep 1000\nexec " + program + " " +
 		childArgument + "\n"
 	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
@@ -65,6 +65,34 @@ func TestWhatDockerIsAskedFor(t *testing.T) {
 	}
 	if len(lines) != 3 || strings.Contains(lines[2], "--network") || !strings.Contains(lines[2], mount+",readonly") {
 		t.Errorf("asked for %q", lines)
+	}
+}
+
+// The client of an engine that is not at the usual place is told where it is, each time; the container is not.
+func TestDockersClientFindsItsEngine(t *testing.T) {
+	t.Setenv("DOCKER_HOST", "unix:///elsewhere")
+	own := program(t)
+	bin, asked := client(t, own[0])
+	job := tools.Job{Tool: "test.attack", Input: json.RawMessage(`{}`), Workspace: t.TempDir(), Stdout: &bytes.Buffer{},
+		Stderr: &bytes.Buffer{}}
+	hidden := filepath.Join(job.Workspace, "hidden")
+	if err := os.Mkdir(hidden, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sandbox.NewDocker(bin, "debian:stable", own...).Run(t.Context(), tools.Tool{}, job,
+		tools.Limits{Hidden: []string{hidden}}); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(asked()), "\n")
+	for _, line := range lines {
+		if !strings.HasSuffix(line, " at unix:///elsewhere") || strings.Contains(line, "--env") {
+			t.Errorf("it was asked %s", line)
+		}
+	}
+	// Podman mounts a tmpfs before the workspace, which would then stand over what hides.
+	if last := lines[len(lines)-1]; !strings.Contains(last, "target=/workspace/hidden,readonly") ||
+		strings.Contains(last, "type=tmpfs") {
+		t.Errorf("what is hidden is asked for as %s", last)
 	}
 }
 

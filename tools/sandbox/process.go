@@ -25,6 +25,8 @@ const maxReport = 64 << 20
 // held is how one sandbox starts its processes and ends them.
 type held struct {
 	command []string
+	// env is added to the little that the command gets; what it holds does not see it.
+	env []string
 	// bound limits the process before it gets its job, release undoes what that made once the process is gone. nil: the
 	// command does it itself.
 	bound   func(pid int) error
@@ -39,7 +41,7 @@ func (h held) converse(ctx context.Context, given *assignment, said map[string]i
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	process := exec.CommandContext(ctx, h.command[0], h.command[1:]...)
-	process.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/nonexistent"}
+	process.Env = append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/nonexistent"}, h.env...)
 	process.WaitDelay = endWait
 	process.Cancel = func() error {
 		if h.end != nil {

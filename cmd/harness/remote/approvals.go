@@ -55,7 +55,8 @@ func (c *commands) listApprovals() *cobra.Command {
 		return table(out, []string{"APPROVAL", "SESSION", "AGE", "WHAT"}, rows)
 	})
 	cmd.Flags().StringVar(&session, "session", "", "only of this session")
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "those that wait and each that comes; in a terminal it asks what to decide")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false,
+		"those that wait and each that comes; in a terminal it asks what to decide")
 	return cmd
 }
 
@@ -156,13 +157,15 @@ func (c *commands) decide(decision string) *cobra.Command {
 		message string
 		whole   bool
 	)
-	short := map[string]string{"accept": "Let an agent do what it asks for", "decline": "Refuse what an agent asks for"}[decision]
+	short := map[string]string{"accept": "Let an agent do what it asks for",
+		"decline": "Refuse what an agent asks for"}[decision]
 	cmd := c.one(decision+" APPROVAL", short, func(cmd *cobra.Command, api *client.Client, args []string) error {
-		body := client.DecideApprovalJSONRequestBody{Decision: client.Decision(decision), Message: given[client.Reason](message)}
+		body := client.DecideApprovalJSONRequestBody{Decision: client.Decision(decision),
+			Message: given[client.Reason](message)}
 		if whole {
 			body.Scope = given[client.DecideApprovalJSONBodyScope]("session")
 		}
-		answer, err := read[json.RawMessage](api.DecideApproval(cmd.Context(), args[0], body))
+		answer, err := read[json.RawMessage](api.DecideApproval(cmd.Context(), args[0], nil, body))
 		if err != nil {
 			return err
 		}
@@ -172,7 +175,8 @@ func (c *commands) decide(decision string) *cobra.Command {
 		})
 	})
 	cmd.ValidArgsFunction = c.completeApprovals
-	cmd.Flags().StringVarP(&message, "message", "m", "", "why; kept with the decision, and told to the agent where its runtime can")
+	cmd.Flags().StringVarP(&message, "message", "m", "",
+		"why; kept with the decision, and told to the agent where its runtime can")
 	cmd.Flags().BoolVar(&whole, "for-session", false, "the same holds for the rest of the session")
 	return cmd
 }

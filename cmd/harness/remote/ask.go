@@ -105,7 +105,7 @@ func (d *decider) approval(ctx context.Context, asked client.Approval) error {
 		}
 	}
 	d.say("  %sd", strings.TrimSuffix(string(body.Decision), "e")+"e")
-	_, err := read[json.RawMessage](d.api.DecideApproval(ctx, asked.ApprovalID, body))
+	_, err := read[json.RawMessage](d.api.DecideApproval(ctx, asked.ApprovalID, nil, body))
 	return d.settled(err)
 }
 
@@ -151,7 +151,8 @@ func (d *decider) questions(ctx context.Context, payload json.RawMessage) error 
 	if err != nil {
 		return err
 	}
-	_, err = read[json.RawMessage](d.api.DecideToolInputWithBody(ctx, asked.RequestID, "application/json", strings.NewReader(string(encoded))))
+	_, err = read[json.RawMessage](d.api.DecideToolInputWithBody(ctx, asked.RequestID, nil, "application/json",
+		strings.NewReader(string(encoded))))
 	return d.settled(err)
 }
 
@@ -162,7 +163,7 @@ func (d *decider) toolCall(ctx context.Context, payload json.RawMessage) error {
 		return fmt.Errorf("a tool call that cannot be read: %w", err)
 	}
 	d.say("refused the call of %s: this command has no tools", oneLine(asked.Tool, 60))
-	_, err := read[json.RawMessage](d.api.RespondToolCallWithBody(ctx, asked.RequestID, "application/json",
+	_, err := read[json.RawMessage](d.api.RespondToolCallWithBody(ctx, asked.RequestID, nil, "application/json",
 		strings.NewReader(`{"success":false,"text":"the command line has no such tool"}`)))
 	return d.settled(err)
 }

@@ -13,24 +13,28 @@ import (
 type Local func() (base, token string, err error)
 
 // Connection is what a command line says about the server to ask.
-type Connection struct{ base, tokenFile string }
+type Connection struct{ base, tokenFile, profile string }
 
-// AddFlags adds --url and --token-file.
+// AddFlags adds --url, --token-file and --profile.
 func (c *Connection) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&c.base, "url", "", "base URL of the server (default: HARNESS_URL, else where this machine's configuration serves)")
+	flags.StringVar(&c.base, "url", "",
+		"base URL of the server (default: HARNESS_URL, else where this machine's configuration serves)")
 	flags.StringVar(&c.tokenFile, "token-file", "",
 		"file with the server's token, readable by you alone (default: HARNESS_TOKEN, then HARNESS_TOKEN_FILE)")
+	flags.StringVar(&c.profile, "profile", "",
+		"a server of harness profiles (default: HARNESS_PROFILE, then the one harness profiles use says)")
 }
 
 // Find tells where the server is, without a slash at the end, and its token, "" for none: by the flags, else by
-// HARNESS_URL, HARNESS_TOKEN and HARNESS_TOKEN_FILE, else by this machine's configuration, whose token is for servers of
-// this machine alone. The configuration is read when it is needed. Errors are *UsageError, and those of local.
+// HARNESS_URL, HARNESS_TOKEN and HARNESS_TOKEN_FILE, else by a profile, whose token goes to its server alone, else by
+// this machine's configuration, whose token is for servers of this machine alone. The configuration is read when it is
+// needed. Errors are *UsageError, and those of local.
 func (c *Connection) Find(local Local) (base, token string, err error) {
-	if base = c.base; base == "" {
-		base = os.Getenv("HARNESS_URL")
+	base, own, err := c.server()
+	if err != nil {
+		return "", "", err
 	}
-	own, here := "", base == ""
-	if here || isLoopback(base) {
+	if here := base == ""; here || own == "" && isLoopback(base) {
 		var served string
 		served, own, err = local()
 		if err != nil && here {
@@ -49,6 +53,33 @@ func (c *Connection) Find(local Local) (base, token string, err error) {
 	return strings.TrimSuffix(base, "/"), token, nil
 }
 
+// server is the one that is named, "" for none, with the token of its profile.
+func (c *Connection) server() (base, token string, err error) {
+	named, from := c.profile, "--profile"
+	if named == "" && c.base == "" {
+		named, from = os.Getenv("HARNESS_PROFILE"), "HARNESS_PROFILE"
+	}
+	if base = c.base; base == "" && c.profile == "" {
+		base = os.Getenv("HARNESS_URL")
+	}
+	if base != "" && named != "" {
+		return "", "", usage("a URL and %s %s: name one of them", from, named)
+	}
+	if base != "" {
+		return base, "", nil
+	}
+	all, err := readProfiles()
+	if err != nil {
+		return "", "", err
+	}
+	of, name, found, err := all.find(named)
+	if err != nil || !found {
+		return "", "", err
+	}
+	token, err = storedToken(of, name)
+	return of.URL, token, err
+}
+
 // token is the one named for servers elsewhere, "" for none.
 func (c *Connection) token() (string, error) {
 	path := c.tokenFile
@@ -61,6 +92,11 @@ func (c *Connection) token() (string, error) {
 	if path == "" {
 		return "", nil
 	}
+	return readToken(path)
+}
+
+// readToken reads a token from a file that nobody else can read.
+func readToken(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", usage("the file of the token cannot be read: %w", err)

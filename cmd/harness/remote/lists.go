@@ -25,28 +25,30 @@ func (c *commands) projects() *cobra.Command {
 			return table(cmd.OutOrStdout(), []string{"PROJECT", "NAME", "FOLDER"}, rows)
 		})
 	})
-	create := c.one("create NAME", "Create a project and print its id", func(cmd *cobra.Command, api *client.Client, args []string) error {
-		answer, err := read[json.RawMessage](api.CreateProject(cmd.Context(),
-			client.CreateProjectJSONRequestBody{Name: args[0], WorkingDirectory: given[string](folder)}))
-		if err != nil {
-			return err
-		}
-		return show(c, cmd.OutOrStdout(), answer, func(told client.CreateProject200JSONResponseBody) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), told.Project.ProjectID)
-			return err
+	create := c.one("create NAME", "Create a project and print its id",
+		func(cmd *cobra.Command, api *client.Client, args []string) error {
+			answer, err := read[json.RawMessage](api.CreateProject(cmd.Context(), nil,
+				client.CreateProjectJSONRequestBody{Name: args[0], WorkingDirectory: given[string](folder)}))
+			if err != nil {
+				return err
+			}
+			return show(c, cmd.OutOrStdout(), answer, func(told client.CreateProject200JSONResponseBody) error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), told.Project.ProjectID)
+				return err
+			})
 		})
-	})
 	create.Flags().StringVar(&folder, "folder", "", "where its sessions work")
-	remove := c.one("delete PROJECT", "Delete an empty project", func(cmd *cobra.Command, api *client.Client, args []string) error {
-		answer, err := read[json.RawMessage](api.DeleteProject(cmd.Context(), args[0]))
-		if err != nil {
-			return err
-		}
-		return show(c, cmd.OutOrStdout(), answer, func(told client.DeleteProject200JSONResponseBody) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), told.ProjectID)
-			return err
+	remove := c.one("delete PROJECT", "Delete an empty project",
+		func(cmd *cobra.Command, api *client.Client, args []string) error {
+			answer, err := read[json.RawMessage](api.DeleteProject(cmd.Context(), args[0]))
+			if err != nil {
+				return err
+			}
+			return show(c, cmd.OutOrStdout(), answer, func(told client.DeleteProject200JSONResponseBody) error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), told.ProjectID)
+				return err
+			})
 		})
-	})
 	move := c.one("assign SESSION [PROJECT]", "Put a session into a project, without PROJECT into none",
 		func(cmd *cobra.Command, api *client.Client, args []string) error {
 			var body client.SetSessionProjectJSONRequestBody
@@ -68,7 +70,8 @@ func (c *commands) projects() *cobra.Command {
 func (c *commands) models() *cobra.Command {
 	var in string
 	cmd := c.one("models", "List the models of a runtime", func(cmd *cobra.Command, api *client.Client, _ []string) error {
-		answer, err := read[json.RawMessage](api.ListModels(cmd.Context(), &client.ListModelsParams{Runtime: given[string](in)}))
+		answer, err := read[json.RawMessage](
+			api.ListModels(cmd.Context(), &client.ListModelsParams{Runtime: given[string](in)}))
 		if err != nil {
 			return err
 		}
@@ -158,15 +161,16 @@ func (c *commands) settings() *cobra.Command {
 			}
 			return told(cmd, answer)
 		})
-	unset := c.one("unset SESSION KEY", "Remove a setting", func(cmd *cobra.Command, api *client.Client, args []string) error {
-		at := scope()
-		answer, err := read[json.RawMessage](api.DeleteSessionSetting(cmd.Context(), args[0], args[1],
-			&client.DeleteSessionSettingParams{Scope: &at}))
-		if err != nil {
-			return err
-		}
-		return told(cmd, answer)
-	})
+	unset := c.one("unset SESSION KEY", "Remove a setting",
+		func(cmd *cobra.Command, api *client.Client, args []string) error {
+			at := scope()
+			answer, err := read[json.RawMessage](api.DeleteSessionSetting(cmd.Context(), args[0], args[1],
+				&client.DeleteSessionSettingParams{Scope: &at}))
+			if err != nil {
+				return err
+			}
+			return told(cmd, answer)
+		})
 	cmd := group("settings", "Show and change the free-form settings of a session", get, set, unset)
 	cmd.PersistentFlags().BoolVar(&defaults, "defaults", false, "what new sessions start with instead")
 	return cmd

@@ -63,7 +63,8 @@ type commands struct {
 func Commands(local Local) []*cobra.Command {
 	c := &commands{local: local, terminal: isTerminal}
 	all := []*cobra.Command{
-		c.run(), c.sessions(), c.approvals(), c.transcript(), c.projects(), c.models(), c.settings(), c.tokens(), c.api(),
+		c.run(), c.sessions(), c.approvals(), c.transcript(), c.projects(), c.models(), c.settings(), c.tokens(),
+		c.bundle(), c.api(), c.exportSession(), c.profiles(),
 	}
 	for _, one := range all {
 		c.flags(one)
@@ -86,7 +87,8 @@ func Subcommands(local Local) map[string][]*cobra.Command {
 func (c *commands) flags(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
 	c.AddFlags(flags)
-	flags.StringVarP(&c.output, "output", "o", "", "json: the server's answer; jsonl: one JSON object a line; otherwise for people")
+	flags.StringVarP(&c.output, "output", "o", "",
+		"json: the server's answer; jsonl: one JSON object a line; otherwise for people")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print the result alone")
 	complete(cmd, "output", "json", "jsonl")
 }
@@ -129,7 +131,8 @@ func (d doer) Do(request *http.Request) (*http.Response, error) {
 		if errors.As(err, &told) {
 			err = told.Err
 		}
-		return nil, fmt.Errorf("no server answers at %s: %w; start one with `harness serve`, or name another with --url", d.base, err)
+		return nil, fmt.Errorf("no server answers at %s: %w; start one with `harness serve`, or name another with --url",
+			d.base, err)
 	}
 	return response, nil
 }

@@ -63,7 +63,7 @@ func (c *commands) run() *cobra.Command {
 						return fmt.Errorf("this folder cannot be named: %w", err)
 					}
 				}
-				made, err := read[client.CreateSession200JSONResponseBody](api.CreateSession(cmd.Context(),
+				made, err := read[client.CreateSession200JSONResponseBody](api.CreateSession(cmd.Context(), nil,
 					client.CreateSessionJSONRequestBody{
 						Cwd: &cwd, Model: given[string](turn.model), Runtime: given[string](runtime),
 						ApprovalPolicy:    given[client.ApprovalPolicy](policy),
@@ -117,7 +117,7 @@ func (c *commands) watchTurn(cmd *cobra.Command, api *client.Client, session, pr
 	}
 	w := &watcher{commands: c, out: cmd.OutOrStdout(), told: cmd.ErrOrStderr(), decide: decide}
 	w.start = func(ctx context.Context) (string, error) {
-		sent, err := read[client.SendSessionMessage202JSONResponseBody](api.SendSessionMessage(ctx, session,
+		sent, err := read[client.SendSessionMessage202JSONResponseBody](api.SendSessionMessage(ctx, session, nil,
 			client.SendSessionMessageJSONRequestBody{
 				Text: prompt, Model: given[string](flags.model), Effort: given[client.Effort](flags.effort)}))
 		return sent.TurnID, err
@@ -137,7 +137,8 @@ func (c *commands) watchTurn(cmd *cobra.Command, api *client.Client, session, pr
 func (c *commands) interrupt(cmd *cobra.Command, api *client.Client, session, turn string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), interruptPatience)
 	defer cancel()
-	_, err := read[json.RawMessage](api.InterruptSessionTurn(ctx, session, client.InterruptSessionTurnJSONRequestBody{TurnID: &turn}))
+	_, err := read[json.RawMessage](
+		api.InterruptSessionTurn(ctx, session, client.InterruptSessionTurnJSONRequestBody{TurnID: &turn}))
 	if err != nil && !isStatus(err, 409) { // over by itself meanwhile
 		return fmt.Errorf("the turn goes on, it could not be interrupted: %w", err)
 	}

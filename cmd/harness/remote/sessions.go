@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
@@ -37,7 +36,8 @@ func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 // one makes a command whose first argument is a session.
-func (c *commands) one(use, short string, do func(cmd *cobra.Command, api *client.Client, args []string) error) *cobra.Command {
+func (c *commands) one(use, short string,
+	do func(cmd *cobra.Command, api *client.Client, args []string) error) *cobra.Command {
 	words := strings.Fields(use)
 	least, most := 0, 0
 	for _, word := range words[1:] {
@@ -62,7 +62,10 @@ func (c *commands) one(use, short string, do func(cmd *cobra.Command, api *clien
 func (c *commands) sessions() *cobra.Command {
 	return group("sessions", "List, show, send to, follow, fork, archive, delete and export sessions of a server",
 		c.listSessions(), c.showSession(), c.sendSession(), c.followSession(), c.exportSession(),
-		c.changeSession("fork SESSION", "Begin another session with the same past; prints its id", (*client.Client).ForkSession),
+		c.changeSession("fork SESSION", "Begin another session with the same past; prints its id",
+			func(api *client.Client, ctx context.Context, session string, edits ...client.RequestEditorFn) (*http.Response, error) {
+				return api.ForkSession(ctx, session, nil, edits...)
+			}),
 		c.changeSession("archive SESSION", "Put a session away", (*client.Client).ArchiveSession),
 		c.changeSession("unarchive SESSION", "Take a session out of the archive", (*client.Client).UnarchiveSession),
 		c.deleteSession())
@@ -121,8 +124,9 @@ func (c *commands) showSession() *cobra.Command {
 			return show(c, out, answer, func(told client.ReadSession200JSONResponseBody) error {
 				s := told.Session
 				if !c.quiet {
-					_, _ = fmt.Fprintf(out, "%s  %s\nstate %s, runtime %s, in %s, changed %s ago\n\n", c.painted(out, bold, s.SessionID),
-						oneLine(s.Title, 200), text(s.State), text(s.Runtime), s.Cwd, since(s.UpdatedAt))
+					_, _ = fmt.Fprintf(out, "%s  %s\nstate %s, runtime %s, in %s, changed %s ago\n\n",
+						c.painted(out, bold, s.SessionID), oneLine(s.Title, 200), text(s.State), text(s.Runtime), s.Cwd,
+						since(s.UpdatedAt))
 				}
 				for _, entry := range told.Transcript {
 					content := entry.Content
@@ -150,8 +154,9 @@ func (c *commands) sendSession() *cobra.Command {
 			if follow {
 				return c.watchTurn(cmd, api, args[0], message, turn)
 			}
-			answer, err := read[json.RawMessage](api.SendSessionMessage(cmd.Context(), args[0], client.SendSessionMessageJSONRequestBody{
-				Text: message, Model: given[string](turn.model), Effort: given[client.Effort](turn.effort)}))
+			answer, err := read[json.RawMessage](
+				api.SendSessionMessage(cmd.Context(), args[0], nil, client.SendSessionMessageJSONRequestBody{
+					Text: message, Model: given[string](turn.model), Effort: given[client.Effort](turn.effort)}))
 			if err != nil {
 				return err
 			}
@@ -223,44 +228,4 @@ func (c *commands) deleteSession() *cobra.Command {
 		})
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
-}
-
-func (c *commands) exportSession() *cobra.Command {
-	return c.one("export SESSION", "Print a session as Markdown, with -o jsonl one transcript entry a line, with -o json as one object",
-		func(cmd *cobra.Command, api *client.Client, args []string) error {
-			answer, err := read[json.RawMessage](api.ReadSession(cmd.Context(), args[0], nil))
-			if err != nil {
-				return err
-			}
-			out := cmd.OutOrStdout()
-			if c.output == "jsonl" {
-				var told struct{ Transcript []json.RawMessage }
-				if err := json.Unmarshal(answer, &told); err != nil {
-					return fmt.Errorf("the answer is not what the API promises: %w", err)
-				}
-				for _, entry := range told.Transcript {
-					if _, err := fmt.Fprintln(out, string(entry)); err != nil {
-						return err
-					}
-				}
-				return nil
-			}
-			return show(c, out, answer, func(told client.ReadSession200JSONResponseBody) error { return markdown(out, told) })
-		})
-}
-
-func markdown(out io.Writer, told client.ReadSession200JSONResponseBody) error {
-	_, err := fmt.Fprintf(out, "# %s\n\nSession %s, runtime %s, in `%s`.\n", told.Session.Title, told.Session.SessionID,
-		text(told.Session.Runtime), told.Session.Cwd)
-	for _, entry := range told.Transcript {
-		if err != nil {
-			return err
-		}
-		heading := string(entry.Role)
-		if entry.Type != "" && entry.Type != heading {
-			heading += " (" + entry.Type + ")"
-		}
-		_, err = fmt.Fprintf(out, "\n## %s\n\n%s\n", heading, entry.Content)
-	}
-	return err
 }

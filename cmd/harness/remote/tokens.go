@@ -19,6 +19,7 @@ func (c *commands) tokens() *cobra.Command {
 
 func (c *commands) createToken() *cobra.Command {
 	var role, expires string
+	var projects []string
 	cmd := c.one("create NAME", "Create a token and print its secret, which is told this once",
 		func(cmd *cobra.Command, api *client.Client, args []string) error {
 			body := client.CreateTokenJSONRequestBody{Name: args[0], Role: client.TokenRole(role)}
@@ -29,6 +30,9 @@ func (c *commands) createToken() *cobra.Command {
 				}
 				at := time.Now().Add(lives)
 				body.ExpiresAt = &at
+			}
+			if len(projects) > 0 {
+				body.Projects = &projects
 			}
 			answer, err := read[json.RawMessage](api.CreateToken(cmd.Context(), body))
 			if err != nil {
@@ -45,6 +49,8 @@ func (c *commands) createToken() *cobra.Command {
 	cmd.Flags().StringVar(&role, "role", "",
 		"viewer (reads), ci (writes transcripts), operator (works with sessions) or admin")
 	cmd.Flags().StringVar(&expires, "expires", "", "when it ends, from now: 90d, 12h (default: never)")
+	cmd.Flags().StringSliceVar(&projects, "project", nil,
+		"id of a project to limit it to, may be given several times (default: no limit)")
 	if err := cmd.MarkFlagRequired("role"); err != nil {
 		panic("remote: " + err.Error()) // the flag is not there: a mistake in this package
 	}
@@ -75,11 +81,18 @@ func (c *commands) listTokens() *cobra.Command {
 				var rows [][]string
 				for _, t := range told.Data {
 					rows = append(rows, []string{t.ID, t.Name, string(t.Role), string(t.State), day(&t.CreatedAt), t.CreatedBy,
-						day(t.ExpiresAt)})
+						day(t.ExpiresAt), limitOf(t)})
 				}
-				return table(cmd.OutOrStdout(), []string{"TOKEN", "NAME", "ROLE", "STATE", "CREATED", "BY", "EXPIRES"}, rows)
+				return table(cmd.OutOrStdout(), []string{"TOKEN", "NAME", "ROLE", "STATE", "CREATED", "BY", "EXPIRES", "PROJECTS"}, rows)
 			})
 		})
+}
+
+func limitOf(t client.Token) string {
+	if t.Projects == nil {
+		return "all"
+	}
+	return strings.Join(*t.Projects, ",")
 }
 
 func day(at *time.Time) string {

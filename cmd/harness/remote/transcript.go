@@ -17,7 +17,8 @@ import (
 const most = 1000
 
 func (c *commands) transcript() *cobra.Command {
-	upsert := c.one("upsert SESSION [FILE]", "Write transcript entries: one JSON object, or one a line; without FILE from standard input",
+	upsert := c.one("upsert SESSION [FILE]",
+		"Write transcript entries: one JSON object, or one a line; without FILE from standard input",
 		func(cmd *cobra.Command, api *client.Client, args []string) error {
 			input := cmd.InOrStdin()
 			if len(args) > 1 && args[1] != "-" {
@@ -39,8 +40,8 @@ func (c *commands) transcript() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				answer, err := read[json.RawMessage](api.UpsertSessionTranscriptEntriesWithBody(cmd.Context(), args[0], "application/json",
-					bytes.NewReader(body)))
+				answer, err := read[json.RawMessage](api.UpsertSessionTranscriptEntriesWithBody(cmd.Context(), args[0],
+					"application/json", bytes.NewReader(body)))
 				if err != nil {
 					return fmt.Errorf("%w (%d entries were written before)", err, written)
 				}

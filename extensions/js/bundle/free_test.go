@@ -3,31 +3,19 @@ package bundle_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"harness/extensions/js/bundle"
+	"harness/internal/extensionstest"
 )
 
 // build bundles files whose entrypoint is the first one named.
 func build(t *testing.T, target bundle.Target, entry string, files map[string]string) (bundle.Result, error) {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := extensionstest.Write(t, files)
 	return bundle.Build(bundle.Options{Root: dir, Entry: filepath.Join(dir, entry), Target: target,
 		Members: []string{"crypto.subtle", "globalThis.process", "globalThis.Intl"}})
 }

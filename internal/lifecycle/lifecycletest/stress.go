@@ -75,11 +75,9 @@ func within(t *testing.T, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() { defer close(done); f() }()
-	timer := time.NewTimer(bound)
-	defer timer.Stop()
 	select {
 	case <-done:
-	case <-timer.C:
+	case <-time.After(bound):
 		t.Fatalf("%s: not through after %s", what, bound)
 	}
 }

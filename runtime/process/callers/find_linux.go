@@ -131,15 +131,15 @@ func (l *look) pass(runtimes []int, done map[int]bool) (left bool, err error) {
 	return left, nil
 }
 
-// started tells from which process right below a runtime another descends, itself for the runtime. broken tells that a
-// process between them ended while this looked: its child has another parent by now.
+// started tells from which process right below a runtime another descends, itself for the runtime. broken tells that it,
+// or a process between them, ended while this looked: what it left behind has another parent by now, or was not listed.
 func started(pid int, parents map[int]int, runtimes []int) (caller Caller, broken bool) {
 	below := pid
 	for above := pid; above > 1; above = parents[above] {
 		if slices.Contains(runtimes, above) {
 			return Caller{Inside: true, PID: below, Runtime: above}, false
 		}
-		if above != pid && parents[above] == 0 && process.Started(above) == 0 {
+		if parents[above] == 0 && process.Started(above) == 0 {
 			return Caller{}, true
 		}
 		below = above

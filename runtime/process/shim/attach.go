@@ -352,12 +352,10 @@ func (a *Attached) Stop(grace time.Duration) {
 	payload, _ := json.Marshal(stopping{GraceMS: grace.Milliseconds()})
 	_ = a.SetWriteDeadline(time.Now().Add(killWait))
 	_ = a.frame(kindStop, payload)
-	limit := time.NewTimer(grace + killWait)
-	defer limit.Stop()
 	select {
 	case <-a.done:
 		return
-	case <-limit.C:
+	case <-time.After(grace + killWait):
 	}
 	// The shim does not do what it should: without it the runtime dies, too.
 	a.killAll()
@@ -402,11 +400,9 @@ func (a *Attached) Release() {
 func (a *Attached) Forget() {
 	if a.reaped != nil {
 		// It ends by itself now that nobody is attached; when not, it is of no use any more.
-		timer := time.NewTimer(killWait)
-		defer timer.Stop()
 		select {
 		case <-a.reaped:
-		case <-timer.C:
+		case <-time.After(killWait):
 			killProcess(a.State.PID, a.State.Started)
 		}
 	}

@@ -113,14 +113,12 @@ func Reap(ctx context.Context, found Found) (after Found, killed int, err error)
 
 // awaitEnd polls for the end of a process that is no child of ours.
 func awaitEnd(ctx context.Context, state State, limit time.Duration) {
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
+	ticker := time.Tick(5 * time.Millisecond)
+	timer := time.After(limit)
 	for process.Started(state.PID) == state.Started {
 		select {
-		case <-ticker.C:
-		case <-timer.C:
+		case <-ticker:
+		case <-timer:
 			return
 		case <-ctx.Done():
 			return

@@ -137,12 +137,11 @@ func (p *place) end(a *shim.Attached) string {
 
 func (p *place) eventually(what string, ok func() bool) {
 	p.t.Helper()
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
+	ticker := time.Tick(5 * time.Millisecond)
 	deadline := time.After(patience)
 	for !ok() {
 		select {
-		case <-ticker.C:
+		case <-ticker:
 		case <-deadline:
 			p.t.Fatalf("never: %s", what)
 		}

@@ -198,10 +198,8 @@ func (s *server) live(ctx context.Context) {
 	s.process.Release()
 	saved := s.exited()
 
-	limit := time.NewTimer(lingerLimit)
-	defer limit.Stop()
-	first := time.NewTimer(helloLimit)
-	defer first.Stop()
+	limit := time.After(lingerLimit)
+	first := time.After(helloLimit)
 	alone := false
 	for {
 		s.mu.Lock()
@@ -214,9 +212,9 @@ func (s *server) live(ctx context.Context) {
 		}
 		select {
 		case <-s.left:
-		case <-first.C:
+		case <-first:
 			alone = true
-		case <-limit.C:
+		case <-limit:
 			return
 		}
 	}
@@ -224,11 +222,13 @@ func (s *server) live(ctx context.Context) {
 
 // wait returns when the runtime ended or is to end.
 func (s *server) wait(ctx context.Context) {
-	again := time.NewTicker(slimEvery)
-	defer again.Stop()
+	again := time.Tick(slimEvery)
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)
 	defer signal.Stop(ended)
+	bound := bounded{lease: Lease{RunDir: filepath.Dir(s.dir)}, server: s}
+	look := time.NewTimer(leaseLook)
+	defer look.Stop()
 	for {
 		select {
 		case <-s.process.Done():
@@ -239,8 +239,10 @@ func (s *server) wait(ctx context.Context) {
 			return
 		case <-ended:
 			process.ReapOrphans(s.process.PID())
-		case <-again.C:
+		case <-again:
 			slim()
+		case <-look.C:
+			look.Reset(bound.obey())
 		}
 	}
 }

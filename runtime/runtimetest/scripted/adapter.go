@@ -30,6 +30,9 @@ const Name = "scripted"
 // TokenVariable is where the agent looks for its token.
 const TokenVariable = "SCRIPTED_TOKEN"
 
+// PlantedToken is what servers log the agent in with, for tests that look for it where it must not be.
+const PlantedToken = "planted-4711-token"
+
 // Options configure New.
 type Options struct {
 	// Bin is the program that calls Agent, Env what it needs to know that.
@@ -63,6 +66,7 @@ type Runtime struct {
 	failure  error // why the last start failed
 	talks    map[string]string
 	running  map[string]func()   // of conversations with a turn: what lets go of their process
+	lost     map[string]bool     // conversations that it was made to forget
 	live     map[string]*process // by conversation
 }
 
@@ -97,7 +101,7 @@ func (r *Runtime) Name() string { return Name }
 
 // Capabilities implements runtime.Adapter. It confines nothing, so it may be opened without a sandbox only.
 func (r *Runtime) Capabilities() runtime.Capabilities {
-	return runtime.Capabilities{Streaming: true, Resume: true, Interrupt: true, Approvals: true, ToolInput: true,
+	return runtime.Capabilities{Streaming: true, Resume: true, Reconstruct: true, Interrupt: true, Approvals: true, ToolInput: true,
 		DenyReason: true, ApproveForSession: true, SurvivesRestart: r.options.Shims != nil,
 		ProcessPer: runtime.ProcessPerThread, Sandboxes: []string{"danger-full-access"},
 		ApprovalPolicies: []string{"untrusted"}, NetworkAccess: []string{"enabled"}}
@@ -334,6 +338,15 @@ func (r *Runtime) use(ctx context.Context, thread, talk string) (*process, func(
 
 // StartTurn implements runtime.Adapter. A message to a busy conversation is refused with ErrTurnActive.
 func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
+	r.mu.Lock()
+	lost := r.lost[in.ThreadID]
+	if in.History != "" {
+		delete(r.lost, in.ThreadID)
+	}
+	r.mu.Unlock()
+	if lost && in.Continues && in.History == "" {
+		return runtime.StartedTurn{}, fmt.Errorf("%w: the scripted agent was made to forget it", runtime.ErrThreadNotFound)
+	}
 	p, release, err := r.use(ctx, in.ThreadID, in.NativeID)
 	if err != nil {
 		return runtime.StartedTurn{}, err
@@ -358,6 +371,16 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 		return runtime.StartedTurn{}, fmt.Errorf("begin a turn of the scripted agent: %w", err)
 	}
 	return runtime.StartedTurn{TurnID: r.launcher.Natives.Known(w.Round)}, nil
+}
+
+// Lose makes the agent take messages to a conversation only with what was said before.
+func (r *Runtime) Lose(threadID string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lost == nil {
+		r.lost = map[string]bool{}
+	}
+	r.lost[threadID] = true
 }
 
 func text(input []json.RawMessage) string {

@@ -24,6 +24,13 @@ const (
 // Hanging is a Site.Dir of an agent that never answers.
 const Hanging = "hang"
 
+// Main is the TestMain of a test binary that uses the agent.
+func Main(m *testing.M) {
+	if !Play() {
+		os.Exit(m.Run())
+	}
+}
+
 // Play makes a test binary that was called as the scripted agent, its shim or a proxy before it one, and tells whether
 // it was. TestMain begins with it.
 func Play() bool {
@@ -70,14 +77,13 @@ func (s Site) Release(name string) error {
 
 // AwaitHeld returns when a HOLD of that name holds.
 func (s Site) AwaitHeld(ctx context.Context, name string) error {
-	looks := time.NewTicker(2 * time.Millisecond)
-	defer looks.Stop()
+	looks := time.Tick(2 * time.Millisecond)
 	for {
 		if _, err := os.Stat(filepath.Join(s.Dir, "held-"+name)); err == nil {
 			return nil
 		}
 		select {
-		case <-looks.C:
+		case <-looks:
 		case <-ctx.Done():
 			return ctx.Err()
 		}

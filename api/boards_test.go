@@ -1,0 +1,103 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"harness/queue"
+	"harness/runtime/wire"
+	"harness/session"
+	"harness/stream"
+)
+
+// What the fakes are asked for they answer in the place of a name.
+
+func asked(want any) string {
+	text, err := json.Marshal(want)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func (f fakeJobs) Browse(_ context.Context, want queue.Browse) (queue.JobPage, error) {
+	if want.Cursor == "bogus" {
+		return queue.JobPage{}, queue.ErrBadCursor
+	}
+	return queue.JobPage{Jobs: []queue.Job{{ID: asked(want), Payload: json.RawMessage(`{}`)}}, NextCursor: "next",
+		Counts: map[queue.State]int{queue.Failed: 2}}, nil
+}
+
+func (f fakeJobs) Again(ctx context.Context, id string) (queue.EnqueueResult, error) {
+	job, err := f.Job(ctx, id)
+	if err == nil && !job.State.Final() {
+		err = queue.ErrNotOver
+	}
+	return queue.EnqueueResult{Status: queue.Enqueued, Job: job}, err
+}
+
+func (f fakeJobs) CancelAll(_ context.Context, filter queue.Filter, reason string) ([]queue.Job, bool, error) {
+	return []queue.Job{{ID: asked(filter) + reason, Payload: json.RawMessage(`{}`)}}, true, nil
+}
+
+func (f *fakeSessions) Usage(_ context.Context, want session.UsageQuery) ([]session.Usage, session.Usage, error) {
+	if want == (session.UsageQuery{By: session.UsageByDay, Limit: 100}) {
+		return []session.Usage{{Key: "86400000", Requests: 1, Tokens: wire.Tokens{Total: 5}}}, session.Usage{}, nil
+	}
+	return []session.Usage{{Key: asked(want), Requests: 1, Tokens: wire.Tokens{Total: 5}}}, session.Usage{Requests: 2}, nil
+}
+
+type fakeEvents struct{}
+
+func (fakeEvents) Browse(_ context.Context, want stream.Browse) (stream.BrowsedPage, error) {
+	return stream.BrowsedPage{Events: []stream.BrowsedEvent{{Name: asked(want)}}, Head: 31}, nil
+}
+
+func (fakeEvents) Event(_ context.Context, cursor int64) (stream.BrowsedEvent, bool, error) {
+	return stream.BrowsedEvent{Name: "approval", Cursor: cursor}, cursor == 31, nil
+}
+
+// The operators' lists answer as documented, and refuse what they do not understand.
+func TestBoards(t *testing.T) {
+	t.Parallel()
+	over := queue.Job{ID: "over", State: queue.Failed, Payload: json.RawMessage(`{}`)}
+	runs := queue.Job{ID: "runs", State: queue.Running, Payload: json.RawMessage(`{}`)}
+	b := setup(t, func(o *parts) { o.Jobs, o.Events = fakeJobs{over, runs}, fakeEvents{} })
+	for _, c := range []struct {
+		method, target, body string
+		status               int
+		has                  string
+	}{
+		{http.MethodGet, "/api/jobs?since=2026-01-02&until=2026-01-02T00:00:01%2B00:00", "", 200,
+			`\"Since\":1767312000000,\"Before\":1767312001000`},
+		{http.MethodGet, "/api/jobs", "", 200,
+			`"nextCursor":"next","counts":{"queued":0,"running":0,"completed":0,"failed":2,"canceled":0}}`},
+		{http.MethodGet, "/api/jobs?cursor=bogus", "", 400, "Invalid cursor"},
+		{http.MethodGet, "/api/jobs?since=yesterday", "", 400, "Give a time as"},
+		{http.MethodGet, "/api/jobs?limit=501", "", 400, "limit"},
+		{http.MethodPost, "/api/jobs/cancel", `{}`, 400, "Say which jobs"},
+		{http.MethodPost, "/api/jobs/cancel", `{"state":"queued"}`, 200, `"more":true}`},
+		{http.MethodPost, "/api/jobs/over/run-again", "", 202, `"dedupe":"enqueued"}`},
+		{http.MethodPost, "/api/jobs/runs/run-again", "", 409, "has not ended"},
+		{http.MethodPost, "/api/jobs/nobody/run-again", "", 404, `{"status":"not_found","jobId":"nobody"}`},
+		{http.MethodGet, "/api/events?after=1&before=2", "", 400, "not both"},
+		{http.MethodGet, "/api/events", "", 200, `"payload":null}],"next":null,"pos":31}`},
+		{http.MethodGet, "/api/events/31", "", 200, `"type":"approval"`},
+		{http.MethodGet, "/api/events/32", "", 404, `"code":"not_found"`},
+		{http.MethodGet, "/api/events/x", "", 400, "Give the pos"},
+		{http.MethodGet, "/api/usage", "", 200, `{"by":"day","data":[{"key":"1970-01-02","requests":1,"totalTokens":5,`},
+		{http.MethodGet, "/api/usage?by=week", "", 400, "by"},
+	} {
+		contentType := ""
+		if c.body != "" {
+			contentType = "application/json"
+		}
+		got := b.send(c.method, c.target, contentType, c.body)
+		if got.Code != c.status || !strings.Contains(got.Body.String(), c.has) {
+			t.Errorf("%s %s: %d %s, want %d with %s", c.method, c.target, got.Code, got.Body, c.status, c.has)
+		}
+	}
+}

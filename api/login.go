@@ -1,0 +1,106 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"harness/api/rest"
+	"harness/api/schema"
+	"harness/auth"
+	"harness/telemetry"
+)
+
+var loginTokenBody = schema.Struct(rest.Required("token", schema.Text{}.Trim().Min(1)))
+
+// loginRoutes let a browser in by a cookie, and tell it who it is.
+func (s *server) loginRoutes() []rest.Route {
+	routes := []rest.Route{
+		{Method: http.MethodPost, Path: "/api/login", Body: loginTokenBody, Handle: s.login},
+		{Method: http.MethodPost, Path: "/api/logout", Handle: s.logout},
+		{Method: http.MethodGet, Path: "/api/me", Handle: s.me},
+	}
+	for i := range routes {
+		routes[i].Access = rest.AccessAnybody
+		if s.Logins == nil {
+			routes[i].Raw = http.HandlerFunc(s.routeNotFound)
+		}
+	}
+	return routes
+}
+
+// errLogin refuses a login.
+var errLogin = errors.New("this is none of this server's tokens, or it was revoked or has expired: ask an admin for one")
+
+func (s *server) login(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	principal, cookie, found := s.Logins.Open(in.Request, in.Body.Get("token").Text())
+	if !found {
+		telemetry.Log(ctx).Warn().Str("remote", in.Request.RemoteAddr).Msg("refused a login: the token does not count here")
+		return rest.Reply{}, errLogin
+	}
+	return rest.Reply{Body: viewMe(principal, true), Cookie: cookie}, nil
+}
+
+// logout ends nothing but the browser's cookie: the token in it belongs to a person.
+func (s *server) logout(_ context.Context, in *rest.Input) (rest.Reply, error) {
+	return rest.Reply{Cookie: s.Logins.Close(in.Request), Body: struct {
+		Status string `json:"status"`
+	}{"ok"}}, nil
+}
+
+func (s *server) me(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	principal, guarded := auth.PrincipalFrom(ctx)
+	if !guarded {
+		principal = auth.Principal{Actor: in.Actor, Role: auth.RoleOwner}
+	}
+	return rest.OK(viewMe(principal, auth.HasCookie(in.Request)))
+}
+
+// meView is who asks and what that one may do.
+type meView struct {
+	Status string `json:"status"`
+	Actor  string `json:"actor"`
+	// Role is that of the token, or "owner".
+	Role string `json:"role"`
+	// Allowed are the kinds of operation, see allowedKinds.
+	Allowed []string `json:"allowed"`
+	// Projects are those it is limited to, absent for no limit.
+	Projects *[]string `json:"projects,omitempty"`
+	// Login: by a cookie, which logging out takes away.
+	Login bool `json:"login"`
+}
+
+func viewMe(principal auth.Principal, login bool) meView {
+	view := meView{Status: "ok", Actor: principal.Actor, Role: roleName(principal.Role), Allowed: allowedKinds(principal.Role),
+		Login: login}
+	if ids := principal.Projects.IDs(); principal.Projects != nil {
+		view.Projects = &ids
+	}
+	return view
+}
+
+// allowedKinds says what a role may do, in the words of the documentation: read, write transcripts, work with sessions,
+// administer the server.
+func allowedKinds(role auth.Role) []string {
+	allowed := []string{}
+	for _, kind := range []struct {
+		name   string
+		access rest.Access
+	}{
+		{"read", rest.AccessViewer}, {"transcripts", rest.AccessTranscript}, {"work", rest.AccessOperator},
+		{"administer", rest.AccessAdmin},
+	} {
+		if mayUse(role, &rest.Route{Access: kind.access}) {
+			allowed = append(allowed, kind.name)
+		}
+	}
+	return allowed
+}
+
+// loginFailures is that row of the error table.
+func loginFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
+	if errors.Is(err, errLogin) {
+		return problem(http.StatusUnauthorized, "unauthorized", err.Error()), true
+	}
+	return failure{}, false
+}

@@ -1,0 +1,87 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"harness/api/rest"
+	"harness/idempotency"
+	"harness/telemetry"
+)
+
+const (
+	idempotencyKey = "Idempotency-Key"
+	// maxIdempotencyKey is the longest key in bytes.
+	maxIdempotencyKey = 255
+)
+
+// once does a request that came with a key, or answers as it was answered before. What is asked is asked to the end,
+// also when its client goes away: it will ask for the answer.
+func (s *server) once(ctx context.Context, key, asked []string, rt *rest.Route, in *rest.Input) (rest.Reply, error) {
+	if err := checkIdempotencyKey(key); err != nil {
+		return rest.Reply{}, err
+	}
+	claim, before, err := s.Idempotency.Claim(ctx, idempotency.Request{Caller: in.Actor, Key: key[0], Parts: asked})
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	if before != nil {
+		return rest.Reply{Status: before.Status, Body: encoded(before.Body), Replayed: true}, nil
+	}
+	defer claim.Lose() // by a handler that panics
+	ctx = context.WithoutCancel(ctx)
+	reply, err := rt.Handle(ctx, in)
+	status, body := reply.Status, reply.Body
+	if err != nil {
+		f := failureOf(err, rt, in)
+		if status, body = f.status, f.body; f.retry || status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+			return reply, s.concluded(ctx, err, claim.GiveBack(ctx))
+		}
+	}
+	if status == 0 {
+		status = http.StatusOK
+	}
+	text, unencodable := encodeJSON(body)
+	if unencodable != nil {
+		return rest.Reply{}, errors.Join(unencodable, err)
+	}
+	concluded := claim.Conclude(ctx, idempotency.Answer{Status: status, Body: text})
+	if err == nil {
+		reply.Body = encoded(text)
+	}
+	return reply, s.concluded(ctx, err, concluded)
+}
+
+// concluded is what a request is answered with: its own outcome, whatever became of the note of it.
+func (s *server) concluded(ctx context.Context, outcome, note error) error {
+	if note != nil {
+		telemetry.Log(ctx).Warn().Err(note).
+			Msg("cannot note how a request with an idempotency key was answered; sent again, it is told that this is unknown")
+	}
+	return outcome
+}
+
+// checkIdempotencyKey takes one key of visible characters.
+func checkIdempotencyKey(keys []string) error {
+	wrong := &requestError{http.StatusBadRequest, "Idempotency-Key must be given once, with 1 to 255 visible ASCII characters"}
+	if len(keys) != 1 || len(keys[0]) > maxIdempotencyKey || !plain(keys[0]) {
+		return wrong
+	}
+	return nil
+}
+
+// idempotencyFailures are keys that were used before.
+func idempotencyFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
+	for known, code := range map[error]string{
+		idempotency.ErrReused: "idempotency_key_reused", idempotency.ErrUnderWay: "idempotency_key_in_use",
+		idempotency.ErrLost: "idempotency_outcome_unknown",
+	} {
+		if errors.Is(err, known) {
+			f := problem(http.StatusConflict, code, known.Error())
+			f.retry = errors.Is(err, idempotency.ErrUnderWay)
+			return f, true
+		}
+	}
+	return failure{}, false
+}

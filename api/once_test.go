@@ -1,0 +1,148 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/rs/zerolog"
+
+	"harness/database"
+	"harness/idempotency"
+	"harness/internal/dbtest"
+	"harness/journal"
+	"harness/session"
+)
+
+// keyed is a handler with a store of answers. Its callers name themselves.
+func keyed(t *testing.T) (*harnessBundle, func(caller, key, target, body string) *httptest.ResponseRecorder) {
+	t.Helper()
+	db := dbtest.Open(t, database.SQLite)
+	events := journal.New(db, journal.Options{Logger: zerolog.Nop()})
+	if err := events.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := events.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	answers := idempotency.New(idempotency.Options{Journal: events, DB: db, NodeID: "n"})
+	if err := answers.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b := setup(t, func(p *parts) {
+		p.Idempotency = answers
+		p.Actor = func(r *http.Request) string { return r.Header.Get("Caller") }
+	})
+	return b, func(caller, key, target, body string) *httptest.ResponseRecorder {
+		r := request(http.MethodPost, target, "application/json", body)
+		r.Header.Set("Caller", caller)
+		r.Header.Set("Idempotency-Key", key)
+		return b.sendRequest(r)
+	}
+}
+
+// A request with a key is done once and answered the same, refusals too; the key is its caller's and its request's.
+func TestAKeyedRequestIsDoneOnce(t *testing.T) {
+	t.Parallel()
+	b, post := keyed(t)
+	b.sessions.next.turnID = "t-1"
+	const path, body = "/api/sessions/" + knownID + "/messages", `{"text":"do it"}`
+	accepted := `{"status":"accepted","sessionId":"` + knownID + `","turnId":"t-1"}`
+	first := post("ann", "k", path, body)
+	expect(t, first, http.StatusAccepted, accepted)
+	b.sessions.next.turnID = "t-2"
+	again := post("ann", "k", path, body)
+	expect(t, again, http.StatusAccepted, accepted)
+	if first.Header().Get("Idempotency-Replayed") != "" || again.Header().Get("Idempotency-Replayed") != "true" ||
+		len(b.sessions.messages) != 1 {
+		t.Errorf("sent %d times; %v, %v", len(b.sessions.messages), first.Header(), again.Header())
+	}
+	for what, got := range map[string]*httptest.ResponseRecorder{
+		"another body": post("ann", "k", path, `{"text":"do that"}`), "another path": post("ann", "k", "/api/projects", `{"name":"p"}`),
+	} {
+		if got.Code != http.StatusConflict || !strings.Contains(got.Body.String(), `"code":"idempotency_key_reused"`) {
+			t.Errorf("%s: %d %s", what, got.Code, got.Body)
+		}
+	}
+	if got := post("bob", "k", path, body); !strings.Contains(got.Body.String(), "t-2") || len(b.sessions.messages) != 2 {
+		t.Errorf("another caller's: %s", got.Body)
+	}
+
+	b.sessions.fail = session.ErrWrongTurn
+	refused := post("ann", "refused", path, body)
+	b.sessions.fail = nil
+	if got := post("ann", "refused", path, body); refused.Code < 400 || got.Code != refused.Code ||
+		got.Body.String() != refused.Body.String() {
+		t.Errorf("refused with %d %s, then answered %d %s", refused.Code, refused.Body, got.Code, got.Body)
+	}
+	b.sessions.fail = &journal.OutageError{}
+	if got := post("ann", "later", path, body); got.Code != http.StatusServiceUnavailable {
+		t.Errorf("in an outage: %d %s", got.Code, got.Body)
+	}
+	b.sessions.fail = nil
+	expect(t, post("ann", "later", path, body), http.StatusAccepted, strings.Replace(accepted, "t-1", "t-2", 1))
+
+	sent := len(b.sessions.messages)
+	for _, key := range []string{"", " ", "two words", "\x01", "é", strings.Repeat("k", 256)} {
+		if got := post("ann", key, path, body); got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "Idempotency-Key") {
+			t.Errorf("key %q: %d %s", key, got.Code, got.Body)
+		}
+	}
+	// What is wrong in itself was not begun: its key stays free.
+	if got := post("ann", "wrong", path, `{"text":""}`); got.Code != http.StatusBadRequest {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+	expect(t, post("ann", "wrong", path, body), http.StatusAccepted, strings.Replace(accepted, "t-1", "t-2", 1))
+	if len(b.sessions.messages) != sent+1 {
+		t.Errorf("sent %d times, not %d", len(b.sessions.messages), sent+1)
+	}
+}
+
+// Every POST that is described as taking a key takes one, and no other request does.
+func TestWhichRequestsTakeAKey(t *testing.T) {
+	t.Parallel()
+	_, post := keyed(t)
+	document, err := openapi3.NewLoader().LoadFromFile("openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	described := 0
+	for path, item := range document.Paths.Map() {
+		for method, operation := range item.Operations() {
+			takes := operation.Parameters.GetByInAndName("header", "Idempotency-Key") != nil
+			if takes {
+				described++
+			}
+			if method != http.MethodPost || strings.HasPrefix(path, "/v1/") || strings.Contains(path, "extensions") || path == "/rpc" {
+				if takes {
+					t.Errorf("%s %s says that it takes a key", method, path)
+				}
+				continue
+			}
+			body := "{}"
+			if content := operation.RequestBody; content != nil {
+				if media := content.Value.Content["application/json"]; media != nil && media.Example != nil {
+					encoded, err := json.Marshal(media.Example)
+					if err != nil {
+						t.Fatal(err)
+					}
+					body = string(encoded)
+				}
+			}
+			target := strings.NewReplacer("{sessionId}", knownID, "{", "", "}", "").Replace(path)
+			got := post("ann", "two words", target, body)
+			if refused := strings.Contains(got.Body.String(), "Idempotency-Key"); refused != takes {
+				t.Errorf("POST %s: described as taking a key: %v; answered %d %s", path, takes, got.Code, got.Body)
+			}
+		}
+	}
+	if described != 14 {
+		t.Errorf("%d operations take a key", described)
+	}
+}

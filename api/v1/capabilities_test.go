@@ -1,0 +1,69 @@
+package v1_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"harness/database"
+	"harness/runtime"
+	"harness/runtime/runtimetest/scripted"
+)
+
+// RA-01: what a runtime can do is told in ten flags and limits, and ten facts each with the words clients know, as its
+// adapter says.
+func TestARuntimeTellsWhatItCan(t *testing.T) {
+	t.Parallel()
+	s := open(t, database.SQLite)
+	told := s.want(http.StatusOK, http.MethodGet, "/v1/capabilities?runtime="+scripted.Name, nil)
+	adapter, err := s.Chosen(scripted.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	can := runtime.CapabilitiesOf(adapter)
+	for flag, want := range map[string]bool{"supportsStreaming": can.Streaming, "supportsToolCalls": true,
+		"supportsParallelToolCalls": can.ParallelToolCalls, "supportsSessionCreate": true, "supportsSessionResume": can.Resume,
+		"supportsStop": can.Interrupt, "supportsArtifacts": true, "supportsUsageReporting": can.Usage,
+		"reconstructsLostSessions": can.Reconstruct,
+		"supportsNonInteractive":   slices.Contains(can.ApprovalPolicies, "never")} {
+		if is, there := told[flag].(bool); !there || is != want {
+			t.Errorf("%s is %v, want %v", flag, told[flag], want)
+		}
+	}
+	if most, is := told["maxOutstandingToolCalls"].(float64); !is || most < 1 {
+		t.Errorf("maxOutstandingToolCalls is %v", told["maxOutstandingToolCalls"])
+	}
+	for fact, words := range map[string][]string{
+		"authModel":               {"oauth_local", "api_key", "both"},
+		"toolExecutionModel":      {"external_mcp", "runtime_internal", "hybrid"},
+		"permissionModel":         {"codesdk", "runtime", "hybrid"},
+		"stateModel":              {"in_process", "local_disk", "server_side", "hybrid"},
+		"resumeModel":             {"native", "reconstruct", "none"},
+		"toolReplaySafety":        {"safe_replay", "requires_reapproval", "unknown"},
+		"mcpSupport":              {"none", "client_only", "server_only", "both"},
+		"mcpTransports":           {"stdio", "sse", "http"},
+		"cancellationModel":       {"best_effort", "guaranteed", "unknown"},
+		"supportedIsolationModes": {"in_process", "subprocess", "server_side"},
+	} {
+		var given []any
+		switch value := told[fact].(type) {
+		case string:
+			given = []any{value}
+		case []any:
+			given = value
+		default:
+			t.Errorf("%s is %v", fact, value)
+		}
+		for _, word := range given {
+			if text, is := word.(string); !is || !slices.Contains(words, text) {
+				t.Errorf("%s is %v, want one of %v", fact, word, words)
+			}
+		}
+	}
+	if native := told["resumeModel"] == "native"; native != can.Resume {
+		t.Errorf("resumeModel is %v", told["resumeModel"])
+	}
+	if http := told["mcpSupport"] == "client_only"; http != (can.OwnedTools == runtime.OwnedMCP || can.OwnedTools == runtime.OwnedControl) {
+		t.Errorf("mcpSupport is %v, and it reaches tools of ours by %s", told["mcpSupport"], can.OwnedTools)
+	}
+}

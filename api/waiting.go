@@ -1,0 +1,87 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"harness/api/rest"
+	"harness/api/schema"
+	"harness/operations"
+	"harness/session"
+)
+
+var (
+	waitBody        = messageBody()
+	editWaitingBody = schema.Struct(rest.Required("text", schema.Text{}.Trim().Min(1)))
+	moveWaitingBody = schema.Optional(schema.Struct(rest.Optional("before", rest.Name)))
+)
+
+func (s *server) waitingRoutes() []rest.Route {
+	const all = "/api/sessions/:sessionId/queue"
+	return []rest.Route{
+		{Method: http.MethodGet, Path: all, Operation: operations.Read, Handle: s.listWaiting},
+		{Method: http.MethodPost, Path: all, Operation: operations.Send, Body: waitBody, Once: true, Handle: s.wait},
+		{Method: http.MethodPatch, Path: all + "/:messageId", Operation: operations.Send, Body: editWaitingBody,
+			Handle: s.editWaiting},
+		{Method: http.MethodPost, Path: all + "/:messageId/move", Operation: operations.Send, Body: moveWaitingBody,
+			Handle: s.moveWaiting},
+		{Method: http.MethodDelete, Path: all + "/:messageId", Operation: operations.Send, Handle: s.dropWaiting},
+	}
+}
+
+// waitingBody is what waits in a session; ID is the message that was added.
+type waitingBody struct {
+	Status    string            `json:"status"`
+	SessionID string            `json:"sessionId"`
+	ID        string            `json:"id,omitempty"`
+	Data      []session.Waiting `json:"data"`
+}
+
+func waitingReply(in *rest.Input, now []session.Waiting, err error) (rest.Reply, error) {
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	return rest.OK(waitingBody{Status: "ok", SessionID: in.SessionID(), Data: append([]session.Waiting{}, now...)})
+}
+
+func (s *server) listWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	now, err := s.Operations.Waiting(ctx, in.SessionID())
+	return waitingReply(in, now, err)
+}
+
+func (s *server) wait(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	id, now, err := s.Operations.Wait(ctx, in.SessionID(), messageOf(in.Body))
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	return rest.Reply{Status: http.StatusAccepted, Body: waitingBody{"accepted", in.SessionID(), id, now}}, nil
+}
+
+func (s *server) editWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	now, err := s.Operations.EditWaiting(ctx, in.SessionID(), in.Params["messageId"], in.Body.Get("text").Text())
+	return waitingReply(in, now, err)
+}
+
+func (s *server) moveWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	now, err := s.Operations.MoveWaiting(ctx, in.SessionID(), in.Params["messageId"], in.Body.Get("before").Text())
+	return waitingReply(in, now, err)
+}
+
+func (s *server) dropWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	now, err := s.Operations.DropWaiting(ctx, in.SessionID(), in.Params["messageId"])
+	return waitingReply(in, now, err)
+}
+
+// waitingFailures are about messages that wait.
+func waitingFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
+	switch {
+	case errors.Is(err, session.ErrWaitingNotFound):
+		return problem(http.StatusNotFound, "not_found", err.Error()), true
+	case errors.Is(err, session.ErrWaitingSent):
+		return problem(http.StatusConflict, "invalid_state", err.Error()), true
+	case errors.Is(err, session.ErrWaitingFull):
+		return problem(http.StatusTooManyRequests, "queue_full", err.Error()), true
+	}
+	return failure{}, false
+}

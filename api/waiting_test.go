@@ -1,0 +1,74 @@
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"harness/session"
+)
+
+func (f *fakeSessions) Waiting(context.Context, string) ([]session.Waiting, error) { return nil, nil }
+
+func (f *fakeSessions) Wait(_ context.Context, _ string, m session.Message) (string, []session.Waiting, error) {
+	if m.Text == "full" {
+		return "", nil, session.ErrWaitingFull
+	}
+	return "q-1", []session.Waiting{{ID: "q-1", Text: asked(m), State: session.WaitingQueued}}, nil
+}
+
+func (f *fakeSessions) EditWaiting(_ context.Context, _, id, text string) ([]session.Waiting, error) {
+	return f.waitingOf(id, text)
+}
+
+func (f *fakeSessions) MoveWaiting(_ context.Context, _, id, before string) ([]session.Waiting, error) {
+	return f.waitingOf(id, "before "+before)
+}
+
+func (f *fakeSessions) DropWaiting(_ context.Context, _, id string) ([]session.Waiting, error) {
+	return f.waitingOf(id, "dropped")
+}
+
+func (f *fakeSessions) waitingOf(id, text string) ([]session.Waiting, error) {
+	switch id {
+	case "nobody":
+		return nil, session.ErrWaitingNotFound
+	case "sent":
+		return nil, session.ErrWaitingSent
+	}
+	return []session.Waiting{{ID: id, Text: text, State: session.WaitingQueued}}, nil
+}
+
+// The queue of a session answers with what waits, and refuses what is gone or on its way.
+func TestQueueOfASession(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const all = "/api/sessions/" + knownID + "/queue"
+	for _, c := range []struct {
+		method, target, body string
+		status               int
+		has                  string
+	}{
+		{http.MethodGet, all, "", 200, `"data":[]}`},
+		{http.MethodGet, "/api/sessions/" + unknownID + "/queue", "", 404, "not_found"},
+		{http.MethodPost, all, `{"text":"hi"}`, 202, `"id":"q-1","data":[{"id":"q-1",`},
+		{http.MethodPost, all, `{"text":" "}`, 400, "text"},
+		{http.MethodPost, all, `{"text":"full"}`, 429, "queue_full"},
+		{http.MethodPatch, all + "/q-1", `{"text":"ho"}`, 200, `"text":"ho"`},
+		{http.MethodPatch, all + "/nobody", `{"text":"ho"}`, 404, "no such message"},
+		{http.MethodPost, all + "/q-1/move", `{"before":"q-2"}`, 200, `"text":"before q-2"`},
+		{http.MethodPost, all + "/q-1/move", `{}`, 200, `"text":"before "`},
+		{http.MethodDelete, all + "/sent", "", 409, "invalid_state"},
+		{http.MethodDelete, all + "/q-1", "", 200, `"text":"dropped"`},
+	} {
+		contentType := ""
+		if c.body != "" {
+			contentType = "application/json"
+		}
+		got := b.send(c.method, c.target, contentType, c.body)
+		if got.Code != c.status || !strings.Contains(got.Body.String(), c.has) {
+			t.Errorf("%s %s: %d %s, want %d with %s", c.method, c.target, got.Code, got.Body, c.status, c.has)
+		}
+	}
+}

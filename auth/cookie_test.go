@@ -1,0 +1,94 @@
+package auth_test
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+
+	"harness/auth"
+)
+
+// A login's cookie is for the server's own pages: no other page's request is let in by it, and a token that is shown
+// beside it decides alone.
+func TestGuardTakesTheCookieOfALogin(t *testing.T) {
+	t.Parallel()
+	const named1 = "hrn_good"
+	rules := auth.Options{BoundHost: "0.0.0.0", Token: token, AllowedOrigins: []string{"http://localhost:5173"},
+		AllowedHosts: []string{"h.example"}, Named: named{secret: named1, access: context.Background(), any: true}}
+	own, upgrade := "Origin: http://127.0.0.1:3001", []string{"Connection: Upgrade", "Upgrade: websocket"}
+	value := func(secret string) string { return base64.RawURLEncoding.EncodeToString([]byte(secret)) }
+	cookie := func(secret string, more ...string) []string {
+		return append([]string{"Cookie: a=b; harness_login_3001=" + value(secret)}, more...)
+	}
+	run(t, rules, []request{
+		{name: "read", method: "GET", path: "/api/sessions", headers: cookie(token), want: 200},
+		{name: "named", method: "GET", path: "/api/sessions", headers: cookie(named1), want: 200},
+		{name: "write", method: "POST", path: "/api/sessions", headers: cookie(token, own), want: 200},
+		{name: "socket", method: "GET", path: "/api/stream", headers: cookie(token, append(upgrade, own)...), want: 200},
+		{name: "own fetch", method: "GET", path: "/api/me", headers: cookie(token, "Sec-Fetch-Site: same-origin"), want: 200},
+
+		{name: "not of ours", method: "GET", path: "/api/sessions", headers: []string{"Cookie: harness_login_3001=%%"},
+			want: 401, code: "unauthorized"},
+		{name: "wrong", method: "GET", path: "/api/sessions", headers: cookie("wrong"), want: 401, code: "unauthorized"},
+		{name: "ended", method: "GET", path: "/api/sessions", headers: cookie("hrn_gone"), want: 401, code: "unauthorized"},
+		{name: "another port's", method: "GET", path: "/api/sessions", headers: []string{"Cookie: harness_login_3002=" + value(token)},
+			want: 401, code: "unauthorized"},
+		{name: "twice", method: "GET", path: "/api/sessions",
+			headers: []string{"Cookie: harness_login_3001=" + value(token) + "; harness_login_3001=x"}, want: 401, code: "unauthorized"},
+		{name: "a header that counts not", method: "GET", path: "/api/sessions",
+			headers: cookie(token, "Authorization: Bearer hrn_gone"), want: 401, code: "unauthorized"},
+		{name: "a listed origin", method: "POST", path: "/api/sessions", headers: cookie(token, "Origin: http://localhost:5173"),
+			want: 401, code: "unauthorized"},
+		{name: "a listed origin's socket", method: "GET", path: "/api/stream",
+			headers: cookie(token, append(upgrade, "Origin: http://localhost:5173")...), want: 401, code: "unauthorized"},
+		{name: "another page of this host", method: "GET", path: "/api/sessions",
+			headers: cookie(token, "Sec-Fetch-Site: same-site"), want: 401, code: "unauthorized"},
+		{name: "a foreign origin", method: "POST", path: "/api/login", headers: []string{"Origin: https://evil.example"},
+			want: 403, code: "forbidden_origin"},
+		{name: "login", method: "POST", path: "/api/login", headers: []string{own}, want: 200},
+		{name: "logout", method: "POST", path: "/api/logout", headers: cookie("hrn_gone", own), want: 200},
+		{name: "who am I", method: "GET", path: "/api/me", want: 401, code: "unauthorized"},
+	})
+}
+
+// The cookie has the token, cannot be read by scripts, and goes over TLS alone where the browser came by it.
+func TestTheCookieOfALogin(t *testing.T) {
+	t.Parallel()
+	rules := auth.Options{Token: token, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}}
+	logins := auth.NewLogins(rules, "/below/")
+	r := httptest.NewRequest(http.MethodPost, "/api/login", nil)
+	r.Host, r.RemoteAddr = "h.example:8443", "10.0.0.1:5"
+	if _, _, found := logins.Open(r, "wrong"); found {
+		t.Error("a wrong token let somebody in")
+	}
+	principal, cookie, found := logins.Open(r, " "+token+"\n")
+	if !found || principal.Role != auth.RoleOwner || cookie.Value != base64.RawURLEncoding.EncodeToString([]byte(token)) || cookie.Name != "harness_login_8443" ||
+		cookie.Path != "/below/" || !cookie.HttpOnly || cookie.Secure || cookie.SameSite != http.SameSiteStrictMode {
+		t.Errorf("the cookie of a login is %+v of %+v", cookie, principal)
+	}
+	r.Header.Set("X-Forwarded-Proto", "https")
+	if _, cookie, _ = logins.Open(r, token); !cookie.Secure {
+		t.Error("the cookie goes over plain HTTP though the browser talks TLS")
+	}
+	if gone := logins.Close(r); gone.MaxAge >= 0 || gone.Value != "" || gone.Path != cookie.Path || gone.Name != cookie.Name {
+		t.Errorf("logging out sets %+v", gone)
+	}
+}
+
+// A token may have characters that a cookie may not.
+func TestAnyTokenLogsIn(t *testing.T) {
+	t.Parallel()
+	const secret = `0123456789"a;b,c\d=e%f`
+	rules := auth.Options{BoundHost: "127.0.0.1", Token: secret}
+	r := httptest.NewRequest(http.MethodPost, "/api/login", nil)
+	r.Host = "127.0.0.1:3001"
+	_, cookie, found := auth.NewLogins(rules, "/").Open(r, secret)
+	if !found {
+		t.Fatal("the token does not log in")
+	}
+	run(t, rules, []request{{name: "read", method: "GET", path: "/api/sessions",
+		headers: []string{"Cookie: " + cookie.Name + "=" + cookie.Value}, want: 200}})
+}

@@ -1,0 +1,143 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// extensionsPath begins the two routes that check signed tokens by themselves, in codex-manager's words (RBAC).
+const extensionsPath = "/api/agents/extensions"
+
+// projectsClaim limits the holder of a signed token to the projects it lists.
+const projectsClaim = "projects"
+
+// maxLives is how many tokens' ends are kept before those that have passed are looked for.
+const maxLives = 1000
+
+// Signed lets in by the signed tokens (JWT) of an issuer, wherever a token is taken. Safe for concurrent use.
+type Signed struct {
+	rbac *RBAC
+
+	mu    sync.Mutex
+	lives map[[sha256.Size]byte]life
+}
+
+// life is how long a token counts: what was opened by it ends with access.
+type life struct {
+	access context.Context //nolint:containedctx // it spans the token's life, not a call's
+	end    context.CancelFunc
+}
+
+// NewSigned makes one by the rules of the extension routes; nil where those know no signed tokens (mode jwt).
+func NewSigned(rules *RBAC) *Signed {
+	if rules.opts.Mode != RBACJWT {
+		return nil
+	}
+	return &Signed{rbac: rules, lives: map[[sha256.Size]byte]life{}}
+}
+
+// find is who shows a signed token, with the context that ends with it. Both are nil when none is shown.
+func (s *Signed) find(r *http.Request, shown []string) (*Principal, context.Context, *Refusal) {
+	if s == nil {
+		return nil, nil, nil
+	}
+	for _, token := range shown {
+		if strings.Count(token, ".") != 2 {
+			continue
+		}
+		claims, refusal := s.rbac.claims(r.Context(), token)
+		if refusal != nil {
+			return nil, nil, refusal
+		}
+		principal, refusal := s.principal(claims)
+		if refusal != nil {
+			return nil, nil, refusal
+		}
+		return &principal, s.access(token, claims), nil
+	}
+	return nil, nil, nil
+}
+
+// principal is the holder. Its actor cannot be taken for one of this server's own.
+func (s *Signed) principal(claims jwt.MapClaims) (Principal, *Refusal) {
+	role, known := roleOfClaim(claims[s.rbac.opts.RoleClaim])
+	if !known {
+		return Principal{}, forbidden("invalid_role_claim")
+	}
+	actor, _ := claims[s.rbac.opts.ActorClaim].(string)
+	principal := Principal{Actor: "jwt:" + strings.TrimSpace(actor), Role: role, Signed: true}
+	if claim, limited := claims[projectsClaim]; limited {
+		list, isList := claim.([]any)
+		ids := make([]string, 0, len(list))
+		for _, one := range list {
+			id, isText := one.(string)
+			isList = isList && isText
+			ids = append(ids, id)
+		}
+		if !isList {
+			return Principal{}, forbidden("invalid_projects_claim")
+		}
+		principal.Projects = LimitTo(ids...)
+	}
+	return principal, nil
+}
+
+// roleOfClaim knows the roles of named tokens beside codex-manager's, of which member reads.
+func roleOfClaim(claim any) (Role, bool) {
+	text, _ := claim.(string)
+	switch role := Role(strings.TrimSpace(text)); role {
+	case "viewer":
+		return RoleMember, true
+	case RoleOperator, RoleCI:
+		return role, true
+	default:
+		return role, role.Valid()
+	}
+}
+
+// access ends when a token expires, which one without a time never does.
+func (s *Signed) access(token string, claims jwt.MapClaims) context.Context {
+	at, expires := claims["exp"].(float64)
+	if !expires {
+		return context.Background()
+	}
+	left := time.UnixMilli(int64(at * 1000)).Add(jwtLeeway).Sub(s.rbac.opts.Clock())
+	key := sha256.Sum256([]byte(token))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, is := s.lives[key]; is {
+		return known.access
+	}
+	if len(s.lives) >= maxLives {
+		for one, known := range s.lives {
+			if known.access.Err() != nil {
+				known.end()
+				delete(s.lives, one)
+			}
+		}
+	}
+	access, end := context.WithTimeout(context.Background(), left)
+	s.lives[key] = life{access, end}
+	return access
+}
+
+// words are what a refused holder is told.
+func (r *Refusal) words() string {
+	switch r.Code {
+	case "rbac_keys_unavailable":
+		return "the keys of the issuer cannot be read, so that no signed token can be checked; send the request again later"
+	case "missing_exp_claim":
+		return "this signed token has no expiry time (exp), which is demanded here"
+	case "invalid_role_claim":
+		return "this signed token has no role that is known here: viewer, member, ci, operator, admin, owner or system"
+	case "invalid_projects_claim":
+		return "the claim projects of this signed token is no list of ids of projects"
+	}
+	return "this signed token is not valid here: its signature, issuer, audience or times do not hold"
+}

@@ -1,0 +1,244 @@
+package bundle
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"harness/database"
+	"harness/internal/javascript"
+	"harness/runtime"
+	"harness/runtime/wire"
+	"harness/stream"
+	"harness/tasks"
+	"harness/telemetry"
+)
+
+// Difference is where what a replay gives is not what the bundle has.
+type Difference struct {
+	// Of is what was compared, "event" or "line"; Number is the event's, or counts the lines.
+	Of     string `json:"of"`
+	Number int64  `json:"number"`
+	// Bundle is what the bundle has, Replay what the replay gives; "" where there is nothing.
+	Bundle string `json:"bundle"`
+	Replay string `json:"replay"`
+}
+
+// String tells it in three lines.
+func (d Difference) String() string {
+	word := func(s string) string {
+		if s == "" {
+			return "nothing"
+		}
+		return s
+	}
+	return fmt.Sprintf("%s %d\n  bundle: %s\n  replay: %s", d.Of, d.Number, word(d.Bundle), word(d.Replay))
+}
+
+// Result is what came of a replay.
+type Result struct {
+	// Events and Lines are how many were compared.
+	Events int `json:"events"`
+	Lines  int `json:"lines"`
+	// Notes say what was not compared, and why.
+	Notes       []string     `json:"notes"`
+	Differences []Difference `json:"differences"`
+}
+
+// Translator translates lines as an agent wrote them (session.NativeRing) into the vocabulary, without knowing what
+// came before.
+type Translator func(sessionID, cwd string, lines []json.RawMessage) []runtime.Signal
+
+// Replay derives the events of a bundle from its records, as the server derived them, and compares. What agents wrote
+// is translated by those of translators that are for their runtime, and what they said compared.
+func Replay(b *Bundle, translators map[string]Translator) *Result {
+	result := &Result{Notes: []string{}, Differences: []Difference{}}
+	if len(b.Records) == 0 {
+		result.Notes = append(result.Notes, "the bundle has no records: nothing happened in the session, or they were pruned")
+	}
+	result.lines(b)
+	result.natives(b, translators[b.Manifest.Runtime])
+	derived := tasks.Events(tasks.About{SessionID: b.Manifest.SessionID, Runtime: b.Manifest.Runtime,
+		CreatedAt: b.Manifest.CreatedAt}, b.Records)
+	recorded := b.Events
+	if b.Manifest.Oldest > 1 {
+		result.Notes = append(result.Notes,
+			fmt.Sprintf("records before number %d are not kept any more: tasks that were begun before "+
+				"are not compared", b.Manifest.Oldest))
+		recorded, derived = whole(recorded), whole(derived)
+	}
+	for i := range max(len(recorded), len(derived)) {
+		var want, got *tasks.Event
+		if i < len(recorded) {
+			want = &recorded[i]
+		}
+		if i < len(derived) {
+			got = &derived[i]
+		}
+		result.Events++
+		if d, differ := compare(want, got, b.Manifest); differ {
+			result.Differences = append(result.Differences, d)
+			if want == nil || got == nil || want.Type != got.Type {
+				return result // what follows is but shifted
+			}
+		}
+	}
+	return result
+}
+
+// lines reads every line of the vocabulary again: it says of the same turn and item what was stored of it.
+func (r *Result) lines(b *Bundle) {
+	for i := range b.Records {
+		record := &b.Records[i]
+		if record.Type != stream.EventNotification && record.Type != stream.EventRequest {
+			continue
+		}
+		method, layout, ok := wire.LayoutOf(record.Payload)
+		if !ok {
+			continue // a shape of before there were layouts
+		}
+		r.Lines++
+		signal := wire.Read(bytes.Clone(record.Payload), method, layout)
+		kind := stream.EventNotification
+		if signal.Kind == runtime.SignalRequest {
+			kind = stream.EventRequest
+		}
+		stored := read{record.Type, database.DecodeText(record.TurnID), database.DecodeText(record.ItemID)}
+		again := read{kind, signal.TurnID, signal.ItemID}
+		// What a line does not name the server knew otherwise.
+		if stored.kind != again.kind || again.turn != "" && stored.turn != again.turn || again.item != "" &&
+			stored.item != again.item {
+			r.Differences = append(r.Differences, Difference{"line", record.Seq, stored.String(), again.String()})
+		}
+	}
+}
+
+// natives translates what the agent wrote: a message that the records have is the same text again. What it did depends
+// on what it was answered, which is not among its lines.
+func (r *Result) natives(b *Bundle, translate Translator) {
+	switch {
+	case len(b.Native) == 0:
+		return
+	case translate == nil:
+		r.Notes = append(r.Notes, "lines of "+b.Manifest.Runtime+
+			" are in the bundle to be read; this program does not translate them "+
+			"without the agent")
+		return
+	}
+	var about struct{ Cwd string }
+	_ = json.Unmarshal(b.Files["session.json"], &about) // then it is in no folder
+	again := map[string]string{}
+	for _, signal := range translate(b.Manifest.SessionID, about.Cwd, b.Native) {
+		if id, text := messageOf(signal.Raw); id != "" {
+			again[id] = text
+		}
+	}
+	for i := range b.Records {
+		id, text := messageOf(b.Records[i].Payload)
+		said, is := again[id]
+		if id == "" || !is {
+			continue // it was said before the lines that are kept
+		}
+		r.Lines++
+		if said != text && !strings.Contains(said+text, telemetry.Redacted) {
+			r.Differences = append(r.Differences, Difference{"line", b.Records[i].Seq, text, said})
+		}
+	}
+}
+
+// messageOf is the id and the text of a message of the agent that is whole, "" of other lines.
+func messageOf(line json.RawMessage) (id, text string) {
+	method, layout, ok := wire.LayoutOf(line)
+	if !ok || method != wire.MethodItemCompleted {
+		return "", ""
+	}
+	item := wire.Members(layout.Params.Of(line), "item")[0]
+	told := wire.Members(item, "type", "id", "text")
+	if wire.Text(told[0]) != wire.ItemAgentMessage {
+		return "", ""
+	}
+	return wire.Text(told[1]), wire.Text(told[2])
+}
+
+// read is what is stored of a line beside it.
+type read struct{ kind, turn, item string }
+
+// String names it in a difference.
+func (r read) String() string { return fmt.Sprintf("%s of turn %q, item %q", r.kind, r.turn, r.item) }
+
+// whole are the events of the tasks whose start is among them.
+func whole(events []tasks.Event) (all []tasks.Event) {
+	begun := map[string]bool{}
+	for _, e := range events {
+		if e.Type == tasks.TaskStarted {
+			begun[e.Trace.TaskID] = true
+		}
+		if begun[e.Trace.TaskID] {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// compare compares two events. Where a secret was taken out, before or after a text was cut or hashed, only what it is
+// about is compared.
+func compare(want, got *tasks.Event, of Manifest) (Difference, bool) {
+	d := Difference{Of: "event"}
+	if want != nil {
+		d.Number, d.Bundle = want.Seq, string(javascript.MustEncode(want))
+	}
+	if got != nil {
+		if want != nil && of.Oldest > 1 {
+			got.Seq = want.Seq
+		}
+		d.Number, d.Replay = got.Seq, string(javascript.MustEncode(got))
+	}
+	if want == nil || got == nil {
+		return d, true
+	}
+	if d.Bundle == d.Replay {
+		return d, false
+	}
+	if strings.Contains(d.Bundle+d.Replay, telemetry.Redacted) || of.Redacted > 0 && cleaned(want, got) {
+		same := want.Seq == got.Seq && want.Type == got.Type && want.Time == got.Time && want.Trace == got.Trace &&
+			callOf(want) == callOf(got)
+		return d, !same
+	}
+	return d, true
+}
+
+// cleaned tells whether two events differ in hashes alone, which are of what was there before it was cleaned.
+func cleaned(want, got *tasks.Event) bool {
+	var recorded, derived map[string]json.RawMessage
+	if json.Unmarshal(want.Payload, &recorded) != nil || json.Unmarshal(got.Payload, &derived) != nil {
+		return false
+	}
+	delete(recorded, "input_hash")
+	delete(derived, "input_hash")
+	return string(javascript.MustEncode(recorded)) == string(javascript.MustEncode(derived))
+}
+
+// callOf is the tool call an event is about, "" for none.
+func callOf(e *tasks.Event) string {
+	var about struct {
+		ID string `json:"tool_call_id"`
+	}
+	_ = json.Unmarshal(e.Payload, &about) // it is about none
+	return about.ID
+}
+
+// Print writes a result for people.
+func (r *Result) Print(w io.Writer) error {
+	var out strings.Builder
+	for _, note := range r.Notes {
+		fmt.Fprintf(&out, "note: %s\n", note)
+	}
+	for _, d := range r.Differences {
+		fmt.Fprintln(&out, d)
+	}
+	fmt.Fprintf(&out, "%d lines of the agent and %d events compared, %d differ\n", r.Lines, r.Events, len(r.Differences))
+	_, err := io.WriteString(w, out.String())
+	return err
+}

@@ -1,0 +1,419 @@
+//go:build cluster && linux
+
+package cluster_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"harness/database"
+	"harness/internal/dbtest"
+	"harness/internal/programtest"
+	"harness/journal"
+	"harness/runtime/process/shim"
+)
+
+// program is the program with switches for its mechanisms of many nodes, built once; TestMain removes it.
+var program = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(folder(), "harness")
+	return path, programtest.Build("..", "./cmd/harness", path, "-tags", "cluster")
+})
+
+func folder() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("harness-cluster-%d", os.Getpid()))
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := os.RemoveAll(folder()); err != nil {
+		code = 1
+	}
+	os.Exit(code)
+}
+
+type object = programtest.Object
+
+// graceOfNodes is HARNESS_NODE_GRACE_MS of the servers, within how long after the last word of a node with it what it ran
+// is to be over: lease, grace, and two beats to see it; twice that on a busy machine.
+const (
+	graceOfNodes = 2 * time.Second
+	overWithin   = 2 * (leaseOfNodes + graceOfNodes + 4*time.Second)
+	leaseOfNodes = 8 * time.Second
+)
+
+// pair are two servers on one Postgres; only the first has an agent.
+type pair struct {
+	t          *testing.T
+	db         *database.DB
+	siteA      *programtest.Site
+	a, b       *programtest.Server
+	violations []string
+}
+
+// without is what a test has switched off, "" for nothing.
+func newPair(t *testing.T, grace time.Duration, without string) *pair {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := programtest.WithEnv(fmt.Sprintf("HARNESS_NODE_GRACE_MS=%d", grace.Milliseconds()), "HARNESS_TEST_WITHOUT="+without)
+	p := &pair{t: t, siteA: programtest.New(t, programtest.WithEngine(database.Postgres), env)}
+	siteB := programtest.New(t, programtest.WithDatabaseOf(p.siteA), programtest.WithoutAgent(), env)
+	p.siteA.Program, siteB.Program = path, path
+	p.db = dbtest.Connect(t, database.Options{URL: p.siteA.DatabaseURL})
+	p.a, p.b = p.siteA.Start(), siteB.Start()
+	p.eventually("is each node guarded", func() bool {
+		return p.count(`select count(*) from nodes where guarded = 1`) == 2
+	})
+	return p
+}
+
+func (p *pair) endRuntimes() {
+	found, err := shim.Discover(p.siteA.RunDir())
+	if err != nil {
+		p.t.Error(err)
+	}
+	for _, f := range found {
+		_ = syscall.Kill(f.State.PID, syscall.SIGKILL) // its runtime dies with it
+	}
+}
+
+func (p *pair) signal(signal syscall.Signal) {
+	p.t.Helper()
+	if err := p.a.Cmd.Process.Signal(signal); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *pair) violated(format string, args ...any) {
+	p.violations = append(p.violations, fmt.Sprintf(format, args...))
+}
+
+func (p *pair) eventually(what string, ok func() bool) {
+	p.t.Helper()
+	over := time.After(hang)
+	for !ok() {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-over:
+			p.t.Fatalf("never %s", what)
+		}
+	}
+}
+
+func (p *pair) count(query string, args ...any) (n int) {
+	p.t.Helper()
+	if err := p.db.Read().QueryRowContext(p.t.Context(), query, args...).Scan(&n); err != nil {
+		p.t.Fatal(err)
+	}
+	return n
+}
+
+// want makes a request until it is answered with the status: a runtime may be starting.
+func (p *pair) want(s *programtest.Server, status int, method, path string, body any) (answer object) {
+	p.t.Helper()
+	p.eventually(method+" "+path, func() bool {
+		got, raw, err := s.Try(method, path, body)
+		if err != nil || got != status {
+			return false
+		}
+		return json.Unmarshal(raw, &answer) == nil
+	})
+	return answer
+}
+
+func (p *pair) session() string {
+	p.t.Helper()
+	answer := p.want(p.a, http.StatusOK, http.MethodPost, "/api/sessions", object{"approvalPolicy": "untrusted"})
+	return answer["session"].(object)["sessionId"].(string)
+}
+
+func (p *pair) send(session, text string) string {
+	p.t.Helper()
+	answer := p.want(p.a, http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/messages", object{"text": text})
+	return answer["turnId"].(string)
+}
+
+// write has projects made at the first node without a pause until it ends, by name.
+func (p *pair) write(name string) (wait func()) {
+	var writers sync.WaitGroup
+	for w := range 8 {
+		writers.Go(func() {
+			for i := 0; ; i++ {
+				_, _, err := p.a.Try(http.MethodPost, "/api/projects", object{"name": fmt.Sprintf("%s-%d-%d", name, w, i)})
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
+	return writers.Wait
+}
+
+func (p *pair) turn(turn string) (status string) {
+	p.t.Helper()
+	row := p.db.Read().QueryRowContext(p.t.Context(), `select status from turns where turn_id = $1`, turn)
+	if err := row.Scan(&status); err != nil {
+		p.t.Fatal(err)
+	}
+	return status
+}
+
+// runtimes are the shims of the first node that live.
+func (p *pair) runtimes() (alive []shim.Found) {
+	p.t.Helper()
+	found, err := shim.Discover(p.siteA.RunDir())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, f := range found {
+		if f.Alive {
+			alive = append(alive, f)
+		}
+	}
+	return alive
+}
+
+// checkJournal reads the whole journal: gap-free, and nothing of the first node's process after it was ended.
+func (p *pair) checkJournal(name string) {
+	p.t.Helper()
+	log := journal.New(p.db, journal.Options{})
+	seq, after, ended := map[string]int64{}, int64(0), false
+	for {
+		records, err := log.Read(p.t.Context(), journal.Query{After: after, Limit: 1000})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if len(records) == 0 {
+			break
+		}
+		for _, r := range records {
+			if r.Pos != after+1 {
+				p.violated("position %d comes after %d", r.Pos, after)
+			}
+			after = r.Pos
+			if seq[r.SessionID]++; r.Seq != seq[r.SessionID] {
+				p.violated("event %d is the %d. of its session, want %d", r.Pos, r.Seq, seq[r.SessionID])
+			}
+			switch {
+			case r.Type == "node.ended":
+				ended = true
+			case ended && strings.Contains(string(r.Payload), `"`+name+"-"):
+				p.violated("event %d is a write of the dead node: %s", r.Pos, r.Payload)
+			}
+		}
+	}
+	if !ended {
+		p.violated("the node was never ended")
+	}
+}
+
+// pause freezes the first server in the middle of turns and writes until others have ended it, and lets it wake.
+func (p *pair) pause() {
+	p.t.Helper()
+	held, asked := p.session(), p.session()
+	running, waiting := p.send(held, "MOCK_HOLD[on]"), p.send(asked, "MOCK_CMD[echo granted]")
+	p.eventually("is there an approval", func() bool {
+		return p.count(`select count(*) from interactive_requests where status = 'pending'`) == 1
+	})
+	old := p.runtimes()
+	done := p.write("paused")
+	p.eventually("are there writes", func() bool { return p.count(`select count(*) from projects`) > 20 })
+	p.signal(syscall.SIGSTOP)
+	began := time.Now()
+	// What clients ask meanwhile it reads as soon as it wakes.
+	answers := make(chan int, 8)
+	for range cap(answers) {
+		go func() {
+			status, _, err := p.a.Try(http.MethodPost, "/api/sessions/"+held+"/interrupt", object{"turnId": running})
+			if err != nil {
+				status = 0
+			}
+			answers <- status
+		}()
+	}
+	p.eventually("is the runtime frozen or gone", func() bool {
+		return len(old) > 0 && (processState(old[0].State.RuntimePID) == "T" || processState(old[0].State.RuntimePID) == "")
+	})
+	if took := time.Since(began); took > overWithin {
+		p.violated("the runtime went on for %s", took)
+	}
+	p.eventually("are the turns over", func() bool { return p.turn(running) == "interrupted" && p.turn(waiting) == "interrupted" })
+	if took := time.Since(began); took > overWithin || took < leaseOfNodes-2*time.Second+graceOfNodes {
+		p.violated("the turns were ended after %s", took)
+	} else {
+		p.t.Logf("the turns were ended after %s", took)
+	}
+	if n := p.count(`select count(*) from interactive_requests where status = 'pending'`); n != 0 {
+		p.violated("%d requests wait still", n)
+	}
+	p.signal(syscall.SIGCONT)
+	for range cap(answers) {
+		// 0 is no answer. Anything else would be of a turn that is over.
+		if status := <-answers; status != 0 && status != http.StatusServiceUnavailable {
+			p.violated("the woken node answered %d out of its memory", status)
+		}
+	}
+	select {
+	case <-p.a.Exited:
+	case <-time.After(hang):
+		p.t.Fatal("the woken server does not end")
+	}
+	p.a.Kill()
+	done()
+	p.checkJournal("paused")
+	p.eventually("are its runtimes gone", func() bool { return len(p.runtimes()) == 0 })
+}
+
+// kill ends the first server, its shims and its runtimes at once, as the loss of the machine does.
+func (p *pair) kill() {
+	p.t.Helper()
+	turn := p.send(p.session(), "MOCK_HOLD[on]")
+	done := p.write("killed")
+	p.a.Kill()
+	p.endRuntimes()
+	done()
+	began := time.Now()
+	p.eventually("is the turn over", func() bool { return p.turn(turn) == "interrupted" })
+	if took := time.Since(began); took > overWithin {
+		p.violated("the turn was ended after %s", took)
+	}
+	p.checkJournal("of nobody")
+}
+
+// cut keeps the first server from renewing its lease, though it reads and writes all else, and lets it go on within the
+// grace: until then it does nothing, and nothing is lost.
+func (p *pair) cut() {
+	p.t.Helper()
+	session := p.session()
+	turn := p.send(session, "MOCK_HOLD[on]")
+	old := p.runtimes()
+	node, err := os.ReadFile(p.siteA.DataDir + "/node-id")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	release, held := make(chan struct{}), make(chan error, 1)
+	go func() {
+		held <- p.db.Update(p.t.Context(), func(tx database.Tx) error {
+			_, err := tx.ExecContext(p.t.Context(), `select 1 from nodes where node_id = $1 for update`,
+				strings.TrimSpace(string(node)))
+			for err == nil {
+				select {
+				case <-release:
+					return nil
+				case <-time.After(200 * time.Millisecond): // one that says nothing for long is ended
+					_, err = tx.ExecContext(p.t.Context(), `select 1`)
+				}
+			}
+			return err
+		})
+	}()
+	p.eventually("is the runtime frozen", func() bool { return len(old) > 0 && processState(old[0].State.RuntimePID) == "T" })
+	answer := make(chan int, 1)
+	go func() {
+		status, _, err := p.a.Try(http.MethodPost, "/api/sessions/"+session+"/interrupt", object{"turnId": turn})
+		if err != nil {
+			status = 0
+		}
+		answer <- status
+	}()
+	select {
+	case status := <-answer:
+		if status != http.StatusServiceUnavailable {
+			p.violated("a node that cannot renew its lease answered %d", status)
+		}
+	case <-time.After(10 * time.Second):
+		p.violated("a node that cannot renew its lease went to its runtime")
+	}
+	close(release)
+	if err := <-held; err != nil {
+		p.t.Fatal(err)
+	}
+	p.eventually("does the runtime go on", func() bool { return processState(old[0].State.RuntimePID) != "T" })
+	p.siteA.Model.Release("on")
+	p.eventually("does the turn end", func() bool { return p.turn(turn) != "inProgress" })
+	if status := p.turn(turn); status != "completed" {
+		p.violated("the turn is %s", status)
+	}
+}
+
+func processState(pid int) string {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, after, found := strings.Cut(string(stat), ") ")
+	if err != nil || !found {
+		return ""
+	}
+	return after[:1]
+}
+
+// A node that is killed, or paused and wakes later, costs its running turns and nothing else; it says and writes nothing
+// after others have ended it, and comes back.
+func TestANodeIsKilledOrPaused(t *testing.T) {
+	for name, fault := range map[string]func(*pair){"pause": (*pair).pause, "kill": (*pair).kill} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t, graceOfNodes, "")
+			fault(p)
+			p.a = p.siteA.Start()
+			session := p.session()
+			turn := p.send(session, "MOCK_REPLY[back again]")
+			p.eventually("does a turn end", func() bool { return p.turn(turn) == "completed" })
+			for _, violation := range p.violations {
+				t.Error(violation)
+			}
+		})
+	}
+}
+
+// A node that is cut off from its lease, and gets it again within the grace, goes on where it was.
+func TestANodeIsCutOff(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, time.Minute, "")
+	p.cut()
+	for _, violation := range p.violations {
+		t.Error(violation)
+	}
+}
+
+// A server that is killed and comes back within the grace goes on with its turn: nobody has ended it.
+func TestAServerThatComesBackInTimeKeepsItsTurns(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, graceOfNodes, "")
+	turn := p.send(p.session(), "MOCK_HOLD[on]")
+	if err := p.siteA.Model.WaitHeld(t.Context(), "on"); err != nil {
+		t.Fatal(err)
+	}
+	p.a.Kill()
+	p.a = p.siteA.Start()
+	p.siteA.Model.Release("on")
+	p.eventually("does the turn end", func() bool { return p.turn(turn) != "inProgress" })
+	if status := p.turn(turn); status != "completed" {
+		t.Errorf("the turn is %s", status)
+	}
+}
+
+// The test above finds each mechanism missed.
+func TestEachMechanismIsMissed(t *testing.T) {
+	for mechanism, fault := range map[string]func(*pair){"fence": (*pair).pause, "sure-lease": (*pair).cut} {
+		t.Run(mechanism, func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t, map[string]time.Duration{"fence": graceOfNodes, "sure-lease": time.Minute}[mechanism], mechanism)
+			fault(p)
+			if len(p.violations) == 0 {
+				t.Error("nothing was found")
+			}
+			for _, violation := range p.violations[:min(len(p.violations), 3)] {
+				t.Logf("found: %s", violation)
+			}
+		})
+	}
+}

@@ -1,0 +1,322 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"harness/backup"
+	"harness/config"
+	"harness/database"
+	"harness/migrations"
+)
+
+// codexHomeName is what codex's home is called in a backup.
+const codexHomeName = "codex"
+
+func newBackup() *cobra.Command {
+	var asJSON, withoutHomes bool
+	cmd := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Write all that a server keeps into one file, while it runs or not",
+		Long: "Write all that a server keeps into one file (tar, zstd), while it runs or not: the store as it is at one moment, the\n" +
+			"data directory with artifacts and keys, and codex's home where CODEX_HOME names it. Everything that was acknowledged before\n" +
+			"it began is in it. Only you can read the file: there are keys and logins in it.\n\nharness restore FILE puts it back, on " +
+			"SQLite or on Postgres, whichever it comes from.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := loadConfig(cmd.Flags())
+			if err != nil {
+				return err
+			}
+			made, err := writeBackup(cmd.Context(), cfg, args[0], withoutHomes)
+			if errors.Is(err, fs.ErrExist) {
+				return fmt.Errorf("%w: name another file, or remove that one", err)
+			}
+			if err != nil {
+				return err
+			}
+			return tellBackup(cmd.OutOrStdout(), made, "kept in "+args[0], asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the manifest as JSON")
+	cmd.Flags().BoolVar(&withoutHomes, "without-homes", false, "leave codex's home (its logins and conversations) out")
+	config.AddFlags(cmd.Flags())
+	return cmd
+}
+
+// writeBackup makes an archive of what a configuration keeps.
+func writeBackup(ctx context.Context, cfg *config.Config, file string, withoutHomes bool) (made backup.Manifest,
+	err error) {
+	if err := newConsents(cfg.Trust).checkDataDir(cfg); err != nil {
+		return backup.Manifest{}, err
+	}
+	db, release, err := openToRead(ctx, cfg)
+	if err != nil {
+		return backup.Manifest{}, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	source := backup.Source{DB: db, DataDir: cfg.DataDir, Homes: backedHomes(cfg), Program: version}
+	without := func(what, why string) { source.Without = append(source.Without, backup.Omission{What: what, Why: why}) }
+	switch {
+	case withoutHomes:
+		without(cfg.CodexHome, "--without-homes")
+		source.Homes = nil
+	case cfg.CodexHome == "":
+		without("the home of codex (~/.codex)", "CODEX_HOME does not name it, so it is not this server's own")
+	}
+	without("the homes of other agents (~/.claude, ~/.gemini, ...)", "they are their users' own")
+	if dir := cfg.CredentialDir; dir != "" && !within(cfg.DataDir, dir) {
+		without(dir, "HARNESS_CREDENTIAL_DIR is outside of the data directory")
+	}
+	without("settings and .env files", "they are configuration: keep them where you keep that")
+	return backup.Write(ctx, file, source)
+}
+
+// backedHomes are the homes of runtimes that are this server's own and not in its data directory.
+func backedHomes(cfg *config.Config) map[string]string {
+	if cfg.CodexHome == "" || within(cfg.DataDir, cfg.CodexHome) {
+		return nil
+	}
+	return map[string]string{codexHomeName: cfg.CodexHome}
+}
+
+// openToRead opens the store of a configuration beside a server that uses it. Where none does, none can start before
+// release.
+func openToRead(ctx context.Context, cfg *config.Config) (db *database.DB, release func() error, err error) {
+	options := database.Options{URL: cfg.DatabaseURL, Path: filepath.Join(cfg.DataDir, "harness.db"),
+		Marker: migrations.Marker, Synchronous: cfg.SQLiteSynchronous}
+	if cfg.DatabaseURL == "" {
+		if _, err := os.Stat(options.Path); err != nil {
+			return nil, nil, fmt.Errorf("there is no store in %s: %w (set DATA_DIR, or DATABASE_URL)", cfg.DataDir, err)
+		}
+		if lock, err := lockDataDir(cfg.DataDir); err == nil { // else a server runs
+			if db, err = database.Open(ctx, options); err != nil {
+				return nil, nil, errors.Join(err, lock.Close())
+			}
+			return db, func() error { return errors.Join(db.Close(), lock.Close()) }, nil
+		}
+	}
+	db, err = database.Look(ctx, options)
+	if err != nil && !errors.Is(err, database.ErrReadOnly) {
+		return nil, nil, err
+	}
+	return db, db.Close, nil
+}
+
+func newRestore() *cobra.Command {
+	var asJSON, replace, withoutHomes, verify bool
+	cmd := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Put a backup back, where the configuration says and no server runs",
+		Long: "Put a backup back into DATA_DIR, DATABASE_URL and CODEX_HOME as they are configured now. The whole file is read and\n" +
+			"compared with its hashes before anything is written. Data directory and database must be empty; turns that ran\n" +
+			"when the backup was made come back as interrupted.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if verify {
+				made, err := backup.Verify(args[0])
+				if err != nil {
+					return err
+				}
+				return tellBackup(cmd.OutOrStdout(), made, args[0]+" is whole", asJSON)
+			}
+			cfg, err := loadConfig(cmd.Flags())
+			if err != nil {
+				return err
+			}
+			if err := newConsents(cfg.Trust).claimDataDir(cfg); err != nil {
+				return err
+			}
+			if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+				return fmt.Errorf("make the data directory: %w (set DATA_DIR to a folder this user may write)", err)
+			}
+			lock, err := lockDataDir(cfg.DataDir)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, lock.Close()) }()
+			target := backup.Target{URL: cfg.DatabaseURL, DataDir: cfg.DataDir}
+			if !withoutHomes {
+				target.Homes = backedHomes(cfg)
+			}
+			if replace {
+				if err := setAside(cmd.ErrOrStderr(), args[0], target); err != nil {
+					return err
+				}
+			}
+			made, err := backup.Restore(cmd.Context(), args[0], target)
+			if errors.Is(err, backup.ErrNotEmpty) {
+				return fmt.Errorf(
+					"%w: nothing was restored; name an empty one, or for files add --replace, which moves what is there aside", err)
+			}
+			if err != nil {
+				return err
+			}
+			return tellBackup(cmd.OutOrStdout(), made, "restored into "+cfg.DataDir, asJSON)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&asJSON, "json", false, "print the manifest as JSON")
+	flags.BoolVar(&replace, "replace", false,
+		"move what is in DATA_DIR and CODEX_HOME into a folder .replaced-TIME there first")
+	flags.BoolVar(&withoutHomes, "without-homes", false, "leave codex's home in the backup")
+	flags.BoolVar(&verify, "verify", false, "only say whether the file is whole, and what is in it")
+	config.AddFlags(flags)
+	return cmd
+}
+
+// setAside makes room for a backup that is whole.
+func setAside(told io.Writer, file string, target backup.Target) error {
+	if _, err := backup.Verify(file); err != nil {
+		return err
+	}
+	folders := []string{target.DataDir}
+	for _, home := range target.Homes {
+		folders = append(folders, home)
+	}
+	for _, folder := range folders {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return err
+		}
+		aside, err := backup.SetAside(folder)
+		if err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(told, "what was in %s is in %s\n", folder, aside)
+	}
+	return nil
+}
+
+func tellBackup(out io.Writer, made backup.Manifest, headline string, asJSON bool) error {
+	if asJSON {
+		return printJSON(out, made)
+	}
+	var rows, bytes int64
+	var files int
+	for _, table := range made.Tables {
+		rows += table.Rows
+	}
+	for _, file := range made.Files {
+		bytes += file.Size
+		if !strings.HasPrefix(file.Path, "database/") {
+			files++
+		}
+	}
+	_, err := fmt.Fprintf(out,
+		"%s: %d rows of %d tables (%s, schema version %d) and %d files, %d MiB before compression, begun %s\n", headline,
+		rows, len(made.Tables), made.Engine, made.Schema, files, bytes>>20, made.CreatedAt)
+	for _, left := range made.Omitted {
+		if err == nil {
+			_, err = fmt.Fprintf(out, "not in it: %s (%s)\n", left.What, left.Why)
+		}
+	}
+	return err
+}
+
+func newMigrateStore() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "migrate-store postgres|sqlite",
+		Short: "Move all that is stored to the other engine: from DATA_DIR to DATABASE_URL, or back",
+		Long: "Move all that is stored from SQLite in DATA_DIR to the empty Postgres of DATABASE_URL, or back from there into a DATA_DIR\n" +
+			"without a store. No server may run on either. What was moved stays where it was; a SQLite file gets another name, so\n" +
+			"that no server starts on it by mistake.",
+		Args: cobra.ExactArgs(1), ValidArgs: []string{"postgres", "sqlite"},
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			cfg, err := loadConfig(cmd.Flags())
+			if err != nil {
+				return err
+			}
+			if args[0] != "postgres" && args[0] != "sqlite" {
+				return &usageError{fmt.Errorf("there is no engine %q: it is postgres or sqlite", args[0])}
+			}
+			if cfg.DatabaseURL == "" {
+				return &usageError{errors.New("set DATABASE_URL to the Postgres to move to, or from")}
+			}
+			if err := newConsents(cfg.Trust).checkDataDir(cfg); err != nil {
+				return err
+			}
+			dir, err := openDataDir(cfg.DataDir)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, dir.close()) }()
+			moved, renamed, err := moveStore(cmd.Context(), cfg, args[0] == "postgres")
+			if errors.Is(err, backup.ErrNotEmpty) {
+				return fmt.Errorf("%w: nothing was moved; name an empty database", err)
+			}
+			if err != nil {
+				return err
+			}
+			var rows int64
+			for _, table := range moved.Tables {
+				rows += table.Rows
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d rows of %d tables and %d contents of artifacts are in %s now%s\n", rows,
+				len(moved.Tables), moved.Contents, args[0], renamed)
+			return err
+		},
+	}
+	config.AddFlags(cmd.Flags())
+	return cmd
+}
+
+// moveStore moves between SQLite in the data directory and Postgres; renamed tells what became of the file.
+func moveStore(ctx context.Context, cfg *config.Config, toPostgres bool) (moved backup.Moved, renamed string,
+	err error) {
+	file := filepath.Join(cfg.DataDir, "harness.db")
+	_, missing := os.Stat(file)
+	switch {
+	case toPostgres && missing != nil:
+		return moved, "", fmt.Errorf("there is no store in %s: %w", cfg.DataDir, missing)
+	case !toPostgres && missing == nil:
+		return moved, "", fmt.Errorf("there is a store in %s already: move harness.db away, or set another DATA_DIR",
+			cfg.DataDir)
+	}
+	lite, err := database.Open(ctx,
+		database.Options{Path: file, Marker: migrations.Marker, Synchronous: cfg.SQLiteSynchronous})
+	if err != nil {
+		return moved, "", err
+	}
+	postgres, err := database.Open(ctx, database.Options{URL: cfg.DatabaseURL})
+	if err != nil {
+		return moved, "", errors.Join(err, lite.Close())
+	}
+	if toPostgres {
+		moved, err = backup.Move(ctx, lite, postgres, cfg.DataDir)
+	} else if err = noServers(ctx, postgres); err == nil {
+		moved, err = backup.Move(ctx, postgres, lite, cfg.DataDir)
+	}
+	err = errors.Join(err, lite.Close(), postgres.Close())
+	if err != nil && !toPostgres {
+		return moved, "", errors.Join(err, os.Remove(file)) // it was made for this
+	}
+	if err != nil || !toPostgres {
+		return moved, "; start the server without DATABASE_URL", err
+	}
+	aside := file + ".moved-" + time.Now().UTC().Format("20060102T150405")
+	return moved, "; the SQLite file is " + aside, os.Rename(file, aside)
+}
+
+// noServers refuses a Postgres that servers were heard on in the last seconds.
+func noServers(ctx context.Context, db *database.DB) error {
+	var alive int
+	err := db.Read().QueryRowContext(ctx, `select count(*) from nodes where process <> '' and seen_at > $1`,
+		time.Now().Add(-10*time.Second).UnixMilli()).
+		Scan(&alive)
+	if err != nil {
+		return fmt.Errorf("look for servers on Postgres: %w", err)
+	}
+	if alive > 0 {
+		return fmt.Errorf("%d servers run on this Postgres (or were killed less than 10 s ago): stop them", alive)
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	goruntime "runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"harness/bundle"
+	"harness/config"
+	"harness/migrations"
+	"harness/operations"
+	"harness/runtime"
+	"harness/runtime/claude"
+	"harness/session"
+	"harness/session/nativelog"
+	"harness/tasks"
+	"harness/tools"
+)
+
+// minSecret is how long the value of a variable has to be to be a secret, in bytes: shorter ones are words.
+const minSecret = 6
+
+// bundles makes the support bundles of this server.
+func (s *Server) bundles(ops *operations.Service, native *nativelog.Ring) *bundle.Service {
+	secrets := s.cfg.Secrets()
+	for _, set := range os.Environ() { // also those that are an agent's, or nobody's
+		if name, value, _ := strings.Cut(set, "="); len(value) >= minSecret && bundle.NamesSecret(name) {
+			secrets = append(secrets, value)
+		}
+	}
+	return bundle.New(bundle.Options{DB: s.db, Journal: s.journal, Tasks: s.tasks, Operations: ops,
+		Artifacts: s.artifacts, Native: native.Tail, Secrets: secrets, Version: version,
+		Facts: func(ctx context.Context, sessionID string) ([]bundle.Fact, error) {
+			return s.facts(ctx, ops, sessionID)
+		}})
+}
+
+// runtimeFacts is what is known of one runtime.
+type runtimeFacts struct {
+	Name    string             `json:"name"`
+	Default bool               `json:"default"`
+	Status  runtime.Status     `json:"status"`
+	Auth    runtime.AuthStatus `json:"auth"`
+	Load    session.Load       `json:"load"`
+}
+
+// mcpFacts is how tools of this server reach an agent.
+type mcpFacts struct {
+	// Supported is by runtime, "none" for one that takes no tools of ours; Chosen is that of the session's runtime.
+	Supported map[string]string `json:"supported"`
+	Chosen    string            `json:"chosen"`
+	Tools     *tools.Manifest   `json:"tools"`
+}
+
+// facts is what a bundle has of this server.
+func (s *Server) facts(ctx context.Context, ops *operations.Service, sessionID string) ([]bundle.Fact, error) {
+	about, err := ops.Find(ctx, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	all, err := ops.Runtimes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	health := struct {
+		Ready    bool           `json:"ready"`
+		Head     int64          `json:"journal_head"`
+		Runtimes []runtimeFacts `json:"runtimes"`
+	}{Ready: s.ready.Load(), Head: s.journal.Head()}
+	capabilities, versions := map[string]runtime.Capabilities{}, map[string]string{}
+	mcp := mcpFacts{Supported: map[string]string{}, Tools: s.tools.manifest()}
+	for _, one := range all {
+		health.Runtimes = append(health.Runtimes, runtimeFacts{one.Name, one.Default, one.Status, one.Auth, one.Load})
+		capabilities[one.Name], versions[one.Name] = one.Capabilities, one.Status.Version
+		mcp.Supported[one.Name] = cmp.Or(one.Capabilities.OwnedTools, runtime.OwnedNone)
+	}
+	mcp.Chosen = cmp.Or(mcp.Supported[about.Runtime], runtime.OwnedNone)
+	sources, err := ops.Sources(ctx, sessionID)
+	if err != nil {
+		sources = session.Sources{} // a runtime that is off or broken is no reason to have no bundle
+	}
+	configuration := struct {
+		Settings []config.Setting `json:"settings"`
+		Unknown  []string         `json:"unknown"`
+		DataDir  string           `json:"data_dir"`
+		Sources  session.Sources  `json:"implicit_sources"`
+		Unread   string           `json:"implicit_sources_error,omitempty"`
+	}{s.cfg.Set(), s.cfg.Unknown(), s.dir.path, sources, reasonOf(err)}
+	schema, err := migrations.Look(ctx, s.db)
+	if err != nil {
+		return nil, err
+	}
+	build, _ := debug.ReadBuildInfo()
+	modules := map[string]string{}
+	if build != nil {
+		for _, dependency := range build.Deps {
+			modules[dependency.Path] = dependency.Version
+		}
+	}
+	return []bundle.Fact{
+		{Name: "health", Value: health},
+		{Name: "capabilities", Value: capabilities},
+		{Name: "versions", Value: map[string]any{"harness": version, "go": goruntime.Version(), "os": goruntime.GOOS,
+			"arch": goruntime.GOARCH, "schema": schema.From, "database": s.db.Engine(), "contract": tasks.ContractVersion,
+			"runtimes": versions, "modules": modules}},
+		{Name: "configuration", Value: configuration},
+		{Name: "mcp", Value: mcp},
+		{Name: "session", Value: about},
+	}, nil
+}
+
+func reasonOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// newReplay plays a bundle again, on any machine.
+func newReplay() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "replay BUNDLE",
+		Short: "Play a support bundle again, and tell where this program makes something else of it",
+		Long: "Play a support bundle (harness bundle SESSION) again: its lines are read and its events derived by this program, what\n" +
+			"Claude Code wrote is translated, and all that compared with what is in it. Exit code 1 when it differs. Needs no server\n" +
+			"and no agent.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			file, err := os.Open(args[0])
+			if err != nil {
+				return &usageError{fmt.Errorf("the bundle cannot be read: %w", err)}
+			}
+			defer func() { err = errors.Join(err, file.Close()) }()
+			read, err := bundle.Read(file)
+			if err != nil {
+				return err
+			}
+			result := bundle.Replay(read, map[string]bundle.Translator{claude.Name: claude.Replay})
+			out := cmd.OutOrStdout()
+			if asJSON {
+				encoder := json.NewEncoder(out)
+				encoder.SetEscapeHTML(false)
+				encoder.SetIndent("", "  ")
+				err = encoder.Encode(result)
+			} else {
+				err = result.Print(out)
+			}
+			if err == nil && len(result.Differences) > 0 {
+				err = fmt.Errorf("the replay differs from the bundle in %d places", len(result.Differences))
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON, for scripts")
+	return cmd
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"harness/codexmanager"
+	"harness/config"
+	"harness/database"
+	"harness/journal"
+	"harness/migrations"
+	"harness/runtime/codex"
+	"harness/stream"
+)
+
+func newImport() *cobra.Command {
+	return newGroup("import", "Take over what another control plane keeps", newImportCodexManager())
+}
+
+func newImportCodexManager() *cobra.Command {
+	var asJSON, dryRun bool
+	var codexHome string
+	cmd := &cobra.Command{
+		Use:   "codex-manager DIR",
+		Short: "Take over projects, sessions, transcripts, controls, settings and jobs of a codex-manager",
+		Long: "Take over what a codex-manager keeps in its data directory DIR (its DATA_DIR, .data unless set): projects, sessions with\n" +
+			"controls and settings, transcripts and jobs. DIR is only read. Stop the codex-manager, and this server, first. What\n" +
+			"is here already stays as it is, so the command may be repeated.\n\nThe conversations themselves are codex's: start " +
+			"this server with the CODEX_HOME that the codex-manager had, and it takes their histories in.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := loadConfig(cmd.Flags())
+			if err != nil {
+				return err
+			}
+			if codexHome == "" {
+				codexHome = cfg.CodexHome
+			}
+			from, err := codexmanager.Read(args[0], codexHome)
+			if err != nil {
+				return err
+			}
+			report, err := importFrom(cmd.Context(), cfg, from, dryRun)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), report)
+			}
+			return tellImport(cmd.OutOrStdout(), report)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&dryRun, "dry-run", false, "tell what would be done, and store nothing")
+	flags.BoolVar(&asJSON, "json", false, "print the report as JSON")
+	config.AddFlags(flags)
+	if flags.Lookup("codex-home") == nil {
+		flags.StringVar(&codexHome, "codex-home", "", "the CODEX_HOME of the codex-manager (default: this server's)")
+	}
+	return cmd
+}
+
+// importFrom imports into the configured store while no server of this data directory runs.
+func importFrom(ctx context.Context, cfg *config.Config, from *codexmanager.Directory, dryRun bool) (
+	report codexmanager.Report, err error) {
+	if dryRun {
+		if _, err := os.Stat(filepath.Join(cfg.DataDir, "harness.db")); cfg.DatabaseURL == "" &&
+			errors.Is(err, os.ErrNotExist) {
+			// Into a store that is nobody's: what the files say is checked as it would be.
+			scratch, err := os.MkdirTemp("", "harness-import-")
+			if err != nil {
+				return report, err
+			}
+			defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+			cfg.DataDir = scratch
+		}
+	} else if err := newConsents(cfg.Trust).claimDataDir(cfg); err != nil {
+		return report, err
+	}
+	dir, err := openDataDir(cfg.DataDir)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, dir.close()) }()
+	db, err := openForImport(ctx, cfg, dryRun)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if dryRun {
+		return importNothing(ctx, db, from, dir.nodeID)
+	}
+	events := journal.New(db, journal.Options{Logger: zerolog.Nop(), Upcast: stream.Upcast})
+	if err := events.Start(ctx); err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, events.Stop(context.WithoutCancel(ctx))) }()
+	return from.Import(ctx, dir.nodeID, codex.Name, func(ctx context.Context, unit func(context.Context, database.Tx) error) error {
+		_, err := events.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			return nil, unit(ctx, tx)
+		})
+		return err
+	})
+}
+
+// openForImport opens the store as this release has it. A dry run does not migrate one that is in use.
+func openForImport(ctx context.Context, cfg *config.Config, dryRun bool) (*database.DB, error) {
+	if dryRun && cfg.DatabaseURL != "" {
+		db, err := database.Open(ctx, database.Options{URL: cfg.DatabaseURL})
+		if err != nil {
+			return nil, err
+		}
+		version, err := migrations.Look(ctx, db)
+		if err == nil && version.From != version.To {
+			err = fmt.Errorf("the database has schema version %d, a dry run needs %d: run harness migrate first", version.From,
+				version.To)
+		}
+		if err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+		return db, nil
+	}
+	db, _, err := openStore(ctx, cfg, nil)
+	return db, err
+}
+
+// errDryRun takes a dry run back.
+var errDryRun = errors.New("nothing is stored")
+
+// importNothing imports in one transaction that is taken back.
+func importNothing(ctx context.Context, db *database.DB, from *codexmanager.Directory, nodeID string) (
+	report codexmanager.Report, err error) {
+	var failed error
+	err = db.Update(ctx, func(tx database.Tx) error {
+		report, failed = from.Import(ctx, nodeID, codex.Name,
+			func(ctx context.Context, unit func(context.Context, database.Tx) error) error {
+				return unit(ctx, tx)
+			})
+		return errDryRun
+	})
+	report.DryRun = true
+	if errors.Is(err, errDryRun) {
+		err = failed
+	}
+	return report, err
+}
+
+func tellImport(out io.Writer, report codexmanager.Report) error {
+	what := "imported"
+	if report.DryRun {
+		what = "would be imported (nothing was stored)"
+	}
+	_, err := fmt.Fprintf(out,
+		"%s: %d projects, %d sessions, %d transcript entries, %d jobs\nhere before: %d projects, %d sessions, %d jobs\n",
+		what, report.Projects.New, report.Sessions.New, report.Entries, report.Jobs.New,
+		report.Projects.Had, report.Sessions.Had, report.Jobs.Had)
+	for _, left := range report.Left {
+		if err == nil {
+			_, err = fmt.Fprintln(out, "left:", left)
+		}
+	}
+	return err
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"harness/cluster"
+	"harness/config"
+	"harness/database"
+	"harness/migrations"
+)
+
+// newNodesCommand looks at the servers of one Postgres by their rows there: also when none of them runs.
+func newNodesCommand() *cobra.Command {
+	asJSON := false
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List the servers that share DATABASE_URL, with their leases and turns",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withNodes(cmd, func(ctx context.Context, db *database.DB) error {
+				nodes, err := cluster.List(ctx, db)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return json.NewEncoder(cmd.OutOrStdout()).Encode(nodes)
+				}
+				return listNodes(cmd, nodes)
+			})
+		},
+	}
+	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	config.AddFlags(list.Flags())
+	drain := &cobra.Command{
+		Use:   "drain NODE",
+		Short: "Have a server begin no new turns, sessions and jobs, so that it can be stopped",
+		Long: "Have a server begin no new turns, sessions and jobs, so that it can be stopped.\n\nWhat runs goes on: stop it when harness " +
+			"nodes list shows no turns of it. It takes two seconds until it hears of it, and it begins anew when its server is restarted.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withNodes(cmd, func(ctx context.Context, db *database.DB) error {
+				err := cluster.Drain(ctx, db, args[0])
+				if errors.Is(err, cluster.ErrUnknown) {
+					return &usageError{fmt.Errorf("%w; harness nodes list shows which there are", err)}
+				}
+				return err
+			})
+		},
+	}
+	config.AddFlags(drain.Flags())
+	return newGroup("nodes", "Look after the servers that share one Postgres", list, drain)
+}
+
+func withNodes(cmd *cobra.Command, do func(ctx context.Context, db *database.DB) error) (err error) {
+	cfg, err := loadConfig(cmd.Flags())
+	if err != nil {
+		return err
+	}
+	if cfg.DatabaseURL == "" {
+		return &usageError{errors.New("there are several nodes on Postgres only: set DATABASE_URL to that of the servers")}
+	}
+	db, err := database.Open(cmd.Context(), database.Options{URL: cfg.DatabaseURL, Marker: migrations.Marker})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return do(cmd.Context(), db)
+}
+
+func listNodes(cmd *cobra.Command, nodes []cluster.Node) error {
+	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "NODE\tSTATE\tLEASE\tSESSIONS\tTURNS\tVERSION\tSERVER")
+	for _, n := range nodes {
+		lease := "over"
+		if n.LeaseMS > 0 {
+			lease = (time.Duration(n.LeaseMS) * time.Millisecond).Round(100 * time.Millisecond).String()
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", n.NodeID, n.State, lease, n.Sessions, n.Turns, n.Version,
+			n.Owner)
+	}
+	return table.Flush()
+}

@@ -1,0 +1,45 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/zalando/go-keyring"
+)
+
+// keyringService is what tokens are kept under in the system's keyring: Secret Service on Linux, Keychain on macOS.
+const keyringService = "harness"
+
+// keyringRemedy is for systems where none answers: servers, containers, sessions over ssh.
+const keyringRemedy = "unlock the keyring of your session, or keep the token in a file: harness profiles set NAME --token FILE"
+
+// account is whose token it is; another server of the same name has another one.
+func (p profile) account(name string) string { return name + " " + p.URL }
+
+func keepInKeyring(of profile, name, token string) error {
+	if err := keyring.Set(keyringService, of.account(name), token); err != nil {
+		return fmt.Errorf("the system's keyring does not take the token: %w (%s)", err, keyringRemedy)
+	}
+	return nil
+}
+
+func fromKeyring(of profile, name string) (string, error) {
+	token, err := keyring.Get(keyringService, of.account(name))
+	if errors.Is(err, keyring.ErrNotFound) {
+		return "", usage("the system's keyring has no token of the profile %s any more: harness profiles set %s --token - --keyring",
+			name, name)
+	}
+	if err != nil {
+		return "", usage("the token of the profile %s is in the system's keyring, which does not answer: %w (%s)", name, err,
+			keyringRemedy)
+	}
+	return token, nil
+}
+
+func forgetInKeyring(of profile, name string) error {
+	err := keyring.Delete(keyringService, of.account(name))
+	if err == nil || errors.Is(err, keyring.ErrNotFound) {
+		return nil
+	}
+	return fmt.Errorf("the token of the profile %s cannot be removed from the system's keyring: %w", name, err)
+}

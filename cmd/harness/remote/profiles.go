@@ -1,0 +1,303 @@
+package remote
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// profiles are the servers a user works on, by names of their own: a file in the user's configuration folder, and for
+// each token a file beside it. Only the user can read them.
+type profiles struct {
+	// Current is used where nothing else is named, "" for none.
+	Current string             `json:"current,omitempty"`
+	Servers map[string]profile `json:"profiles"`
+}
+
+type profile struct {
+	URL string `json:"url"`
+	// Keyring says that the token is in the system's keyring, not in a file.
+	Keyring bool `json:"keyring,omitempty"`
+}
+
+// profilesDir is where they are.
+func profilesDir() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("find the folder of profiles: %w (set HOME or XDG_CONFIG_HOME)", err)
+	}
+	return filepath.Join(dir, "harness"), nil
+}
+
+func readProfiles() (profiles, error) {
+	all := profiles{Servers: map[string]profile{}}
+	dir, err := profilesDir()
+	if err != nil {
+		return all, nil //nolint:nilerr // a user without a home has no profiles
+	}
+	path := filepath.Join(dir, "profiles.json")
+	text, err := os.ReadFile(path) //nolint:gosec // of the user's own
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		return all, usage("the profiles in %s cannot be read: %w", path, err)
+	}
+	return all, nil
+}
+
+func (p profiles) write() error {
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	dir, err := profilesDir()
+	if err != nil {
+		return err
+	}
+	return writePrivate(filepath.Join(dir, "profiles.json"), append(text, '\n'))
+}
+
+// writePrivate writes a file of the user's alone: whole, or as it was.
+func writePrivate(path string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	draft, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = draft.Write(content)
+	if err = errors.Join(err, draft.Close()); err == nil {
+		err = os.Rename(draft.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(draft.Name()))
+	}
+	return nil
+}
+
+func tokenPath(name string) (string, error) {
+	dir, err := profilesDir()
+	return filepath.Join(dir, "tokens", name), err
+}
+
+// find is the profile of a name, or the current one for "". found is false when there is no current one.
+func (p profiles) find(name string) (of profile, chosen string, found bool, err error) {
+	chosen = name
+	if chosen == "" {
+		chosen = p.Current
+	}
+	of, found = p.Servers[chosen]
+	if name != "" && !found {
+		return profile{}, "", false, usage("there is no profile %q: harness profiles list", name)
+	}
+	return of, chosen, found, nil
+}
+
+// storedToken is a profile's token, "" for none.
+func storedToken(of profile, name string) (string, error) {
+	if of.Keyring {
+		return fromKeyring(of, name)
+	}
+	path, err := tokenPath(name)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return readToken(path)
+}
+
+func (c *commands) profiles() *cobra.Command {
+	list := &cobra.Command{Use: "list", Short: "List the servers you have named", Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.listProfiles(cmd) }}
+	var base, tokenFile string
+	var inKeyring bool
+	set := &cobra.Command{Use: "set NAME", Short: "Name a server; its token is read from a file, - for standard input",
+		Args: arguments(cobra.ExactArgs(1)), RunE: func(cmd *cobra.Command, args []string) error {
+			return setProfile(cmd, args[0], base, tokenFile, inKeyring)
+		}}
+	set.Flags().StringVar(&base, "server", "", "base URL of the server")
+	set.Flags().StringVar(&tokenFile, "token", "", "file with the server's token, - for standard input; it is copied")
+	set.Flags().BoolVar(&inKeyring, "keyring", false, "keep the token in the system's keyring (default: a file of yours, mode 0600)")
+	change := func(do func(all *profiles, name string) error) func(*cobra.Command, []string) error {
+		return func(_ *cobra.Command, args []string) error {
+			all, err := readProfiles()
+			if err != nil {
+				return err
+			}
+			if _, _, _, err := all.find(args[0]); err != nil {
+				return err
+			}
+			if err := do(&all, args[0]); err != nil {
+				return err
+			}
+			return all.write()
+		}
+	}
+	use := &cobra.Command{Use: "use NAME", Short: "Work on this server where neither --profile nor --url names one",
+		Args: arguments(cobra.ExactArgs(1)), RunE: change(func(all *profiles, name string) error {
+			all.Current = name
+			return nil
+		})}
+	remove := &cobra.Command{Use: "delete NAME", Short: "Forget a server and its token",
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: change(func(all *profiles, name string) error {
+			if one := all.Servers[name]; one.Keyring {
+				if err := forgetInKeyring(one, name); err != nil {
+					return err
+				}
+			}
+			delete(all.Servers, name)
+			if all.Current == name {
+				all.Current = ""
+			}
+			path, err := tokenPath(name)
+			if err != nil {
+				return err
+			}
+			return removeFile(path)
+		})}
+	for _, one := range []*cobra.Command{use, remove} {
+		one.ValidArgsFunction = completeProfiles
+	}
+	return group("profiles", "Name the servers you work on, with their tokens", list, set, use, remove)
+}
+
+func completeProfiles(*cobra.Command, []string, string) (offered []string, _ cobra.ShellCompDirective) {
+	all, err := readProfiles()
+	if err == nil {
+		for name, server := range all.Servers {
+			offered = append(offered, name+"\t"+server.URL)
+		}
+	}
+	return offered, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (c *commands) listProfiles(cmd *cobra.Command) error {
+	all, err := readProfiles()
+	if err != nil {
+		return err
+	}
+	if c.asksJSON() {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(all)
+	}
+	var rows [][]string
+	for name, server := range all.Servers {
+		row := []string{name, server.URL, "", ""}
+		if server.Keyring {
+			row[2] = "keyring" // which is not asked for a list: it may ask its user
+		} else if token, err := storedToken(server, name); err != nil || token != "" {
+			row[2] = "yes"
+		}
+		if name == all.Current {
+			row[3] = "current"
+		}
+		rows = append(rows, row)
+	}
+	sortRows(rows)
+	return table(cmd.OutOrStdout(), []string{"PROFILE", "SERVER", "TOKEN", ""}, rows)
+}
+
+func removeFile(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func setProfile(cmd *cobra.Command, name, base, tokenFile string, inKeyring bool) error {
+	if inKeyring && tokenFile == "" {
+		return usage("--keyring is for the token: name it with --token, - for standard input")
+	}
+	if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`).MatchString(name) {
+		return usage("a profile has a name of letters, digits, - and _, not %q", name)
+	}
+	all, err := readProfiles()
+	if err != nil {
+		return err
+	}
+	one, known := all.Servers[name]
+	before := one
+	if base != "" {
+		if known && one.URL != strings.TrimSuffix(base, "/") && tokenFile == "" {
+			return usage("its token is for %s: name the one of the other server with --token, or delete the profile first",
+				one.URL)
+		}
+		one.URL = strings.TrimSuffix(base, "/")
+	}
+	parsed, err := url.Parse(one.URL)
+	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
+		return usage("--server %q is no URL like https://harness.example", one.URL)
+	}
+	if tokenFile != "" {
+		token, err := tokenFrom(cmd, tokenFile)
+		if err != nil {
+			return err
+		}
+		if one.Keyring = inKeyring; inKeyring {
+			err = keepInKeyring(one, name, token)
+		} else {
+			err = keepInFile(name, token)
+		}
+		if err == nil {
+			err = forgetElsewhere(before, one, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	all.Servers[name] = one
+	return all.write()
+}
+
+func keepInFile(name, token string) error {
+	path, err := tokenPath(name)
+	if err == nil {
+		err = writePrivate(path, []byte(token+"\n"))
+	}
+	if err != nil {
+		return fmt.Errorf("keep the token: %w", err)
+	}
+	return nil
+}
+
+// forgetElsewhere removes a profile's token from where it was before it was kept where it is now.
+func forgetElsewhere(before, now profile, name string) error {
+	if before.Keyring && (!now.Keyring || before.account(name) != now.account(name)) {
+		return forgetInKeyring(before, name)
+	}
+	if !now.Keyring {
+		return nil
+	}
+	path, err := tokenPath(name)
+	if err != nil {
+		return err
+	}
+	return removeFile(path)
+}
+
+// tokenFrom reads a token to be kept.
+func tokenFrom(cmd *cobra.Command, file string) (string, error) {
+	if file != "-" {
+		return readToken(file)
+	}
+	token, err := prompt(cmd, "-")
+	if token = strings.TrimSpace(token); err == nil && token == "" {
+		err = usage("there is no token on standard input")
+	}
+	return token, err
+}

@@ -1,0 +1,19 @@
+//go:build !linux
+
+// Package boottime is a clock for leases: no change of the date moves it. All processes of a machine read the same.
+package boottime
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Now is the time since the machine was started.
+func Now() time.Duration {
+	var at unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &at); err != nil {
+		return 0
+	}
+	return time.Duration(at.Nano())
+}

@@ -1,0 +1,39 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+
+	"harness/database"
+)
+
+// holdHead locks the head row. On Postgres, where other processes write, too, it reads the count of takeovers with it:
+// from the row as it is once it is locked, and not as it was when the statement began.
+func (j *Journal) holdHead() string {
+	if j.db.Engine() == database.Postgres {
+		return `select pos, takeovers from journal_head where id = 1` + j.db.LockClause()
+	}
+	return headPosition + j.db.LockClause()
+}
+
+// checkFence refuses a batch of a process that is its node no more (Options.Owned). As long as nobody took anything
+// from anybody it costs a comparison.
+func (j *Journal) checkFence(ctx context.Context, tx database.Tx, held []int64) error {
+	if len(held) < 2 || held[1] == j.takeovers || j.opts.Owned == nil {
+		return nil
+	}
+	if err := j.opts.Owned(ctx, tx); err != nil {
+		return err
+	}
+	j.takeovers = held[1]
+	return nil
+}
+
+// CountTakeover has every writer of the store look, before it writes anything after this transaction, whether it is its
+// node's still. It locks the head; call it before rows are locked that units lock, too.
+func CountTakeover(ctx context.Context, tx database.Tx) error {
+	if _, err := tx.ExecContext(ctx, `update journal_head set takeovers = takeovers + 1 where id = 1`); err != nil {
+		return fmt.Errorf("count a takeover: %w", err)
+	}
+	return nil
+}

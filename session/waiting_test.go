@@ -1,0 +1,129 @@
+package session
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"harness/database"
+)
+
+// awaitTurns waits until the runtime was asked for a number of turns, and returns their messages.
+func (k *kit) awaitTurns(n int) (said []string) {
+	k.t.Helper()
+	for deadline := time.After(patience); ; {
+		turns, _ := k.fake.seen()
+		if len(turns) >= n {
+			for _, one := range turns {
+				said = append(said, string(one.Input[0]))
+			}
+			return said
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-deadline:
+			k.t.Fatalf("%d turns, want %d", len(turns), n)
+		}
+	}
+}
+
+// awaitWaiting waits until that many messages wait.
+func (k *kit) awaitWaiting(sessionID string, n int) []Waiting {
+	k.t.Helper()
+	for deadline := time.After(patience); ; {
+		now, err := k.Waiting(k.t.Context(), sessionID)
+		k.do(err)
+		if len(now) == n {
+			return now
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-deadline:
+			k.t.Fatalf("waiting are %+v, want %d", now, n)
+		}
+	}
+}
+
+// Messages wait for the turn that runs, and are sent one after the other in their order, as edited, each once.
+func TestWaitingMessages(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		turn := k.send(s.ID)
+		var ids []string
+		for _, text := range []string{"one", "two", "three", "four"} {
+			id, _, err := k.Wait(t.Context(), s.ID, Message{Text: text})
+			k.do(err)
+			ids = append(ids, id)
+		}
+		_, err := k.MoveWaiting(t.Context(), s.ID, ids[2], ids[0])
+		k.do(err)
+		_, err = k.EditWaiting(t.Context(), s.ID, ids[0], "uno")
+		k.do(err)
+		now, err := k.DropWaiting(t.Context(), s.ID, ids[1])
+		k.do(err)
+		if len(now) != 3 || now[0].Text != "three" || now[1].Text != "uno" || now[2].Text != "four" {
+			t.Fatalf("waiting are %+v", now)
+		}
+		if _, err := k.DropWaiting(t.Context(), s.ID, ids[1]); !errors.Is(err, ErrWaitingNotFound) {
+			t.Errorf("dropped twice: %v", err)
+		}
+		for n, text := range []string{"three", "uno", "four"} {
+			k.end(s.ID, turn)
+			said := k.awaitTurns(n + 2)
+			if want := `{"type":"text","text":"` + text + `"}`; said[n+1] != want {
+				t.Errorf("then it was told %s, want %s", said[n+1], want)
+			}
+			k.awaitWaiting(s.ID, 2-n)
+			turn = k.ActiveTurn(s.ID)
+		}
+		if frames := len(k.events(eventWaiting)); frames != 7+6 {
+			t.Errorf("%d frames of the queue", frames)
+		}
+	})
+}
+
+// A message that a server was telling when it died is not told twice, and not lost.
+func TestWaitingMessagesSurvive(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s, other := k.create(), k.create()
+		turn := k.send(s.ID)
+		k.end(s.ID, turn)
+		k.flush()
+		k.do(k.db.Update(t.Context(), func(tx database.Tx) error {
+			for id, mark := range map[string]string{s.ID: `{"turns":0,"newest":""}`, other.ID: `{"turns":0,"newest":""}`} {
+				_, err := tx.ExecContext(t.Context(), `insert into queued_messages (`+waitingColumns+`)
+					values ($1, $2, 1, '{"text":"hi"}', 'sending', $3, '', 1)`, newID(), id, mark)
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		again := k.reopenKnown()
+		again.awaitWaiting(s.ID, 0)     // its turn is stored
+		again.awaitWaiting(other.ID, 0) // it had none, and is sent now
+		turns, _ := again.fake.seen()
+		if len(turns) != 1 || turns[0].ThreadID != other.ID {
+			t.Errorf("after the restart were told %+v", turns)
+		}
+	})
+}
+
+// A message that comes before it is known whether a waiting one was told is not taken for it.
+func TestAMessageIsNotTakenForAWaitingOne(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		k.do(k.db.Update(t.Context(), func(tx database.Tx) error {
+			_, err := tx.ExecContext(t.Context(), `insert into queued_messages (`+waitingColumns+`)
+				values ($1, $2, 1, '{"text":"waits"}', 'sending', '{"turns":0,"newest":""}', '', 1)`, newID(), s.ID)
+			return err
+		}))
+		turn := k.send(s.ID)
+		k.sender.want()
+		k.end(s.ID, turn)
+		if said := k.awaitTurns(2); said[1] != `{"type":"text","text":"waits"}` {
+			t.Errorf("then it was told %s", said[1])
+		}
+		k.awaitWaiting(s.ID, 0)
+	})
+}

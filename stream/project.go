@@ -1,0 +1,168 @@
+package stream
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"harness/journal"
+)
+
+// Reach tells which projects a connection that is limited to some may be shown.
+type Reach interface {
+	// Has tells whether a project, "" for none, is among them.
+	Has(projectID string) bool
+	// Key is the same for limits to the same projects.
+	Key() string
+}
+
+// within is the audience less what is out of reach.
+func (a audience) within(reach Reach) audience {
+	if reach == nil {
+		return a
+	}
+	all := a.sees
+	a.key += "\x00" + reach.Key()
+	a.sees = func(f *Frame) bool { return f.project != "" && reach.Has(f.project) && all(f) }
+	return a
+}
+
+// projects knows which projects sessions belong to, as far as somebody asked. Records that change that come by in their
+// order.
+type projects struct {
+	of func(ctx context.Context, sessionID string) (string, error)
+
+	mu      sync.Mutex
+	known   map[string]string
+	changes int // grows with each change, so that what was read before one is not kept after it
+}
+
+const (
+	maxProjectsKnown = 10_000
+	projectPatience  = 5 * time.Second
+)
+
+// heard takes note of a record.
+func (p *projects) heard(record *journal.Record) {
+	switch record.Type {
+	case "session_created", "session.created", "session_project_updated", "session_deleted":
+	default:
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.changes++
+	delete(p.known, record.SessionID)
+}
+
+// project is the project a record belongs to: that of its session, as it is now, or of one without a session the one it
+// names.
+func (p *projects) project(ctx context.Context, record *journal.Record) (string, error) {
+	if record.SessionID == "" {
+		return namedProject(record.Payload), nil
+	}
+	if p.of == nil {
+		return "", nil
+	}
+	p.mu.Lock()
+	project, known := p.known[record.SessionID]
+	before := p.changes
+	p.mu.Unlock()
+	if known {
+		return project, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, projectPatience)
+	defer cancel()
+	project, err := p.of(ctx, record.SessionID)
+	if err != nil {
+		return "", err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.changes == before {
+		if p.known == nil || len(p.known) >= maxProjectsKnown {
+			p.known = map[string]string{}
+		}
+		p.known[record.SessionID] = project
+	}
+	return project, nil
+}
+
+// namedProject is the project that an event without a session is about, "" for none.
+func namedProject(payload json.RawMessage) string {
+	var named struct {
+		ProjectID string `json:"projectId"`
+		OfID      string `json:"project_id"`
+		Project   struct {
+			ProjectID string `json:"projectId"`
+		} `json:"project"`
+	}
+	if json.Unmarshal(payload, &named) != nil {
+		return ""
+	}
+	return cmp.Or(named.ProjectID, named.OfID, named.Project.ProjectID)
+}
+
+// owners are the projects of records, nil when nobody needs them.
+type owners []string
+
+func (o owners) at(i int) string {
+	if o == nil {
+		return ""
+	}
+	return o[i]
+}
+
+// lockKnowing locks h.mu, with the projects of the records where a connection is limited to some. The store is asked
+// without the lock.
+func (h *Hub) lockKnowing(records []journal.Record) (of owners) {
+	h.mu.Lock()
+	for h.limited > 0 && of == nil {
+		h.mu.Unlock()
+		of = make(owners, len(records))
+		var err error
+		for i := 0; i < len(records) && err == nil; i++ {
+			if records[i].Type == "session_deleted" { // it was of the project it is known by
+				of[i], err = h.projects.project(context.Background(), &records[i])
+				h.projects.heard(&records[i])
+				continue
+			}
+			h.projects.heard(&records[i])
+			of[i], err = h.projects.project(context.Background(), &records[i])
+		}
+		h.mu.Lock()
+		if err != nil {
+			h.opts.Logger.Error().Err(err).Msg("cannot tell to which projects events belong; ending the streams limited to some")
+			for c := range h.clients {
+				if c.reach != nil {
+					c.end(closeInternal, "journal unavailable")
+				}
+			}
+			break
+		}
+	}
+	if of == nil {
+		for i := range records {
+			h.projects.heard(&records[i])
+		}
+	}
+	return of
+}
+
+// assign notes in frames the project of their record; false when it cannot be told, which ends the client.
+func (c *client) assign(frames []*shared, record journal.Record) bool {
+	project, err := c.hub.projects.project(c.ctx, &record)
+	if err != nil {
+		if c.ctx.Err() == nil {
+			c.hub.opts.Logger.Error().Err(err).Msg("a stream client limited to projects cannot catch up")
+			c.end(closeInternal, "journal unavailable")
+		}
+		return false
+	}
+	for _, frame := range frames {
+		frame.project = project
+	}
+	return true
+}

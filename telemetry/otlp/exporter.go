@@ -1,0 +1,132 @@
+// Package otlp sends spans to an OpenTelemetry collector, as OTLP over HTTP.
+//
+// It owns that nobody waits for the collector: spans are queued, sent in batches beside everything else, and dropped
+// when the collector does not take them. It must never know what a span is about.
+package otlp
+
+import (
+	"context"
+	"encoding/hex"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Span is a piece of work that is over.
+type Span struct {
+	Name string
+	// TraceID has 32 hex digits, SpanID and Parent 16; Parent is "" for the first span of a trace.
+	TraceID, SpanID, Parent string
+	Start, End              time.Time
+	// Failed is a code of ours for why it failed, "" when it did not.
+	Failed string
+	// Serves says that the work was asked for from outside.
+	Serves bool
+	// Attributes are ids, names and numbers: nothing that a person or a model wrote.
+	Attributes []attribute.KeyValue
+}
+
+// Exporter takes spans and sends them. Make it with New, end it with Stop.
+type Exporter struct {
+	provider *sdk.TracerProvider
+	tracer   trace.Tracer
+	client   *client
+}
+
+// New makes an exporter, which connects when there is something to send. The error says which setting is wrong.
+func New(o Options) (*Exporter, error) {
+	chosen, err := o.sampler()
+	if err != nil {
+		return nil, err
+	}
+	about, err := o.resource()
+	if err != nil {
+		return nil, err
+	}
+	c, err := newClient(o)
+	if err != nil {
+		return nil, err
+	}
+	batch := []sdk.BatchSpanProcessorOption{}
+	if o.Delay > 0 {
+		batch = append(batch, sdk.WithBatchTimeout(o.Delay))
+	}
+	provider := sdk.NewTracerProvider(sdk.WithIDGenerator(given{}), sdk.WithSampler(chosen),
+		sdk.WithResource(resource.NewSchemaless(about...)),
+		sdk.WithBatcher(&watched{SpanExporter: otlptrace.NewUnstarted(c), options: o}, batch...))
+	return &Exporter{provider: provider, tracer: provider.Tracer("harness"), client: c}, nil
+}
+
+// Record queues a span to be sent; it never blocks. A span whose ids are none is passed over.
+func (e *Exporter) Record(s Span) {
+	ids, ok := idsOf(s)
+	if !ok {
+		return
+	}
+	ctx := context.WithValue(context.Background(), idsKey{}, ids)
+	if ids.parent.IsValid() {
+		ctx = trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(
+			trace.SpanContextConfig{TraceID: ids.trace, SpanID: ids.parent, TraceFlags: trace.FlagsSampled, Remote: true}))
+	}
+	kind := trace.SpanKindInternal
+	if s.Serves {
+		kind = trace.SpanKindServer
+	}
+	_, span := e.tracer.Start(ctx, s.Name, trace.WithTimestamp(s.Start), trace.WithSpanKind(kind),
+		trace.WithAttributes(s.Attributes...))
+	if s.Failed != "" {
+		span.SetStatus(codes.Error, s.Failed)
+	}
+	span.End(trace.WithTimestamp(s.End))
+}
+
+// Stop sends what is queued, for as long as ctx lasts; what the collector did not take until then is lost.
+func (e *Exporter) Stop(ctx context.Context) error {
+	err := e.provider.Shutdown(ctx)
+	e.client.cut()
+	return err
+}
+
+// ids are those a span has to get.
+type ids struct {
+	trace        trace.TraceID
+	span, parent trace.SpanID
+}
+
+type idsKey struct{}
+
+func idsOf(s Span) (out ids, ok bool) {
+	if !decode(out.trace[:], s.TraceID) || !decode(out.span[:], s.SpanID) {
+		return out, false
+	}
+	return out, (s.Parent == "" || decode(out.parent[:], s.Parent)) && out.trace.IsValid() && out.span.IsValid()
+}
+
+func decode(into []byte, text string) bool {
+	if len(text) != 2*len(into) {
+		return false
+	}
+	_, err := hex.Decode(into, []byte(text))
+	return err == nil
+}
+
+// given is the generator of ids that takes those of Record: a span is known by them before it is over, and to other
+// servers.
+type given struct{}
+
+// NewIDs implements sdk.IDGenerator.
+func (given) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+	own, _ := ctx.Value(idsKey{}).(ids)
+	return own.trace, own.span
+}
+
+// NewSpanID implements sdk.IDGenerator.
+func (g given) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
+	_, span := g.NewIDs(ctx)
+	return span
+}

@@ -1,0 +1,109 @@
+package otlp
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/attribute"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// Options are the settings of an Exporter. The texts are as the OpenTelemetry specification has them for the variables
+// named.
+type Options struct {
+	Endpoint       string // OTEL_EXPORTER_OTLP_ENDPOINT; "" is the collector of this machine
+	TracesEndpoint string // OTEL_EXPORTER_OTLP_TRACES_ENDPOINT; "" is v1/traces below Endpoint
+	Headers        string // OTEL_EXPORTER_OTLP_HEADERS
+	Protocol       string // OTEL_EXPORTER_OTLP_PROTOCOL
+	ServiceName    string // OTEL_SERVICE_NAME
+	Resource       string // OTEL_RESOURCE_ATTRIBUTES
+	Sampler        string // OTEL_TRACES_SAMPLER
+	SamplerArg     string // OTEL_TRACES_SAMPLER_ARG
+	// Version and Instance are those of this server.
+	Version, Instance string
+	// Delay is how long spans wait for company, 0 is the specification's 5 s.
+	Delay time.Duration
+	// Exported and Failed, when set, are told how many spans were sent, and how many the collector did not take.
+	Exported, Failed func(spans int)
+	Logger           zerolog.Logger
+}
+
+const (
+	defaultEndpoint = "http://localhost:4318"
+	defaultService  = "harness"
+	onlyProtocol    = "http/protobuf"
+)
+
+// target is where spans are sent.
+func (o Options) target() (*url.URL, error) {
+	name, text := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", o.TracesEndpoint
+	if text == "" {
+		name, text = "OTEL_EXPORTER_OTLP_ENDPOINT", cmp.Or(o.Endpoint, defaultEndpoint)
+	}
+	target, err := url.Parse(text)
+	if err != nil || target.Scheme != "http" && target.Scheme != "https" || target.Host == "" {
+		// The text may hold a password: it is not repeated.
+		return nil, fmt.Errorf("%s is no http or https URL, as %s is", name, defaultEndpoint)
+	}
+	if o.TracesEndpoint == "" {
+		target = target.JoinPath("v1", "traces")
+	}
+	return target, nil
+}
+
+// pairs reads "name=value,name=value" with percent-encoded values.
+func pairs(name, text string) (map[string]string, error) {
+	out := map[string]string{}
+	for piece := range strings.SplitSeq(text, ",") {
+		if piece = strings.TrimSpace(piece); piece == "" {
+			continue
+		}
+		key, value, found := strings.Cut(piece, "=")
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if key = strings.TrimSpace(key); !found || key == "" || err != nil {
+			return nil, fmt.Errorf("%s is no list of NAME=VALUE, separated by commas, with %%2C for a comma", name)
+		}
+		out[key] = value
+	}
+	return out, nil
+}
+
+// resource is what is said of the server itself.
+func (o Options) resource() ([]attribute.KeyValue, error) {
+	further, err := pairs("OTEL_RESOURCE_ATTRIBUTES", o.Resource)
+	if err != nil {
+		return nil, err
+	}
+	further["service.name"] = cmp.Or(o.ServiceName, further["service.name"], defaultService)
+	further["service.version"] = cmp.Or(further["service.version"], o.Version)
+	further["service.instance.id"] = cmp.Or(further["service.instance.id"], o.Instance)
+	var all []attribute.KeyValue
+	for key, value := range further {
+		all = append(all, attribute.String(key, value))
+	}
+	return all, nil
+}
+
+// sampler decides by the trace's id alone, so that all spans of a trace go the same way, on every server and over a
+// restart: whether the caller samples is not kept with events.
+func (o Options) sampler() (sdk.Sampler, error) {
+	switch strings.TrimPrefix(cmp.Or(o.Sampler, "always_on"), "parentbased_") {
+	case "always_on":
+		return sdk.AlwaysSample(), nil
+	case "always_off":
+		return sdk.NeverSample(), nil
+	case "traceidratio":
+		ratio, err := strconv.ParseFloat(cmp.Or(o.SamplerArg, "1"), 64)
+		if err != nil || ratio < 0 || ratio > 1 {
+			return nil, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG is %q; it is a number from 0 to 1", o.SamplerArg)
+		}
+		return sdk.TraceIDRatioBased(ratio), nil
+	}
+	return nil, fmt.Errorf("OTEL_TRACES_SAMPLER is %q; there are always_on, always_off and traceidratio, "+
+		"and the same with parentbased_ before them", o.Sampler)
+}

@@ -1,0 +1,82 @@
+package window
+
+import (
+	"encoding/json"
+	"strings"
+
+	"harness/runtime/wire"
+	"harness/transcript"
+)
+
+// Of is a transcript as a conversation: what was said, and what was done with tools. What only shows on a screen
+// (thoughts, questions and their answers, notices) is left out.
+func Of(entries []transcript.Entry) []Turn {
+	var turns []Turn
+	for i := range entries {
+		messages := messagesOf(entries[i].Whole())
+		if len(messages) == 0 {
+			continue
+		}
+		if n := len(turns); n == 0 || turns[n-1].ID != entries[i].TurnID {
+			turns = append(turns, Turn{ID: entries[i].TurnID})
+		}
+		last := &turns[len(turns)-1]
+		last.Messages = append(last.Messages, messages...)
+	}
+	return turns
+}
+
+// turnError is the type of the entry that says why a turn failed.
+const turnError = "turn.error"
+
+func messagesOf(e transcript.Entry) []Message {
+	text := func(role, said string) []Message {
+		if strings.TrimSpace(said) == "" {
+			return nil
+		}
+		return []Message{{role, []Block{{Type: BlockText, Text: said}}}}
+	}
+	switch {
+	case e.Role == RoleUser || e.Role == RoleAssistant:
+		return text(e.Role, e.Content)
+	case e.Type == turnError:
+		return text(RoleSystem, e.Content)
+	case e.Type == wire.ItemPlan:
+		return text(RoleAssistant, e.Content)
+	case e.Details != nil && wire.IsTool(e.Type):
+		return callOf(e, json.RawMessage(*e.Details))
+	}
+	return nil
+}
+
+// callOf are the call of a tool and its result, which is there even if nobody knows it.
+func callOf(e transcript.Entry, item json.RawMessage) []Message {
+	call := wire.ReadCall(e.Type, item)
+	result := Block{Type: BlockToolResult, CallID: e.MessageID, IsError: call.Failed, Output: textOf(call.Result)}
+	if e.Status != transcript.Complete {
+		result.IsError = true
+		result.Output = strings.TrimSpace(result.Output + "\n(it was interrupted; whether it came to its end is not known)")
+	}
+	use := Block{Type: BlockToolUse, CallID: e.MessageID, Name: call.Name, Input: compact(call.Input)}
+	return []Message{{RoleAssistant, []Block{use}}, {RoleTool, []Block{result}}}
+}
+
+// compact is JSON as another value can hold it; what is none becomes a text.
+func compact(raw json.RawMessage) json.RawMessage {
+	if json.Valid(raw) {
+		return raw
+	}
+	encoded, err := json.Marshal(string(raw))
+	if err != nil {
+		return nil
+	}
+	return encoded
+}
+
+// textOf is a result as a text: a text itself, else its JSON.
+func textOf(raw json.RawMessage) string {
+	if len(raw) > 0 && raw[0] == '"' {
+		return wire.Text(raw)
+	}
+	return string(raw)
+}

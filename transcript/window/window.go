@@ -1,0 +1,190 @@
+// Package window makes of a transcript what an agent can be told of it within a bound: the canonical messages, the
+// large outputs of tools cut first, then the oldest turns left out whole, so that a call and its result are never
+// parted; and it says what is missing.
+package window
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"harness/internal/javascript"
+)
+
+// Types of blocks.
+const (
+	BlockText       = "text"
+	BlockToolUse    = "tool_use"
+	BlockToolResult = "tool_result"
+)
+
+// Roles of messages.
+const (
+	RoleSystem    = "system"
+	RoleUser      = "user"
+	RoleAssistant = "assistant"
+	RoleTool      = "tool"
+)
+
+// Block is a part of a message: a text, the call of a tool, or what came of one.
+type Block struct {
+	Type string `json:"type"`
+	Text string `json:"text,omitempty"`
+	// CallID is the same of a call and its result.
+	CallID string          `json:"tool_call_id,omitempty"`
+	Name   string          `json:"name,omitempty"`
+	Input  json.RawMessage `json:"input,omitempty"`
+	// Output is what a call came to, Cut how many bytes it had before it was cut to its beginning, 0 when it is whole.
+	Output  string `json:"output,omitempty"`
+	Cut     int    `json:"cut_from_bytes,omitempty"`
+	IsError bool   `json:"is_error,omitempty"`
+}
+
+// Message is what somebody said.
+type Message struct {
+	Role    string  `json:"role"`
+	Content []Block `json:"content"`
+}
+
+// Turn is a turn of a conversation, or what was said between two of them ("").
+type Turn struct {
+	ID       string    `json:"turn_id"`
+	Messages []Message `json:"messages"`
+}
+
+// Strategies of a window.
+const (
+	StrategyNone           = "none"
+	StrategyTruncateOldest = "truncate_oldest"
+)
+
+// Window says what was left out of a conversation to keep it within a bound.
+type Window struct {
+	// Strategy is StrategyNone when nothing was.
+	Strategy string `json:"strategy"`
+	// MaxChars is the bound, in bytes of what is told; 0 when there is none.
+	MaxChars int `json:"max_chars,omitempty"`
+	// CutOutputs are the calls whose outputs were cut, OmittedTurns the turns that were left out and OmittedIndices their
+	// places, from 0.
+	CutOutputs     []string `json:"cut_outputs,omitempty"`
+	OmittedTurns   []string `json:"omitted_turns,omitempty"`
+	OmittedIndices []int    `json:"omitted_indices,omitempty"`
+}
+
+// previewBytes is how much of an output stays when it is cut.
+const previewBytes = 512
+
+// Fit is as much of a conversation as can be told in max bytes (the messages of Text, without what it says of them):
+// the large outputs are cut first, the largest of them before smaller ones, then the oldest turns are left out. What it
+// was given stays as it is.
+func Fit(turns []Turn, max int) ([]Turn, Window) {
+	fitted, sizes, total := clone(turns), make([]int, len(turns)), 0
+	for i := range fitted {
+		sizes[i] = size(&fitted[i])
+		total += sizes[i]
+	}
+	said := Window{Strategy: StrategyNone, MaxChars: max}
+	for _, o := range largest(fitted) {
+		if total <= max {
+			break
+		}
+		o.block.cut()
+		said.CutOutputs = append(said.CutOutputs, o.block.CallID)
+		now := size(&fitted[o.turn])
+		total += now - sizes[o.turn]
+		sizes[o.turn] = now
+	}
+	first := 0
+	for ; total > max && first < len(fitted); first++ {
+		total -= sizes[first]
+		said.OmittedTurns = append(said.OmittedTurns, fitted[first].ID)
+		said.OmittedIndices = append(said.OmittedIndices, first)
+	}
+	if len(said.CutOutputs)+first > 0 {
+		said.Strategy = StrategyTruncateOldest
+	}
+	return fitted[first:], said
+}
+
+// output is an output that can be cut, and the place of its turn.
+type output struct {
+	turn  int
+	block *Block
+}
+
+// largest are the outputs that are worth to be cut, the largest first, of equal ones the older.
+func largest(turns []Turn) (found []output) {
+	for i := range turns {
+		for _, m := range turns[i].Messages {
+			for at := range m.Content {
+				if b := &m.Content[at]; b.Type == BlockToolResult && len(b.Output) > 2*previewBytes {
+					found = append(found, output{i, b})
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b output) int { return len(b.block.Output) - len(a.block.Output) })
+	return found
+}
+
+// cut keeps the beginning of an output.
+func (b *Block) cut() {
+	b.Cut = len(b.Output)
+	at := previewBytes
+	for at > 0 && b.Output[at]&0xC0 == 0x80 {
+		at-- // not within a character
+	}
+	b.Output = b.Output[:at]
+}
+
+func clone(turns []Turn) []Turn {
+	out := slices.Clone(turns)
+	for i := range out {
+		out[i].Messages = slices.Clone(out[i].Messages)
+		for j := range out[i].Messages {
+			out[i].Messages[j].Content = slices.Clone(out[i].Messages[j].Content)
+		}
+	}
+	return out
+}
+
+// size is what a turn takes in Text.
+func size(t *Turn) (bytes int) {
+	for i := range t.Messages {
+		bytes += len(line(&t.Messages[i]))
+	}
+	return bytes
+}
+
+// line is a message as it is told: JSON without angle brackets, so that nothing that was said can be taken for another
+// message, or for the end of them.
+func line(m *Message) []byte {
+	var out bytes.Buffer
+	json.HTMLEscape(&out, javascript.MustEncode(m))
+	out.WriteByte('\n')
+	return out.Bytes()
+}
+
+// Opening begins every Text.
+const Opening = "<earlier_conversation>\n"
+
+// Text is what an agent is told of a conversation that it does not know any more.
+func Text(turns []Turn, said Window) string {
+	out := []byte(Opening +
+		`This is the record of this conversation until now, a message in JSON on each line. Your own memory of it was lost.
+The tools in it have run: take their results from here, and do not run them again because of it.
+`)
+	if n := len(said.OmittedTurns); n > 0 {
+		out = fmt.Appendf(out, "The oldest part, %d turns, is left out because of its length.\n", n)
+	}
+	if n := len(said.CutOutputs); n > 0 {
+		out = fmt.Appendf(out, "Long outputs are cut to their beginning (cut_from_bytes).\n")
+	}
+	for i := range turns {
+		for j := range turns[i].Messages {
+			out = append(out, line(&turns[i].Messages[j])...)
+		}
+	}
+	return string(append(out, "</earlier_conversation>\n"...))
+}
