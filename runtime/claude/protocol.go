@@ -73,13 +73,14 @@ func newProtocol(c *stdio.Conn, about hello, carried state, limit time.Duration,
 // retold is a message that begins with what was said before in a conversation that was lost.
 type retold []any
 
-// retoldMark is in the number of such a message: its history is not shown as the message.
-const retoldMark = 0xFFFE << 32
+// retoldMark is in the number of such a message: its history is not shown as the message. It leaves alone what counts
+// the connections to a process (bits 32 to 47) and a million requests of each.
+const retoldMark = 0xFFE << 20
 
 // isRetold tells the id of such a message. Nobody but this server chooses the ids of messages to Claude Code.
 func isRetold(messageID string) bool {
 	parsed, err := uuid.Parse(messageID)
-	return err == nil && parsed[10] == 0xFF && parsed[11] == 0xFE
+	return err == nil && parsed[12] == 0xFF && parsed[13]>>4 == 0xE
 }
 
 // messageID is the id of the message that a request is: the process's marker and the request's number.
