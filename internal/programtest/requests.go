@@ -170,14 +170,21 @@ func (i *Server) Approvals(session string) []any {
 	return i.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/approvals", nil)["data"].([]any)
 }
 
-// KillRuntime ends codex with SIGKILL, once it runs: the process 0 would be the test's own group.
+// KillRuntime ends codex with SIGKILL, once it runs.
 func (i *Server) KillRuntime() {
 	i.T.Helper()
-	var pid int
+	i.SignalRuntime(syscall.SIGKILL)
+}
+
+// SignalRuntime sends codex a signal, once it runs, and returns its process id. A signal to the process 0 would be one to
+// the test's own group.
+func (i *Server) SignalRuntime(signal syscall.Signal) (pid int) {
+	i.T.Helper()
 	i.Eventually("codex runs", func() bool { pid = i.RuntimePID(); return pid > 0 })
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(pid, signal); err != nil {
 		i.T.Fatal(err)
 	}
+	return pid
 }
 
 // RuntimePID is the process id of codex, 0 when it does not run.

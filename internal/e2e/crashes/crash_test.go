@@ -80,11 +80,7 @@ func TestCodexKilledInATurnIsRestarted(t *testing.T) {
 		events := server.Follow("threadId=" + session)
 		turn := server.Send(session, "MOCK_CMD[touch never.txt]")
 		approval := programtest.Text(events.WaitType("approval").Decoded(), "approvalId")
-		_, health := server.Call(http.MethodGet, "/api/health", nil)
-		pid := int(health["codex"].(programtest.Object)["pid"].(float64))
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		pid := server.SignalRuntime(syscall.SIGKILL)
 		if expired := events.WaitType("approval_resolved").Decoded(); expired["approvalId"] != approval ||
 			expired["status"] != "expired" {
 			t.Errorf("the approval ended as %v", expired)
@@ -93,9 +89,8 @@ func TestCodexKilledInATurnIsRestarted(t *testing.T) {
 			t.Errorf("the turn ended %s", status)
 		}
 		server.WaitRuntime()
-		_, health = server.Call(http.MethodGet, "/api/health", nil)
-		if again := int(health["codex"].(programtest.Object)["pid"].(float64)); again == pid {
-			t.Errorf("health still shows pid %d", pid)
+		if again := server.RuntimePID(); again == pid || again == 0 {
+			t.Errorf("codex was process %d and is %d", pid, again)
 		}
 		// Nobody allowed the command, so no tool has run: the turn is offered to be tried again, and asks again.
 		again := server.TryAgain(session, turn)

@@ -74,10 +74,7 @@ func TestAFrozenCodexKeepsNoChatFromBeingDeleted(t *testing.T) {
 					t.Fatalf("codex has no file of chat %s", chat)
 				}
 			}
-			pid := server.RuntimePID()
-			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			pid := server.SignalRuntime(syscall.SIGSTOP)
 			within := func(what string, do func()) {
 				began := time.Now()
 				do()

@@ -21,10 +21,7 @@ func diesAsking(s *programtest.Site, message string) (server *programtest.Server
 	if status := events.WaitTurn(server.Send(session, "MOCK_REPLY[first]")); status != "completed" {
 		s.T.Fatalf("the first turn ended %s", status)
 	}
-	codexPID = server.RuntimePID()
-	if err := syscall.Kill(codexPID, syscall.SIGSTOP); err != nil {
-		s.T.Fatal(err)
-	}
+	codexPID = server.SignalRuntime(syscall.SIGSTOP)
 	asked := make(chan struct{})
 	dying := server
 	go func() {

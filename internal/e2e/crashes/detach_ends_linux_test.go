@@ -163,7 +163,7 @@ func TestAGracefulStopKeepsRuntimesOnlyWhenAsked(t *testing.T) {
 	if err := s.Model.WaitHeld(t.Context(), "go"); err != nil {
 		t.Fatal(err)
 	}
-	pid := server.RuntimePID()
+	pid := server.SignalRuntime(0)
 	server.Stop()
 	if err := syscall.Kill(pid, 0); err != nil {
 		t.Fatalf("codex is gone: %v", err)

@@ -178,10 +178,7 @@ func TestAJobWhoseTurnNobodyHeardOf(t *testing.T) {
 			s.Model.Release("first")
 			s.Model.Release("second")
 			ended(server, session, "first")
-			pid, f := server.RuntimePID(), shimOf(s)
-			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			pid, f := server.SignalRuntime(syscall.SIGSTOP), shimOf(s)
 			queueAnother(s, "first", "second")
 			server.Eventually("turn/start is on its way to codex", func() bool {
 				state, err := shim.Status(t.Context(), f)
