@@ -3,12 +3,16 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"harness/database"
 	"harness/journal"
 	"harness/runtime"
 	"harness/transcript"
 )
+
+// callingWait bounds how long a call waits for the turn it belongs to.
+const callingWait = 10 * time.Second
 
 // TurnState is how a turn stands.
 type TurnState struct {
@@ -23,6 +27,20 @@ type TurnState struct {
 
 // ActiveTurn is the turn that runs in a session as far as this node knows, "" when none does.
 func (s *Service) ActiveTurn(sessionID string) string { return s.view.active(sessionID) }
+
+// CallingTurn is ActiveTurn for a call that a runtime makes: the call may come before the runtime has told of the turn,
+// so while a message to the session is on its way, what becomes of that is waited for, at most callingWait.
+func (s *Service) CallingTurn(ctx context.Context, sessionID string) string {
+	if turn := s.ActiveTurn(sessionID); turn != "" {
+		return turn
+	}
+	waiting, cancel := context.WithTimeout(ctx, callingWait)
+	defer cancel()
+	if release, err := s.locks.Acquire(waiting, sessionID); err == nil {
+		release()
+	}
+	return s.ActiveTurn(sessionID)
+}
 
 // Turn reads how a turn stands; false when nothing is known of it.
 func (s *Service) Turn(ctx context.Context, sessionID, turnID string) (TurnState, bool, error) {

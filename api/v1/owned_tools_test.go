@@ -67,8 +67,8 @@ func (s *site) agent(base, folder string) *mcp.ClientSession {
 	executor := tools.NewExecutor(tools.Options{Registry: registry, Recorder: ledger.New(s.Journal, "node", nil),
 		Approver: person{s.Service, s.slowly}, Sandboxes: map[tools.Class]tools.Sandbox{tools.Write: tools.NewInProcess()}})
 	server := httptest.NewServer(mcphost.New(mcphost.Options{Executor: executor, Grants: grants, Logger: zerolog.Nop(),
-		Session: func(_ context.Context, id string) (mcphost.Session, error) {
-			return mcphost.Session{Workspace: folder, TurnID: s.ActiveTurn(id), Policy: tools.Policy{Mode: tools.ModeAsk}}, nil
+		Session: func(ctx context.Context, id string) (mcphost.Session, error) {
+			return mcphost.Session{Workspace: folder, TurnID: s.CallingTurn(ctx, id), Policy: tools.Policy{Mode: tools.ModeAsk}}, nil
 		}}))
 	s.t.Cleanup(server.Close)
 	connected, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(s.t.Context(),

@@ -277,7 +277,7 @@ func (o *ownedTools) session(ctx context.Context, id string) (mcphost.Session, e
 	if err != nil {
 		return mcphost.Session{}, err
 	}
-	return mcphost.Session{Workspace: stored.Cwd, TurnID: o.sessions.ActiveTurn(id),
+	return mcphost.Session{Workspace: stored.Cwd, TurnID: o.sessions.CallingTurn(ctx, id),
 		Policy: narrowed(o.policy, stored.Controls)}, nil
 }
 
