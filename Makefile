@@ -120,9 +120,9 @@ check-release: ## what can be checked of unit and chart here (systemd-analyze, h
 	scripts/release/check.sh
 
 .PHONY: check-alerts
-check-alerts: ## the unit tests of deploy/alerts.yml with promtool (built once, many minutes)
-	tool=$$(scripts/tool.sh promtool github.com/prometheus/prometheus cmd/promtool) && "$$tool" check rules deploy/alerts.yml && \
-		"$$tool" test rules deploy/alerts_test.yml
+check-alerts: ## the unit tests of deploy/alerts.yml with the promtool there is (Debian: in prometheus), else built once in many minutes
+	tool=$$(command -v promtool || scripts/tool.sh promtool github.com/prometheus/prometheus cmd/promtool) && \
+		"$$tool" check rules deploy/alerts.yml && "$$tool" test rules deploy/alerts_test.yml
 
 .PHONY: clean
 clean: ## remove what was built; the cache of downloads stays

@@ -11,6 +11,9 @@ import (
 // version is set by the release build: -ldflags "-X main.version=1.2.3".
 var version = "dev" //nolint:gochecknoglobals // the linker can set nothing else
 
+// revision is the commit of a release, set likewise: Go itself names it only for builds of a clone.
+var revision = "" //nolint:gochecknoglobals // the linker can set nothing else
+
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
@@ -29,6 +32,9 @@ func versionLine() string {
 }
 
 func commit() string {
+	if revision != "" {
+		return revision
+	}
 	info, ok := debug.ReadBuildInfo()
 	if ok {
 		for _, setting := range info.Settings {

@@ -40,6 +40,8 @@ type release struct {
 	Version     string // without a v
 	// Date is on everything: that of the commit.
 	Date time.Time
+	// Commit is what the programs name; empty when the source came without its repository.
+	Commit string
 	// Download is where the archives will be found.
 	Download string
 	// Scope is that of the npm packages.
@@ -79,23 +81,10 @@ func run(ctx context.Context, args []string) error {
 		}
 		r.Platforms = append(r.Platforms, platform{system, arch})
 	}
-	root, err := output(ctx, ".", "git", "rev-parse", "--show-toplevel")
-	if err != nil {
+	if err := r.from(ctx, ".", os.Getenv("SOURCE_DATE_EPOCH")); err != nil {
 		return err
 	}
-	if changed, err := output(ctx, root, "git", "status", "--porcelain"); err != nil || changed != "" {
-		return errors.Join(err, errors.New("the source is not as it was committed: a release is of a commit"))
-	}
-	seconds, err := output(ctx, root, "git", "log", "-1", "--format=%ct")
-	if err != nil {
-		return err
-	}
-	at, err := strconv.ParseInt(seconds, 10, 64)
-	if err != nil {
-		return err
-	}
-	r.Date = time.Unix(at, 0).UTC()
-	r.Source = root
+	var err error
 	if r.Out, err = filepath.Abs(*out); err != nil {
 		return err
 	}
@@ -153,10 +142,11 @@ func (r *release) name(format string, values ...any) string {
 	return filepath.Join(r.Out, name)
 }
 
-// build builds a static program that says where it is from and nothing of where it was made.
+// build builds a static program that names its commit and nothing of where it was made. Go itself would name the
+// commit in a clone only, not in a worktree.
 func (r *release) build(ctx context.Context, p platform, file string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags",
-		"-s -w -buildid= -X main.version="+r.Version, "-o", file, "./cmd/harness")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
+		"-s -w -buildid= -X main.version="+r.Version+" -X main.revision="+r.Commit, "-o", file, "./cmd/harness")
 	cmd.Dir, cmd.Stderr = r.Source, os.Stderr
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.OS, "GOARCH="+p.Arch, "GOFLAGS=", "GOAMD64=v1",
 		"GOARM64=v8.0")
@@ -166,8 +156,8 @@ func (r *release) build(ctx context.Context, p platform, file string) error {
 // manual has the program write its manual pages and completions.
 func (r *release) manual(ctx context.Context, dir string) error {
 	program := dir + "-program"
-	if err := command(ctx, r.Source, nil, "go", "build", "-tags", "man", "-trimpath", "-o", program,
-		"./cmd/harness"); err != nil {
+	if err := command(ctx, r.Source, nil, "go", "build", "-tags", "man", "-trimpath", "-buildvcs=false", "-o",
+		program, "./cmd/harness"); err != nil {
 		return err
 	}
 	if err := command(ctx, r.Source, nil, program, "man", filepath.Join(dir, "man"), "--date",

@@ -117,10 +117,12 @@ func (c *commands) watchTurn(cmd *cobra.Command, api *client.Client, session, pr
 	}
 	w := &watcher{commands: c, out: cmd.OutOrStdout(), told: cmd.ErrOrStderr(), decide: decide}
 	w.start = func(ctx context.Context) (string, error) {
-		sent, err := read[client.SendSessionMessage202JSONResponseBody](api.SendSessionMessage(ctx, session, nil,
-			client.SendSessionMessageJSONRequestBody{
-				Text: prompt, Model: given[string](flags.model), Effort: given[client.Effort](flags.effort)}))
-		return sent.TurnID, err
+		return w.accepted(ctx, session, func(ctx context.Context) (string, error) {
+			sent, err := read[client.SendSessionMessage202JSONResponseBody](api.SendSessionMessage(ctx, session, nil,
+				client.SendSessionMessageJSONRequestBody{
+					Text: prompt, Model: given[string](flags.model), Effort: given[client.Effort](flags.effort)}))
+			return sent.TurnID, err
+		})
 	}
 	err = w.follow(cmd.Context(), api, session, "")
 	if cmd.Context().Err() != nil && w.turn != "" {
@@ -131,6 +133,32 @@ func (c *commands) watchTurn(cmd *cobra.Command, api *client.Client, session, pr
 		return err
 	}
 	return w.ended()
+}
+
+// accepted sends a message and names its turn. A request that is broken off may have been accepted all the same: its answer
+// is waited for, so that there is a turn to interrupt.
+func (w *watcher) accepted(ctx context.Context, session string, send func(context.Context) (string, error)) (turn string, err error) {
+	sending, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		turn, err = send(sending)
+	}()
+	select {
+	case <-answered:
+		return turn, err
+	case <-ctx.Done():
+	}
+	if !w.quiet {
+		_, _ = fmt.Fprintln(w.told, "interrupting: the message is on its way")
+	}
+	defer time.AfterFunc(interruptPatience, giveUp).Stop()
+	<-answered
+	if sending.Err() != nil {
+		return "", fmt.Errorf("nobody answered, so a turn may go on (harness sessions show %s): %w", session, err)
+	}
+	return turn, err
 }
 
 // interrupt ends a turn nobody waits for any more.

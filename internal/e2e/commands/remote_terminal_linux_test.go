@@ -242,6 +242,19 @@ func atATerminal(t *testing.T, all *terminal) {
 				return u.must("approvals", "list", "--quiet", "--session", session) == ""
 			})
 		},
+		"broken off before it is accepted": func(t *testing.T, u *terminal, session, _ string) {
+			frames := u.open("sessions", "follow", session, "-o", "jsonl")
+			frames.awaits(`"resumed"`)
+			accepted, tell := u.untold()
+			s := u.open("run", "--session", session, "MOCK_HOLD["+session+"]")
+			<-accepted
+			s.types(ctrlC)
+			s.awaits("interrupting")
+			tell()
+			s.ends(4)
+			frames.awaits(`"turn/completed"`)
+			frames.awaits(`"interrupted"`)
+		},
 		"broken off while it answers, and followed": func(t *testing.T, u *terminal, session, _ string) {
 			frames := u.open("sessions", "follow", session, "-o", "jsonl")
 			frames.awaits(`"resumed"`)
