@@ -29,14 +29,15 @@ func (s *server) loginRoutes() []rest.Route {
 	return routes
 }
 
-// errLogin refuses a login.
-var errLogin = errors.New("this is none of this server's tokens, or it was revoked or has expired: ask an admin for one")
+// loginError refuses a login.
+type loginError struct{ *auth.Refusal }
 
 func (s *server) login(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	principal, cookie, found := s.Logins.Open(in.Request, in.Body.Get("token").Text())
-	if !found {
-		telemetry.Log(ctx).Warn().Str("remote", in.Request.RemoteAddr).Msg("refused a login: the token does not count here")
-		return rest.Reply{}, errLogin
+	principal, cookie, refusal := s.Logins.Open(in.Request, in.Body.Get("token").Text())
+	if refusal != nil {
+		telemetry.Log(ctx).Warn().Str("remote", in.Request.RemoteAddr).Str("code", refusal.Code).
+			Msg("refused a login: the token does not count here")
+		return rest.Reply{}, loginError{refusal}
 	}
 	return rest.Reply{Body: viewMe(principal, true), Cookie: cookie}, nil
 }
@@ -99,8 +100,9 @@ func allowedKinds(role auth.Role) []string {
 
 // loginFailures is that row of the error table.
 func loginFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
-	if errors.Is(err, errLogin) {
-		return problem(http.StatusUnauthorized, "unauthorized", err.Error()), true
+	var refused loginError
+	if errors.As(err, &refused) {
+		return problem(refused.HTTPStatus, refused.Code, refused.Words()), true
 	}
 	return failure{}, false
 }

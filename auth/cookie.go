@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // cookiePrefix begins the name of the cookie a browser is logged in by.
@@ -12,6 +13,9 @@ const cookiePrefix = "harness_login"
 
 // cookieAge is how long a browser keeps its cookie, in seconds. The token in it may end before.
 const cookieAge = 30 * 24 * 60 * 60
+
+// maxCookie is how many bytes browsers take of a cookie's name and value; of a longer one they keep nothing.
+const maxCookie = 4096
 
 // cookieName has the port in it: cookies know none, and two servers of one machine must not take each other's.
 func cookieName(r *http.Request) string {
@@ -35,17 +39,43 @@ func NewLogins(options Options, path string) *Logins {
 	return &Logins{options: options, token: newTokenCheck(options.Token), path: path}
 }
 
-// Open is who comes in by a token, and the cookie to come back by. false: the token is none of this server's.
-func (l *Logins) Open(r *http.Request, secret string) (Principal, *http.Cookie, bool) {
+// Open is who comes in by a token, and the cookie to come back by, which is kept no longer than the token counts.
+func (l *Logins) Open(r *http.Request, secret string) (Principal, *http.Cookie, *Refusal) {
 	shown := []string{strings.TrimSpace(secret)}
-	principal, _, found, _ := l.options.named(shown)
+	principal, age, refusal := l.holder(r, shown)
+	if refusal != nil {
+		return Principal{}, nil, refusal
+	}
+	cookie := l.cookie(r, shown[0], age)
+	if len(cookie.Name)+len(cookie.Value) > maxCookie {
+		return Principal{}, nil, &Refusal{HTTPStatus: http.StatusBadRequest, Status: "error", Code: "token_too_long"}
+	}
+	return principal, cookie, nil
+}
+
+// holder is whose token is shown, and how long its cookie is kept.
+func (l *Logins) holder(r *http.Request, shown []string) (Principal, int, *Refusal) {
 	if l.token.accepts(shown) {
-		principal, found = ownerPrincipal(), true
+		return ownerPrincipal(), cookieAge, nil
 	}
-	if !found {
-		return Principal{}, nil, false
+	if principal, _, found, _ := l.options.named(shown); found {
+		return principal, cookieAge, nil
 	}
-	return principal, l.cookie(r, shown[0], cookieAge), true
+	principal, access, refusal := l.options.Signed.find(r, shown)
+	switch {
+	case refusal != nil:
+		return Principal{}, 0, refusal
+	case principal == nil:
+		return Principal{}, 0, unauthorized("unauthorized")
+	}
+	age := cookieAge
+	if end, ends := access.Deadline(); ends {
+		age = min(age, int((time.Until(end) - jwtLeeway).Seconds()))
+	}
+	if age <= 0 { // it counts for other clocks alone, and browsers take no cookie for less than a second
+		return Principal{}, 0, unauthorized("invalid_bearer_token")
+	}
+	return *principal, age, nil
 }
 
 // Close is the cookie that takes the other one away.

@@ -6,7 +6,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
 
 	"harness/auth"
 )
@@ -61,11 +65,11 @@ func TestTheCookieOfALogin(t *testing.T) {
 	logins := auth.NewLogins(rules, "/below/")
 	r := httptest.NewRequest(http.MethodPost, "/api/login", nil)
 	r.Host, r.RemoteAddr = "h.example:8443", "10.0.0.1:5"
-	if _, _, found := logins.Open(r, "wrong"); found {
+	if _, _, refusal := logins.Open(r, "wrong"); refusal == nil || refusal.Code != "unauthorized" {
 		t.Error("a wrong token let somebody in")
 	}
-	principal, cookie, found := logins.Open(r, " "+token+"\n")
-	if !found || principal.Role != auth.RoleOwner || cookie.Value != base64.RawURLEncoding.EncodeToString([]byte(token)) || cookie.Name != "harness_login_8443" ||
+	principal, cookie, refusal := logins.Open(r, " "+token+"\n")
+	if refusal != nil || principal.Role != auth.RoleOwner || cookie.Value != base64.RawURLEncoding.EncodeToString([]byte(token)) || cookie.Name != "harness_login_8443" ||
 		cookie.Path != "/below/" || !cookie.HttpOnly || cookie.Secure || cookie.SameSite != http.SameSiteStrictMode {
 		t.Errorf("the cookie of a login is %+v of %+v", cookie, principal)
 	}
@@ -85,10 +89,45 @@ func TestAnyTokenLogsIn(t *testing.T) {
 	rules := auth.Options{BoundHost: "127.0.0.1", Token: secret}
 	r := httptest.NewRequest(http.MethodPost, "/api/login", nil)
 	r.Host = "127.0.0.1:3001"
-	_, cookie, found := auth.NewLogins(rules, "/").Open(r, secret)
-	if !found {
-		t.Fatal("the token does not log in")
+	_, cookie, refusal := auth.NewLogins(rules, "/").Open(r, secret)
+	if refusal != nil {
+		t.Fatalf("the token does not log in: %v", refusal)
 	}
 	run(t, rules, []request{{name: "read", method: "GET", path: "/api/sessions",
 		headers: []string{"Cookie: " + cookie.Name + "=" + cookie.Value}, want: 200}})
+}
+
+// A signed token logs in until it expires, and not at all when it does not hold or browsers would not keep it.
+func TestASignedTokenLogsIn(t *testing.T) {
+	t.Parallel()
+	rules := auth.Options{Token: token,
+		Signed: auth.NewSigned(auth.NewRBAC(auth.RBACOptions{Mode: auth.RBACJWT, JWTSecret: jwtSecret}))}
+	const month = 30 * 24 * 60 * 60
+	now := time.Now().Unix()
+	for name, c := range map[string]struct {
+		claims   map[string]any
+		longest  int
+		refused  string
+		shortest int
+	}{
+		"for an hour":  {map[string]any{"role": "viewer", "exp": now + 3600}, 3600, "", 3500},
+		"for a year":   {map[string]any{"role": "viewer", "exp": now + 12*month}, month, "", month},
+		"for ever":     {map[string]any{"role": "viewer"}, month, "", month},
+		"just over":    {map[string]any{"role": "viewer", "exp": now}, 0, "invalid_bearer_token", 0},
+		"long over":    {map[string]any{"role": "viewer", "exp": now - 3600}, 0, "invalid_bearer_token", 0},
+		"without role": {map[string]any{"exp": now + 3600}, 0, "invalid_role_claim", 0},
+		"too long":     {map[string]any{"role": "viewer", "groups": strings.Repeat("g", 3000)}, 0, "token_too_long", 0},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/api/login", nil)
+		r.Host = "127.0.0.1:3001"
+		_, cookie, refusal := auth.NewLogins(rules, "/").Open(r, signed(t, jwt.SigningMethodHS256, []byte(jwtSecret), c.claims, nil))
+		switch {
+		case c.refused != "":
+			if refusal == nil || refusal.Code != c.refused || refusal.Words() == "" {
+				t.Errorf("%s: refused with %v, want %s", name, refusal, c.refused)
+			}
+		case refusal != nil || cookie.MaxAge > c.longest || cookie.MaxAge < c.shortest:
+			t.Errorf("%s: kept by %+v (%v)", name, cookie, refusal)
+		}
+	}
 }

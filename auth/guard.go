@@ -110,7 +110,7 @@ func Guard(o Options) func(http.Handler) http.Handler {
 					if refusal.HTTPStatus == http.StatusUnauthorized {
 						w.Header().Set("WWW-Authenticate", `Bearer realm="harness", error="invalid_token"`)
 					}
-					refuse(w, refusal.HTTPStatus, refusal.Code, refusal.words())
+					refuse(w, refusal.HTTPStatus, refusal.Code, refusal.Words())
 					return
 				}
 			}

@@ -207,6 +207,9 @@ func (r *RBAC) byJWT(req *http.Request) (Principal, *Refusal) {
 	}
 	value := header(req, "Authorization")
 	if value == "" {
+		if holder, _ := PrincipalFrom(req.Context()); holder.Signed { // a login's cookie has it
+			return holder, nil
+		}
 		return Principal{}, unauthorized("missing_bearer_token")
 	}
 	match := bearer().FindStringSubmatch(value)

@@ -127,9 +127,13 @@ func (s *Signed) access(token string, claims jwt.MapClaims) context.Context {
 	return access
 }
 
-// words are what a refused holder is told.
-func (r *Refusal) words() string {
+// Words are what a refused holder is told.
+func (r *Refusal) Words() string {
 	switch r.Code {
+	case "unauthorized":
+		return "this is none of this server's tokens, or it was revoked or has expired: ask an admin for one"
+	case "token_too_long":
+		return "this token is too long for a browser's cookie: have its issuer put less into it, or log in with a named token"
 	case "rbac_keys_unavailable":
 		return "the keys of the issuer cannot be read, so that no signed token can be checked; send the request again later"
 	case "missing_exp_claim":

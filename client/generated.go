@@ -2437,7 +2437,7 @@ type RunJobAgain404JSONResponseBody struct {
 
 // LoginJSONBody defines parameters for Login.
 type LoginJSONBody struct {
-	// Token HARNESS_AUTH_TOKEN, or the secret of a named token.
+	// Token HARNESS_AUTH_TOKEN, the secret of a named token, or a signed token (JWT).
 	Token string `json:"token"`
 }
 
@@ -6023,7 +6023,7 @@ type ClientInterface interface {
 
 	// LoginWithBody Log a browser in
 	//
-	// The answer sets a cookie that stands for the token in requests of this server's own pages, sockets too: `HttpOnly`, `SameSite=Strict`, `Secure` where the browser talks TLS. It counts as long as the token does.
+	// The answer sets a cookie that stands for the token in requests of this server's own pages, sockets too: `HttpOnly`, `SameSite=Strict`, `Secure` where the browser talks TLS. It counts as long as the token does, and is kept until the `exp` of a signed one. A token that is too long for a cookie (3 KB) is 400 `token_too_long`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -6032,7 +6032,7 @@ type ClientInterface interface {
 
 	// Login Log a browser in
 	//
-	// The answer sets a cookie that stands for the token in requests of this server's own pages, sockets too: `HttpOnly`, `SameSite=Strict`, `Secure` where the browser talks TLS. It counts as long as the token does.
+	// The answer sets a cookie that stands for the token in requests of this server's own pages, sockets too: `HttpOnly`, `SameSite=Strict`, `Secure` where the browser talks TLS. It counts as long as the token does, and is kept until the `exp` of a signed one. A token that is too long for a cookie (3 KB) is 400 `token_too_long`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7579,7 +7579,7 @@ func (c *Client) RunJobAgain(ctx context.Context, jobID JobID, params *RunJobAga
 
 // LoginWithBody Log a browser in
 //
-// The answer sets a cookie that stands for the token in requests of this server's own pages, sockets too: `HttpOnly`, `SameSite=Strict`, `Secure` where the browser talks TLS. It counts as long as the token does.
+// The answer sets a cookie that stands for the token in requests of this server's own pages, sockets too: `HttpOnly`, `SameSite=Strict`, `Secure` where the browser talks TLS. It counts as long as the token does, and is kept until the `exp` of a signed one. A token that is too long for a cookie (3 KB) is 400 `token_too_long`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7598,7 +7598,7 @@ func (c *Client) LoginWithBody(ctx context.Context, contentType string, body io.
 
 // Login Log a browser in
 //
-// The answer sets a cookie that stands for the token in requests of this server's own pages, sockets too: `HttpOnly`, `SameSite=Strict`, `Secure` where the browser talks TLS. It counts as long as the token does.
+// The answer sets a cookie that stands for the token in requests of this server's own pages, sockets too: `HttpOnly`, `SameSite=Strict`, `Secure` where the browser talks TLS. It counts as long as the token does, and is kept until the `exp` of a signed one. A token that is too long for a cookie (3 KB) is 400 `token_too_long`.
 //
 // Takes a body of the `application/json` content type.
 //

@@ -1618,7 +1618,7 @@ export interface paths {
         put?: never;
         /**
          * Log a browser in
-         * @description The answer sets a cookie that stands for the token in requests of this server's own pages, sockets too: `HttpOnly`, `SameSite=Strict`, `Secure` where the browser talks TLS. It counts as long as the token does.
+         * @description The answer sets a cookie that stands for the token in requests of this server's own pages, sockets too: `HttpOnly`, `SameSite=Strict`, `Secure` where the browser talks TLS. It counts as long as the token does, and is kept until the `exp` of a signed one. A token that is too long for a cookie (3 KB) is 400 `token_too_long`.
          */
         post: operations["login"];
         delete?: never;
@@ -8709,7 +8709,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description HARNESS_AUTH_TOKEN, or the secret of a named token. */
+                    /** @description HARNESS_AUTH_TOKEN, the secret of a named token, or a signed token (JWT). */
                     token: string;
                 };
             };
@@ -8717,8 +8717,17 @@ export interface operations {
         responses: {
             200: components["responses"]["Me"];
             400: components["responses"]["Invalid"];
-            /** @description The token is none of this server's, was revoked or has expired (`unauthorized`). */
+            /** @description The token is none of this server's, was revoked or has expired (`unauthorized`), or is signed and does not hold (`invalid_bearer_token`, `missing_exp_claim`). */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A signed token has no role or no list of projects that is known here (`invalid_role_claim`, `invalid_projects_claim`). */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
