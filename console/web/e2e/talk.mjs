@@ -117,14 +117,16 @@ export const cases = (test) => {
     await live(page);
     const lost = await loseFirstAnswer(page);
     const field = page.getByLabel("Message");
-    await field.fill("MOCK_REPLY[once]");
+    await field.fill("MOCK_HOLD[once]");
     await field.press("Enter");
     await page.getByText("The server did not answer").waitFor();
+    await pill(page, "running"); // now Enter would have another message wait
     await field.press("Enter");
     await eventually("the second answer came", async () => lost.sent === 2 && (await page.locator(".composer .failure").count()) === 0 && (await field.isEnabled()));
+    await order("release", { name: "once" });
     await finished(page);
     await pill(page, "idle");
-    assert.deepEqual((await transcript(id)).filter((e) => e.role === "user").map((e) => e.content), ["MOCK_REPLY[once]"]);
+    assert.deepEqual((await transcript(id)).filter((e) => e.role === "user").map((e) => e.content), ["MOCK_HOLD[once]"]);
     await close();
   }, { core: true });
 

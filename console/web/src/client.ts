@@ -4,12 +4,13 @@ import { Api, ApiError } from "./core/api";
 import type { Answer } from "./api/answers";
 import { Drafts } from "./core/drafts";
 import { Link, type Socket } from "./core/link";
-import { Outbox } from "./core/outbox";
+import { Outbox, type Way } from "./core/outbox";
 import { Signal } from "./core/signal";
 import { Store, type Open } from "./core/store";
 import type { Link as LinkState, Me, Model, Session } from "./core/types";
 import { Transcripts } from "./transcripts";
 
+type Options = { effort?: string; images?: string[] };
 type Listed = { data: Session[]; nextCursor: string | null; pos: number };
 const pathOf = (open: Open) => `/api/sessions/${encodeURIComponent(open.sessionId)}`;
 const kinds = { approval: "approval", toolInput: "question", toolCall: "tool" } as const;
@@ -129,23 +130,22 @@ export class Client {
 
   private readonly outbox = new Outbox(localStorage);
 
-  /** once makes a request that is taken once, however often it is sent until it is answered. */
-  private async once<T>(path: string, body: Record<string, unknown>): Promise<T> {
-    const asked = JSON.stringify([path, body]);
-    const key = this.outbox.key(asked);
+  /** once sends a message that is taken once, however often it is sent until it is answered. */
+  private async once(open: Open, to: Way["to"], text: string, { effort, ...options }: Options): Promise<void> {
+    const message = JSON.stringify([open.sessionId, text, options]);
+    const { key, way } = this.outbox.sent(message, { to, ...(effort ? { effort } : {}) });
     try {
-      const answer = await this.api.post<T>(path, body, { "Idempotency-Key": key });
-      this.outbox.answered(asked);
-      return answer;
+      await this.api.post(`${pathOf(open)}/${way.to}`, { text, ...options, ...(way.effort ? { effort: way.effort } : {}) }, { "Idempotency-Key": key });
+      this.outbox.answered(message);
     } catch (err) {
-      if (err instanceof ApiError && err.code !== "" && err.code !== "idempotency_key_in_use") this.outbox.answered(asked);
+      if (err instanceof ApiError && err.code !== "" && err.code !== "idempotency_key_in_use") this.outbox.answered(message);
       throw err;
     }
   }
 
   /** enqueue has the server send a message when the turns before it are over. */
-  async enqueue(open: Open, text: string, options: Record<string, unknown>): Promise<void> {
-    await this.once(`${pathOf(open)}/queue`, { text, ...options }); // a frame tells what waits then
+  async enqueue(open: Open, text: string, options: Options): Promise<void> {
+    await this.once(open, "queue", text, options); // a frame tells what waits then
   }
 
   async editQueued(open: Open, id: string, text: string): Promise<void> {
@@ -160,13 +160,13 @@ export class Client {
     await this.api.post(`${pathOf(open)}/queue/${encodeURIComponent(id)}/move`, { before });
   }
 
-  async send(open: Open, text: string, options: Record<string, unknown>): Promise<void> {
+  async send(open: Open, text: string, options: Options): Promise<void> {
     const mark = { key: Date.now(), text };
     open.sending.push(mark);
     open.signal.touch();
     this.store.flush();
     try {
-      await this.once(`${pathOf(open)}/messages`, { text, ...options });
+      await this.once(open, "messages", text, options);
     } catch (err) {
       open.sending = open.sending.filter((m) => m !== mark);
       open.signal.touch();

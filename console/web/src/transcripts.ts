@@ -79,6 +79,7 @@ export class Transcripts {
     try {
       const name = where === "older" ? "before" : "after";
       const got = await this.window(open, `&${name}=${encodeURIComponent(at)}`);
+      if (at !== (where === "older" ? transcript.older : transcript.newer)) return false; // another window was read meanwhile
       transcript.extend(got.transcript.map(fromRest), where, where === "older" ? got.window.before : got.window.after);
       requestAnimationFrame(() => transcript.trim(where));
       return true;

@@ -10,29 +10,38 @@ test("a message that nobody answered keeps its key over a reload, one that was a
   const store = memory();
   let made = 0;
   const outbox = () => new Outbox(store, () => 1000, () => `key ${++made}`);
-  expect(outbox().key("hello")).toBe("key 1");
-  expect(outbox().key("hello")).toBe("key 1");
-  expect(outbox().key("hello!")).toBe("key 2");
+  const key = (message: string) => outbox().sent(message, { to: "messages" }).key;
+  expect(key("hello")).toBe("key 1");
+  expect(key("hello")).toBe("key 1");
+  expect(key("hello!")).toBe("key 2");
   outbox().answered("hello");
-  expect(outbox().key("hello")).toBe("key 3");
-  expect(outbox().key("hello!")).toBe("key 2");
+  expect(key("hello")).toBe("key 3");
+  expect(key("hello!")).toBe("key 2");
+});
+
+test("a message that nobody answered goes the way it went first", () => {
+  const outbox = new Outbox(memory(), () => 1000, () => "key");
+  expect(outbox.sent("hello", { to: "messages", effort: "low" }).way).toEqual({ to: "messages", effort: "low" });
+  expect(outbox.sent("hello", { to: "queue" }).way).toEqual({ to: "messages", effort: "low" });
+  outbox.answered("hello");
+  expect(outbox.sent("hello", { to: "queue" }).way).toEqual({ to: "queue" });
 });
 
 test("keys do not pile up, and end with the server's memory of them", () => {
   const store = memory();
   let [now, made] = [0, 0];
   const outbox = new Outbox(store, () => ++now, () => `key ${++made}`);
-  for (let i = 0; i < 100; i++) outbox.key(`message ${i}`);
+  for (let i = 0; i < 100; i++) outbox.sent(`message ${i}`, { to: "queue" });
   expect(store.getItem("harness.unanswered")!.length).toBeLessThan(6000);
-  expect(outbox.key("message 99")).toBe("key 100");
+  expect(outbox.sent("message 99", { to: "queue" }).key).toBe("key 100");
   now += 24 * 3600_000;
-  expect(outbox.key("message 99")).toBe("key 101");
+  expect(outbox.sent("message 99", { to: "queue" }).key).toBe("key 101");
 });
 
 test("a store somebody else has written into is no obstacle", () => {
   const store = memory();
   store.setItem("harness.unanswered", "no JSON");
-  expect(new Outbox(store, () => 1, () => "key").key("x")).toBe("key");
+  expect(new Outbox(store, () => 1, () => "key").sent("x", { to: "queue" }).key).toBe("key");
 });
 
 test("digests tell messages apart", () => {

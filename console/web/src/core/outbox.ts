@@ -1,11 +1,13 @@
-// The keys of messages that were sent and not answered, kept over reloads: sent again with its key, a message is taken
-// once.
+// The keys of messages that were sent and not answered, kept over reloads: sent again with its key and in the same way, a
+// message is taken once, whatever has begun or ended meanwhile.
 const name = "harness.unanswered";
 /** How many are kept, and for how long, in ms: a server knows a key for a day. */
 const most = 50;
 const kept = 24 * 3600_000;
 
-type Keys = Record<string, { key: string; at: number }>;
+/** Way is how a message is sent: to which of a session's routes, and what beside its words and images. */
+export type Way = { to: "messages" | "queue"; effort?: string };
+type Keys = Record<string, { key: string; at: number; way?: Way }>;
 
 export class Outbox {
   constructor(
@@ -14,15 +16,15 @@ export class Outbox {
     private readonly fresh: () => string = () => crypto.getRandomValues(new Uint32Array(4)).join("-"),
   ) {}
 
-  /** key is the one a message goes out with: that of its last try when nobody answered it. */
-  key(message: string): string {
+  /** sent is the key and the way a message goes out with: those of its first try when nobody answered it. */
+  sent(message: string, way: Way): { key: string; way: Way } {
     const keys = this.read();
     const known = keys[digest(message)];
-    if (known) return known.key;
+    if (known) return { key: known.key, way: known.way ?? way };
     const key = this.fresh();
-    keys[digest(message)] = { key, at: this.now() };
+    keys[digest(message)] = { key, at: this.now(), way };
     this.write(keys);
-    return key;
+    return { key, way };
   }
 
   /** answered forgets a message's key: sent again it is another message. */
