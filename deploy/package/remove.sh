@@ -3,6 +3,6 @@
 set -e
 case ${1:-} in
 remove | purge | 0)
-	if [ -d /run/systemd/system ]; then systemctl disable --now harness.service || true; fi
+	if [ -z "${DPKG_ROOT:-}" ] && [ -d /run/systemd/system ]; then systemctl disable --now harness.service || true; fi
 	;;
 esac
