@@ -47,6 +47,8 @@ func TestBadSettingsAreOneLineAndExitCodeTwo(t *testing.T) {
 			says: []string{`"bogus"`, "harness runtimes --help"}},
 		"unknown extensions": {args: []string{"extensions", "bogus"}, code: 2,
 			says: []string{`"bogus"`, "harness extensions --help"}},
+		"an argument too many": {args: []string{"migrate", "bogus"}, code: 2, says: []string{`"bogus"`, "harness migrate"}},
+		"an argument too few":  {args: []string{"restore"}, code: 2, says: []string{"harness restore"}},
 		"no data directory": {args: []string{"runtimes", "list"}, code: 2,
 			says: []string{"there is no data directory", "--data-dir"}},
 		"open bind": {env: []string{"HOST=0.0.0.0"}, args: []string{"serve"}, code: 2,

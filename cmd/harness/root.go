@@ -99,6 +99,23 @@ func addCommands(root *cobra.Command, further []runtimeMaker) {
 	if man := newMan(root); man != nil {
 		root.AddCommand(man)
 	}
+	refuseArguments(root)
+}
+
+// refuseArguments makes arguments that a command or one below it does not take a command line that cannot be understood.
+func refuseArguments(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			if err == nil || exitCode(err) == exitUsage {
+				return err
+			}
+			return &usageError{fmt.Errorf("%w: %s", err, cmd.UseLine())}
+		}
+	}
+	for _, below := range cmd.Commands() {
+		refuseArguments(below)
+	}
 }
 
 // newGroup makes a command that only holds others: alone it says which.
