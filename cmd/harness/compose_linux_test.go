@@ -1,0 +1,93 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"harness/internal/codextest"
+	"harness/internal/programtest"
+)
+
+// composeLine is a command of the comment that begins docker-compose.yml, by how it begins.
+func composeLine(t *testing.T, begin string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docker-compose.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^#.*?(` + regexp.QuoteMeta(begin) + `.*)$`).FindSubmatch(text)
+	if line == nil {
+		t.Fatalf("docker-compose.yml has no line with %s", begin)
+	}
+	return string(line[1])
+}
+
+// The secrets of the containers are made once: the database keeps the password its volume was made with, and people
+// can look up the token.
+func TestTheSecretsOfTheContainersAreKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	sh := func(line string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "sh", "-ec", line)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, out)
+		}
+		return string(out)
+	}
+	makes, shows := composeLine(t, "[ -e compose.env ]"), composeLine(t, "grep HARNESS_AUTH_TOKEN")
+	sh(makes)
+	token := sh(shows)
+	if !regexp.MustCompile(`^HARNESS_AUTH_TOKEN=[0-9a-f]{48}\n$`).MatchString(token) {
+		t.Errorf("the token is shown as %q", token)
+	}
+	file := filepath.Join(dir, "compose.env")
+	before, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(before), "\nPOSTGRES_PASSWORD=") {
+		t.Errorf("the secrets are %q, %v", before, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("who may read them: %v, %v", info, err)
+	}
+	sh(makes)
+	if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
+		t.Errorf("the second start has others: %v", err)
+	}
+}
+
+// Who logs codex in inside of the container is the user of agents, who reads nothing of the server's.
+func TestTheContainersCodexIsLoggedIn(t *testing.T) {
+	t.Parallel()
+	login := composeLine(t, "docker compose --env-file compose.env exec")
+	if !strings.Contains(login, " exec --user agent harness harness login -- ") {
+		t.Errorf("the login is %s", login)
+	}
+	s := programtest.New(t)
+	home, data := t.TempDir(), t.TempDir()
+	cmd := exec.CommandContext(t.Context(), s.Program, "login", "--", "--with-api-key")
+	if os.Geteuid() == 0 { // the rest holds for everybody
+		s.Become(programtest.Unprivileged)
+		s.Own(home)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: programtest.Unprivileged, Gid: programtest.Unprivileged}}
+	}
+	if err := os.Chmod(data, 0); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Dir, cmd.Stdin = "/", strings.NewReader("sk-of-the-test")
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "HOST=0.0.0.0", "DATA_DIR=" + data, "CODEX_HOME=" + home,
+		"CODEX_BIN=" + codextest.Binary(t, codextest.Default), "HARNESS_AUTH_TOKEN=the-token-of-this-test",
+		"HARNESS_RUNTIME_USER=agent", "HARNESS_WORKSPACE=/workspace", "DATABASE_URL=postgres://a:b@postgres:5432/x"}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if text, err := os.ReadFile(filepath.Join(home, "auth.json")); err != nil || !strings.Contains(string(text), "sk-of-the-test") {
+		t.Errorf("no login is kept: %v", err)
+	}
+}
