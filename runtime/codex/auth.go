@@ -16,18 +16,21 @@ import (
 // keyVariable is where codex's own model provider looks for a key.
 const keyVariable = "OPENAI_API_KEY"
 
+// remedy is what helps a codex without a login.
+const remedy = "set " + keyVariable + ", or log in as the server's user with: harness login"
+
 const installCommand = "npm install -g @openai/codex"
 
 func (c *Codex) key() string { return c.launcher.Variable(keyVariable) }
 
 // logIn gives codex the key of its environment when its model asks for a login and there is none: codex sends the key
-// of the variable alone to nobody. It keeps it in its home, as `codex login` does.
+// of the variable alone to nobody. It keeps it in its home, as `codex login` does. Without a key it is told what is missing.
 func (c *conn) logIn(ctx context.Context) error {
-	key := c.codex.key()
-	if key == "" {
+	key, options := c.codex.key(), c.codex.options
+	if key == "" && HasAuthFile(options.Home) {
 		return nil
 	}
-	answer, err := c.Call(ctx, c.codex.options.CallTimeout, "account/read", object{})
+	answer, err := c.Call(ctx, options.CallTimeout, "account/read", object{})
 	if err != nil {
 		return err
 	}
@@ -41,8 +44,15 @@ func (c *conn) logIn(ctx context.Context) error {
 	if !now.LoginRequired || len(now.Account) > 0 && string(now.Account) != "null" {
 		return nil
 	}
-	_, err = c.Call(ctx, c.codex.options.CallTimeout, "account/login/start", object{"type": "apiKey", "apiKey": key})
-	return err
+	if key == "" {
+		options.Logger.Warn().Msg("codex is not logged in, so its turns will fail: " + remedy)
+		return nil
+	}
+	if _, err = c.Call(ctx, options.CallTimeout, "account/login/start", object{"type": "apiKey", "apiKey": key}); err != nil {
+		return err
+	}
+	options.Logger.Info().Msg("codex is logged in with " + keyVariable)
+	return nil
 }
 
 // Auth implements runtime.Adapter. A provider of codex's config.toml may need neither.
@@ -56,7 +66,7 @@ func (c *Codex) Auth(context.Context) (runtime.AuthStatus, error) {
 	}
 	if len(status.Credentials) == 0 {
 		status.State = runtime.AuthMissing
-		status.Remedy = "set " + keyVariable + ", or log in as the server's user with: codex login"
+		status.Remedy = remedy
 	}
 	return status, nil
 }
@@ -146,7 +156,7 @@ func loginOf(result json.RawMessage) (runtime.Login, error) {
 	}
 	if begun.VerificationURL == "" || begun.UserCode == "" {
 		return runtime.Login{},
-			errors.New("codex began a login without a page and a code for a person: log in with: codex login --device-auth")
+			errors.New("codex began a login without a page and a code for a person: log in with: harness login -- --device-auth")
 	}
 	return runtime.Login{ID: begun.LoginID, URL: begun.VerificationURL, Code: begun.UserCode}, nil
 }

@@ -71,7 +71,7 @@ func (c *conn) Greet(ctx context.Context) error {
 		return fmt.Errorf("codex %s is too old: at least %s is needed; install it with: %s", told, oldest, installCommand)
 	}
 	if err := c.logIn(ctx); err != nil {
-		c.codex.options.Logger.Warn().Err(err).Msg("codex could not be logged in with " + keyVariable)
+		c.codex.options.Logger.Warn().Err(err).Msg("it is not known whether codex is logged in, or it could not be with " + keyVariable)
 	}
 	c.Started(said) // unless it was when the answer came
 	if err := c.send(ctx, outgoing{Method: "initialized"}); err != nil {

@@ -99,6 +99,8 @@ func (f *fake) handle(frame fakeFrame, line []byte) int {
 		f.result(frame.ID, `{"userAgent":"`+agent+`"}`)
 	case "initialized":
 		f.initialized()
+	case "account/read":
+		f.result(frame.ID, `{"account":null,"requiresOpenaiAuth":false}`)
 	case "silent":
 	case "fork":
 		// Each says when it runs: the environment of a process on its way to another program reads as empty.

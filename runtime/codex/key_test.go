@@ -1,6 +1,7 @@
 package codex_test
 
 import (
+	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/rs/zerolog"
 
 	"harness/internal/codextest"
 	"harness/internal/mockmodel"
@@ -89,6 +92,43 @@ func TestTheKeyOfTheEnvironmentLogsIn(t *testing.T) {
 					if got != c.want && (c.want != "" || strings.Contains(got, "Bearer")) {
 						t.Errorf("a request carried %q, want %q", got, c.want)
 					}
+				}
+			})
+		}
+	})
+}
+
+// Whether codex can work is told when it starts: what it was logged in with, and what is missing where its model asks
+// for a login.
+func TestTheLoginIsToldAtStart(t *testing.T) {
+	onEach(t, func(t *testing.T, version codextest.Version) {
+		for name, c := range map[string]struct {
+			options  []codextest.Option
+			env      []string
+			says     string
+			warnings int
+		}{
+			"nothing":         {options: []codextest.Option{codextest.NeedsLogin()}, says: "harness login", warnings: 1},
+			"a key":           {options: []codextest.Option{codextest.NeedsLogin()}, env: []string{"OPENAI_API_KEY=sk-a"}, says: "logged in with OPENAI_API_KEY"},
+			"another's model": {},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				var told bytes.Buffer
+				home := codextest.Home(t, "http://127.0.0.1:9/v1", append(c.options, codextest.For(version))...)
+				recorder := newRecorder()
+				own := codex.New(codex.Options{Bin: codextest.Binary(t, version), Home: home, Mark: process.Mark(home, "codex"),
+					Sink: recorder.sink, Logger: zerolog.New(zerolog.SyncWriter(&told)).Level(zerolog.InfoLevel),
+					Env: append(c.env, "HOME="+home)})
+				start(t, own)
+				if _, err := own.Call(t.Context(), "account/read", map[string]any{}); err != nil { // it waits for the start
+					t.Fatal(err)
+				}
+				stop(t, own)
+				text := told.String()
+				if !strings.Contains(text, c.says) || strings.Contains(text, "logged in") != (c.says != "") ||
+					strings.Count(text, `"level":"warn"`) != c.warnings || strings.Contains(text, "sk-a") {
+					t.Errorf("at start it says %s", text)
 				}
 			})
 		}
