@@ -25,16 +25,16 @@ type requestError struct {
 func (e *requestError) Error() string { return e.message }
 
 // readBody decodes the body by its content type, before anything else is looked at. Undefined means that there is none,
-// which is only so when there is no content type either.
-func (s *server) readBody(r *http.Request) (schema.Value, error) {
+// which is only so when there is no content type either. sent is the body as it came.
+func (s *server) readBody(r *http.Request) (body schema.Value, sent string, err error) {
 	contentType := r.Header.Get("Content-Type")
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
-		return schema.Value{}, nil
+		return schema.Value{}, "", nil
 	case http.MethodDelete:
 		// Bodies of DELETE are read only when the client calls them something.
 		if contentType == "" {
-			return schema.Value{}, nil
+			return schema.Value{}, "", nil
 		}
 	}
 	mediaType, _, _ := strings.Cut(contentType, ";")
@@ -42,31 +42,31 @@ func (s *server) readBody(r *http.Request) (schema.Value, error) {
 	case "application/json":
 		data, err := s.bodies.read(r)
 		if err != nil {
-			return schema.Value{}, err
+			return schema.Value{}, "", err
 		}
 		if len(data) == 0 {
-			return schema.Value{}, &requestError{http.StatusBadRequest,
+			return schema.Value{}, "", &requestError{http.StatusBadRequest,
 				"Body cannot be empty when content-type is set to 'application/json'"}
 		}
 		value, err := schema.Parse(data)
 		if err != nil {
-			return schema.Value{}, &requestError{http.StatusBadRequest,
+			return schema.Value{}, "", &requestError{http.StatusBadRequest,
 				"Body is not valid JSON but content-type is set to 'application/json'"}
 		}
-		return value, nil
+		return value, data, nil
 	case "text/plain":
 		data, err := s.bodies.read(r)
 		if err != nil {
-			return schema.Value{}, err
+			return schema.Value{}, "", err
 		}
-		return schema.StringValue(strings.ToValidUTF8(data, "\ufffd")), nil
+		return schema.StringValue(strings.ToValidUTF8(data, "\ufffd")), data, nil
 	case "":
 		if r.ContentLength == 0 {
-			return schema.Value{}, nil
+			return schema.Value{}, "", nil
 		}
 		contentType = "undefined"
 	}
-	return schema.Value{}, &requestError{http.StatusUnsupportedMediaType, "Unsupported Media Type: " + contentType}
+	return schema.Value{}, "", &requestError{http.StatusUnsupportedMediaType, "Unsupported Media Type: " + contentType}
 }
 
 // bodies reads bodies, those of unknown length into buffers that are used again. Its zero value is ready.

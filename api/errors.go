@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -25,6 +26,8 @@ type failure struct {
 	body   any
 	// retry tells the client that the same request may be sent again later.
 	retry bool
+	// retryAfter is in how many seconds; "" is as usual.
+	retryAfter string
 	// opaque failures are our fault: the error is logged, the client learns nothing of it.
 	opaque bool
 }
@@ -45,7 +48,7 @@ func (s *server) writeError(ctx context.Context, w http.ResponseWriter, rt *rest
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 	}
 	if f.retry {
-		w.Header().Set("Retry-After", retryAfter)
+		w.Header().Set("Retry-After", cmp.Or(f.retryAfter, retryAfter))
 	}
 	s.writeJSON(ctx, w, f.status, f.body)
 }
@@ -71,8 +74,8 @@ func problem(status int, code, message string) failure {
 // failureOf is the error table of all operations: the first row that knows the error decides.
 func failureOf(err error, rt *rest.Route, in *rest.Input) failure {
 	for _, row := range []func(error, *rest.Route, *rest.Input) (failure, bool){
-		requestFailures, idempotencyFailures, loginFailures, tokenFailures, storeFailures, sessionFailures, projectFailures,
-		waitingFailures, jobFailures, suggestionFailures, turnFailures, interactiveFailures, runtimeFailures,
+		requestFailures, ownerFailures, idempotencyFailures, loginFailures, tokenFailures, storeFailures, sessionFailures,
+		projectFailures, waitingFailures, jobFailures, suggestionFailures, turnFailures, interactiveFailures, runtimeFailures,
 	} {
 		if f, known := row(err, rt, in); known {
 			return f

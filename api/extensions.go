@@ -62,7 +62,7 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, refusal *auth.Re
 
 // reloadExtensions reads the extensions anew. An attempt that could not be recorded is not answered with success.
 func (s *server) reloadExtensions(w http.ResponseWriter, r *http.Request) {
-	if _, err := s.readBody(r); err != nil { // no member of it means anything
+	if _, _, err := s.readBody(r); err != nil { // no member of it means anything
 		s.writeError(r.Context(), w, &rest.Route{Method: r.Method, Path: r.URL.Path}, &rest.Input{}, err)
 		return
 	}

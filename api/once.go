@@ -35,7 +35,9 @@ func (s *server) once(ctx context.Context, key, asked []string, rt *rest.Route, 
 	status, body := reply.Status, reply.Body
 	if err != nil {
 		f := failureOf(err, rt, in)
-		if status, body = f.status, f.body; f.retry || status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+		switch status, body = f.status, f.body; {
+		case f.retry, status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests,
+			status == http.StatusMisdirectedRequest: // the owner does it, with this key
 			return reply, s.concluded(ctx, err, claim.GiveBack(ctx))
 		}
 	}

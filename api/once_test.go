@@ -146,3 +146,19 @@ func TestWhichRequestsTakeAKey(t *testing.T) {
 		t.Errorf("%d operations take a key", described)
 	}
 }
+
+// A session that is another node's keeps no key here: its owner is asked with the same one.
+func TestAKeyOfAnotherNodesSessionIsNotKept(t *testing.T) {
+	t.Parallel()
+	b, post := keyed(t)
+	owner := "elsewhere"
+	b.sessions.lookup = func(id string) (session.Session, error) { return session.Session{ID: id, NodeID: owner}, nil }
+	const path, body = "/api/sessions/" + knownID + "/messages", `{"text":"do it"}`
+	if got := post("ann", "k", path, body); got.Code != http.StatusMisdirectedRequest {
+		t.Fatalf("answered %d %s", got.Code, got.Body)
+	}
+	owner = ""
+	if got := post("ann", "k", path, body); got.Code != http.StatusAccepted {
+		t.Errorf("once it is its own the same request is answered %d %s", got.Code, got.Body)
+	}
+}

@@ -77,6 +77,8 @@ type Options struct {
 	Pages func(api http.Handler) http.Handler
 	// Idempotency keeps what requests with an Idempotency-Key were answered. nil: the header has no effect.
 	Idempotency *idempotency.Store
+	// Owners asks the node that owns a session, when that is another one. nil: 421, its clients have to ask it.
+	Owners Owners
 	// Guard wraps everything behind the request id and the access log: authentication, origin rules. nil: nothing.
 	Guard func(http.Handler) http.Handler
 	// Agents tells what the agent of a session may touch. nil: nothing.

@@ -1,10 +1,13 @@
 package api_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"harness/forward"
 	"harness/session"
 )
 
@@ -45,5 +48,57 @@ func TestAnotherNodesSessionIsMisdirected(t *testing.T) {
 	}
 	if len(b.runtime.calls) != 0 {
 		t.Errorf("the runtime was asked %v", b.runtime.calls)
+	}
+}
+
+// owners answer for other nodes, or fail to.
+type owners struct {
+	asked  []string
+	answer *http.Response
+	err    error
+}
+
+func (o *owners) Ask(r *http.Request, owner, body string) (*http.Response, error) {
+	o.asked = append(o.asked, r.Method+" "+r.URL.RequestURI()+" of "+owner+": "+body)
+	return o.answer, o.err
+}
+
+// The owner is asked with what was sent, only for what it must do, and its answer given as it is; what keeps it from
+// answering is told.
+func TestTheOwnerIsAsked(t *testing.T) {
+	t.Parallel()
+	asked := &owners{}
+	b := setup(t, func(p *parts) { p.Owners = asked })
+	b.sessions.lookup = func(id string) (session.Session, error) {
+		if id == unknownID {
+			return session.Session{}, session.ErrNotFound
+		}
+		return session.Session{ID: id, NodeID: "elsewhere"}, nil
+	}
+	const path, body = "/api/sessions/" + knownID + "/messages", `{"text": "as it was sent"}`
+	for _, test := range []struct {
+		err              error
+		status           int
+		code, retryAfter string
+	}{
+		{nil, http.StatusTeapot, "the owner's", "9"},
+		{forward.ErrClientsTurn, http.StatusMisdirectedRequest, "not_owner", ""},
+		{&forward.UnreachableError{NodeID: "elsewhere", RetryAfter: 2100 * time.Millisecond, Cause: io.EOF},
+			http.StatusServiceUnavailable, "owner_unreachable", "3"},
+		{&forward.LostAnswerError{NodeID: "elsewhere", Cause: io.EOF}, http.StatusGatewayTimeout, "owner_answer_lost", ""},
+	} {
+		asked.err = test.err
+		asked.answer = &http.Response{StatusCode: http.StatusTeapot, Header: http.Header{"Retry-After": {"9"}, "Set-Cookie": {"a=b"}},
+			Body: io.NopCloser(strings.NewReader(`{"code":"the owner's"}`))}
+		got := b.post(path, body)
+		if got.Code != test.status || !strings.Contains(got.Body.String(), `"code":"`+test.code+`"`) ||
+			got.Header().Get("Retry-After") != test.retryAfter || got.Header().Get("Set-Cookie") != "" {
+			t.Errorf("%v: answered %d %v %s", test.err, got.Code, got.Header(), got.Body)
+		}
+	}
+	b.post("/api/sessions/"+unknownID+"/messages", body)
+	b.send(http.MethodPost, path, "application/json", `{"text":`)
+	if want := "POST " + path + " of elsewhere: " + body; len(asked.asked) != 4 || asked.asked[3] != want {
+		t.Errorf("asked %q, want %q four times", asked.asked, want)
 	}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -47,6 +48,9 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 		ctx = telemetry.WithSession(ctx, id)
 	}
 	answer, err := s.run(ctx, r, rt, in)
+	if err = s.askOwner(w, r, in, err); errors.Is(err, errAsked) {
+		return
+	}
 	if err != nil {
 		s.writeError(ctx, w, rt, in, err)
 		return
@@ -74,7 +78,8 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 }
 
 func (s *server) run(ctx context.Context, r *http.Request, rt *rest.Route, in *rest.Input) (rest.Reply, error) {
-	body, err := s.readBody(r)
+	body, sent, err := s.readBody(r)
+	in.Sent = sent
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -100,6 +105,9 @@ func (s *server) run(ctx context.Context, r *http.Request, rt *rest.Route, in *r
 		return rest.Reply{}, err
 	}
 	if key := r.Header.Values(idempotencyKey); rt.Once && len(key) > 0 && s.Idempotency != nil {
+		if err := s.elsewhere(ctx, rt, in); err != nil {
+			return rest.Reply{}, err
+		}
 		return s.once(ctx, key, []string{r.Method, r.URL.Path, r.URL.RawQuery, string(body.JSON())}, rt, in)
 	}
 	return rt.Handle(ctx, in)

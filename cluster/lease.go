@@ -63,6 +63,8 @@ type Options struct {
 	CountTakeover func(ctx context.Context, tx database.Tx) error
 	// Version is this server's, for people.
 	Version string
+	// Address is where other nodes reach this one, Certificate the fingerprint of what it shows there. "": they do not.
+	Address, Certificate string
 	// Beat and Patience are the constants when 0.
 	Beat, Patience time.Duration
 }
@@ -192,9 +194,11 @@ func (l *Lease) tryTake(ctx context.Context, silent holder, giveUp bool) (now ho
 		taken = true
 		_, err = tx.ExecContext(ctx,
 			`update nodes set process = $2, place = $3, owner = $4, beat = beat + 1, seen_at = $5, epoch = epoch + 1,
-				lease_until = `+clock(l.opts.DB)+` + $6, grace = $7, guarded = $8, draining = 0, version = $9 where node_id = $1`,
+				lease_until = `+clock(l.opts.DB)+` + $6, grace = $7, guarded = $8, draining = 0, version = $9,
+				address = $10, certificate = $11 where node_id = $1`,
 			l.opts.NodeID, l.process, database.EncodeText(l.opts.Place), database.EncodeText(l.opts.Owner),
-			time.Now().UnixMilli(), l.ttl().Milliseconds(), l.opts.Grace.Milliseconds(), number(held), l.opts.Version)
+			time.Now().UnixMilli(), l.ttl().Milliseconds(), l.opts.Grace.Milliseconds(), number(held), l.opts.Version,
+			l.opts.Address, l.opts.Certificate)
 		return err
 	})
 	if err != nil {

@@ -40,6 +40,7 @@ type Config struct {
 	DatabaseURL       string        // DATABASE_URL (its password is a secret)
 	AdoptNodes        []string      // HARNESS_ADOPT_NODES
 	NodeGrace         time.Duration // HARNESS_NODE_GRACE_MS
+	Node              Node          // how other nodes reach this one
 	SQLiteSynchronous string        // HARNESS_SQLITE_SYNCHRONOUS: FULL or NORMAL
 	JournalKeepEvents int           // HARNESS_JOURNAL_KEEP_EVENTS; 0 keeps all
 	Retention         Retention
@@ -97,6 +98,14 @@ type Config struct {
 	sources map[string]Source
 	files   []string
 	unknown []string
+}
+
+// Node is the port for other servers on the same Postgres, and what this one shows there.
+type Node struct {
+	Address     string // HARNESS_NODE_ADDRESS; "" has none
+	Certificate string // HARNESS_NODE_CERT_FILE
+	Key         string // HARNESS_NODE_KEY_FILE
+	CA          string // HARNESS_NODE_CA_FILE
 }
 
 // Limits bound how many connections are open at once; 0 is no bound.

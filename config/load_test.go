@@ -166,7 +166,8 @@ func otherValue(v Variable) string {
 		return "77"
 	}
 	special := map[string]string{
-		"HOST": "localhost", "DATABASE_URL": "postgres://u:p@h:5432/n",
+		"HARNESS_NODE_ADDRESS": "node-1.internal:7443",
+		"HOST":                 "localhost", "DATABASE_URL": "postgres://u:p@h:5432/n",
 		"HARNESS_ALLOWED_ORIGINS": "https://a.example,http://b.example:81", "HARNESS_ALLOWED_HOSTS": "a.example,b.example:81",
 		"HARNESS_TRUSTED_PROXIES":   "10.0.0.0/8,::1",
 		"HARNESS_BASE_PATH":         "/agents/harness",

@@ -103,6 +103,20 @@ func storeVariables() []Variable {
 			Doc: "Of several servers on one Postgres: how long after the end of this one's lease (8 s) the others wait before they " +
 				"end the turns, requests and jobs it ran.",
 			field: func(c *Config) any { return &c.NodeGrace }},
+		{Name: "HARNESS_NODE_ADDRESS", Allowed: "host:port", check: isNodeAddress,
+			Doc: "Of several servers on one Postgres: where this one takes requests for its sessions from the others (HTTP/2, mutual " +
+				"TLS 1.3), the host as they find it. With it, what another node's agents must do may be asked of this one, too.",
+			field: func(c *Config) any { return &c.Node.Address }},
+		{Name: "HARNESS_NODE_CERT_FILE", path: true, check: notEmpty, Allowed: "a file (PEM)",
+			Doc: "Certificate that this node shows other nodes, which goes with HARNESS_NODE_KEY_FILE and HARNESS_NODE_CA_FILE. Without one it " +
+				"makes one at each start, and the others know it by the database.",
+			field: func(c *Config) any { return &c.Node.Certificate }},
+		{Name: "HARNESS_NODE_KEY_FILE", path: true, check: notEmpty, Allowed: "a file (PEM)",
+			Doc:   "Key of HARNESS_NODE_CERT_FILE: ECDSA P-256 or P-384, Ed25519, or RSA.",
+			field: func(c *Config) any { return &c.Node.Key }},
+		{Name: "HARNESS_NODE_CA_FILE", path: true, check: notEmpty, Allowed: "a file (PEM)",
+			Doc:   "Certificates that must have signed that of every node; all nodes need it then.",
+			field: func(c *Config) any { return &c.Node.CA }},
 		{Name: "HARNESS_SQLITE_SYNCHRONOUS", Default: "FULL", Enum: []string{"FULL", "NORMAL"},
 			Doc:   "SQLite durability: FULL survives power loss, NORMAL only the death of the process.",
 			field: func(c *Config) any { return &c.SQLiteSynchronous }},

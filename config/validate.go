@@ -41,6 +41,16 @@ func isHostPort(s string) bool {
 	return err == nil && isHost(host) && isPort(port)
 }
 
+// isNodeAddress accepts where others find this machine; port 0 is any that is free.
+func isNodeAddress(s string) bool {
+	host, port, err := net.SplitHostPort(s)
+	if ip := net.ParseIP(host); err != nil || !isHost(host) || ip != nil && ip.IsUnspecified() {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
+}
+
 // isNetwork accepts an IP address, or a network as address/bits.
 func isNetwork(s string) bool {
 	_, err := ParseNetwork(s)

@@ -96,6 +96,8 @@ type Input struct {
 	// Params are those of the path.
 	Params      map[string]string
 	Query, Body schema.Value
+	// Sent is the body as it was sent.
+	Sent string
 	// Actor is who asks, for the record of decisions.
 	Actor string
 	// Request is it as it came, for what is about the connection itself; its body was read.

@@ -33,6 +33,9 @@ func (s *Server) startNode(ctx context.Context) error {
 		Owner: fmt.Sprintf("process %d on %s with DATA_DIR=%s", os.Getpid(), host, s.dir.path),
 		Lost:  s.fail, Grace: s.cfg.NodeGrace, CountTakeover: journal.CountTakeover, Version: version,
 	}
+	if s.nodePort != nil {
+		opts.Address, opts.Certificate = s.nodePort.address, s.nodePort.identity.Fingerprint()
+	}
 	// Runtimes that are this process's children end with it, and nothing else stops them: such a node is left alone.
 	if s.cfg.RuntimeDetach {
 		opts.Guard = shim.Lease{RunDir: shims.RunDir}

@@ -58,6 +58,7 @@ type Server struct {
 	db       *database.DB
 	node     *cluster.Lease // nil on SQLite, which belongs to the data directory's one server
 	watch    *cluster.Watch // as node
+	nodePort *nodePort      // nil without HARNESS_NODE_ADDRESS
 	journal  *journal.Journal
 	spans    *tracing.Tracer // nil unless spans are exported
 	exporter *otlp.Exporter  // the same
@@ -103,6 +104,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 		lifecycle.Part{Name: "listener", Start: s.listen, Stop: s.closeListener, Bound: time.Second},
 		lifecycle.Part{Name: "startup gate", Start: s.startGate, Stop: s.stopHTTP, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "database", Start: s.openDatabase, Stop: s.closeDatabase, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "node port", Start: s.openNodePort, Stop: s.closeNodePort, Bound: time.Second},
 		lifecycle.Part{Name: "node", Start: s.startNode, Stop: s.stopNode, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "spans", Start: s.startSpans, Stop: s.stopSpans, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "journal", Start: s.startJournal, Stop: s.stopJournal, Bound: 3 * time.Second},
@@ -121,6 +123,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 		lifecycle.Part{Name: "JSON-RPC", Start: s.startRPC, Stop: s.stopRPC, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "tasks", Start: s.startTasks, Stop: s.stopTasks, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "http", Start: s.startHTTP, Stop: s.stopHTTP, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "requests of other nodes", Start: s.serveNodePort, Stop: s.stopNodePort, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "readiness", Start: s.startReady, Stop: s.stopReady, Bound: time.Second},
 	)
 	return s
@@ -362,6 +365,7 @@ func (s *Server) startHTTP(context.Context) error {
 	if s.codex != nil {
 		options.Runtime = s.codex
 	}
+	s.joinNodes(&options)
 	s.http.RegisterOnShutdown(s.taskAPI.Close) // streams of events would be waited for
 	s.gate.Open(console.Under(s.cfg.BasePath, s.tools.beside(options.Guard, api.New(options))))
 	return nil

@@ -2970,7 +2970,7 @@ export interface components {
                 "application/json": components["schemas"]["SessionNotFound"];
             };
         };
-        /** @description The session is another node's, whose runtime is needed for this. Nothing was changed; ask the node that `owner` names. */
+        /** @description The session is another node's, whose runtime is needed for this and which is not asked from here. Nothing was changed; ask the node that `owner` names. */
         NotOwner: {
             headers: {
                 [name: string]: unknown;
@@ -3069,7 +3069,7 @@ export interface components {
                 "application/json": components["schemas"]["Problem"];
             };
         };
-        /** @description The server's or the runtime's fault. The log has the cause under the reply's `X-Request-Id`. 503 `store_unavailable` with `Retry-After`: the store refuses; send the request again then. 504 `store_unavailable`: it was done and will be stored; do not. */
+        /** @description The server's or the runtime's fault. The log has the cause under the reply's `X-Request-Id`. 503 `store_unavailable` with `Retry-After`: the store refuses; send the request again then. 504 `store_unavailable`: it was done and will be stored; do not. With several servers on one Postgres: 503 `owner_unreachable` with `Retry-After`, the node that owns the session cannot be asked now and nothing was done; 504 `owner_answer_lost`, it was asked and its answer was lost: look before you send it again. */
         Error: {
             headers: {
                 [name: string]: unknown;

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+
+	"harness/api/rest"
+	"harness/forward"
+	"harness/session"
+	"harness/telemetry"
+)
+
+// Owners asks other nodes for what they own.
+type Owners interface {
+	// Ask hands a request and its body to a node. forward.ErrClientsTurn, *forward.UnreachableError,
+	// *forward.LostAnswerError.
+	Ask(r *http.Request, owner, body string) (*http.Response, error)
+}
+
+// errAsked says that the owner was asked, and its answer given.
+var errAsked = errors.New("the owner has answered")
+
+// askOwner has a request done by the node it is for, and gives its answer: errAsked. Every other outcome is returned, as
+// what went wrong there, or as it is.
+func (s *server) askOwner(w http.ResponseWriter, r *http.Request, in *rest.Input, outcome error) error {
+	var elsewhere *session.NotOwnerError
+	if s.Owners == nil || !errors.As(outcome, &elsewhere) {
+		return outcome
+	}
+	r.Header.Set("X-Request-Id", w.Header().Get("X-Request-Id"))
+	answer, err := s.Owners.Ask(r, elsewhere.Owner, in.Sent)
+	if errors.Is(err, forward.ErrClientsTurn) {
+		return outcome
+	}
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if err := forward.Copy(w, answer); err != nil {
+		telemetry.Log(r.Context()).Warn().Err(err).Str("node", elsewhere.Owner).Msg("the answer of the owner broke off")
+		panic(http.ErrAbortHandler) // half an answer is out
+	}
+	return errAsked
+}
+
+// elsewhere refuses with *session.NotOwnerError what another node is asked for, before its key is claimed here: the owner
+// claims it.
+func (s *server) elsewhere(ctx context.Context, rt *rest.Route, in *rest.Input) error {
+	if s.Owners == nil || rt.Operation == "" {
+		return nil
+	}
+	refused := s.Operations.Check(ctx, rt.Operation, in.SessionID())
+	if elsewhere := (*session.NotOwnerError)(nil); errors.As(refused, &elsewhere) {
+		return refused
+	}
+	return nil // whatever else it is, the handler says it
+}
+
+// ownerFailures are owners that could not be asked, or not heard.
+func ownerFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
+	var unreachable *forward.UnreachableError
+	if errors.As(err, &unreachable) {
+		f := problem(http.StatusServiceUnavailable, "owner_unreachable", unreachable.Error())
+		f.retry = true
+		f.retryAfter = strconv.Itoa(int(math.Ceil(unreachable.RetryAfter.Seconds())))
+		return f, true
+	}
+	var lost *forward.LostAnswerError
+	if errors.As(err, &lost) {
+		return problem(http.StatusGatewayTimeout, "owner_answer_lost", lost.Error()), true
+	}
+	return failure{}, false
+}

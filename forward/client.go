@@ -1,0 +1,214 @@
+package forward
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"harness/auth"
+	"harness/cluster"
+	"harness/database"
+)
+
+// ErrClientsTurn says that this node does not ask the owner for its client: that has no node port, or is not running.
+var ErrClientsTurn = errors.New("the owner is not asked by other nodes")
+
+// UnreachableError says that the owner was not asked: nothing was done.
+type UnreachableError struct {
+	NodeID string
+	// RetryAfter is when it makes sense to ask again.
+	RetryAfter time.Duration
+	Cause      error
+}
+
+// Error implements error.
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("node %s, which owns this, cannot be asked now: %v; nothing was done, send the request again later",
+		e.NodeID, e.Cause)
+}
+
+// Unwrap gives the cause.
+func (e *UnreachableError) Unwrap() error { return e.Cause }
+
+// LostAnswerError says that the owner may or may not have done what it was asked.
+type LostAnswerError struct {
+	NodeID string
+	Cause  error
+}
+
+// Error implements error.
+func (e *LostAnswerError) Error() string {
+	return fmt.Sprintf("node %s, which owns this, was asked, and its answer was lost (%v): look whether it was done before it is "+
+		"sent again; with the same Idempotency-Key, if it had one, it is not done twice", e.NodeID, e.Cause)
+}
+
+// Unwrap gives the cause.
+func (e *LostAnswerError) Unwrap() error { return e.Cause }
+
+// Client asks owners.
+type Client struct {
+	Identity *Identity
+	DB       *database.DB
+	// Sure refuses while this node may have been taken for dead. nil: it cannot be.
+	Sure func() error
+
+	mu    sync.Mutex
+	lines map[string]*line
+}
+
+// line leads to one server of a node.
+type line struct {
+	address, certificate string
+	transport            *http.Transport
+}
+
+// Ask hands a request to the node that owns what it is about, once, in the name of who asked here. The answer's body is
+// to be closed. ErrClientsTurn, *UnreachableError, *LostAnswerError, and errors of the store and of ctx.
+func (c *Client) Ask(r *http.Request, owner, body string) (*http.Response, error) {
+	ctx := r.Context()
+	principal, is := auth.PrincipalFrom(ctx)
+	if !is || !passes(principal.Role) {
+		return nil, ErrClientsTurn
+	}
+	peer, err := c.find(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	uri := r.URL.RequestURI()
+	signature, err := c.Identity.sign(ask{from: c.Identity.NodeID, to: owner, method: r.Method, uri: uri, body: []byte(body),
+		now: peer.Now}, principal)
+	if err != nil {
+		return nil, err
+	}
+	// Once there is a connection the request may have gone out on it.
+	var connected atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	request, err := http.NewRequestWithContext(traced, r.Method, "https://"+peer.Address+uri, strings.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("ask node %s: %w", owner, err)
+	}
+	copyHeaders(request.Header, r.Header, "Content-Type", "Idempotency-Key", "If-None-Match", "Accept-Encoding", "Traceparent",
+		"X-Request-Id")
+	request.Header.Set(whoHeader, signature)
+	answer, err := c.line(peer).RoundTrip(request)
+	switch {
+	case err == nil && answer.Header.Get(refusedHeader) != "":
+		defer answer.Body.Close()
+		return nil, &UnreachableError{owner, cluster.Beat, refusal(answer.Body)}
+	case err == nil:
+		return answer, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case connected.Load() && !turnedAway(err):
+		return nil, &LostAnswerError{owner, err}
+	}
+	return nil, &UnreachableError{owner, max(peer.Lease, time.Second), err}
+}
+
+// find finds an owner that can be asked.
+func (c *Client) find(ctx context.Context, owner string) (cluster.Peer, error) {
+	if c.Sure != nil {
+		if err := c.Sure(); err != nil {
+			return cluster.Peer{}, &UnreachableError{owner, cluster.Beat, err}
+		}
+	}
+	peer, err := cluster.FindPeer(ctx, c.DB, owner)
+	switch {
+	case errors.Is(err, cluster.ErrUnknown):
+		return peer, ErrClientsTurn
+	case err != nil:
+		return peer, err
+	case peer.Address == "" || peer.Grace <= 0:
+		return peer, ErrClientsTurn
+	case peer.Lease <= 0:
+		return peer, &UnreachableError{owner, min(peer.Grace, cluster.Patience), fmt.Errorf(
+			"it has not renewed its lease; if it does not come back within %d s, its turns end, and its sessions wait for it",
+			int(peer.Grace.Seconds())+1)}
+	}
+	return peer, nil
+}
+
+// line is the way to the server that a node's row names now.
+func (c *Client) line(peer cluster.Peer) *http.Transport {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lines == nil {
+		c.lines = map[string]*line{}
+	}
+	if known := c.lines[peer.NodeID]; known != nil {
+		if known.address == peer.Address && known.certificate == peer.Certificate {
+			return known.transport
+		}
+		known.transport.CloseIdleConnections()
+	}
+	protocols := &http.Protocols{}
+	protocols.SetHTTP2(true)
+	transport := &http.Transport{
+		Protocols: protocols, DialContext: (&net.Dialer{Timeout: handshake}).DialContext, TLSHandshakeTimeout: handshake,
+		IdleConnTimeout: time.Minute, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
+		// A node that is frozen or cut off answers no ping.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: 3 * time.Second},
+		TLSClientConfig: c.Identity.config(func(shown *x509.Certificate) error {
+			if fingerprint(shown) != peer.Certificate {
+				return fmt.Errorf("%s does not show the certificate of node %s", peer.Address, peer.NodeID)
+			}
+			return nil
+		}),
+	}
+	c.lines[peer.NodeID] = &line{peer.Address, peer.Certificate, transport}
+	return transport
+}
+
+// Close ends the connections that no request is on.
+func (c *Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, known := range c.lines {
+		known.transport.CloseIdleConnections()
+	}
+}
+
+// turnedAway tells that the other side did not take this node's certificate, which it looks at when this side thinks that
+// it is connected.
+func turnedAway(err error) bool {
+	var remote *net.OpError
+	return errors.As(err, &remote) && remote.Op == "remote error" && remote.Err.Error() == "tls: bad certificate"
+}
+
+// refusal is why a node took no request.
+func refusal(body io.Reader) error {
+	var said struct {
+		Message string `json:"message"`
+	}
+	if err := json.NewDecoder(io.LimitReader(body, 4<<10)).Decode(&said); err != nil {
+		return fmt.Errorf("it refused this node, for a reason that cannot be read: %w", err)
+	}
+	return fmt.Errorf("it refused this node: %s", said.Message)
+}
+
+func copyHeaders(to, from http.Header, names ...string) {
+	for _, name := range names {
+		if values := from.Values(name); len(values) > 0 {
+			to[name] = values
+		}
+	}
+}
+
+// Copy gives a client what the owner answered. An answer that breaks off is broken off.
+func Copy(w http.ResponseWriter, answer *http.Response) error {
+	copyHeaders(w.Header(), answer.Header, "Content-Type", "Content-Encoding", "Cache-Control", "Etag", "Vary", "Retry-After",
+		"Idempotency-Replayed")
+	w.WriteHeader(answer.StatusCode)
+	_, err := io.Copy(w, answer.Body)
+	return err
+}
