@@ -22,6 +22,7 @@ import (
 // of the body JSON, for those of the query text. With gives what has to go along with a field.
 type fieldCase struct {
 	base   string
+	query  string // what is required of it
 	fields map[string]string
 	with   map[string]string
 }
@@ -89,6 +90,8 @@ var fieldCases = map[string]fieldCase{
 		"project": `"p"`, "session": `"s"`, "since": `"2026-01-02"`, "until": `"2026-01-02"`}},
 	"GET /api/events": {fields: map[string]string{"after": "1", "before": "1", "type": "t", "session": "s", "actor": "a",
 		"since": "2026-01-02", "until": "2026-01-02", "limit": "7"}},
+	"GET /api/search": {query: "q=x", fields: map[string]string{"q": "y", "project": "p", "session": "s", "cursor": "c",
+		"limit": "7"}},
 	"GET /api/usage": {fields: map[string]string{"by": "runtime", "project": "p", "session": "s", "runtime": "r",
 		"since": "2026-01-02", "until": "2026-01-02", "limit": "7"}},
 	"POST /api/sessions": {base: `{}`,
@@ -183,7 +186,7 @@ func effect(t *testing.T, method, target, body string) string {
 	b := setup(t, func(o *parts) {
 		o.Controls, o.Suggester, o.Suggestions = controls, suggester, suggester
 		o.Runtimes = twoRuntimes{[]runtime.Adapter{codesTaker{codex.New(codex.Options{})}, scripted.New(scripted.Options{})}}
-		o.Events = fakeEvents{}
+		o.Events, o.Searching = fakeEvents{}, fakeSearching{}
 		o.Jobs = fakeJobs{{ID: "j", ProjectID: "p", State: queue.Queued}}
 	})
 	f := b.sessions
@@ -275,7 +278,7 @@ func TestEveryRequestFieldCounts(t *testing.T) {
 		}
 		target := path.Replace(strings.Replace(r.path, "tool-input/{requestId}", "tool-input/i", 1))
 		target = strings.Replace(target, "{requestId}", "c", 1)
-		plain := effect(t, r.method, target, c.base)
+		plain := effect(t, r.method, target+"?"+c.query, c.base)
 		for name := range fields {
 			value, listed := c.fields[name]
 			if about && name == "runtime" {
@@ -287,7 +290,12 @@ func TestEveryRequestFieldCounts(t *testing.T) {
 			}
 			without, body, query := plain, c.base, ""
 			if inQuery[name] {
-				query = "?" + url.Values{name: {value}}.Encode()
+				asked, err := url.ParseQuery(c.query)
+				if err != nil {
+					t.Fatal(err)
+				}
+				asked.Set(name, value)
+				query = "?" + asked.Encode()
 			} else {
 				sent := members(t, c.base)
 				if along, has := c.with[name]; has {

@@ -1263,6 +1263,32 @@ type RuntimeStatusState string
 // Scope The session itself, or what new sessions start with.
 type Scope string
 
+// SearchHit defines model for SearchHit.
+type SearchHit struct {
+	// EntryID The `messageId` of the entry, null when the title was found.
+	EntryID *string `json:"entryId"`
+
+	// Marks What of the snippet was looked for, in UTF-16 units: from start on, up to before end.
+	Marks     []SearchHit_Marks `json:"marks"`
+	Role      *string           `json:"role"`
+	SessionID string            `json:"sessionId"`
+
+	// Snippet Plain text, a part of the entry or title.
+	Snippet string    `json:"snippet"`
+	Time    time.Time `json:"time"`
+
+	// Title The session's.
+	Title  string  `json:"title"`
+	TurnID *string `json:"turnId"`
+	Type   *string `json:"type"`
+}
+
+// SearchHit_Marks defines model for SearchHit.Marks.
+type SearchHit_Marks struct {
+	End   int `json:"end"`
+	Start int `json:"start"`
+}
+
 // Session defines model for Session.
 type Session struct {
 	ActiveTurnID *string `json:"activeTurnId,omitempty"`
@@ -2794,6 +2820,36 @@ type LoginRuntime200JSONResponseBody struct {
 	// Stored Of a key: the agent has written it into its home. Otherwise it is in memory, and to be sent again after a restart.
 	Stored *bool   `json:"stored,omitempty"`
 	URL    *string `json:"url,omitempty"`
+}
+
+// SearchParams defines parameters for Search.
+type SearchParams struct {
+	// Q Words, at most 32 different ones.
+	Q string `form:"q" json:"q"`
+
+	// Project Only sessions of this project.
+	Project *string `form:"project,omitempty" json:"project,omitempty"`
+
+	// Session Only this session.
+	Session *string `form:"session,omitempty" json:"session,omitempty"`
+
+	// Cursor The `nextCursor` of the page before.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many at most.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// Search200JSONResponseBody defines parameters for Search.
+type Search200JSONResponseBody struct {
+	// Behind Hits may be missing.
+	Behind bool `json:"behind"`
+
+	// Data What came last first.
+	Data []SearchHit `json:"data"`
+
+	// NextCursor For the next page, null when there is none.
+	NextCursor *string `json:"nextCursor"`
 }
 
 // ListSessionsParams defines parameters for ListSessions.
@@ -6221,6 +6277,13 @@ type ClientInterface interface {
 	// Corresponds with POST /api/runtimes/{runtime}/login (the `LoginRuntime` operationId).
 	LoginRuntime(ctx context.Context, runtimeName RuntimeName, body LoginRuntimeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// Search Find sessions by their titles and by what their transcripts say
+	//
+	// All words of `q` are to be found in one title or entry, without case and accents; the last may be the beginning of one. Signs between words do not count. The first 256 KiB of an entry are looked through; workers' sessions and turns that were taken back are not. What was stored before the request is found, unless `behind` is true: then the server is still taking in what there is. Of a limited token's projects only.
+	//
+	// Corresponds with GET /api/search (the `Search` operationId).
+	Search(ctx context.Context, params *SearchParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListSessions List sessions, newest first
 	//
 	// Corresponds with GET /api/sessions (the `ListSessions` operationId).
@@ -8067,6 +8130,23 @@ func (c *Client) LoginRuntimeWithBody(ctx context.Context, runtimeName RuntimeNa
 // Corresponds with POST /api/runtimes/{runtime}/login (the `LoginRuntime` operationId).
 func (c *Client) LoginRuntime(ctx context.Context, runtimeName RuntimeName, body LoginRuntimeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewLoginRuntimeRequest(c.Server, runtimeName, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// Search Find sessions by their titles and by what their transcripts say
+//
+// All words of `q` are to be found in one title or entry, without case and accents; the last may be the beginning of one. Signs between words do not count. The first 256 KiB of an entry are looked through; workers' sessions and turns that were taken back are not. What was stored before the request is found, unless `behind` is true: then the server is still taking in what there is. Of a limited token's projects only.
+//
+// Corresponds with GET /api/search (the `Search` operationId).
+func (c *Client) Search(ctx context.Context, params *SearchParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSearchRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -12575,6 +12655,104 @@ func NewLoginRuntimeRequestWithBody(server string, runtimeName RuntimeName, cont
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewSearchRequest constructs an http.Request for the Search method
+func NewSearchRequest(server string, params *SearchParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/search")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "q", params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.Project != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "project", *params.Project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Session != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "session", *params.Session, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }

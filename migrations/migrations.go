@@ -9,7 +9,6 @@ import (
 	"embed"
 	"fmt"
 	"hash/crc64"
-	"io/fs"
 	"math"
 	"os"
 	"syscall"
@@ -77,18 +76,17 @@ func UpTo(ctx context.Context, db *database.DB, lockFile string, version int64) 
 }
 
 func newProvider(ctx context.Context, db *database.DB) (*goose.Provider, error) {
-	var sources fs.FS = rowids{files}
-	dialect := goose.DialectSQLite3
+	sources, kind := dialect{files, db.Engine()}, goose.DialectSQLite3
 	options := []goose.ProviderOption{goose.WithVerbose(false), goose.WithLogger(goose.NopLogger())}
 	if db.Engine() == database.Postgres {
-		sources, dialect = files, goose.DialectPostgres
+		kind = goose.DialectPostgres
 		locker, err := newLocker(ctx, db)
 		if err != nil {
 			return nil, err
 		}
 		options = append(options, goose.WithSessionLocker(locker))
 	}
-	provider, err := goose.NewProvider(dialect, db.Raw(), sources, options...)
+	provider, err := goose.NewProvider(kind, db.Raw(), sources, options...)
 	if err != nil {
 		return nil, fmt.Errorf("load the migrations: %w", err)
 	}

@@ -8,7 +8,11 @@ import (
 	"strings"
 )
 
-// Tables lists the tables of a store at a schema version, each after those its rows refer to.
+// derived begins the names of tables that are made from the others.
+const derived = "search_"
+
+// Tables lists the tables of a store at a schema version, each after those its rows refer to, without those that the
+// server makes anew from the others.
 func Tables(version int64) (tables []string, err error) {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
@@ -29,6 +33,9 @@ func Tables(version int64) (tables []string, err error) {
 		}
 		up, _, _ := strings.Cut(string(text), "-- +goose Down")
 		for _, found := range statement.FindAllStringSubmatch(up, -1) {
+			if strings.HasPrefix(found[2], derived) {
+				continue
+			}
 			if found[1] == "create" {
 				tables = append(tables, found[2])
 			} else if at := slices.Index(tables, found[2]); at >= 0 {

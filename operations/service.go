@@ -179,6 +179,8 @@ type Options struct {
 	DefaultsLocked bool
 	// Jobs is the job queue, Suggestions keeps suggested requests, Suggester has them made. nil: ErrQueueOff.
 	Jobs Jobs
+	// Searching finds titles and entries. Required where Service.Search is called.
+	Searching Searching
 	// Events lists what happened. Required where Service.Events and Service.Event are called.
 	Events      Events
 	Suggestions SuggestionStore

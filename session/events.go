@@ -24,6 +24,11 @@ const (
 	eventTranscriptUpdated = "transcript_updated"
 )
 
+// RemovesEntries tells of a type of event whether entries of its session may be gone.
+func RemovesEntries(eventType string) bool {
+	return eventType == eventTranscriptPruned || eventType == eventSessionDeleted
+}
+
 // source names this package in the events it causes itself.
 const source = "harness"
 

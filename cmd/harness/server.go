@@ -33,6 +33,7 @@ import (
 	"harness/journal"
 	"harness/operations"
 	"harness/runtime/codex"
+	"harness/search"
 	"harness/session"
 	"harness/session/nativelog"
 	"harness/stream"
@@ -64,6 +65,7 @@ type Server struct {
 	tokens   *tokens.Service
 	answers  *idempotency.Store
 	sessions *session.Service
+	search   *search.Index
 	traced   atomic.Pointer[session.Service] // sessions, for who began before them
 	codex    *codex.Codex                    // nil unless it is one of the runtimes
 	runtimes runtimes
@@ -110,6 +112,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 		lifecycle.Part{Name: "idempotency keys", Start: s.startAnswers, Stop: nothingToStop, Bound: time.Second},
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "tools", Start: s.startTools, Stop: nothingToStop, Bound: time.Second},
+		lifecycle.Part{Name: "search", Start: s.startSearch, Stop: s.stopSearch, Bound: time.Second},
 		lifecycle.Part{Name: "runtimes", Start: s.startRuntimes, Stop: s.stopRuntimes, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "memory of crowds", Start: s.crowd.start, Stop: s.crowd.stop, Bound: time.Second},
 		lifecycle.Part{Name: "stream", Start: s.startStream, Stop: s.stopStream, Bound: 3 * time.Second},
@@ -381,7 +384,8 @@ func trustedProxies(cfg *config.Config) (all []netip.Prefix) {
 func (s *Server) operations() operations.Options {
 	parts := operations.Options{
 		Sessions: s.sessions, Controls: s.sessions, Runtimes: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked,
-		Events: stream.Browser{Journal: s.journal}, Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
+		Events: stream.Browser{Journal: s.journal}, Searching: s.search,
+		Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
 	}
 	for name, status := range s.cfg.RuntimeStatuses() {
 		parts.RuntimeStatus[name] = operations.RuntimeStatus(status)

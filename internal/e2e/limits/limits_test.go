@@ -154,6 +154,8 @@ func TestATokenLimitedToAProjectSeesNothingElse(t *testing.T) {
 		for path, want := range map[string]string{
 			"/api/sessions": sessionOf("a"), "/api/projects": projectA, "/api/requests": requestOf("a"),
 			"/v1/sessions": sessionOf("a"), "/api/projects/" + projectA + "/orchestrator/jobs": jobOf("a"), "/api/me": projectA,
+			"/api/search?q=title": sessionOf("a"), "/api/search?q=title&project=" + projectB: `"data":[]`,
+			"/api/search?q=title&session=" + sessionOf("n"): `"data":[]`,
 		} {
 			status, answer := s.ask(limited, http.MethodGet, path, "")
 			if status != http.StatusOK || !strings.Contains(answer, want) || foreign(answer) {

@@ -1178,6 +1178,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find sessions by their titles and by what their transcripts say
+         * @description All words of `q` are to be found in one title or entry, without case and accents; the last may be the beginning of one. Signs between words do not count. The first 256 KiB of an entry are looked through; workers' sessions and turns that were taken back are not. What was stored before the request is found, unless `behind` is true: then the server is still taking in what there is. Of a limited token's projects only.
+         */
+        get: operations["search"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runtimes": {
         parameters: {
             query?: never;
@@ -2558,6 +2578,25 @@ export interface components {
             bytes: number;
             /** @description As stored; null in lists when it is longer than 16 KiB. */
             payload: unknown;
+        };
+        SearchHit: {
+            sessionId: string;
+            /** @description The session's. */
+            title: string;
+            /** @description The `messageId` of the entry, null when the title was found. */
+            entryId: string | null;
+            turnId: string | null;
+            role: string | null;
+            type: string | null;
+            /** Format: date-time */
+            time: string;
+            /** @description Plain text, a part of the entry or title. */
+            snippet: string;
+            /** @description What of the snippet was looked for, in UTF-16 units: from start on, up to before end. */
+            marks: {
+                start: number;
+                end: number;
+            }[];
         };
         Usage: {
             /** @description The day, project (`none`), session or runtime; absent in the total. */
@@ -7405,6 +7444,70 @@ export interface operations {
                         /** @description The largest first, by day the newest. */
                         data: components["schemas"]["Usage"][];
                         total: components["schemas"]["Usage"];
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            default: components["responses"]["Error"];
+        };
+    };
+    search: {
+        parameters: {
+            query: {
+                /** @description Words, at most 32 different ones. */
+                q: string;
+                /** @description Only sessions of this project. */
+                project?: string;
+                /** @description Only this session. */
+                session?: string;
+                /** @description The `nextCursor` of the page before. */
+                cursor?: string;
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "sessionId": "0190a1b2-0000-7000-8000-000000000001",
+                     *           "title": "Fix the lock",
+                     *           "entryId": "item-1",
+                     *           "turnId": "turn-1",
+                     *           "role": "assistant",
+                     *           "type": "agentMessage",
+                     *           "time": "2026-01-02T03:04:05.678Z",
+                     *           "snippet": "The hub takes its lock twice.",
+                     *           "marks": [
+                     *             {
+                     *               "start": 18,
+                     *               "end": 22
+                     *             }
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "nextCursor": null,
+                     *       "behind": false
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description What came last first. */
+                        data: components["schemas"]["SearchHit"][];
+                        /** @description For the next page, null when there is none. */
+                        nextCursor: string | null;
+                        /** @description Hits may be missing. */
+                        behind: boolean;
                     };
                 };
             };

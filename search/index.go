@@ -1,0 +1,118 @@
+// Package search finds sessions by their titles and by what their transcripts say.
+//
+// It owns an index that follows the journal in the background, so that no write waits for it: what is stored is looked
+// at again when an event tells of it. It must never know a runtime nor how a client asks.
+package search
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/database"
+	"harness/internal/lifecycle"
+	"harness/transcript"
+)
+
+// Entries is what the index reads of transcripts. transcript.Store implements it.
+type Entries interface {
+	Find(ctx context.Context, q database.Querier, sessionID, messageID string) (transcript.Entry, bool, error)
+}
+
+// Options configure an Index.
+type Options struct {
+	DB      *database.DB
+	Entries Entries
+	// Removes tells of a type of event whether entries of its session may be gone.
+	Removes func(eventType string) bool
+	// Head is the position of the last event this process knows of.
+	Head   func() int64
+	Logger zerolog.Logger
+	// Pause is how long nothing happens before the index goes on (default 1 s; it waits no longer than 10 times that),
+	// Wait how long a search waits for the index (default 2 s).
+	Pause, Wait time.Duration
+}
+
+// Index is the index of one store. Make it with New, then Start it.
+type Index struct {
+	opts  Options
+	loops lifecycle.Loops
+	turn  sync.Mutex // held while a step is made
+}
+
+// New makes an index over a migrated store.
+func New(opts Options) *Index {
+	if opts.Pause <= 0 {
+		opts.Pause = time.Second
+	}
+	if opts.Wait <= 0 {
+		opts.Wait = 2 * time.Second
+	}
+	return &Index{opts: opts}
+}
+
+// Start begins to follow the journal. Calling it twice is allowed.
+func (x *Index) Start(ctx context.Context) error {
+	return x.loops.Start(ctx, func(context.Context) error {
+		x.loops.Go(x.follow)
+		return nil
+	})
+}
+
+// Stop ends it. What is not followed yet is when it is started again.
+func (x *Index) Stop(ctx context.Context) error {
+	_, err := x.loops.Stop(ctx, "search index")
+	return err
+}
+
+// modesty is how many times longer than its work took the index waits before it goes on when nobody asked.
+const modesty = 3
+
+// patience is how many pauses in which something happened the index lets pass.
+const patience = 10
+
+func (x *Index) follow(ctx context.Context) {
+	ticker := time.NewTicker(x.opts.Pause)
+	defer ticker.Stop()
+	known, busy := int64(-1), 0
+	for {
+		if head := x.opts.Head(); head == known || busy >= patience {
+			busy = 0
+			if err := x.catchUp(ctx, 0); err != nil && ctx.Err() == nil {
+				x.opts.Logger.Warn().Err(err).Msg("the search index cannot follow; it is tried again")
+			}
+			known = x.opts.Head()
+		} else {
+			known = head
+			busy++
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// catchUp follows until all is in the index that was stored up to a position, or for 0 all there is.
+func (x *Index) catchUp(ctx context.Context, upTo int64) error {
+	for ctx.Err() == nil {
+		began := time.Now()
+		there, err := x.step(ctx)
+		if err != nil {
+			return err
+		}
+		if there.idle || upTo > 0 && there.walking == 0 && there.pos >= upTo {
+			return nil
+		}
+		if upTo == 0 { // nobody waits for it: most of the time is for others
+			select {
+			case <-time.After(modesty * time.Since(began)):
+			case <-ctx.Done():
+			}
+		}
+	}
+	return ctx.Err()
+}
