@@ -109,7 +109,7 @@ func (c *Client) Ask(r *http.Request, owner, body string) (*http.Response, error
 		return answer, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case connected.Load() && !turnedAway(err):
+	case connected.Load():
 		return nil, &LostAnswerError{owner, err}
 	}
 	return nil, &UnreachableError{owner, max(peer.Lease, time.Second), err}
@@ -153,17 +153,17 @@ func (c *Client) line(peer cluster.Peer) *http.Transport {
 	}
 	protocols := &http.Protocols{}
 	protocols.SetHTTP2(true)
+	settings := c.Identity.config(func(shown *x509.Certificate) error {
+		if fingerprint(shown) != peer.Certificate {
+			return fmt.Errorf("%s does not show the certificate of node %s", peer.Address, peer.NodeID)
+		}
+		return nil
+	})
 	transport := &http.Transport{
-		Protocols: protocols, DialContext: (&net.Dialer{Timeout: handshake}).DialContext, TLSHandshakeTimeout: handshake,
-		IdleConnTimeout: time.Minute, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
+		Protocols: protocols, IdleConnTimeout: time.Minute, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
+		DialTLSContext: func(ctx context.Context, _, address string) (net.Conn, error) { return dial(ctx, address, settings) },
 		// A node that is frozen or cut off answers no ping.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: 3 * time.Second},
-		TLSClientConfig: c.Identity.config(func(shown *x509.Certificate) error {
-			if fingerprint(shown) != peer.Certificate {
-				return fmt.Errorf("%s does not show the certificate of node %s", peer.Address, peer.NodeID)
-			}
-			return nil
-		}),
 	}
 	c.lines[peer.NodeID] = &line{peer.Address, peer.Certificate, transport}
 	return transport
@@ -176,13 +176,6 @@ func (c *Client) Close() {
 	for _, known := range c.lines {
 		known.transport.CloseIdleConnections()
 	}
-}
-
-// turnedAway tells that the other side did not take this node's certificate, which it looks at when this side thinks that
-// it is connected.
-func turnedAway(err error) bool {
-	var remote *net.OpError
-	return errors.As(err, &remote) && remote.Op == "remote error" && remote.Err.Error() == "tls: bad certificate"
 }
 
 // refusal is why a node took no request.

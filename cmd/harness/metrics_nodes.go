@@ -1,9 +1,13 @@
 package main
 
 import (
+	"errors"
+	"net/http"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"harness/cluster"
+	"harness/forward"
 	"harness/telemetry"
 )
 
@@ -11,13 +15,44 @@ import (
 type nodeMetrics struct {
 	registry prometheus.Registerer
 	ended    prometheus.Counter
+	asked    *prometheus.CounterVec
 }
 
 func newNodeMetrics(registry prometheus.Registerer) nodeMetrics {
 	return nodeMetrics{registry: registry, ended: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: telemetry.MetricName("nodes", "ended_total"),
 		Help: "Other nodes that were silent for too long and whose turns, requests and jobs this one ended.",
-	})}
+	}), asked: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: telemetry.MetricName("nodes", "asked_total"),
+		Help: "Requests of clients that other nodes were asked for, by what came of it: answered, unreachable, lost, or failed here.",
+	}, []string{"outcome"})}
+}
+
+// countingOwners asks owners and counts what came of it.
+type countingOwners struct {
+	*forward.Client
+	asked *prometheus.CounterVec
+}
+
+// Ask implements api.Owners.
+func (o countingOwners) Ask(r *http.Request, owner, body string) (*http.Response, error) {
+	answer, err := o.Client.Ask(r, owner, body)
+	var (
+		unreachable *forward.UnreachableError
+		lost        *forward.LostAnswerError
+	)
+	switch {
+	case errors.Is(err, forward.ErrClientsTurn): // nobody was asked
+	case err == nil:
+		o.asked.WithLabelValues("answered").Inc()
+	case errors.As(err, &unreachable):
+		o.asked.WithLabelValues("unreachable").Inc()
+	case errors.As(err, &lost):
+		o.asked.WithLabelValues("lost").Inc()
+	default:
+		o.asked.WithLabelValues("failed").Inc()
+	}
+	return answer, err
 }
 
 // watch shows a lease.
@@ -30,7 +65,7 @@ func (m nodeMetrics) watch(lease *cluster.Lease) {
 			return 0
 		})
 	}
-	m.registry.MustRegister(m.ended,
+	m.registry.MustRegister(m.ended, m.asked,
 		gauge("lease_sure", "1 while no other node can have taken this one for dead.", func() bool { return lease.Sure() == nil }),
 		gauge("draining", "1 while this node begins nothing new.", lease.Draining))
 }

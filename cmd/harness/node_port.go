@@ -82,7 +82,7 @@ func (s *Server) joinNodes(options *api.Options) {
 	})
 	s.nodePort.server = accept.Server(s.nodePort.handler)
 	s.nodePort.client = &forward.Client{Identity: s.nodePort.identity, DB: s.db, Sure: s.sure()}
-	options.Owners = s.nodePort.client
+	options.Owners = countingOwners{s.nodePort.client, s.metrics.nodes.asked}
 }
 
 func (s *Server) serveNodePort(context.Context) error {

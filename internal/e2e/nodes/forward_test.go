@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"harness/auth"
+	"harness/cluster"
 	"harness/forward"
 	"harness/internal/certtest"
 	"harness/internal/dbtest"
@@ -78,6 +79,14 @@ func TestAnyNodeIsAskedForWhatTheOwnerMustDo(t *testing.T) {
 	if calls := n.siteB.Calls(session); len(calls) > 0 {
 		t.Errorf("the codex of the other node was told %v", calls)
 	}
+	const asked = "harness_nodes_asked_total"
+	if ofA, ofB := n.a.Metric(asked), n.b.Metric(asked+`{outcome="answered"}`); ofA != 0 || ofB < 8 || ofB != n.b.Metric(asked) {
+		t.Errorf("the owner has asked others %v times, the other node was answered %v times", ofA, ofB)
+	}
+	nodes, err := cluster.List(t.Context(), dbtest.Connect(t, n.siteA.Store()))
+	if err != nil || len(nodes) != 2 || !strings.HasPrefix(nodes[0].Address, "127.0.0.1:") || nodes[0].Address == nodes[1].Address {
+		t.Errorf("the nodes are %+v, %v", nodes, err)
+	}
 	n.siteA.FoldJournal("")
 }
 
@@ -121,6 +130,9 @@ func TestAnOwnerThatWasKilled(t *testing.T) {
 	if status != http.StatusServiceUnavailable || programtest.Text(answer, "code") != "owner_unreachable" ||
 		!strings.Contains(programtest.Text(answer, "message"), nodeID(n.siteA)) || after < 1 || after > 10 {
 		t.Errorf("asked for a dead node's session it answers %d %v, again in %d s", status, answer, after)
+	}
+	if count := n.b.Metric(`harness_nodes_asked_total{outcome="unreachable"}`); count != 1 {
+		t.Errorf("%v owners were counted as unreachable", count)
 	}
 	if status := events.WaitTurn(turn); status != "interrupted" {
 		t.Errorf("the dead node's turn ended %s", status)
