@@ -29,10 +29,11 @@ type state struct {
 // key is a document as stored: an entry, or with message "" a session's title.
 type key struct{ session, message string }
 
-// document is what is found by; nil words for one that is gone.
+// document is what is found by; there is none any more when it is gone.
 type document struct {
 	key
 	words []string
+	gone  bool
 }
 
 // step takes in a batch. What is stored is read before the transaction, and at least as new as the events that tell of
@@ -141,7 +142,7 @@ func (x *Index) hear(ctx context.Context, next *state, c *changes) error {
 	if err != nil {
 		return err
 	}
-	keys, swept := map[key]bool{}, map[string]bool{}
+	keys, swept, before := map[key]bool{}, map[string]bool{}, next.pos
 	for _, e := range events {
 		next.pos = e.pos
 		if e.session == "" {
@@ -157,12 +158,16 @@ func (x *Index) hear(ctx context.Context, next *state, c *changes) error {
 		if gone {
 			c.swept = append(c.swept, session)
 		}
-		fresh, err := database.ReadAll(ctx, q, "read new entries", readKey, `select session_id, message_id
-			from transcript_entries e where session_id = $1 and ordinal > (select coalesce(max(ordinal), 0) - $2
-			from transcript_entries where session_id = $1) and not exists (select 1 from search_documents d
-			where d.session = e.session_id and d.message = e.message_id)`, session, 2*batch)
+		fresh, err := x.fresh(ctx, session, fmt.Sprintf(`ordinal > (select coalesce(max(ordinal), 0) - %d
+			from transcript_entries where session_id = $1)`, 2*batch))
+		if err == nil && len(fresh) == 2*batch { // so many came at once that there may be more
+			fresh, err = x.fresh(ctx, session, `ordinal > 0`)
+		}
 		if err != nil {
 			return err
+		}
+		if len(fresh) > 2*batch {
+			next.pos = before // the rest has the next steps
 		}
 		for _, k := range fresh {
 			keys[k] = true
@@ -179,18 +184,25 @@ func (x *Index) hear(ctx context.Context, next *state, c *changes) error {
 	return nil
 }
 
+// fresh are entries of a session that are not in the index, at most one more than so many that no step takes more.
+func (x *Index) fresh(ctx context.Context, session, which string) ([]key, error) {
+	return database.ReadAll(ctx, x.opts.DB.Read(), "read new entries", readKey, `select session_id, message_id
+		from transcript_entries e where session_id = $1 and `+which+` and not exists (select 1 from search_documents d
+		where d.session = e.session_id and d.message = e.message_id) order by ordinal limit $2`, session, 2*batch+1)
+}
+
 // read reads what the documents say now.
 func (x *Index) read(ctx context.Context, c *changes) error {
 	q := x.opts.DB.Read()
 	for _, k := range c.keys {
-		d := document{key: k}
+		d := document{key: k, gone: true}
 		if k.message == "" {
 			titles, err := database.ReadTexts(ctx, q, "read a title", `select title from sessions where id = $1`, k.session)
 			if err != nil {
 				return err
 			}
 			for _, title := range titles {
-				d.words = wordsOf(database.DecodeText(title))
+				d.words, d.gone = wordsOf(database.DecodeText(title)), false
 			}
 		} else {
 			entry, there, err := x.opts.Entries.Find(ctx, q, database.DecodeText(k.session), database.DecodeText(k.message))
@@ -198,7 +210,7 @@ func (x *Index) read(ctx context.Context, c *changes) error {
 				return err
 			}
 			if there {
-				d.words = wordsOf(entry.Content)
+				d.words, d.gone = wordsOf(entry.Content), false
 			}
 		}
 		c.documents = append(c.documents, d)

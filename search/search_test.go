@@ -189,6 +189,42 @@ func TestSearchBeginsAnew(t *testing.T) {
 		}
 		k.say("a", "x", "later")
 		k.want(k.index(), search.Query{Text: "later"}, "a/x")
+		if err := db.Update(t.Context(), func(tx database.Tx) error {
+			_, _, err := transcript.Store{}.Upsert(t.Context(), tx, "a", transcript.Entry{MessageID: "y", Content: "untold"})
+			return errors.Join(err, search.Renew(t.Context(), tx))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		k.want(k.index(), search.Query{Text: "untold"}, "a/y")
+	})
+}
+
+// Entries that came without an event of their own are found, however many came at once.
+func TestSearchFindsEntriesNoEventNames(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		k := newKit(t, db)
+		x := k.index()
+		k.session("a", "p", "title")
+		k.want(x, search.Query{Text: "title"}, "a/")
+		k.do(journal.Event{SessionID: "a", Type: "taken in"}, func(ctx context.Context, tx database.Tx) error {
+			for n := range 700 {
+				entry := transcript.Entry{MessageID: fmt.Sprint(n), TurnID: "t", Status: transcript.Complete}
+				if n%7 > 0 { // others say nothing
+					entry.Content = fmt.Sprintf("old%d", n)
+				}
+				if _, _, err := (transcript.Store{}).Upsert(ctx, tx, "a", entry); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		k.want(x, search.Query{Text: "old1 old"}, "a/1")
+		k.want(x, search.Query{Text: "old300 "}, "a/300")
+		k.want(x, search.Query{Text: "old699"}, "a/699")
+		if there := k.documents("a"); there != 701 {
+			t.Errorf("%d documents of 700 entries and a title", there)
+		}
 	})
 }
 

@@ -2,10 +2,19 @@ package search
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"harness/database"
 )
+
+// Renew has the index begin anew, for who stores what no event tells of.
+func Renew(ctx context.Context, tx database.Tx) error {
+	if _, err := tx.ExecContext(ctx, `update search_state set pos = -1 where id = 1`); err != nil {
+		return fmt.Errorf("have the search index begin anew: %w", err)
+	}
+	return nil
+}
 
 func (c *changes) write(ctx context.Context, tx database.Tx, engine database.Engine) error {
 	w := writer{tx, engine}
@@ -24,7 +33,7 @@ func (c *changes) write(ctx context.Context, tx database.Tx, engine database.Eng
 	for _, d := range c.documents {
 		var err error
 		switch {
-		case len(d.words) == 0:
+		case d.gone:
 			err = w.forget(ctx, `session = $1 and message = $2`, d.session, d.message)
 		case engine == database.SQLite:
 			err = w.lite(ctx, d)

@@ -17,6 +17,7 @@ import (
 	"harness/journal"
 	"harness/migrations"
 	"harness/runtime/codex"
+	"harness/search"
 	"harness/stream"
 )
 
@@ -104,7 +105,10 @@ func importFrom(ctx context.Context, cfg *config.Config, from *codexmanager.Dire
 	defer func() { err = errors.Join(err, events.Stop(context.WithoutCancel(ctx))) }()
 	return from.Import(ctx, dir.nodeID, codex.Name, func(ctx context.Context, unit func(context.Context, database.Tx) error) error {
 		_, err := events.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			return nil, unit(ctx, tx)
+			if err := unit(ctx, tx); err != nil {
+				return nil, err
+			}
+			return nil, search.Renew(ctx, tx) // no event tells of what is taken over
 		})
 		return err
 	})

@@ -34,6 +34,27 @@ export const cases = (test) => {
     await close();
   });
 
+  test("the palette finds what transcripts say and opens the session at the entry", async (browser) => {
+    const id = await newSession("Something about boats");
+    const entries = Array.from({ length: 300 }, (_, n) => ({ messageId: `m${n}`, turnId: `t${n}`, role: "user", type: "userMessage", status: "complete",
+      content: n === 20 ? "the <b>Capstan</b> turns \u{1f600} twice" : `line ${n}` }));
+    await api("POST", `/api/sessions/${id}/transcript/upserts`, { entries });
+    const { page, close } = await open(browser, "/settings");
+    await live(page);
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("turns capst");
+    const hit = page.getByRole("option", { name: /Something about boats.*the <b>Capstan<\/b> turns/ });
+    await hit.waitFor();
+    assert.deepEqual(await hit.locator("mark").allInnerTexts(), ["Capstan", "turns"]);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`**/s/${id}?at=m20`);
+    await page.getByText("turns \u{1f600} twice").waitFor();
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type('"((*');
+    await page.getByText("Nothing fits.").waitFor();
+    await close();
+  });
+
   test("selected approvals are listed, then approved together", async (browser) => {
     await quiet();
     const ids = [];

@@ -22,3 +22,16 @@ export function best<T>(typed: string, all: T[], name: (one: T) => string, most:
   return all.map((one) => ({ one, score: fits(typed, name(one)) })).filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score).slice(0, most).map(({ one }) => one);
 }
+
+/** pieces cut a text at its marks, which stand in order. */
+export function pieces(text: string, marks: { start: number; end: number }[]): { text: string; marked: boolean }[] {
+  const all: { text: string; marked: boolean }[] = [];
+  let at = 0;
+  for (const { start, end } of marks) {
+    if (start > at) all.push({ text: text.slice(at, start), marked: false });
+    all.push({ text: text.slice(start, end), marked: true });
+    at = end;
+  }
+  if (at < text.length) all.push({ text: text.slice(at), marked: false });
+  return all;
+}

@@ -55,7 +55,7 @@ export const text = {
     draft: "The message's text is put into the message field.",
   },
   diff: { split: "side by side", unified: "one column" },
-  palette: { title: "Go to, or do", note: "A page, a session, something to do…", page: "page", session: "session", action: "action", none: "Nothing fits.", stop: "Stop the turn" },
+  palette: { title: "Go to, or do", note: "A page, a session, something to do, what somebody said…", page: "page", session: "session", action: "action", none: "Nothing fits.", hit: "in the transcript", behind: "The server is still reading old transcripts; more may be found later.", stop: "Stop the turn" },
   keys: {
     title: "Keys", off: "Single letters are switched off in the settings.",
     list: [
