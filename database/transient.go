@@ -1,6 +1,7 @@
 package database
 
 import (
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"io"
@@ -31,7 +32,7 @@ func Transient(err error) bool {
 		return true
 	case errors.As(err, new(*pgconn.PgError)), errors.As(err, new(sqliteError)):
 		return false
-	case errors.Is(err, driver.ErrBadConn), errors.Is(err, net.ErrClosed), errors.Is(err, io.EOF),
+	case errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone), errors.Is(err, net.ErrClosed), errors.Is(err, io.EOF),
 		errors.Is(err, io.ErrUnexpectedEOF):
 		return true
 	}

@@ -1,8 +1,12 @@
 package database
 
 import (
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"path/filepath"
 	"testing"
 
@@ -29,6 +33,11 @@ func TestTransientIsTheStoresConditionAndNotTheTransactionsFault(t *testing.T) {
 	} {
 		if got := transientCode(code); got != want {
 			t.Errorf("SQLite %d: %v", code, got)
+		}
+	}
+	for _, broken := range []error{driver.ErrBadConn, sql.ErrConnDone, io.ErrUnexpectedEOF, net.ErrClosed} {
+		if !Transient(fmt.Errorf("begin: %w", broken)) {
+			t.Errorf("%v is not transient", broken)
 		}
 	}
 	if Transient(nil) || Transient(errors.New("no such session")) {
