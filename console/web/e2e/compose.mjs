@@ -48,6 +48,30 @@ export const cases = (test) => {
     await close();
   }, { core: true });
 
+  test("a waiting message is sent now, by keyboard: into the running turn", async (browser) => {
+    const id = await newSession();
+    const { page, close } = await open(browser, `/s/${id}`);
+    const field = page.getByLabel("Message", { exact: true });
+    await field.fill("MOCK_HOLD[steered]");
+    await field.press("Enter");
+    await pill(page, "running");
+    const waiting = page.getByRole("list", { name: "Waiting to be sent" });
+    for (const word of ["first", "second"]) {
+      await field.fill(`MOCK_REPLY[${word}]`);
+      await field.press("Enter");
+      await waiting.getByText(`MOCK_REPLY[${word}]`).waitFor();
+    }
+    const now = waiting.getByRole("listitem").filter({ hasText: "second" }).getByRole("button", { name: "Send now" });
+    await now.focus();
+    await page.keyboard.press("Enter");
+    await eventually("the other one waits", async () => (await waiting.locator(".said").allInnerTexts()).join() === "MOCK_REPLY[first]");
+    await order("release", { name: "steered" });
+    await eventually("both were sent", async () => (await users(id)).join() === "MOCK_HOLD[steered],MOCK_REPLY[second],MOCK_REPLY[first]");
+    await waiting.waitFor({ state: "detached" });
+    assert.equal(new Set((await transcript(id)).map((e) => e.turnId)).size, 2);
+    await close();
+  }, { core: true });
+
   test("what turns run with is picked and holds; a level the runtime lacks is not offered", async (browser) => {
     const id = await newSession();
     const { page, close } = await open(browser, `/s/${id}`);
