@@ -56,17 +56,18 @@ export const cases = (test) => {
     await field.press("Enter");
     await pill(page, "running");
     const waiting = page.getByRole("list", { name: "Waiting to be sent" });
-    for (const word of ["first", "second"]) {
-      await field.fill(`MOCK_REPLY[${word}]`);
+    for (const said of ["MOCK_REPLY[first]", "MOCK_HOLD[second]"]) { // the agent reads what is steered at once
+      await field.fill(said);
       await field.press("Enter");
-      await waiting.getByText(`MOCK_REPLY[${word}]`).waitFor();
+      await waiting.getByText(said).waitFor();
     }
     const now = waiting.getByRole("listitem").filter({ hasText: "second" }).getByRole("button", { name: "Send now" });
     await now.focus();
     await page.keyboard.press("Enter");
     await eventually("the other one waits", async () => (await waiting.locator(".said").allInnerTexts()).join() === "MOCK_REPLY[first]");
-    await order("release", { name: "steered" });
-    await eventually("both were sent", async () => (await users(id)).join() === "MOCK_HOLD[steered],MOCK_REPLY[second],MOCK_REPLY[first]");
+    await eventually("the agent was told", async () => (await users(id)).join() === "MOCK_HOLD[steered],MOCK_HOLD[second]");
+    for (const name of ["steered", "second"]) await order("release", { name });
+    await eventually("both were sent", async () => (await users(id)).join() === "MOCK_HOLD[steered],MOCK_HOLD[second],MOCK_REPLY[first]");
     await waiting.waitFor({ state: "detached" });
     assert.equal(new Set((await transcript(id)).map((e) => e.turnId)).size, 2);
     await close();
