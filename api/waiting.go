@@ -26,6 +26,7 @@ func (s *server) waitingRoutes() []rest.Route {
 			Handle: s.editWaiting},
 		{Method: http.MethodPost, Path: all + "/:messageId/move", Operation: operations.Send, Body: moveWaitingBody,
 			Handle: s.moveWaiting},
+		{Method: http.MethodPost, Path: all + "/:messageId/send", Operation: operations.Send, Handle: s.sendWaiting},
 		{Method: http.MethodDelete, Path: all + "/:messageId", Operation: operations.Send, Handle: s.dropWaiting},
 	}
 }
@@ -65,6 +66,11 @@ func (s *server) editWaiting(ctx context.Context, in *rest.Input) (rest.Reply, e
 
 func (s *server) moveWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	now, err := s.Operations.MoveWaiting(ctx, in.SessionID(), in.Params["messageId"], in.Body.Get("before").Text())
+	return waitingReply(in, now, err)
+}
+
+func (s *server) sendWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	now, err := s.Operations.SendWaiting(ctx, in.SessionID(), in.Params["messageId"])
 	return waitingReply(in, now, err)
 }
 

@@ -26,6 +26,10 @@ func (f *fakeSessions) MoveWaiting(_ context.Context, _, id, before string) ([]s
 	return f.waitingOf(id, "before "+before)
 }
 
+func (f *fakeSessions) SendWaiting(_ context.Context, _, id string) ([]session.Waiting, error) {
+	return f.waitingOf(id, "now")
+}
+
 func (f *fakeSessions) DropWaiting(_ context.Context, _, id string) ([]session.Waiting, error) {
 	return f.waitingOf(id, "dropped")
 }
@@ -59,6 +63,9 @@ func TestQueueOfASession(t *testing.T) {
 		{http.MethodPatch, all + "/nobody", `{"text":"ho"}`, 404, "no such message"},
 		{http.MethodPost, all + "/q-1/move", `{"before":"q-2"}`, 200, `"text":"before q-2"`},
 		{http.MethodPost, all + "/q-1/move", `{}`, 200, `"text":"before "`},
+		{http.MethodPost, all + "/q-1/send", "", 200, `"text":"now"`},
+		{http.MethodPost, all + "/nobody/send", "", 404, "no such message"},
+		{http.MethodPost, all + "/sent/send", "", 409, "invalid_state"},
 		{http.MethodDelete, all + "/sent", "", 409, "invalid_state"},
 		{http.MethodDelete, all + "/q-1", "", 200, `"text":"dropped"`},
 	} {

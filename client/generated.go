@@ -6463,6 +6463,13 @@ type ClientInterface interface {
 	// Corresponds with POST /api/sessions/{sessionId}/queue/{messageId}/move (the `MoveQueuedMessage` operationId).
 	MoveQueuedMessage(ctx context.Context, sessionID SessionID, messageID string, body MoveQueuedMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// SendQueuedMessage Send a waiting message at once
+	//
+	// Into the turn that runs where the runtime steers (capability `steer`); elsewhere it is put first, the running turn is interrupted, and it is sent as a turn of its own. One that is held is sent again.
+	//
+	// Corresponds with POST /api/sessions/{sessionId}/queue/{messageId}/send (the `SendQueuedMessage` operationId).
+	SendQueuedMessage(ctx context.Context, sessionID SessionID, messageID string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// RenameSessionWithBody Give a session a title
 	//
 	// Takes any type of body and a specified content type.
@@ -8586,6 +8593,23 @@ func (c *Client) MoveQueuedMessageWithBody(ctx context.Context, sessionID Sessio
 // Corresponds with POST /api/sessions/{sessionId}/queue/{messageId}/move (the `MoveQueuedMessage` operationId).
 func (c *Client) MoveQueuedMessage(ctx context.Context, sessionID SessionID, messageID string, body MoveQueuedMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewMoveQueuedMessageRequest(c.Server, sessionID, messageID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SendQueuedMessage Send a waiting message at once
+//
+// Into the turn that runs where the runtime steers (capability `steer`); elsewhere it is put first, the running turn is interrupted, and it is sent as a turn of its own. One that is held is sent again.
+//
+// Corresponds with POST /api/sessions/{sessionId}/queue/{messageId}/send (the `SendQueuedMessage` operationId).
+func (c *Client) SendQueuedMessage(ctx context.Context, sessionID SessionID, messageID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSendQueuedMessageRequest(c.Server, sessionID, messageID)
 	if err != nil {
 		return nil, err
 	}
@@ -13749,6 +13773,47 @@ func NewMoveQueuedMessageRequestWithBody(server string, sessionID SessionID, mes
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewSendQueuedMessageRequest constructs an http.Request for the SendQueuedMessage method
+func NewSendQueuedMessageRequest(server string, sessionID SessionID, messageID string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "messageId", messageID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/queue/%s/send", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }

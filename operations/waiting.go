@@ -12,6 +12,7 @@ type Waitings interface {
 	Wait(ctx context.Context, sessionID string, message session.Message) (id string, now []session.Waiting, err error)
 	EditWaiting(ctx context.Context, sessionID, id, text string) ([]session.Waiting, error)
 	MoveWaiting(ctx context.Context, sessionID, id, before string) ([]session.Waiting, error)
+	SendWaiting(ctx context.Context, sessionID, id string) ([]session.Waiting, error)
 	DropWaiting(ctx context.Context, sessionID, id string) ([]session.Waiting, error)
 }
 
@@ -52,6 +53,14 @@ func (s *Service) MoveWaiting(ctx context.Context, sessionID, id, before string)
 		return nil, err
 	}
 	return s.opts.Sessions.MoveWaiting(ctx, sessionID, id, before)
+}
+
+// SendWaiting sends a waiting message at once. Errors are those of EditWaiting, and of sending.
+func (s *Service) SendWaiting(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
+	if err := s.Check(ctx, Send, sessionID); err != nil {
+		return nil, err
+	}
+	return s.opts.Sessions.SendWaiting(ctx, sessionID, id)
 }
 
 // DropWaiting takes a waiting message out. Errors are those of EditWaiting.

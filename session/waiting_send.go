@@ -181,6 +181,11 @@ func (s *Service) settleWaiting(ctx context.Context, sessionID string) error {
 		return err
 	}
 	defer release()
+	told, err := s.locks.Acquire(ctx, sessionID) // one that is being told right now is settled by who tells it
+	if err != nil {
+		return err
+	}
+	told()
 	unsettled, err := s.unsettled(ctx, sessionID)
 	if err != nil || len(unsettled) == 0 { // a message that came after it has settled it
 		return err
@@ -195,6 +200,9 @@ func (s *Service) unsettled(ctx context.Context, sessionID string) ([]Waiting, e
 
 // settle is settleWaiting for who holds the lock of the session's messages.
 func (s *Service) settle(ctx context.Context, first Waiting) error {
+	if first.mark == steeredMark {
+		return s.holdUnknown(ctx, first)
+	}
 	var mark TurnMark
 	if err := json.Unmarshal([]byte(first.mark), &mark); err != nil {
 		return fmt.Errorf("read the mark of waiting message %s: %w", first.ID, err)
@@ -202,14 +210,19 @@ func (s *Service) settle(ctx context.Context, first Waiting) error {
 	turnID, err := s.TurnSince(ctx, first.SessionID, mark)
 	switch {
 	case errors.Is(err, ErrTurnUnknown):
-		return s.markWaiting(ctx, first, WaitingHeld,
-			"it cannot be told whether it was sent before the server ended; look at the transcript, then send or drop it")
+		return s.holdUnknown(ctx, first)
 	case err != nil:
 		return err
 	case turnID != "":
 		return s.markWaiting(ctx, first, "", "")
 	}
 	return s.markWaiting(ctx, first, WaitingQueued, "")
+}
+
+// holdUnknown holds a message of which nobody can tell whether the runtime took it.
+func (s *Service) holdUnknown(ctx context.Context, one Waiting) error {
+	return s.markWaiting(ctx, one, WaitingHeld,
+		"it cannot be told whether the runtime took it; look at the transcript, then send or drop it")
 }
 
 // markWaiting is putWaiting as a unit of its own.

@@ -127,3 +127,20 @@ func TestAMessageIsNotTakenForAWaitingOne(t *testing.T) {
 		k.awaitWaiting(s.ID, 0)
 	})
 }
+
+// awaitHeld waits until the first waiting message is held, with a reason.
+func (k *kit) awaitHeld(sessionID string) {
+	k.t.Helper()
+	for deadline := time.After(patience); ; {
+		now, err := k.Waiting(k.t.Context(), sessionID)
+		k.do(err)
+		if len(now) > 0 && now[0].State == WaitingHeld && now[0].Error != "" {
+			return
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-deadline:
+			k.t.Fatalf("waiting are %+v, want the first one held", now)
+		}
+	}
+}

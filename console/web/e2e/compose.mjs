@@ -48,6 +48,31 @@ export const cases = (test) => {
     await close();
   }, { core: true });
 
+  test("a waiting message is sent now, by keyboard: into the running turn", async (browser) => {
+    const id = await newSession();
+    const { page, close } = await open(browser, `/s/${id}`);
+    const field = page.getByLabel("Message", { exact: true });
+    await field.fill("MOCK_HOLD[steered]");
+    await field.press("Enter");
+    await pill(page, "running");
+    const waiting = page.getByRole("list", { name: "Waiting to be sent" });
+    for (const said of ["MOCK_REPLY[first]", "MOCK_HOLD[second]"]) { // the agent reads what is steered at once
+      await field.fill(said);
+      await field.press("Enter");
+      await waiting.getByText(said).waitFor();
+    }
+    const now = waiting.getByRole("listitem").filter({ hasText: "second" }).getByRole("button", { name: "Send now" });
+    await now.focus();
+    await page.keyboard.press("Enter");
+    await eventually("the other one waits", async () => (await waiting.locator(".said").allInnerTexts()).join() === "MOCK_REPLY[first]");
+    await eventually("the agent was told", async () => (await users(id)).join() === "MOCK_HOLD[steered],MOCK_HOLD[second]");
+    for (const name of ["steered", "second"]) await order("release", { name });
+    await eventually("both were sent", async () => (await users(id)).join() === "MOCK_HOLD[steered],MOCK_HOLD[second],MOCK_REPLY[first]");
+    await waiting.waitFor({ state: "detached" });
+    assert.equal(new Set((await transcript(id)).map((e) => e.turnId)).size, 2);
+    await close();
+  }, { core: true });
+
   test("what turns run with is picked and holds; a level the runtime lacks is not offered", async (browser) => {
     const id = await newSession();
     const { page, close } = await open(browser, `/s/${id}`);

@@ -156,6 +156,11 @@ export class Client {
     await this.api.delete(`${pathOf(open)}/queue/${encodeURIComponent(id)}`);
   }
 
+  /** sendQueued sends one that waits at once: into the running turn, or in its place where the runtime cannot steer. */
+  async sendQueued(open: Open, id: string): Promise<void> {
+    await this.api.post(`${pathOf(open)}/queue/${encodeURIComponent(id)}/send`);
+  }
+
   async moveQueued(open: Open, id: string, before: string): Promise<void> {
     await this.api.post(`${pathOf(open)}/queue/${encodeURIComponent(id)}/move`, { before });
   }

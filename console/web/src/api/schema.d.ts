@@ -1064,6 +1064,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{sessionId}/queue/{messageId}/send": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a waiting message at once
+         * @description Into the turn that runs where the runtime steers (capability `steer`); elsewhere it is put first, the running turn is interrupted, and it is sent as a turn of its own. One that is held is sent again.
+         */
+        post: operations["sendQueuedMessage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs": {
         parameters: {
             query?: never;
@@ -7024,6 +7044,40 @@ export interface operations {
                 };
             };
             400: components["responses"]["Invalid"];
+            410: components["responses"]["Deleted"];
+            default: components["responses"]["Error"];
+        };
+    };
+    sendQueuedMessage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id; for codex its thread id. */
+                sessionId: components["parameters"]["sessionId"];
+                /** @description The message's id in the queue. */
+                messageId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "sessionId": "0198c0de-0000-7000-8000-000000000001",
+                     *       "data": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MessageQueue"];
+                };
+            };
             410: components["responses"]["Deleted"];
             default: components["responses"]["Error"];
         };

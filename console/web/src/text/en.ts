@@ -28,8 +28,8 @@ export const text = {
     noRoom: (name: string) => `There is no room for ${name}: the images of one message are at most 900 KB together.`, noImage: (name: string) => `${name} cannot be read as an image.`,
   },
   queue: {
-    title: "Waiting to be sent", edit: "Edit", drop: "Drop", up: "Earlier", save: "Save", cancel: "Cancel", sending: "being sent…",
-    held: (why: string | null) => `Held: ${why ?? "the server does not say why"}. Edit or drop it.`, images: (n: number) => (n === 1 ? "1 image" : `${n} images`), label: "Text of the waiting message",
+    title: "Waiting to be sent", edit: "Edit", drop: "Drop", up: "Earlier", now: "Send now", save: "Save", cancel: "Cancel", sending: "being sent…",
+    held: (why: string | null) => `Held: ${why ?? "the server does not say why"}. Edit, send or drop it.`, images: (n: number) => (n === 1 ? "1 image" : `${n} images`), label: "Text of the waiting message",
   },
   request: {
     needs: "Needs you", command: "command", files: "change files", tool: "tool", question: "question", permissions: "permissions",

@@ -21,6 +21,7 @@ export function Queue({ open, onFailure }: { open: Open; onFailure: (why: string
         <Queued
           key={one.id} one={one}
           onUp={i > 0 ? () => void act(client.moveQueued(open, one.id, open.queue[i - 1]!.id)) : undefined}
+          onNow={() => void act(client.sendQueued(open, one.id))}
           onEdit={(value) => act(client.editQueued(open, one.id, value))}
           onDrop={() => void act(client.dropQueued(open, one.id))}
         />
@@ -29,9 +30,9 @@ export function Queue({ open, onFailure }: { open: Open; onFailure: (why: string
   );
 }
 
-type Actions = { one: Waiting; onUp: (() => void) | undefined; onEdit: (value: string) => Promise<boolean>; onDrop: () => void };
+type Actions = { one: Waiting; onUp: (() => void) | undefined; onNow: () => void; onEdit: (value: string) => Promise<boolean>; onDrop: () => void };
 
-function Queued({ one, onUp, onEdit, onDrop }: Actions) {
+function Queued({ one, onUp, onNow, onEdit, onDrop }: Actions) {
   const [edited, setEdited] = useState<string | null>(null);
   if (one.state === "sending") return <li><span className="said">{one.text}</span> <span className="dim">{text.queue.sending}</span></li>;
   if (edited !== null) {
@@ -48,6 +49,7 @@ function Queued({ one, onUp, onEdit, onDrop }: Actions) {
       <span className="said">{one.text}</span>
       {one.images > 0 && <span className="dim">{text.queue.images(one.images)}</span>}
       {one.state === "held" && <span className="failure">{text.queue.held(one.error)}</span>}
+      <button type="button" onClick={onNow}>{text.queue.now}</button>
       {onUp && <button type="button" onClick={onUp}>{text.queue.up}</button>}
       <button type="button" onClick={() => setEdited(one.text)}>{text.queue.edit}</button>
       <button type="button" onClick={onDrop}>{text.queue.drop}</button>

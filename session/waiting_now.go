@@ -1,0 +1,86 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"harness/database"
+	"harness/journal"
+	"harness/runtime"
+)
+
+// steeredMark is the mark of a waiting message that is being steered into a turn: no turn of its own tells later
+// whether it was taken.
+const steeredMark = "steered"
+
+// SendWaiting sends a waiting message at once: into the turn that runs where the runtime steers, else as a turn of its
+// own, for which a running turn is interrupted. One that was held is sent again. ErrWaitingNotFound, ErrWaitingSent.
+func (s *Service) SendWaiting(ctx context.Context, sessionID, id string) ([]Waiting, error) {
+	session, adapter, err := s.owned(ctx, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	s.load(session.Runtime, sessionID)
+	active := s.view.active(sessionID)
+	now, err := s.putFirst(ctx, sessionID, id)
+	if err != nil || active == "" {
+		return now, err // who sends what waits sends it
+	}
+	if _, steers := runtime.Has[runtime.Steerer](adapter, runtime.OpSteer); steers {
+		err = s.steerWaiting(ctx, now[0])
+	} else {
+		_, err = s.Interrupt(ctx, sessionID, active)
+		if errors.Is(err, ErrNoActiveTurn) || errors.Is(err, ErrWrongTurn) {
+			err = nil // that turn is over
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.Waiting(ctx, sessionID)
+}
+
+// putFirst puts a waiting message before all others, to be sent even if it was held.
+func (s *Service) putFirst(ctx context.Context, sessionID, id string) ([]Waiting, error) {
+	return s.changeWaiting(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
+		if _, err := waitingOne(ctx, tx, sessionID, id); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `update queued_messages set state = 'queued', error = '', place =
+			(select min(place) from queued_messages where session_id = $2) - 1 where id = $1`,
+			database.EncodeText(id), database.EncodeText(sessionID))
+		return err
+	})
+}
+
+// steerWaiting tells a waiting message as any other is told, into the turn that runs. A failure that leaves open whether
+// the runtime took it holds it (settle).
+func (s *Service) steerWaiting(ctx context.Context, one Waiting) error {
+	begun := false
+	message := one.message.message()
+	message.Begin = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		still, err := waitingOne(ctx, tx, one.SessionID, one.ID)
+		if err != nil {
+			return nil, err
+		}
+		if still.Text != one.Text {
+			return nil, journal.Refuse(errWaitingChanged)
+		}
+		begun = true
+		return s.putWaiting(ctx, tx, one, WaitingSending, steeredMark, "")
+	}
+	message.accepted = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return s.putWaiting(ctx, tx, one, "", "", "")
+	}
+	_, err := s.Send(ctx, one.SessionID, message)
+	var refused *runtime.Error
+	switch {
+	case errors.Is(err, ErrWaitingNotFound), errors.Is(err, ErrWaitingSent), errors.Is(err, errWaitingChanged):
+		return nil // the turn ended and it is sent as one of its own, or somebody edited or dropped it meanwhile
+	case err == nil || !begun:
+		return err
+	case errors.As(err, &refused):
+		return errors.Join(err, s.markWaiting(context.WithoutCancel(ctx), one, WaitingHeld, err.Error()))
+	}
+	return errors.Join(err, s.settleWaiting(context.WithoutCancel(ctx), one.SessionID))
+}
