@@ -53,8 +53,8 @@ func (s *Service) putFirst(ctx context.Context, sessionID, id string) ([]Waiting
 	})
 }
 
-// steerWaiting tells a waiting message as any other is told, into the turn that runs. A failure that leaves open whether
-// the runtime took it holds it (settle).
+// steerWaiting tells a waiting message as any other is told, into the turn that runs. A failure that leaves open
+// whether the runtime took it holds it (settle).
 func (s *Service) steerWaiting(ctx context.Context, one Waiting) error {
 	begun := false
 	message := one.message.message()
