@@ -75,6 +75,8 @@ type Batch struct {
 	// Native is the line as the runtime wrote it, nil when it is the raw form of the signal itself.
 	Native  json.RawMessage
 	Signals []Signal
+	// About is the session Native is about when no signal names it: a line may mean something only to those after it.
+	About string
 	// State is all a translator has to remember after this line, as JSON, nil when it is what it was. It is stored with
 	// what the batch changes. Who goes on with the process gets it in Resumption.State, who starts the next one of its
 	// conversation asks for it (stdio.Setup.LastState).

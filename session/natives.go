@@ -21,8 +21,8 @@ const (
 // eventRuntimeNative is a line as an agent wrote it.
 const eventRuntimeNative = "runtime.native"
 
-// nativeOf is the session a native line is kept with: the one it names, else the one its process is for; "" when that
-// is not known. ours tells which of the signals are about sessions of this runtime. Service.order is held.
+// nativeOf is the session a native line is kept with: the one its signals name, else the one its process is for, else
+// the one its adapter says; "" when that is not known. ours tells which of the signals are about sessions of this runtime. Service.order is held.
 func (s *Service) nativeOf(batch runtime.Batch, ours []bool) (sessionID string) {
 	for i, signal := range batch.Signals {
 		switch {
@@ -39,6 +39,11 @@ func (s *Service) nativeOf(batch runtime.Batch, ours []bool) (sessionID string) 
 	}
 	if sessionID == "" {
 		sessionID = s.serving[batch.Generation]
+	}
+	if sessionID == "" && batch.About != "" {
+		if _, known := s.view.peek(batch.About); known {
+			sessionID = batch.About
+		}
 	}
 	return sessionID
 }

@@ -19,6 +19,7 @@ import (
 	"harness/operations"
 	"harness/runtime"
 	"harness/runtime/claude"
+	"harness/runtime/opencode"
 	"harness/session"
 	"harness/session/nativelog"
 	"harness/tasks"
@@ -131,8 +132,8 @@ func newReplay() *cobra.Command {
 		Use:   "replay BUNDLE",
 		Short: "Play a support bundle again, and tell where this program makes something else of it",
 		Long: "Play a support bundle (harness bundle SESSION) again: its lines are read and its events derived by this program, what\n" +
-			"Claude Code wrote is translated, and all that compared with what is in it. Exit code 1 when it differs. Needs no server\n" +
-			"and no agent.",
+			"Claude Code and OpenCode wrote is translated, and all that compared with what is in it. Exit code 1 when it differs.\n" +
+			"Needs no server and no agent.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			file, err := os.Open(args[0])
@@ -144,7 +145,8 @@ func newReplay() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			result := bundle.Replay(read, map[string]bundle.Translator{claude.Name: claude.Replay})
+			result := bundle.Replay(read, map[string]bundle.Translator{claude.Name: claude.Replay,
+				opencode.Name: opencode.Replay})
 			out := cmd.OutOrStdout()
 			if asJSON {
 				encoder := json.NewEncoder(out)

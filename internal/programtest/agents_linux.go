@@ -1,6 +1,7 @@
 package programtest
 
 import (
+	"encoding/json"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -20,6 +21,24 @@ func WithClaude(t *testing.T, options ...SiteOption) *Site {
 	s := New(t, append(options, WithEnv("HARNESS_RUNTIMES=codex,claude", "CLAUDE_BIN="+agenttest.Binary(t, "claude"),
 		"ANTHROPIC_API_KEY="+ClaudeKey))...)
 	s.Env = append(s.Env, "ANTHROPIC_BASE_URL="+s.Model.Root())
+	return s
+}
+
+// WithOpenCode makes a site whose servers drive the real OpenCode beside codex, with the scripted model.
+func WithOpenCode(t *testing.T, options ...SiteOption) *Site {
+	t.Helper()
+	s := New(t, append(options,
+		WithEnv("HARNESS_RUNTIMES=codex,opencode", "OPENCODE_BIN="+agenttest.Binary(t, "opencode"),
+			"HARNESS_RUNTIME_START_TIMEOUT_MS=60000"))...)
+	configuration, err := json.Marshal(Object{"enabled_providers": []string{"mock"}, "model": "mock/m",
+		"small_model": "mock/m", "provider": Object{
+			"mock": Object{"npm": "@ai-sdk/openai-compatible",
+				"options": Object{"apiKey": "canary-of-opencode", "baseURL": s.Model.URL()},
+				"models":  Object{"m": Object{"tool_call": true, "limit": Object{"context": 100_000, "output": 8000}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Env = append(s.Env, "OPENCODE_CONFIG_CONTENT="+string(configuration))
 	return s
 }
 

@@ -109,6 +109,10 @@ func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
 	} else if elided != nil {
 		out.Native = wire.Members(line, "event")[0]
 	}
+	if len(signals) == 0 {
+		named := wire.Members(wire.Members(l.Event, "properties")[0], "sessionID")[0]
+		out.About = p.names.thread(wire.Text(named))
+	}
 	for i := range out.Signals {
 		out.Signals[i].Generation, out.Signals[i].ReceivedAt = p.Generation(), at
 	}

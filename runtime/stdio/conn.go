@@ -184,8 +184,8 @@ func (c *Conn) read() {
 // closed.
 func (c *Conn) push(first <-chan struct{}, offset int64, said Line) {
 	c.spoke.Store(time.Now().UnixNano())
-	batch := runtime.Batch{Generation: c.generation, Native: said.Native, Signals: said.Signals, State: said.State,
-		Refuse: c.sendRefusal}
+	batch := runtime.Batch{Generation: c.generation, Native: said.Native, Signals: said.Signals, About: said.About,
+		State: said.State, Refuse: c.sendRefusal}
 	if ack := c.pipes.ack; ack != nil {
 		c.pushed = offset
 		c.told.Store(offset)

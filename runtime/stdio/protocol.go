@@ -74,10 +74,11 @@ type Line struct {
 	Reply   []byte
 	ReplyTo json.RawMessage
 
-	// Signals, Native and State are those of the batch the line becomes. A request without a Change is refused before it
+	// Signals, Native, About and State are those of the batch the line becomes. A request without a Change is refused before it
 	// is passed on.
 	Signals       []runtime.Signal
 	Native, State json.RawMessage
+	About         string
 }
 
 // silent tells a line that is passed on to nobody.

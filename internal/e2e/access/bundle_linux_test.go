@@ -268,7 +268,22 @@ func TestWhatClaudeCodeWroteIsReplayed(t *testing.T) {
 	s := programtest.WithClaude(t)
 	server := s.Start()
 	server.AwaitRuntime()
-	session := server.ClaudeSession()
+	requireReplayed(s, server, server.ClaudeSession())
+}
+
+// OB-10, EV-32: so it is with what the real OpenCode wrote.
+func TestWhatOpenCodeWroteIsReplayed(t *testing.T) {
+	t.Parallel()
+	s := programtest.WithOpenCode(t)
+	server := s.Start()
+	server.AwaitRuntime()
+	requireReplayed(s, server, server.CreateSession(programtest.Object{"runtime": "opencode", "networkAccess": "enabled"}))
+}
+
+// requireReplayed has two turns in a session, and plays its bundle again as it is and with a message changed.
+func requireReplayed(s *programtest.Site, server *programtest.Server, session string) {
+	t := s.T
+	t.Helper()
 	events := server.Follow("threadId=" + session)
 	for _, words := range []string{"fine words", "more of them"} {
 		if status := events.WaitTurn(server.Send(session, "MOCK_REPLY["+words+"]")); status != "completed" {

@@ -76,7 +76,7 @@ func allRuntimes() []string {
 // withEveryRuntime makes a site whose servers drive every real agent, with the scripted model behind each.
 func withEveryRuntime(t *testing.T, options ...programtest.SiteOption) *programtest.Site {
 	t.Helper()
-	s := withOpenCode(t, options...)
+	s := programtest.WithOpenCode(t, options...)
 	programs := t.TempDir()
 	for name, agent := range map[string]string{"claude-agent-acp": "claude-acp", "codex-acp": "codex-acp"} {
 		if err := os.Symlink(agenttest.Binary(t, agent), filepath.Join(programs, name)); err != nil {

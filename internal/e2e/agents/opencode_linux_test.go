@@ -5,29 +5,9 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"testing"
 
-	"harness/internal/agenttest"
 	"harness/internal/programtest"
 )
-
-// withOpenCode makes a site whose servers drive the real OpenCode beside codex, with the scripted model.
-func withOpenCode(t *testing.T, options ...programtest.SiteOption) *programtest.Site {
-	t.Helper()
-	s := programtest.New(t, append(options,
-		programtest.WithEnv("HARNESS_RUNTIMES=codex,opencode", "OPENCODE_BIN="+agenttest.Binary(t, "opencode"),
-			"HARNESS_RUNTIME_START_TIMEOUT_MS=60000"))...)
-	configuration, err := json.Marshal(programtest.Object{"enabled_providers": []string{"mock"}, "model": "mock/m",
-		"small_model": "mock/m", "provider": programtest.Object{
-			"mock": programtest.Object{"npm": "@ai-sdk/openai-compatible",
-				"options": programtest.Object{"apiKey": "canary-of-opencode", "baseURL": s.Model.URL()},
-				"models":  programtest.Object{"m": programtest.Object{"tool_call": true, "limit": programtest.Object{"context": 100_000, "output": 8000}}}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Env = append(s.Env, "OPENCODE_CONFIG_CONTENT="+string(configuration))
-	return s
-}
 
 // requireSecretsKept looks for secrets where they must not be, and for OpenCode's password in its command line and in
 // the log.
