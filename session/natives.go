@@ -22,7 +22,8 @@ const (
 const eventRuntimeNative = "runtime.native"
 
 // nativeOf is the session a native line is kept with: the one its signals name, else the one its process is for, else
-// the one its adapter says; "" when that is not known. ours tells which of the signals are about sessions of this runtime. Service.order is held.
+// the one its adapter says; "" when that is not known. ours tells which of the signals are about sessions of this
+// runtime. Service.order is held.
 func (s *Service) nativeOf(batch runtime.Batch, ours []bool) (sessionID string) {
 	for i, signal := range batch.Signals {
 		switch {

@@ -61,8 +61,8 @@ func Beyond() []Row {
 			Routes: []string{"DELETE /api/sessions/{sessionId}", "POST /api/projects/{projectId}/chats/delete-all"},
 		},
 		{
-			What: "with several servers on one Postgres, what needs the runtime of another node's session is done by that node where they have node ports, " +
-				"and else 421 `not_owner` with the owner's id: " +
+			What: "with several servers on one Postgres, what needs the runtime of another node's session is done by that node " +
+				"where they have node ports, and else 421 `not_owner` with the owner's id: " +
 				"[operations.md](operations.md#several-servers-on-one-postgres)",
 			Reason: "the original was one process; the wrong one has no such conversation and would answer what is not true",
 		},
