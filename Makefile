@@ -6,12 +6,11 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
 # Packages tested at once. Each brings processes of its own (codex, Postgres), so more than the cores only makes them wait for each other.
-CORES        := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-TEST_P       ?= $(shell echo $$(($(CORES) + 1)))
+TEST_P       ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 TEST_TIMEOUT ?= 25m
 TEST_FLAGS   ?=
 # Tests of a package that run at once: many wait for an agent, a model or a store most of their time.
-TEST_PARALLEL ?= $(shell echo $$(($(CORES) + 1)))
+TEST_PARALLEL ?= $(shell echo $$(($(TEST_P) + 1)))
 # The packages that take longest begin first: one that began late would be waited for alone.
 LONGEST      := ./session ./runtime/claude ./runtime/acp ./internal/e2e/... ./runtime/opencode ./runtime/codex ./cmd/harness ./queue ./journal
 RUNTIMES     ?= claude gemini opencode
