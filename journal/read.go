@@ -15,6 +15,11 @@ import (
 // events are pruned (BeforePrune).
 const PayloadAtEventPos = `(select ` + Payload + ` from journal_events where pos = event_pos)`
 
+// PayloadStartAtEventPos is PayloadAtEventPos of which a long one is only its first part.
+const PayloadStartAtEventPos = `(select case when journal_events.payload = '' then (select part from journal_parts
+	where journal_parts.pos = journal_events.pos order by number limit 1) else journal_events.payload end
+	from journal_events where pos = event_pos)`
+
 // Query selects records by global position.
 type Query struct {
 	// After is the last position already known.

@@ -205,12 +205,13 @@ func (x *Index) read(ctx context.Context, c *changes) error {
 				d.words, d.gone = wordsOf(database.DecodeText(title)), false
 			}
 		} else {
-			entry, there, err := x.opts.Entries.Find(ctx, q, database.DecodeText(k.session), database.DecodeText(k.message))
+			content, there, err := x.opts.Entries.Beginning(ctx, q, database.DecodeText(k.session), database.DecodeText(k.message),
+				maxText)
 			if err != nil {
 				return err
 			}
 			if there {
-				d.words, d.gone = wordsOf(entry.Content), false
+				d.words, d.gone = wordsOf(content), false
 			}
 		}
 		c.documents = append(c.documents, d)

@@ -13,12 +13,11 @@ import (
 
 	"harness/database"
 	"harness/internal/lifecycle"
-	"harness/transcript"
 )
 
 // Entries is what the index reads of transcripts. transcript.Store implements it.
 type Entries interface {
-	Find(ctx context.Context, q database.Querier, sessionID, messageID string) (transcript.Entry, bool, error)
+	Beginning(ctx context.Context, q database.Querier, sessionID, messageID string, bytes int) (string, bool, error)
 }
 
 // Options configure an Index.

@@ -86,14 +86,14 @@ func (x *Index) Search(ctx context.Context, query Query) (Page, error) {
 	for _, r := range rows {
 		text := r.Title
 		if r.EntryID != "" {
-			entry, there, err := x.opts.Entries.Find(ctx, x.opts.DB.Read(), r.SessionID, r.EntryID)
+			content, there, err := x.opts.Entries.Beginning(ctx, x.opts.DB.Read(), r.SessionID, r.EntryID, maxText)
 			if err != nil {
 				return Page{}, err
 			}
 			if !there {
 				continue // deleted meanwhile
 			}
-			text = entry.Content
+			text = content
 		}
 		r.Snippet, r.Marks = snippetOf(text, want)
 		page.Hits = append(page.Hits, r.Hit)

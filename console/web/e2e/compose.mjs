@@ -1,6 +1,6 @@
 // What a message goes out with, and what a message is good for afterwards.
 import assert from "node:assert/strict";
-import { api, base, eventually, finished, live, loseFirstAnswer, newSession, open, order, pill, said, send, transcript } from "./kit.mjs";
+import { api, base, enter, eventually, finished, live, loseFirstAnswer, newSession, open, order, pill, said, send, transcript } from "./kit.mjs";
 
 const session = async (id) => (await api("GET", `/api/sessions/${id}?limit=1`)).session;
 const idle = (id) => eventually("the turn is over", async () => (await session(id)).state === "idle" && (await transcript(id)).some((e) => e.role === "assistant"));
@@ -21,14 +21,11 @@ export const cases = (test) => {
   test("messages wait on the server for the turn's end, edited and in another order, also over a reload", async (browser) => {
     const id = await newSession();
     const { page, close } = await open(browser, `/s/${id}`);
-    const field = page.getByLabel("Message", { exact: true });
-    await field.fill("MOCK_HOLD[queued]");
-    await field.press("Enter");
+    await enter(page, "MOCK_HOLD[queued]");
     await pill(page, "running");
     const waiting = page.getByRole("list", { name: "Waiting to be sent" });
     for (const word of ["one", "two", "three"]) {
-      await field.fill(`MOCK_REPLY[${word}]`);
-      await field.press("Enter");
+      await enter(page, `MOCK_REPLY[${word}]`);
       await waiting.getByText(`MOCK_REPLY[${word}]`).waitFor();
     }
     const row = (word) => waiting.getByRole("listitem").filter({ hasText: word });
@@ -51,14 +48,11 @@ export const cases = (test) => {
   test("a waiting message is sent now, by keyboard: into the running turn", async (browser) => {
     const id = await newSession();
     const { page, close } = await open(browser, `/s/${id}`);
-    const field = page.getByLabel("Message", { exact: true });
-    await field.fill("MOCK_HOLD[steered]");
-    await field.press("Enter");
+    await enter(page, "MOCK_HOLD[steered]");
     await pill(page, "running");
     const waiting = page.getByRole("list", { name: "Waiting to be sent" });
     for (const said of ["MOCK_REPLY[first]", "MOCK_HOLD[second]"]) { // the agent reads what is steered at once
-      await field.fill(said);
-      await field.press("Enter");
+      await enter(page, said);
       await waiting.getByText(said).waitFor();
     }
     const now = waiting.getByRole("listitem").filter({ hasText: "second" }).getByRole("button", { name: "Send now" });

@@ -91,6 +91,14 @@ export async function loseFirstAnswer(page) {
   return lost;
 }
 
+/** enter sends a message, once the one before was answered. */
+export async function enter(page, text) {
+  const field = page.getByLabel("Message", { exact: true });
+  await field.fill(text);
+  await page.locator('.composer[aria-busy="false"]').waitFor();
+  await field.press("Enter");
+}
+
 export const live = (page) => page.locator('[data-link="live"]').waitFor({ state: "attached" });
 
 /** told is a message of the agent that is complete, or the text of all there are. */

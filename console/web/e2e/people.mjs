@@ -19,11 +19,12 @@ export const cases = (test) => {
     await owner.page.locator(".request").waitFor();
     const card = ann.page.locator(".request", { hasText: "echo both" });
     await card.getByRole("button", { name: /^Approve/ }).waitFor();
+    const told = owner.page.getByText("approved by token:ann").waitFor(); // which is shown for a while
     await eventually("the card takes clicks", async () => {
       if (await card.count()) await card.getByRole("button", { name: /^Approve/ }).click().catch(() => {});
       return (await requests(id)).length === 0;
     });
-    await owner.page.getByText("approved by token:ann").waitFor();
+    await told;
     assert.equal(await owner.page.locator(".request").count(), 0);
     await finished(owner.page);
     await ann.close();

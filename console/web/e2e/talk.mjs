@@ -1,6 +1,6 @@
 // Sessions, transcripts, the composer and what survives.
 import assert from "node:assert/strict";
-import { api, eventually, finished, live, loseFirstAnswer, newSession, open, order, pill, said, send, transcript } from "./kit.mjs";
+import { api, enter, eventually, finished, live, loseFirstAnswer, newSession, open, order, pill, said, send, transcript } from "./kit.mjs";
 
 const answers = async (id) => (await transcript(id)).filter((e) => e.role === "assistant").map((e) => e.content);
 const words = (text) => text.replace(/\s+/g, " ").trim();
@@ -121,7 +121,7 @@ export const cases = (test) => {
     await field.press("Enter");
     await page.getByText("The server did not answer").waitFor();
     await pill(page, "running"); // now Enter would have another message wait
-    await field.press("Enter");
+    await enter(page, "MOCK_HOLD[once]");
     await eventually("the second answer came", async () => lost.sent === 2 && (await page.locator(".composer .failure").count()) === 0 && (await field.isEnabled()));
     await order("release", { name: "once" });
     await finished(page);

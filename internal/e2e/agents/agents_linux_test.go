@@ -19,7 +19,7 @@ func request(i *programtest.Server, method, path, body string) string {
 	host := strings.TrimPrefix(i.URL, "http://")
 	return fmt.Sprintf(
 		`bash -c "exec 3<>/dev/tcp/%s; printf '%s %s HTTP/1.1\\r\\nHost: %s\\r\\nConnection: close\\r\\nContent-Type: `+
-			`application/json\\r\\nContent-Length: %d\\r\\n\\r\\n%s' >&3; cat <&3"`,
+			`application/json\\r\\nContent-Length: %d\\r\\n\\r\\n%s' >&3; cat <&3 2>/dev/null"`,
 		strings.Replace(host, ":", "/", 1), method, path, host, len(body), strings.ReplaceAll(body, `"`, `\\\"`))
 }
 

@@ -79,7 +79,7 @@ export function Composer({ open, session }: { open: Open; session: Session | und
   };
   if (!client.may("work")) return <p className="composer dim pad">{text.composer.viewer}</p>;
   return (
-    <form className="composer" onSubmit={(e) => { e.preventDefault(); void send(); }}
+    <form className="composer" aria-busy={busy} onSubmit={(e) => { e.preventDefault(); void send(); }}
       onDragOver={(e) => takesImages && e.preventDefault()}
       onDrop={(e) => {
         const dropped = imagesOf(e.dataTransfer);
