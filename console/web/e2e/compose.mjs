@@ -48,20 +48,20 @@ export const cases = (test) => {
   test("a waiting message is sent now, by keyboard: into the running turn", async (browser) => {
     const id = await newSession();
     const { page, close } = await open(browser, `/s/${id}`);
-    await enter(page, "MOCK_HOLD[steered]");
+    await enter(page, "MOCK_HOLD[overtaken]");
     await pill(page, "running");
     const waiting = page.getByRole("list", { name: "Waiting to be sent" });
-    for (const said of ["MOCK_REPLY[first]", "MOCK_HOLD[second]"]) { // the agent reads what is steered at once
+    for (const said of ["MOCK_REPLY[first]", "MOCK_HOLD[overtaking]"]) { // the agent reads what is steered at once
       await enter(page, said);
       await waiting.getByText(said).waitFor();
     }
-    const now = waiting.getByRole("listitem").filter({ hasText: "second" }).getByRole("button", { name: "Send now" });
+    const now = waiting.getByRole("listitem").filter({ hasText: "overtaking" }).getByRole("button", { name: "Send now" });
     await now.focus();
     await page.keyboard.press("Enter");
     await eventually("the other one waits", async () => (await waiting.locator(".said").allInnerTexts()).join() === "MOCK_REPLY[first]");
-    await eventually("the agent was told", async () => (await users(id)).join() === "MOCK_HOLD[steered],MOCK_HOLD[second]");
-    for (const name of ["steered", "second"]) await order("release", { name });
-    await eventually("both were sent", async () => (await users(id)).join() === "MOCK_HOLD[steered],MOCK_HOLD[second],MOCK_REPLY[first]");
+    await eventually("the agent was told", async () => (await users(id)).join() === "MOCK_HOLD[overtaken],MOCK_HOLD[overtaking]");
+    for (const name of ["overtaken", "overtaking"]) await order("release", { name });
+    await eventually("both were sent", async () => (await users(id)).join() === "MOCK_HOLD[overtaken],MOCK_HOLD[overtaking],MOCK_REPLY[first]");
     await waiting.waitFor({ state: "detached" });
     assert.equal(new Set((await transcript(id)).map((e) => e.turnId)).size, 2);
     await close();
