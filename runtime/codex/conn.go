@@ -70,7 +70,7 @@ func (c *conn) Greet(ctx context.Context) error {
 	if told := parseVersion(helloOf(said).UserAgent); told.tooOld() {
 		return fmt.Errorf("codex %s is too old: at least %s is needed; install it with: %s", told, oldest, installCommand)
 	}
-	if err := c.logIn(ctx); err != nil {
+	if err := c.logIn(ctx); err != nil && ctx.Err() == nil {
 		c.codex.options.Logger.Warn().Err(err).Msg("it is not known whether codex is logged in, or it could not be with " + keyVariable)
 	}
 	c.Started(said) // unless it was when the answer came

@@ -1,7 +1,6 @@
 package codex_test
 
 import (
-	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -114,18 +113,25 @@ func TestTheLoginIsToldAtStart(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				var told bytes.Buffer
+				told := told{said: make(chan string, 100)}
 				home := codextest.Home(t, "http://127.0.0.1:9/v1", append(c.options, codextest.For(version))...)
 				recorder := newRecorder()
 				own := codex.New(codex.Options{Bin: codextest.Binary(t, version), Home: home, Mark: process.Mark(home, "codex"),
-					Sink: recorder.sink, Logger: zerolog.New(zerolog.SyncWriter(&told)).Level(zerolog.InfoLevel),
+					Sink: recorder.sink, Logger: zerolog.New(told).Level(zerolog.InfoLevel),
 					Env: append(c.env, "HOME="+home)})
 				start(t, own)
 				if _, err := own.Call(t.Context(), "account/read", map[string]any{}); err != nil { // it waits for the start
 					t.Fatal(err)
 				}
+				text := ""
+				if c.says != "" {
+					text = <-told.said
+				}
 				stop(t, own)
-				text := told.String()
+				close(told.said)
+				for line := range told.said {
+					text += line
+				}
 				if !strings.Contains(text, c.says) || strings.Contains(text, "logged in") != (c.says != "") ||
 					strings.Count(text, `"level":"warn"`) != c.warnings || strings.Contains(text, "sk-a") {
 					t.Errorf("at start it says %s", text)
@@ -133,4 +139,12 @@ func TestTheLoginIsToldAtStart(t *testing.T) {
 			})
 		}
 	})
+}
+
+// told hands over the lines of a log.
+type told struct{ said chan string }
+
+func (l told) Write(line []byte) (int, error) {
+	l.said <- string(line)
+	return len(line), nil
 }
