@@ -49,10 +49,9 @@ build: ## build bin/harness, with the web console when Node.js and npm are there
 
 .PHONY: test
 test: ## install what the tests need, then vet and test everything with -race
-	@scripts/progress.sh 'test 1/3: what the tests need' scripts/setup-test.sh
-	$(SHIPPED) scripts/progress.sh 'test 2/3: go vet' go vet ./...
+	@scripts/progress.sh 'test 1/2: what the tests need, and go vet' scripts/prepare-test.sh $(SQLITE_IN_C)
 	@# -vet=off: the whole of go vet has just run; for the tests it would look through all dependencies again.
-	GORACE=$(TEST_GORACE) scripts/progress.sh 'test 3/3: go test' go test -race $(SQLITE_IN_C) -p $(TEST_P) -parallel $(TEST_PARALLEL) -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(TEST_PKG)
+	GORACE=$(TEST_GORACE) scripts/progress.sh 'test 2/2: go test' go test -race $(SQLITE_IN_C) -p $(TEST_P) -parallel $(TEST_PARALLEL) -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(TEST_PKG)
 
 .PHONY: fuzz
 fuzz: ## every fuzz target on FUZZ_RUNS (50000) inputs
