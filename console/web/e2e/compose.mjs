@@ -21,13 +21,20 @@ export const cases = (test) => {
   test("messages wait on the server for the turn's end, edited and in another order, also over a reload", async (browser) => {
     const id = await newSession();
     const { page, close } = await open(browser, `/s/${id}`);
-    await enter(page, "MOCK_HOLD[queued]");
-    await pill(page, "running");
+    await live(page);
     const waiting = page.getByRole("list", { name: "Waiting to be sent" });
-    for (const word of ["one", "two", "three"]) {
-      await enter(page, `MOCK_REPLY[${word}]`);
-      await waiting.getByText(`MOCK_REPLY[${word}]`).waitFor();
-    }
+    let answer;
+    const entered = new Promise((next) => (answer = next));
+    await page.route("**/messages", async (route) => { // the answer to the first takes until all others were entered
+      const response = await route.fetch();
+      await entered;
+      await route.fulfill({ response });
+    });
+    await enter(page, "MOCK_HOLD[queued]");
+    for (const word of ["one", "two", "three"]) await enter(page, `MOCK_REPLY[${word}]`);
+    answer();
+    await pill(page, "running");
+    await eventually("all wait, in order", async () => (await waiting.locator(".said").allInnerTexts()).join() === ["one", "two", "three"].map((word) => `MOCK_REPLY[${word}]`).join());
     const row = (word) => waiting.getByRole("listitem").filter({ hasText: word });
     await row("two").getByRole("button", { name: "Earlier" }).click();
     await row("three").getByRole("button", { name: "Drop" }).click();

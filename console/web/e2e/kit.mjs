@@ -79,7 +79,6 @@ export async function open(browser, path, { as = token, ...options } = {}) {
   return { page, context, trouble, close: () => context.close() };
 }
 
-/** live waits until the page says that it follows the server. */
 /** loseFirstAnswer has the page's first message taken by the server, and its answer lost. */
 export async function loseFirstAnswer(page) {
   const lost = { sent: 0 };
@@ -91,14 +90,14 @@ export async function loseFirstAnswer(page) {
   return lost;
 }
 
-/** enter sends a message, once the one before was answered. */
+/** enter sends a message, behind those that are under way. */
 export async function enter(page, text) {
   const field = page.getByLabel("Message", { exact: true });
   await field.fill(text);
-  await page.locator('.composer[aria-busy="false"]').waitFor();
   await field.press("Enter");
 }
 
+/** live waits until the page says that it follows the server. */
 export const live = (page) => page.locator('[data-link="live"]').waitFor({ state: "attached" });
 
 /** told is a message of the agent that is complete, or the text of all there are. */

@@ -2,17 +2,19 @@
 import { requestOf } from "./adapters/wire";
 import { Api, ApiError } from "./core/api";
 import type { Answer } from "./api/answers";
+import { Composing, type Said } from "./core/composing";
 import { Drafts } from "./core/drafts";
 import { Link, type Socket } from "./core/link";
 import { Outbox, type Way } from "./core/outbox";
 import { Signal } from "./core/signal";
 import { Store, type Open } from "./core/store";
 import type { Link as LinkState, Me, Model, Session } from "./core/types";
+import { text } from "./text/en";
 import { Transcripts } from "./transcripts";
 
 type Options = { effort?: string; images?: string[] };
 type Listed = { data: Session[]; nextCursor: string | null; pos: number };
-const pathOf = (open: Open) => `/api/sessions/${encodeURIComponent(open.sessionId)}`;
+const pathOf = (sessionId: string) => `/api/sessions/${encodeURIComponent(sessionId)}`;
 const kinds = { approval: "approval", toolInput: "question", toolCall: "tool" } as const;
 
 export class Client {
@@ -131,11 +133,11 @@ export class Client {
   private readonly outbox = new Outbox(localStorage);
 
   /** once sends a message that is taken once, however often it is sent until it is answered. */
-  private async once(open: Open, to: Way["to"], text: string, { effort, ...options }: Options): Promise<void> {
-    const message = JSON.stringify([open.sessionId, text, options]);
+  private async once(sessionId: string, to: Way["to"], text: string, { effort, ...options }: Options): Promise<void> {
+    const message = JSON.stringify([sessionId, text, options]);
     const { key, way } = this.outbox.sent(message, { to, ...(effort ? { effort } : {}) });
     try {
-      await this.api.post(`${pathOf(open)}/${way.to}`, { text, ...options, ...(way.effort ? { effort: way.effort } : {}) }, { "Idempotency-Key": key });
+      await this.api.post(`${pathOf(sessionId)}/${way.to}`, { text, ...options, ...(way.effort ? { effort: way.effort } : {}) }, { "Idempotency-Key": key });
       this.outbox.answered(message);
     } catch (err) {
       if (err instanceof ApiError && err.code !== "" && err.code !== "idempotency_key_in_use") this.outbox.answered(message);
@@ -143,38 +145,54 @@ export class Client {
     }
   }
 
-  /** enqueue has the server send a message when the turns before it are over. */
-  async enqueue(open: Open, text: string, options: Options): Promise<void> {
-    await this.once(open, "queue", text, options); // a frame tells what waits then
-  }
-
   async editQueued(open: Open, id: string, text: string): Promise<void> {
-    await this.api.patch(`${pathOf(open)}/queue/${encodeURIComponent(id)}`, { text });
+    await this.api.patch(`${pathOf(open.sessionId)}/queue/${encodeURIComponent(id)}`, { text });
   }
 
   async dropQueued(open: Open, id: string): Promise<void> {
-    await this.api.delete(`${pathOf(open)}/queue/${encodeURIComponent(id)}`);
+    await this.api.delete(`${pathOf(open.sessionId)}/queue/${encodeURIComponent(id)}`);
   }
 
   /** sendQueued sends one that waits at once: into the running turn, or in its place where the runtime cannot steer. */
   async sendQueued(open: Open, id: string): Promise<void> {
-    await this.api.post(`${pathOf(open)}/queue/${encodeURIComponent(id)}/send`);
+    await this.api.post(`${pathOf(open.sessionId)}/queue/${encodeURIComponent(id)}/send`);
   }
 
   async moveQueued(open: Open, id: string, before: string): Promise<void> {
-    await this.api.post(`${pathOf(open)}/queue/${encodeURIComponent(id)}/move`, { before });
+    await this.api.post(`${pathOf(open.sessionId)}/queue/${encodeURIComponent(id)}/move`, { before });
   }
 
-  async send(open: Open, text: string, options: Options): Promise<void> {
+  /** composing is what is written to a session, kept while other sessions are looked at. */
+  composing({ sessionId }: Open): Composing {
+    let composing = this.composed.get(sessionId);
+    if (!composing) {
+      composing = new Composing(sessionId, this.drafts, (said, behind) => this.post(sessionId, said, behind),
+        (err) => (err instanceof ApiError ? text.composer.failed + err.message : text.composer.unanswered));
+      this.composed.set(sessionId, composing);
+    }
+    return composing;
+  }
+  private readonly composed = new Map<string, Composing>();
+
+  /** post sends a message: at once to a session that is idle or is to be steered, else behind its turn. */
+  private async post(sessionId: string, { text: said, images, effort, steer }: Said, behind: boolean): Promise<void> {
+    const running = behind || !!this.store.sessions.get(sessionId)?.activeTurnId;
+    const options = { ...(effort && !(running && steer) ? { effort } : {}), ...(images.length > 0 ? { images: images.map((image) => image.url) } : {}) };
+    if (running && !steer) return this.once(sessionId, "queue", said, options); // a frame tells what waits then
+    await this.send(sessionId, said, options);
+  }
+
+  async send(sessionId: string, text: string, options: Options): Promise<void> {
+    const open = this.store.open.get(sessionId);
     const mark = { key: Date.now(), text };
-    open.sending.push(mark);
-    open.signal.touch();
+    open?.sending.push(mark);
+    open?.signal.touch();
     this.store.flush();
     try {
-      await this.once(open, "messages", text, options);
+      await this.once(sessionId, "messages", text, options);
     } catch (err) {
-      open.sending = open.sending.filter((m) => m !== mark);
-      open.signal.touch();
+      if (open) open.sending = open.sending.filter((m) => m !== mark);
+      open?.signal.touch();
       this.store.flush();
       throw err;
     }

@@ -6,25 +6,53 @@ const prefix = "harness.draft.";
 
 export type Store = Pick<Storage, "getItem" | "setItem" | "removeItem">;
 
+const joined = (texts: string[]) => texts.filter((text) => text !== "").join("\n");
+
 export class Drafts {
   /** Somebody else than who types has put a text into a draft. */
   readonly offered = new Signal();
+  /** What this page is sending, by session: a draft again for whoever loads the page before it was taken. */
+  private readonly leaving = new Map<string, string[]>();
 
   constructor(private readonly store: Store) {}
 
   get(sessionId: string): string {
-    return this.store.getItem(prefix + sessionId) ?? "";
+    const kept = this.store.getItem(prefix + sessionId) ?? "";
+    const leaving = joined(this.leaving.get(sessionId) ?? []);
+    if (leaving === "" || !kept.startsWith(leaving)) return kept;
+    return kept.slice(leaving.length).replace(/^\n/, "");
   }
 
   set(sessionId: string, text: string) {
-    if (text === "") this.store.removeItem(prefix + sessionId);
-    else this.store.setItem(prefix + sessionId, text);
+    const kept = joined([...(this.leaving.get(sessionId) ?? []), text]);
+    if (kept === "") this.store.removeItem(prefix + sessionId);
+    else this.store.setItem(prefix + sessionId, kept);
+  }
+
+  /** send takes a draft out to be sent, behind what is sent already. */
+  send(sessionId: string, text: string) {
+    this.leaving.set(sessionId, [...(this.leaving.get(sessionId) ?? []), text]);
+    this.set(sessionId, "");
+  }
+
+  /** sent forgets the first text that is sent; what was typed meanwhile stays. */
+  sent(sessionId: string) {
+    const typed = this.get(sessionId);
+    this.leaving.set(sessionId, (this.leaving.get(sessionId) ?? []).slice(1));
+    this.set(sessionId, typed);
+  }
+
+  /** unsent makes all that is sent a draft again, before what was typed meanwhile. */
+  unsent(sessionId: string) {
+    const texts = this.leaving.get(sessionId) ?? [];
+    const typed = this.get(sessionId);
+    this.leaving.delete(sessionId);
+    this.set(sessionId, joined([...texts, typed]));
   }
 
   /** offer puts a text before what somebody has typed already. */
   offer(sessionId: string, text: string) {
-    const typed = this.get(sessionId);
-    this.set(sessionId, typed ? `${text}\n${typed}` : text);
+    this.set(sessionId, joined([text, this.get(sessionId)]));
     this.offered.touch();
     this.offered.flush();
   }

@@ -1,7 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 import type { Open } from "../core/store";
-import { ApiError } from "../core/api";
-import { mostImages, type Image } from "../core/images";
+import { mostImages } from "../core/images";
 import type { Session } from "../core/types";
 import { text } from "../text/en";
 import { useClient, useSignal } from "./hooks";
@@ -14,22 +13,16 @@ const effortOf = (sessionId: string) => `harness.effort.${sessionId}`;
 
 export function Composer({ open, session }: { open: Open; session: Session | undefined }) {
   const client = useClient();
+  const composing = client.composing(open);
   useSignal(open.signal);
   useSignal(client.drafts.offered);
-  const [draft, setDraft] = useState(() => client.drafts.get(open.sessionId));
+  useSignal(composing.signal);
   const [effort, setEffort] = useState(() => localStorage.getItem(effortOf(open.sessionId)) ?? "");
-  const [images, setImages] = useState<Image[]>([]);
-  const [failure, setFailure] = useState<string | null>(null);
-  const [busy, setBusy] = useState(false);
   const field = useRef<HTMLTextAreaElement>(null);
   const files = useRef<HTMLInputElement>(null);
   const running = !!session?.activeTurnId;
   const takesImages = open.capabilities.images === true;
-  const write = (value: string) => {
-    setDraft(value);
-    client.drafts.set(open.sessionId, value);
-  };
-  useEffect(() => setDraft(client.drafts.get(open.sessionId)), [client, open.sessionId, client.drafts.offered.rev]);
+  const { text: draft, images, failure, busy } = composing;
   useEffect(() => {
     const el = field.current;
     if (!el) return; // who may only read has no field
@@ -38,16 +31,15 @@ export function Composer({ open, session }: { open: Open; session: Session | und
   }, [draft]);
 
   const attach = async (chosen: File[]) => {
-    setFailure(null);
-    let room = mostImages - images.reduce((sum, image) => sum + image.url.length, 0);
+    composing.fail(null);
     for (const file of chosen) {
+      const room = mostImages - composing.images.reduce((sum, image) => sum + image.url.length, 0);
       try {
         const image = await readImage(file, room);
-        if (!image) return setFailure(text.composer.noRoom(file.name));
-        room -= image.url.length;
-        setImages((all) => [...all, image]);
+        if (!image) return composing.fail(text.composer.noRoom(file.name));
+        composing.attach([...composing.images, image]);
       } catch {
-        setFailure(text.composer.noImage(file.name));
+        composing.fail(text.composer.noImage(file.name));
       }
     }
   };
@@ -57,29 +49,10 @@ export function Composer({ open, session }: { open: Open; session: Session | und
     else localStorage.removeItem(effortOf(open.sessionId));
   };
   // While a turn runs a message waits for its end, unless it is to steer.
-  const send = async (steer = false) => {
-    const said = draft.trim();
-    if (said === "" || busy) return;
-    const sent = images;
-    setBusy(true);
-    setFailure(null);
-    setDraft("");
-    setImages([]);
-    try {
-      const options = { ...(effort && !(running && steer) ? { effort } : {}), ...(sent.length > 0 ? { images: sent.map((image) => image.url) } : {}) };
-      await (running && !steer ? client.enqueue(open, said, options) : client.send(open, said, options));
-      client.drafts.set(open.sessionId, field.current?.value ?? ""); // it was taken; what was typed meanwhile stays
-    } catch (err) {
-      setDraft((typed) => (typed ? `${said}\n${typed}` : said));
-      setImages((more) => [...sent, ...more]);
-      setFailure(err instanceof ApiError ? text.composer.failed + err.message : text.composer.unanswered);
-    } finally {
-      setBusy(false);
-    }
-  };
+  const send = (steer = false) => void composing.send({ effort, steer });
   if (!client.may("work")) return <p className="composer dim pad">{text.composer.viewer}</p>;
   return (
-    <form className="composer" aria-busy={busy} onSubmit={(e) => { e.preventDefault(); void send(); }}
+    <form className="composer" aria-busy={busy} onSubmit={(e) => { e.preventDefault(); send(); }}
       onDragOver={(e) => takesImages && e.preventDefault()}
       onDrop={(e) => {
         const dropped = imagesOf(e.dataTransfer);
@@ -88,20 +61,20 @@ export function Composer({ open, session }: { open: Open; session: Session | und
         void attach(dropped);
       }}>
       {failure && <p className="failure" role="alert">{failure}</p>}
-      <Queue open={open} onFailure={setFailure} />
+      <Queue open={open} onFailure={(why) => composing.fail(why)} />
       {images.length > 0 && (
         <ul className="attached" aria-label={text.composer.images}>
           {images.map((image, i) => (
             <li key={i}>
               <img src={image.url} alt={image.name} />
-              <button type="button" aria-label={text.composer.detach(image.name)} onClick={() => setImages(images.filter((_, n) => n !== i))}>×</button>
+              <button type="button" aria-label={text.composer.detach(image.name)} onClick={() => composing.attach(images.filter((_, n) => n !== i))}>×</button>
             </li>
           ))}
         </ul>
       )}
       <textarea
         ref={field} rows={2} value={draft} aria-label={text.composer.label} placeholder={running ? text.composer.running : text.composer.idle}
-        onChange={(e) => write(e.target.value)}
+        onChange={(e) => composing.write(e.target.value)}
         onPaste={(e) => {
           const pasted = imagesOf(e.clipboardData);
           if (!takesImages || pasted.length === 0) return;
@@ -112,7 +85,7 @@ export function Composer({ open, session }: { open: Open; session: Session | und
           // While an input method composes, Enter chooses a word.
           if (e.key !== "Enter" || e.shiftKey || e.nativeEvent.isComposing || e.keyCode === 229) return;
           e.preventDefault();
-          void send(e.ctrlKey || e.metaKey);
+          send(e.ctrlKey || e.metaKey);
         }}
       />
       <div className="composer-bar">
@@ -122,9 +95,9 @@ export function Composer({ open, session }: { open: Open; session: Session | und
             <button type="button" className="picker" onClick={() => files.current?.click()}>{text.composer.attach}</button>
           </>
         )}
-        <Pickers open={open} session={session} effort={effort} onEffort={chooseEffort} onFailure={setFailure} />
-        {running && <button type="button" className="picker" disabled={busy || draft.trim() === ""} onClick={() => void send(true)}>{text.composer.steer}</button>}
-        <button type="submit" className="primary" disabled={busy || draft.trim() === ""}>{running ? text.composer.queue : text.composer.send} ↵</button>
+        <Pickers open={open} session={session} effort={effort} onEffort={chooseEffort} onFailure={(why) => composing.fail(why)} />
+        {running && <button type="button" className="picker" disabled={draft.trim() === ""} onClick={() => send(true)}>{text.composer.steer}</button>}
+        <button type="submit" className="primary" disabled={draft.trim() === ""}>{running ? text.composer.queue : text.composer.send} ↵</button>
       </div>
     </form>
   );

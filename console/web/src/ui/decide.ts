@@ -34,7 +34,7 @@ export async function decide(client: Client, request: Request, choice: Choice, r
   if (choice === "decline" && reason) {
     const open = client.store.open.get(request.threadId);
     // Agents that are not told the reason with the refusal are told it as a message.
-    if (open && open.capabilities.denyReason === false) await client.send(open, reason, {});
+    if (open && open.capabilities.denyReason === false) await client.send(open.sessionId, reason, {});
   }
 }
 

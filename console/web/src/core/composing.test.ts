@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import { Composing, type Said } from "./composing";
+import { Drafts, type Store } from "./drafts";
+
+function memory(): Store & { values: Map<string, string> } {
+  const values = new Map<string, string>();
+  return { values, getItem: (name) => values.get(name) ?? null, setItem: (name, value) => void values.set(name, value), removeItem: (name) => void values.delete(name) };
+}
+
+/** slow is a composer whose server answers when it is told to. */
+function slow() {
+  const store = memory();
+  const asked: { said: Said; behind: boolean; answer: (err?: Error) => Promise<void> }[] = [];
+  const composing = new Composing("s", new Drafts(store), (said, behind) => new Promise((done, failed) => {
+    asked.push({ said, behind, answer: (err) => { if (err) failed(err); else done(); return new Promise((next) => setTimeout(next)); } });
+  }), (err) => (err as Error).message);
+  const enter = (text: string, steer = false) => {
+    composing.write(text);
+    void composing.send({ effort: "", steer });
+  };
+  return { composing, asked, enter, reloaded: () => new Drafts(store).get("s") };
+}
+
+test("what is entered while a message is under way goes out behind it, in order", async () => {
+  const { composing, asked, enter } = slow();
+  enter("one");
+  enter("two", true);
+  enter("three");
+  composing.write("four");
+  expect(asked.map(({ said }) => said.text)).toEqual(["one"]);
+  for (let n = 0; n < 3; n++) await asked[n]!.answer();
+  expect(asked.map(({ said, behind }) => [said.text, said.steer, behind])).toEqual([["one", false, false], ["two", true, true], ["three", false, true]]);
+  expect([composing.text, composing.busy]).toEqual(["four", false]);
+});
+
+test("a message that is not taken comes back with those behind it, before what is typed", async () => {
+  const { composing, asked, enter } = slow();
+  composing.attach([{ name: "a.png", url: "data:a" }]);
+  enter("one");
+  enter("two");
+  composing.write("three");
+  composing.attach([{ name: "b.png", url: "data:b" }]);
+  await asked[0]!.answer(new Error("no room"));
+  expect([composing.text, composing.failure, composing.busy, asked.length]).toEqual(["one\ntwo\nthree", "no room", false, 1]);
+  expect(composing.images.map((image) => image.name)).toEqual(["a.png", "b.png"]);
+  void composing.send({ effort: "", steer: false });
+  expect([asked[1]!.said.text, composing.failure]).toEqual(["one\ntwo\nthree", null]);
+});
+
+test("whoever loads the page again has every message that was not taken", async () => {
+  const { composing, asked, enter, reloaded } = slow();
+  enter("one");
+  enter("two");
+  composing.write("thr");
+  expect(reloaded()).toBe("one\ntwo\nthr");
+  await asked[0]!.answer();
+  expect([reloaded(), composing.text]).toEqual(["two\nthr", "thr"]);
+  await asked[1]!.answer();
+  expect(reloaded()).toBe("thr");
+});
+
+test("nothing is sent of an empty draft", () => {
+  const { asked, enter } = slow();
+  enter("  \n");
+  expect(asked).toEqual([]);
+});

@@ -1,0 +1,77 @@
+// What somebody writes to one session, and what of it is on its way: messages go out one after another, as they were
+// entered, however long the server takes for each.
+import type { Drafts } from "./drafts";
+import type { Image } from "./images";
+import { Signal } from "./signal";
+
+/** A message that was entered. */
+export type Said = { text: string; images: Image[]; effort: string; steer: boolean };
+
+export class Composing {
+  readonly signal = new Signal();
+  images: Image[] = [];
+  /** Why something was not done, for who looks at the composer. */
+  failure: string | null = null;
+  private readonly line: Said[] = [];
+
+  constructor(
+    private readonly sessionId: string,
+    private readonly drafts: Drafts,
+    /** Sends one message; `behind` tells that it follows another one, whose turn it must not disturb. */
+    private readonly post: (said: Said, behind: boolean) => Promise<void>,
+    private readonly explain: (err: unknown) => string,
+  ) {}
+
+  get text(): string {
+    return this.drafts.get(this.sessionId);
+  }
+
+  /** Whether a message was entered that nobody has answered. */
+  get busy(): boolean {
+    return this.line.length > 0;
+  }
+
+  write(text: string) {
+    this.drafts.set(this.sessionId, text);
+    this.touch();
+  }
+
+  fail(why: string | null) {
+    this.failure = why;
+    this.touch();
+  }
+
+  attach(images: Image[]) {
+    this.images = images;
+    this.touch();
+  }
+
+  /** send enters what is written. When one message is not taken, those behind it come back with it. */
+  async send(how: Pick<Said, "effort" | "steer">): Promise<void> {
+    const text = this.text.trim();
+    if (text === "") return;
+    this.line.push({ text, images: this.images, ...how });
+    this.images = [];
+    this.failure = null;
+    this.drafts.send(this.sessionId, text);
+    this.touch();
+    if (this.line.length > 1) return; // it goes out behind the others
+    for (let behind = false; this.line.length > 0; behind = true) {
+      try {
+        await this.post(this.line[0]!, behind);
+        this.drafts.sent(this.sessionId);
+        this.line.shift();
+      } catch (err) {
+        this.drafts.unsent(this.sessionId);
+        this.images = [...this.line.splice(0).flatMap((said) => said.images), ...this.images];
+        this.failure = this.explain(err);
+      }
+      this.touch();
+    }
+  }
+
+  private touch() {
+    this.signal.touch();
+    this.signal.flush();
+  }
+}
