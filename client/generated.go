@@ -244,6 +244,19 @@ const (
 	TaskCreatePermissionModeYolo TaskCreatePermissionMode = "yolo"
 )
 
+// Defines values for TaskSessionIsolationMode.
+const (
+	Subprocess TaskSessionIsolationMode = "subprocess"
+)
+
+// Defines values for TaskSessionPermissionMode.
+const (
+	TaskSessionPermissionModeAsk         TaskSessionPermissionMode = "ask"
+	TaskSessionPermissionModeAuto        TaskSessionPermissionMode = "auto"
+	TaskSessionPermissionModeLessThanNil TaskSessionPermissionMode = "<nil>"
+	TaskSessionPermissionModeYolo        TaskSessionPermissionMode = "yolo"
+)
+
 // Defines values for TaskSessionCreatePermissionMode.
 const (
 	TaskSessionCreatePermissionModeAsk  TaskSessionCreatePermissionMode = "ask"
@@ -1566,14 +1579,26 @@ type TaskRefusal struct {
 
 // TaskSession defines model for TaskSession.
 type TaskSession struct {
-	CreatedAt        time.Time `json:"created_at"`
-	Cwd              *string   `json:"cwd,omitempty"`
-	Model            *string   `json:"model,omitempty"`
-	Runtime          string    `json:"runtime"`
-	RuntimeSessionID *string   `json:"runtime_session_id"`
-	SessionID        string    `json:"session_id"`
-	Title            *string   `json:"title,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+	Cwd       *string   `json:"cwd,omitempty"`
+
+	// IsolationMode Where its runtime is hosted: in a process of its own.
+	IsolationMode *TaskSessionIsolationMode `json:"isolation_mode,omitempty"`
+	Model         *string                   `json:"model,omitempty"`
+
+	// PermissionMode Of its tasks that name none; null where the controls of the session hold.
+	PermissionMode   *TaskSessionPermissionMode `json:"permission_mode,omitempty"`
+	Runtime          string                     `json:"runtime"`
+	RuntimeSessionID *string                    `json:"runtime_session_id"`
+	SessionID        string                     `json:"session_id"`
+	Title            *string                    `json:"title,omitempty"`
 }
+
+// TaskSessionIsolationMode Where its runtime is hosted: in a process of its own.
+type TaskSessionIsolationMode string
+
+// TaskSessionPermissionMode Of its tasks that name none; null where the controls of the session hold.
+type TaskSessionPermissionMode string
 
 // TaskSessionCreate Members may be spelled in camelCase, too. What is not supported is refused with 400 unless it has its default.
 type TaskSessionCreate struct {

@@ -2,10 +2,10 @@ package tasks
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"harness/database"
 )
@@ -77,14 +77,25 @@ func change(ctx context.Context, tx database.Tx, t Task, set, condition string, 
 	return n == 1, err
 }
 
-// sessionMode is the permission mode of a session's tasks.
-func sessionMode(ctx context.Context, q database.Querier, sessionID string) (mode Mode, err error) {
-	err = q.QueryRowContext(ctx, `select permission_mode from task_sessions where session_id = $1`,
-		database.EncodeText(sessionID)).Scan(&mode)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
+// sessionModes are the permission modes of sessions' tasks, of those that have one.
+func sessionModes(ctx context.Context, q database.Querier, sessionIDs []string) (map[string]Mode, error) {
+	modes := map[string]Mode{}
+	if len(sessionIDs) == 0 {
+		return modes, nil
 	}
-	return mode, err
+	marks, args := make([]string, len(sessionIDs)), make([]any, len(sessionIDs))
+	for i, id := range sessionIDs {
+		marks[i], args[i] = "$"+strconv.Itoa(i+1), database.EncodeText(id)
+	}
+	_, err := database.ReadAll(ctx, q, "read the permission modes of sessions", func(row database.Row) (struct{}, error) {
+		var id string
+		var mode Mode
+		err := row.Scan(&id, &mode)
+		modes[database.DecodeText(id)] = mode
+		return struct{}{}, err
+	}, `select session_id, permission_mode from task_sessions where permission_mode <> '' and session_id in (`+
+		strings.Join(marks, ", ")+`)`, args...)
+	return modes, err
 }
 
 // noteSession notes that the task API has to do with a session.

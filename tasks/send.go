@@ -97,16 +97,28 @@ func (s *Service) message(ctx context.Context, t Task) (session.Message, session
 	return message, before, mode, err
 }
 
-// modeOf is the permission mode a task runs with: its own, else its session's, else the server's.
+// modeOf is the permission mode a task runs with: its own, else that of Modes.
 func (s *Service) modeOf(ctx context.Context, t Task) (Mode, error) {
 	if t.Mode != "" {
 		return t.Mode, nil
 	}
-	mode, err := sessionMode(ctx, s.db.Read(), t.SessionID)
-	if mode == "" {
-		mode = s.opts.Mode
+	modes, err := s.Modes(ctx, t.SessionID)
+	return modes[t.SessionID], err
+}
+
+// Modes are the permission modes of the tasks of sessions that name none: the session's, else the server's. A session
+// without one has the levels of its controls.
+func (s *Service) Modes(ctx context.Context, sessionIDs ...string) (map[string]Mode, error) {
+	modes, err := sessionModes(ctx, s.db.Read(), sessionIDs)
+	if err != nil || s.opts.Mode == "" {
+		return modes, err
 	}
-	return mode, err
+	for _, id := range sessionIDs {
+		if modes[id] == "" {
+			modes[id] = s.opts.Mode
+		}
+	}
+	return modes, nil
 }
 
 // begin is the unit that starts a task whose status is from: from then on clients are told that it runs.

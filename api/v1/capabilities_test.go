@@ -67,3 +67,33 @@ func TestARuntimeTellsWhatItCan(t *testing.T) {
 		t.Errorf("mcpSupport is %v, and it reaches tools of ours by %s", told["mcpSupport"], can.OwnedTools)
 	}
 }
+
+// RA-12, SE-01: a session says its runtime, where that is hosted and how much is done unasked, wherever it is shown.
+// That is nothing in particular of a session somebody else opened, unless the server has a mode.
+func TestWhatASessionSaysOfItself(t *testing.T) {
+	t.Parallel()
+	s := open(t, database.SQLite)
+	can := s.want(http.StatusOK, http.MethodGet, "/v1/capabilities?runtime="+scripted.Name, nil)
+	asks, other := idOf(s.ask()), s.NewSession()
+	check := func(shown object) {
+		t.Helper()
+		var mode any
+		if shown["session_id"] == asks {
+			mode = "ask"
+		}
+		if shown["runtime"] != scripted.Name || shown["permission_mode"] != mode ||
+			!slices.Contains(can["supportedIsolationModes"].([]any), shown["isolation_mode"]) {
+			t.Errorf("%v", shown)
+		}
+	}
+	listed := s.want(http.StatusOK, http.MethodGet, "/v1/sessions", nil)["sessions"].([]any)
+	if len(listed) != 2 {
+		t.Fatalf("%v", listed)
+	}
+	for _, one := range listed {
+		check(one.(object))
+	}
+	for _, id := range []string{asks, other} {
+		check(s.want(http.StatusOK, http.MethodGet, "/v1/sessions/"+id, nil))
+	}
+}

@@ -62,7 +62,7 @@ func abilitiesOf(c runtime.Capabilities) abilities {
 		NonInteractive: slices.Contains(c.ApprovalPolicies, "never"), MaxOutstanding: 1, AuthModel: "both",
 		ToolExecution: "runtime_internal", PermissionModel: "runtime", StateModel: "local_disk", ResumeModel: "none",
 		ReplaySafety: "requires_reapproval", MCP: "none", Transports: []string{}, Cancellation: "best_effort",
-		Isolation: []string{"subprocess"}, Recommended: "subprocess"}
+		Isolation: []string{isolation}, Recommended: isolation}
 	if c.ParallelToolCalls {
 		a.MaxOutstanding = 8
 	}

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,15 +20,47 @@ type sessionBody struct {
 	Cwd              string  `json:"cwd"`
 	Title            string  `json:"title"`
 	Model            *string `json:"model"`
+	// Mode is how much its tasks do unasked, null where the levels of its controls say so.
+	Mode *tasks.Mode `json:"permission_mode"`
+	// Isolation is where its runtime is hosted.
+	Isolation string `json:"isolation_mode"`
 }
 
-func viewSession(s session.Session) sessionBody {
-	view := sessionBody{SessionID: s.ID, Runtime: s.Runtime, CreatedAt: javascript.ISOTime(s.CreatedAt), Cwd: s.Cwd,
-		Title: s.Title, Model: s.Controls.Model}
-	if s.RuntimeSessionID != "" {
-		view.RuntimeSessionID = &s.RuntimeSessionID
+// isolation is where every runtime is hosted: in a process of its own.
+const isolation = "subprocess"
+
+// view is how clients see sessions.
+func (s *Server) view(ctx context.Context, sessions ...session.Session) ([]sessionBody, error) {
+	ids := make([]string, len(sessions))
+	for i := range sessions {
+		ids[i] = sessions[i].ID
 	}
-	return view
+	modes, err := s.opts.Tasks.Modes(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]sessionBody, len(sessions))
+	for i := range sessions {
+		one := &sessions[i]
+		views[i] = sessionBody{SessionID: one.ID, Runtime: one.Runtime, CreatedAt: javascript.ISOTime(one.CreatedAt),
+			Cwd: one.Cwd, Title: one.Title, Model: one.Controls.Model, Isolation: isolation}
+		if one.RuntimeSessionID != "" {
+			views[i].RuntimeSessionID = &one.RuntimeSessionID
+		}
+		if mode := modes[one.ID]; mode != "" {
+			views[i].Mode = &mode
+		}
+	}
+	return views, nil
+}
+
+// replyOne answers with a session.
+func (s *Server) replyOne(ctx context.Context, w http.ResponseWriter, status int, one session.Session) error {
+	views, err := s.view(ctx, one)
+	if err != nil {
+		return err
+	}
+	return reply(w, status, views[0])
 }
 
 // sharedOnly is why sessions are not kept apart from each other in further ways.
@@ -41,7 +74,7 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, err := range []error{
 		b.only("credential_namespace", sharedOnly, `"default"`), b.only("isolation_level", sharedOnly, `"shared"`),
-		b.only("isolation_mode", "every runtime is a process of its own here", `"subprocess"`),
+		b.only("isolation_mode", "every runtime is a process of its own here", `"`+isolation+`"`),
 		b.only("env", "agents get the environment the operator gives them", `{}`),
 		b.only("runtime_config", "there is nothing to configure by request", `{}`),
 	} {
@@ -63,7 +96,7 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusCreated, viewSession(made))
+	return s.replyOne(r.Context(), w, http.StatusCreated, made)
 }
 
 func modeOf(b body) (tasks.Mode, error) {
@@ -110,9 +143,11 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		for _, one := range page.Sessions {
-			list.Sessions = append(list.Sessions, viewSession(one))
+		views, err := s.view(r.Context(), page.Sessions...)
+		if err != nil {
+			return err
 		}
+		list.Sessions = append(list.Sessions, views...)
 		if query.Cursor = page.NextCursor; query.Cursor == "" {
 			break
 		}
@@ -131,5 +166,5 @@ func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
 	if found.SystemOwned {
 		return session.ErrNotFound
 	}
-	return reply(w, http.StatusOK, viewSession(found))
+	return s.replyOne(r.Context(), w, http.StatusOK, found)
 }

@@ -64,7 +64,7 @@ type registryReply struct {
 	}
 }
 
-// TestTheRuntimeRegistry: R1 to R7, R13 to R17 on one server of each engine.
+// TestTheRuntimeRegistry: TE-08, R1 to R7, R13 to R17 on one server of each engine.
 func TestTheRuntimeRegistry(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {

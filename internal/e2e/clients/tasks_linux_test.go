@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -81,7 +82,7 @@ func (s *taskStream) until(kind string) programtest.Object {
 	}
 }
 
-// EV-03, EV-24, EV-27, SE-07, RA-04: a task of the real codex and of the real Claude Code over /v1: the server is killed
+// EV-03, EV-24, EV-27, SE-01, SE-07, RA-04: a task of the real codex and of the real Claude Code over /v1: the server is killed
 // while a call waits, the next one has it decided, and the stream goes on where it was to the one end.
 func TestTasksOfRealAgents(t *testing.T) {
 	t.Parallel()
@@ -97,6 +98,9 @@ func TestTasksOfRealAgents(t *testing.T) {
 			made := server.Want(http.StatusCreated, http.MethodPost, "/v1/sessions",
 				programtest.Object{"runtime": agent, "permissionMode": "ask", "cwd": s.Workspace})
 			session := programtest.Text(made, "session_id")
+			if made["runtime"] != agent || made["permission_mode"] != "ask" || made["isolation_mode"] != "subprocess" {
+				t.Errorf("%v", made)
+			}
 			file := filepath.Join(s.Workspace, "made-by-"+agent)
 			base := "/v1/sessions/" + session
 			accepted := server.Want(http.StatusAccepted, http.MethodPost, base+"/tasks", programtest.Object{"task_id": "t1",
@@ -114,6 +118,9 @@ func TestTasksOfRealAgents(t *testing.T) {
 
 			server = s.Start()
 			server.AwaitRuntime()
+			if now := server.Want(http.StatusOK, http.MethodGet, base, nil); !maps.Equal(now, made) {
+				t.Errorf("it was %v, and is %v", made, now)
+			}
 			decide := func(word string, body programtest.Object) (int, programtest.Object) {
 				return server.Call(http.MethodPost, base+"/tool-calls/"+
 					strings.ReplaceAll(programtest.Text(call, "tool_call_id"), ":", "%3A")+"/"+word, body)

@@ -2094,6 +2094,16 @@ export interface components {
             cwd?: string;
             title?: string;
             model?: string | null;
+            /**
+             * @description Of its tasks that name none; null where the controls of the session hold.
+             * @enum {string|null}
+             */
+            permission_mode?: "ask" | "auto" | "yolo" | null;
+            /**
+             * @description Where its runtime is hosted: in a process of its own.
+             * @enum {string}
+             */
+            isolation_mode?: "subprocess";
         };
         TaskSessions: {
             sessions: components["schemas"]["TaskSession"][];
@@ -9736,7 +9746,9 @@ export interface operations {
                      *           "runtime_session_id": "0198c0de-0000-7000-8000-000000000001",
                      *           "created_at": "2026-01-02T03:04:05.678Z",
                      *           "cwd": "/srv/web",
-                     *           "model": "gpt-5.2-codex"
+                     *           "model": "gpt-5.2-codex",
+                     *           "permission_mode": "ask",
+                     *           "isolation_mode": "subprocess"
                      *         }
                      *       ],
                      *       "next_after": "s-1"
@@ -9781,7 +9793,9 @@ export interface operations {
                      *       "runtime_session_id": "0198c0de-0000-7000-8000-000000000001",
                      *       "created_at": "2026-01-02T03:04:05.678Z",
                      *       "cwd": "/srv/web",
-                     *       "model": "gpt-5.2-codex"
+                     *       "model": "gpt-5.2-codex",
+                     *       "permission_mode": "ask",
+                     *       "isolation_mode": "subprocess"
                      *     }
                      */
                     "application/json": components["schemas"]["TaskSession"];
@@ -9815,7 +9829,9 @@ export interface operations {
                      *       "runtime_session_id": "0198c0de-0000-7000-8000-000000000001",
                      *       "created_at": "2026-01-02T03:04:05.678Z",
                      *       "cwd": "/srv/web",
-                     *       "model": "gpt-5.2-codex"
+                     *       "model": "gpt-5.2-codex",
+                     *       "permission_mode": "ask",
+                     *       "isolation_mode": "subprocess"
                      *     }
                      */
                     "application/json": components["schemas"]["TaskSession"];
