@@ -52,9 +52,7 @@ type Config struct {
 	CodexBin            string        // CODEX_BIN
 	ClaudeBin           string        // CLAUDE_BIN
 	OpenCodeBin         string        // OPENCODE_BIN
-	ClaudeLevels        RuntimeLevels // HARNESS_RUNTIME_CLAUDE_SANDBOX, _APPROVAL
-	GeminiLevels        RuntimeLevels // HARNESS_RUNTIME_GEMINI_SANDBOX, _APPROVAL
-	OpenCodeLevels      RuntimeLevels // HARNESS_RUNTIME_OPENCODE_SANDBOX, _APPROVAL
+	Levels              Levels        // HARNESS_RUNTIME_..._SANDBOX, _APPROVAL; see LevelsOf
 	CodexHome           string        // CODEX_HOME, absolute after Load; "" leaves it to codex
 	OpenAIAPIKey        string        // OPENAI_API_KEY (secret)
 	RuntimeStartTimeout time.Duration // HARNESS_RUNTIME_START_TIMEOUT_MS
@@ -242,12 +240,3 @@ func (c *Config) Files() []string { return c.files }
 // Unknown are the names in the environment and the .env that begin like this program's settings and are none, in order:
 // they have no effect.
 func (c *Config) Unknown() []string { return c.unknown }
-
-// RuntimeLevels are the levels of a runtime's sessions whose creator names none; "" is that of all runtimes.
-type RuntimeLevels struct{ Sandbox, Approval string }
-
-// LevelsOf are the levels of sessions of a runtime, by its name.
-func (c *Config) LevelsOf(runtime string) RuntimeLevels {
-	return map[string]RuntimeLevels{"claude": c.ClaudeLevels, "gemini": c.GeminiLevels,
-		"opencode": c.OpenCodeLevels}[runtime]
-}

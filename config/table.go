@@ -292,28 +292,7 @@ func runtimeVariables() []Variable {
 }
 
 func sessionVariables() []Variable {
-	variables := sessionDefaults()
-	for _, runtime := range []struct {
-		id, name string
-		levels   func(*Config) *RuntimeLevels
-	}{
-		{"CLAUDE", "Claude Code", func(c *Config) *RuntimeLevels { return &c.ClaudeLevels }},
-		{"GEMINI", "Gemini CLI", func(c *Config) *RuntimeLevels { return &c.GeminiLevels }},
-		{"OPENCODE", "OpenCode", func(c *Config) *RuntimeLevels { return &c.OpenCodeLevels }},
-	} {
-		variables = append(variables,
-			Variable{Name: "HARNESS_RUNTIME_" + runtime.id + "_SANDBOX",
-				Enum: []string{"read-only", "workspace-write", "danger-full-access"},
-				Doc: "File-system sandbox of a new session of " + runtime.name +
-					" whose creator names none. Unset: DEFAULT_SANDBOX_MODE.",
-				field: func(c *Config) any { return &runtime.levels(c).Sandbox }},
-			Variable{Name: "HARNESS_RUNTIME_" + runtime.id + "_APPROVAL",
-				Enum: []string{"untrusted", "on-failure", "on-request", "never"}, Doc: "Approval policy of a new session of " +
-					runtime.name +
-					" whose creator names none. Unset: DEFAULT_APPROVAL_POLICY.",
-				field: func(c *Config) any { return &runtime.levels(c).Approval }})
-	}
-	return grouped("Session defaults", variables)
+	return grouped("Session defaults", append(sessionDefaults(), runtimeLevelVariables()...))
 }
 
 func sessionDefaults() []Variable {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strings"
 
 	"harness/database"
 	"harness/journal"
@@ -47,7 +46,7 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	controls.AcceptEdits = in.AcceptEdits
 	controls = controls.complete()
 	if err := checkControls(adapter, controls); err != nil {
-		return Session{}, in.settled(err)
+		return Session{}, s.settled(in, err)
 	}
 	if len(in.DynamicTools) > 0 && !runtime.CapabilitiesOf(adapter).DynamicTools {
 		return Session{}, &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: runtime.OpTools}
@@ -72,7 +71,7 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 		ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox, NetworkAccess: controls.NetworkAccess,
 		DynamicTools: in.DynamicTools, RawEvents: true, Implicit: implicit})
 	if err != nil {
-		return Session{}, in.settled(err)
+		return Session{}, s.settled(in, err)
 	}
 	t.NativeID, t.ID = t.Native(), cmp.Or(t.ID, id)
 	// Naming also makes the runtime write it to disk: an unnamed, unused conversation would not survive a restart.
@@ -132,17 +131,22 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 }
 
 // settled adds to the refusal of a level that nobody named which settings chose it.
-func (in Create) settled(err error) error {
+func (s *Service) settled(in Create, err error) error {
 	var control *runtime.ControlError
 	if !errors.As(err, &control) {
 		return err
 	}
-	own := "HARNESS_RUNTIME_" + strings.ToUpper(control.Runtime)
+	choose := func(own, ofAll string) []string {
+		if setting := s.levelsOf(control.Runtime).Setting; setting != "" {
+			return []string{setting + own, ofAll}
+		}
+		return []string{ofAll}
+	}
 	switch {
 	case control.Field == "filesystemSandbox" && in.FilesystemSandbox == nil:
-		control.Settings = []string{own + "_SANDBOX", "DEFAULT_SANDBOX_MODE"}
+		control.Settings = choose("_SANDBOX", "DEFAULT_SANDBOX_MODE")
 	case control.Field == "approvalPolicy" && in.ApprovalPolicy == nil:
-		control.Settings = []string{own + "_APPROVAL", "DEFAULT_APPROVAL_POLICY"}
+		control.Settings = choose("_APPROVAL", "DEFAULT_APPROVAL_POLICY")
 	case control.Field == "networkAccess" && in.NetworkAccess == nil:
 		control.Settings = []string{"DEFAULT_NETWORK_ACCESS"}
 	}

@@ -77,14 +77,23 @@ func (s *Service) allAdapters() []runtime.Adapter {
 	return slices.Clone(s.adapters)
 }
 
+// RuntimeLevels are the levels of a runtime's sessions whose creator names none; "" is that of all runtimes. Setting is
+// what the names of the settings that choose them begin with, "" for a runtime without.
+type RuntimeLevels struct{ ApprovalPolicy, Sandbox, Setting string }
+
+func (s *Service) levelsOf(runtimeName string) RuntimeLevels {
+	if s.opts.RuntimeLevels == nil {
+		return RuntimeLevels{}
+	}
+	return s.opts.RuntimeLevels(runtimeName)
+}
+
 // defaultsFor are the default controls for a runtime's sessions: a model is one of the default runtime's, and it may
 // have levels of its own.
 func (s *Service) defaultsFor(runtimeName string, defaults Controls) Controls {
-	if s.opts.RuntimeLevels != nil {
-		approval, sandbox := s.opts.RuntimeLevels(runtimeName)
-		defaults.ApprovalPolicy, defaults.FilesystemSandbox = cmp.Or(approval, defaults.ApprovalPolicy), cmp.Or(sandbox,
-			defaults.FilesystemSandbox)
-	}
+	levels := s.levelsOf(runtimeName)
+	defaults.ApprovalPolicy = cmp.Or(levels.ApprovalPolicy, defaults.ApprovalPolicy)
+	defaults.FilesystemSandbox = cmp.Or(levels.Sandbox, defaults.FilesystemSandbox)
 	if preferred, err := s.Chosen(""); err != nil || preferred.Name() != runtimeName {
 		defaults.Model = nil
 	}

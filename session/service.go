@@ -45,9 +45,9 @@ type Options struct {
 	Surviving []string
 	// Defaults are the controls of sessions that never had any, unless stored defaults say otherwise.
 	Defaults Controls
-	// RuntimeLevels are the approval policy and the sandbox of sessions of a runtime whose creator names none, in place of
-	// the defaults of all; "" keeps those. nil is none for any runtime.
-	RuntimeLevels func(runtime string) (approvalPolicy, sandbox string)
+	// RuntimeLevels are those of sessions of a runtime whose creator names none, in place of the defaults of all. nil is
+	// none for any runtime.
+	RuntimeLevels func(runtime string) RuntimeLevels
 	// RuntimeLimits bound what a runtime has to do at once; nil is no bounds for any runtime.
 	RuntimeLimits func(runtime string) RuntimeLimits
 	// DefaultsLocked makes Defaults the only ones: they are not to be edited (SESSION_DEFAULTS_LOCKED).

@@ -299,9 +299,9 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode,
 			NetworkAccess: s.cfg.Defaults.NetworkAccess,
 		},
-		RuntimeLevels: func(name string) (approvalPolicy, sandbox string) {
-			levels := s.cfg.LevelsOf(name)
-			return levels.Approval, levels.Sandbox
+		RuntimeLevels: func(name string) session.RuntimeLevels {
+			levels, setting := s.cfg.LevelsOf(name)
+			return session.RuntimeLevels{ApprovalPolicy: levels.Approval, Sandbox: levels.Sandbox, Setting: setting}
 		},
 		RuntimeLimits: func(name string) session.RuntimeLimits {
 			return session.RuntimeLimits{Turns: s.cfg.TurnLimit(name), Messages: s.cfg.MessageLimit(name),

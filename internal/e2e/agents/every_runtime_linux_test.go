@@ -73,17 +73,23 @@ func allRuntimes() []string {
 	return names
 }
 
-// withEveryRuntime makes a site whose servers drive every real agent, with the scripted model behind each.
-func withEveryRuntime(t *testing.T, options ...programtest.SiteOption) *programtest.Site {
+// bridges is a folder with the bridges of the Agent Client Protocol, by the names they are looked for.
+func bridges(t *testing.T) string {
 	t.Helper()
-	s := programtest.WithOpenCode(t, options...)
 	programs := t.TempDir()
 	for name, agent := range map[string]string{"claude-agent-acp": "claude-acp", "codex-acp": "codex-acp"} {
 		if err := os.Symlink(agenttest.Binary(t, agent), filepath.Join(programs, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.Env = append(s.Env, "PATH="+programs+string(filepath.ListSeparator)+agenttest.PathWithout(t, "bwrap"),
+	return programs
+}
+
+// withEveryRuntime makes a site whose servers drive every real agent, with the scripted model behind each.
+func withEveryRuntime(t *testing.T, options ...programtest.SiteOption) *programtest.Site {
+	t.Helper()
+	s := programtest.WithOpenCode(t, options...)
+	s.Env = append(s.Env, "PATH="+bridges(t)+string(filepath.ListSeparator)+agenttest.PathWithout(t, "bwrap"),
 		"HARNESS_RUNTIMES="+strings.Join(allRuntimes(), ","), "CLAUDE_BIN="+agenttest.Binary(t, "claude"),
 		"CLAUDE_CODE_EXECUTABLE="+agenttest.Binary(t, "claude"), "ANTHROPIC_API_KEY="+programtest.ClaudeKey,
 		"ANTHROPIC_BASE_URL="+s.Model.Root(), "GEMINI_BIN="+agenttest.Binary(t, "gemini"), "GEMINI_API_KEY="+geminiKey,
