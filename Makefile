@@ -78,6 +78,10 @@ cluster: ## servers on one Postgres that are killed, frozen and cut off from it,
 	scripts/setup-test.sh
 	$(SHIPPED) go test -tags cluster -vet=off -timeout 10m ./cluster
 
+.PHONY: live
+live: ## a prompt and a command of every agent of this machine that is logged in, with its real model (costs money)
+	RUN_LIVE_TESTS=1 go test -tags live -v -count 1 -timeout 30m -run TestRealRuntimes ./internal/e2e/live
+
 .PHONY: soak
 soak: ## all of it at once for SOAK_LENGTH (3m, an hour before a release): fails when memory, descriptors, goroutines or files grow
 	cd bench && go run . soak -length $${SOAK_LENGTH:-3m}
