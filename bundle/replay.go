@@ -39,27 +39,38 @@ func (d Difference) String() string {
 
 // Result is what came of a replay.
 type Result struct {
-	// Events and Lines are how many were compared.
-	Events int `json:"events"`
-	Lines  int `json:"lines"`
+	// Events and Lines are how many were compared, Messages how many of the lines were whole messages of the agent.
+	Events   int `json:"events"`
+	Lines    int `json:"lines"`
+	Messages int `json:"messages"`
 	// Notes say what was not compared, and why.
 	Notes       []string     `json:"notes"`
 	Differences []Difference `json:"differences"`
 }
 
-// Translator translates lines as an agent wrote them (session.NativeRing) into the vocabulary, without knowing what
-// came before.
-type Translator func(sessionID, cwd string, lines []json.RawMessage) []runtime.Signal
+// Adapter is what reads lines of a runtime without its agent. Both members may be nil.
+type Adapter struct {
+	// Translate translates lines as an agent wrote them (session.NativeRing) into the vocabulary, without knowing what
+	// came before.
+	Translate func(sessionID, cwd string, lines []json.RawMessage) []runtime.Signal
+	// Read reads a line of a runtime that speaks the vocabulary itself: what is recorded of it is what it wrote.
+	Read func(line json.RawMessage) (runtime.Signal, error)
+}
 
-// Replay derives the events of a bundle from its records, as the server derived them, and compares. What agents wrote
-// is translated by those of translators that are for their runtime, and what they said compared.
-func Replay(b *Bundle, translators map[string]Translator) *Result {
+// Replay derives the events of a bundle from its records, as the server derived them, and compares. What the agent
+// wrote is read by the adapter of its runtime, and what it said compared.
+func Replay(b *Bundle, adapter Adapter) *Result {
 	result := &Result{Notes: []string{}, Differences: []Difference{}}
 	if len(b.Records) == 0 {
 		result.Notes = append(result.Notes, "the bundle has no records: nothing happened in the session, or they were pruned")
 	}
-	result.lines(b)
-	result.natives(b, translators[b.Manifest.Runtime])
+	result.lines(b, adapter.Read)
+	switch {
+	case adapter.Read == nil:
+		result.natives(b, adapter.Translate)
+	case result.Messages == 0:
+		result.Notes = append(result.Notes, "no message of the agent was compared: the records have none")
+	}
 	derived := tasks.Events(tasks.About{SessionID: b.Manifest.SessionID, Runtime: b.Manifest.Runtime,
 		CreatedAt: b.Manifest.CreatedAt}, b.Records)
 	recorded := b.Events
@@ -89,7 +100,7 @@ func Replay(b *Bundle, translators map[string]Translator) *Result {
 }
 
 // lines reads every line of the vocabulary again: it says of the same turn and item what was stored of it.
-func (r *Result) lines(b *Bundle) {
+func (r *Result) lines(b *Bundle, own func(json.RawMessage) (runtime.Signal, error)) {
 	for i := range b.Records {
 		record := &b.Records[i]
 		if record.Type != stream.EventNotification && record.Type != stream.EventRequest {
@@ -101,6 +112,17 @@ func (r *Result) lines(b *Bundle) {
 		}
 		r.Lines++
 		signal := wire.Read(bytes.Clone(record.Payload), method, layout)
+		id, _ := messageOf(record.Payload)
+		if own != nil && record.Source == b.Manifest.Runtime {
+			var err error
+			if signal, err = own(bytes.Clone(record.Payload)); err != nil {
+				r.Differences = append(r.Differences, Difference{"line", record.Seq, string(record.Payload), err.Error()})
+				continue
+			}
+			if id != "" {
+				r.Messages++
+			}
+		}
 		kind := stream.EventNotification
 		if signal.Kind == runtime.SignalRequest {
 			kind = stream.EventRequest
@@ -117,35 +139,50 @@ func (r *Result) lines(b *Bundle) {
 
 // natives translates what the agent wrote: a message that the records have is the same text again. What it did depends
 // on what it was answered, which is not among its lines.
-func (r *Result) natives(b *Bundle, translate Translator) {
-	switch {
-	case len(b.Native) == 0:
-		return
-	case translate == nil:
-		r.Notes = append(r.Notes, "lines of "+b.Manifest.Runtime+
-			" are in the bundle to be read; this program does not translate them "+
-			"without the agent")
-		return
-	}
-	var about struct{ Cwd string }
-	_ = json.Unmarshal(b.Files["session.json"], &about) // then it is in no folder
+func (r *Result) natives(b *Bundle, translate func(string, string, []json.RawMessage) []runtime.Signal) {
 	again := map[string]string{}
-	for _, signal := range translate(b.Manifest.SessionID, about.Cwd, b.Native) {
-		if id, text := messageOf(signal.Raw); id != "" {
-			again[id] = text
+	if translate != nil {
+		var about struct{ Cwd string }
+		_ = json.Unmarshal(b.Files["session.json"], &about) // then it is in no folder
+		for _, signal := range translate(b.Manifest.SessionID, about.Cwd, b.Native) {
+			if id, text := messageOf(signal.Raw); id != "" {
+				again[id] = text
+			}
 		}
 	}
+	all := 0
 	for i := range b.Records {
 		id, text := messageOf(b.Records[i].Payload)
+		if id == "" {
+			continue
+		}
+		all++
 		said, is := again[id]
-		if id == "" || !is {
-			continue // it was said before the lines that are kept
+		if !is {
+			continue
 		}
 		r.Lines++
+		r.Messages++
 		if said != text && !strings.Contains(said+text, telemetry.Redacted) {
 			r.Differences = append(r.Differences, Difference{"line", b.Records[i].Seq, text, said})
 		}
 	}
+	if r.Messages == all && all > 0 {
+		return
+	}
+	var why string
+	switch {
+	case all == 0:
+		why = "the records have none"
+	case len(b.Native) == 0:
+		why = "the bundle has no lines as " + b.Manifest.Runtime + " wrote them (the server keeps them with HARNESS_KEEP_NATIVE=ring)"
+	case translate == nil:
+		why = "this program does not translate lines of " + b.Manifest.Runtime + " without the agent"
+	default:
+		why = "the others were said before the lines that are kept, or their lines are of a server that did not keep enough of them"
+	}
+	r.Notes = append(r.Notes, fmt.Sprintf("%d of %d messages of the agent were compared with what it wrote: %s",
+		r.Messages, all, why))
 }
 
 // messageOf is the id and the text of a message of the agent that is whole, "" of other lines.
@@ -238,7 +275,8 @@ func (r *Result) Print(w io.Writer) error {
 	for _, d := range r.Differences {
 		fmt.Fprintln(&out, d)
 	}
-	fmt.Fprintf(&out, "%d lines of the agent and %d events compared, %d differ\n", r.Lines, r.Events, len(r.Differences))
+	fmt.Fprintf(&out, "%d lines of the agent (%d messages) and %d events compared, %d differ\n", r.Lines, r.Messages, r.Events,
+		len(r.Differences))
 	_, err := io.WriteString(w, out.String())
 	return err
 }

@@ -18,7 +18,9 @@ import (
 	"harness/migrations"
 	"harness/operations"
 	"harness/runtime"
+	"harness/runtime/acp"
 	"harness/runtime/claude"
+	"harness/runtime/codex"
 	"harness/runtime/opencode"
 	"harness/session"
 	"harness/session/nativelog"
@@ -125,6 +127,26 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
+// adapterOf is what reads the lines of a runtime again.
+func adapterOf(name string) bundle.Adapter {
+	switch {
+	case name == codex.Name:
+		return bundle.Adapter{Read: codex.Read}
+	case name == claude.Name:
+		return bundle.Adapter{Translate: claude.Replay}
+	case name == opencode.Name:
+		return bundle.Adapter{Translate: opencode.Replay}
+	case strings.HasPrefix(name, acp.ConfiguredPrefix): // its command line and its modes say nothing of its lines
+		return bundle.Adapter{Translate: acp.Profile{Name: name}.Replay}
+	}
+	for _, profile := range acp.Shipped() {
+		if profile.Name == name {
+			return bundle.Adapter{Translate: profile.Replay}
+		}
+	}
+	return bundle.Adapter{}
+}
+
 // newReplay plays a bundle again, on any machine.
 func newReplay() *cobra.Command {
 	var asJSON bool
@@ -132,8 +154,8 @@ func newReplay() *cobra.Command {
 		Use:   "replay BUNDLE",
 		Short: "Play a support bundle again, and tell where this program makes something else of it",
 		Long: "Play a support bundle (harness bundle SESSION) again: its lines are read and its events derived by this program, what\n" +
-			"Claude Code and OpenCode wrote is translated, and all that compared with what is in it. Exit code 1 when it differs.\n" +
-			"Needs no server and no agent.",
+			"the agent wrote is translated, and all that compared with what is in it. Exit code 1 when it differs. Needs no server\n" +
+			"and no agent.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			file, err := os.Open(args[0])
@@ -145,8 +167,7 @@ func newReplay() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			result := bundle.Replay(read, map[string]bundle.Translator{claude.Name: claude.Replay,
-				opencode.Name: opencode.Replay})
+			result := bundle.Replay(read, adapterOf(read.Manifest.Runtime))
 			out := cmd.OutOrStdout()
 			if asJSON {
 				encoder := json.NewEncoder(out)

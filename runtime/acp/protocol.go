@@ -233,6 +233,11 @@ func (p *protocol) Read(raw []byte, at time.Time) (stdio.Line, error) {
 		signals[i].Generation, signals[i].ReceivedAt = p.Generation(), at
 	}
 	out := stdio.Line{Signals: signals, Native: json.RawMessage(raw)}
+	if len(signals) == 0 {
+		if of := p.translator.state.Talks[l.params().SessionID]; of != nil {
+			out.About = of.Thread
+		}
+	}
 	if answer := p.translator.allowed; answer != nil {
 		p.translator.allowed = nil
 		reply, err := written(message{Version: "2.0", ID: l.ID, Result: answer})

@@ -54,7 +54,7 @@ func (p *protocol) endUnsent() {
 	}
 	p.mu.Unlock()
 	for _, running := range unsent {
-		_, _ = p.Tell(wire.TurnCompleted(running.ThreadID, wire.Turn{ID: running.TurnID, Status: runtime.TurnInterrupted,
+		_, _ = p.Tell(nil, wire.TurnCompleted(running.ThreadID, wire.Turn{ID: running.TurnID, Status: runtime.TurnInterrupted,
 			CompletedAt: time.Now().UnixMilli(),
 			// of a process that is gone the end says as much
 			Error: &wire.Failure{Message: "the server was restarted before the message reached the agent; send it again"}}))

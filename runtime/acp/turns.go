@@ -106,7 +106,7 @@ func (p *protocol) begin(native string, of talk, user userItem) (stored <-chan s
 	signals := p.translator.begin(native, of, user, now.UnixMilli())
 	p.heard[of.Turn], p.labels[of.Turn] = now, label{Turn: of.Turn, Native: native, Cwd: of.Cwd}.encode()
 	p.mu.Unlock()
-	return p.Tell(signals...)
+	return p.Tell(beginning(of.Turn, native), signals...)
 }
 
 // over notes that the end of a turn is stored.

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"harness/runtime"
@@ -46,4 +47,13 @@ func classify(f frame, raw []byte, generation string, at time.Time) runtime.Sign
 		}
 	}
 	return s
+}
+
+// Read reads a line codex wrote, without a process.
+func Read(line json.RawMessage) (runtime.Signal, error) {
+	f, err := parseFrame(line)
+	if err != nil {
+		return runtime.Signal{}, fmt.Errorf("read a line of codex: %w", err)
+	}
+	return classify(f, line, "", time.Time{}), nil
 }

@@ -273,3 +273,17 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+// What codex wrote is read again without a process as it was while there was one.
+func TestReadIsWhatAProcessSays(t *testing.T) {
+	t.Parallel()
+	line := `{"method":"codex/event","params":{"conversationId":"t","id":"u"}}`
+	want := classified(t, line)
+	got, err := Read([]byte(line))
+	if err != nil || got.ThreadID != "t" || got.ThreadID != want.ThreadID || got.Kind != want.Kind {
+		t.Errorf("read %+v (%v), want %+v", got, err, want)
+	}
+	if _, err := Read([]byte(`{"method":`)); err == nil {
+		t.Error("half a line was read")
+	}
+}

@@ -11,8 +11,9 @@ import (
 
 // Tell passes on what did not come from the agent, after all it has said so far; the signals get their process and time
 // here. What is told this way is told again by nobody: a server that dies at once may leave it unstored. stored is
-// closed when it is. runtime.ErrUnavailable when the process is gone, whose end is the last thing that is told of it.
-func (c *Conn) Tell(signals ...runtime.Signal) (stored <-chan struct{}, err error) {
+// closed when it is. native is kept among the agent's lines, nil for nothing. runtime.ErrUnavailable when the process is
+// gone, whose end is the last thing that is told of it.
+func (c *Conn) Tell(native json.RawMessage, signals ...runtime.Signal) (stored <-chan struct{}, err error) {
 	now, done := time.Now(), make(chan struct{})
 	for i := range signals {
 		signals[i].Generation, signals[i].ReceivedAt = c.generation, now
@@ -22,7 +23,7 @@ func (c *Conn) Tell(signals ...runtime.Signal) (stored <-chan struct{}, err erro
 	if c.dead != nil {
 		return nil, c.dead
 	}
-	c.out.push(runtime.Batch{Generation: c.generation, Signals: signals, Stored: func() { close(done) }})
+	c.out.push(runtime.Batch{Generation: c.generation, Native: native, Signals: signals, Stored: func() { close(done) }})
 	return done, nil
 }
 

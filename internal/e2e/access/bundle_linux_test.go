@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"harness/bundle"
+	"harness/internal/agenttest"
 	"harness/internal/programtest"
 )
 
@@ -211,7 +212,8 @@ func TestASupportBundleReplaysAndHasNoSecret(t *testing.T) {
 	}
 
 	code, said := s.Command("replay", path)
-	if code != 0 || !strings.Contains(said, ", 0 differ") || strings.HasPrefix(said, "0 lines") {
+	if code != 0 || !strings.Contains(said, ", 0 differ") || strings.Contains(said, "(0 messages)") ||
+		strings.HasPrefix(said, "note: no message") {
 		t.Errorf("the replay ended with %d: %s", code, said)
 	}
 	changed := bytes.Replace(files["events.jsonl"], []byte(`"type":"task.completed"`), []byte(`"type":"task.failed"`), 1)
@@ -280,6 +282,17 @@ func TestWhatOpenCodeWroteIsReplayed(t *testing.T) {
 	requireReplayed(s, server, server.CreateSession(programtest.Object{"runtime": "opencode", "networkAccess": "enabled"}))
 }
 
+// OB-10, EV-32: so it is with what an agent of the Agent Client Protocol wrote.
+func TestWhatAnACPAgentWroteIsReplayed(t *testing.T) {
+	t.Parallel()
+	s := programtest.New(t)
+	s.Env = append(s.Env, "HARNESS_RUNTIMES=codex,gemini", "GEMINI_BIN="+agenttest.Binary(t, "gemini"),
+		"GEMINI_API_KEY=key-of-gemini", "GOOGLE_GEMINI_BASE_URL="+s.Model.Root(), "HARNESS_RUNTIME_START_TIMEOUT_MS=60000")
+	server := s.Start()
+	server.AwaitRuntime()
+	requireReplayed(s, server, server.CreateSession(programtest.Object{"runtime": "gemini", "networkAccess": "enabled"}))
+}
+
 // requireReplayed has two turns in a session, and plays its bundle again as it is and with a message changed.
 func requireReplayed(s *programtest.Site, server *programtest.Server, session string) {
 	t := s.T
@@ -300,7 +313,7 @@ func requireReplayed(s *programtest.Site, server *programtest.Server, session st
 		t.Fatal(err)
 	}
 	names, files := unpack(t, packed)
-	if !bytes.Contains(files["native.jsonl"], []byte("fine words")) {
+	if !bytes.Contains(files["native.jsonl"], []byte("fine wor")) {
 		t.Fatalf("native lines are %.500s", files["native.jsonl"])
 	}
 	replayed := func(path string) (int, bundle.Result) {
@@ -313,10 +326,10 @@ func requireReplayed(s *programtest.Site, server *programtest.Server, session st
 		return code, result
 	}
 	code, whole := replayed(path)
-	if code != 0 || len(whole.Differences) != 0 || len(whole.Notes) != 0 {
+	if code != 0 || len(whole.Differences) != 0 || len(whole.Notes) != 0 || whole.Messages != 2 {
 		t.Errorf("the replay ended with %d: %+v", code, whole)
 	}
-	files["native.jsonl"] = bytes.ReplaceAll(files["native.jsonl"], []byte("fine words"), []byte("other words"))
+	files["native.jsonl"] = bytes.ReplaceAll(files["native.jsonl"], []byte("fine wor"), []byte("other wor")) // agents say it in pieces
 	changed := filepath.Join(t.TempDir(), "changed.tar.gz")
 	if err := os.WriteFile(changed, pack(t, names, files), 0o600); err != nil {
 		t.Fatal(err)
@@ -325,5 +338,14 @@ func requireReplayed(s *programtest.Site, server *programtest.Server, session st
 	if code != 1 || len(differs.Differences) != 1 || differs.Lines != whole.Lines ||
 		differs.Differences[0].Bundle != "fine words" || differs.Differences[0].Replay != "other words" {
 		t.Errorf("with a changed line it ended with %d: %+v", code, differs)
+	}
+	// Without what the agent wrote it says that nothing of it was compared.
+	files["native.jsonl"] = nil
+	if err := os.WriteFile(changed, pack(t, names, files), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := s.Command("replay", changed); code != 0 ||
+		!strings.Contains(said, "note: 0 of 2 messages of the agent were compared") {
+		t.Errorf("without the agent's lines it ended with %d: %s", code, said)
 	}
 }
