@@ -5,30 +5,27 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"harness/internal/codextest"
 	"harness/internal/mockmodel"
+	"harness/internal/polling"
 	"harness/internal/programtest"
 )
 
 // eventually reads a session until it is as it should be.
-func eventually(t *testing.T, server *programtest.Server, path, what string, done func(object) bool) object {
+func await(t *testing.T, server *programtest.Server, path, what string, done func(object) bool) (got object) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.After(time.Minute); ; {
-		if status, _, err := server.Try(http.MethodGet, path, nil); err == nil && status == http.StatusOK {
-			if got := programtest.Get[object](server, path); done(got) {
-				return got
-			}
+	if !polling.Until(programtest.Patience, func() bool {
+		status, _, err := server.Try(http.MethodGet, path, nil)
+		if err != nil || status != http.StatusOK {
+			return false
 		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("%s: not %s\n%s", path, what, server.Log())
-		}
+		got = programtest.Get[object](server, path)
+		return done(got)
+	}) {
+		t.Fatalf("%s: not %s\n%s", path, what, server.Log())
 	}
+	return got
 }
 
 func entries(got object) (all []object) {
@@ -49,7 +46,7 @@ func TestTheHistoryOfAnImportedSessionIsCodexs(t *testing.T) {
 		"DEFAULT_SANDBOX_MODE=danger-full-access"}
 	before := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(env...))
 	server := before.Start()
-	eventually(t, server, "/readyz", "ready", func(object) bool { return true })
+	await(t, server, "/readyz", "ready", func(object) bool { return true })
 	call := func(path string, body object) object {
 		t.Helper()
 		status, answer, err := server.Try(http.MethodPost, path, body)
@@ -61,7 +58,7 @@ func TestTheHistoryOfAnImportedSessionIsCodexs(t *testing.T) {
 	id := call("/api/sessions", object{})["session"].(object)["sessionId"].(string)
 	turn := call("/api/sessions/"+id+"/messages", object{"text": "Reply with exactly IMPORTED"})["turnId"].(string)
 	path := "/api/sessions/" + id
-	eventually(t, server, path, "answered", func(got object) bool {
+	await(t, server, path, "answered", func(got object) bool {
 		all := entries(got)
 		return len(all) > 1 && all[len(all)-1]["role"] == "assistant" && all[len(all)-1]["status"] == "complete" &&
 			got["session"].(object)["state"] == "idle"
@@ -98,7 +95,7 @@ func TestTheHistoryOfAnImportedSessionIsCodexs(t *testing.T) {
 	after := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(env...))
 	after.MustRun("import", "codex-manager", folder)
 	server = after.Start()
-	got := eventually(t, server, path, "told by codex", func(got object) bool {
+	got := await(t, server, path, "told by codex", func(got object) bool {
 		thread, _ := got["thread"].(object)
 		return got["historyPending"] == nil && thread["preview"] == "Reply with exactly IMPORTED"
 	})

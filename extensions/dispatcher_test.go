@@ -17,6 +17,7 @@ import (
 	"harness/extensions/sdk"
 	"harness/internal/dbtest"
 	"harness/internal/lifecycle/lifecycletest"
+	"harness/internal/polling"
 	"harness/journal"
 	"harness/stream"
 	"harness/transcript"
@@ -356,21 +357,14 @@ func TestTurnEndIsRetried_EX42(t *testing.T) {
 // waitFor polls a count until it is as expected.
 func (s *site) waitFor(query string, want int) {
 	s.t.Helper()
-	deadline := time.After(patience)
-	tick := time.Tick(5 * time.Millisecond)
 	var got int
-	for {
+	if !polling.Until(patience, func() bool {
 		if err := s.db.Read().QueryRowContext(s.t.Context(), query).Scan(&got); err != nil {
 			s.t.Fatal(err)
 		}
-		if got == want {
-			return
-		}
-		select {
-		case <-deadline:
-			s.t.Fatalf("%s: %d, want %d", query, got, want)
-		case <-tick:
-		}
+		return got == want
+	}) {
+		s.t.Fatalf("%s: %d, want %d", query, got, want)
 	}
 }
 

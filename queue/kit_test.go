@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"harness/database"
 	"harness/internal/dbtest"
 	"harness/internal/lifecycle/lifecycletest"
+	"harness/internal/polling"
 	"harness/journal"
 	"harness/queue"
 )
@@ -112,24 +114,22 @@ func (s *store) names(id string) []string {
 // waitEvent waits for an event of a job and returns its payload.
 func (s *store) waitEvent(id, name string) map[string]any {
 	s.t.Helper()
-	deadline := time.After(patience)
-	tick := time.Tick(10 * time.Millisecond)
-	for {
-		for _, record := range s.jobEvents(id) {
-			if record.Type == name {
-				var payload map[string]any
-				if err := json.Unmarshal(record.Payload, &payload); err != nil {
-					s.t.Fatal(err)
-				}
-				return payload
-			}
+	var found journal.Record
+	if !polling.Until(patience, func() bool {
+		records := s.jobEvents(id)
+		at := slices.IndexFunc(records, func(r journal.Record) bool { return r.Type == name })
+		if at >= 0 {
+			found = records[at]
 		}
-		select {
-		case <-tick:
-		case <-deadline:
-			s.t.Fatalf("no %s of job %s; its events: %v", name, id, s.names(id))
-		}
+		return at >= 0
+	}) {
+		s.t.Fatalf("no %s of job %s; its events: %v", name, id, s.names(id))
 	}
+	var payload map[string]any
+	if err := json.Unmarshal(found.Payload, &payload); err != nil {
+		s.t.Fatal(err)
+	}
+	return payload
 }
 
 func enqueue(t *testing.T, q *queue.Queue, in queue.Request) queue.EnqueueResult {

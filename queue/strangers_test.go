@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/database"
+	"harness/internal/polling"
 	"harness/journal"
 	"harness/queue"
 )
@@ -38,14 +39,8 @@ func (l *lines) count(part string) int {
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.After(patience)
-	tick := time.Tick(10 * time.Millisecond)
-	for !condition() {
-		select {
-		case <-tick:
-		case <-deadline:
-			t.Fatal("in vain: " + what)
-		}
+	if !polling.Until(patience, condition) {
+		t.Fatal("in vain: " + what)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"harness/database"
 	"harness/internal/dbtest"
+	"harness/internal/polling"
 	"harness/journal"
 	"harness/runtime"
 	"harness/stream"
@@ -233,14 +234,8 @@ func (k *kit) pending(sessionID string, kind runtime.RequestKind) []Request {
 // eventually waits for what a background worker does.
 func (k *kit) eventually(what string, ok func() bool) {
 	k.t.Helper()
-	deadline := time.After(patience)
-	again := time.Tick(5 * time.Millisecond)
-	for !ok() {
-		select {
-		case <-again:
-		case <-deadline:
-			k.t.Fatalf("%s did not happen", what)
-		}
+	if !polling.Until(patience, ok) {
+		k.t.Fatalf("%s did not happen", what)
 	}
 }
 

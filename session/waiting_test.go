@@ -2,8 +2,8 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"testing"
-	"time"
 
 	"harness/database"
 )
@@ -11,37 +11,27 @@ import (
 // awaitTurns waits until the runtime was asked for a number of turns, and returns their messages.
 func (k *kit) awaitTurns(n int) (said []string) {
 	k.t.Helper()
-	for deadline := time.After(patience); ; {
+	k.eventually(fmt.Sprintf("turn %d", n), func() bool {
 		turns, _ := k.fake.seen()
-		if len(turns) >= n {
-			for _, one := range turns {
-				said = append(said, string(one.Input[0]))
-			}
-			return said
+		said = nil
+		for _, one := range turns {
+			said = append(said, string(one.Input[0]))
 		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-deadline:
-			k.t.Fatalf("%d turns, want %d", len(turns), n)
-		}
-	}
+		return len(said) >= n
+	})
+	return said
 }
 
 // awaitWaiting waits until that many messages wait.
-func (k *kit) awaitWaiting(sessionID string, n int) []Waiting {
+func (k *kit) awaitWaiting(sessionID string, n int) (now []Waiting) {
 	k.t.Helper()
-	for deadline := time.After(patience); ; {
-		now, err := k.Waiting(k.t.Context(), sessionID)
+	k.eventually(fmt.Sprintf("a queue of %d", n), func() bool {
+		var err error
+		now, err = k.Waiting(k.t.Context(), sessionID)
 		k.do(err)
-		if len(now) == n {
-			return now
-		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-deadline:
-			k.t.Fatalf("waiting are %+v, want %d", now, n)
-		}
-	}
+		return len(now) == n
+	})
+	return now
 }
 
 // Messages wait for the turn that runs, and are sent one after the other in their order, as edited, each once.
@@ -131,16 +121,9 @@ func TestAMessageIsNotTakenForAWaitingOne(t *testing.T) {
 // awaitHeld waits until the first waiting message is held, with a reason.
 func (k *kit) awaitHeld(sessionID string) {
 	k.t.Helper()
-	for deadline := time.After(patience); ; {
+	k.eventually("that the first waiting message is held", func() bool {
 		now, err := k.Waiting(k.t.Context(), sessionID)
 		k.do(err)
-		if len(now) > 0 && now[0].State == WaitingHeld && now[0].Error != "" {
-			return
-		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-deadline:
-			k.t.Fatalf("waiting are %+v, want the first one held", now)
-		}
-	}
+		return len(now) > 0 && now[0].State == WaitingHeld && now[0].Error != ""
+	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"harness/database"
 	"harness/internal/dbtest"
+	"harness/internal/polling"
 	"harness/internal/sessiontest"
 	"harness/operations"
 	"harness/runtime/runtimetest/scripted"
@@ -412,21 +413,14 @@ func TestNumbersStayWhenRecordsGo(t *testing.T) {
 		if _, err := s.Delete(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		look := time.NewTicker(5 * time.Millisecond) // nothing tells of it
-		defer look.Stop()
-		for deadline := time.After(patience); ; {
+		if !polling.Until(patience, func() bool {
 			found, err := database.ReadTexts(t.Context(), s.DB.Read(), "read", `select task_id from tasks`)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(found) == 0 {
-				break
-			}
-			select {
-			case <-look.C:
-			case <-deadline:
-				t.Fatal("the tasks are still there")
-			}
+			return len(found) == 0
+		}) {
+			t.Fatal("the tasks are still there")
 		}
 		var gone *session.DeletedError
 		if _, err := s.tasks.Get(t.Context(), id, "one"); !errors.As(err, &gone) {

@@ -15,6 +15,7 @@ import (
 	"harness/auth"
 	"harness/database"
 	"harness/internal/dbtest"
+	"harness/internal/polling"
 	"harness/journal"
 	"harness/tokens"
 )
@@ -200,15 +201,11 @@ func TestServersAgreeOnTokens(t *testing.T) {
 	a, b := open(t, db), open(t, db)
 	made, secret := a.create("shared", tokens.Operator, 0)
 	var access context.Context
-	deadline := time.After(patience)
-	ticker := time.Tick(5 * time.Millisecond)
-	for found := false; !found; {
-		select {
-		case <-ticker:
-			_, access, found = b.Find(secret)
-		case <-deadline:
-			t.Fatal("the other server never learns of it")
-		}
+	if !polling.Until(patience, func() (found bool) {
+		_, access, found = b.Find(secret)
+		return found
+	}) {
+		t.Fatal("the other server never learns of it")
 	}
 	if _, err := a.ChangeRole(t.Context(), made.ID, tokens.Viewer); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"harness/extensions"
+	"harness/internal/polling"
 )
 
 // Patience is more than anything takes, also with the race detector and busy neighbours.
@@ -115,14 +116,8 @@ func Cut(t testing.TB, module extensions.Module, number int, timeout, slack time
 // WaitFor looks until a condition holds.
 func WaitFor(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(Patience)
-	tick := time.Tick(2 * time.Millisecond)
-	for !holds() {
-		select {
-		case <-tick:
-		case <-deadline:
-			t.Fatalf("%s did not come", what)
-		}
+	if !polling.Until(Patience, holds) {
+		t.Fatalf("%s did not come", what)
 	}
 }
 

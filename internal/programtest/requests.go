@@ -5,11 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"harness/internal/polling"
 	"io"
 	"net/http"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // Object is decoded JSON.
@@ -116,15 +116,8 @@ func (i *Server) WaitRuntime() {
 // Eventually polls for what no event tells.
 func (i *Server) Eventually(what string, condition func() bool) {
 	i.T.Helper()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	deadline := time.After(Patience)
-	for !condition() {
-		select {
-		case <-ticker.C:
-		case <-deadline:
-			i.T.Fatalf("never: %s", what)
-		}
+	if !polling.Until(Patience, condition) {
+		i.T.Fatalf("never: %s", what)
 	}
 }
 

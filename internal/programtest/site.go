@@ -16,6 +16,7 @@ import (
 	"harness/internal/dbtest"
 	"harness/internal/mcptest"
 	"harness/internal/mockmodel"
+	"harness/internal/polling"
 	"harness/runtime/process"
 	"harness/runtime/process/shim"
 )
@@ -159,21 +160,14 @@ func (s *Site) RequireNoOrphans() {
 // awaitNoRuntimes calls before each look at the processes.
 func (s *Site) awaitNoRuntimes(before func()) {
 	s.T.Helper()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	deadline := time.After(Patience)
-	for {
+	var left []int
+	var err error
+	if !polling.Until(Patience, func() bool {
 		before()
-		left, err := process.Marked(process.Mark(s.DataDir, "codex"))
-		if err == nil && len(left) == 0 {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-deadline:
-			s.T.Errorf("runtime processes left behind: %v (%v)", left, err)
-			return
-		}
+		left, err = process.Marked(process.Mark(s.DataDir, "codex"))
+		return err == nil && len(left) == 0
+	}) {
+		s.T.Errorf("runtime processes left behind: %v (%v)", left, err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"harness/database"
 	"harness/internal/dbtest"
+	"harness/internal/polling"
 	"harness/journal"
 	"harness/queue"
 	"harness/queue/jobs"
@@ -448,13 +449,7 @@ func (b *bench) entries(sessionID string) []transcript.Entry {
 // eventually waits for a condition.
 func (b *bench) eventually(what string, condition func() bool) {
 	b.t.Helper()
-	deadline := time.After(patience)
-	tick := time.Tick(5 * time.Millisecond)
-	for !condition() {
-		select {
-		case <-tick:
-		case <-deadline:
-			b.t.Fatal("in vain: " + what)
-		}
+	if !polling.Until(patience, condition) {
+		b.t.Fatal("in vain: " + what)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/internal/polling"
 	"harness/internal/sessiontest"
 	"harness/queue"
 	"harness/queue/jobs"
@@ -70,14 +71,8 @@ func ended(t *testing.T, q *queue.Queue, jobID string) queue.Job {
 // eventually waits for what no event tells.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline, again := time.After(patience), time.NewTicker(10*time.Millisecond)
-	defer again.Stop()
-	for !holds() {
-		select {
-		case <-again.C:
-		case <-deadline:
-			t.Fatalf("never: %s", what)
-		}
+	if !polling.Until(patience, holds) {
+		t.Fatalf("never: %s", what)
 	}
 }
 

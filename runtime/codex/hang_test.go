@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"harness/internal/codextest"
+	"harness/internal/polling"
 	"harness/runtime"
 	"harness/runtime/codex"
 )
@@ -24,19 +25,14 @@ func (b *bundle) state(t *testing.T, want runtime.State) runtime.Status {
 
 func awaitState(t *testing.T, c *codex.Codex, want runtime.State) runtime.Status {
 	t.Helper()
-	ticker := time.Tick(5 * time.Millisecond)
-	deadline := time.After(patience)
-	for {
-		status := c.Status()
-		if status.State == want {
-			return status
-		}
-		select {
-		case <-ticker:
-		case <-deadline:
-			t.Fatalf("the state is %s (%s), never %s", status.State, status.Reason, want)
-		}
+	var status runtime.Status
+	if !polling.Until(patience, func() bool {
+		status = c.Status()
+		return status.State == want
+	}) {
+		t.Fatalf("the state is %s (%s), never %s", status.State, status.Reason, want)
 	}
+	return status
 }
 
 // A codex that is stopped in the middle of a turn is noticed and replaced, as a child, behind a shim, and when it is

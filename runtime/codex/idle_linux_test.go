@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"harness/internal/codextest"
+	"harness/internal/polling"
 	"harness/runtime"
 	"harness/runtime/codex"
 	"harness/runtime/process"
@@ -17,14 +18,8 @@ import (
 
 func (b *bundle) eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	ticker := time.Tick(10 * time.Millisecond)
-	deadline := time.After(patience)
-	for !ok() {
-		select {
-		case <-ticker:
-		case <-deadline:
-			t.Fatalf("never: %s", what)
-		}
+	if !polling.Until(patience, ok) {
+		t.Fatalf("never: %s", what)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"harness/internal/polling"
 	"harness/runtime"
 	"harness/runtime/codex"
 	"harness/runtime/process/shim"
@@ -86,20 +87,19 @@ func keepOnStop(o *codex.Options) { o.KeepOnStop = true }
 // status is what the one shim says, once it says what is waited for.
 func (s *survivor) status(what string, ok func(shim.State) bool) shim.State {
 	s.t.Helper()
-	ticker := time.Tick(5 * time.Millisecond)
-	deadline := time.After(patience)
-	for {
-		if found := s.found(); len(found) == 1 && found[0].Alive {
-			if state, err := shim.Status(s.t.Context(), found[0]); err == nil && ok(state) {
-				return state
-			}
+	var state shim.State
+	if !polling.Until(patience, func() bool {
+		found := s.found()
+		if len(found) != 1 || !found[0].Alive {
+			return false
 		}
-		select {
-		case <-ticker:
-		case <-deadline:
-			s.t.Fatalf("never: %s", what)
-		}
+		var err error
+		state, err = shim.Status(s.t.Context(), found[0])
+		return err == nil && ok(state)
+	}) {
+		s.t.Fatalf("never: %s", what)
 	}
+	return state
 }
 
 func openCalls(n int) func(shim.State) bool {

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"harness/internal/mockmodel"
+	"harness/internal/polling"
 	"harness/runtime"
 	"harness/runtime/opencode"
 	"harness/runtime/runtimetest"
@@ -105,14 +105,7 @@ func grown(store *runtimetest.Store, turn string) (text string) {
 // eventually polls for what no event tells.
 func (k talk) eventually(what string, condition func() bool) {
 	k.Helper()
-	looks, deadline := time.NewTicker(20*time.Millisecond), time.NewTimer(patience)
-	defer looks.Stop()
-	defer deadline.Stop()
-	for !condition() {
-		select {
-		case <-looks.C:
-		case <-deadline.C:
-			k.Fatalf("never: %s", what)
-		}
+	if !polling.Until(patience, condition) {
+		k.Fatalf("never: %s", what)
 	}
 }

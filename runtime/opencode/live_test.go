@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"harness/internal/mockmodel"
+	"harness/internal/polling"
 	"harness/runtime"
 	"harness/runtime/opencode"
 	"harness/runtime/runtimetest"
@@ -256,27 +257,22 @@ func subAgents(t *testing.T, s *shared, store *runtimetest.Store) {
 // asked waits for the n-th request of a turn.
 func (k talk) asked(turn string, n int) runtime.Signal {
 	k.Helper()
-	looks, deadline := time.NewTicker(5*time.Millisecond), time.NewTimer(patience)
-	defer looks.Stop()
-	defer deadline.Stop()
-	for {
-		count := 0
+	var requests []runtime.Signal
+	if !polling.Until(patience, func() bool {
+		requests = nil
 		for _, signal := range k.store.Signals() {
 			if _, is := signal.Change.(runtime.InteractiveRequested); is && signal.TurnID == turn {
-				if count++; count == n {
-					return signal
-				}
+				requests = append(requests, signal)
 			}
 		}
-		select {
-		case <-looks.C:
-		case <-deadline.C:
-			for _, signal := range k.store.Signals() {
-				k.Logf("%s", signal.Raw)
-			}
-			k.Fatalf("only %d requests of turn %s", count, turn)
+		return len(requests) >= n
+	}) {
+		for _, signal := range k.store.Signals() {
+			k.Logf("%s", signal.Raw)
 		}
+		k.Fatalf("only %d requests of turn %s", len(requests), turn)
 	}
+	return requests[n-1]
 }
 
 // items are the types of a turn's finished items.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
+	"harness/internal/polling"
 	"harness/runtime"
 )
 
@@ -124,20 +124,12 @@ func logsIn(t *testing.T, s *scene, taker runtime.KeyTaker, thread string) {
 // await tries until a turn that was just told to be over has let go of its conversation.
 func (s *scene) await(t *testing.T, do func() error) error {
 	t.Helper()
-	looks, deadline := time.NewTicker(2*time.Millisecond), time.NewTimer(patience)
-	defer looks.Stop()
-	defer deadline.Stop()
-	for {
-		err := do()
-		if !errors.Is(err, runtime.ErrTurnActive) {
-			return err
-		}
-		select {
-		case <-looks.C:
-		case <-deadline.C:
-			return err
-		}
-	}
+	var err error
+	polling.Until(patience, func() bool {
+		err = do()
+		return !errors.Is(err, runtime.ErrTurnActive)
+	})
+	return err
 }
 
 // offers: what is told about an adapter before anything runs in it is true and complete.

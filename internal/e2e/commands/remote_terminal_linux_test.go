@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"harness/internal/polling"
 	"harness/internal/programtest"
 )
 
@@ -106,15 +107,8 @@ func inTerminal(t *testing.T, cmd *exec.Cmd) *screen {
 // awaits waits until a text shows, below what was waited for before.
 func (s *screen) awaits(text string) {
 	s.t.Helper()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	deadline := time.After(programtest.Patience)
-	for !s.goesBy(text) {
-		select {
-		case <-ticker.C:
-		case <-deadline:
-			s.t.Fatalf("%v never shows %q:\n%s", s.cmd.Args[1:], text, s.all())
-		}
+	if !polling.Until(programtest.Patience, func() bool { return s.goesBy(text) }) {
+		s.t.Fatalf("%v never shows %q:\n%s", s.cmd.Args[1:], text, s.all())
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"harness/internal/dbtest"
+	"harness/internal/polling"
 	"harness/internal/programtest"
 	"harness/runtime/process"
 	"harness/runtime/process/shim"
@@ -138,18 +139,8 @@ func said(s *programtest.Site, f shim.Found) int64 {
 // waitSaid returns when it has said that many.
 func waitSaid(s *programtest.Site, f shim.Found, bytes int64) {
 	s.T.Helper()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	deadline := time.After(programtest.Patience)
-	for {
-		if said(s, f) >= bytes {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-deadline:
-			s.T.Fatal("the runtime says nothing more")
-		}
+	if !polling.Until(programtest.Patience, func() bool { return said(s, f) >= bytes }) {
+		s.T.Fatal("the runtime says nothing more")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"harness/internal/polling"
 	"harness/internal/programtest"
 )
 
@@ -27,18 +28,11 @@ func footprintOf(i *programtest.Server) footprint {
 func requireNothingLeft(i *programtest.Server, before footprint) {
 	i.T.Helper()
 	var now footprint
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	deadline := time.After(programtest.Patience)
-	for {
-		if now = footprintOf(i); now.goroutines <= before.goroutines && now.descriptors <= before.descriptors {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-deadline:
-			i.T.Fatalf("the server has %+v, it had %+v", now, before)
-		}
+	if !polling.Until(programtest.Patience, func() bool {
+		now = footprintOf(i)
+		return now.goroutines <= before.goroutines && now.descriptors <= before.descriptors
+	}) {
+		i.T.Fatalf("the server has %+v, it had %+v", now, before)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
+	"harness/internal/polling"
 	"harness/runtime/process"
 	"harness/runtime/process/shim"
 )
@@ -137,14 +138,8 @@ func (p *place) end(a *shim.Attached) string {
 
 func (p *place) eventually(what string, ok func() bool) {
 	p.t.Helper()
-	ticker := time.Tick(5 * time.Millisecond)
-	deadline := time.After(patience)
-	for !ok() {
-		select {
-		case <-ticker:
-		case <-deadline:
-			p.t.Fatalf("never: %s", what)
-		}
+	if !polling.Until(patience, ok) {
+		p.t.Fatalf("never: %s", what)
 	}
 }
 
