@@ -24,10 +24,11 @@ func (s *server) runtimeRoutes() []rest.Route {
 // runtimeView is a runtime in the API.
 type runtimeView struct {
 	runtimeHealth
-	Capabilities runtime.Capabilities `json:"capabilities"`
-	Auth         authView             `json:"auth"`
-	Install      *runtime.Install     `json:"install,omitempty"`
-	Limits       limitsView           `json:"limits"`
+	Offered      operations.RuntimeStatus `json:"status"`
+	Capabilities runtime.Capabilities     `json:"capabilities"`
+	Auth         authView                 `json:"auth"`
+	Install      *runtime.Install         `json:"install,omitempty"`
+	Limits       limitsView               `json:"limits"`
 }
 
 // limitsView is what a runtime has to do now, and the most it may have; 0 is no bound.
@@ -59,7 +60,7 @@ func viewRuntimeOf(one operations.Runtime) runtimeView {
 	if one.Logins == nil {
 		one.Logins = []string{}
 	}
-	view := runtimeView{viewRuntime(RuntimeHealth{one.Name, one.Status}, position), one.Capabilities,
+	view := runtimeView{viewRuntime(RuntimeHealth{one.Name, one.Status}, position), one.Offered, one.Capabilities,
 		authView{one.Auth, len(one.Logins) > 0, one.Logins}, one.Install, limitsView{one.Load.Turns, one.Load.Limits.Turns, one.Load.Messages,
 			one.Load.Limits.Messages, one.Load.Limits.SessionMessages, one.Load.Waiting}}
 	for i := range one.Status.Processes {

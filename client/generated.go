@@ -184,6 +184,14 @@ const (
 	RuntimeStateUnresponsive RuntimeState = "unresponsive"
 )
 
+// Defines values for RuntimeOffered.
+const (
+	RuntimeOfferedActive     RuntimeOffered = "active"
+	RuntimeOfferedDeprecated RuntimeOffered = "deprecated"
+	RuntimeOfferedDisabled   RuntimeOffered = "disabled"
+	RuntimeOfferedPreview    RuntimeOffered = "preview"
+)
+
 // Defines values for RuntimeStatusState.
 const (
 	RuntimeStatusStateReady        RuntimeStatusState = "ready"
@@ -1141,9 +1149,12 @@ type Runtime struct {
 	Processes []Runtime_Processes `json:"processes"`
 
 	// Reason Why it is not ready and what to do about it.
-	Reason  *string      `json:"reason,omitempty"`
-	State   RuntimeState `json:"state"`
-	Version *string      `json:"version,omitempty"`
+	Reason *string      `json:"reason,omitempty"`
+	State  RuntimeState `json:"state"`
+
+	// Status What `HARNESS_RUNTIME_STATUS` says; else `preview` for agents of `HARNESS_ACP_AGENTS`, and `active`. `disabled` without its program.
+	Status  RuntimeOffered `json:"status"`
+	Version *string        `json:"version,omitempty"`
 
 	// Waiting Sessions that wait for a process because there are as many as there may be.
 	Waiting int `json:"waiting"`
@@ -1233,6 +1244,9 @@ type Runtime_Processes struct {
 
 // RuntimeState defines model for Runtime.State.
 type RuntimeState string
+
+// RuntimeOffered What `HARNESS_RUNTIME_STATUS` says; else `preview` for agents of `HARNESS_ACP_AGENTS`, and `active`. `disabled` without its program.
+type RuntimeOffered string
 
 // RuntimeStatus defines model for RuntimeStatus.
 type RuntimeStatus struct {
@@ -2811,9 +2825,12 @@ type ReadRuntime200JSONResponseBody struct {
 	Processes []ReadRuntime200JSONResponseBody_Processes `json:"processes"`
 
 	// Reason Why it is not ready and what to do about it.
-	Reason  *string                             `json:"reason,omitempty"`
-	State   ReadRuntime200JSONResponseBodyState `json:"state"`
-	Version *string                             `json:"version,omitempty"`
+	Reason *string                             `json:"reason,omitempty"`
+	State  ReadRuntime200JSONResponseBodyState `json:"state"`
+
+	// Status What `HARNESS_RUNTIME_STATUS` says; else `preview` for agents of `HARNESS_ACP_AGENTS`, and `active`. `disabled` without its program.
+	Status  RuntimeOffered `json:"status"`
+	Version *string        `json:"version,omitempty"`
 
 	// Waiting Sessions that wait for a process because there are as many as there may be.
 	Waiting int `json:"waiting"`

@@ -273,8 +273,9 @@ func runtimeVariables() []Variable {
 			field:   func(c *Config) any { return &c.RuntimeEnvAllow }},
 		{Name: "HARNESS_RUNTIME_STATUS", check: isRuntimeStatus,
 			Allowed: "a comma-separated list of RUNTIME=STATUS with active, preview, deprecated or disabled",
-			Doc:     "What clients are told of runtimes; active unless named. A disabled one does nothing new, whoever asks.",
-			field:   func(c *Config) any { return &c.RuntimeStatus }},
+			Doc: "What clients are told of runtimes; unnamed ones are active, agents of HARNESS_ACP_AGENTS a preview. " +
+				"A disabled one does nothing new, whoever asks.",
+			field: func(c *Config) any { return &c.RuntimeStatus }},
 		{Name: "HARNESS_RUNTIME_CREDENTIALS", Default: "namespaced", check: isCredentialLevel,
 			Allowed: "a comma-separated list of shared, namespaced, ephemeral and RUNTIME=LEVEL",
 			Doc: "Where runtimes but codex (CODEX_HOME) keep logins, settings and state: the home of their user (shared), a " +

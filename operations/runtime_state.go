@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -46,17 +47,21 @@ func (s *Service) RuntimeStates() ([]RuntimeState, error) {
 		if err != nil {
 			return nil, err
 		}
-		one := RuntimeState{Name: name, Default: name == s.DefaultRuntime(), Offered: RuntimeActive, Status: adapter.Status(),
+		one := RuntimeState{Name: name, Default: name == s.DefaultRuntime(), Status: adapter.Status(),
 			Capabilities: runtime.CapabilitiesOf(adapter)}
-		if word, said := s.opts.RuntimeStatus[name]; said {
-			one.Offered = word
-		}
-		if one.Offered != RuntimeDisabled && one.Status.State == runtime.StateUnavailable && one.Status.Missing {
-			one.Offered, one.Missing = RuntimeDisabled, true
-		}
+		one.Offered, one.Missing = s.offered(name, one.Status)
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// offered is the word on a runtime, and whether that is RuntimeDisabled for want of its program.
+func (s *Service) offered(name string, status runtime.Status) (word RuntimeStatus, missing bool) {
+	word = cmp.Or(s.opts.RuntimeStatus[name], RuntimeActive)
+	if word != RuntimeDisabled && status.State == runtime.StateUnavailable && status.Missing {
+		return RuntimeDisabled, true
+	}
+	return word, false
 }
 
 // checkEnabled refuses a runtime that the operator switched off: *DisabledRuntimeError.

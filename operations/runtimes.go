@@ -22,8 +22,10 @@ type Runtimes interface {
 
 // Runtime is what is known of one of the server's runtimes.
 type Runtime struct {
-	Name         string
-	Default      bool
+	Name    string
+	Default bool
+	// Offered is as in RuntimeState.
+	Offered      RuntimeStatus
 	Status       runtime.Status
 	Capabilities runtime.Capabilities
 	Auth         runtime.AuthStatus
@@ -64,6 +66,7 @@ func (s *Service) Runtime(ctx context.Context, name string) (Runtime, error) {
 	}
 	one := Runtime{Name: adapter.Name(), Default: adapter.Name() == s.DefaultRuntime(), Status: adapter.Status(),
 		Capabilities: runtime.CapabilitiesOf(adapter), Auth: auth, Load: s.opts.Runtimes.Load(adapter.Name())}
+	one.Offered, _ = s.offered(one.Name, one.Status)
 	if installer, ok := adapter.(runtime.Installer); ok {
 		install := installer.Install()
 		one.Install = &install

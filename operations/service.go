@@ -173,7 +173,7 @@ type Options struct {
 	Controls Controls
 	// Runtimes are those sessions run in; nil: there are none.
 	Runtimes Runtimes
-	// RuntimeStatus is what the operator says of runtimes, by name; those it does not name are active.
+	// RuntimeStatus is what is said of runtimes, by name; those it does not name are active.
 	RuntimeStatus map[string]RuntimeStatus
 	// DefaultsLocked refuses to change the controls of new sessions (*LockedError).
 	DefaultsLocked bool

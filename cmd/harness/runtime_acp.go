@@ -7,7 +7,7 @@ import (
 
 // acpMaker makes the adapter of an agent of the Agent Client Protocol.
 func acpMaker(profile acp.Profile) runtimeMaker {
-	return runtimeMaker{name: profile.Name, unfit: oneForAll(profile.Name),
+	return runtimeMaker{name: profile.Name, unfit: oneForAll(profile.Name), preview: profile.Preview,
 		make: func(s *Server, confined confinement) (runtime.Adapter, error) {
 			setup, err := s.setupWithHome(profile.Name, confined, profile.Families...)
 			if err != nil {

@@ -31,6 +31,8 @@ type runtimeMaker struct {
 	// unfit tells why it cannot be driven as the server is set up, and what to do, "" when it can; nil when nothing keeps
 	// it from that. Such a runtime is there and unavailable.
 	unfit func(*config.Config) string
+	// preview says that nobody has tried it with this program; clients are told unless its operator says otherwise.
+	preview bool
 }
 
 // why is what unfit tells.

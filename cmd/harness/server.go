@@ -391,6 +391,11 @@ func (s *Server) operations() operations.Options {
 		Events: stream.Browser{Journal: s.journal}, Searching: s.search,
 		Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
 	}
+	for _, one := range s.runtimes.makers {
+		if one.preview {
+			parts.RuntimeStatus[one.name] = operations.RuntimePreview
+		}
+	}
 	for name, status := range s.cfg.RuntimeStatuses() {
 		parts.RuntimeStatus[name] = operations.RuntimeStatus(status)
 	}

@@ -43,6 +43,10 @@ func TestClientsThatNameNoLevel(t *testing.T) {
 	server = s.Start(settings...)
 	events := server.Follow("after=0")
 	for name := range runtimes {
+		listed := programtest.Text(server.Want(http.StatusOK, http.MethodGet, "/api/runtimes/"+name, nil), "status")
+		if want := map[string]string{"claude-acp": "active", "acp:own": "preview"}[name]; listed != want {
+			t.Errorf("%s is listed as %q", name, listed)
+		}
 		session, file := server.CreateSession(programtest.Object{"runtime": name}), filepath.Join(s.Workspace, name)
 		turn := server.Send(session, "MOCK_CMD[touch "+file+"]")
 		asked := approvalOf(events, session, 0)

@@ -2363,8 +2363,14 @@ export interface components {
             /** @description Sessions that wait for a process because there are as many as there may be. */
             waiting: number;
         };
+        /**
+         * @description What `HARNESS_RUNTIME_STATUS` says; else `preview` for agents of `HARNESS_ACP_AGENTS`, and `active`. `disabled` without its program.
+         * @enum {string}
+         */
+        RuntimeOffered: "active" | "preview" | "deprecated" | "disabled";
         /** @description A runtime of this server, and what a person needs to use it. It names no secret. */
         Runtime: components["schemas"]["RuntimeStatus"] & {
+            status: components["schemas"]["RuntimeOffered"];
             capabilities: components["schemas"]["Capabilities"];
             /** @description What it has to do now, and the most it may have; a most of 0 is no bound. */
             limits: {
@@ -7608,6 +7614,7 @@ export interface operations {
                      *             }
                      *           ],
                      *           "waiting": 0,
+                     *           "status": "active",
                      *           "capabilities": {},
                      *           "limits": {
                      *             "turns": 0,
@@ -7671,6 +7678,7 @@ export interface operations {
                      *         }
                      *       ],
                      *       "waiting": 0,
+                     *       "status": "active",
                      *       "capabilities": {
                      *         "implicitSources": [
                      *           "all",
