@@ -596,6 +596,11 @@ const (
 	ListSkillsParamsForceReloadTrue  ListSkillsParamsForceReload = "true"
 )
 
+// Defines values for ConnectEventStreamParamsView.
+const (
+	ConnectEventStreamParamsViewConsole ConnectEventStreamParamsView = "console"
+)
+
 // Defines values for ReadUsageParamsBy.
 const (
 	ReadUsageParamsByDay     ReadUsageParamsBy = "day"
@@ -3766,9 +3771,18 @@ type ConnectEventStreamParams struct {
 	// After A position of a frame seen before: what came after it is sent first, then what is new. `0`: all that is kept; `latest`: from now on, with positions.
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
+	// View Each event as one frame, of every session; texts piece by piece of the sessions in `threadIds` alone.
+	View *ConnectEventStreamParamsView `form:"view,omitempty" json:"view,omitempty"`
+
+	// ThreadIds With `view`: sessions whose texts come piece by piece.
+	ThreadIds *[]string `form:"threadIds,omitempty" json:"threadIds,omitempty"`
+
 	// AccessToken The token, for browsers, which cannot set a header here.
 	AccessToken *string `form:"access_token,omitempty" json:"access_token,omitempty"`
 }
+
+// ConnectEventStreamParamsView defines parameters for ConnectEventStream.
+type ConnectEventStreamParamsView string
 
 // ListTokens200JSONResponseBody defines parameters for ListTokens.
 type ListTokens200JSONResponseBody struct {
@@ -15176,6 +15190,30 @@ func NewConnectEventStreamRequest(server string, params *ConnectEventStreamParam
 		if params.After != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.View != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "view", *params.View, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ThreadIds != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "threadIds", *params.ThreadIds, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

@@ -94,13 +94,8 @@ type client struct {
 	told         int64     // the client knows that frames up to here may be missing
 }
 
-// attach adds a connection; first is the message before everything else. Call detach when its reader ends.
-func (h *Hub) attach(conn Conn, filter string, first *Message, at *resumeStatus, reach Reach) (*client, error) {
-	return h.attachTo(conn, func() audience { return h.byThread(filter, reach) }, first, at, reach)
-}
-
-// attachTo is attach for any channel; choose is called under h.mu. Without a first message the connection counts as
-// greeted.
+// attachTo adds a connection with the audience of choose, which is called under h.mu; first is the message before
+// everything else. Without one the connection counts as greeted. Call detach when its reader ends.
 func (h *Hub) attachTo(conn Conn, choose func() audience, first *Message, at *resumeStatus, reach Reach) (*client, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &client{hub: h, conn: conn, reach: reach, greeted: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel}

@@ -81,6 +81,7 @@ func (d *derivation) notification() {
 	d.signal("notification", "app_server.")
 	if d.about.Alias != "" {
 		d.add(d.about.Alias, appendRaw(nil, d.line.Params, "null"), d.about.Broadcast)
+		d.frames[len(d.frames)-1].Repeats = true
 	}
 	payload := appendMember([]byte{'{'}, "method")
 	payload = append(payload, d.line.Method...)
@@ -147,6 +148,7 @@ func (d *derivation) signal(signalType, prefix string) {
 		out = appendString(out, d.runtime)
 	}
 	d.add(eventType, append(out, '}'), false)
+	d.frames[len(d.frames)-1].Repeats = true
 }
 
 // appendRequestID names the request a signal is about by our id, the one every answer is given by; the runtime's own

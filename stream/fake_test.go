@@ -343,3 +343,8 @@ func appendAll(t *testing.T, j interface {
 		t.Fatal(err)
 	}
 }
+
+// attach adds a connection with a filter of the stream.
+func (h *Hub) attach(conn Conn, filter string, first *Message, at *resumeStatus, reach Reach) (*client, error) {
+	return h.attachTo(conn, func() audience { return h.byThread(filter, reach) }, first, at, reach)
+}

@@ -26,6 +26,8 @@ type Frame struct {
 	// Replaceable frames are outdated by a later one: text deltas (the finished item has the whole), token usage, plan and
 	// diff.
 	Replaceable bool
+	// Repeats says that a later frame of the same event tells the same.
+	Repeats bool
 	// Text is set on a frame that adds to a text. Early says that it is told before it is stored: it has no position and
 	// no number yet.
 	Text  *TextRef

@@ -106,8 +106,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 	if h.protocol != nil {
 		followed = h.serveProtocol(w, r, leave)
+	} else if named, problem := viewOf(r.URL.Query()); problem != "" {
+		refuse(w, http.StatusBadRequest, "invalid_request", problem)
 	} else if at, ok := h.resumeAt(w, r); ok {
-		followed = h.serve(w, r, at, leave)
+		followed = h.serve(w, r, named, at, leave)
 	}
 }
 
@@ -152,18 +154,22 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request) *websocketConn 
 	return &websocketConn{ws: ws, socket: wrapped.socket}
 }
 
-// serve makes the connection, and tells whether it did; then leave is called at its end.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, at *resumeStatus, leave func()) bool {
+// serve makes the connection, and tells whether it did; then leave is called at its end. named is what viewOf gives.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, named []string, at *resumeStatus, leave func()) bool {
 	conn := h.accept(w, r)
 	if conn == nil {
 		return false
 	}
-	filter := threadOf(r.URL.Query())
+	filter, reach := threadOf(r.URL.Query()), h.reach(r)
+	choose := func() audience { return h.hub.byThread(filter, reach) }
+	if named != nil {
+		filter, choose = "", func() audience { return h.hub.naming(named, reach) }
+	}
 	ready := newMessage(64, func(dst []byte) []byte {
 		dst = appendNullable(append(dst, `{"type":"ready","threadId":`...), filter)
 		return append(dst, '}')
 	})
-	client, err := h.hub.attach(conn, filter, ready, at, h.reach(r))
+	client, err := h.hub.attachTo(conn, choose, ready, at, reach)
 	if err != nil {
 		conn.Close(closeRestart, "service restart")
 		return false
@@ -173,7 +179,11 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, at *resumeStatus
 	// free.
 	go func() {
 		defer leave()
-		h.follow(client, conn)
+		if named != nil {
+			h.follow(client, conn, consoleListener{client})
+		} else {
+			h.follow(client, conn, ownListener{h, client})
+		}
 	}()
 	return true
 }
@@ -204,14 +214,14 @@ func (h *Handler) endWithAccess(client *client, r *http.Request) {
 }
 
 // follow is the life of a connection.
-func (h *Handler) follow(client *client, conn *websocketConn) {
+func (h *Handler) follow(client *client, conn *websocketConn, listener Listener) {
 	defer h.hub.detach(client)
 	// ready is the first thing a client gets, even one that speaks, errs or closes before it could read it.
 	select {
 	case <-client.greeted:
 	case <-client.done:
 	}
-	client.end(h.read(client, conn, ownListener{h, client}))
+	client.end(h.read(client, conn, listener))
 }
 
 // read hands the listener what the connection says until it fails or breaks a rule, and returns the close code owed.

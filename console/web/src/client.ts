@@ -47,7 +47,7 @@ export class Client {
       this.news.flush();
     };
     this.link = new Link({
-      open: (after) => this.socket(after),
+      open: (after, named) => this.socket(after, named),
       take: (frames) => this.store.take(frames),
       reread: (verdict) => {
         this.say(verdict === "gap" ? "Some events were missed; everything was read again." : "The server's data was replaced; everything was read again.");
@@ -113,7 +113,8 @@ export class Client {
     if (known) this.transcripts.show(open, at);
     else {
       open.at = at;
-      void this.transcripts.read(open);
+      // What is read once its texts are followed, and what comes then, is all there is.
+      void this.link.follow([...this.store.open.keys()]).then(() => this.transcripts.read(open));
     }
     return open;
   }
@@ -269,8 +270,9 @@ export class Client {
     }, wait);
   }
 
-  private socket(after: number): Socket {
-    const url = new URL(`api/stream?after=${after}`, this.base);
+  private socket(after: number, named: string[]): Socket {
+    const url = new URL(`api/stream?view=console&after=${after}`, this.base);
+    for (const id of named) url.searchParams.append("threadIds", id);
     url.protocol = url.protocol.replace("http", "ws");
     return new WebSocket(url) as unknown as Socket;
   }

@@ -175,15 +175,6 @@ export function meaningOf(frame: Frame): Meaning {
       return { is: "settled", id: payload.approvalId ?? payload.requestId, settled: settledOf(payload, Date.now()) };
     case "transcript_updated":
       return payload.entry ? { is: "entry", entry: fromRest(payload.entry) } : nothing;
-    case "thread_token_usage_updated": {
-      const { total, last, modelContextWindow } = payload.tokenUsage;
-      return {
-        is: "usage",
-        usage: { used: last?.totalTokens ?? 0, window: modelContextWindow ?? null, total: total?.totalTokens ?? 0, cached: last?.cachedInputTokens ?? 0 },
-      };
-    }
-    case "turn_plan_updated":
-      return { is: "plan", plan: payload.plan ?? [] };
     case "message_queue_updated":
       return { is: "queue", queue: payload.data ?? [] };
     case "session_deleted":
@@ -215,6 +206,15 @@ function ofNotification(method: string, params: any, offset: number | undefined)
       const failed = params.turn.status === "failed" ? (params.turn.error?.message ?? "the turn failed") : null;
       return { is: "turn", turnId: params.turn.id, state: "completed", failed };
     }
+    case "thread/tokenUsage/updated": {
+      const { total, last, modelContextWindow } = params.tokenUsage;
+      return {
+        is: "usage",
+        usage: { used: last?.totalTokens ?? 0, window: modelContextWindow ?? null, total: total?.totalTokens ?? 0, cached: last?.cachedInputTokens ?? 0 },
+      };
+    }
+    case "turn/plan/updated":
+      return { is: "plan", plan: params.plan ?? [] };
     case "thread/name/updated":
       return { is: "title", title: params.threadName ?? params.name ?? "" };
     case "thread/started":

@@ -3487,6 +3487,10 @@ export interface operations {
                 threadId?: string;
                 /** @description A position of a frame seen before: what came after it is sent first, then what is new. `0`: all that is kept; `latest`: from now on, with positions. */
                 after?: string;
+                /** @description Each event as one frame, of every session; texts piece by piece of the sessions in `threadIds` alone. */
+                view?: "console";
+                /** @description With `view`: sessions whose texts come piece by piece. */
+                threadIds?: string[];
                 /** @description The token, for browsers, which cannot set a header here. */
                 access_token?: string;
             };

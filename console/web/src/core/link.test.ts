@@ -3,15 +3,15 @@ import { Link, type Frame, type Socket } from "./link";
 
 /** A network of sockets that do what the test says, and a clock that stands still. */
 function lab(admitted: () => boolean | Error = () => true) {
-  const sockets: (Socket & { after: number; sent: string[]; gone: boolean })[] = [];
+  const sockets: (Socket & { after: number; named: string[]; sent: string[]; gone: boolean })[] = [];
   const frames: Frame[] = [];
   const states: string[] = [];
   const verdicts: string[] = [];
   const timers: { work: () => void; ms: number }[] = [];
   const link = new Link({
-    open: (after) => {
+    open: (after, named) => {
       const socket: (typeof sockets)[number] = {
-        after, sent: [], gone: false, readyState: 1, onmessage: null, onopen: null, onclose: null,
+        after, named, sent: [], gone: false, readyState: 1, onmessage: null, onopen: null, onclose: null,
         send: (text) => void socket.sent.push(String(text)), close: () => void (socket.gone = true),
       };
       sockets.push(socket);
@@ -131,9 +131,43 @@ test("without a network it says so at once, and comes back when there is one", (
   expect(link.state).toBe("live");
 });
 
-test("frames that are told in other words besides are not parsed", () => {
-  const { link, frames, sockets } = lab();
-  link.start(0);
-  sockets[0]!.onmessage!({ data: '{"type":"app_server.broken' });
-  expect(frames).toEqual([]);
+const subscribe = (...threadIds: string[]) => JSON.stringify({ type: "subscribe", threadIds });
+/** held tells whether it holds by now. */
+const held = async (following: Promise<void>) => {
+  let holds = false;
+  void following.then(() => (holds = true));
+  await Promise.resolve();
+  await Promise.resolve();
+  return holds;
+};
+
+test("threads whose texts are followed hold when the server says so, each in its turn", async () => {
+  const { link, sockets, say } = lab();
+  link.start(1);
+  const [one, two] = [link.follow(["a"]), link.follow(["a", "b"])];
+  expect(sockets[0]!.sent).toEqual([subscribe("a"), subscribe("a", "b")]);
+  expect([await held(one), await held(two)]).toEqual([false, false]);
+  say({ type: "subscribed" });
+  expect([await held(one), await held(two)]).toEqual([true, false]);
+  say({ type: "subscribed" });
+  expect(await held(two)).toBe(true);
+});
+
+test("a connection that is being made is told of threads named meanwhile, the next one begins with them", async () => {
+  const { link, sockets, say, pass } = lab();
+  expect(await held(link.follow(["a"]))).toBe(true); // there is none
+  link.start(1);
+  Object.assign(sockets[0]!, { readyState: 0 });
+  const [one, two] = [link.follow(["b"]), link.follow(["b", "c"])];
+  expect([sockets[0]!.named, sockets[0]!.sent, await held(one)]).toEqual([["a"], [], false]);
+  Object.assign(sockets[0]!, { readyState: 1 });
+  sockets[0]!.onopen!();
+  expect(sockets[0]!.sent).toEqual([subscribe("b", "c")]);
+  say({ type: "ready" }, { type: "subscribed" });
+  expect([await held(one), await held(two)]).toEqual([true, true]);
+  const lost = link.follow(["d"]);
+  sockets[0]!.onclose!({ code: 1006 });
+  expect(await held(lost)).toBe(true);
+  await pass();
+  expect([sockets[1]!.named, sockets[1]!.sent]).toEqual([["d"], []]);
 });

@@ -20,7 +20,8 @@ export type Socket = Pick<WebSocket, "send" | "close" | "readyState"> & {
 };
 
 export type LinkOptions = {
-  open: (after: number) => Socket;
+  /** A socket behind a position, with the texts of these threads as they grow. */
+  open: (after: number, named: string[]) => Socket;
   /** A batch of frames, in order. */
   take: (frames: Frame[]) => void;
   /** The stream has a hole here, or is another one: what is shown is to be read again. */
@@ -44,6 +45,11 @@ export class Link {
   /** The position of the last frame that was handled. */
   last = 0;
   private socket: Socket | null = null;
+  private named: string[] = [];
+  /** Whether the socket was opened with other names. */
+  private renamed = false;
+  /** Told when names hold, in the order they were given. */
+  private following: (() => void)[] = [];
   private queue: string[] = [];
   private scheduled = false;
   private tries = 0;
@@ -66,6 +72,20 @@ export class Link {
     this.closed = true;
     this.cancel();
     this.drop();
+  }
+
+  /**
+   * follow has the texts of these threads come as they grow, from when it resolves on. Without a connection it resolves
+   * at once: the next one has them from the last position on.
+   */
+  follow(named: string[]): Promise<void> {
+    this.named = named;
+    const { socket } = this;
+    if (!socket || socket.readyState > 1) return Promise.resolve();
+    const holds = new Promise<void>((resolve) => this.following.push(resolve));
+    if (socket.readyState === 1) this.name(socket);
+    else this.renamed = true; // it is told when it is open
+    return holds;
   }
 
   /** retry connects at once: the network is back, or somebody looks at the page again. */
@@ -106,7 +126,6 @@ export class Link {
     this.queue = [];
     const frames: Frame[] = [];
     for (const text of queue) {
-      if (text.startsWith('{"type":"app_server.')) continue; // the same event comes as `notification`
       const frame = JSON.parse(text) as Frame;
       if (frame.type === "resumed" || frame.type === "gap" || frame.type === "ahead") {
         this.say("live");
@@ -115,7 +134,8 @@ export class Link {
         if (frame.type !== "resumed") this.options.reread(frame.type);
         continue;
       }
-      if (frame.type === "pong" || frame.type === "ready") continue;
+      if (frame.type === "subscribed") this.following.shift()?.();
+      if (frame.type === "pong" || frame.type === "ready" || frame.type === "subscribed") continue;
       frames.push(frame);
       this.last = frame.pos ?? this.last;
     }
@@ -124,8 +144,17 @@ export class Link {
 
   private connect() {
     this.say(this.options.online() ? "connecting" : "offline");
-    const socket = this.options.open(this.last);
+    const socket = this.options.open(this.last, this.named);
     this.socket = socket;
+    this.renamed = false;
+    socket.onopen = () => {
+      if (!this.renamed) return;
+      this.renamed = false;
+      // One answer for all who asked before it was open.
+      const asked = this.following;
+      this.following = [() => asked.forEach((holds) => holds())];
+      this.name(socket);
+    };
     socket.onmessage = ({ data }) => {
       this.heard++;
       this.queue.push(data);
@@ -136,7 +165,7 @@ export class Link {
     socket.onclose = ({ code }) => {
       if (this.socket !== socket) return;
       this.flush(); // before the cursor is used again
-      this.socket = null;
+      this.ended();
       this.say(this.options.online() ? "connecting" : "offline");
       if (code === 1012 && this.tries === 0) {
         this.tries = 1;
@@ -172,9 +201,18 @@ export class Link {
     const socket = this.socket;
     if (!socket) return;
     this.flush();
-    this.socket = null;
-    socket.onmessage = socket.onclose = null;
+    this.ended();
+    socket.onmessage = socket.onclose = socket.onopen = null;
     socket.close();
+  }
+
+  private ended() {
+    this.socket = null;
+    for (const holds of this.following.splice(0)) holds();
+  }
+
+  private name(socket: Socket) {
+    socket.send(JSON.stringify({ type: "subscribe", threadIds: this.named }));
   }
 
   private later(work: () => void, ms: number): () => void {
