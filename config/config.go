@@ -84,6 +84,7 @@ type Config struct {
 
 	Tools      Tools
 	Tasks      Tasks
+	Notify     Notify
 	Defaults   SessionDefaults
 	Queue      Queue
 	Agent      Agent
@@ -143,6 +144,15 @@ type Retention struct {
 type Tasks struct {
 	Mode               string // HARNESS_TASKS_MODE
 	Max, MaxPerSession int    // HARNESS_TASKS_MAX, HARNESS_TASKS_MAX_PER_SESSION
+}
+
+// Notify is who is told what a person would want to know.
+type Notify struct {
+	PublicURL                 string        // HARNESS_PUBLIC_URL; "" makes no links
+	WebhookURL, WebhookSecret string        // HARNESS_NOTIFY_WEBHOOK_URL, _SECRET (secrets)
+	NtfyURL, NtfyToken        string        // HARNESS_NOTIFY_NTFY_URL, _TOKEN (secrets)
+	Kinds                     []string      // HARNESS_NOTIFY_KINDS
+	After                     time.Duration // HARNESS_NOTIFY_AFTER_MS
 }
 
 // Tools are the tools of this server that agents are given, and under which policy (HARNESS_TOOLS_*).

@@ -65,8 +65,10 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 
 		RPC:             RPC{Paths: []string{"/rpc", "/ws"}, Rate: 600},
 		RuntimeMaxTurns: []string{"0"}, RuntimeMaxMessages: []string{"4096"}, SessionMaxMessages: 256,
-		Tools:    Tools{Mode: "auto", Sandbox: "docker"},
-		Tasks:    Tasks{Max: 1000, MaxPerSession: 32},
+		Tools: Tools{Mode: "auto", Sandbox: "docker"},
+		Tasks: Tasks{Max: 1000, MaxPerSession: 32},
+		Notify: Notify{Kinds: []string{"approval.waiting", "question.waiting", "turn.ended", "turn.failed",
+			"job.failed"}},
 		Limits:   Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000},
 		LogLevel: "info", LogFormat: "auto",
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL", NodeGrace: time.Minute,
@@ -141,6 +143,9 @@ func TestEveryVariableCanBeSetFromEverySource(t *testing.T) {
 				if v.Name == "AGENT_EXTENSION_RBAC_HEADER_SECRET" {
 					p.env = p.env[:len(p.env)-1]
 				}
+				if v.Name == "HARNESS_NOTIFY_WEBHOOK_URL" {
+					p.env = append(p.env, "HARNESS_NOTIFY_WEBHOOK_SECRET=for-the-rule-0001")
+				}
 				c := p.mustLoad()
 				want := value
 				if v.path {
@@ -166,6 +171,8 @@ func otherValue(v Variable) string {
 		return "77"
 	}
 	special := map[string]string{
+		"HARNESS_PUBLIC_URL": "https://a.example/harness", "HARNESS_NOTIFY_KINDS": "job.failed",
+		"HARNESS_NOTIFY_WEBHOOK_URL": "https://a.example/told", "HARNESS_NOTIFY_NTFY_URL": "http://a.example/topic",
 		"HARNESS_NODE_ADDRESS": "node-1.internal:7443",
 		"HOST":                 "localhost", "DATABASE_URL": "postgres://u:p@h:5432/n",
 		"HARNESS_ALLOWED_ORIGINS": "https://a.example,http://b.example:81", "HARNESS_ALLOWED_HOSTS": "a.example,b.example:81",

@@ -9,7 +9,7 @@ func Variables() []Variable {
 	for _, group := range [][]Variable{
 		serverVariables(), rpcVariables(), taskVariables(), limitVariables(), logVariables(), traceVariables(),
 		storeVariables(), retentionVariables(), runtimeVariables(), sessionVariables(), toolVariables(),
-		queueVariables(), agentVariables(), extensionVariables(),
+		notifyVariables(), queueVariables(), agentVariables(), extensionVariables(),
 	} {
 		all = append(all, group...)
 	}

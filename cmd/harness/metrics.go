@@ -29,6 +29,7 @@ type metrics struct {
 	work     workMetrics
 	calls    callMetrics
 	spans    spanMetrics
+	notified notifyMetrics
 }
 
 func newMetrics() *metrics {
@@ -61,6 +62,7 @@ func newMetrics() *metrics {
 	m.nodes = newNodeMetrics(m.registry)
 	m.turns, m.work = newTurnMetrics(m.registry), newWorkMetrics(m.registry)
 	m.calls, m.spans = newCallMetrics(m.registry), newSpanMetrics(m.registry)
+	m.notified = newNotifyMetrics(m.registry)
 	return m
 }
 

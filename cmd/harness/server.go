@@ -31,6 +31,7 @@ import (
 	"harness/idempotency"
 	"harness/internal/lifecycle"
 	"harness/journal"
+	"harness/notify"
 	"harness/operations"
 	"harness/runtime/codex"
 	"harness/search"
@@ -67,6 +68,7 @@ type Server struct {
 	answers  *idempotency.Store
 	sessions *session.Service
 	search   *search.Index
+	notifier *notify.Notifier
 	traced   atomic.Pointer[session.Service] // sessions, for who began before them
 	codex    *codex.Codex                    // nil unless it is one of the runtimes
 	runtimes runtimes
@@ -115,6 +117,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "tools", Start: s.startTools, Stop: nothingToStop, Bound: time.Second},
 		lifecycle.Part{Name: "search", Start: s.startSearch, Stop: s.stopSearch, Bound: time.Second},
+		lifecycle.Part{Name: "notifications", Start: s.startNotifier, Stop: s.stopNotifier, Bound: time.Second},
 		lifecycle.Part{Name: "runtimes", Start: s.startRuntimes, Stop: s.stopRuntimes, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "memory of crowds", Start: s.crowd.start, Stop: s.crowd.stop, Bound: time.Second},
 		lifecycle.Part{Name: "stream", Start: s.startStream, Stop: s.stopStream, Bound: 3 * time.Second},

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"harness/journal"
+	"harness/notify"
+	"harness/runtime"
+	"harness/runtime/wire"
+	"harness/session"
+	"harness/stream"
+	"harness/telemetry"
+)
+
+func (s *Server) startNotifier(ctx context.Context) error {
+	set := s.cfg.Notify
+	var targets []notify.Target
+	if set.WebhookURL != "" {
+		webhook, err := notify.NewWebhook(set.WebhookURL, set.WebhookSecret)
+		if err != nil {
+			return &usageError{err}
+		}
+		targets = append(targets, webhook)
+	}
+	if set.NtfyURL != "" {
+		ntfy, err := notify.NewNtfy(set.NtfyURL, set.NtfyToken)
+		if err != nil {
+			return &usageError{err}
+		}
+		targets = append(targets, ntfy)
+	}
+	s.notifier = notify.New(notify.Options{DB: s.db, Targets: targets, Read: s.journal.Read, Head: s.journal.Head,
+		Tells: func(record *journal.Record) (notify.News, bool) {
+			news, is := newsOf(record)
+			return news, is && slices.Contains(set.Kinds, string(news.Kind))
+		}, Waits: s.requestWaits, After: set.After, PublicURL: set.PublicURL, Ended: s.metrics.notified.ended,
+		Logger: s.log.With().Str("package", "notify").Logger()})
+	return s.notifier.Start(ctx)
+}
+
+func (s *Server) stopNotifier(ctx context.Context) error { return s.notifier.Stop(ctx) }
+
+// requestWaits tells whether a request still waits for a decision.
+func (s *Server) requestWaits(ctx context.Context, news notify.News) (bool, error) {
+	kind := runtime.RequestApproval
+	if news.Kind == notify.QuestionWaits {
+		kind = runtime.RequestToolInput
+	}
+	request, err := s.sessions.Request(ctx, news.RequestID, kind)
+	if errors.Is(err, session.ErrRequestNotFound) {
+		return false, nil
+	}
+	return err == nil && request.Status == session.RequestPending, err
+}
+
+// eventJobFailed is the type of the queue's event.
+const eventJobFailed = "orchestrator_job_failed"
+
+// newsOf makes news of an event, false for none. Sessions of workers make none: their jobs do.
+func newsOf(record *journal.Record) (news notify.News, is bool) {
+	if record.Type == eventJobFailed {
+		var job struct {
+			ID string `json:"jobId"`
+		}
+		err := json.Unmarshal(record.Payload, &job)
+		return notify.News{Kind: notify.JobFailed, SessionID: record.SessionID, JobID: job.ID}, err == nil
+	}
+	if record.Type != stream.EventRequest && record.Type != stream.EventNotification {
+		return news, false
+	}
+	meta, err := stream.MetaOf(&record.Event)
+	if err != nil || meta.SystemOwned || meta.Purged {
+		return news, false
+	}
+	news = notify.News{SessionID: record.SessionID, TurnID: meta.TurnID}
+	if record.Type == stream.EventRequest {
+		if meta.Request == nil {
+			return news, false
+		}
+		news.RequestID = meta.Request.ID
+		switch runtime.RequestKind(meta.Request.Kind) {
+		case runtime.RequestApproval:
+			news.Kind = notify.ApprovalWaits
+		case runtime.RequestToolInput:
+			news.Kind = notify.QuestionWaits
+		default:
+			return news, false // a program is asked
+		}
+		return news, true
+	}
+	line, ok := stream.LineOf(&record.Event, meta)
+	if !ok || string(line.Method) != `"`+wire.MethodTurnCompleted+`"` {
+		return news, false
+	}
+	var ended struct {
+		Turn struct {
+			ID     string
+			Status runtime.TurnStatus
+		}
+	}
+	if json.Unmarshal(line.Params, &ended) != nil {
+		return news, false
+	}
+	news.Kind, news.TurnID = notify.TurnEnded, ended.Turn.ID
+	if ended.Turn.Status == runtime.TurnFailed {
+		news.Kind = notify.TurnFailed
+	}
+	return news, true
+}
+
+// notifyMetrics count what became of notifications.
+type notifyMetrics struct{ total *prometheus.CounterVec }
+
+func newNotifyMetrics(registry prometheus.Registerer) notifyMetrics {
+	m := notifyMetrics{prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: telemetry.MetricName("notify", "messages_total"),
+		Help: "Notifications that a target took (delivered), attempts that failed, and messages that were dropped: a day old, or too many.",
+	}, []string{"target", "outcome"})}
+	registry.MustRegister(m.total)
+	return m
+}
+
+func (m notifyMetrics) ended(target string, outcome notify.Outcome) {
+	m.total.WithLabelValues(target, string(outcome)).Inc()
+}

@@ -1,0 +1,52 @@
+package config
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// notifyKinds are what there is to tell; package notify has the same.
+const notifyKinds = "approval.waiting,question.waiting,turn.ended,turn.failed,job.failed"
+
+func notifyVariables() []Variable {
+	return grouped("Notifications", []Variable{
+		{Name: "HARNESS_PUBLIC_URL", check: isPublicURL, Allowed: "an http or https URL without a slash at its end",
+			Doc:   "Where people reach this server, with the path of HARNESS_BASE_PATH. Unset, notifications have no links.",
+			field: func(c *Config) any { return &c.Notify.PublicURL }},
+		{Name: "HARNESS_NOTIFY_WEBHOOK_URL", Secret: true, Allowed: "an http or https URL",
+			Doc:   "Where notifications are posted as JSON, signed as Standard Webhooks has it (docs/operations.md#notifications).",
+			field: func(c *Config) any { return &c.Notify.WebhookURL }},
+		{Name: "HARNESS_NOTIFY_WEBHOOK_SECRET", Secret: true, Min: 16,
+			Doc:   "Key of the webhook's signatures: whsec_ and base64, or any text. The webhook needs one.",
+			field: func(c *Config) any { return &c.Notify.WebhookSecret }},
+		{Name: "HARNESS_NOTIFY_NTFY_URL", Secret: true, Allowed: "an http or https URL",
+			Doc:   "Topic of an ntfy server that notifications are posted to, e.g. https://ntfy.example.com/my-topic.",
+			field: func(c *Config) any { return &c.Notify.NtfyURL }},
+		{Name: "HARNESS_NOTIFY_NTFY_TOKEN", Secret: true, check: isToken, Allowed: "printable ASCII characters without spaces",
+			Doc:   "Access token of the ntfy server.",
+			field: func(c *Config) any { return &c.Notify.NtfyToken }},
+		{Name: "HARNESS_NOTIFY_KINDS", Default: notifyKinds, Allowed: "a comma-separated list of " + notifyKinds,
+			check: func(s string) bool { return slices.Contains(strings.Split(notifyKinds, ","), s) },
+			Doc:   "What is told.",
+			field: func(c *Config) any { return &c.Notify.Kinds }},
+		{Name: "HARNESS_NOTIFY_AFTER_MS", Default: "0", Max: 86_400_000,
+			Doc:   "How long an approval or a question waits before it is told; one that is decided by then is not.",
+			field: func(c *Config) any { return &c.Notify.After }},
+	})
+}
+
+// isPublicURL accepts what a path is put after.
+func isPublicURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil &&
+		!strings.ContainsAny(s, "?#") && !strings.HasSuffix(s, "/")
+}
+
+func (c *Config) checkNotify() error {
+	if c.Notify.WebhookURL != "" && c.Notify.WebhookSecret == "" {
+		return &RuleError{"HARNESS_NOTIFY_WEBHOOK_URL", "it needs HARNESS_NOTIFY_WEBHOOK_SECRET: " +
+			"make one with `echo whsec_$(openssl rand -base64 32)`"}
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package notify
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+
+	"harness/database"
+)
+
+const (
+	// patience is how long is waited at most before the store is looked at again.
+	patience = 5 * time.Second
+	// slowest is how long is waited at most before a message is sent again.
+	slowest = 15 * time.Minute
+	// maxTitle is how many characters of a title are told.
+	maxTitle = 200
+)
+
+// stored is a message that waits.
+type stored struct {
+	Message
+	due, attempts int64
+}
+
+// deliver sends the messages of one target, one at a time.
+func (n *Notifier) deliver(ctx context.Context, target Target) {
+	log := n.opts.Logger.With().Str("target", target.Name()).Logger()
+	var failed error
+	for ctx.Err() == nil {
+		wait, err := n.step(ctx, target)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil && failed == nil:
+			log.Warn().Err(err).Msg("a notification cannot be delivered; it is tried again for a day")
+		case err == nil && failed != nil && wait == 0:
+			log.Info().Msg("notifications are delivered again")
+		}
+		if err != nil || wait == 0 {
+			failed = err
+		}
+		if wait == 0 {
+			continue
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-n.wake[target.Name()]:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// step sends the message that is due first, and tells how long to wait for the next. Before it is sent, the time of the
+// next attempt is stored: no other process sends it before, and after a crash it is sent then.
+func (n *Notifier) step(ctx context.Context, target Target) (wait time.Duration, err error) {
+	m, err := n.first(ctx, target.Name())
+	if errors.Is(err, sql.ErrNoRows) {
+		return patience, nil
+	}
+	if err != nil {
+		return patience, fmt.Errorf("read what is to be told: %w", err)
+	}
+	now := time.Now()
+	if early := time.UnixMilli(m.due).Sub(now); early > 0 {
+		return min(early, patience), nil
+	}
+	if now.Sub(time.UnixMilli(m.At)) > maxAge {
+		return 0, n.end(ctx, target, m, Dropped)
+	}
+	if m.Kind.waits() {
+		waits, err := n.opts.Waits(ctx, m.News)
+		if err != nil {
+			return patience, fmt.Errorf("read whether a request still waits: %w", err)
+		}
+		if !waits {
+			return 0, n.forget(ctx, m)
+		}
+	}
+	if taken, err := n.take(ctx, m, now); err != nil || !taken {
+		return 0, err
+	}
+	if err := n.complete(ctx, &m.Message); err != nil {
+		return n.opts.Pause, err
+	}
+	if err := n.send(ctx, target, m.Message); err != nil {
+		n.opts.Ended(target.Name(), Failed)
+		return n.opts.Pause, err
+	}
+	return 0, n.end(ctx, target, m, Delivered)
+}
+
+func (n *Notifier) first(ctx context.Context, target string) (m stored, err error) {
+	var news string
+	err = n.opts.DB.Read().QueryRowContext(ctx, `select id, at, due, attempts, news from notify_messages where target = $1
+		order by due, id limit 1`, target).Scan(&m.ID, &m.At, &m.due, &m.attempts, &news)
+	if err == nil {
+		err = json.Unmarshal([]byte(news), &m.News)
+	}
+	return m, err
+}
+
+// take is the compare-and-set that leaves a message to one process.
+func (n *Notifier) take(ctx context.Context, m stored, now time.Time) (taken bool, err error) {
+	again := min(n.opts.Retry<<min(m.attempts, 20), slowest)
+	err = n.opts.DB.Update(ctx, func(tx database.Tx) error {
+		result, err := tx.ExecContext(ctx, `update notify_messages set attempts = attempts + 1, due = $1
+			where id = $2 and attempts = $3`, now.Add(again).UnixMilli(), m.ID, m.attempts)
+		if err != nil {
+			return err
+		}
+		rows, err := result.RowsAffected()
+		taken = rows == 1
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("take a notification: %w", err)
+	}
+	return taken, nil
+}
+
+func (n *Notifier) end(ctx context.Context, target Target, m stored, outcome Outcome) error {
+	err := n.forget(ctx, m)
+	if err == nil {
+		n.opts.Ended(target.Name(), outcome)
+	}
+	return err
+}
+
+func (n *Notifier) forget(ctx context.Context, m stored) error {
+	ctx = context.WithoutCancel(ctx) // what was taken by the target is not sent again
+	err := n.opts.DB.Update(ctx, func(tx database.Tx) error {
+		_, err := tx.ExecContext(ctx, `delete from notify_messages where id = $1`, m.ID)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("forget a notification: %w", err)
+	}
+	return nil
+}
+
+// complete adds what the session is called now, and where it is shown.
+func (n *Notifier) complete(ctx context.Context, m *Message) error {
+	titles, err := database.ReadTexts(ctx, n.opts.DB.Read(), "read a title", `select title from sessions where id = $1`,
+		database.EncodeText(m.SessionID))
+	if err != nil {
+		return err
+	}
+	for _, title := range titles {
+		m.Title = oneLine(database.DecodeText(title))
+	}
+	switch {
+	case n.opts.PublicURL == "":
+	case m.SessionID == "":
+		m.Link = n.opts.PublicURL + "/jobs"
+	default:
+		m.Link = n.opts.PublicURL + "/s/" + url.PathEscape(m.SessionID)
+	}
+	return nil
+}
+
+func oneLine(text string) string {
+	line := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text))
+	return strings.TrimSpace(string(line[:min(len(line), maxTitle)]))
+}
+
+// send tells a target; its error does not name the URL, which may be a secret.
+func (n *Notifier) send(ctx context.Context, target Target, m Message) error {
+	request, err := target.Request(ctx, m)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("User-Agent", "harness")
+	response, err := n.client.Do(request)
+	if err != nil {
+		var about *url.Error
+		if errors.As(err, &about) {
+			err = about.Err
+		}
+		return fmt.Errorf("%s did not answer: %w", target.Name(), err)
+	}
+	defer response.Body.Close()
+	_, err = io.CopyN(io.Discard, response.Body, 1<<16)
+	if code := response.StatusCode; code < http.StatusOK || code >= http.StatusMultipleChoices {
+		return fmt.Errorf("%s answered %d%s", target.Name(), code, remedy(code))
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s did not end its answer: %w", target.Name(), err)
+	}
+	return nil
+}
+
+func remedy(code int) string {
+	switch {
+	case code >= 300 && code < 400:
+		return ", which is not followed: name the place it leads to"
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		return ": it does not take the token or the signature; check the secret"
+	case code == http.StatusNotFound || code == http.StatusGone:
+		return ": check its URL"
+	}
+	return ""
+}

@@ -1,0 +1,177 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"harness/database"
+	"harness/journal"
+)
+
+const (
+	// maxAge is how old news get before they are dropped.
+	maxAge = 24 * time.Hour
+	// maxWaiting is how many messages wait for one target; those beyond are dropped.
+	maxWaiting = 10_000
+	// behind is how many events without news may pass before it is stored that they did.
+	behind = 1000
+)
+
+// place is how far the journal is followed: as stored, and as read.
+type place struct{ stored, read int64 }
+
+func (n *Notifier) follow(ctx context.Context) {
+	ticker := time.NewTicker(n.opts.Pause)
+	defer ticker.Stop()
+	at, failing := place{-1, -1}, false
+	for {
+		err := n.catchUp(ctx, &at)
+		if err != nil && ctx.Err() == nil && !failing {
+			n.opts.Logger.Warn().Err(err).Msg("what is to be told to others cannot be read; it is tried again")
+		}
+		failing = err != nil
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// catchUp takes all events there are. at.stored is -1 until the place is read, and again after another process moved it.
+func (n *Notifier) catchUp(ctx context.Context, at *place) (err error) {
+	if at.stored < 0 {
+		if *at, err = n.begin(ctx); err != nil {
+			return err
+		}
+	}
+	for at.read < n.opts.Head() {
+		records, err := n.opts.Read(ctx, journal.Query{After: at.read})
+		if err != nil || len(records) == 0 {
+			return err
+		}
+		var told []Message
+		for i := range records {
+			if news, is := n.opts.Tells(&records[i]); is && time.Since(time.UnixMilli(records[i].Time)) < maxAge {
+				told = append(told, Message{News: news, At: records[i].Time})
+			}
+		}
+		at.read = records[len(records)-1].Pos
+		if len(told) == 0 && at.read-at.stored < behind {
+			continue
+		}
+		if err := n.note(ctx, *at, told); err != nil {
+			at.stored = -1
+			if errors.Is(err, errElsewhere) {
+				return nil
+			}
+			return err
+		}
+		at.stored = at.read
+	}
+	return nil
+}
+
+// errElsewhere: another process took these events.
+var errElsewhere = errors.New("the journal was followed elsewhere meanwhile")
+
+// begin reads how far others are told. Who is told for the first time is not told what was before.
+func (n *Notifier) begin(ctx context.Context) (at place, err error) {
+	err = n.opts.DB.Read().QueryRowContext(ctx, `select pos from notify_state where id = 1`).Scan(&at.stored)
+	if err != nil {
+		return place{-1, -1}, fmt.Errorf("read up to where others are told: %w", err)
+	}
+	oldest, head, err := journal.Bounds(ctx, n.opts.DB.Read())
+	if err != nil {
+		return place{-1, -1}, err
+	}
+	at.read = max(at.stored, oldest-1)
+	if at.stored < 0 || at.stored > head { // new, or of another store
+		at.read = head
+	}
+	if at.read == at.stored {
+		return at, nil
+	}
+	if err := n.note(ctx, at, nil); err != nil {
+		if errors.Is(err, errElsewhere) {
+			err = nil
+		}
+		return place{-1, -1}, err
+	}
+	return place{at.read, at.read}, nil
+}
+
+// note stores what is to be told with how far it was read, in one transaction; errElsewhere when another process did.
+func (n *Notifier) note(ctx context.Context, at place, told []Message) error {
+	dropped := map[string]int{}
+	err := n.opts.DB.Update(ctx, func(tx database.Tx) error {
+		clear(dropped)
+		result, err := tx.ExecContext(ctx, `update notify_state set pos = $1 where id = 1 and pos = $2`, at.read, at.stored)
+		if err != nil {
+			return err
+		}
+		if rows, err := result.RowsAffected(); err != nil || rows == 0 {
+			return errors.Join(err, errElsewhere)
+		}
+		for _, target := range n.opts.Targets {
+			if dropped[target.Name()], err = n.queue(ctx, tx, target.Name(), told); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errElsewhere) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("store what is to be told: %w", err)
+	}
+	for target, wake := range n.wake {
+		for range dropped[target] {
+			n.opts.Ended(target, Dropped)
+		}
+		if dropped[target] > 0 {
+			n.opts.Logger.Error().Str("target", target).Int("messages", dropped[target]).
+				Msg("too many notifications wait; new ones are dropped until the target takes some")
+		}
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// queue stores messages for a target, and tells how many were too many.
+func (n *Notifier) queue(ctx context.Context, tx database.Tx, target string, told []Message) (dropped int, err error) {
+	if len(told) == 0 {
+		return 0, nil
+	}
+	var waiting int
+	err = tx.QueryRowContext(ctx, `select count(*) from notify_messages where target = $1`, target).Scan(&waiting)
+	if err != nil {
+		return 0, err
+	}
+	room := min(max(maxWaiting-waiting, 0), len(told))
+	for _, m := range told[:room] {
+		news, err := json.Marshal(m.News)
+		if err != nil {
+			return 0, err
+		}
+		due := m.At
+		if m.Kind.waits() {
+			due += n.opts.After.Milliseconds()
+		}
+		_, err = tx.ExecContext(ctx, `insert into notify_messages (id, target, at, due, attempts, news)
+			values ($1, $2, $3, $4, 0, $5)`, "msg_"+uuid.NewString(), target, m.At, due, string(news))
+		if err != nil {
+			return 0, err
+		}
+	}
+	return len(told) - room, nil
+}

@@ -1,0 +1,43 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+)
+
+// ntfy tells a topic of ntfy.
+type ntfy struct{ url, token string }
+
+// NewNtfy makes a target of a topic's URL; token is "" for one that anybody may write to.
+func NewNtfy(url, token string) (Target, error) {
+	if !isPlace(url) {
+		return nil, errors.New("HARNESS_NOTIFY_NTFY_URL is no http or https URL (it is not shown, it may be secret)")
+	}
+	return &ntfy{url, token}, nil
+}
+
+func (n *ntfy) Name() string { return "ntfy" }
+
+func (n *ntfy) Request(ctx context.Context, m Message) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, n.url, strings.NewReader(cmp.Or(m.Title,
+		"A session without a title")))
+	if err != nil {
+		return nil, errors.New("the URL of ntfy is none")
+	}
+	request.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	request.Header.Set("Title", m.Kind.words())
+	request.Header.Set("Tags", string(m.Kind))
+	if m.Kind.waits() {
+		request.Header.Set("Priority", "high")
+	}
+	if m.Link != "" {
+		request.Header.Set("Click", m.Link)
+	}
+	if n.token != "" {
+		request.Header.Set("Authorization", "Bearer "+n.token)
+	}
+	return request, nil
+}
