@@ -1,0 +1,65 @@
+package session
+
+import (
+	"testing"
+
+	"harness/runtime"
+	"harness/runtime/wire"
+	"harness/stream"
+)
+
+// RA-18: in a session that asks nobody a question is refused as it comes, and the runtime is told, also when the server
+// ended in between; a client's tool is called as ever, and so is a person in every other session.
+func TestQuestionsAreRefusedWhereNobodyIsAsked(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		policy := policyNever
+		s, err := k.Create(t.Context(), Create{ApprovalPolicy: &policy})
+		k.do(err)
+		n := 0
+		ask := func(k *kit, kind runtime.RequestKind, method string) Request {
+			n++
+			k.fake.ask(s.ID, k.send(s.ID), n, kind, method, `{}`)
+			k.flush()
+			events := k.events(stream.EventRequest)
+			request, err := readRequest(t.Context(), k.db.Read(), metaOf(t, events[len(events)-1]).Request.ID, kind)
+			k.do(err)
+			return request.Request
+		}
+		refused := func(request Request) {
+			t.Helper()
+			if request.Status != RequestResolved || request.DecidedBy != DecidedByNever || request.Reply == nil ||
+				request.Reply.Decision != "decline" {
+				t.Errorf("it is %+v", request)
+			}
+		}
+		question := ask(k, runtime.RequestToolInput, wire.MethodAskUser)
+		refused(question)
+		k.eventually("the runtime is told", func() bool { return k.deliveredAt(question.ID) != 0 })
+		if entries := k.stored(s.ID); entries[len(entries)-1].Details == nil {
+			t.Errorf("the transcript ends with %+v", entries[len(entries)-1])
+		}
+		if call := ask(k, runtime.RequestToolCall, wire.MethodCallTool); call.Status != RequestPending {
+			t.Errorf("a client's tool is %+v", call)
+		}
+
+		k.fake.mu.Lock()
+		k.fake.answerErr = runtime.ErrUnavailable
+		k.fake.mu.Unlock()
+		question = ask(k, runtime.RequestToolInput, wire.MethodElicit)
+		refused(question)
+		k.eventually("it is not told", k.answersTo(2))
+		generation := k.fake.generation
+		k.close()
+		k = open(t, k.db, k.opts.NodeID, generation)
+		k.eventually("the runtime is told after a restart", func() bool { return k.deliveredAt(question.ID) != 0 })
+
+		_, err = k.EditControls(t.Context(), s.ID, ControlEdit{Edit: func(c Controls) Controls {
+			c.ApprovalPolicy = policyOnRequest
+			return c
+		}})
+		k.do(err)
+		if question := ask(k, runtime.RequestToolInput, wire.MethodAskUser); question.Status != RequestPending {
+			t.Errorf("with a person it is %+v", question)
+		}
+	})
+}
