@@ -114,6 +114,7 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead f
 	if err != nil {
 		return nil, err
 	}
+	inTracesOf(turns, events)
 	for _, turn := range turns {
 		if !dead(turn.generation) {
 			continue
@@ -182,7 +183,9 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, r
 	ended := wire.TurnCompleted(turn.sessionID,
 		wire.Turn{ID: turn.turnID, Status: turn.status, Error: &wire.Failure{Message: turn.failure},
 			StartedAt: turn.startedAt, CompletedAt: turn.completedAt})
-	return append(failed, spoken(runtimeName, ended, meta, at)), nil
+	events := append(failed, spoken(runtimeName, ended, meta, at))
+	inTracesOf([]turnRow{turn}, events)
+	return events, nil
 }
 
 // named tells clients of a session's title where its runtime does not: in the words of one that does.

@@ -16,6 +16,7 @@ import (
 	"harness/journal"
 	"harness/runtime"
 	"harness/stream"
+	"harness/telemetry"
 	"harness/transcript"
 )
 
@@ -50,12 +51,16 @@ func open(t *testing.T, db *database.DB, node string, surviving ...string) *kit 
 
 func openWith(t *testing.T, db *database.DB, node string, edit func(*Options)) *kit {
 	t.Helper()
-	log := journal.New(db, journal.Options{Logger: zerolog.Nop()})
+	k := &kit{t: t}
+	log := journal.New(db, journal.Options{Logger: zerolog.Nop(), Origin: func(ctx context.Context) journal.Origin {
+		of := telemetry.IDsFrom(ctx).Trace
+		return journal.Origin{TraceID: of.TraceID, SpanID: of.SpanID}
+	}, TraceOf: func(sessionID, turnID string) (traceID, spanID string) { return k.TraceOf(sessionID, turnID) }})
 	if err := log.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	f := &fake{generation: newID()}
-	k := &kit{t: t, fake: f, log: log}
+	k.fake, k.log = f, log
 	opts := Options{Journal: log, DB: db, Runtimes: []runtime.Adapter{f}, NodeID: node, Defaults: testControls,
 		WorkspaceRoot: "/repo", Logger: zerolog.Nop(), Clock: func() time.Time {
 			return time.Now().Add(time.Duration(k.ahead.Load()))

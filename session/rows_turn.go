@@ -70,7 +70,8 @@ func closeTurn(ctx context.Context, tx database.Tx, turn turnRow) error {
 	return nil
 }
 
-const turnColumns = `session_id, turn_id, status, error, generation, node_id, started_at, completed_at, native`
+const turnColumns = `session_id, turn_id, status, error, generation, node_id, started_at, completed_at, native,
+	trace`
 
 // openTurns lists the turns of a node that run, oldest first.
 func openTurns(ctx context.Context, q database.Querier, nodeID string) ([]turnRow, error) {
@@ -138,7 +139,7 @@ func queryTurns(ctx context.Context, q database.Querier, where string, args ...a
 func scanTurn(row database.Row) (turn turnRow, err error) {
 	var native string
 	err = row.Scan(&turn.sessionID, &turn.turnID, &turn.status, &turn.failure, &turn.generation, &turn.nodeID,
-		&turn.startedAt, &turn.completedAt, &native)
+		&turn.startedAt, &turn.completedAt, &native, &turn.trace)
 	turn.native = json.RawMessage(native)
 	for _, text := range []*string{&turn.sessionID, &turn.turnID, &turn.failure} {
 		*text = database.DecodeText(*text)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"harness/journal"
+	"harness/telemetry"
 )
 
 // trace is the W3C trace that a turn belongs to; zero for none. A turn has no id while its message is on its way.
@@ -23,11 +24,35 @@ func storedTrace(turnID, text string) trace {
 	return trace{turnID, traceID, spanID}
 }
 
-// sends notes the trace in which a message is sent to a session: that of the turn it begins.
-func (s *Service) sends(ctx context.Context, sessionID string) {
+// traceOfRequest is the trace of who asks, zero for none.
+func (s *Service) traceOfRequest(ctx context.Context) trace {
 	of := make([]journal.Event, 1)
 	s.journal.Attribute(ctx, of)
-	s.view.change(sessionID, func(t *thread) { t.sending = trace{traceID: of[0].TraceID, spanID: of[0].SpanID} })
+	return trace{traceID: of[0].TraceID, spanID: of[0].SpanID}
+}
+
+// sends notes the trace in which a message is sent to a session: that of the turn it begins.
+func (s *Service) sends(ctx context.Context, sessionID string) {
+	of := s.traceOfRequest(ctx)
+	s.view.change(sessionID, func(t *thread) { t.sending = of })
+}
+
+// inTracesOf gives events of turns that are not in view, as those of a server that died, the traces of these.
+func inTracesOf(turns []turnRow, events []journal.Event) {
+	for i := range events {
+		for _, turn := range turns {
+			if events[i].TurnID == turn.turnID && events[i].SessionID == turn.sessionID && events[i].TraceID == "" {
+				of := storedTrace(turn.turnID, turn.trace)
+				events[i].TraceID, events[i].SpanID = of.traceID, of.spanID
+			}
+		}
+	}
+}
+
+// inTrace is work in a trace that was stored, "" for none.
+func inTrace(ctx context.Context, stored string) context.Context {
+	of := storedTrace("", stored)
+	return telemetry.WithTrace(ctx, telemetry.Trace{TraceID: of.traceID, SpanID: of.spanID})
 }
 
 // traced gives a turn that begins the trace of the message that was sent.

@@ -47,6 +47,8 @@ type waitingMessage struct {
 	ApprovalPolicy    *string  `json:"approvalPolicy,omitempty"`
 	NetworkAccess     *string  `json:"networkAccess,omitempty"`
 	FilesystemSandbox *string  `json:"filesystemSandbox,omitempty"`
+	// Trace is that of the request it came with, as trace.stored.
+	Trace string `json:"trace,omitempty"`
 }
 
 func (m waitingMessage) message() Message {
@@ -151,6 +153,7 @@ func orNil(text string) *string {
 // Wait has a message sent when the turns of its session that run and the messages before it are over. ErrWaitingFull.
 func (s *Service) Wait(ctx context.Context, sessionID string, message Message) (id string, now []Waiting, err error) {
 	id = newID()
+	asked := s.traceOfRequest(ctx).stored()
 	now, err = s.changeWaiting(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		var n, last int64
 		if err := tx.QueryRowContext(ctx, `select count(*), coalesce(max(place), 0) from queued_messages where session_id = $1`,
@@ -163,7 +166,7 @@ func (s *Service) Wait(ctx context.Context, sessionID string, message Message) (
 		_, err := tx.ExecContext(ctx, `insert into queued_messages (`+waitingColumns+`)
 			values ($1, $2, $3, $4, 'queued', '', '', $5)`, id, database.EncodeText(sessionID), last+1,
 			database.EncodeText(string(encode(waitingMessage{message.Text, message.Images, message.Model, message.Effort,
-				message.ApprovalPolicy, message.NetworkAccess, message.FilesystemSandbox}))), s.now())
+				message.ApprovalPolicy, message.NetworkAccess, message.FilesystemSandbox, asked}))), s.now())
 		return err
 	})
 	return id, now, err

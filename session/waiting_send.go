@@ -152,7 +152,7 @@ func (s *Service) sendWhenIdle(ctx context.Context, first Waiting) error {
 	message.accepted = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return s.putWaiting(ctx, tx, first, "", "", "")
 	}
-	_, err = s.Send(ctx, id, message)
+	_, err = s.Send(inTrace(ctx, first.message.Trace), id, message)
 	var refused *runtime.Error
 	switch {
 	case err == nil, errors.Is(err, errWaitingChanged):

@@ -54,8 +54,8 @@ func TestATraceReachesTheJournalAndTheLog(t *testing.T) {
 	}
 }
 
-// EV-30: a task asked for in a trace has it in every event of its turn: the runtime's own, the calls of tools and the
-// approval, also when another server goes on with the turn.
+// EV-01, EV-30: a task asked for in a trace has it in each of its events and in every record of its turn: the runtime's
+// own, the calls of tools and the approval, also when another server goes on with the turn.
 func TestATraceIsInEveryEventOfATurn(t *testing.T) {
 	t.Parallel()
 	const traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -94,6 +94,27 @@ func TestATraceIsInEveryEventOfATurn(t *testing.T) {
 	server.AwaitRuntime()
 	approve()
 	followTasks(server, session, 0).until("task.completed")
+	events := server.Want(http.StatusOK, http.MethodGet, "/v1/sessions/"+session+"/events?limit=1000", nil)["events"].([]any)
+	told := 0
+	for _, one := range events {
+		e := one.(programtest.Object)
+		for _, member := range []string{"schema_version", "seq", "time", "type", "trace", "runtime", "payload"} {
+			if e[member] == nil {
+				t.Errorf("an event has no %s: %v", member, e)
+			}
+		}
+		if e["type"] == "session.created" {
+			continue // of the request before
+		}
+		told++
+		trace := e["trace"].(programtest.Object)
+		if trace["trace_id"] != traceID || trace["task_id"] != "traced" {
+			t.Errorf("an event is in the trace %v: %v", trace, e)
+		}
+	}
+	if told < 8 {
+		t.Errorf("only %d events were told of the task", told)
+	}
 	server.Stop()
 	records, err := journal.New(dbtest.Connect(t, s.Store()), journal.Options{}).Read(t.Context(),
 		journal.Query{Session: session, Limit: 1000})
