@@ -152,10 +152,14 @@ func (c controls) arguments(native string, resume bool) []string {
 		// Without failIfUnavailable a sandbox that does not work is only a warning. Claude Code keeps settings in a file
 		// that is named by their content and removed when it ends: with the same ones, the first process to end would take
 		// the sandbox from the others. So they name the conversation.
+		domains := `[]` // a person is asked about each host
+		if c.Network == enabled {
+			domains = `["*"]`
+		}
 		args = append(args, "--settings",
 			`{"env":{"HARNESS_CONVERSATION":`+strconv.Quote(native)+`},`+
 				`"sandbox":{"enabled":true,"failIfUnavailable":true,"autoAllowBashIfSandboxed":true,`+
-				`"allowUnsandboxedCommands":false,"network":{"allowedDomains":[]}}}`)
+				`"allowUnsandboxedCommands":false,"network":{"allowedDomains":`+domains+`}}}`)
 	default:
 		args = append(args, "--disallowedTools", "Bash,Write,Edit,NotebookEdit")
 	}

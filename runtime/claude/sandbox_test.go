@@ -48,25 +48,27 @@ func on(t *testing.T, m machine) func(*rig) {
 func TestLevelsAreEnforced(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		on              machine
-		level, approval string
-		want            runtimetest.Reach
+		on                       machine
+		level, approval, network string
+		want                     runtimetest.Reach
 	}{
-		{equipped, "read-only", "untrusted", runtimetest.Reach{}},
-		{unequipped, "read-only", "untrusted", runtimetest.Reach{}},
+		{equipped, "read-only", "untrusted", "restricted", runtimetest.Reach{}},
+		{unequipped, "read-only", "untrusted", "restricted", runtimetest.Reach{}},
+		{equipped, "read-only", "untrusted", "enabled", runtimetest.Reach{}}, // a command does not run, whatever it reaches
 		// Its file tool asks for each file, wherever that is.
-		{equipped, "workspace-write", "untrusted", runtimetest.Reach{Command: true, File: true, OutsideFile: true}},
-		{equipped, "workspace-write", "never", runtimetest.Reach{Command: true}},
-		{crippled, "workspace-write", "never", runtimetest.Reach{}},
-		{equipped, "danger-full-access", "untrusted", runtimetest.Everything()},
-		{unequipped, "danger-full-access", "untrusted", runtimetest.Everything()},
+		{equipped, "workspace-write", "untrusted", "restricted",
+			runtimetest.Reach{Command: true, File: true, OutsideFile: true}},
+		{equipped, "workspace-write", "never", "restricted", runtimetest.Reach{Command: true}},
+		{equipped, "workspace-write", "untrusted", "enabled",
+			runtimetest.Reach{Command: true, File: true, OutsideFile: true, Network: true}},
+		{equipped, "workspace-write", "never", "enabled", runtimetest.Reach{Command: true, Network: true}},
+		{crippled, "workspace-write", "never", "restricted", runtimetest.Reach{}},
+		{equipped, "danger-full-access", "untrusted", "enabled", runtimetest.Everything()},
+		{unequipped, "danger-full-access", "untrusted", "enabled", runtimetest.Everything()},
 	} {
-		t.Run(fmt.Sprintf("%s, %s, %s", test.level, test.approval, test.on), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s, %s, %s, %s", test.level, test.approval, test.network, test.on), func(t *testing.T) {
 			t.Parallel()
-			controls := runtime.StartThread{ApprovalPolicy: test.approval, Sandbox: test.level, NetworkAccess: "restricted"}
-			if test.level == "danger-full-access" {
-				controls.NetworkAccess = "enabled"
-			}
+			controls := runtime.StartThread{ApprovalPolicy: test.approval, Sandbox: test.level, NetworkAccess: test.network}
 			s := prepared(t, controls, on(t, test.on))
 			thread, err := s.StartThread(t.Context(), s.controls)
 			if err != nil && test.on != crippled {
