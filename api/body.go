@@ -75,9 +75,12 @@ type bodies struct{ buffers sync.Pool }
 // largestKept is the size in bytes of the largest buffer that is kept.
 const largestKept = 64 << 10
 
-func (b *bodies) read(r *http.Request) (string, error) {
+func (b *bodies) read(r *http.Request) (string, error) { return b.upTo(r, maxBody) }
+
+// upTo reads a body of at most so many bytes.
+func (b *bodies) upTo(r *http.Request, most int64) (string, error) {
 	tooLarge := &requestError{http.StatusRequestEntityTooLarge, "Request body is too large"}
-	if r.ContentLength > maxBody {
+	if r.ContentLength > most {
 		return "", tooLarge
 	}
 	if r.ContentLength > 0 {
@@ -95,8 +98,8 @@ func (b *bodies) read(r *http.Request) (string, error) {
 			b.buffers.Put(buffer)
 		}
 	}()
-	_, err := buffer.ReadFrom(io.LimitReader(r.Body, maxBody+1))
-	if err == nil && buffer.Len() > maxBody {
+	_, err := buffer.ReadFrom(io.LimitReader(r.Body, most+1))
+	if err == nil && int64(buffer.Len()) > most {
 		return "", tooLarge
 	}
 	return buffer.String(), unread(err)

@@ -253,6 +253,9 @@ func TestEveryRequestFieldCounts(t *testing.T) {
 	path := strings.NewReplacer("{runtime}", codex.Name, "{sessionId}", knownID, "{projectId}", "p", "{turnId}", "t", "{key}", "k",
 		"{serverName}", "s", "{approvalId}", "a", "{tokenId}", "k")
 	for _, r := range readDocument(t).routes {
+		if takesFile(r.Operation) {
+			continue // TestUploadedPictures
+		}
 		operation := r.method + " " + r.path
 		fields := map[string]bool{}
 		inQuery := map[string]bool{}

@@ -78,7 +78,14 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 }
 
 func (s *server) run(ctx context.Context, r *http.Request, rt *rest.Route, in *rest.Input) (rest.Reply, error) {
-	body, sent, err := s.readBody(r)
+	var body schema.Value
+	var sent string
+	var err error
+	if rt.Upload > 0 {
+		sent, err = s.bodies.upTo(r, rt.Upload)
+	} else {
+		body, sent, err = s.readBody(r)
+	}
 	in.Sent = sent
 	if err != nil {
 		return rest.Reply{}, err

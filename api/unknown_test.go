@@ -95,7 +95,7 @@ func TestNoContentAndNoSelectionIsIgnored(t *testing.T) {
 			}
 			checked++
 		}
-		if r.method != http.MethodPost {
+		if r.method != http.MethodPost || takesFile(r.Operation) {
 			continue
 		}
 		for _, name := range append([]string{"unknown"}, contentNames...) {
@@ -126,6 +126,11 @@ func TestNoContentAndNoSelectionIsIgnored(t *testing.T) {
 		strings.Replace(`{"entries":[`+leastEntry+`]}`, `"role"`, `"files":[],"role"`, 1), "files") {
 		t.Error("content inside of an entry is ignored")
 	}
+}
+
+// takesFile tells whether an operation's body has no members.
+func takesFile(o *openapi3.Operation) bool {
+	return o.RequestBody != nil && o.RequestBody.Value.Content.Get("application/json") == nil
 }
 
 // documentedMember tells whether an operation's body has a member.

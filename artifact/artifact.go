@@ -35,6 +35,8 @@ type Ref struct {
 	Name        string `json:"name"`
 	// CreatedAt is in ms.
 	CreatedAt int64 `json:"-"`
+	// SessionID is the session it belongs to, "" for none.
+	SessionID string `json:"-"`
 }
 
 // Journal is what this package needs of the event log; *journal.Journal implements it.
@@ -114,7 +116,7 @@ func (s *Store) Put(ctx context.Context, sessionID, name, contentType string, co
 	sum := sha256.Sum256(content)
 	hash := hex.EncodeToString(sum[:])
 	ref := Ref{ID: uuid.NewString(), ContentType: cleanType(contentType), Size: int64(len(content)),
-		Hash: "sha256:" + hash, Name: cleanName(name), CreatedAt: s.opts.Now().UnixMilli()}
+		Hash: "sha256:" + hash, Name: cleanName(name), CreatedAt: s.opts.Now().UnixMilli(), SessionID: sessionID}
 	bytes, err := s.bytes.put(hash, content)
 	if err != nil {
 		return Ref{}, fmt.Errorf("store artifact %s: %w", ref.Name, err)
@@ -173,15 +175,15 @@ func (s *Store) Get(ctx context.Context, id string) (Ref, error) {
 	var ref Ref
 	var hash string
 	err := s.opts.DB.Read().QueryRowContext(ctx,
-		`select id, name, content_type, size_bytes, hash, created_at from artifacts where id = $1`, id).
-		Scan(&ref.ID, &ref.Name, &ref.ContentType, &ref.Size, &hash, &ref.CreatedAt)
+		`select id, session_id, name, content_type, size_bytes, hash, created_at from artifacts where id = $1`, id).
+		Scan(&ref.ID, &ref.SessionID, &ref.Name, &ref.ContentType, &ref.Size, &hash, &ref.CreatedAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Ref{}, ErrNotFound
 	}
 	if err != nil {
 		return Ref{}, fmt.Errorf("read artifact %s: %w", id, err)
 	}
-	ref.Name, ref.Hash = database.DecodeText(ref.Name), "sha256:"+hash
+	ref.SessionID, ref.Name, ref.Hash = database.DecodeText(ref.SessionID), database.DecodeText(ref.Name), "sha256:"+hash
 	return ref, nil
 }
 

@@ -301,6 +301,14 @@ const (
 	TranscriptUpsertRoleUser      TranscriptUpsertRole = "user"
 )
 
+// Defines values for UploadContentType.
+const (
+	ImageGif  UploadContentType = "image/gif"
+	ImageJpeg UploadContentType = "image/jpeg"
+	ImagePng  UploadContentType = "image/png"
+	ImageWebp UploadContentType = "image/webp"
+)
+
 // Defines values for View.
 const (
 	ViewConsole View = "console"
@@ -811,7 +819,7 @@ type IdempotencyProblem struct {
 // IdempotencyProblemCode defines model for IdempotencyProblem.Code.
 type IdempotencyProblemCode string
 
-// ImageURL defines model for ImageURL.
+// ImageURL A data URL, or an upload of the session.
 type ImageURL = string
 
 // Invalid defines model for Invalid.
@@ -1748,6 +1756,26 @@ type TranscriptUpsert struct {
 
 // TranscriptUpsertRole defines model for TranscriptUpsert.Role.
 type TranscriptUpsertRole string
+
+// Upload defines model for Upload.
+type Upload struct {
+	ContentType UploadContentType `json:"contentType"`
+
+	// Hash Of its content.
+	Hash string `json:"hash"`
+
+	// Image What names it among the images of a message.
+	Image     string `json:"image"`
+	Name      string `json:"name"`
+	SessionID string `json:"sessionId"`
+
+	// Size Bytes.
+	Size   int         `json:"size"`
+	Status interface{} `json:"status"`
+}
+
+// UploadContentType defines model for Upload.ContentType.
+type UploadContentType string
 
 // Usage defines model for Usage.
 type Usage struct {
@@ -3138,6 +3166,7 @@ type SendSessionMessageJSONBodyImages1 SendSessionMessageJSONBody_Images_1
 
 // SendSessionMessageJSONBody_Images_1 defines parameters for SendSessionMessage.
 type SendSessionMessageJSONBody_Images_1 struct {
+	// URL A data URL, or an upload of the session.
 	URL ImageURL `json:"url"`
 }
 
@@ -3710,6 +3739,12 @@ type UnarchiveSession200JSONResponseBody struct {
 
 	// Thread The runtime's own description of the conversation, as of now.
 	Thread *Thread `json:"thread"`
+}
+
+// UploadPictureParams defines parameters for UploadPicture.
+type UploadPictureParams struct {
+	// Name What the file is called.
+	Name *string `form:"name,omitempty" json:"name,omitempty"`
 }
 
 // ListSkillsParams defines parameters for ListSkills.
@@ -6433,7 +6468,7 @@ type ClientInterface interface {
 
 	// SendSessionMessageWithBody Send a message
 	//
-	// During a running turn it is steered into that turn. Options given become the controls of the session, except `effort`, which counts for a turn that the message starts. Images are data URLs; the transcript names them without their data. 400 for `dynamicTools` other than those the session was created with; runtimes take tools at no other time.
+	// During a running turn it is steered into that turn. Options given become the controls of the session, except `effort`, which counts for a turn that the message starts. Images are data URLs or uploads of the session; the transcript names them without their data. 400 for `dynamicTools` other than those the session was created with; runtimes take tools at no other time.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -6442,7 +6477,7 @@ type ClientInterface interface {
 
 	// SendSessionMessage Send a message
 	//
-	// During a running turn it is steered into that turn. Options given become the controls of the session, except `effort`, which counts for a turn that the message starts. Images are data URLs; the transcript names them without their data. 400 for `dynamicTools` other than those the session was created with; runtimes take tools at no other time.
+	// During a running turn it is steered into that turn. Options given become the controls of the session, except `effort`, which counts for a turn that the message starts. Images are data URLs or uploads of the session; the transcript names them without their data. 400 for `dynamicTools` other than those the session was created with; runtimes take tools at no other time.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -6771,6 +6806,15 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/unarchive (the `UnarchiveSession` operationId).
 	UnarchiveSession(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UploadPictureWithBody Upload a picture for messages of the session
+	//
+	// The body is the picture itself (PNG, JPEG, GIF or WebP, as its content says), 5 MiB at most. `image` of the answer names it among the `images` of messages, whose uploads have 20 MiB at most together. It is kept, once for equal content, until the session is deleted.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/sessions/{sessionId}/uploads (the `UploadPicture` operationId).
+	UploadPictureWithBody(ctx context.Context, sessionID SessionID, params *UploadPictureParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListSkills List skills
 	//
@@ -8453,7 +8497,7 @@ func (c *Client) InterruptSessionTurn(ctx context.Context, sessionID SessionID, 
 
 // SendSessionMessageWithBody Send a message
 //
-// During a running turn it is steered into that turn. Options given become the controls of the session, except `effort`, which counts for a turn that the message starts. Images are data URLs; the transcript names them without their data. 400 for `dynamicTools` other than those the session was created with; runtimes take tools at no other time.
+// During a running turn it is steered into that turn. Options given become the controls of the session, except `effort`, which counts for a turn that the message starts. Images are data URLs or uploads of the session; the transcript names them without their data. 400 for `dynamicTools` other than those the session was created with; runtimes take tools at no other time.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8472,7 +8516,7 @@ func (c *Client) SendSessionMessageWithBody(ctx context.Context, sessionID Sessi
 
 // SendSessionMessage Send a message
 //
-// During a running turn it is steered into that turn. Options given become the controls of the session, except `effort`, which counts for a turn that the message starts. Images are data URLs; the transcript names them without their data. 400 for `dynamicTools` other than those the session was created with; runtimes take tools at no other time.
+// During a running turn it is steered into that turn. Options given become the controls of the session, except `effort`, which counts for a turn that the message starts. Images are data URLs or uploads of the session; the transcript names them without their data. 400 for `dynamicTools` other than those the session was created with; runtimes take tools at no other time.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9232,6 +9276,25 @@ func (c *Client) SteerTurn(ctx context.Context, sessionID SessionID, turnID Turn
 // Corresponds with POST /api/sessions/{sessionId}/unarchive (the `UnarchiveSession` operationId).
 func (c *Client) UnarchiveSession(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUnarchiveSessionRequest(c.Server, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UploadPictureWithBody Upload a picture for messages of the session
+//
+// The body is the picture itself (PNG, JPEG, GIF or WebP, as its content says), 5 MiB at most. `image` of the answer names it among the `images` of messages, whose uploads have 20 MiB at most together. It is kept, once for equal content, until the session is deleted.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/sessions/{sessionId}/uploads (the `UploadPicture` operationId).
+func (c *Client) UploadPictureWithBody(ctx context.Context, sessionID SessionID, params *UploadPictureParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUploadPictureRequestWithBody(c.Server, sessionID, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -14877,6 +14940,69 @@ func NewUnarchiveSessionRequest(server string, sessionID SessionID) (*http.Reque
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewUploadPictureRequestWithBody constructs an http.Request for the UploadPicture method, with any body, and a specified content type
+func NewUploadPictureRequestWithBody(server string, sessionID SessionID, params *UploadPictureParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/uploads", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Name != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "name", *params.Name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }

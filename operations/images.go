@@ -21,8 +21,11 @@ func checkImages(images []string) error {
 	return &InvalidError{problems}
 }
 
-const imageForms = "An image is a data URL (data:image/png;base64,...), as a text or in {\"url\":...}; remote " +
-	"images and files are not read: " +
+// imageTypes are those of the pictures that messages take.
+func imageTypes() []string { return []string{"image/png", "image/jpeg", "image/gif", "image/webp"} }
+
+const imageForms = "An image is a data URL (data:image/png;base64,...), as a text or in {\"url\":...}, or an upload of " +
+	"the session (upload:ID); remote images and files are not read: " +
 	"send the picture itself, or name it in the text for the agent to open"
 
 // imageProblem says what is wrong with an image, "" when nothing is. A path would be read with the rights of the
@@ -33,11 +36,10 @@ func imageProblem(text string) string {
 	if !isData {
 		return imageForms
 	}
-	imageTypes := []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 	head, data, _ := strings.Cut(rest, ",")
 	mediaType, isBase64 := strings.CutSuffix(head, ";base64")
-	if !isBase64 || !slices.Contains(imageTypes, mediaType) {
-		return "A data URL of an image is data:TYPE;base64,DATA with a type of " + strings.Join(imageTypes, ", ")
+	if !isBase64 || !slices.Contains(imageTypes(), mediaType) {
+		return "A data URL of an image is data:TYPE;base64,DATA with a type of " + strings.Join(imageTypes(), ", ")
 	}
 	content, err := base64.StdEncoding.Strict().DecodeString(data)
 	if err != nil || strings.ContainsAny(data, "\r\n") {

@@ -117,10 +117,7 @@ func checkMessage(message session.Message) error {
 	p.text("text", message.Text, 0)
 	p.count("images", len(message.Images), MaxImages)
 	p.tools(message.DynamicTools)
-	if err := p.err(); err != nil {
-		return err
-	}
-	return checkImages(message.Images)
+	return p.err()
 }
 
 func checkReply(decision, scope, reason string) error {

@@ -182,7 +182,9 @@ type Options struct {
 	// Searching finds titles and entries. Required where Service.Search is called.
 	Searching Searching
 	// Events lists what happened. Required where Service.Events and Service.Event are called.
-	Events      Events
+	Events Events
+	// Uploads keeps pictures for messages. Required where Service.Upload is called, and messages name them.
+	Uploads     Uploads
 	Suggestions SuggestionStore
 	Suggester   Suggester
 }

@@ -20,6 +20,9 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	if err := checkMessage(message); err != nil {
 		return "", err
 	}
+	if message.Images, err = s.pictures(ctx, sessionID, message.Images); err != nil {
+		return "", err
+	}
 	message.Model = named(message.Model)
 	return s.opts.Sessions.Send(ctx, sessionID, message)
 }

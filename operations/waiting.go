@@ -25,11 +25,15 @@ func (s *Service) Waiting(ctx context.Context, sessionID string) ([]session.Wait
 }
 
 // Wait has a message sent when the turns before it are over. *InvalidError as for Send, session.ErrWaitingFull.
-func (s *Service) Wait(ctx context.Context, sessionID string, message session.Message) (string, []session.Waiting, error) {
+func (s *Service) Wait(ctx context.Context, sessionID string, message session.Message) (
+	id string, now []session.Waiting, err error) {
 	if err := s.Check(ctx, Send, sessionID); err != nil {
 		return "", nil, err
 	}
 	if err := checkMessage(message); err != nil {
+		return "", nil, err
+	}
+	if message.Images, err = s.pictures(ctx, sessionID, message.Images); err != nil {
 		return "", nil, err
 	}
 	message.Model = named(message.Model)

@@ -31,6 +31,8 @@ type Route struct {
 	OwnRoles bool
 	// Query and Body are the schemas of what the handler reads; nil leaves that part unread.
 	Query, Body schema.Schema
+	// Upload routes take any body of at most so many bytes as it is (Input.Sent); 0: the body is JSON.
+	Upload int64
 	// Once routes do a request that comes with an Idempotency-Key once, however often it comes.
 	Once bool
 	// LongParams lifts the limit of 100 characters per path parameter.

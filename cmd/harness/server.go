@@ -391,7 +391,7 @@ func trustedProxies(cfg *config.Config) (all []netip.Prefix) {
 func (s *Server) operations() operations.Options {
 	parts := operations.Options{
 		Sessions: s.sessions, Controls: s.sessions, Runtimes: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked,
-		Events: stream.Browser{Journal: s.journal}, Searching: s.search,
+		Events: stream.Browser{Journal: s.journal}, Searching: s.search, Uploads: s.artifacts,
 		Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
 	}
 	for _, one := range s.runtimes.makers {

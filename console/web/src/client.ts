@@ -10,6 +10,7 @@ import { Signal } from "./core/signal";
 import { Store, type Open } from "./core/store";
 import type { Link as LinkState, Me, Model, Session } from "./core/types";
 import { text } from "./text/en";
+import { upload } from "./upload";
 import { Transcripts } from "./transcripts";
 
 type Options = { effort?: string; images?: string[] };
@@ -177,10 +178,18 @@ export class Client {
 
   /** post sends a message: at once to a session that is idle or is to be steered, else behind its turn. */
   private async post(sessionId: string, { text: said, images, effort, steer }: Said, behind: boolean): Promise<void> {
+    const named = await Promise.all(images.map((image) => image.kept)); // once they are there
     const running = behind || !!this.store.sessions.get(sessionId)?.activeTurnId;
-    const options = { ...(effort && !(running && steer) ? { effort } : {}), ...(images.length > 0 ? { images: images.map((image) => image.url) } : {}) };
-    if (running && !steer) return this.once(sessionId, "queue", said, options); // a frame tells what waits then
-    await this.send(sessionId, said, options);
+    const options = { ...(effort && !(running && steer) ? { effort } : {}), ...(named.length > 0 ? { images: named } : {}) };
+    if (running && !steer) await this.once(sessionId, "queue", said, options); // a frame tells what waits then
+    else await this.send(sessionId, said, options);
+    for (const image of images) URL.revokeObjectURL(image.url);
+  }
+
+  /** upload has a picture kept for messages of a session, and resolves to what names it there. */
+  async upload({ sessionId }: Open, name: string, image: Blob, progress: (share: number) => void): Promise<string> {
+    const url = this.api.url(`${pathOf(sessionId)}/uploads?name=${encodeURIComponent(name.slice(0, 200))}`);
+    return (await upload<{ image: string }>(url, image, progress)).image;
   }
 
   async send(sessionId: string, text: string, options: Options): Promise<void> {

@@ -582,7 +582,7 @@ export interface paths {
         put?: never;
         /**
          * Send a message
-         * @description During a running turn it is steered into that turn. Options given become the controls of the session, except `effort`, which counts for a turn that the message starts. Images are data URLs; the transcript names them without their data. 400 for `dynamicTools` other than those the session was created with; runtimes take tools at no other time.
+         * @description During a running turn it is steered into that turn. Options given become the controls of the session, except `effort`, which counts for a turn that the message starts. Images are data URLs or uploads of the session; the transcript names them without their data. 400 for `dynamicTools` other than those the session was created with; runtimes take tools at no other time.
          */
         post: operations["sendSessionMessage"];
         delete?: never;
@@ -1002,6 +1002,26 @@ export interface paths {
          * @description A running job is interrupted and canceled soon after.
          */
         post: operations["cancelOrchestratorJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{sessionId}/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Upload a picture for messages of the session
+         * @description The body is the picture itself (PNG, JPEG, GIF or WebP, as its content says), 5 MiB at most. `image` of the answer names it among the `images` of messages, whose uploads have 20 MiB at most together. It is kept, once for equal content, until the session is deleted.
+         */
+        post: operations["uploadPicture"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2242,7 +2262,22 @@ export interface components {
         };
         /** @description A number, or its decimal digits as a text. */
         WholeNumber: number | string;
+        /** @description A data URL, or an upload of the session. */
         ImageURL: string;
+        Upload: {
+            /** @constant */
+            status: "ok";
+            sessionId: string;
+            /** @description What names it among the images of a message. */
+            image: string;
+            name: string;
+            /** @enum {string} */
+            contentType: "image/png" | "image/jpeg" | "image/gif" | "image/webp";
+            /** @description Bytes. */
+            size: number;
+            /** @description Of its content. */
+            hash: string;
+        };
         /**
          * @description When the agent asks a person. `on-failure` is taken on every runtime version; one that dropped it runs `on-request`.
          * @enum {string}
@@ -6804,6 +6839,59 @@ export interface operations {
                 };
             };
             503: components["responses"]["Unavailable"];
+            default: components["responses"]["Error"];
+        };
+    };
+    uploadPicture: {
+        parameters: {
+            query?: {
+                /** @description What the file is called. */
+                name?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The session's id; for codex its thread id. */
+                sessionId: components["parameters"]["sessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description It is kept. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "sessionId": "0198c0de-0000-7000-8000-000000000001",
+                     *       "image": "upload:0198c0de-0000-7000-8000-000000000009",
+                     *       "name": "screen.png",
+                     *       "contentType": "image/png",
+                     *       "size": 48213,
+                     *       "hash": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Upload"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            410: components["responses"]["Deleted"];
+            /** @description It is longer than 5 MiB. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };

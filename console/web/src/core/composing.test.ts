@@ -35,11 +35,11 @@ test("what is entered while a message is under way goes out behind it, in order"
 
 test("a message that is not taken comes back with those behind it, before what is typed", async () => {
   const { composing, asked, enter } = slow();
-  composing.attach([{ name: "a.png", url: "data:a" }]);
+  composing.attach("a.png", "blob:a", async () => "upload:a");
   enter("one");
   enter("two");
   composing.write("three");
-  composing.attach([{ name: "b.png", url: "data:b" }]);
+  composing.attach("b.png", "blob:b", async () => "upload:b");
   await asked[0]!.answer(new Error("no room"));
   expect([composing.text, composing.failure, composing.busy, asked.length]).toEqual(["one\ntwo\nthree", "no room", false, 1]);
   expect(composing.images.map((image) => image.name)).toEqual(["a.png", "b.png"]);
@@ -63,4 +63,23 @@ test("nothing is sent of an empty draft", () => {
   const { asked, enter } = slow();
   enter("  \n");
   expect(asked).toEqual([]);
+});
+
+test("a picture is uploaded while the message is written: its progress shows, and why it failed", async () => {
+  const { composing, asked, enter } = slow();
+  let tell = (_: number) => {};
+  let fail = (_: Error) => {};
+  composing.attach("a.png", "blob:a", (progress) => {
+    tell = progress;
+    return new Promise((_, failed) => (fail = failed));
+  });
+  const [image] = composing.images;
+  tell(0.5);
+  expect([image!.progress, image!.failure]).toEqual([0.5, null]);
+  fail(new Error("too long"));
+  await new Promise((next) => setTimeout(next));
+  expect(image!.failure).toBe("too long");
+  composing.detach(image!);
+  enter("without it");
+  expect(asked[0]!.said.images).toEqual([]);
 });

@@ -41,8 +41,19 @@ export class Composing {
     this.touch();
   }
 
-  attach(images: Image[]) {
-    this.images = images;
+  /** attach begins to upload a picture of the message that is written. */
+  attach(name: string, url: string, upload: (progress: (share: number) => void) => Promise<string>) {
+    const image: Image = { name, url, progress: 0, failure: null, kept: upload((share) => {
+      image.progress = share;
+      this.touch();
+    }) };
+    this.images = [...this.images, image];
+    this.touch();
+    image.kept.then(() => (image.progress = 1), (err) => (image.failure = this.explain(err))).finally(() => this.touch());
+  }
+
+  detach(image: Image) {
+    this.images = this.images.filter((one) => one !== image);
     this.touch();
   }
 

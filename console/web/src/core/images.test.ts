@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { asTaken, mostImages, sizes } from "./images";
+import { asTaken, largestImage, sizes } from "./images";
 
 test("an image is made smaller step by step, and never larger or flat", () => {
   expect(sizes(4096, 1024)[0]).toEqual({ width: 2048, height: 512 });
@@ -8,7 +8,7 @@ test("an image is made smaller step by step, and never larger or flat", () => {
 });
 
 test("what the server takes goes as it is when there is room", () => {
-  expect(asTaken("image/png", 500_000, mostImages)).toBe(true);
-  expect(asTaken("image/png", 700_000, mostImages)).toBe(false);
-  expect(asTaken("image/svg+xml", 10, mostImages)).toBe(false);
+  expect(asTaken("image/png", largestImage, largestImage)).toBe(true);
+  expect(asTaken("image/png", largestImage + 1, largestImage)).toBe(false);
+  expect(asTaken("image/svg+xml", 10, largestImage)).toBe(false);
 });

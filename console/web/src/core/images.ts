@@ -1,10 +1,19 @@
-// Images that go with a message, as data URLs of what the server takes.
+// Images that go with a message: uploaded when they are attached, named by it when it is sent.
 
 /** A picture of a message that is written. */
-export type Image = { name: string; url: string };
+export type Image = {
+  name: string;
+  /** What is shown of it. */
+  url: string;
+  /** How much of it is there, from 0 to 1; why it did not get there, null while it may. */
+  progress: number;
+  failure: string | null;
+  /** What names it in messages, once it is there. */
+  kept: Promise<string>;
+};
 
-/** What a message may carry in images, in characters: a request of the server is at most 1 MiB. */
-export const mostImages = 900_000;
+/** What one may have in bytes. */
+export const largestImage = 5 * 1024 * 1024;
 const takes = /^image\/(png|jpeg|gif|webp)$/;
 
 /** sizes are those an image is tried in, largest first, until its data fits. */
@@ -20,4 +29,4 @@ export function sizes(width: number, height: number): { width: number; height: n
 export const isImage = (type: string) => type.startsWith("image/");
 
 /** asTaken tells whether a file can go as it is. */
-export const asTaken = (type: string, bytes: number, room: number) => takes.test(type) && bytes * 4 / 3 + 64 <= room;
+export const asTaken = (type: string, bytes: number, room: number) => takes.test(type) && bytes <= room;

@@ -25,7 +25,7 @@ export const text = {
     failed: "Not sent: ", unanswered: "The server did not answer. Send it again: it is taken once.", anyModel: (name?: string) => (name ? `default model (${name})` : "default model"), effort: "Effort",
     anyEffort: (name?: string | null) => (name ? `default effort (${name})` : "default effort"), ofEffort: (name: string) => `effort ${name}`, ofNetwork: (name: string) => `network ${name}`,
     attach: "+ Image", images: "Attached images", detach: (name: string) => `Take away ${name}`,
-    noRoom: (name: string) => `There is no room for ${name}: the images of one message are at most 900 KB together.`, noImage: (name: string) => `${name} cannot be read as an image.`,
+    noRoom: (name: string) => `${name} cannot be made small enough: a picture is at most 5 MB.`, uploading: (name: string) => `Uploading ${name}`, noImage: (name: string) => `${name} cannot be read as an image.`,
   },
   queue: {
     title: "Waiting to be sent", edit: "Edit", drop: "Drop", up: "Earlier", now: "Send now", save: "Save", cancel: "Cancel", sending: "being sent…",

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 import type { Open } from "../core/store";
-import { mostImages } from "../core/images";
+import type { Image } from "../core/images";
 import type { Session } from "../core/types";
 import { text } from "../text/en";
 import { useClient, useSignal } from "./hooks";
@@ -33,15 +33,18 @@ export function Composer({ open, session }: { open: Open; session: Session | und
   const attach = async (chosen: File[]) => {
     composing.fail(null);
     for (const file of chosen) {
-      const room = mostImages - composing.images.reduce((sum, image) => sum + image.url.length, 0);
       try {
-        const image = await readImage(file, room);
+        const image = await readImage(file);
         if (!image) return composing.fail(text.composer.noRoom(file.name));
-        composing.attach([...composing.images, image]);
+        composing.attach(file.name, URL.createObjectURL(image), (progress) => client.upload(open, file.name, image, progress));
       } catch {
         composing.fail(text.composer.noImage(file.name));
       }
     }
+  };
+  const detach = (image: Image) => {
+    composing.detach(image);
+    URL.revokeObjectURL(image.url);
   };
   const chooseEffort = (chosen: string) => {
     setEffort(chosen);
@@ -67,7 +70,9 @@ export function Composer({ open, session }: { open: Open; session: Session | und
           {images.map((image, i) => (
             <li key={i}>
               <img src={image.url} alt={image.name} />
-              <button type="button" aria-label={text.composer.detach(image.name)} onClick={() => composing.attach(images.filter((_, n) => n !== i))}>×</button>
+              {image.failure !== null ? <span className="failure" role="alert">{image.failure}</span>
+                : image.progress < 1 && <progress value={image.progress} aria-label={text.composer.uploading(image.name)} />}
+              <button type="button" aria-label={text.composer.detach(image.name)} onClick={() => detach(image)}>×</button>
             </li>
           ))}
         </ul>
