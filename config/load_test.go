@@ -143,6 +143,9 @@ func TestEveryVariableCanBeSetFromEverySource(t *testing.T) {
 				if v.Name == "AGENT_EXTENSION_RBAC_HEADER_SECRET" {
 					p.env = p.env[:len(p.env)-1]
 				}
+				if v.Name == "HARNESS_NOTIFY_DECIDE_LINKS" {
+					p.env = append(p.env, "HARNESS_PUBLIC_URL=https://a.example")
+				}
 				if v.Name == "HARNESS_NOTIFY_WEBHOOK_URL" {
 					p.env = append(p.env, "HARNESS_NOTIFY_WEBHOOK_SECRET=for-the-rule-0001")
 				}

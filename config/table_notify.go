@@ -33,6 +33,10 @@ func notifyVariables() []Variable {
 		{Name: "HARNESS_NOTIFY_AFTER_MS", Default: "0", Max: 86_400_000,
 			Doc:   "How long an approval or a question waits before it is told; one that is decided by then is not.",
 			field: func(c *Config) any { return &c.Notify.After }},
+		{Name: "HARNESS_NOTIFY_DECIDE_LINKS", Default: "false",
+			Doc: "Put a link into what tells of an approval, by which whoever has it may approve or decline this one for an hour, without " +
+				"logging in.",
+			field: func(c *Config) any { return &c.Notify.DecideLinks }},
 	})
 }
 
@@ -47,6 +51,11 @@ func (c *Config) checkNotify() error {
 	if c.Notify.WebhookURL != "" && c.Notify.WebhookSecret == "" {
 		return &RuleError{"HARNESS_NOTIFY_WEBHOOK_URL", "it needs HARNESS_NOTIFY_WEBHOOK_SECRET: " +
 			"make one with `echo whsec_$(openssl rand -base64 32)`"}
+	}
+	public, err := url.Parse(c.Notify.PublicURL)
+	if c.Notify.DecideLinks && (err != nil || public.Scheme != "https" && !isLoopback(public.Hostname())) {
+		return &RuleError{"HARNESS_NOTIFY_DECIDE_LINKS", "it needs HARNESS_PUBLIC_URL with https: " +
+			"over http anybody on the way could decide"}
 	}
 	return nil
 }

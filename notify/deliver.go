@@ -150,14 +150,12 @@ func (n *Notifier) forget(ctx context.Context, m stored) error {
 }
 
 // complete adds what the session is called now, and where it is shown.
-func (n *Notifier) complete(ctx context.Context, m *Message) error {
-	titles, err := database.ReadTexts(ctx, n.opts.DB.Read(), "read a title", `select title from sessions where id = $1`,
-		database.EncodeText(m.SessionID))
-	if err != nil {
+func (n *Notifier) complete(ctx context.Context, m *Message) (err error) {
+	if m.Title, err = Title(ctx, n.opts.DB, m.SessionID); err != nil {
 		return err
 	}
-	for _, title := range titles {
-		m.Title = oneLine(database.DecodeText(title))
+	if n.opts.DecideLink != nil {
+		m.Decide = n.opts.DecideLink(m.News)
 	}
 	switch {
 	case n.opts.PublicURL == "":
@@ -167,6 +165,13 @@ func (n *Notifier) complete(ctx context.Context, m *Message) error {
 		m.Link = n.opts.PublicURL + "/s/" + url.PathEscape(m.SessionID)
 	}
 	return nil
+}
+
+// Title is a session's in one line, "" for one that is not stored.
+func Title(ctx context.Context, db *database.DB, sessionID string) (string, error) {
+	titles, err := database.ReadTexts(ctx, db.Read(), "read a title", `select title from sessions where id = $1`,
+		database.EncodeText(sessionID))
+	return oneLine(strings.Join(titles, "")), err
 }
 
 func oneLine(text string) string {

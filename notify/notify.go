@@ -68,6 +68,8 @@ type Message struct {
 	At int64
 	// Title is the session's, Link a page that shows it ("" when nobody said where this server is reached).
 	Title, Link string
+	// Decide is a page that decides what waits without any other access, "" for none. Whoever has it may.
+	Decide string
 }
 
 // Target is where messages are sent to.
@@ -108,6 +110,8 @@ type Options struct {
 	After time.Duration
 	// PublicURL is where people reach this server, without a slash at its end; "" makes no links.
 	PublicURL string
+	// DecideLink makes Message.Decide; nil makes none.
+	DecideLink func(news News) string
 	// Ended counts what became of messages.
 	Ended  func(target string, outcome Outcome)
 	Logger zerolog.Logger

@@ -36,6 +36,9 @@ func (n *ntfy) Request(ctx context.Context, m Message) (*http.Request, error) {
 	if m.Link != "" {
 		request.Header.Set("Click", m.Link)
 	}
+	if m.Decide != "" {
+		request.Header.Set("Actions", "view, Decide, "+m.Decide)
+	}
 	if n.token != "" {
 		request.Header.Set("Authorization", "Bearer "+n.token)
 	}

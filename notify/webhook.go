@@ -48,15 +48,16 @@ func (w *webhook) Name() string { return "webhook" }
 func (w *webhook) Request(ctx context.Context, m Message) (*http.Request, error) {
 	type data struct {
 		News
-		Kind  Kind   `json:"kind,omitempty"` // it is the type
-		Title string `json:"title"`
-		Link  string `json:"link,omitempty"`
+		Kind   Kind   `json:"kind,omitempty"` // it is the type
+		Title  string `json:"title"`
+		Link   string `json:"link,omitempty"`
+		Decide string `json:"decideLink,omitempty"`
 	}
 	body, err := json.Marshal(struct {
 		Type      Kind   `json:"type"`
 		Timestamp string `json:"timestamp"`
 		Data      data   `json:"data"`
-	}{m.Kind, javascript.ISOTime(m.At), data{News: m.News, Title: m.Title, Link: m.Link}})
+	}{m.Kind, javascript.ISOTime(m.At), data{News: m.News, Title: m.Title, Link: m.Link, Decide: m.Decide}})
 	if err != nil {
 		return nil, err
 	}

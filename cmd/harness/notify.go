@@ -19,6 +19,9 @@ import (
 
 func (s *Server) startNotifier(ctx context.Context) error {
 	set := s.cfg.Notify
+	if err := s.startLinks(ctx); err != nil {
+		return err
+	}
 	var targets []notify.Target
 	if set.WebhookURL != "" {
 		webhook, err := notify.NewWebhook(set.WebhookURL, set.WebhookSecret)
@@ -38,7 +41,7 @@ func (s *Server) startNotifier(ctx context.Context) error {
 		Tells: func(record *journal.Record) (notify.News, bool) {
 			news, is := newsOf(record)
 			return news, is && slices.Contains(set.Kinds, string(news.Kind))
-		}, Waits: s.requestWaits, After: set.After, PublicURL: set.PublicURL, Ended: s.metrics.notified.ended,
+		}, Waits: s.requestWaits, After: set.After, PublicURL: set.PublicURL, DecideLink: s.linkFor, Ended: s.metrics.notified.ended,
 		Logger: s.log.With().Str("package", "notify").Logger()})
 	return s.notifier.Start(ctx)
 }

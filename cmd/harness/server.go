@@ -28,6 +28,7 @@ import (
 	"harness/config"
 	"harness/console"
 	"harness/database"
+	"harness/decidelink"
 	"harness/idempotency"
 	"harness/internal/lifecycle"
 	"harness/journal"
@@ -69,6 +70,7 @@ type Server struct {
 	sessions *session.Service
 	search   *search.Index
 	notifier *notify.Notifier
+	links    *decidelink.Signer              // nil unless links may decide
 	traced   atomic.Pointer[session.Service] // sessions, for who began before them
 	codex    *codex.Codex                    // nil unless it is one of the runtimes
 	runtimes runtimes
@@ -356,7 +358,9 @@ func (s *Server) startHTTP(context.Context) error {
 	rules := auth.Options{
 		BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
 		Token: s.cfg.AuthToken, Named: s.tokens, Signed: auth.NewSigned(auth.NewRBAC(rbacOptions(s.cfg))), TrustedProxies: trustedProxies(s.cfg),
-		Agent: agents.of, Open: pages.open, Refused: s.metrics.http.guardRefused,
+		Agent:   agents.of,
+		Open:    func(r *http.Request) bool { return s.isLink(r) || pages.open != nil && pages.open(r) },
+		Refused: s.metrics.http.guardRefused,
 	}
 	options := api.Options{
 		Operations: operations.New(s.operations()), Health: health{s}, Stream: sockets, RPC: s.rpcHandlers(sockets),
@@ -373,7 +377,8 @@ func (s *Server) startHTTP(context.Context) error {
 	}
 	s.joinNodes(&options)
 	s.http.RegisterOnShutdown(s.taskAPI.Close) // streams of events would be waited for
-	s.gate.Open(console.Under(s.cfg.BasePath, s.tools.beside(options.Guard, api.New(options))))
+	s.gate.Open(console.Under(s.cfg.BasePath, s.besideLinks(options.Guard, options.Operations,
+		s.tools.beside(options.Guard, api.New(options)))))
 	return nil
 }
 

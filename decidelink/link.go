@@ -1,0 +1,84 @@
+// Package decidelink lets the holder of a link decide one approval, without any other access.
+//
+// It owns the links and the page they open. A link names one request, is signed and expires; as a request is decided
+// once, its link is good for one decision. Opening it decides nothing, so that programs which look at links in messages
+// do no harm. What the page cannot show in full cannot be approved there. It must never know a runtime.
+package decidelink
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"time"
+)
+
+// Path is where links lead to, below the server's own.
+const Path = "/decide/"
+
+// Actor is who decides by a link, in the journal and the audit log.
+const Actor = "link"
+
+// lifetime is how long a link counts.
+const lifetime = time.Hour
+
+var (
+	errBad     = errors.New("this link is not one of this server's: it is incomplete, or was changed on its way")
+	errExpired = errors.New("this link has expired: links count for an hour")
+)
+
+// Signer makes links and knows them again.
+type Signer struct {
+	key []byte
+	now func() time.Time
+}
+
+// NewKey makes a key of a Signer, as text.
+func NewKey() string {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // it never fails
+	return base64.RawURLEncoding.EncodeToString(key)
+}
+
+// NewSigner makes a signer; all servers of a store have the same key.
+func NewSigner(key string, now func() time.Time) (*Signer, error) {
+	decoded, err := base64.RawURLEncoding.DecodeString(key)
+	if err != nil || len(decoded) != 32 {
+		return nil, errors.New("the stored key of links is damaged: delete the row `link` of the table notify_keys, a new one is made")
+	}
+	return &Signer{decoded, now}, nil
+}
+
+// sums begin with this, so that the key could serve for something else, too.
+const purpose = "decide one approval\n"
+
+func (s *Signer) sum(said []byte) []byte {
+	mac := hmac.New(sha256.New, s.key)
+	_, _ = mac.Write(append([]byte(purpose), said...)) // a hash takes everything
+	return mac.Sum(nil)
+}
+
+// PathOf is the path of a link for a request.
+func (s *Signer) PathOf(requestID string) string {
+	said := binary.BigEndian.AppendUint64(nil, uint64(s.now().Add(lifetime).Unix())) //nolint:gosec // after 1970
+	said = append(said, requestID...)
+	return Path + base64.RawURLEncoding.EncodeToString(append(s.sum(said), said...))
+}
+
+// requestOf is the request a link is for.
+func (s *Signer) requestOf(link string) (id string, err error) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(link)
+	if err != nil || len(raw) <= sha256.Size+8 {
+		return "", errBad
+	}
+	sum, said := raw[:sha256.Size], raw[sha256.Size:]
+	if !hmac.Equal(sum, s.sum(said)) {
+		return "", errBad
+	}
+	if int64(binary.BigEndian.Uint64(said)) < s.now().Unix() { //nolint:gosec // it was signed here
+		return "", errExpired
+	}
+	return string(said[8:]), nil
+}

@@ -1,0 +1,172 @@
+package decidelink
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+	"unicode"
+
+	"github.com/rs/zerolog"
+)
+
+// maxShown is how much of a request the page shows (bytes); a longer one is for the console.
+const maxShown = 64 << 10
+
+// Approval is what is decided.
+type Approval struct {
+	ID, Title, Summary string
+	// Shown is all that is approved, as text; Whole is false when there is more to it.
+	Shown string
+	Whole bool
+	// Settled says how it was decided, "" while it waits.
+	Settled string
+}
+
+// ErrGone says that there is no such approval any more.
+var ErrGone = errors.New("what was to be approved is no longer there")
+
+// Approvals is what the page needs of requests.
+type Approvals interface {
+	// Find reads an approval. ErrGone.
+	Find(ctx context.Context, id string) (Approval, error)
+	// Decide settles it once; settled says how somebody did before.
+	Decide(ctx context.Context, id string, accept bool) (settled string, err error)
+}
+
+// Handler serves the page of links.
+type Handler struct {
+	signer    *Signer
+	approvals Approvals
+	log       zerolog.Logger
+	policy    string
+}
+
+// NewHandler makes the handler of what is below Path.
+func NewHandler(signer *Signer, approvals Approvals, log zerolog.Logger) *Handler {
+	sum := sha256.Sum256([]byte(style))
+	return &Handler{signer: signer, approvals: approvals, log: log, policy: "default-src 'none'; style-src 'sha256-" +
+		base64.StdEncoding.EncodeToString(sum[:]) + "'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"}
+}
+
+const style = `body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:44rem;padding:0 1rem}` +
+	`pre{background:#8882;padding:1rem;white-space:pre-wrap;overflow-wrap:anywhere}` +
+	`button{font:inherit;padding:.6rem 1.4rem;margin-right:1rem}:root{color-scheme:light dark}`
+
+// view is what the page shows: an approval to decide, or words about what became of it.
+type view struct {
+	Heading, Words string
+	Approval       *Approval
+}
+
+func page() (*template.Template, error) {
+	return template.New("page").Parse(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta name="robots" content="noindex"><title>{{.Heading}}</title><style>` + style + `</style></head><body>
+<main><h1>{{.Heading}}</h1>{{with .Words}}<p>{{.}}</p>{{end}}{{with .Approval}}<p>{{.Title}}</p><p>{{.Summary}}</p>
+<pre>{{.Shown}}</pre>{{if not .Whole}}<p>This page cannot show all of it. To approve it, open it in the console.</p>{{end}}
+<form method="post">{{if .Whole}}<button name="decision" value="accept">Approve</button>{{end}}
+<button name="decision" value="decline">Decline</button></form>{{end}}</main></body></html>
+`)
+}
+
+// ServeHTTP shows an approval (GET), or decides it (POST).
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	status, shown := h.answer(w, r)
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Security-Policy", h.policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	// Not no-referrer: with it browsers do not say that a form is this page's own.
+	header.Set("Referrer-Policy", "same-origin")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Robots-Tag", "noindex")
+	parsed, err := page()
+	if err != nil {
+		h.log.Error().Err(err).Msg("the page of a link cannot be made")
+		http.Error(w, "internal error", http.StatusInternalServerError)
+		return
+	}
+	w.WriteHeader(status)
+	if err := parsed.Execute(w, shown); err != nil {
+		h.log.Debug().Err(err).Msg("the page of a link was not read to its end")
+	}
+}
+
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (int, view) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost {
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		return http.StatusMethodNotAllowed, view{Heading: "Nothing decided", Words: "Open this link in a browser."}
+	}
+	id, err := h.signer.requestOf(strings.TrimPrefix(r.URL.Path, Path))
+	if err != nil {
+		status := http.StatusNotFound
+		if errors.Is(err, errExpired) {
+			status = http.StatusGone
+		}
+		return status, view{Heading: "Nothing decided", Words: sentence(err) + " Open the session in the console."}
+	}
+	approval, err := h.approvals.Find(r.Context(), id)
+	switch {
+	case errors.Is(err, ErrGone):
+		return http.StatusGone, view{Heading: "Nothing decided", Words: sentence(err)}
+	case err != nil:
+		return h.failed(err)
+	case approval.Settled != "":
+		return http.StatusGone, view{Heading: "Decided already", Words: approval.Settled}
+	}
+	approval.Shown = plain(approval.Shown)
+	approval.Whole = approval.Whole && len(approval.Shown) <= maxShown
+	approval.Shown = strings.ToValidUTF8(approval.Shown[:min(len(approval.Shown), maxShown)], "")
+	if r.Method != http.MethodPost {
+		return http.StatusOK, view{Heading: "Approve this?", Approval: &approval}
+	}
+	return h.decide(w, r, approval)
+}
+
+func (h *Handler) decide(w http.ResponseWriter, r *http.Request, approval Approval) (int, view) {
+	r.Body = http.MaxBytesReader(w, r.Body, 1<<10)
+	decision := r.PostFormValue("decision")
+	if decision != "decline" && (decision != "accept" || !approval.Whole) {
+		return http.StatusBadRequest, view{Heading: "Nothing decided", Approval: &approval,
+			Words: "A decision is accept or decline, and what cannot be shown here in full cannot be approved here."}
+	}
+	settled, err := h.approvals.Decide(r.Context(), approval.ID, decision == "accept")
+	switch {
+	case err != nil:
+		return h.failed(err)
+	case settled != "":
+		return http.StatusGone, view{Heading: "Decided already", Words: settled}
+	case decision == "accept":
+		return http.StatusOK, view{Heading: "Approved", Words: "The agent goes on. You can close this page."}
+	}
+	return http.StatusOK, view{Heading: "Declined", Words: "The agent was told. You can close this page."}
+}
+
+func (h *Handler) failed(err error) (int, view) {
+	h.log.Error().Err(err).Msg("a link could not be answered")
+	return http.StatusServiceUnavailable, view{Heading: "Nothing decided",
+		Words: "The server could not do it now. Try again, or open the session in the console."}
+}
+
+func sentence(err error) string {
+	text := err.Error()
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
+// plain spells out characters that are not seen, or that change how others are.
+func plain(text string) string {
+	var out strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) || r == '\n' {
+			out.WriteRune(r)
+		} else {
+			_, _ = fmt.Fprintf(&out, "\\u{%x}", r) // a builder takes everything
+		}
+	}
+	return out.String()
+}
