@@ -277,8 +277,12 @@ func (o *ownedTools) session(ctx context.Context, id string) (mcphost.Session, e
 	if err != nil {
 		return mcphost.Session{}, err
 	}
+	adapter, err := o.sessions.Chosen(stored.Runtime)
+	if err != nil {
+		return mcphost.Session{}, err
+	}
 	return mcphost.Session{Workspace: stored.Cwd, TurnID: o.sessions.CallingTurn(ctx, id),
-		Policy: narrowed(o.policy, stored.Controls)}, nil
+		Policy: narrowed(o.policy, stored.Controls), MaxCalls: runtime.CapabilitiesOf(adapter).MaxToolCalls()}, nil
 }
 
 // narrowed narrows a policy to what a session may do: nobody is asked where its policy asks nobody, all is asked where
