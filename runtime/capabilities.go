@@ -69,6 +69,14 @@ const (
 	OwnedControl = "control-channel"
 )
 
+// MaxToolCalls is how many calls of tools of this server may be open at once in a conversation.
+func (c Capabilities) MaxToolCalls() int {
+	if c.ParallelToolCalls {
+		return 8
+	}
+	return 1
+}
+
 // CapabilitiesOf is what an adapter says it can do, together with what its methods show. It is what everybody else
 // looks at: an adapter's own Capabilities say nothing of what a method shows.
 func CapabilitiesOf(adapter Adapter) Capabilities {

@@ -30,7 +30,7 @@ func TestARuntimeTellsWhatItCan(t *testing.T) {
 			t.Errorf("%s is %v, want %v", flag, told[flag], want)
 		}
 	}
-	if most, is := told["maxOutstandingToolCalls"].(float64); !is || most < 1 {
+	if most, is := told["maxOutstandingToolCalls"].(float64); !is || int(most) != can.MaxToolCalls() {
 		t.Errorf("maxOutstandingToolCalls is %v", told["maxOutstandingToolCalls"])
 	}
 	for fact, words := range map[string][]string{

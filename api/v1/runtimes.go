@@ -59,13 +59,10 @@ type abilities struct {
 func abilitiesOf(c runtime.Capabilities) abilities {
 	a := abilities{Streaming: c.Streaming, ToolCalls: true, Parallel: c.ParallelToolCalls, SessionCreate: true,
 		SessionResume: c.Resume, Stop: c.Interrupt, Artifacts: true, Usage: c.Usage,
-		NonInteractive: slices.Contains(c.ApprovalPolicies, "never"), MaxOutstanding: 1, AuthModel: "both",
+		NonInteractive: slices.Contains(c.ApprovalPolicies, "never"), MaxOutstanding: c.MaxToolCalls(), AuthModel: "both",
 		ToolExecution: "runtime_internal", PermissionModel: "runtime", StateModel: "local_disk", ResumeModel: "none",
 		ReplaySafety: "requires_reapproval", MCP: "none", Transports: []string{}, Cancellation: "best_effort",
 		Isolation: []string{isolation}, Recommended: isolation}
-	if c.ParallelToolCalls {
-		a.MaxOutstanding = 8
-	}
 	a.Reconstructs = c.Reconstruct
 	switch {
 	case c.Resume:

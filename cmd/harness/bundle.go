@@ -26,6 +26,7 @@ import (
 	"harness/session/nativelog"
 	"harness/tasks"
 	"harness/tools"
+	"harness/tools/configured"
 )
 
 // minSecret is how long the value of a variable has to be to be a secret, in bytes: shorter ones are words.
@@ -61,6 +62,8 @@ type mcpFacts struct {
 	Supported map[string]string `json:"supported"`
 	Chosen    string            `json:"chosen"`
 	Tools     *tools.Manifest   `json:"tools"`
+	// Reached says how MCP servers are reached whose tools this server gives on.
+	Reached []configured.Reached `json:"reached"`
 }
 
 // facts is what a bundle has of this server.
@@ -79,7 +82,7 @@ func (s *Server) facts(ctx context.Context, ops *operations.Service, sessionID s
 		Runtimes []runtimeFacts `json:"runtimes"`
 	}{Ready: s.ready.Load(), Head: s.journal.Head()}
 	capabilities, versions := map[string]runtime.Capabilities{}, map[string]string{}
-	mcp := mcpFacts{Supported: map[string]string{}, Tools: s.tools.manifest()}
+	mcp := mcpFacts{Supported: map[string]string{}, Tools: s.tools.manifest(), Reached: s.tools.servers()}
 	for _, one := range all {
 		health.Runtimes = append(health.Runtimes, runtimeFacts{one.Name, one.Default, one.Status, one.Auth, one.Load})
 		capabilities[one.Name], versions[one.Name] = one.Capabilities, one.Status.Version

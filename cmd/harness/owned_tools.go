@@ -46,6 +46,8 @@ type ownedTools struct {
 	grants   *mcphost.Grants
 	host     *mcphost.Host
 	registry *tools.Registry
+	// reached says how the MCP servers of the configuration are reached.
+	reached []configured.Reached
 }
 
 // allTools are those there are, before anybody switched them on.
@@ -140,7 +142,7 @@ func (s *Server) startTools(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find what tools must not touch: %w", err)
 	}
-	served, unclassed, err := configured.ServerTools(ctx, s.cfg.Tools.Servers)
+	served, unclassed, reached, err := configured.ServerTools(ctx, s.cfg.Tools.Servers)
 	if err != nil {
 		return &usageError{fmt.Errorf("HARNESS_TOOLS_SERVERS: %w", err)}
 	}
@@ -148,11 +150,15 @@ func (s *Server) startTools(ctx context.Context) error {
 		s.log.Warn().Strs("tools", unclassed).
 			Msg("tools of HARNESS_TOOLS_SERVERS have no class and are not given to agents; name theirs in classes")
 	}
+	for _, one := range reached {
+		s.log.Info().Str("server", one.Server).Int("way", one.Way).Str("transport", one.Transport).
+			Strs("failed", one.Failed).Msg("an MCP server of HARNESS_TOOLS_SERVERS answers")
+	}
 	registry, err := chosenTools(s.cfg.Tools, limits, served...)
 	if err != nil {
 		return err
 	}
-	owned := &ownedTools{Server: s}
+	owned := &ownedTools{Server: s, reached: reached}
 	if owned.policy, err = toolPolicy(s.cfg.Tools, s.cfg.AllowYolo); err != nil {
 		return err
 	}
@@ -277,8 +283,12 @@ func (o *ownedTools) session(ctx context.Context, id string) (mcphost.Session, e
 	if err != nil {
 		return mcphost.Session{}, err
 	}
+	adapter, err := o.sessions.Chosen(stored.Runtime)
+	if err != nil {
+		return mcphost.Session{}, err
+	}
 	return mcphost.Session{Workspace: stored.Cwd, TurnID: o.sessions.CallingTurn(ctx, id),
-		Policy: narrowed(o.policy, stored.Controls)}, nil
+		Policy: narrowed(o.policy, stored.Controls), MaxCalls: runtime.CapabilitiesOf(adapter).MaxToolCalls()}, nil
 }
 
 // narrowed narrows a policy to what a session may do: nobody is asked where its policy asks nobody, all is asked where
@@ -361,6 +371,14 @@ func (o *ownedTools) manifest() *tools.Manifest {
 	}
 	m := o.registry.Manifest()
 	return &m
+}
+
+// servers says how MCP servers are reached whose tools this server gives on.
+func (o *ownedTools) servers() []configured.Reached {
+	if o == nil {
+		return nil
+	}
+	return o.reached
 }
 
 // beside serves the door to the tools, behind the same guard as everything else; all other requests are next's.

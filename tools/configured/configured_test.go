@@ -132,7 +132,7 @@ func TestToolsOfServers(t *testing.T) {
 	}))
 	t.Cleanup(door.Close)
 	open := `{"far": {"url": "` + door.URL + `", "headers": {"Authorization": "Bearer given"}, "classes": {"say": "read-only"}}}`
-	all, unclassed, err := configured.ServerTools(t.Context(), open)
+	all, unclassed, _, err := configured.ServerTools(t.Context(), open)
 	if err != nil || len(all) != 1 || all[0].Name != "far.say" || all[0].Class != tools.ReadOnly ||
 		len(unclassed) != 1 || unclassed[0] != "far.other" {
 		t.Fatalf("there are %v, without a class %v (%v)", all, unclassed, err)
@@ -154,7 +154,7 @@ func TestToolsOfServers(t *testing.T) {
 		strings.Replace(open, `"say"`, `"sing"`, 1): "has no tool sing",
 		`{"near": {"command": ["/none/of/these"]}}`: "does not answer",
 	} {
-		if _, _, err := configured.ServerTools(t.Context(), text); err == nil || !strings.Contains(err.Error(), says) {
+		if _, _, _, err := configured.ServerTools(t.Context(), text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", text, err, says)
 		}
 	}
@@ -163,12 +163,63 @@ func TestToolsOfServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all, _, err = configured.ServerTools(t.Context(), string(own)); err != nil || len(all) != 1 {
+	if all, _, _, err = configured.ServerTools(t.Context(), string(own)); err != nil || len(all) != 1 {
 		t.Fatalf("over pipes there are %v (%v)", all, err)
 	}
 	job.Input = json.RawMessage(`{}`)
 	if output, err := all[0].Run(t.Context(), job); err != nil || string(output) != `{"output":"near"}` {
 		t.Errorf("over pipes it answered %s (%v)", output, err)
+	}
+}
+
+// TL-25: of several ways to a server the first that works is used, in their order, for the list and for calls, and it
+// is told which that is and what was wrong with those before it.
+func TestTheFirstWayThatWorks(t *testing.T) {
+	t.Parallel()
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	remote := mcp.NewServer(&mcp.Implementation{Name: "remote", Version: "1"}, nil)
+	mcp.AddTool(remote, &mcp.Tool{Name: "say", Description: "says"},
+		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "far"}}}, nil, nil
+		})
+	door := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return remote }, nil))
+	t.Cleanup(door.Close)
+	type object = map[string]any
+	refused, pipes := object{"url": closed.URL}, object{"command": []string{os.Args[0]}, "env": object{runAsServer: "1"}}
+	missing, works := object{"command": []string{"/none/of/these"}}, object{"url": door.URL}
+	for _, c := range []struct {
+		ways                []object
+		way                 int
+		transport, answered string
+	}{
+		{[]object{refused, pipes, works}, 2, "stdio", "near"}, {[]object{works, pipes}, 1, "http", "far"},
+		{[]object{missing, refused, works}, 3, "http", "far"},
+	} {
+		text, err := json.Marshal(object{"any": object{"ways": c.ways, "classes": object{"say": "write"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, _, reached, err := configured.ServerTools(t.Context(), string(text))
+		if err != nil || len(all) != 1 || len(reached) != 1 {
+			t.Fatalf("%s: %v, %v, %v", text, all, reached, err)
+		}
+		if one := reached[0]; one.Server != "any" || one.Way != c.way || one.Transport != c.transport ||
+			len(one.Failed) != c.way-1 {
+			t.Errorf("%s: reached %+v", text, one)
+		}
+		output, err := all[0].Run(t.Context(), tools.Job{Input: json.RawMessage(`{}`), Workspace: t.TempDir()})
+		if err != nil || string(output) != `{"output":"`+c.answered+`"}` {
+			t.Errorf("%s: answered %s, %v", text, output, err)
+		}
+	}
+	for text, says := range map[string]string{
+		`{"any": {"ways": [{"command": ["/none/of/these"]}]}}`:                 "does not answer",
+		`{"any": {"url": "http://127.0.0.1:1", "ways": [{"command": ["x"]}]}}`: "needs a command or a url",
+	} {
+		if _, _, _, err := configured.ServerTools(t.Context(), text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
 

@@ -18,15 +18,40 @@ import (
 	"harness/tools"
 )
 
-// server is an MCP server in a configuration: a command that speaks over its standard pipes, or an address.
-type server struct {
+// way is how an MCP server is reached: by a command that speaks over its standard pipes, or at an address.
+type way struct {
 	Command []string          `json:"command"`
 	Env     map[string]string `json:"env"`
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers"`
+}
+
+// kind is the transport.
+func (w way) kind() string {
+	if len(w.Command) > 0 {
+		return "stdio"
+	}
+	return "http"
+}
+
+// server is an MCP server in a configuration.
+type server struct {
+	way
+	// Ways are several instead of one, the preferred first.
+	Ways []way `json:"ways"`
 	// Classes are those of its tools. One that has none is not offered.
 	Classes map[string]tools.Class `json:"classes"`
 	Seconds int                    `json:"seconds"`
+}
+
+// Reached says how a server is reached.
+type Reached struct {
+	// Server is its name, Way which of its ways it is (from 1), Transport http or stdio.
+	Server    string `json:"server"`
+	Way       int    `json:"way"`
+	Transport string `json:"transport"`
+	// Failed are what was wrong with the ways before it.
+	Failed []string `json:"failed,omitempty"`
 }
 
 // listWait bounds the look at what tools a server has.
@@ -34,32 +59,51 @@ const listWait = 20 * time.Second
 
 // ServerTools are the tools of the MCP servers of a configuration, {"NAME": {"url": "...", "classes": {"TOOL":
 // "read-only"}}}, as NAME.TOOL; "" is none. unclassed are those the servers have and nobody gave a class: they are not
-// offered. The servers have to answer. Each call has a connection of its own.
-func ServerTools(ctx context.Context, text string) (all []tools.Tool, unclassed []string, err error) {
+// offered. A server has to answer, by the first of its ways that works: reached says which. Each call has a connection
+// of its own, by that way.
+func ServerTools(ctx context.Context, text string) (all []tools.Tool, unclassed []string, reached []Reached, err error) {
 	if strings.TrimSpace(text) == "" {
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	}
 	var servers map[string]server
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&servers); err != nil {
-		return nil, nil, fmt.Errorf(`it is no JSON object of MCP servers (%w); write {"tickets": {"url": "https://...", `+
-			`"classes": {"lookup": "read-only"}}}, or "command": ["PROGRAM"] instead of "url"`, err)
+		return nil, nil, nil, fmt.Errorf(`it is no JSON object of MCP servers (%w); write {"tickets": {"url": "https://...", `+
+			`"classes": {"lookup": "read-only"}}}, or "command": ["PROGRAM"] instead of "url", or "ways" of several`, err)
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		one := servers[name]
-		if (len(one.Command) == 0) == (one.URL == "") {
-			errs = append(errs, fmt.Errorf("MCP server %q needs a command or a url, and not both", name))
+		ways := one.Ways
+		single := len(one.Command)+len(one.URL)+len(one.Env)+len(one.Headers) > 0
+		if len(ways) == 0 {
+			ways, single = []way{one.way}, false
+		}
+		if single || slices.ContainsFunc(ways, func(w way) bool { return (len(w.Command) == 0) == (w.URL == "") }) {
+			errs = append(errs, fmt.Errorf("MCP server %q needs a command or a url, and not both; or ways, each with one",
+				name))
 			continue
 		}
-		found, without, err := one.tools(ctx, name)
-		if err != nil {
-			err = fmt.Errorf("MCP server %q: %w", name, err)
+		how := Reached{Server: name}
+		for i, tried := range ways {
+			one.way, how.Way, how.Transport = tried, i+1, tried.kind()
+			var found []tools.Tool
+			var without []string
+			if found, without, err = one.tools(ctx, name); err == nil {
+				all, unclassed, reached = append(all, found...), append(unclassed, without...), append(reached, how)
+				break
+			}
+			how.Failed = append(how.Failed, fmt.Sprintf("way %d (%s): %v", how.Way, how.Transport, err))
 		}
-		all, unclassed, errs = append(all, found...), append(unclassed, without...), append(errs, err)
+		if err != nil && len(ways) > 1 {
+			err = errors.New(strings.Join(how.Failed, "; "))
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("MCP server %q: %w", name, err))
+		}
 	}
-	return all, unclassed, errors.Join(errs...)
+	return all, unclassed, reached, errors.Join(errs...)
 }
 
 // tools are those a server has.
@@ -101,7 +145,7 @@ func (s server) tools(ctx context.Context, name string) (all []tools.Tool, uncla
 }
 
 // connect begins a conversation; end ends it.
-func (s server) connect(ctx context.Context, folder string) (session *mcp.ClientSession, end func(), err error) {
+func (s way) connect(ctx context.Context, folder string) (session *mcp.ClientSession, end func(), err error) {
 	var transport mcp.Transport = &mcp.StreamableClientTransport{Endpoint: s.URL, MaxRetries: -1,
 		HTTPClient: &http.Client{Transport: withHeaders(s.Headers)}}
 	after := func() {}

@@ -58,6 +58,11 @@ func (h *Host) do(ctx context.Context, request *mcp.CallToolRequest) (tools.Outc
 	if len(input) == 0 || string(input) == "null" {
 		input = json.RawMessage("{}")
 	}
+	leave, err := h.places.take(ctx, id, session.MaxCalls)
+	if err != nil {
+		return tools.Outcome{}, err
+	}
+	defer leave()
 	call := tools.Call{SessionID: id, TurnID: session.TurnID, NativeID: nativeID(request.Params.Meta),
 		Tool: request.Params.Name, Input: input, Workspace: session.Workspace}
 	return h.opts.Executor.Do(ctx, call, session.Policy, nil)

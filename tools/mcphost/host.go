@@ -39,6 +39,9 @@ type Session struct {
 	// Workspace is its folder, TurnID the turn that runs, "" for none.
 	Workspace, TurnID string
 	Policy            tools.Policy
+	// MaxCalls is how many calls of it may be open at once, 0 for one: a further one waits for its place, and nothing is
+	// known of it until then.
+	MaxCalls int
 }
 
 // Options are the parts of a Host. All but Progress and Version are required.
@@ -60,6 +63,8 @@ type Host struct {
 	offering sync.Mutex
 	offered  *mcp.Server
 	set      any // what the registry had when it was made
+
+	places places
 
 	mu    sync.Mutex
 	next  int64

@@ -42,6 +42,7 @@ type site struct {
 	session string
 	folder  string
 	policy  tools.Policy
+	most    int
 }
 
 // person asks by the approvals of sessions.
@@ -75,7 +76,7 @@ func newSite(t *testing.T, s *sessiontest.Site) *site {
 			if id != one.session {
 				return mcphost.Session{}, session.ErrNotFound
 			}
-			return mcphost.Session{Workspace: one.folder, Policy: one.policy}, nil
+			return mcphost.Session{Workspace: one.folder, Policy: one.policy, MaxCalls: one.most}, nil
 		}})
 	one.server = httptest.NewServer(host)
 	t.Cleanup(one.server.Close)
@@ -301,6 +302,7 @@ func TestAGivenUpCallDoesNotRunLate(t *testing.T) {
 func TestTwoCallsAtOnce(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, base *sessiontest.Site) {
 		s := newSite(t, base)
+		s.most = 2
 		agent := s.client(s.grants.Token(s.session), nil)
 		got := map[string]string{}
 		var group sync.WaitGroup
@@ -333,6 +335,66 @@ func TestTwoCallsAtOnce(t *testing.T) {
 		if got["one"] != "true denied by ann: no" || !strings.HasPrefix(got["two"], `false {"path":"two"`) ||
 			s.there("one") || !s.there("two") {
 			t.Errorf("answered were %v", got)
+		}
+	})
+}
+
+// RA-03: of three calls at once of an agent that may have one open, one is asked about at a time, the others are told
+// that they wait; one that is given up while it waits is never asked about, and its place is the next one's.
+func TestCallsWaitForTheirPlace(t *testing.T) {
+	sessiontest.Each(t, func(t *testing.T, base *sessiontest.Site) {
+		s := newSite(t, base)
+		s.most = 1
+		var group sync.WaitGroup
+		stay, end := context.WithCancel(t.Context())
+		defer group.Wait()
+		defer end()
+		waits := map[string]chan struct{}{}
+		leaving, leave := context.WithCancel(stay)
+		for _, name := range []string{"one", "two", "gone"} {
+			ctx, told := stay, make(chan struct{}, 1)
+			if name == "gone" {
+				ctx = leaving
+			}
+			waits[name] = told
+			token, bind := s.grants.Unnamed() // requests of several clients with one bearer are not told apart
+			if err := bind(t.Context(), s.session); err != nil {
+				t.Fatal(err)
+			}
+			agent := s.client(token, told)
+			group.Go(func() {
+				if answer := said(agent.CallTool(ctx, write(name))); name != "gone" && !strings.HasPrefix(answer, "false ") {
+					t.Errorf("%s is answered %s", name, answer)
+				}
+			})
+			<-told // it is on its way
+			if name == "one" {
+				s.Until("it is asked about", func(ctx context.Context) bool {
+					pending, err := s.Pending(ctx, s.session)
+					return err == nil && len(pending) == 1
+				})
+			}
+		}
+		<-waits["gone"] // and still is
+		leave()
+		for _, name := range []string{"one", "two"} {
+			var asked []session.Request
+			s.Until(name+" is asked about", func(ctx context.Context) bool {
+				var err error
+				asked, err = s.Pending(ctx, s.session)
+				return err == nil && len(asked) > 0
+			})
+			if len(asked) != 1 || !strings.Contains(string(asked[0].Asked.Arguments), `"`+name+`"`) {
+				t.Fatalf("asked about are %+v, want %s alone", asked, name)
+			}
+			if err := s.decide(asked[0], "accept", ""); err != nil {
+				t.Fatal(err)
+			}
+			s.Until(name+" is done", func(context.Context) bool { return s.there(name) })
+		}
+		group.Wait()
+		if left, err := s.Pending(t.Context(), s.session); err != nil || len(left) > 0 || s.there("gone") {
+			t.Errorf("left are %+v, %v", left, err)
 		}
 	})
 }

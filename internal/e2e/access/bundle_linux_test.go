@@ -18,6 +18,7 @@ import (
 	"harness/bundle"
 	"harness/internal/agenttest"
 	"harness/internal/programtest"
+	"harness/tools/configured"
 )
 
 // unpack are the files of a bundle, in order.
@@ -92,7 +93,8 @@ func TestASupportBundleReplaysAndHasNoSecret(t *testing.T) {
 	const own, env = "canary-own-token-0123456789", "canary-of-the-environment"
 	temporary := t.TempDir()
 	s := programtest.New(t, programtest.WithEnv("TMPDIR="+temporary, "HARNESS_TOOLS=workspace.read,workspace.write", "HARNESS_AUTH_TOKEN="+own,
-		"SOME_SERVICE_TOKEN="+env, "HARNESS_TOKEN="+own))
+		"SOME_SERVICE_TOKEN="+env, "HARNESS_TOKEN="+own,
+		`HARNESS_TOOLS_SERVERS={"near":{"ways":[{"url":"http://127.0.0.1:1"},{"command":["`+os.Args[0]+`"],"env":{"HARNESS_TEST_RUN_AS_MCP":"1"}}]}}`))
 	var all []string
 	for _, canary := range canaries() {
 		all = append(all, canary[0])
@@ -205,6 +207,11 @@ func TestASupportBundleReplaysAndHasNoSecret(t *testing.T) {
 		if !bytes.Contains(files["configuration.json"], []byte(want)) {
 			t.Errorf("the configuration is %s", files["configuration.json"])
 		}
+	}
+	var mcp struct{ Reached []configured.Reached }
+	if err := json.Unmarshal(files["mcp.json"], &mcp); err != nil || len(mcp.Reached) != 1 || mcp.Reached[0].Way != 2 ||
+		mcp.Reached[0].Transport != "stdio" || len(mcp.Reached[0].Failed) != 1 {
+		t.Errorf("MCP servers are reached %+v (%v)", mcp.Reached, err)
 	}
 	if !bytes.Contains(files["mcp.json"], []byte("workspace.read")) ||
 		!bytes.Contains(files["versions.json"], []byte("0.1")) {

@@ -1,0 +1,50 @@
+package mcphost
+
+import (
+	"context"
+	"sync"
+)
+
+// places bound how many calls of a session are open at once.
+type places struct {
+	mu sync.Mutex
+	of map[string]*place
+}
+
+// place is of a session with calls that are open, or wait to be.
+type place struct {
+	taken chan struct{}
+	users int
+}
+
+// take waits until fewer than most calls of a session are open; leave gives the place back. The error is ctx's.
+func (p *places) take(ctx context.Context, session string, most int) (leave func(), err error) {
+	p.mu.Lock()
+	if p.of == nil {
+		p.of = map[string]*place{}
+	}
+	one := p.of[session]
+	if one == nil {
+		one = &place{taken: make(chan struct{}, max(most, 1))}
+		p.of[session] = one
+	}
+	one.users++
+	p.mu.Unlock()
+	forget := func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if one.users--; one.users == 0 {
+			delete(p.of, session)
+		}
+	}
+	select {
+	case one.taken <- struct{}{}:
+		return func() {
+			<-one.taken
+			forget()
+		}, nil
+	case <-ctx.Done():
+		forget()
+		return nil, ctx.Err()
+	}
+}
