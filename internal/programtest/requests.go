@@ -59,10 +59,8 @@ func (i *Server) Try(method, path string, body any) (int, []byte, error) {
 	return response.StatusCode, raw, errors.Join(err, response.Body.Close())
 }
 
-// Client keeps no idle connections: they would outlive the test.
-func (i *Server) Client() *http.Client {
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-}
+// Client shares its connections with the other requests to this server.
+func (i *Server) Client() *http.Client { return &http.Client{Transport: &i.connections} }
 
 // Want makes a request that must be answered with the status.
 func (i *Server) Want(status int, method, path string, body any) Object {

@@ -26,6 +26,8 @@ type Server struct {
 	Headers map[string]string
 	mu      sync.Mutex
 	text    bytes.Buffer
+	// connections end with the process. Each new one costs a server with agents a look at the processes of the machine.
+	connections http.Transport
 }
 
 // Start runs a server and returns when it is ready for requests.
@@ -62,6 +64,7 @@ func (s *Site) Launch(binary string, env ...string) *Server {
 	i := &Server{Site: s, Cmd: cmd, Ready: make(chan string, 1), Exited: make(chan struct{})}
 	go func() {
 		defer close(i.Exited)
+		defer i.connections.CloseIdleConnections()
 		i.ReadLog(stderr)
 		_ = cmd.Wait()
 	}()
