@@ -16,6 +16,7 @@ const (
 	methodPrompt     = "session/prompt"
 	methodCancel     = "session/cancel"
 	methodSetMode    = "session/set_mode"
+	methodSetTitle   = "session/set_title"
 	methodSetModel   = "session/set_model"
 	methodSetOption  = "session/set_config_option"
 	methodUpdate     = "session/update"

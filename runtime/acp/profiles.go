@@ -61,6 +61,9 @@ type Profile struct {
 	// SessionOptions are the ids of the options of an approval that hold for the session and no longer. What an agent
 	// calls "always" may hold for all sessions of its process, or be written down for good.
 	SessionOptions []string
+	// FirstTitle is the title its conversations are given when they are opened, "" for none. One without would be named by
+	// its model, in a conversation of its own that has other levels than the session's.
+	FirstTitle string
 	// RejectEndsTurn: when a request is declined, the turn ends, which may look as if the agent had finished.
 	RejectEndsTurn bool
 	// ErrorsAsText: a turn that failed ends as a good one does, with the error as a text of no message.
@@ -149,7 +152,7 @@ func CodexBridge() Profile {
 		// Its modes are sandboxes, too: with these, a person is asked before anything leaves them.
 		Modes: map[string]string{"untrusted": "read-only", "on-request": "workspace-write",
 			"never": "agent-full-access"},
-		SessionOptions: []string{"allow_session"}, RejectEndsTurn: true, ErrorsAsText: true,
+		SessionOptions: []string{"allow_session"}, RejectEndsTurn: true, ErrorsAsText: true, FirstTitle: "New chat",
 		Implicit: runtime.ImplicitAll, Reads: []string{"/etc/codex/config.toml", "/etc/codex/managed_config.toml",
 			"/etc/codex/requirements.toml", "${CODEX_HOME:-$HOME/.codex}/config.toml",
 			"${CODEX_HOME:-$HOME/.codex}/managed_config.toml", "${CODEX_HOME:-$HOME/.codex}/AGENTS.override.md",

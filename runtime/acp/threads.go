@@ -106,6 +106,12 @@ func (r *Runtime) open(ctx context.Context, conn *stdio.Conn, thread, cwd string
 			r.profile.title(), result)
 	}
 	r.learn(conn, made.SessionID, made.offer)
+	if r.profile.FirstTitle != "" {
+		if _, err := conn.Call(ctx, r.calls, methodSetTitle,
+			about{thread, map[string]string{"sessionId": made.SessionID, "title": r.profile.FirstTitle}}); err != nil {
+			return "", fmt.Errorf("name the conversation: %w", err)
+		}
+	}
 	return made.SessionID, nil
 }
 

@@ -91,7 +91,7 @@ func (t *translator) said(l *line, at int64) (signals []runtime.Signal, changed 
 		return nil, false
 	}
 	of := t.state.Talks[p.SessionID]
-	if p.Update.Kind == "session_info_update" && p.Update.Title != "" {
+	if p.Update.Kind == "session_info_update" && p.Update.Title != "" && p.Update.Title != t.profile.FirstTitle {
 		if thread := t.threads[p.SessionID]; thread != "" {
 			signals = append(signals, wire.ThreadNamed(thread, p.Update.Title))
 		}

@@ -45,13 +45,18 @@ func NewGround(t *testing.T, dir string) *Ground {
 	return g
 }
 
-// Tries has a scripted model try all of it, given how it is told to run a command and to write a file.
+// Tries has a scripted model try all of it in one turn, given how it is told to run a command and to write a file.
 func (g *Ground) Tries(command, file func(string) string) string {
-	return strings.Join([]string{
+	return strings.Join(g.Each(command, file), " ")
+}
+
+// Each is Tries, with a turn for each.
+func (g *Ground) Each(command, file func(string) string) []string {
+	return []string{
 		command("touch " + filepath.Join(g.Dir, "command")), file(filepath.Join(g.Dir, "file")),
 		command("touch " + filepath.Join(g.Outside, "command")), file(filepath.Join(g.Outside, "file")),
 		command("curl --noproxy '' -s -m 5 -o /dev/null " + g.URL),
-	}, " ")
+	}
 }
 
 // Reached is what got done so far.
