@@ -34,19 +34,20 @@ type stored struct {
 // deliver sends the messages of one target, one at a time.
 func (n *Notifier) deliver(ctx context.Context, target Target) {
 	log := n.opts.Logger.With().Str("target", target.Name()).Logger()
-	var failed error
+	failing := false
 	for ctx.Err() == nil {
-		wait, err := n.step(ctx, target)
+		wait, sent, err := n.step(ctx, target)
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err != nil && failed == nil:
+		case err != nil && !failing:
 			log.Warn().Err(err).Msg("a notification cannot be delivered; it is tried again for a day")
-		case err == nil && failed != nil && wait == 0:
+		case sent && failing:
 			log.Info().Msg("notifications are delivered again")
 		}
-		if err != nil || wait == 0 {
-			failed = err
+		failing = err != nil || failing && !sent
+		if err != nil {
+			wait = max(wait, n.opts.Pause)
 		}
 		if wait == 0 {
 			continue
@@ -63,41 +64,41 @@ func (n *Notifier) deliver(ctx context.Context, target Target) {
 
 // step sends the message that is due first, and tells how long to wait for the next. Before it is sent, the time of the
 // next attempt is stored: no other process sends it before, and after a crash it is sent then.
-func (n *Notifier) step(ctx context.Context, target Target) (wait time.Duration, err error) {
+func (n *Notifier) step(ctx context.Context, target Target) (wait time.Duration, sent bool, err error) {
 	m, err := n.first(ctx, target.Name())
 	if errors.Is(err, sql.ErrNoRows) {
-		return patience, nil
+		return patience, false, nil
 	}
 	if err != nil {
-		return patience, fmt.Errorf("read what is to be told: %w", err)
+		return patience, false, fmt.Errorf("read what is to be told: %w", err)
 	}
 	now := time.Now()
 	if early := time.UnixMilli(m.due).Sub(now); early > 0 {
-		return min(early, patience), nil
+		return min(early, patience), false, nil
 	}
 	if now.Sub(time.UnixMilli(m.At)) > maxAge {
-		return 0, n.end(ctx, target, m, Dropped)
+		return 0, false, n.end(ctx, target, m, Dropped)
 	}
 	if m.Kind.waits() {
 		waits, err := n.opts.Waits(ctx, m.News)
 		if err != nil {
-			return patience, fmt.Errorf("read whether a request still waits: %w", err)
+			return patience, false, fmt.Errorf("read whether a request still waits: %w", err)
 		}
 		if !waits {
-			return 0, n.forget(ctx, m)
+			return 0, false, n.forget(ctx, m)
 		}
 	}
 	if taken, err := n.take(ctx, m, now); err != nil || !taken {
-		return 0, err
+		return 0, false, err
 	}
 	if err := n.complete(ctx, &m.Message); err != nil {
-		return n.opts.Pause, err
+		return 0, false, err
 	}
 	if err := n.send(ctx, target, m.Message); err != nil {
 		n.opts.Ended(target.Name(), Failed)
-		return n.opts.Pause, err
+		return 0, false, err
 	}
-	return 0, n.end(ctx, target, m, Delivered)
+	return 0, true, n.end(ctx, target, m, Delivered)
 }
 
 func (n *Notifier) first(ctx context.Context, target string) (m stored, err error) {

@@ -142,6 +142,17 @@ func (k *kit) hear() told {
 	}
 }
 
+func (k *kit) exec(statement string) {
+	k.t.Helper()
+	err := k.db.Update(k.t.Context(), func(tx database.Tx) error {
+		_, err := tx.ExecContext(k.t.Context(), statement)
+		return err
+	})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+}
+
 // drained waits until nothing is left to be told.
 func (k *kit) drained() {
 	k.t.Helper()

@@ -80,6 +80,12 @@ type Target interface {
 	Request(ctx context.Context, m Message) (*http.Request, error)
 }
 
+// The names of targets.
+const (
+	Webhook = "webhook"
+	Ntfy    = "ntfy"
+)
+
 // isPlace tells whether a text is a URL that requests are sent to.
 func isPlace(text string) bool {
 	u, err := url.Parse(text)
@@ -137,6 +143,7 @@ func New(opts Options) *Notifier {
 		opts.Retry = 10 * time.Second
 	}
 	n := &Notifier{opts: opts, wake: map[string]chan struct{}{}, client: &http.Client{Timeout: opts.Retry / 2,
+		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	for _, target := range opts.Targets {
 		n.wake[target.Name()] = make(chan struct{}, 1)

@@ -19,7 +19,7 @@ func NewNtfy(url, token string) (Target, error) {
 	return &ntfy{url, token}, nil
 }
 
-func (n *ntfy) Name() string { return "ntfy" }
+func (n *ntfy) Name() string { return Ntfy }
 
 func (n *ntfy) Request(ctx context.Context, m Message) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, n.url, strings.NewReader(cmp.Or(m.Title,

@@ -43,7 +43,7 @@ func NewWebhook(url, secret string) (Target, error) {
 	return &webhook{url, key}, nil
 }
 
-func (w *webhook) Name() string { return "webhook" }
+func (w *webhook) Name() string { return Webhook }
 
 func (w *webhook) Request(ctx context.Context, m Message) (*http.Request, error) {
 	type data struct {

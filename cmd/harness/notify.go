@@ -124,6 +124,11 @@ func newNotifyMetrics(registry prometheus.Registerer) notifyMetrics {
 		Name: telemetry.MetricName("notify", "messages_total"),
 		Help: "Notifications that a target took (delivered), attempts that failed, and messages that were dropped: a day old, or too many.",
 	}, []string{"target", "outcome"})}
+	for _, target := range []string{notify.Webhook, notify.Ntfy} {
+		for _, outcome := range []notify.Outcome{notify.Delivered, notify.Failed, notify.Dropped} {
+			m.total.WithLabelValues(target, string(outcome))
+		}
+	}
 	registry.MustRegister(m.total)
 	return m
 }
