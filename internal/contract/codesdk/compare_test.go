@@ -95,4 +95,9 @@ func TestRecordingsAndRows(t *testing.T) {
 	if len(open) != 1 {
 		t.Error("what is listed nowhere was taken as listed")
 	}
+	// A row stands for its own values only.
+	task := Difference{Subject: "POST /sessions/{session}/tasks", Place: "status", Want: "202", Got: `"500 broken"`}
+	if open, _ := Unlisted([]Difference{task}); len(open) != 1 {
+		t.Error("a task that is answered 500 was taken as listed")
+	}
 }

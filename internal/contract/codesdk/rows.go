@@ -7,6 +7,8 @@ type Row struct {
 	What, Reason string
 	// Subject and Place are patterns of the differences it stands for.
 	Subject, Place string
+	// From is a pattern of what is recorded, Into of what is here, both as JSON; "" is anything.
+	From, Into string
 	// Unmet says that a run may not show it.
 	Unmet bool
 }
@@ -15,9 +17,84 @@ type Row struct {
 func Rows() []Row {
 	return []Row{
 		{
-			What:    "answers and events have further members",
-			Reason:  "what is told beside the recorded is ignored by who does not know it",
-			Subject: ".*", Place: `(?:body|event|ready)\..*\+\w+|(?:body|event|ready)\.\+\w+`,
+			What:    "an answer with an error has message, and on 404 of a route statusCode",
+			Reason:  "who does not know a member ignores it; it says the cause and the remedy",
+			Subject: ".*",
+			Place:   `body\.\+(?:message|statusCode)`,
+		},
+		{
+			What:    "GET / has version and contract_version",
+			Reason:  "who does not know a member ignores it; a client can tell which server it speaks to",
+			Subject: "GET /",
+			Place:   `body\.\+(?:version|contract_version)`,
+		},
+		{
+			What: "health and capabilities have auth, state, runtimes, mcpTransports and " +
+				"reconstructsLostSessions",
+			Reason: "who does not know a member ignores it; there are several runtimes, and each has a state of " +
+				"its own",
+			Subject: "GET /(?:health|capabilities|auth/status)",
+			Place:   `body\.(?:capabilities\.)?\+(?:auth|state|runtimes|mcpTransports|reconstructsLostSessions)`,
+		},
+		{
+			What:    "a session has cwd, isolation_mode, model, permission_mode, title and runtime_session_id",
+			Reason:  "who does not know a member ignores it; it is what it was opened with",
+			Subject: `(?:GET|POST) /sessions(?:/\{session\})?`,
+			Place: `body\.(?:sessions\[\]\.)?\+(?:cwd|isolation_mode|model|permission_mode|title|` +
+				`runtime_session_id)`,
+		},
+		{
+			What:    "a task has created_at, started_at, ended_at, turn_id, reason and failure",
+			Reason:  "who does not know a member ignores it; how it stands need not be put together from events",
+			Subject: `GET /sessions/\{session\}/tasks/\{task\}`,
+			Place:   `body\.\+(?:created_at|started_at|ended_at|turn_id|reason|failure)`,
+		},
+		{
+			What: "a task that is taken says how many are ahead, and one that is refused which limit it met " +
+				"(limit, of)",
+			Reason:  "who does not know a member ignores it; tasks wait in a queue with bounds",
+			Subject: `POST /sessions/\{session\}/tasks`,
+			Place:   `body\.\+(?:ahead|limit|of)`,
+		},
+		{
+			What:    "to stop a task is answered with its status",
+			Reason:  "who does not know a member ignores it; it may be over",
+			Subject: `POST /sessions/\{session\}/tasks/\{task\}/stop`,
+			Place:   `body\.\+status`,
+		},
+		{
+			What: "a decision that comes too late is answered with decided_by and status, one of another call " +
+				"with its attempt and input_hash",
+			Reason:  "who does not know a member ignores it; who decides sees what was decided",
+			Subject: `POST /sessions/\{session\}/tool-calls/\{call\}/(?:approve|deny)`,
+			Place:   `body\.\+(?:attempt|decided_by|input_hash|status)`,
+		},
+		{
+			What:    "a stream begins with the number it begins after",
+			Reason:  "a reader that comes back sees from where it is told",
+			Subject: "stream",
+			Place:   `ready\.\+after_seq`,
+		},
+		{
+			What:    "the trace of an event has turn_id",
+			Reason:  "the turn is known elsewhere by it",
+			Subject: ".*",
+			Place:   `event\.trace\.\+turn_id`,
+		},
+		{
+			What: "events of calls have name, runtime_tool_call_id, actor, cancelled, rule, permission, " +
+				"policy_snapshot, sandbox, duration_ms, exit_code and is_error",
+			Reason:  "who does not know a member ignores it; an event is understood without those before it",
+			Subject: `tool\.call\..*`,
+			Place: `event\.payload\.(?:\+(?:name|runtime_tool_call_id|actor|cancelled|rule|permission|` +
+				`policy_snapshot|sandbox|duration_ms|exit_code|is_error)|sandbox\.\+(?:kind|timeout_ms))`,
+		},
+		{
+			What: "model.input has input_visibility; usage.reported reasoning_tokens and raw; " +
+				"model.output.completed block_id",
+			Reason:  "who does not know a member ignores it; what is known of the model's side is told",
+			Subject: `model\.input|usage\.reported|model\.output\.completed`,
+			Place:   `event\.payload\.(?:\+(?:input_visibility|reasoning_tokens|raw)|content\[\]\.\+block_id)`,
 		},
 		{
 			What:    "runtimes are called codex, claude, gemini and opencode, and those are listed that run here",
@@ -28,66 +105,149 @@ func Rows() []Row {
 			What:    "the server names itself harness",
 			Reason:  "it is not codesdkd, and programs that look may tell",
 			Subject: "GET /", Place: `body\.name`,
+			From: `"codesdkd"`,
+			Into: `"harness"`,
 		},
 		{
-			What:    "what no route matches is 404 with a JSON body, and so is GET /metrics, which is outside of /v1",
-			Reason:  "the recorded daemon answered with nothing, and had metrics only when it was linked into a program",
-			Subject: "(?:GET|DELETE) /(?:nope|runtime-env|metrics|sessions)", Place: `body|body\.error|status`,
+			What:    "what no route matches is 404 with a JSON body",
+			Reason:  "the recorded daemon answered with nothing",
+			Subject: "(?:GET|DELETE) /(?:nope|runtime-env|sessions)",
+			Place:   "body",
+			From:    `""`,
+			Into:    `.*Not Found.*404.*`,
 		},
 		{
-			What:    "capabilities and health tell what the runtime can and how it does, and a probe that fails does not end the server",
-			Reason:  "recorded are constants that nothing enforces, and probes of runtimes that are not there",
+			What:    "GET /metrics is outside of /v1: 404",
+			Reason:  "the recorded daemon had metrics only when it was linked into a program",
+			Subject: "GET /metrics",
+			Place:   `body\.error|status`,
+			From:    `200|"metrics_unavailable"`,
+			Into:    `"404 .*|"Not Found"`,
+		},
+		{
+			What: "capabilities are what the runtime can here: who asks (permissionModel), who runs tools and " +
+				"how they are reached (toolExecutionModel, toolReplaySafety, mcpSupport, mcpTransports), how " +
+				"many at once (maxOutstandingToolCalls)",
+			Reason:  "recorded are constants that nothing enforces",
 			Subject: "GET /(?:health|capabilities)",
-			Place: `body\.ok|body\.-error|body\.(?:capabilities\.)?(?:authModel|maxOutstandingToolCalls|` +
-				`mcpSupport|mcpTransports|permissionModel|recommendedIsolationMode|` +
-				`resumeModel|stateModel|supportedIsolationModes(?:\[\])?|supportsSessionResume|toolExecutionModel|toolReplaySafety)`,
+			Place: `body\.(?:capabilities\.)?(?:permissionModel|toolExecutionModel|toolReplaySafety|mcpSupport|` +
+				`mcpTransports|maxOutstandingToolCalls)`,
 		},
 		{
-			What:    "where credentials are found is told by kind, not by folder",
+			What: "a runtime is a process of its own that keeps its state on disk and resumes its own sessions " +
+				"(isolation modes, stateModel, resumeModel, supportsSessionResume)",
+			Reason:  "recorded runtimes ran in the daemon or elsewhere",
+			Subject: "GET /(?:health|capabilities)",
+			Place: `body\.(?:capabilities\.)?(?:recommendedIsolationMode|supportedIsolationModes(?:\[\])?|` +
+				`stateModel|resumeModel|supportsSessionResume)`,
+		},
+		{
+			What:    "health is of the runtime that runs here: ok, and without the error of a probe",
+			Reason:  "the recorded probes failed on runtimes that were not there",
+			Subject: "GET /health",
+			Place:   `body\.(?:ok|-error)`,
+		},
+		{
+			What:    "where credentials are found is told by kind (credentials, state, remedy), not by folder",
 			Reason:  "paths of the server are nobody's business, and a key in the environment is in no folder",
 			Subject: "GET /(?:auth/status|health)",
-			Place:   `body\.(?:auth\.)?(?:authModel|details\.-(?:configDir|hasApiKey|hasOauth|hasCredentials))`,
+			Place: `body\.(?:auth\.)?details\.(?:-(?:configDir|hasApiKey|hasOauth|hasCredentials)|` +
+				`\+(?:credentials|state|remedy))`,
 		},
 		{
-			What:    "sessions are listed newest first, and one has its runtime's id as soon as it is opened",
+			What:    "authModel is both: a login and a key are taken",
+			Reason:  "recorded is unknown, or one of them",
+			Subject: "GET /(?:auth/status|health|capabilities)",
+			Place:   `body\.(?:auth\.|capabilities\.)?authModel`,
+			From:    `.*`,
+			Into:    `"both"`,
+		},
+		{
+			What:    "sessions are listed newest first",
 			Reason:  "the latest is what is looked for, and the list may be long",
-			Subject: "GET /sessions", Place: `body\.sessions\[\]\.(?:session_id|runtime_session_id)`,
+			Subject: "GET /sessions",
+			Place:   `body\.sessions\[\]\.session_id`,
+		},
+		{
+			What:    "a session has its runtime's id as soon as it is opened",
+			Reason:  "the runtime has one then",
+			Subject: "GET /sessions",
+			Place:   `body\.sessions\[\]\.runtime_session_id`,
 		},
 		{
 			What:    "credential_namespace, isolation_level and env beyond their defaults are 400",
 			Reason:  "runtimes share the server's user and credentials: that is said rather than ignored",
 			Subject: "POST /sessions", Place: "status",
+			From: `201`,
+			Into: `"400 .*not_supported.*`,
 		},
 		{
 			What:    "there are no limits of requests by the minute",
 			Reason:  "connections, streams, bodies and tasks are bounded instead",
 			Subject: `GET /sessions/\{session\}`, Place: "status",
+			From: `429`,
+			Into: `"200 .*`,
 		},
 		{
 			What:    "a cursor that is no number is 400",
 			Reason:  "the recorded daemon began again at the first event",
 			Subject: `GET /sessions/\{session\}/events`, Place: "status",
+			From: `200`,
+			Into: `"400 .*after_seq.*`,
 		},
 		{
 			What:    "an unknown task is 404",
 			Reason:  "unknown is no status, and a typing mistake looks like a task",
 			Subject: `GET /sessions/\{session\}/tasks/\{task\}`, Place: "status",
+			From: `200`,
+			Into: `"404 .*task_not_found.*`,
 		},
 		{
-			What:    "a task that waits is queued, one that was stopped stays stopped, and one of a session whose earlier tasks ended is run",
-			Reason:  "the recorded daemon said unknown of it, completed after stopped, and failed it over numbers it had given twice",
-			Subject: `GET /sessions/\{session\}/tasks/\{task\}|POST /sessions/\{session\}/tasks`,
+			What:    "a task that waits is queued, and is run then",
+			Reason:  "the recorded daemon said started when it took it, and unknown later",
+			Subject: `(?:GET|POST) /sessions/\{session\}/tasks(?:/\{task\})?`,
+			Place:   `body\.status`,
+			From:    `"(?:started|unknown)"`,
+			Into:    `"(?:queued|running|completed)"`,
+		},
+		{
+			What:    "a task that was stopped stays stopped",
+			Reason:  "the recorded daemon said completed later",
+			Subject: `GET /sessions/\{session\}/tasks/\{task\}`,
+			Place:   `body\.status`,
+			From:    `"completed"`,
+			Into:    `"stopped"`,
+		},
+		{
+			What:    "a session's second task is run: it has a status and a last event of its own",
+			Reason:  "the recorded daemon failed it over numbers of events it had given twice",
+			Subject: `GET /sessions/\{session\}/tasks/\{task\}`,
 			Place:   `body\.(?:status|last_seq)`,
+			From:    `"failed"|null`,
+			Into:    `"(?:queued|running|completed)"|\d+`,
 		},
 		{
-			What:    "a task_id is taken once: 409; a body is read before limits are looked at: 400",
+			What:    "a task_id is taken once: 409",
 			Reason:  "two tasks of an id cannot be told apart",
-			Subject: `POST /sessions/\{session\}/tasks`, Place: "status",
+			Subject: `POST /sessions/\{session\}/tasks`,
+			Place:   "status",
+			From:    `202`,
+			Into:    `"409 .*task_exists.*`,
+		},
+		{
+			What:    "a body that is no object is 400, also where a limit is met",
+			Reason:  "what is wrong with it does not depend on what else runs",
+			Subject: `POST /sessions/\{session\}/tasks`,
+			Place:   "status",
+			From:    `429`,
+			Into:    `"400 .*`,
 		},
 		{
 			What:    "to stop a task that is over is 200 with already",
 			Reason:  "who stops need not know whether it is over",
 			Subject: `POST /sessions/\{session\}/tasks/\{task\}/stop`, Place: "status",
+			From: `404`,
+			Into: `"200 .*already.*`,
 		},
 		{
 			What:    "ids are percent-decoded",
@@ -95,8 +255,9 @@ func Rows() []Row {
 			Subject: `POST /sessions/\{session\}/tool-calls/\{call\}/(?:approve|deny)`, Place: "status",
 		},
 		{
-			What:    "Last-Event-ID is heeded",
-			Reason:  "browsers send it when they come back; the recorded daemon began at the first event and was cut off after 42",
+			What: "Last-Event-ID is heeded",
+			Reason: "browsers send it when they come back; the recorded daemon began at the first event and was " +
+				"cut off after 42",
 			Subject: "stream", Place: "last_event_id",
 		},
 		{
@@ -115,9 +276,11 @@ func Rows() []Row {
 			Subject: "task.(?:completed|stopped)", Place: `event\.payload\.reason`,
 		},
 		{
-			What:    "a failure has code, message, retryable, runtime and recovery",
+			What: "a failure has code, message, retryable, runtime, recovery and raw, and neither error nor " +
+				"reason",
 			Reason:  "error and reason told one text twice",
-			Subject: "task.failed", Place: `event\.payload\.-(?:error|reason)`,
+			Subject: "task.failed",
+			Place:   `event\.payload\.(?:-(?:error|reason)|\+(?:code|message|retryable|runtime|recovery|raw))`,
 		},
 		{
 			What: "a session's second task, and its first tool call, do not fail",
@@ -143,16 +306,35 @@ func Rows() []Row {
 			Unmet: true,
 		},
 		{
-			What:    "model.input refers to what the runtime is given; of a turn that was begun elsewhere it has the hash only",
+			What: "the artifacts of model.input are called model-input.json and implicit-sources.json, and " +
+				"refer to what the runtime is given",
 			Reason:  "what an agent makes of it for its model is its own",
-			Subject: "model.input", Place: `event\.payload\.[-+]?(?:input_ref|implicit_sources_ref).*`,
-			Unmet: true,
+			Subject: "model.input",
+			Place: `event\.payload\.(?:input_ref|implicit_sources_ref)\.(?:name|artifact_id)|` +
+				`event\.payload\.\+implicit_sources_ref`,
 		},
 		{
-			What:    "decisions of the server are of the source harness, what it runs is executed_by harness and in_process",
+			What:    "of a turn that was begun elsewhere model.input has the hash only",
+			Reason:  "what it was given is not known",
+			Subject: "model.input",
+			Place:   `event\.payload\.-(?:input_ref|implicit_sources_ref)`,
+			Unmet:   true,
+		},
+		{
+			What:    "decisions of the server are of the source harness, and one of a call the agent gave up of runtime",
 			Reason:  "the names say who; codesdk is another program",
 			Subject: `tool\.call\..*`,
-			Place:   `event\.payload\.(?:source|executed_by|execution_env|policy_snapshot\.sources\[\]\.source)`,
+			Place:   `event\.payload\.(?:source|policy_snapshot\.sources\[\]\.source)`,
+			From:    `"(?:codesdk|user)"`,
+			Into:    `"(?:harness|runtime)"`,
+		},
+		{
+			What:    "what the server runs is executed_by harness, in its process (execution_env in_process)",
+			Reason:  "recorded are codesdk and codesdk_host",
+			Subject: `tool\.call\.completed`,
+			Place:   `event\.payload\.(?:executed_by|execution_env)`,
+			From:    `"codesdk(?:_host)?"`,
+			Into:    `"(?:harness|in_process)"`,
 		},
 		{
 			What:    "a denial says who denied",
@@ -160,7 +342,8 @@ func Rows() []Row {
 			Subject: "tool.call.denied", Place: `event\.payload\.reason`,
 		},
 		{
-			What:    "a call that waits when its task is stopped is denied as cancelled, or because the task was stopped",
+			What: "a call that waits when its task is stopped is denied as cancelled, or because the task was " +
+				"stopped",
 			Reason:  "the recorded daemon said that the user had denied it",
 			Subject: "tool.call.denied", Place: `event\.payload\.policy_snapshot\.(?:sources\[\]\.rule|permission_mode)`,
 		},
@@ -170,16 +353,28 @@ func Rows() []Row {
 			Subject: `tool\.call\.(?:approved|started|completed|denied)`, Place: "[-+]event",
 		},
 		{
-			What:    "agents do not call tools that they were not told of, and may ask for their second call when the first is answered",
-			Reason:  "recorded is a script that calls what it likes; the input it was given differs with it",
+			What:    "agents do not call tools that they were not told of",
+			Reason:  "recorded is a script that calls what it likes: its call differs, and what is thought of it",
 			Subject: `tool\.call\.(?:requested|policy_evaluated)`,
-			Place:   `[-+]event|event\.payload\.(?:input_hash|result|input\.-nope)`,
+			Place:   `event\.payload\.(?:input_hash|result|input\.(?:-nope|\+path))`,
 		},
 		{
-			What:    "errors of tools are in other words, and a long result is kept as it is",
-			Reason:  "recorded is pretty-printed JSON, with another hash",
+			What:    "agents may ask for their second call when the first is answered",
+			Reason:  "recorded is a script that asks for both at once",
+			Subject: `tool\.call\.(?:requested|policy_evaluated)`,
+			Place:   "[-+]event",
+		},
+		{
+			What:    "errors of tools are in other words",
+			Reason:  "they say the remedy, too",
 			Subject: "tool.call.completed",
-			Place:   `event\.payload\.(?:result_preview|result_preview\.error|result_ref\.content_hash)`,
+			Place:   `event\.payload\.result_preview\.error`,
+		},
+		{
+			What:    "a long result is kept as it is, with the hash of that",
+			Reason:  "recorded is pretty-printed JSON",
+			Subject: "tool.call.completed",
+			Place:   `event\.payload\.(?:result_preview|result_ref\.content_hash)`,
 		},
 	}
 }
@@ -192,7 +387,9 @@ func Unlisted(found []Difference) (open []Difference, idle []Row) {
 		listed := false
 		for i, row := range rows {
 			if regexp.MustCompile("^(?:"+row.Subject+")$").MatchString(d.Subject) &&
-				regexp.MustCompile("^(?:"+row.Place+")$").MatchString(d.Place) {
+				regexp.MustCompile("^(?:"+row.Place+")$").MatchString(d.Place) &&
+				(row.From == "" || regexp.MustCompile("^(?:"+row.From+")$").MatchString(d.Want)) &&
+				(row.Into == "" || regexp.MustCompile("^(?:"+row.Into+")$").MatchString(d.Got)) {
 				listed, used[i] = true, true
 			}
 		}
