@@ -9,8 +9,8 @@ import (
 // toolWait is how long codex waits for a tool of this server, in seconds: a person may take a day to decide.
 const toolWait = 24 * 60 * 60
 
-// toolsStart is how long codex waits for this server when a conversation is loaded, in seconds. Its default of 10 is
-// short on a busy machine, and a conversation that gave up has no tools until it is loaded again.
+// toolsStart is how long codex waits for this server when a conversation is loaded, in seconds. Its default of 30, and of
+// 10 in old versions, is short on a busy machine, and a conversation that gave up has no tools until it is loaded again.
 const toolsStart = 60
 
 // offerTools gives a conversation that is about to be made access to the tools of this server; bind tells what it is
