@@ -53,3 +53,29 @@ func TestTypesOfTheAPI(t *testing.T) {
 		t.Fatalf("%v\n%s", err, said)
 	}
 }
+
+// largestChunk is what a part of the page may have that is loaded when it is needed, in bytes of gzip.
+const largestChunk = 90 << 10
+
+// What is loaded when it is needed is small. What is loaded first is held in the browser (internal/e2e/clients).
+func TestChunksAreSmall(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("dist/app/index.html")
+	if err != nil {
+		t.Fatalf("%v: run scripts/console.sh, which needs Node.js 20.19 or newer and npm", err)
+	}
+	chunks, err := filepath.Glob("dist/app/assets/*.js.gz")
+	if err != nil || len(chunks) < 2 {
+		t.Fatalf("the page has %d chunks: %v", len(chunks), err)
+	}
+	for _, path := range chunks {
+		chunk, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := strings.Contains(string(page), strings.TrimSuffix(filepath.Base(path), ".gz"))
+		if !first && chunk.Size() > largestChunk {
+			t.Errorf("%s has %d bytes, more than %d", path, chunk.Size(), largestChunk)
+		}
+	}
+}

@@ -37,6 +37,8 @@ export async function pictures(browser, folder) {
       await page.locator("[data-job] button").first().click();
       await page.locator(".jobs .panel").waitFor();
     }],
+    ["events", "/events", (page) => page.locator("[data-event]").nth(5).waitFor()],
+    ["usage", "/usage", (page) => page.locator("[data-used]").first().waitFor()],
     ["extensions", "/extensions", (page) => page.locator("[data-module]").waitFor()],
     ["runtimes", "/runtimes", (page) => page.locator("[data-runtime]").nth(1).waitFor()],
     ["settings", "/settings", (page) => page.locator(".settings h2").first().waitFor()],
@@ -49,7 +51,7 @@ export async function pictures(browser, folder) {
   ];
   for (const [look, options] of Object.entries(looks)) {
     const { page, context, close } = await open(browser, "/settings", options);
-    await context.route(/\/api\/(sessions|requests|projects|agents|orchestrator)/, ordinary);
+    await context.route(/\/api\/(sessions|requests|projects|agents|orchestrator|events)/, ordinary);
     for (const [name, path, there] of pages) {
       if (look === "phone" && name === "palette") continue; // there is no key for it
       await page.goto(base + path);

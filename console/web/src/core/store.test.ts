@@ -153,3 +153,14 @@ test("the queue is what the last frame says, and a frame from before the snapsho
   store.take([queue(80, "one", "two"), queue(96, "two")]);
   expect(open.queue.map((one) => one.text)).toEqual(["two"]);
 });
+
+test("what a turn uses and plans stands beside the open transcript", () => {
+  const store = fresh();
+  const open = store.opened("s");
+  store.loaded(open, [], null, null, 0);
+  store.take([
+    note("thread/tokenUsage/updated", { tokenUsage: { total: { totalTokens: 900 }, last: { totalTokens: 300, cachedInputTokens: 20 }, modelContextWindow: 1000 } }, 16),
+    note("turn/plan/updated", { plan: [{ step: "look", status: "completed" }] }, 32),
+  ]);
+  expect([open.usage, open.plan]).toEqual([{ used: 300, window: 1000, total: 900, cached: 20 }, [{ step: "look", status: "completed" }]]);
+});
