@@ -23,7 +23,8 @@ type planted map[string]string
 func plant() planted {
 	secrets := planted{}
 	for _, what := range []string{"server", "codex key", "claude key", "gemini key", "opencode key", "claude file",
-		"gemini file", "opencode file", "gemini login", "opencode login", "claude-acp login"} {
+		"gemini file", "opencode file", "gemini login", "opencode login", "claude-acp login",
+		"opencode-acp login"} {
 		secrets[what] = "canary-" + strings.ReplaceAll(what, " ", "-") + "-" + uuid.NewString()
 	}
 	return secrets
@@ -50,7 +51,7 @@ func TestPlantedSecretsAreNowhere(t *testing.T) {
 	for i, assignment := range s.Env {
 		s.Env[i] = strings.Replace(assignment, "canary-of-opencode", secrets["opencode key"], 1)
 	}
-	s.Env = append(s.Env, "HARNESS_RUNTIMES=codex,claude,gemini,opencode,claude-acp", "OPENAI_API_KEY="+secrets["codex key"],
+	s.Env = append(s.Env, "HARNESS_RUNTIMES=codex,claude,gemini,opencode,claude-acp,opencode-acp", "OPENAI_API_KEY="+secrets["codex key"],
 		"ANTHROPIC_API_KEY="+secrets["claude key"], "GEMINI_API_KEY="+secrets["gemini key"])
 	server := s.Start()
 	events := server.Follow("after=0")
@@ -65,10 +66,11 @@ func TestPlantedSecretsAreNowhere(t *testing.T) {
 	for _, name := range runtimes {
 		converse(name)
 	}
-	for _, name := range []string{"gemini", "opencode", "claude-acp"} {
+	for _, name := range []string{"gemini", "opencode", "claude-acp", "opencode-acp"} {
 		server.Want(http.StatusOK, http.MethodPost, "/api/runtimes/"+name+"/login", programtest.Object{"apiKey": secrets[name+" login"]})
 	}
-	converse("claude-acp") // its process was started anew with the key
+	converse("claude-acp") // its process was started anew with the key, as that of the next one
+	converse("opencode-acp")
 	homes := filepath.Join(s.DataDir, "credentials", "namespaces")
 	var pry strings.Builder
 	for _, name := range runtimes[1:] {
