@@ -126,6 +126,8 @@ func TestSearchFollows(t *testing.T) {
 		lifecycletest.Run(t, x)
 		k.want(x, search.Query{Text: "lock"}, "a/ a/1")
 		k.session("b", "q", "Über alles")
+		k.session("c", "q", database.EncodeText("sign\x010file"))
+		k.want(x, search.Query{Text: "0file"}, "c/")
 		k.say("b", "2", "日本語のロック and a lock\x00file")
 		for text, want := range map[string]string{
 			"LOCK": "b/2 a/ a/1", "lock hub": "a/1", "hub lo": "a/1", "ub": "b/", "cafe": "a/1", "CAFÉ": "a/1", "uber": "b/", "本語": "b/2",
