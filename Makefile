@@ -74,7 +74,7 @@ outages: ## every way a store can refuse at every point of a turn, on each engin
 	HARNESS_OUTAGE_ROUNDS=$${HARNESS_OUTAGE_ROUNDS:-6} go test -v -timeout 30m -run TestAnOutageOfTheStoreLeavesNoTrace ./internal/e2e/crashes
 
 .PHONY: cluster
-cluster: ## servers on one Postgres that are killed, frozen and cut off from it, with and without what must hold then (two minutes)
+cluster: ## three servers on one Postgres that are killed, frozen and cut off from it, with and without what must hold then (two minutes)
 	scripts/setup-test.sh
 	$(SHIPPED) go test -tags cluster -vet=off -timeout 10m ./cluster
 

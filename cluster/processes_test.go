@@ -5,6 +5,7 @@ package cluster_test
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -49,35 +50,40 @@ const (
 	leaseOfNodes = 8 * time.Second
 )
 
-// pair are two servers on one Postgres; only the first has an agent.
-type pair struct {
+// trio are three servers on one Postgres, which ask each other; only the first has an agent.
+type trio struct {
 	t          *testing.T
 	db         *database.DB
 	siteA      *programtest.Site
-	a, b       *programtest.Server
+	a, b, c    *programtest.Server
+	streams    map[string][]*programtest.Follower // of a session, at the second and the third, from its beginning
+	chance     *rand.Rand
 	violations []string
 }
 
 // without is what a test has switched off, "" for nothing.
-func newPair(t *testing.T, grace time.Duration, without string) *pair {
+func newTrio(t *testing.T, grace time.Duration, without string) *trio {
 	t.Helper()
 	path, err := program()
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := programtest.WithEnv(fmt.Sprintf("HARNESS_NODE_GRACE_MS=%d", grace.Milliseconds()), "HARNESS_TEST_WITHOUT="+without)
-	p := &pair{t: t, siteA: programtest.New(t, programtest.WithEngine(database.Postgres), env)}
+	env := programtest.WithEnv(fmt.Sprintf("HARNESS_NODE_GRACE_MS=%d", grace.Milliseconds()), "HARNESS_TEST_WITHOUT="+without,
+		"HARNESS_NODE_ADDRESS=127.0.0.1:0")
+	p := &trio{t: t, siteA: programtest.New(t, programtest.WithEngine(database.Postgres), env), chance: seeded(t),
+		streams: map[string][]*programtest.Follower{}}
 	siteB := programtest.New(t, programtest.WithDatabaseOf(p.siteA), programtest.WithoutAgent(), env)
-	p.siteA.Program, siteB.Program = path, path
+	siteC := programtest.New(t, programtest.WithDatabaseOf(p.siteA), programtest.WithoutAgent(), env)
+	p.siteA.Program, siteB.Program, siteC.Program = path, path, path
 	p.db = dbtest.Connect(t, database.Options{URL: p.siteA.DatabaseURL})
-	p.a, p.b = p.siteA.Start(), siteB.Start()
+	p.a, p.b, p.c = p.siteA.Start(), siteB.Start(), siteC.Start()
 	p.eventually("is each node guarded", func() bool {
-		return p.count(`select count(*) from nodes where guarded = 1`) == 2
+		return p.count(`select count(*) from nodes where guarded = 1`) == 3
 	})
 	return p
 }
 
-func (p *pair) endRuntimes() {
+func (p *trio) endRuntimes() {
 	found, err := shim.Discover(p.siteA.RunDir())
 	if err != nil {
 		p.t.Error(err)
@@ -87,18 +93,18 @@ func (p *pair) endRuntimes() {
 	}
 }
 
-func (p *pair) signal(signal syscall.Signal) {
+func (p *trio) signal(signal syscall.Signal) {
 	p.t.Helper()
 	if err := p.a.Cmd.Process.Signal(signal); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-func (p *pair) violated(format string, args ...any) {
+func (p *trio) violated(format string, args ...any) {
 	p.violations = append(p.violations, fmt.Sprintf(format, args...))
 }
 
-func (p *pair) eventually(what string, ok func() bool) {
+func (p *trio) eventually(what string, ok func() bool) {
 	p.t.Helper()
 	over := time.After(hang)
 	for !ok() {
@@ -110,7 +116,7 @@ func (p *pair) eventually(what string, ok func() bool) {
 	}
 }
 
-func (p *pair) count(query string, args ...any) (n int) {
+func (p *trio) count(query string, args ...any) (n int) {
 	p.t.Helper()
 	if err := p.db.Read().QueryRowContext(p.t.Context(), query, args...).Scan(&n); err != nil {
 		p.t.Fatal(err)
@@ -119,7 +125,7 @@ func (p *pair) count(query string, args ...any) (n int) {
 }
 
 // want makes a request until it is answered with the status: a runtime may be starting.
-func (p *pair) want(s *programtest.Server, status int, method, path string, body any) (answer object) {
+func (p *trio) want(s *programtest.Server, status int, method, path string, body any) (answer object) {
 	p.t.Helper()
 	p.eventually(method+" "+path, func() bool {
 		got, raw, err := s.Try(method, path, body)
@@ -131,20 +137,20 @@ func (p *pair) want(s *programtest.Server, status int, method, path string, body
 	return answer
 }
 
-func (p *pair) session() string {
+func (p *trio) session() string {
 	p.t.Helper()
 	answer := p.want(p.a, http.StatusOK, http.MethodPost, "/api/sessions", object{"approvalPolicy": "untrusted"})
 	return answer["session"].(object)["sessionId"].(string)
 }
 
-func (p *pair) send(session, text string) string {
+func (p *trio) send(session, text string) string {
 	p.t.Helper()
-	answer := p.want(p.a, http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/messages", object{"text": text})
+	answer := p.want(p.anyNode(), http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/messages", object{"text": text})
 	return answer["turnId"].(string)
 }
 
 // write has projects made at the first node without a pause until it ends, by name.
-func (p *pair) write(name string) (wait func()) {
+func (p *trio) write(name string) (wait func()) {
 	var writers sync.WaitGroup
 	for w := range 8 {
 		writers.Go(func() {
@@ -159,7 +165,7 @@ func (p *pair) write(name string) (wait func()) {
 	return writers.Wait
 }
 
-func (p *pair) turn(turn string) (status string) {
+func (p *trio) turn(turn string) (status string) {
 	p.t.Helper()
 	row := p.db.Read().QueryRowContext(p.t.Context(), `select status from turns where turn_id = $1`, turn)
 	if err := row.Scan(&status); err != nil {
@@ -169,7 +175,7 @@ func (p *pair) turn(turn string) (status string) {
 }
 
 // runtimes are the shims of the first node that live.
-func (p *pair) runtimes() (alive []shim.Found) {
+func (p *trio) runtimes() (alive []shim.Found) {
 	p.t.Helper()
 	found, err := shim.Discover(p.siteA.RunDir())
 	if err != nil {
@@ -184,7 +190,7 @@ func (p *pair) runtimes() (alive []shim.Found) {
 }
 
 // checkJournal reads the whole journal: gap-free, and nothing of the first node's process after it was ended.
-func (p *pair) checkJournal(name string) {
+func (p *trio) checkJournal(name string) {
 	p.t.Helper()
 	log := journal.New(p.db, journal.Options{})
 	seq, after, ended := map[string]int64{}, int64(0), false
@@ -218,13 +224,14 @@ func (p *pair) checkJournal(name string) {
 }
 
 // pause freezes the first server in the middle of turns and writes until others have ended it, and lets it wake.
-func (p *pair) pause() {
+func (p *trio) pause() {
 	p.t.Helper()
 	held, asked := p.session(), p.session()
 	running, waiting := p.send(held, "MOCK_HOLD[on]"), p.send(asked, "MOCK_CMD[echo granted]")
 	p.eventually("is there an approval", func() bool {
 		return p.count(`select count(*) from interactive_requests where status = 'pending'`) == 1
 	})
+	p.decide()
 	old := p.runtimes()
 	done := p.write("paused")
 	p.eventually("are there writes", func() bool { return p.count(`select count(*) from projects`) > 20 })
@@ -275,9 +282,10 @@ func (p *pair) pause() {
 }
 
 // kill ends the first server, its shims and its runtimes at once, as the loss of the machine does.
-func (p *pair) kill() {
+func (p *trio) kill() {
 	p.t.Helper()
 	turn := p.send(p.session(), "MOCK_HOLD[on]")
+	p.decide()
 	done := p.write("killed")
 	p.a.Kill()
 	p.endRuntimes()
@@ -288,11 +296,12 @@ func (p *pair) kill() {
 		p.violated("the turn was ended after %s", took)
 	}
 	p.checkJournal("of nobody")
+	p.eventually("are its runtimes gone", func() bool { return len(p.runtimes()) == 0 })
 }
 
 // cut keeps the first server from renewing its lease, though it reads and writes all else, and lets it go on within the
 // grace: until then it does nothing, and nothing is lost.
-func (p *pair) cut() {
+func (p *trio) cut() {
 	p.t.Helper()
 	session := p.session()
 	turn := p.send(session, "MOCK_HOLD[on]")
@@ -358,15 +367,16 @@ func processState(pid int) string {
 // A node that is killed, or paused and wakes later, costs its running turns and nothing else; it says and writes nothing
 // after others have ended it, and comes back.
 func TestANodeIsKilledOrPaused(t *testing.T) {
-	for name, fault := range map[string]func(*pair){"pause": (*pair).pause, "kill": (*pair).kill} {
+	for name, fault := range map[string]func(*trio){"pause": (*trio).pause, "kill": (*trio).kill} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPair(t, graceOfNodes, "")
+			p := newTrio(t, graceOfNodes, "")
 			fault(p)
 			p.a = p.siteA.Start()
 			session := p.session()
 			turn := p.send(session, "MOCK_REPLY[back again]")
 			p.eventually("does a turn end", func() bool { return p.turn(turn) == "completed" })
+			p.checkStreams()
 			for _, violation := range p.violations {
 				t.Error(violation)
 			}
@@ -377,7 +387,7 @@ func TestANodeIsKilledOrPaused(t *testing.T) {
 // A node that is cut off from its lease, and gets it again within the grace, goes on where it was.
 func TestANodeIsCutOff(t *testing.T) {
 	t.Parallel()
-	p := newPair(t, time.Minute, "")
+	p := newTrio(t, time.Minute, "")
 	p.cut()
 	for _, violation := range p.violations {
 		t.Error(violation)
@@ -387,7 +397,7 @@ func TestANodeIsCutOff(t *testing.T) {
 // A server that is killed and comes back within the grace goes on with its turn: nobody has ended it.
 func TestAServerThatComesBackInTimeKeepsItsTurns(t *testing.T) {
 	t.Parallel()
-	p := newPair(t, graceOfNodes, "")
+	p := newTrio(t, graceOfNodes, "")
 	turn := p.send(p.session(), "MOCK_HOLD[on]")
 	if err := p.siteA.Model.WaitHeld(t.Context(), "on"); err != nil {
 		t.Fatal(err)
@@ -403,10 +413,10 @@ func TestAServerThatComesBackInTimeKeepsItsTurns(t *testing.T) {
 
 // The test above finds each mechanism missed.
 func TestEachMechanismIsMissed(t *testing.T) {
-	for mechanism, fault := range map[string]func(*pair){"fence": (*pair).pause, "sure-lease": (*pair).cut} {
+	for mechanism, fault := range map[string]func(*trio){"fence": (*trio).pause, "sure-lease": (*trio).cut} {
 		t.Run(mechanism, func(t *testing.T) {
 			t.Parallel()
-			p := newPair(t, map[string]time.Duration{"fence": graceOfNodes, "sure-lease": time.Minute}[mechanism], mechanism)
+			p := newTrio(t, map[string]time.Duration{"fence": graceOfNodes, "sure-lease": time.Minute}[mechanism], mechanism)
 			fault(p)
 			if len(p.violations) == 0 {
 				t.Error("nothing was found")
