@@ -15,6 +15,7 @@ import (
 	"harness/runtime/claude"
 	"harness/runtime/runtimetest"
 	"harness/runtime/stdio"
+	"harness/runtime/wire"
 )
 
 // stage is a conversation with the real Claude Code whose requests are answered as they come.
@@ -354,6 +355,22 @@ func TestASilentTurnIsEnded(t *testing.T) {
 		if signal.Kind == runtime.SignalExited {
 			t.Errorf("its process ended: %+v", signal.Exit)
 		}
+	}
+}
+
+// A request to the model that the real Claude Code tries again is told as an error that is no end.
+func TestARequestThatIsTriedAgainIsTold(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, open(), nil)
+	end, _ := s.turn("MOCK_HTTP_500")
+	tried := 0
+	for _, signal := range s.Signals() {
+		if signal.Method == wire.MethodError && strings.Contains(string(signal.Raw), `"willRetry":true`) {
+			tried++
+		}
+	}
+	if end.Status != runtime.TurnFailed || tried != 2 { // CLAUDE_CODE_MAX_RETRIES
+		t.Errorf("it was told of %d times and ended %+v", tried, end)
 	}
 }
 

@@ -24,7 +24,7 @@ func plant() planted {
 	secrets := planted{}
 	for _, what := range []string{"server", "codex key", "claude key", "gemini key", "opencode key", "claude file",
 		"gemini file", "opencode file", "gemini login", "opencode login", "claude-acp login",
-		"opencode-acp login"} {
+		"codex-acp login", "opencode-acp login"} {
 		secrets[what] = "canary-" + strings.ReplaceAll(what, " ", "-") + "-" + uuid.NewString()
 	}
 	return secrets
@@ -51,8 +51,8 @@ func TestPlantedSecretsAreNowhere(t *testing.T) {
 	for i, assignment := range s.Env {
 		s.Env[i] = strings.Replace(assignment, "canary-of-opencode", secrets["opencode key"], 1)
 	}
-	s.Env = append(s.Env, "HARNESS_RUNTIMES=codex,claude,gemini,opencode,claude-acp,opencode-acp", "OPENAI_API_KEY="+secrets["codex key"],
-		"ANTHROPIC_API_KEY="+secrets["claude key"], "GEMINI_API_KEY="+secrets["gemini key"])
+	s.Env = append(s.Env, "HARNESS_RUNTIMES=codex,claude,gemini,opencode,claude-acp,codex-acp,opencode-acp",
+		"OPENAI_API_KEY="+secrets["codex key"], "ANTHROPIC_API_KEY="+secrets["claude key"], "GEMINI_API_KEY="+secrets["gemini key"])
 	server := s.Start()
 	events := server.Follow("after=0")
 	runtimes, sessions := []string{"codex", "claude", "gemini", "opencode"}, map[string]string{}
@@ -66,10 +66,11 @@ func TestPlantedSecretsAreNowhere(t *testing.T) {
 	for _, name := range runtimes {
 		converse(name)
 	}
-	for _, name := range []string{"gemini", "opencode", "claude-acp", "opencode-acp"} {
+	for _, name := range []string{"gemini", "opencode", "claude-acp", "codex-acp", "opencode-acp"} {
 		server.Want(http.StatusOK, http.MethodPost, "/api/runtimes/"+name+"/login", programtest.Object{"apiKey": secrets[name+" login"]})
 	}
-	converse("claude-acp") // its process was started anew with the key, as that of the next one
+	converse("claude-acp") // its process was started anew with the key, as those of the next ones
+	converse("codex-acp")
 	converse("opencode-acp")
 	homes := filepath.Join(s.DataDir, "credentials", "namespaces")
 	var pry strings.Builder
