@@ -116,6 +116,7 @@ export const cases = (test) => {
       pasted.items.add(new File([blob], "screen.png", { type: "image/png" }));
       el.dispatchEvent(new ClipboardEvent("paste", { clipboardData: pasted, bubbles: true, cancelable: true }));
     });
+    await page.locator(".composer-bar").getByText("Image").waitFor(); // until then it is not known to take pictures
     await paste();
     const picture = page.getByRole("list", { name: "Attached images" }).getByRole("listitem");
     await picture.getByText("Has too many bytes").waitFor(); // as the server said the first time
