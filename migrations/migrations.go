@@ -76,8 +76,13 @@ func UpTo(ctx context.Context, db *database.DB, lockFile string, version int64) 
 }
 
 func newProvider(ctx context.Context, db *database.DB) (*goose.Provider, error) {
-	sources, kind := dialect{files, db.Engine()}, goose.DialectSQLite3
-	options := []goose.ProviderOption{goose.WithVerbose(false), goose.WithLogger(goose.NopLogger())}
+	steps, err := steps(db.Engine())
+	if err != nil {
+		return nil, err
+	}
+	kind := goose.DialectSQLite3
+	options := []goose.ProviderOption{goose.WithGoMigrations(steps...), goose.WithDisableGlobalRegistry(true), goose.WithVerbose(false),
+		goose.WithLogger(goose.NopLogger())}
 	if db.Engine() == database.Postgres {
 		kind = goose.DialectPostgres
 		locker, err := newLocker(ctx, db)
@@ -86,7 +91,7 @@ func newProvider(ctx context.Context, db *database.DB) (*goose.Provider, error) 
 		}
 		options = append(options, goose.WithSessionLocker(locker))
 	}
-	provider, err := goose.NewProvider(kind, db.Raw(), sources, options...)
+	provider, err := goose.NewProvider(kind, db.Raw(), nil, options...)
 	if err != nil {
 		return nil, fmt.Errorf("load the migrations: %w", err)
 	}
