@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,6 +119,7 @@ func sessionIDs(i *programtest.Server) string {
 		nil)["data"].([]any) {
 		ids = append(ids, programtest.Text(one, "sessionId"))
 	}
+	slices.Sort(ids) // the list is by what changed last
 	return strings.Join(ids, " ")
 }
 
