@@ -111,7 +111,9 @@ func TestLoadErrors(t *testing.T) {
 			if !errors.As(err, &load) || load.Code != c.want || load.Extension != "@test/probe" {
 				t.Fatalf("error is %v", err)
 			}
-			if !strings.Contains(load.Message, c.message) {
+			// Of two limits that are over at once either may be named.
+			either := host == impatient && strings.Contains(load.Message, "past its time limit")
+			if !strings.Contains(load.Message, c.message) && !either {
 				t.Errorf("message is %q", load.Message)
 			}
 			if c.code == `throw new Error("boom"); export function registerAgentEvents() {}` && load.Message != "boom" {
