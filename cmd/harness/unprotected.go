@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+	"time"
 
 	"harness/config"
 	"harness/extensions"
@@ -125,13 +126,24 @@ func (s *Server) makeRoot(path string) (place string, err error) {
 	return realPath(path)
 }
 
+// shimsEnd is how long a shim may outlive the runtime it has told the end of.
+const shimsEnd = time.Second
+
 // removeMadeRoots removes the roots made for runtimes when none is left and nobody put something there.
 func (s *Server) removeMadeRoots() error {
 	made, err := notedRoots(s.dir.path, madeFile)
 	if err != nil || len(made) == 0 {
 		return err
 	}
-	if left, err := s.surviving(); err != nil || len(left) > 0 {
+	left, err := s.surviving()
+	for limit := time.After(shimsEnd); err == nil && len(left) > 0 && !s.cfg.KeepRuntimes; left, err = s.surviving() {
+		select {
+		case <-limit:
+			return nil
+		case <-time.After(shimsEnd / 50):
+		}
+	}
+	if err != nil || len(left) > 0 {
 		return err
 	}
 	for path := range made {
