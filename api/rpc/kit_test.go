@@ -1,12 +1,18 @@
 package rpc_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"harness/transcript"
+
+	"github.com/sourcegraph/jsonrpc2"
 )
 
 // upsert stores an entry of a session.
@@ -25,4 +31,39 @@ func readAll(t *testing.T, response *http.Response) string {
 		t.Fatal(err, closed)
 	}
 	return string(raw)
+}
+
+// notes collects notifications.
+type notes struct {
+	mu   sync.Mutex
+	seen []string
+	news chan struct{}
+}
+
+func (n *notes) Handle(_ context.Context, _ *jsonrpc2.Conn, r *jsonrpc2.Request) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.seen = append(n.seen, r.Method)
+	select {
+	case n.news <- struct{}{}:
+	default:
+	}
+}
+
+func (n *notes) await(t *testing.T, method string) {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		n.mu.Lock()
+		found := strings.Contains(strings.Join(n.seen, " ")+" ", method+" ")
+		n.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-n.news:
+		case <-deadline:
+			t.Fatalf("never told %s", method)
+		}
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -351,41 +350,6 @@ func (o objects) ReadObject(v any) error {
 }
 
 func (o objects) Close() error { return o.conn.CloseNow() }
-
-// notes collects notifications.
-type notes struct {
-	mu   sync.Mutex
-	seen []string
-	news chan struct{}
-}
-
-func (n *notes) Handle(_ context.Context, _ *jsonrpc2.Conn, r *jsonrpc2.Request) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.seen = append(n.seen, r.Method)
-	select {
-	case n.news <- struct{}{}:
-	default:
-	}
-}
-
-func (n *notes) await(t *testing.T, method string) {
-	t.Helper()
-	deadline := time.After(patience)
-	for {
-		n.mu.Lock()
-		found := strings.Contains(strings.Join(n.seen, " ")+" ", method+" ")
-		n.mu.Unlock()
-		if found {
-			return
-		}
-		select {
-		case <-n.news:
-		case <-deadline:
-			t.Fatalf("never told %s", method)
-		}
-	}
-}
 
 // A JSON-RPC client that is not ours drives a turn, gets its errors with their data, and hears the notifications.
 func TestAnIndependentClient(t *testing.T) {

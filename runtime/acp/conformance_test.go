@@ -3,7 +3,6 @@ package acp_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -320,21 +319,6 @@ func TestBridgesConform(t *testing.T) {
 				t.Errorf("it is said to read %s and has read %s; want %s", got, strings.Join(read, ", "), one.reads)
 			}
 		})
-	}
-}
-
-// bodies are what a model was sent.
-func bodies(model *mockmodel.Server) (all []byte) {
-	for _, request := range model.Requests() {
-		all = append(all, request.Body...)
-	}
-	return all
-}
-
-func plant(t *testing.T, file, text string) {
-	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
-		t.Fatal(err)
 	}
 }
 

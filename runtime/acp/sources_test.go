@@ -106,3 +106,18 @@ func TestWhatAnAgentOfOnesOwnReadsByItself(t *testing.T) {
 		t.Errorf("a file from nowhere: %v", err)
 	}
 }
+
+// bodies are what a model was sent.
+func bodies(model *mockmodel.Server) (all []byte) {
+	for _, request := range model.Requests() {
+		all = append(all, request.Body...)
+	}
+	return all
+}
+
+func plant(t *testing.T, file, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
