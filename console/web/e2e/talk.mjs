@@ -81,12 +81,16 @@ export const cases = (test) => {
     await field.fill("MOCK_HOLD[steered]");
     await field.press("Enter");
     await pill(page, "running");
+    let deliver;
+    const delivered = new Promise((done) => (deliver = done));
+    await page.route("**/messages", async (route) => { await delivered; await route.continue(); });
     await field.fill("and this, too");
     await page.getByRole("button", { name: /^Steer/ }).click();
-    await eventually("it was taken into the turn", async () => (await field.inputValue()) === "");
     await page.locator(".transcript .scroll").focus();
     await page.keyboard.press("Escape");
-    await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape"); // the stop does not overtake the message, however slow the network is
+    deliver();
+    await eventually("it was taken into the turn", async () => (await transcript(id)).some((e) => e.content === "and this, too"));
     await pill(page, "idle");
     await order("release", { name: "steered" });
     assert.equal(new Set((await transcript(id)).map((e) => e.turnId)).size, 1);

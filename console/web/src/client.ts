@@ -15,6 +15,8 @@ import { Transcripts } from "./transcripts";
 
 type Options = { effort?: string; images?: string[] };
 type Listed = { data: Session[]; nextCursor: string | null; pos: number };
+/** How long a stop waits for messages that were entered before it, in ms. */
+const stopWaits = 1000;
 const pathOf = (sessionId: string) => `/api/sessions/${encodeURIComponent(sessionId)}`;
 const kinds = { approval: "approval", toolInput: "question", toolCall: "tool" } as const;
 
@@ -184,6 +186,15 @@ export class Client {
     if (running && !steer) await this.once(sessionId, "queue", said, options); // a frame tells what waits then
     else await this.send(sessionId, said, options);
     for (const image of images) URL.revokeObjectURL(image.url);
+  }
+
+  /**
+   * stop ends the turn of a session. What was entered before goes before it: a message that steers belongs to the turn that is
+   * stopped, and must not begin another one behind it.
+   */
+  async stop(sessionId: string): Promise<void> {
+    await this.composed.get(sessionId)?.answered(stopWaits);
+    await this.api.post(`${pathOf(sessionId)}/interrupt`).catch((err: Error) => this.say(err.message));
   }
 
   /** upload has a picture kept for messages of a session, and resolves to what names it there. */

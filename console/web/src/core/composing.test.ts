@@ -83,3 +83,20 @@ test("a picture is uploaded while the message is written: its progress shows, an
   enter("without it");
   expect(asked[0]!.said.images).toEqual([]);
 });
+
+test("whoever stops a turn waits for what was entered before, but not for a server that does not answer", async () => {
+  const { composing, asked, enter } = slow();
+  await composing.answered(60_000); // nothing is under way
+  enter("one", true);
+  enter("two", true);
+  const order: string[] = [];
+  const stopped = composing.answered(60_000).then(() => order.push("stopped"));
+  await asked[0]!.answer();
+  order.push("one");
+  await asked[1]!.answer();
+  await stopped;
+  expect(order).toEqual(["one", "stopped"]);
+  enter("three");
+  await composing.answered(1);
+  expect(composing.busy).toBe(true);
+});

@@ -13,6 +13,7 @@ export class Composing {
   /** Why something was not done, for who looks at the composer. */
   failure: string | null = null;
   private readonly line: Said[] = [];
+  private sending = Promise.resolve();
 
   constructor(
     private readonly sessionId: string,
@@ -66,7 +67,18 @@ export class Composing {
     this.failure = null;
     this.drafts.send(this.sessionId, text);
     this.touch();
-    if (this.line.length > 1) return; // it goes out behind the others
+    if (this.line.length === 1) this.sending = this.sendLine(); // else it goes out behind the others
+    await this.sending;
+  }
+
+  /** answered waits until all that was entered is answered, `atMost` ms. */
+  async answered(atMost: number): Promise<void> {
+    let over: ReturnType<typeof setTimeout> | undefined;
+    await Promise.race([this.sending, new Promise<void>((done) => (over = setTimeout(done, atMost)))]);
+    clearTimeout(over);
+  }
+
+  private async sendLine(): Promise<void> {
     for (let behind = false; this.line.length > 0; behind = true) {
       try {
         await this.post(this.line[0]!, behind);

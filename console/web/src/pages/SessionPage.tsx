@@ -84,9 +84,7 @@ export function SessionPage({ sessionId }: { sessionId: string }) {
   useEffect(() => setOpen(client.open(sessionId, at)), [client, sessionId, at]);
   const session = client.store.sessions.get(sessionId);
   const escaped = useRef(0);
-  const stop = () => {
-    client.api.post(`/api/sessions/${encodeURIComponent(sessionId)}/interrupt`).catch((err: Error) => client.say(err.message));
-  };
+  const stop = () => void client.stop(sessionId);
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => {
       if (e.key !== "Escape" || e.isComposing || document.querySelector("dialog[open]")) return;

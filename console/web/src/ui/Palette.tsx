@@ -53,9 +53,7 @@ export function Palette({ close }: { close: () => void }) {
     const own = at.startsWith("/s/") ? client.store.sessions.get(decodeURIComponent(at.slice(3))) : undefined;
     const all: Command[] = pages.map(({ name, path, label }) => ({ id: name, name: label, kind: text.palette.page, run: () => go(path) }));
     if (own?.activeTurnId && client.may("work")) {
-      all.unshift({ id: "stop", name: text.palette.stop, kind: text.palette.action, run: () => {
-        client.api.post(`/api/sessions/${encodeURIComponent(own.sessionId)}/interrupt`).catch((err: Error) => client.say(err.message));
-      } });
+      all.unshift({ id: "stop", name: text.palette.stop, kind: text.palette.action, run: () => void client.stop(own.sessionId) });
     }
     for (const theme of ["system", "light", "dark"] as const) {
       all.push({ id: `theme-${theme}`, name: `${text.settings.theme}: ${text.settings[theme]}`, kind: text.palette.action, run: () => change({ theme }) });
