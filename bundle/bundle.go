@@ -52,7 +52,7 @@ type Options struct {
 	Operations *operations.Service
 	// Artifacts is nil where there are none, Native where no lines of agents are kept.
 	Artifacts *artifact.Store
-	Native    func(sessionID string) ([]string, error)
+	Native    func(ctx context.Context, sessionID string) ([]string, error)
 	// Facts are told anew for each bundle.
 	Facts func(ctx context.Context, sessionID string) ([]Fact, error)
 	// Secrets are those the server knows.
@@ -185,7 +185,7 @@ func (m *maker) all(ctx context.Context) error {
 		return err
 	}
 	if m.opts.Native != nil {
-		lines, err := m.opts.Native(id)
+		lines, err := m.opts.Native(ctx, id)
 		if err != nil {
 			return err
 		}

@@ -175,7 +175,7 @@ func (r *Result) natives(b *Bundle, translate func(string, string, []json.RawMes
 	case all == 0:
 		why = "the records have none"
 	case len(b.Native) == 0:
-		why = "the bundle has no lines as " + b.Manifest.Runtime + " wrote them (the server keeps them with HARNESS_KEEP_NATIVE=ring)"
+		why = "the bundle has no lines as " + b.Manifest.Runtime + " wrote them (the server keeps them with HARNESS_KEEP_NATIVE=ring or all)"
 	case translate == nil:
 		why = "this program does not translate lines of " + b.Manifest.Runtime + " without the agent"
 	default:

@@ -3,7 +3,9 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
+	"harness/database"
 	"harness/journal"
 	"harness/runtime"
 )
@@ -75,6 +77,32 @@ func (s *Service) nativeEvents(runtimeName, sessionID string, line json.RawMessa
 	}
 	return []journal.Event{{SessionID: sessionID, Type: eventRuntimeNative, Time: s.now(), Source: runtimeName,
 		Payload: payload}}
+}
+
+// NativeLines are the lines of a session's agents that the journal has (NativeAll), oldest first, as they were written.
+func NativeLines(ctx context.Context, j *journal.Journal, sessionID string) ([]string, error) {
+	var lines []string
+	for after := int64(0); ; {
+		records, err := j.ReadSession(ctx, database.EncodeText(sessionID), after, 0)
+		if err != nil {
+			return nil, fmt.Errorf("read what the agent of session %s wrote: %w", sessionID, err)
+		}
+		if len(records) == 0 {
+			return lines, nil
+		}
+		for i := range records {
+			after = records[i].Seq
+			if records[i].Type != eventRuntimeNative {
+				continue
+			}
+			line := string(records[i].Payload)
+			var text string
+			if json.Unmarshal(records[i].Payload, &text) == nil { // it was not JSON
+				line = text
+			}
+			lines = append(lines, line)
+		}
+	}
 }
 
 // dropNative removes the lines of a session that is gone.

@@ -40,8 +40,14 @@ func (s *Server) bundles(ops *operations.Service, native *nativelog.Ring) *bundl
 			secrets = append(secrets, value)
 		}
 	}
+	lines := func(_ context.Context, sessionID string) ([]string, error) { return native.Tail(sessionID) }
+	if s.cfg.KeepNative == session.NativeAll {
+		lines = func(ctx context.Context, sessionID string) ([]string, error) {
+			return session.NativeLines(ctx, s.journal, sessionID)
+		}
+	}
 	return bundle.New(bundle.Options{DB: s.db, Journal: s.journal, Tasks: s.tasks, Operations: ops,
-		Artifacts: s.artifacts, Native: native.Tail, Secrets: secrets, Version: version,
+		Artifacts: s.artifacts, Native: lines, Secrets: secrets, Version: version,
 		Facts: func(ctx context.Context, sessionID string) ([]bundle.Fact, error) {
 			return s.facts(ctx, ops, sessionID)
 		}})

@@ -284,6 +284,7 @@ func TestWhatClaudeCodeWroteIsReplayed(t *testing.T) {
 func TestWhatOpenCodeWroteIsReplayed(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithOpenCode(t)
+	s.Env = append(s.Env, "HARNESS_KEEP_NATIVE=all") // the journal has the lines then, and the bundle all of them
 	server := s.Start()
 	server.AwaitRuntime()
 	requireReplayed(s, server, server.CreateSession(programtest.Object{"runtime": "opencode", "networkAccess": "enabled"}))
