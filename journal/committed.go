@@ -95,6 +95,9 @@ func (j *Journal) conclude(ctx context.Context, c *committed) {
 		j.taken(c.ends)
 		j.took.Store(int64(time.Since(c.began)))
 	}
+	if len(c.records) > 0 && j.opts.Announce != nil {
+		j.opts.Announce() // others read while subscribers here are handed theirs
+	}
 	j.publish(ctx, c.records, ephemeralBetween(c.batch, c.outcomes))
 	for i, s := range c.batch {
 		out := c.outcomes[i]

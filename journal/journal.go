@@ -60,6 +60,8 @@ type Options struct {
 	// Recorded, when set, makes the event that an outage of the store is kept as: it is stored with the first events after
 	// it.
 	Recorded func(over OutageError, until time.Time) Event
+	// Announce, when set, is called after events of this process were committed. It must not block.
+	Announce func()
 	// Owned, when set on Postgres, tells within a transaction whether this process is its node still. It is asked when
 	// CountTakeover was called since; its error refuses all units, and nothing of theirs is written.
 	Owned func(ctx context.Context, tx database.Tx) error
@@ -76,6 +78,7 @@ type Journal struct {
 	upcast func(int, Event) Event
 
 	queue chan *submission
+	look  chan struct{} // what others have written is to be read now
 
 	lifecycle sync.Mutex
 	started   bool
@@ -161,6 +164,7 @@ func New(db *database.DB, opts Options) *Journal {
 	return &Journal{
 		db: db, opts: opts, upcast: opts.Upcast,
 		queue:       make(chan *submission, opts.Queue),
+		look:        make(chan struct{}, 1),
 		stopping:    make(chan struct{}),
 		sealed:      make(chan struct{}),
 		takeovers:   -1,

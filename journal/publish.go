@@ -20,6 +20,14 @@ func (j *Journal) Subscribe(fn Subscriber) (head int64, cancel func()) {
 // Head is the last position handed to subscribers.
 func (j *Journal) Head() int64 { return j.head.Load() }
 
+// Look has what other processes have committed read now instead of at the next poll. It never blocks.
+func (j *Journal) Look() {
+	select {
+	case j.look <- struct{}{}:
+	default:
+	}
+}
+
 // publish hands out records this process just committed, after those of other processes that were committed before
 // them, and what was told between them.
 func (j *Journal) publish(ctx context.Context, records []Record, between []ephemeral) {

@@ -30,6 +30,8 @@ func (j *Journal) run(ctx context.Context) {
 		case <-poll:
 			// Also while there is always something to write: units without events do not show what others have written.
 			j.catchUp(ctx, 0)
+		case <-j.look:
+			j.catchUp(ctx, 0)
 		default:
 		}
 		select {
@@ -42,6 +44,8 @@ func (j *Journal) run(ctx context.Context) {
 		case first := <-j.queue:
 			j.process(ctx, j.gather(first))
 		case <-poll:
+			j.catchUp(ctx, 0)
+		case <-j.look:
 			j.catchUp(ctx, 0)
 		case <-j.sealed:
 			if len(j.queue) == 0 {

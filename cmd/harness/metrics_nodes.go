@@ -16,6 +16,8 @@ type nodeMetrics struct {
 	registry prometheus.Registerer
 	ended    prometheus.Counter
 	asked    *prometheus.CounterVec
+	told     prometheus.Counter
+	heard    prometheus.Counter
 }
 
 func newNodeMetrics(registry prometheus.Registerer) nodeMetrics {
@@ -25,7 +27,11 @@ func newNodeMetrics(registry prometheus.Registerer) nodeMetrics {
 	}), asked: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: telemetry.MetricName("nodes", "asked_total"),
 		Help: "Requests of clients that other nodes were asked for, by what came of it: answered, unreachable, lost, or failed here.",
-	}, []string{"outcome"})}
+	}, []string{"outcome"}),
+		told: prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("nodes", "news_told_total"),
+			Help: "Times other nodes were told that there are new events."}),
+		heard: prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("nodes", "news_heard_total"),
+			Help: "Times another node said that there are new events."})}
 }
 
 // countingOwners asks owners and counts what came of it.
@@ -65,7 +71,7 @@ func (m nodeMetrics) watch(lease *cluster.Lease) {
 			return 0
 		})
 	}
-	m.registry.MustRegister(m.ended, m.asked,
+	m.registry.MustRegister(m.ended, m.asked, m.told, m.heard,
 		gauge("lease_sure", "1 while no other node can have taken this one for dead.", func() bool { return lease.Sure() == nil }),
 		gauge("draining", "1 while this node begins nothing new.", lease.Draining))
 }

@@ -10,6 +10,7 @@ import (
 	"harness/cluster"
 	"harness/database"
 	"harness/journal"
+	"harness/journal/bus"
 	"harness/runtime/process/shim"
 	"harness/session"
 )
@@ -73,6 +74,30 @@ func (s *Server) sure() func() error {
 		return nil
 	}
 	return s.node.Sure
+}
+
+// announce makes the bus, nil without a node port, and is how the journal uses it.
+func (s *Server) announce() func() {
+	if s.nodePort == nil {
+		return nil
+	}
+	s.bus = bus.New(bus.Options{DB: s.db, Self: s.dir.nodeID, Look: func() { s.journal.Look() },
+		Logger: s.log.With().Str("package", "bus").Logger(), Told: s.metrics.nodes.told.Inc, Heard: s.metrics.nodes.heard.Inc})
+	return s.bus.Announce
+}
+
+func (s *Server) startBus(ctx context.Context) error {
+	if s.bus == nil {
+		return nil
+	}
+	return s.bus.Start(ctx)
+}
+
+func (s *Server) stopBus(ctx context.Context) error {
+	if s.bus == nil {
+		return nil
+	}
+	return s.bus.Stop(ctx)
 }
 
 // draining tells whether this server is to begin nothing new (harness nodes drain).

@@ -32,6 +32,7 @@ import (
 	"harness/idempotency"
 	"harness/internal/lifecycle"
 	"harness/journal"
+	"harness/journal/bus"
 	"harness/notify"
 	"harness/operations"
 	"harness/runtime/codex"
@@ -63,6 +64,7 @@ type Server struct {
 	watch    *cluster.Watch // as node
 	nodePort *nodePort      // nil without HARNESS_NODE_ADDRESS
 	journal  *journal.Journal
+	bus      *bus.Bus        // nil without HARNESS_NODE_ADDRESS
 	spans    *tracing.Tracer // nil unless spans are exported
 	exporter *otlp.Exporter  // the same
 	tokens   *tokens.Service
@@ -114,6 +116,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 		lifecycle.Part{Name: "node", Start: s.startNode, Stop: s.stopNode, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "spans", Start: s.startSpans, Stop: s.stopSpans, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "journal", Start: s.startJournal, Stop: s.stopJournal, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "news of other nodes", Start: s.startBus, Stop: s.stopBus, Bound: time.Second},
 		lifecycle.Part{Name: "access tokens", Start: s.startTokens, Stop: s.stopTokens, Bound: time.Second},
 		lifecycle.Part{Name: "idempotency keys", Start: s.startAnswers, Stop: nothingToStop, Bound: time.Second},
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
@@ -249,7 +252,7 @@ func (s *Server) traceOf(sessionID, turnID string) (traceID, spanID string) {
 func (s *Server) startJournal(ctx context.Context) error {
 	s.journal = journal.New(s.db, journal.Options{Logger: s.log.With().Str("package", "journal").Logger(),
 		Observe: s.metrics.observeBatch, Origin: origin, Before: audit.NewWriter().Write, Upcast: stream.Upcast,
-		Refused: s.metrics.database.refusals.Inc, Recorded: storeRefused, TraceOf: s.traceOf, Owned: s.owned()})
+		Refused: s.metrics.database.refusals.Inc, Recorded: storeRefused, TraceOf: s.traceOf, Owned: s.owned(), Announce: s.announce()})
 	s.metrics.database.watch(s.db.Engine(), s.journal)
 	if err := s.journal.Start(ctx); err != nil {
 		return err
