@@ -113,9 +113,24 @@ func (d *Dispatcher) handle(ctx context.Context, rec *journal.Record) {
 	}
 }
 
+// others tells whether another node tells the signals of a session. One whose owner is not known is told: twice rather
+// than not at all.
+func (d *Dispatcher) others(ctx context.Context, sessionID string) bool {
+	if d.opts.Owns == nil || sessionID == "" {
+		return false
+	}
+	owns, err := d.opts.Owns(ctx, sessionID)
+	if err != nil {
+		d.opts.Logger.Warn().Err(err).Str("session", sessionID).
+			Msg("it is not known which node tells extensions of a session; this one does, and its owner may, too")
+		return false
+	}
+	return !owns
+}
+
 // signal emits the app_server event of a record.
 func (d *Dispatcher) signal(ctx context.Context, rec *journal.Record, meta *stream.Meta, name string) {
-	if !d.opts.Registry.Subscribed(name) {
+	if !d.opts.Registry.Subscribed(name) || d.others(ctx, rec.SessionID) {
 		return
 	}
 	frames, err := stream.Frames(*rec)

@@ -82,7 +82,7 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 // unresponsive tells that the runtime of a session of this node does not answer. Other nodes' runtimes are not known
 // here.
 func (s *Service) unresponsive(session Session) bool {
-	if !s.owns(session) {
+	if !s.Owns(session) {
 		return false
 	}
 	adapter, err := s.adapter(session.Runtime)

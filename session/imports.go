@@ -245,7 +245,7 @@ func (s *Service) awaitHistory(ctx context.Context, session Session) error {
 // history is here, or the runtime is down (when it starts, all is looked at again), or it failed to tell a while ago,
 // or the session is another node's, whose runtime must not be asked.
 func (s *Service) historian(session Session) (historian runtime.Historian, generation string) {
-	if session.historyAt != 0 || !s.owns(session) {
+	if session.historyAt != 0 || !s.Owns(session) {
 		return nil, ""
 	}
 	adapter, err := s.adapter(session.Runtime)

@@ -249,7 +249,7 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thr
 	}
 	t := thread{runtime: stored.Runtime, native: stored.RuntimeSessionID, known: true, systemOwned: stored.SystemOwned,
 		title: stored.Title, projectID: stored.ProjectID}
-	if !s.owns(stored.Session) {
+	if !s.Owns(stored.Session) {
 		return t, nil // its own node hears when its turn ends
 	}
 	if t.activeTurn, t.trace, err = runningTurn(ctx, s.db.Read(), id); database.Transient(err) {

@@ -29,7 +29,7 @@ func (e *NotOwnerError) Error() string {
 // *NotOwnerError for every other one. What needs no runtime (reads, entries, controls, projects, decisions) every node
 // may do. While this node is not sure that it is the owner still: *journal.OutageError, nothing was done.
 func (s *Service) CheckOwner(session Session) error {
-	if s.owns(session) {
+	if s.Owns(session) {
 		return s.sure()
 	}
 	return &NotOwnerError{SessionID: session.ID, Owner: session.NodeID, Node: s.opts.NodeID}
@@ -55,7 +55,8 @@ func (s *Service) drained(systemOwned bool) error {
 		"Send it again when its server has been started anew", runtime.ErrUnavailable, s.opts.NodeID)
 }
 
-func (s *Service) owns(session Session) bool { return session.NodeID == s.opts.NodeID }
+// Owns tells whether a session is this node's.
+func (s *Service) Owns(session Session) bool { return session.NodeID == s.opts.NodeID }
 
 // owned finds a session of this node and its runtime. Errors are those of Lookup, *NotOwnerError, and
 // runtime.ErrUnavailable.

@@ -36,7 +36,7 @@ func (s *Service) forked(ctx context.Context, sourceID, sessionID string) (Sessi
 // told so far is asked about first. A fork's signal, for one, is faster than the answer to who asked for the fork.
 func (s *Service) adopt(ctx context.Context, sessionID string) (Session, error) {
 	session, err := s.Lookup(ctx, sessionID)
-	if err != nil || string(session.Thread) != placeholderThread || !s.owns(session) {
+	if err != nil || string(session.Thread) != placeholderThread || !s.Owns(session) {
 		return session, err
 	}
 	if s.adoptOne(ctx, session.Runtime, sessionID) == nil {

@@ -112,10 +112,14 @@ func (s *Server) workerPolicy(agent string) (jobs.AgentPolicy, error) {
 func (s *Server) startExtensions(ctx context.Context) error {
 	e := &s.extensions
 	log := s.log.With().Str("package", "extensions").Logger()
-	e.dispatcher = extensions.NewDispatcher(extensions.DispatcherOptions{
+	options := extensions.DispatcherOptions{
 		Registry: e.registry, Journal: s.journal, DB: s.db, Sessions: extensionSessions{s.sessions}, NodeID: s.dir.nodeID,
 		Observe: e.catchUps, Logger: log,
-	})
+	}
+	if s.nodePort != nil {
+		options.Owns = newOwnership(s.sessions).owns
+	}
+	e.dispatcher = extensions.NewDispatcher(options)
 	return e.after.Start(ctx, func(context.Context) error { return e.dispatcher.Start(ctx) })
 }
 
