@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io"
@@ -30,6 +31,17 @@ const DefaultProgress = 15 * time.Second
 
 // maxRequest bounds a request: a patch or a file to write, in JSON.
 const maxRequest = 32 << 20
+
+// clientHeader tells the clients of one bearer apart: each is given a value when it introduces itself, and names it with
+// every request since. It proves nothing and nothing is kept of it, so that it outlives a restart of the server.
+const clientHeader = "Mcp-Session-Id"
+
+// versionHeader is the version of the protocol that a request is of. As of endsByClosing a client takes a call back by
+// closing its request; what it says besides names no client, for there is none to name.
+const (
+	versionHeader = "Mcp-Protocol-Version"
+	endsByClosing = "2026-07-28"
+)
 
 // callHeader names the request that a call came with. What a client sends under this name is not taken.
 const callHeader = "X-Harness-Tool-Call"
@@ -75,7 +87,7 @@ type Host struct {
 type running struct {
 	ctx    context.Context //nolint:containedctx // who waits for the answer, which the protocol's own context does not say
 	cancel context.CancelFunc
-	// by is the bearer and the id of the request, by which it can be cancelled.
+	// by is the bearer, the client and the id of the request, by which it can be cancelled.
 	by string
 }
 
@@ -138,13 +150,18 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		} `json:"params"`
 	}
 	_ = json.Unmarshal(body, &message) // what is no message is refused by the protocol
+	by := token + " " + r.Header.Get(clientHeader) + " "
 	switch message.Method {
+	case "initialize":
+		w.Header().Set(clientHeader, rand.Text())
 	case "tools/call":
-		number, done := h.begin(r.Context(), token+" "+string(message.ID))
+		number, done := h.begin(r.Context(), by+string(message.ID))
 		defer done()
 		r.Header.Set(callHeader, number)
 	case "notifications/cancelled":
-		h.cancel(token + " " + string(message.Params.RequestID))
+		if r.Header.Get(versionHeader) < endsByClosing {
+			h.cancel(by + string(message.Params.RequestID))
+		}
 	}
 	h.mcp.ServeHTTP(w, r)
 }
@@ -173,8 +190,8 @@ func (h *Host) begin(ctx context.Context, by string) (number string, done func()
 	}
 }
 
-// cancel ends the calls that are known by this; another one by the same id of the same agent is not told apart, and
-// better not run.
+// cancel ends the calls that are known by this. Clients that do not name themselves (clientHeader) are not told apart:
+// another call by the same id is better not run.
 func (h *Host) cancel(by string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

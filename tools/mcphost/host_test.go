@@ -97,6 +97,12 @@ func (b withBearer) RoundTrip(r *http.Request) (*http.Response, error) {
 // client is an agent with a bearer; progress is told how often it heard that its call still waits.
 func (s *site) client(token string, progress chan<- struct{}) *mcp.ClientSession {
 	s.t.Helper()
+	return s.clientOf("", token, progress)
+}
+
+// clientOf is one that speaks a version of the protocol, "" for the newest.
+func (s *site) clientOf(version, token string, progress chan<- struct{}) *mcp.ClientSession {
+	s.t.Helper()
 	made := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, &mcp.ClientOptions{
 		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) {
 			select {
@@ -108,7 +114,8 @@ func (s *site) client(token string, progress chan<- struct{}) *mcp.ClientSession
 	s.t.Cleanup(transport.CloseIdleConnections)
 	connected, err := made.Connect(s.t.Context(),
 		&mcp.StreamableClientTransport{Endpoint: s.server.URL,
-			HTTPClient: &http.Client{Transport: withBearer{token, transport}}, DisableStandaloneSSE: true}, nil)
+			HTTPClient: &http.Client{Transport: withBearer{token, transport}}, DisableStandaloneSSE: true},
+		&mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -357,11 +364,7 @@ func TestCallsWaitForTheirPlace(t *testing.T) {
 				ctx = leaving
 			}
 			waits[name] = told
-			token, bind := s.grants.Unnamed() // requests of several clients with one bearer are not told apart
-			if err := bind(t.Context(), s.session); err != nil {
-				t.Fatal(err)
-			}
-			agent := s.client(token, told)
+			agent := s.client(s.grants.Token(s.session), told)
 			group.Go(func() {
 				if answer := said(agent.CallTool(ctx, write(name))); name != "gone" && !strings.HasPrefix(answer, "false ") {
 					t.Errorf("%s is answered %s", name, answer)
