@@ -723,6 +723,9 @@ type Controls struct {
 	Model             *string           `json:"model"`
 	NetworkAccess     NetworkAccess     `json:"networkAccess"`
 
+	// NonInteractive There while nobody is: what the agent asks is declined at once, by `mode:nonInteractive`. Chosen when the session is made.
+	NonInteractive interface{} `json:"nonInteractive,omitempty"`
+
 	// Settings Free-form values by key.
 	Settings Settings `json:"settings"`
 }
@@ -2997,6 +3000,9 @@ type CreateSessionJSONBody struct {
 	ImplicitSources *CreateSessionJSONBodyImplicitSources `json:"implicitSources,omitempty"`
 	Model           *string                               `json:"model,omitempty"`
 	NetworkAccess   *NetworkAccess                        `json:"networkAccess,omitempty"`
+
+	// NonInteractive That no person is there: approvals and questions of the agent are declined at once (`decidedBy` is `mode:nonInteractive`), so that no turn waits for anybody. Calls of a client's own tools go to the client as ever.
+	NonInteractive *bool `json:"nonInteractive,omitempty"`
 
 	// ProjectID The project it is opened in. Who is limited to several projects has to name one; its sessions work in the folder of the project.
 	ProjectID *string `json:"projectId,omitempty"`

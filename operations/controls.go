@@ -73,6 +73,7 @@ func (s *Service) SetControls(ctx context.Context, sessionID string, scope Scope
 			replaced.Settings = current.Settings
 		}
 		replaced.AcceptEdits = current.AcceptEdits // as long as the approval policy stays
+		replaced.NonInteractive = current.NonInteractive
 		return replaced
 	})
 }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,50 +22,21 @@ const (
 // DecidedByAcceptEdits is who decided what Controls.AcceptEdits approved.
 const DecidedByAcceptEdits = "mode:acceptEdits"
 
-// acceptEdit approves the request that was just stored when it is one to change files that its session's controls let
-// pass without a person: decided and stored with the request itself, so that a server that dies in between has either
-// none of it or all. The runtime is told as of every decision that was not made by a caller here (deliverLoop).
-func (s *Service) acceptEdit(ctx context.Context, tx database.Tx, a arrival, requestID string) ([]journal.Event, error) {
-	asked, is := a.signal.Change.(runtime.InteractiveRequested)
-	if !is || asked.Kind != runtime.RequestApproval || asked.Asked.Subject != runtime.SubjectFileChange {
+// acceptEdit approves a request to change files that its session's controls let pass without a person.
+func (s *Service) acceptEdit(ctx context.Context, tx database.Tx, a arrival, request requestRow, controls Controls) (
+	[]journal.Event, error) {
+	if !controls.AcceptEdits || controls.ApprovalPolicy != policyOnRequest {
 		return nil, nil
-	}
-	request, err := readRequest(ctx, tx, requestID, runtime.RequestApproval)
-	if err != nil || request.Status != RequestPending {
-		return nil, err
 	}
 	stored, err := readSession(ctx, tx, request.SessionID)
 	if err != nil {
-		return nil, err
-	}
-	_, controls, _, err := s.controlsIn(ctx, tx, request.SessionID)
-	if err != nil || !controls.AcceptEdits || controls.ApprovalPolicy != policyOnRequest {
 		return nil, err
 	}
 	changed, err := s.changedBy(ctx, tx, request, a.signal)
 	if err != nil || !mayEdit(controls.FilesystemSandbox, stored.Cwd, changed) {
 		return nil, err
 	}
-	if request, err = request.withParams(ctx, tx); err != nil {
-		return nil, err
-	}
-	reply := runtime.Reply{Decision: "accept", Scope: "turn"}
-	if s.checkReply(request, reply) != nil {
-		return nil, nil //nolint:nilerr // a person finds an answer that it takes
-	}
-	request.Status, request.Reply, request.DecidedBy = RequestResolved, &reply, DecidedByAcceptEdits
-	request.SettledAt = max(a.receivedAt, request.CreatedAt)
-	won, err := settleRequest(ctx, tx, request)
-	if err == nil && !won {
-		err = errors.New("a pending request changed inside the journal's transaction")
-	}
-	if err != nil {
-		return nil, err
-	}
-	if _, _, err := s.entries.Upsert(ctx, tx, request.SessionID, entryOfResolution(request.Request)); err != nil {
-		return nil, err
-	}
-	return []journal.Event{requestResolved(request.Request, stored.SystemOwned, DecidedByAcceptEdits)}, nil
+	return s.decideUnasked(ctx, tx, a, request, DecidedByAcceptEdits, runtime.Reply{Decision: "accept", Scope: "turn"})
 }
 
 // changedBy are the files a request is about: those it names, else those of the item it belongs to. nil when that is

@@ -43,7 +43,7 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 		defaults.Model = nil // the default is people's choice for their chats
 	}
 	controls := defaults.with(in.Model, in.ApprovalPolicy, in.NetworkAccess, in.FilesystemSandbox)
-	controls.AcceptEdits = in.AcceptEdits
+	controls.AcceptEdits, controls.NonInteractive = in.AcceptEdits, in.NonInteractive
 	controls = controls.complete()
 	if err := checkControls(adapter, controls); err != nil {
 		return Session{}, s.settled(in, err)

@@ -303,7 +303,7 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 	if meta.Request == nil {
 		return events, nil
 	}
-	decided, err := s.acceptEdit(ctx, tx, a, meta.Request.ID)
+	decided, err := s.unasked(ctx, tx, a, meta.Request.ID)
 	return append(events, decided...), err
 }
 

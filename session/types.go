@@ -38,6 +38,9 @@ type Controls struct {
 	// AcceptEdits has requests to change files approved at once, without a person (accept_edits.go). It goes with the
 	// approval policy on-request and ends with it.
 	AcceptEdits bool `json:"acceptEdits,omitempty"`
+	// NonInteractive says that no person is there: what the agent asks is declined at once (unasked.go). It is chosen when
+	// the session is made.
+	NonInteractive bool `json:"nonInteractive,omitempty"`
 }
 
 // Session is one conversation as the harness stores it. Times are in ms. For codex the id is the thread id, as clients
@@ -154,6 +157,7 @@ type Create struct {
 	NetworkAccess     *string
 	FilesystemSandbox *string
 	AcceptEdits       bool
+	NonInteractive    bool
 	DynamicTools      json.RawMessage
 	SystemOwned       bool
 	// ImplicitSources is how much the agent may read by itself: one of its runtime's runtime.Capabilities.ImplicitSources,

@@ -164,6 +164,8 @@ type Create struct {
 	Runtime, Cwd, Model string
 	// Mode is the permission mode of its tasks, "" for the server's.
 	Mode Mode
+	// NonInteractive says that no person is there (session.Controls).
+	NonInteractive bool
 }
 
 // CreateSession opens a session. ErrYolo; other errors are those of operations.Create.
@@ -174,7 +176,7 @@ func (s *Service) CreateSession(ctx context.Context, in Create) (session.Session
 	if err := s.allowed(in.Mode); err != nil {
 		return session.Session{}, err
 	}
-	wanted := session.Create{Runtime: in.Runtime, Cwd: in.Cwd}
+	wanted := session.Create{Runtime: in.Runtime, Cwd: in.Cwd, NonInteractive: in.NonInteractive}
 	if in.Model != "" {
 		wanted.Model = &in.Model
 	}

@@ -95,6 +95,14 @@ func (b body) text(name string) (text string, err error) {
 	return text, nil
 }
 
+// flag is a member that is true or false, false when it is not there.
+func (b body) flag(name string) (flag bool, err error) {
+	if b.has(name) && json.Unmarshal(b[name], &flag) != nil {
+		return false, invalid(name + " is true or false")
+	}
+	return flag, nil
+}
+
 // only refuses a member that has to be left out, or be one of some values (as JSON).
 func (b body) only(name, why string, values ...string) error {
 	if !b.has(name) || slices.Contains(values, string(b[name])) {

@@ -68,7 +68,7 @@ const sharedOnly = "the agents of this server share its user and its credentials
 
 func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 	b, err := read(w, r, "runtime", "cwd", "model", "permission_mode", "credential_namespace", "isolation_level",
-		"isolation_mode", "env", "runtime_config")
+		"isolation_mode", "env", "runtime_config", "non_interactive")
 	if err != nil {
 		return err
 	}
@@ -89,6 +89,9 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if in.Mode, err = modeOf(b); err != nil {
+		return err
+	}
+	if in.NonInteractive, err = b.flag("non_interactive"); err != nil {
 		return err
 	}
 	in.Runtime = s.runtimeName(in.Runtime)

@@ -295,10 +295,10 @@ func (o *ownedTools) session(ctx context.Context, id string) (mcphost.Session, e
 // nothing is trusted, and what its sandbox does not let do no tool does.
 func narrowed(policy tools.Policy, controls session.Controls) tools.Policy {
 	policy.DenyClasses = slices.Clone(policy.DenyClasses)
-	switch controls.ApprovalPolicy {
-	case "never":
+	switch {
+	case controls.ApprovalPolicy == "never", controls.NonInteractive:
 		policy.NonInteractive = true
-	case "untrusted":
+	case controls.ApprovalPolicy == "untrusted":
 		policy.Mode = tools.ModeAsk
 	}
 	if controls.FilesystemSandbox == "read-only" {

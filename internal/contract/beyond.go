@@ -283,6 +283,12 @@ func Beyond() []Row {
 			Routes: []string{"POST /api/sessions"},
 		},
 		{
+			What: "`nonInteractive` in the body of a new session says that no person is there: what its agent asks is declined at " +
+				"once, and its controls say so",
+			Reason: "a program that nobody watches needs turns that end; who does not say it is asked as ever",
+			Routes: []string{"POST /api/sessions"},
+		},
+		{
 			What: "`updatedInput` in the body of an approval's decision is what the tool is used with in place of what was " +
 				"asked, 400 for a runtime that has no place for it: [claude.md](runtimes/claude.md)",
 			Reason: "who would approve all but one word can say so; the original's runtime cannot take it",

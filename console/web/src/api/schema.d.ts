@@ -2306,6 +2306,11 @@ export interface components {
             filesystemSandbox: components["schemas"]["FilesystemSandbox"];
             settings: components["schemas"]["Settings"];
             /**
+             * @description There while nobody is: what the agent asks is declined at once, by `mode:nonInteractive`. Chosen when the session is made.
+             * @constant
+             */
+            nonInteractive?: true;
+            /**
              * @description There while the session accepts edits: what asks to change files its sandbox allows is approved at once, by `mode:acceptEdits`. Set over JSON-RPC (`permission_mode`), and over once the approval policy is another than `on-request`.
              * @constant
              */
@@ -4441,6 +4446,11 @@ export interface operations {
                      * @enum {string}
                      */
                     implicitSources?: "all" | "home" | "none";
+                    /**
+                     * @description That no person is there: approvals and questions of the agent are declined at once (`decidedBy` is `mode:nonInteractive`), so that no turn waits for anybody. Calls of a client's own tools go to the client as ever.
+                     * @default false
+                     */
+                    nonInteractive?: boolean;
                     /** @description The project it is opened in. Who is limited to several projects has to name one; its sessions work in the folder of the project. */
                     projectId?: string;
                 };
