@@ -62,6 +62,9 @@ func (a *Acceptor) known(ctx context.Context, shown *x509.Certificate) error {
 	return err
 }
 
+// cameKey marks the context of a request that came from another node: it goes no further.
+type cameKey struct{}
+
 // Guard lets requests through as those of whom the other node has let in; it answers all others 403 itself.
 func (a *Acceptor) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +74,7 @@ func (a *Acceptor) Guard(next http.Handler) http.Handler {
 			refuse(w, err)
 			return
 		}
-		r = r.WithContext(auth.WithPrincipal(r.Context(), who))
+		r = r.WithContext(context.WithValue(auth.WithPrincipal(r.Context(), who), cameKey{}, true))
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		next.ServeHTTP(w, r)
 	})

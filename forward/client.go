@@ -77,7 +77,7 @@ type line struct {
 func (c *Client) Ask(r *http.Request, owner, body string) (*http.Response, error) {
 	ctx := r.Context()
 	principal, is := auth.PrincipalFrom(ctx)
-	if !is || !passes(principal.Role) {
+	if !is || !passes(principal.Role) || ctx.Value(cameKey{}) != nil {
 		return nil, ErrClientsTurn
 	}
 	peer, err := c.find(ctx, owner)

@@ -19,7 +19,7 @@ func invalid(message string) error {
 
 // refusalOf words what the services refuse.
 func refusalOf(err error, r *http.Request) *refusal {
-	for _, row := range []func(error, *http.Request) *refusal{taskRefusals, sessionRefusals, runtimeRefusals} {
+	for _, row := range []func(error, *http.Request) *refusal{ownerRefusals, taskRefusals, sessionRefusals, runtimeRefusals} {
 		if told := row(err, r); told != nil {
 			return told
 		}

@@ -8,13 +8,16 @@ package v1
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
 	"harness/auth"
+	"harness/forward"
 	"harness/internal/javascript"
 	"harness/operations"
 	"harness/tasks"
@@ -41,6 +44,8 @@ type Options struct {
 	WriteTimeout time.Duration
 	// Overflowed, when set, is told of each stream that was ended because its reader fell behind.
 	Overflowed func()
+	// Owners asks the node that owns a session, when that is another one. nil: 421, its clients have to ask it.
+	Owners Owners
 	// Clock is time.Now when nil.
 	Clock func() time.Time
 }
@@ -153,7 +158,7 @@ func New(options Options) *Server {
 			if err == nil {
 				req = req.WithContext(s.opts.Context(req.Context()))
 				req.URL = &url.URL{Path: req.URL.Path, RawPath: req.URL.RawPath, RawQuery: query.Encode()}
-				err = r.handle(s, w, req)
+				err = s.handle(w, req, r)
 			}
 			if err != nil {
 				s.fail(w, req, err)
@@ -223,10 +228,13 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if told.message != "" {
 		body["message"] = told.message
 	}
-	switch told.status {
-	case http.StatusTooManyRequests:
+	var unreachable *forward.UnreachableError
+	switch {
+	case errors.As(err, &unreachable):
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(unreachable.RetryAfter.Seconds()))))
+	case told.status == http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", "1")
-	case http.StatusServiceUnavailable:
+	case told.status == http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", "5")
 	}
 	_ = reply(w, told.status, body) // texts and numbers encode

@@ -78,11 +78,18 @@ func (s *Server) joinNodes(options *api.Options) {
 	s.nodePort.handler = api.New(api.Options{
 		Operations: options.Operations, Health: options.Health, Idempotency: options.Idempotency, Guard: accept.Guard,
 		Actor: options.Actor, Answered: options.Answered, Span: options.Span, Logger: options.Logger, Version: options.Version,
-		StoreWait: options.StoreWait,
+		StoreWait: options.StoreWait, Tasks: options.Tasks,
 	})
 	s.nodePort.server = accept.Server(s.nodePort.handler)
-	s.nodePort.client = &forward.Client{Identity: s.nodePort.identity, DB: s.db, Sure: s.sure()}
-	options.Owners = countingOwners{s.nodePort.client, s.metrics.nodes.asked}
+	options.Owners = s.owners()
+}
+
+// owners is how this node asks others.
+func (s *Server) owners() countingOwners {
+	if s.nodePort.client == nil {
+		s.nodePort.client = &forward.Client{Identity: s.nodePort.identity, DB: s.db, Sure: s.sure()}
+	}
+	return countingOwners{s.nodePort.client, s.metrics.nodes.asked}
 }
 
 func (s *Server) serveNodePort(context.Context) error {

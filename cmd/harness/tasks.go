@@ -18,11 +18,15 @@ func (s *Server) startTasks(ctx context.Context) error {
 		Logger: s.log.With().Str("package", "tasks").Logger(), Ended: s.taskEnded, Artifacts: s.artifacts,
 		Tools: s.givenTools,
 	})
-	s.taskAPI = v1.New(v1.Options{
+	options := v1.Options{
 		Tasks: s.tasks, Operations: ops, Actor: actor, Version: version, MaxStreams: s.cfg.Limits.Streams,
 		Bundle: s.bundles(ops, s.native).Make, Overflowed: s.metrics.work.overflows.Inc,
 		Context: func(ctx context.Context) context.Context { return journal.Patient(ctx, s.cfg.StoreWait) },
-	})
+	}
+	if s.nodePort != nil {
+		options.Owners = s.owners()
+	}
+	s.taskAPI = v1.New(options)
 	return s.tasks.Start(ctx)
 }
 
