@@ -93,6 +93,9 @@ func (p *peer) call(ctx context.Context, request wire.Request) (result any, fail
 	}
 	result, err := m.handle(ctx, c)
 	if err != nil {
+		if result, failed, asked := c.askOwner(ctx, err); asked {
+			return result, failed
+		}
 		return nil, c.failed(ctx, err)
 	}
 	return result, nil

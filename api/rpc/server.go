@@ -31,6 +31,8 @@ type Options struct {
 	Rate int
 	// Yolo lets clients switch sandbox and approvals off.
 	Yolo bool
+	// Owners asks the node that owns a session, when that is another one. nil: not_owner, its clients have to ask it.
+	Owners Owners
 	// Heartbeat is the time between heartbeats (30 s).
 	Heartbeat time.Duration
 	// Context, when set, puts into the context of each call what the server's services look for there.

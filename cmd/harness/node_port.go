@@ -78,7 +78,7 @@ func (s *Server) joinNodes(options *api.Options) {
 	s.nodePort.handler = api.New(api.Options{
 		Operations: options.Operations, Health: options.Health, Idempotency: options.Idempotency, Guard: accept.Guard,
 		Actor: options.Actor, Answered: options.Answered, Span: options.Span, Logger: options.Logger, Version: options.Version,
-		StoreWait: options.StoreWait, Tasks: options.Tasks,
+		StoreWait: options.StoreWait, Tasks: options.Tasks, RPC: api.RPC{Post: s.rpc.Post()},
 	})
 	s.nodePort.server = accept.Server(s.nodePort.handler)
 	options.Owners = s.owners()

@@ -14,14 +14,17 @@ import (
 
 // startRPC makes what serves JSON-RPC.
 func (s *Server) startRPC(ctx context.Context) (err error) {
-	s.rpc, err = rpc.New(rpc.Options{
+	options := rpc.Options{
 		Operations: operations.New(s.operations()), Version: version, Strict: s.cfg.RPC.Strict, Rate: s.cfg.RPC.Rate,
 		Yolo: s.cfg.AllowYolo,
 		Context: func(ctx context.Context) context.Context {
 			return journal.Patient(ctx, s.cfg.StoreWait)
 		},
-	})
-	if err != nil {
+	}
+	if s.nodePort != nil {
+		options.Owners = s.owners()
+	}
+	if s.rpc, err = rpc.New(options); err != nil {
 		return err
 	}
 	return s.rpc.Start(ctx)

@@ -1,0 +1,92 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"harness/api/rpc/wire"
+	"harness/forward"
+	"harness/session"
+)
+
+// Owners asks the nodes that own sessions.
+type Owners interface {
+	// Ask hands a request and its body to a node. forward.ErrClientsTurn, *forward.UnreachableError,
+	// *forward.LostAnswerError.
+	Ask(r *http.Request, owner, body string) (*http.Response, error)
+}
+
+// maxAnswer bounds what is read of an owner's answer, in bytes.
+const maxAnswer = 64 << 20
+
+// askOwner has a call about a session of another node carried out there. asked is false when it is not: then outcome stands.
+func (c *call) askOwner(ctx context.Context, outcome error) (result any, failed *wire.Error, asked bool) {
+	var elsewhere *session.NotOwnerError
+	if c.server.opts.Owners == nil || c.method.scope == scopeSocket || c.method.socket || !errors.As(outcome, &elsewhere) {
+		return nil, nil, false
+	}
+	answer, err := c.ask(ctx, elsewhere.Owner)
+	var (
+		unreachable *forward.UnreachableError
+		lost        *forward.LostAnswerError
+	)
+	switch {
+	case errors.Is(err, forward.ErrClientsTurn):
+		return nil, nil, false
+	case errors.As(err, &unreachable):
+		return nil, failure("owner_unreachable", c.method.name, unreachable.Error(), true), true
+	case errors.As(err, &lost):
+		return nil, failure("owner_answer_lost", c.method.name, lost.Error(), false), true
+	case err != nil:
+		return nil, c.failed(ctx, err), true
+	case answer.Error != nil:
+		failed := &wire.Error{Code: answer.Error.Code, Message: answer.Error.Message}
+		if len(answer.Error.Data) > 0 {
+			failed.Data = answer.Error.Data
+		}
+		return nil, failed, true
+	}
+	return answer.Result, nil, true
+}
+
+// answered is an owner's answer.
+type answered struct {
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code    int             `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	} `json:"error"`
+}
+
+func (c *call) ask(ctx context.Context, owner string) (answer answered, err error) {
+	body, err := json.Marshal(struct {
+		Version string          `json:"jsonrpc"`
+		ID      int             `json:"id"`
+		Method  string          `json:"method"`
+		Params  json.RawMessage `json:"params,omitempty"`
+	}{"2.0", 1, c.request.Method, c.request.Params})
+	if err != nil {
+		return answer, fmt.Errorf("ask node %s: %w", owner, err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "/rpc", nil)
+	if err != nil {
+		return answer, fmt.Errorf("ask node %s: %w", owner, err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	reply, err := c.server.opts.Owners.Ask(request, owner, string(body))
+	if err != nil {
+		return answer, err
+	}
+	defer reply.Body.Close()
+	if reply.StatusCode != http.StatusOK {
+		return answer, fmt.Errorf("node %s answers %s", owner, reply.Status)
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(nil, reply.Body, maxAnswer)).Decode(&answer); err != nil {
+		return answer, &forward.LostAnswerError{NodeID: owner, Cause: err}
+	}
+	return answer, nil
+}
