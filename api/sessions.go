@@ -25,6 +25,7 @@ var (
 		rest.Optional("filesystemSandbox", filesystemSandboxField), rest.Optional("dynamicTools", dynamicToolsField),
 		rest.Optional("runtime", rest.RuntimeName), rest.Optional("implicitSources", implicitField),
 		rest.Optional("nonInteractive", schema.Boolean()),
+		rest.Optional("nativeTools", schema.Enum(runtime.NativeToolsOn, runtime.NativeToolsOff)),
 		rest.Optional("projectId", schema.Text{}.Trim().Min(1).Max(operations.MaxProjectID))))
 	implicitField     = schema.Enum(runtime.ImplicitAll, runtime.ImplicitHome, runtime.ImplicitNone)
 	renameSessionBody = schema.Struct(rest.Required("title", schema.Text{}.Trim().Min(1).Max(operations.MaxTitle)))
@@ -87,7 +88,8 @@ func (s *server) createSession(ctx context.Context, in *rest.Input) (rest.Reply,
 		ApprovalPolicy: in.Body.Get("approvalPolicy").TextPointer(),
 		NetworkAccess:  in.Body.Get("networkAccess").TextPointer(), FilesystemSandbox: in.Body.Get("filesystemSandbox").
 				TextPointer(), DynamicTools: in.Body.Get("dynamicTools").JSON(), Runtime: in.Body.Get("runtime").Text(),
-		ImplicitSources: in.Body.Get("implicitSources").Text(), ProjectID: in.Body.Get("projectId").Text(),
+		ImplicitSources: in.Body.Get("implicitSources").Text(), NativeTools: in.Body.Get("nativeTools").Text(),
+		ProjectID:      in.Body.Get("projectId").Text(),
 		NonInteractive: in.Body.Get("nonInteractive").True(),
 	})
 	if err != nil {

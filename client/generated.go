@@ -480,6 +480,12 @@ const (
 	CreateSessionJSONBodyImplicitSourcesNone CreateSessionJSONBodyImplicitSources = "none"
 )
 
+// Defines values for CreateSessionJSONBodyNativeTools.
+const (
+	Off CreateSessionJSONBodyNativeTools = "off"
+	On  CreateSessionJSONBodyNativeTools = "on"
+)
+
 // Defines values for ReadSessionParamsView.
 const (
 	ReadSessionParamsViewConsole ReadSessionParamsView = "console"
@@ -2999,7 +3005,10 @@ type CreateSessionJSONBody struct {
 	// ImplicitSources How much the agent may read by itself: `choices` of `GET .../sources`, `implicitSources` of the runtime's capabilities. 400 `unsupported_control` for what the runtime cannot be held to.
 	ImplicitSources *CreateSessionJSONBodyImplicitSources `json:"implicitSources,omitempty"`
 	Model           *string                               `json:"model,omitempty"`
-	NetworkAccess   *NetworkAccess                        `json:"networkAccess,omitempty"`
+
+	// NativeTools Whether the agent has tools of its own besides those of this server; `on` when not given. 400 `unsupported_control` for a runtime that cannot be told (`nativeToolsOff` of its capabilities).
+	NativeTools   *CreateSessionJSONBodyNativeTools `json:"nativeTools,omitempty"`
+	NetworkAccess *NetworkAccess                    `json:"networkAccess,omitempty"`
 
 	// NonInteractive That no person is there: approvals and questions of the agent are declined at once (`decidedBy` is `mode:nonInteractive`), so that no turn waits for anybody. Calls of a client's own tools go to the client as ever.
 	NonInteractive *bool `json:"nonInteractive,omitempty"`
@@ -3019,6 +3028,9 @@ type CreateSessionParams struct {
 
 // CreateSessionJSONBodyImplicitSources defines parameters for CreateSession.
 type CreateSessionJSONBodyImplicitSources string
+
+// CreateSessionJSONBodyNativeTools defines parameters for CreateSession.
+type CreateSessionJSONBodyNativeTools string
 
 // CreateSession200JSONResponseBody defines parameters for CreateSession.
 type CreateSession200JSONResponseBody struct {

@@ -365,6 +365,8 @@ type StartThread struct {
 	Ephemeral      bool
 	// Implicit is what the agent may read by itself: one of Capabilities.ImplicitSources.
 	Implicit string
+	// NativeToolsOff says that the agent is to have no tools of its own, where Capabilities.NativeToolsOff does.
+	NativeToolsOff bool
 }
 
 // ResumeThread are the arguments of Adapter.ResumeThread.

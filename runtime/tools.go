@@ -8,6 +8,12 @@ type ToolServer struct {
 	Name, URL, Token string
 }
 
+// Whether an agent has tools of its own besides those of this server.
+const (
+	NativeToolsOn  = "on"
+	NativeToolsOff = "off"
+)
+
 // ToolAccess gives conversations access to the tools of this server. An adapter that has none offers none.
 type ToolAccess interface {
 	// Of is the access of a session.

@@ -55,6 +55,10 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
+	nativeTools, err := chosenNativeTools(adapter, in.NativeTools)
+	if err != nil {
+		return Session{}, err
+	}
 	cwd := in.Cwd
 	if cwd == "" {
 		cwd = s.opts.WorkspaceRoot
@@ -69,7 +73,8 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	}
 	t, err := adapter.StartThread(ctx, runtime.StartThread{SessionID: id, Cwd: cwd, Model: controls.model(),
 		ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox, NetworkAccess: controls.NetworkAccess,
-		DynamicTools: in.DynamicTools, RawEvents: true, Implicit: implicit})
+		DynamicTools: in.DynamicTools, RawEvents: true, Implicit: implicit,
+		NativeToolsOff: nativeTools == runtime.NativeToolsOff})
 	if err != nil {
 		return Session{}, s.settled(in, err)
 	}
@@ -121,7 +126,7 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 				events = append(events, assigned...)
 			}
 			return events, errors.Join(storeTools(ctx, tx, session.ID, in.DynamicTools),
-				storeSources(ctx, tx, session.ID, implicit, sources))
+				storeSources(ctx, tx, session.ID, implicit, nativeTools, sources))
 		}
 	})
 	if in.ProjectID != "" {

@@ -40,12 +40,14 @@ type fake struct {
 	interrupts []string
 	turns      []runtime.StartTurn
 	began      []runtime.StartThread
-	resumed    []runtime.ResumeThread
-	nextTurn   int
-	sources    []runtime.Source
-	histories  int // how often a history was read
-	historyErr error
-	asked      int // the native id a test asked with last
+	// nativeToolsOff is the capability.
+	nativeToolsOff bool
+	resumed        []runtime.ResumeThread
+	nextTurn       int
+	sources        []runtime.Source
+	histories      int // how often a history was read
+	historyErr     error
+	asked          int // the native id a test asked with last
 	// onTurn, when set, replaces the plain start of a turn.
 	onTurn func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error)
 	// onName, when set, is called when the runtime has named a conversation and not answered yet.
@@ -61,7 +63,8 @@ func (f *fake) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{Interrupt: true, Approvals: true, DynamicTools: true, Images: true, ProcessPer: per, Reconstruct: !f.forgets,
 		Sandboxes:        []string{"read-only", "workspace-write", "danger-full-access"},
 		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"},
-		NetworkAccess:    []string{"restricted", "enabled"}, ImplicitSources: []string{"all", "home"}}
+		NetworkAccess:    []string{"restricted", "enabled"}, ImplicitSources: []string{"all", "home"},
+		NativeToolsOff: f.nativeToolsOff}
 }
 
 // Sources are those a test says.

@@ -66,9 +66,11 @@ func sourcesAt(adapter runtime.Adapter, sessionID, cwd, implicit string) ([]runt
 	return found, nil
 }
 
-func storeSources(ctx context.Context, tx database.Tx, sessionID, implicit string, found []runtime.Source) error {
-	_, err := tx.ExecContext(ctx, `insert into session_sources (session_id, implicit, sources) values ($1, $2, $3)`,
-		database.EncodeText(sessionID), implicit, database.EncodeText(string(encode(found))))
+func storeSources(ctx context.Context, tx database.Tx, sessionID, implicit, nativeTools string,
+	found []runtime.Source) error {
+	_, err := tx.ExecContext(ctx, `insert into session_sources (session_id, implicit, sources, native_tools)
+		values ($1, $2, $3, $4)`, database.EncodeText(sessionID), implicit, database.EncodeText(string(encode(found))),
+		nativeTools)
 	if err != nil {
 		return fmt.Errorf("note what the agent of session %s reads by itself: %w", sessionID, err)
 	}
@@ -78,7 +80,8 @@ func storeSources(ctx context.Context, tx database.Tx, sessionID, implicit strin
 // inheritSources notes of a session what was noted of the one it was forked from.
 func inheritSources(ctx context.Context, tx database.Tx, from, sessionID string) error {
 	_, err := tx.ExecContext(ctx,
-		`insert into session_sources (session_id, implicit, sources) select $2, implicit, sources from session_sources
+		`insert into session_sources (session_id, implicit, sources, native_tools)
+		select $2, implicit, sources, native_tools from session_sources
 		where session_id = $1 on conflict do nothing`, database.EncodeText(from), database.EncodeText(sessionID))
 	if err != nil {
 		return fmt.Errorf("note what the agent of session %s reads by itself: %w", sessionID, err)

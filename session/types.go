@@ -163,6 +163,9 @@ type Create struct {
 	// ImplicitSources is how much the agent may read by itself: one of its runtime's runtime.Capabilities.ImplicitSources,
 	// the first when "".
 	ImplicitSources string
+	// NativeTools is whether the agent has tools of its own: runtime.NativeToolsOn, "" for the same, or
+	// runtime.NativeToolsOff.
+	NativeTools string
 	// ProjectID is the project it is opened in, "" for none.
 	ProjectID string
 }

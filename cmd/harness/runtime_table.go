@@ -170,7 +170,8 @@ func (s *Server) setup(name string, confined confinement, families ...string) st
 		LastState: func(ctx context.Context, threadID string) (json.RawMessage, error) {
 			return s.sessions.LastState(ctx, name, threadID)
 		},
-		Tools: s.tools.access(name), Idle: s.cfg.RuntimeIdle, MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version,
+		NativeToolsOff: s.sessions.NativeToolsOff,
+		Tools:          s.tools.access(name), Idle: s.cfg.RuntimeIdle, MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version,
 		Silence: stdio.Silence(s.cfg.TurnIdle),
 	}
 }

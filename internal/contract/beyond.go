@@ -289,6 +289,12 @@ func Beyond() []Row {
 			Routes: []string{"POST /api/sessions"},
 		},
 		{
+			What: "`nativeTools` in the body of a new session takes the agent's own tools away (`off`), 400 `unsupported_control` for a " +
+				"runtime that cannot be told: [api.md](api.md#sessions-without-the-agents-own-tools-ours)",
+			Reason: "who gives an agent tools under a policy wants no way around it; who chooses nothing gets what codex did all along",
+			Routes: []string{"POST /api/sessions"},
+		},
+		{
 			What: "`updatedInput` in the body of an approval's decision is what the tool is used with in place of what was " +
 				"asked, 400 for a runtime that has no place for it: [claude.md](runtimes/claude.md)",
 			Reason: "who would approve all but one word can say so; the original's runtime cannot take it",

@@ -108,7 +108,8 @@ func (r *Runtime) Capabilities() runtime.Capabilities {
 		Streaming: true, Resume: true, Reconstruct: true, Interrupt: true, Approvals: true, ToolInput: true,
 		SurvivesRestart: r.setup.Launch.Shims != nil && r.setup.Launch.Detach, Images: true, DenyReason: true,
 		ApproveForSession: true, Plan: true, Usage: true, Subagents: true, SelfStartedTurns: true, ParallelToolCalls: true,
-		ProcessPer: runtime.ProcessPerThread, OwnedTools: owned, Sandboxes: r.sandboxes(),
+		NativeToolsOff: true,
+		ProcessPer:     runtime.ProcessPerThread, OwnedTools: owned, Sandboxes: r.sandboxes(),
 		ApprovalPolicies: []string{untrusted, onFailure, onRequest, never}, NetworkAccess: []string{restricted, enabled},
 		ImplicitSources: []string{runtime.ImplicitNone},
 	}

@@ -73,9 +73,13 @@ func (r *Runtime) program(about hello) (stdio.Program, error) {
 		return stdio.Program{}, err
 	}
 	program := stdio.Program{Args: about.Controls.arguments(about.Native, resume), Dir: about.Controls.Cwd}
+	if about.NativeToolsOff {
+		// What it would look tools up with is one of its own.
+		program.Args, program.Env = append(program.Args, "--tools", ""), []string{"ENABLE_TOOL_SEARCH=false"}
+	}
 	home, keep, err := r.home(session)
 	if err == nil && home.Dir != "" {
-		program.Env, program.Keep = append(home.Env(), "CLAUDE_CONFIG_DIR="+dir), keep
+		program.Env, program.Keep = append(append(program.Env, home.Env()...), "CLAUDE_CONFIG_DIR="+dir), keep
 	}
 	return program, err
 }
@@ -219,14 +223,29 @@ func (r *Runtime) recall(ctx context.Context, t *talk) error {
 	return nil
 }
 
+// nativeToolsOff tells whether the agent of a conversation is to have no tools of its own.
+func (r *Runtime) nativeToolsOff(ctx context.Context, t *talk) (bool, error) {
+	t.mu.Lock()
+	off := t.nativeToolsOff
+	t.mu.Unlock()
+	if off || r.setup.NativeToolsOff == nil {
+		return off, nil
+	}
+	return r.setup.NativeToolsOff(ctx, t.thread)
+}
+
 // startProcess starts the process of a conversation.
 func (r *Runtime) startProcess(ctx context.Context, thread string, gone func()) (*process, error) {
 	t := r.talk(thread, "")
 	if err := r.recall(ctx, t); err != nil {
 		return nil, err
 	}
+	bare, err := r.nativeToolsOff(ctx, t)
+	if err != nil {
+		return nil, err
+	}
 	t.mu.Lock()
-	about, carried := hello{Thread: thread, Native: t.native, Controls: t.controls}, t.carried
+	about, carried := hello{Thread: thread, Native: t.native, Controls: t.controls, NativeToolsOff: bare}, t.carried
 	t.recalled = true
 	t.mu.Unlock()
 	p := r.newProcess(t, about, carried, nil)

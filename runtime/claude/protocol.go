@@ -57,6 +57,8 @@ type hello struct {
 	Native   string   `json:"native"`
 	Controls controls `json:"controls"`
 	Version  string   `json:"version,omitempty"`
+	// NativeToolsOff says that it has no tools of its own.
+	NativeToolsOff bool `json:"nativeToolsOff,omitempty"`
 }
 
 func newProtocol(c *stdio.Conn, about hello, carried state, limit time.Duration,

@@ -19,6 +19,8 @@ type talk struct {
 	// native is Claude Code's own name of it, a UUID.
 	native   string
 	controls controls
+	// nativeToolsOff says that the agent is to have no tools of its own, as far as that is not stored yet.
+	nativeToolsOff bool
 	// carried is what goes on in its next process; recalled says that it is known.
 	carried  state
 	recalled bool

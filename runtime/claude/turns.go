@@ -28,7 +28,7 @@ func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runt
 	}
 	t := r.talk(cmp.Or(in.SessionID, uuid.NewString()), "")
 	t.mu.Lock()
-	t.controls = wanted
+	t.controls, t.nativeToolsOff = wanted, in.NativeToolsOff
 	t.mu.Unlock()
 	_, release, err := r.set.Use(ctx, t.thread)
 	if err != nil {

@@ -32,6 +32,14 @@ func (o *OpenCode) toolServer(thread string) string {
 	return serverPrefix + hex.EncodeToString(sum[:])[:nameDigits]
 }
 
+// nativeToolsOff tells whether a conversation is to have none of OpenCode's own tools.
+func (o *OpenCode) nativeToolsOff(ctx context.Context, thread string) (bool, error) {
+	if o.options.NativeToolsOff == nil {
+		return false, nil
+	}
+	return o.options.NativeToolsOff(ctx, thread)
+}
+
 // called is the MCP server and the name of a tool.
 func called(tool string) (server, name string) {
 	rest, owned := strings.CutPrefix(tool, serverPrefix)

@@ -53,12 +53,20 @@ func looks() []string {
 
 // rules are the permissions that enforce levels, all of them: the first one takes back whatever stood before.
 // *runtime.ControlError for what OpenCode cannot enforce.
-// server is what the conversation knows the tools of this server by, "" for none.
-func (l levels) rules(server string) ([]rule, error) {
+// server is what the conversation knows the tools of this server by, "" for none; bare says that it is to have none of
+// OpenCode's own.
+func (l levels) rules(server string, bare bool) ([]rule, error) {
 	if l.sandbox == sandboxFull && l.network != networkEnabled {
 		// A shell reaches the network whatever the rules say.
 		return nil, &runtime.ControlError{Runtime: Name, Field: "networkAccess", Value: l.network,
 			Enforced: []string{networkEnabled}}
+	}
+	if bare {
+		out := []rule{{"*", "*", deny}}
+		if server != "" {
+			out = append(out, rule{server + "_*", "*", allow})
+		}
+		return out, nil
 	}
 	rest := ask
 	switch {

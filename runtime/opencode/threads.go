@@ -17,7 +17,7 @@ func (o *OpenCode) StartThread(ctx context.Context, in runtime.StartThread) (run
 		return runtime.Thread{}, err
 	}
 	now := levels{in.Sandbox, in.ApprovalPolicy, in.NetworkAccess}.or(closed())
-	rules, err := now.rules(o.toolServer(in.SessionID))
+	rules, err := now.rules(o.toolServer(in.SessionID), in.NativeToolsOff)
 	if err != nil {
 		return runtime.Thread{}, err
 	}

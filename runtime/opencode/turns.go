@@ -65,8 +65,13 @@ func (o *OpenCode) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime
 	defer l.done()
 	native, anew := cmp.Or(in.NativeID, o.native(in.ThreadID)), ""
 	if in.History != "" {
+		bare, err := o.nativeToolsOff(ctx, in.ThreadID)
+		if err != nil {
+			return runtime.StartedTurn{}, err
+		}
 		made, err := o.StartThread(ctx, runtime.StartThread{SessionID: in.ThreadID, Cwd: in.Cwd, Model: in.Model,
-			ApprovalPolicy: in.ApprovalPolicy, Sandbox: in.Sandbox, NetworkAccess: in.NetworkAccess})
+			ApprovalPolicy: in.ApprovalPolicy, Sandbox: in.Sandbox, NetworkAccess: in.NetworkAccess,
+			NativeToolsOff: bare})
 		if err != nil {
 			return runtime.StartedTurn{}, err
 		}
@@ -108,7 +113,11 @@ func (o *OpenCode) enter(ctx context.Context, l *line, in runtime.StartTurn, nat
 		return nil
 	}
 	now = now.or(closed())
-	rules, err := now.rules(o.toolServer(in.ThreadID))
+	bare, err := o.nativeToolsOff(ctx, in.ThreadID)
+	if err != nil {
+		return err
+	}
+	rules, err := now.rules(o.toolServer(in.ThreadID), bare)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,9 @@ type Setup struct {
 	LastState func(ctx context.Context, threadID string) (json.RawMessage, error)
 	// Tools gives conversations access to the tools of this server; nil gives none.
 	Tools runtime.ToolAccess
+	// NativeToolsOff tells whether the agent is to have no tools of its own in a conversation, nil for none of them; false of
+	// a conversation that is not stored yet.
+	NativeToolsOff func(ctx context.Context, threadID string) (bool, error)
 	// Idle and MaxProcesses are for a runtime with a process for each conversation (processes.Options).
 	Idle         time.Duration
 	MaxProcesses int

@@ -4451,6 +4451,11 @@ export interface operations {
                      * @default false
                      */
                     nonInteractive?: boolean;
+                    /**
+                     * @description Whether the agent has tools of its own besides those of this server; `on` when not given. 400 `unsupported_control` for a runtime that cannot be told (`nativeToolsOff` of its capabilities).
+                     * @enum {string}
+                     */
+                    nativeTools?: "on" | "off";
                     /** @description The project it is opened in. Who is limited to several projects has to name one; its sessions work in the folder of the project. */
                     projectId?: string;
                 };
