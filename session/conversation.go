@@ -26,9 +26,9 @@ func (s *Service) Fork(ctx context.Context, sessionID string) (Forked, error) {
 	if err != nil {
 		return Forked{}, err
 	}
-	stored, err := s.forked(ctx, sessionID, thread.ID)
+	stored, err := s.forked(ctx, sessionID, thread)
 	if err != nil {
-		return Forked{}, fmt.Errorf("take in fork %s: %w", thread.ID, err)
+		return Forked{}, fmt.Errorf("take in fork %s: %w", thread.Native(), err)
 	}
 	return Forked{Session: stored, Thread: thread.Raw}, nil
 }

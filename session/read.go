@@ -18,13 +18,29 @@ const (
 
 // forked takes in a session that its runtime has just made of another one; it has that one's client tools. Errors are
 // those of Lookup.
-func (s *Service) forked(ctx context.Context, sourceID, sessionID string) (Session, error) {
-	if _, err := s.adopt(ctx, sessionID); err != nil {
+func (s *Service) forked(ctx context.Context, sourceID string, fork runtime.Thread) (Session, error) {
+	sessionID, inherited := fork.ID, `dynamic_tools = (select dynamic_tools from sessions where id = $2)`
+	if sessionID == "" { // its runtime leaves to us what it is called, and enforces what its source may do
+		inherited += `, controls = (select controls from sessions where id = $2)`
+		source, err := s.stored(ctx, sourceID)
+		if err == nil {
+			err = s.takeIn(ctx, source.Runtime, []runtime.Thread{fork}, s.now())
+		}
+		if err != nil {
+			return Session{}, err
+		}
+		taken, err := readConversation(ctx, s.db.Read(), source.Runtime, fork)
+		if err != nil {
+			return Session{}, err
+		}
+		sessionID = taken.ID
+		s.imports.want(sessionID)
+	} else if _, err := s.adopt(ctx, sessionID); err != nil {
 		return Session{}, err
 	}
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return nil, errors.Join(inheritSources(ctx, tx, sourceID, sessionID), updateSession(ctx, tx, sessionID,
-			`dynamic_tools = (select dynamic_tools from sessions where id = $2)`, database.EncodeText(sourceID)))
+		return nil, errors.Join(inheritSources(ctx, tx, sourceID, sessionID), updateSession(ctx, tx, sessionID, inherited,
+			database.EncodeText(sourceID)))
 	})
 	if err != nil {
 		return Session{}, err
