@@ -265,6 +265,12 @@ const (
 	TaskSessionPermissionModeYolo        TaskSessionPermissionMode = "yolo"
 )
 
+// Defines values for TaskSessionCreateNativeTools.
+const (
+	TaskSessionCreateNativeToolsOff TaskSessionCreateNativeTools = "off"
+	TaskSessionCreateNativeToolsOn  TaskSessionCreateNativeTools = "on"
+)
+
 // Defines values for TaskSessionCreatePermissionMode.
 const (
 	TaskSessionCreatePermissionModeAsk  TaskSessionCreatePermissionMode = "ask"
@@ -482,8 +488,8 @@ const (
 
 // Defines values for CreateSessionJSONBodyNativeTools.
 const (
-	Off CreateSessionJSONBodyNativeTools = "off"
-	On  CreateSessionJSONBodyNativeTools = "on"
+	CreateSessionJSONBodyNativeToolsOff CreateSessionJSONBodyNativeTools = "off"
+	CreateSessionJSONBodyNativeToolsOn  CreateSessionJSONBodyNativeTools = "on"
 )
 
 // Defines values for ReadSessionParamsView.
@@ -1638,16 +1644,25 @@ type TaskSessionPermissionMode string
 
 // TaskSessionCreate Members may be spelled in camelCase, too. What is not supported is refused with 400 unless it has its default.
 type TaskSessionCreate struct {
-	CredentialNamespace interface{}                      `json:"credential_namespace,omitempty"`
-	Cwd                 *string                          `json:"cwd,omitempty"`
-	Env                 *map[string]interface{}          `json:"env,omitempty"`
-	IsolationLevel      interface{}                      `json:"isolation_level,omitempty"`
-	IsolationMode       interface{}                      `json:"isolation_mode,omitempty"`
-	Model               *string                          `json:"model,omitempty"`
-	PermissionMode      *TaskSessionCreatePermissionMode `json:"permission_mode,omitempty"`
-	Runtime             *string                          `json:"runtime,omitempty"`
-	RuntimeConfig       *map[string]interface{}          `json:"runtime_config,omitempty"`
+	CredentialNamespace interface{}             `json:"credential_namespace,omitempty"`
+	Cwd                 *string                 `json:"cwd,omitempty"`
+	Env                 *map[string]interface{} `json:"env,omitempty"`
+	IsolationLevel      interface{}             `json:"isolation_level,omitempty"`
+	IsolationMode       interface{}             `json:"isolation_mode,omitempty"`
+	Model               *string                 `json:"model,omitempty"`
+
+	// NativeTools Whether the agent has tools of its own; `off` is 400 `not_supported` where its runtime cannot be told so (`nativeToolsOff` of its capabilities).
+	NativeTools *TaskSessionCreateNativeTools `json:"native_tools,omitempty"`
+
+	// NonInteractive That no person is there: what the agent asks is declined at once.
+	NonInteractive *bool                            `json:"non_interactive,omitempty"`
+	PermissionMode *TaskSessionCreatePermissionMode `json:"permission_mode,omitempty"`
+	Runtime        *string                          `json:"runtime,omitempty"`
+	RuntimeConfig  *map[string]interface{}          `json:"runtime_config,omitempty"`
 }
+
+// TaskSessionCreateNativeTools Whether the agent has tools of its own; `off` is 400 `not_supported` where its runtime cannot be told so (`nativeToolsOff` of its capabilities).
+type TaskSessionCreateNativeTools string
 
 // TaskSessionCreatePermissionMode defines model for TaskSessionCreate.PermissionMode.
 type TaskSessionCreatePermissionMode string

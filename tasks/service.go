@@ -166,6 +166,8 @@ type Create struct {
 	Mode Mode
 	// NonInteractive says that no person is there (session.Controls).
 	NonInteractive bool
+	// NativeTools is whether its agent has tools of its own (session.Create), "" for on.
+	NativeTools string
 }
 
 // CreateSession opens a session. ErrYolo; other errors are those of operations.Create.
@@ -176,7 +178,8 @@ func (s *Service) CreateSession(ctx context.Context, in Create) (session.Session
 	if err := s.allowed(in.Mode); err != nil {
 		return session.Session{}, err
 	}
-	wanted := session.Create{Runtime: in.Runtime, Cwd: in.Cwd, NonInteractive: in.NonInteractive}
+	wanted := session.Create{Runtime: in.Runtime, Cwd: in.Cwd, NonInteractive: in.NonInteractive,
+		NativeTools: in.NativeTools}
 	if in.Model != "" {
 		wanted.Model = &in.Model
 	}

@@ -54,6 +54,8 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 			{400, "unknown_runtime", sessions, `{"runtime":"none"}`}, {400, "unknown_runtime", sessions, `{"runtime":"a\u0000b"}`},
 			{400, "not_supported", sessions, `{"permission_mode":"auto"}`}, // the scripted agent asks about everything
 			{403, "yolo_not_allowed", sessions, `{"permission_mode":"yolo"}`},
+			{400, "invalid_request", sessions, `{"non_interactive":"yes"}`}, {400, "invalid_request", sessions, `{"native_tools":"some"}`},
+			{400, "not_supported", sessions, `{"nativeTools":"off"}`}, // the scripted agent cannot be told
 			{400, "not_supported", sessions, `{"credential_namespace":"user:1"}`}, {400, "not_supported", sessions, `{"env":{"A":"b"}}`},
 			{413, "payload_too_large", sessions, `{"cwd":"` + strings.Repeat("x", 1<<20) + `"}`},
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"harness/internal/javascript"
+	"harness/runtime"
 	"harness/session"
 	"harness/tasks"
 )
@@ -68,7 +69,7 @@ const sharedOnly = "the agents of this server share its user and its credentials
 
 func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 	b, err := read(w, r, "runtime", "cwd", "model", "permission_mode", "credential_namespace", "isolation_level",
-		"isolation_mode", "env", "runtime_config", "non_interactive")
+		"isolation_mode", "env", "runtime_config", "non_interactive", "native_tools")
 	if err != nil {
 		return err
 	}
@@ -93,6 +94,12 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 	}
 	if in.NonInteractive, err = b.flag("non_interactive"); err != nil {
 		return err
+	}
+	if in.NativeTools, err = b.text("native_tools"); err != nil {
+		return err
+	}
+	if !slices.Contains([]string{"", runtime.NativeToolsOn, runtime.NativeToolsOff}, in.NativeTools) {
+		return invalid("native_tools is on or off")
 	}
 	in.Runtime = s.runtimeName(in.Runtime)
 	made, err := s.opts.Tasks.CreateSession(r.Context(), in)

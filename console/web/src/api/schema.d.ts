@@ -2136,6 +2136,17 @@ export interface components {
             model?: string;
             /** @enum {string} */
             permission_mode?: "ask" | "auto" | "yolo";
+            /**
+             * @description That no person is there: what the agent asks is declined at once.
+             * @default false
+             */
+            non_interactive: boolean;
+            /**
+             * @description Whether the agent has tools of its own; `off` is 400 `not_supported` where its runtime cannot be told so (`nativeToolsOff` of its capabilities).
+             * @default on
+             * @enum {string}
+             */
+            native_tools: "on" | "off";
             /** @constant */
             credential_namespace?: "default";
             /** @constant */
