@@ -178,7 +178,7 @@ func (m *maker) all(ctx context.Context) error {
 		return err
 	}
 	if err := errors.Join(m.document("tasks.json", all),
-		m.document("tool-transcripts.json", Transcripts(events))); err != nil {
+		m.document("transcript.json", tasks.Transcript(events)), m.document("tool-transcripts.json", Transcripts(events))); err != nil {
 		return err
 	}
 	if err := m.records(ctx); err != nil {

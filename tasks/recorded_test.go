@@ -70,7 +70,7 @@ func counted(t *testing.T, e tasks.Event) bool {
 	return *used.Input > 0 && *used.Output > 0
 }
 
-// EV-02, EV-04, EV-05, EV-06, EV-10, EV-11, EV-13, TE-01, TE-02, TL-19, TL-22, RA-22: whatever real agents said, cut off
+// EV-02, EV-04, EV-05, EV-06, EV-10, EV-11, EV-13, EV-20, TE-01, TE-02, TL-19, TL-22, RA-22: whatever real agents said, cut off
 // at any line and answered in any way, the events keep to the order, and the same records give the same events.
 func TestEventsOfEveryRecording(t *testing.T) {
 	t.Parallel()
@@ -84,7 +84,7 @@ func TestEventsOfEveryRecording(t *testing.T) {
 		files = append(files, found...)
 	}
 	about := tasks.About{SessionID: "s", Runtime: "recorded", CreatedAt: 1}
-	seen, tools, pieces, refused := 0, 0, 0, 0
+	seen, tools, pieces, refused, uses, denials := 0, 0, 0, 0, 0, 0
 	used := map[string]int{} // events with counts by runtime
 	for _, file := range files {
 		content, err := os.ReadFile(file)
@@ -111,6 +111,8 @@ func TestEventsOfEveryRecording(t *testing.T) {
 			}
 			all := tasks.Events(about, records)
 			check(t, all)
+			calls, denied := requireTranscript(t, all)
+			uses, denials = uses+calls, denials+denied
 			again := tasks.NewLog(about)
 			same := again.Begin()
 			for i := range records {
@@ -156,6 +158,9 @@ func TestEventsOfEveryRecording(t *testing.T) {
 	}
 	if refused == 0 {
 		t.Error("nothing is told of what runtimes refused by themselves")
+	}
+	if uses != tools || denials == 0 {
+		t.Errorf("transcripts have %d of %d calls, %d denials", uses, tools, denials)
 	}
 	if seen < 2000 || tools < 50 {
 		t.Errorf("only %d events and %d tool calls; the recordings are cut short", seen, tools)

@@ -18,6 +18,7 @@ import (
 	"harness/bundle"
 	"harness/internal/agenttest"
 	"harness/internal/programtest"
+	"harness/tasks"
 	"harness/tools/configured"
 )
 
@@ -169,7 +170,7 @@ func TestASupportBundleReplaysAndHasNoSecret(t *testing.T) {
 	names, files := unpack(t, packed)
 	for _, name := range []string{"health.json", "capabilities.json", "versions.json", "configuration.json", "mcp.json",
 		"session.json",
-		"tasks.json", "events.jsonl", "records.jsonl", "tool-transcripts.json", "audit.jsonl", "manifest.json"} {
+		"tasks.json", "events.jsonl", "records.jsonl", "transcript.json", "tool-transcripts.json", "audit.jsonl", "manifest.json"} {
 		if len(files[name]) < 3 {
 			t.Errorf("%s is %q", name, files[name])
 		}
@@ -199,6 +200,12 @@ func TestASupportBundleReplaysAndHasNoSecret(t *testing.T) {
 	var calls []bundle.Transcript
 	if err := json.Unmarshal(files["tool-transcripts.json"], &calls); err != nil || len(calls) != 3 {
 		t.Fatalf("the calls are %s (%v)", files["tool-transcripts.json"], err)
+	}
+	var spoken []tasks.Said
+	if err := json.Unmarshal(files["transcript.json"], &spoken); err != nil || spoken[0].Role != "user" ||
+		bytes.Count(files["transcript.json"], []byte(`"tool_use"`)) != len(calls) ||
+		bytes.Count(files["transcript.json"], []byte(`"tool_result"`)) != len(calls) {
+		t.Errorf("what was said is %s (%v)", files["transcript.json"], err)
 	}
 	if ran := calls[2]; string(ran.ExitCode) != "3" || !ran.IsError || ran.Name != "runtime.command_execution" {
 		t.Errorf("the command is told as %+v", ran)
