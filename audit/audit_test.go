@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -212,6 +213,49 @@ func TestWhatIsOldIsRemoved(t *testing.T) {
 			t.Errorf("%v", v.Faults)
 		}
 	})
+}
+
+// Whoever asks for the key first makes it: all others have the same one, and its public half stands beside it, also when
+// whoever made it did not come that far.
+func TestTheKeyIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		path := filepath.Join(t.TempDir(), "audit.key")
+		var asking sync.WaitGroup
+		hashes := make(chan uint32, 8)
+		for range cap(hashes) {
+			asking.Go(func() {
+				key, err := audit.ReadKey(path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				hashes <- key.Verifier.KeyHash()
+			})
+		}
+		asking.Wait()
+		close(hashes)
+		for range 2 {
+			public, err := audit.ReadPublic(path + ".pub")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for hash := range hashes {
+				if hash != public.KeyHash() {
+					t.Fatalf("somebody has another key than the one that is kept")
+				}
+			}
+			if err := os.Remove(path + ".pub"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := audit.ReadKey(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 2 {
+			t.Errorf("there are %v, %v", left, err)
+		}
+	}
 }
 
 // The key is made once and read again; a damaged one is refused.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
@@ -31,17 +32,12 @@ type Key struct {
 	Verifier note.Verifier
 }
 
-// ReadKey reads the key in a file, and makes it when there is none. The public half stands beside it (.pub).
+// ReadKey reads the key in a file, and makes it when there is none: once, whoever asks at the same time. The public half
+// stands beside it (.pub).
 func ReadKey(path string) (Key, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		var public string
-		var private string
-		if private, public, err = note.GenerateKey(rand.Reader, keyName); err != nil {
-			return Key{}, err
-		}
-		text = []byte(private + "\n" + public + "\n")
-		err = errors.Join(os.WriteFile(path, text, 0o600), os.WriteFile(path+".pub", []byte(public+"\n"), 0o600))
+		text, err = makeKey(path)
 	}
 	if err != nil {
 		return Key{}, fmt.Errorf("the key of the audit log: %w", err)
@@ -55,7 +51,51 @@ func ReadKey(path string) (Key, error) {
 	if err != nil {
 		return Key{}, fmt.Errorf("the key of the audit log %s is damaged: %w", path, err)
 	}
+	public += "\n"
+	if known, err := os.ReadFile(path + ".pub"); err != nil || string(known) != public {
+		err := place(path+".pub", []byte(public), os.Rename)
+		if err != nil {
+			return Key{}, fmt.Errorf("the public key of the audit log: %w", err)
+		}
+	}
 	return Key{signer, verifier}, nil
+}
+
+// makeKey makes a key and returns what is in the file then: the key of whoever was first.
+func makeKey(path string) ([]byte, error) {
+	private, public, err := note.GenerateKey(rand.Reader, keyName)
+	if err == nil {
+		err = place(path, []byte(private+"\n"+public+"\n"), keepFirst)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
+// keepFirst has a file appear unless one is there already: fs.ErrExist. Where a file system has no links, the last one counts.
+func keepFirst(from, to string) error {
+	err := os.Link(from, to)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return os.Rename(from, to)
+}
+
+// place has a file appear whole: it is written beside, and put there by os.Rename or keepFirst.
+func place(path string, text []byte, put func(from, to string) error) error {
+	beside, err := os.CreateTemp(filepath.Dir(path), ".audit.key-*") // for its user alone
+	if err != nil {
+		return err
+	}
+	_, err = beside.Write(text)
+	if err = errors.Join(err, beside.Close()); err == nil {
+		err = put(beside.Name(), path)
+	}
+	if gone := os.Remove(beside.Name()); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+		err = errors.Join(err, gone)
+	}
+	return err
 }
 
 // ReadPublic reads the public half of a key.
