@@ -2136,17 +2136,13 @@ export interface components {
             model?: string;
             /** @enum {string} */
             permission_mode?: "ask" | "auto" | "yolo";
-            /**
-             * @description That no person is there: what the agent asks is declined at once.
-             * @default false
-             */
-            non_interactive: boolean;
+            /** @description That no person is there: what the agent asks is declined at once. */
+            non_interactive?: boolean;
             /**
              * @description Whether the agent has tools of its own; `off` is 400 `not_supported` where its runtime cannot be told so (`nativeToolsOff` of its capabilities).
-             * @default on
              * @enum {string}
              */
-            native_tools: "on" | "off";
+            native_tools?: "on" | "off";
             /** @constant */
             credential_namespace?: "default";
             /** @constant */
@@ -4457,10 +4453,7 @@ export interface operations {
                      * @enum {string}
                      */
                     implicitSources?: "all" | "home" | "none";
-                    /**
-                     * @description That no person is there: approvals and questions of the agent are declined at once (`decidedBy` is `mode:nonInteractive`), so that no turn waits for anybody. Calls of a client's own tools go to the client as ever.
-                     * @default false
-                     */
+                    /** @description That no person is there: approvals and questions of the agent are declined at once (`decidedBy` is `mode:nonInteractive`), so that no turn waits for anybody. Calls of a client's own tools go to the client as ever. */
                     nonInteractive?: boolean;
                     /**
                      * @description Whether the agent has tools of its own besides those of this server; `on` when not given. 400 `unsupported_control` for a runtime that cannot be told (`nativeToolsOff` of its capabilities).
