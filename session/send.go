@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"harness/database"
 	"harness/journal"
@@ -256,6 +257,25 @@ func (s *Service) sweepTurn(ctx context.Context, tx database.Tx, turn turnRow, r
 	return s.interrupt(ctx, tx, stored, reason, at)
 }
 
+// lateTurn bounds how long a runtime may take to know of a turn that it has accepted.
+const lateTurn = time.Second
+
+// interruptTurn ends a turn. A runtime that has just accepted one may say for a moment that none runs; it is asked again as
+// long as the turn is not over here.
+func (s *Service) interruptTurn(ctx context.Context, adapter runtime.Adapter, threadID, turnID string) error {
+	for began := time.Now(); ; {
+		err := adapter.InterruptTurn(ctx, threadID, turnID)
+		if !errors.Is(err, runtime.ErrNoActiveTurn) || s.view.active(threadID) != turnID || time.Since(began) > lateTurn {
+			return err
+		}
+		select {
+		case <-time.After(lateTurn / 20):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
 // Interrupt ends the running turn; turnID "" means whichever runs. ErrNoActiveTurn when none does, ErrWrongTurn when
 // another one does.
 func (s *Service) Interrupt(ctx context.Context, sessionID, turnID string) (string, error) {
@@ -281,7 +301,7 @@ func (s *Service) Interrupt(ctx context.Context, sessionID, turnID string) (stri
 	if err != nil {
 		return "", err
 	}
-	err = adapter.InterruptTurn(ctx, row.ID, active)
+	err = s.interruptTurn(ctx, adapter, row.ID, active)
 	if errors.Is(err, runtime.ErrNoActiveTurn) || errors.Is(err, runtime.ErrThreadNotFound) {
 		return "", ErrNoActiveTurn // it ended by itself
 	}
