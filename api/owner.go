@@ -10,7 +10,6 @@ import (
 	"harness/api/rest"
 	"harness/forward"
 	"harness/session"
-	"harness/telemetry"
 )
 
 // Owners asks other nodes for what they own.
@@ -30,18 +29,12 @@ func (s *server) askOwner(w http.ResponseWriter, r *http.Request, in *rest.Input
 	if s.Owners == nil || !errors.As(outcome, &elsewhere) {
 		return outcome
 	}
-	r.Header.Set("X-Request-Id", w.Header().Get("X-Request-Id"))
-	answer, err := s.Owners.Ask(r, elsewhere.Owner, in.Sent)
+	err := forward.Relay(w, r, s.Owners.Ask, elsewhere.Owner, in.Sent)
 	if errors.Is(err, forward.ErrClientsTurn) {
 		return outcome
 	}
 	if err != nil {
 		return err
-	}
-	defer answer.Body.Close()
-	if err := forward.Copy(w, answer); err != nil {
-		telemetry.Log(r.Context()).Warn().Err(err).Str("node", elsewhere.Owner).Msg("the answer of the owner broke off")
-		panic(http.ErrAbortHandler) // half an answer is out
 	}
 	return errAsked
 }

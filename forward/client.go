@@ -18,6 +18,7 @@ import (
 	"harness/auth"
 	"harness/cluster"
 	"harness/database"
+	"harness/telemetry"
 )
 
 // ErrClientsTurn says that this node does not ask the owner for its client: that has no node port, or is not running.
@@ -197,8 +198,25 @@ func copyHeaders(to, from http.Header, names ...string) {
 	}
 }
 
-// Copy gives a client what the owner answered. An answer that breaks off is broken off.
-func Copy(w http.ResponseWriter, answer *http.Response) error {
+// Relay has a request and its body done by a node, by ask (Client.Ask), and gives w its answer. The errors are those of ask;
+// nothing was written then.
+func Relay(w http.ResponseWriter, r *http.Request, ask func(r *http.Request, owner, body string) (*http.Response, error),
+	owner, body string) error {
+	r.Header.Set("X-Request-Id", w.Header().Get("X-Request-Id"))
+	answer, err := ask(r, owner, body)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if err := relayed(w, answer); err != nil {
+		telemetry.Log(r.Context()).Warn().Err(err).Str("node", owner).Msg("the answer of the owner broke off")
+		panic(http.ErrAbortHandler) // half an answer is out
+	}
+	return nil
+}
+
+// relayed gives a client what the owner answered.
+func relayed(w http.ResponseWriter, answer *http.Response) error {
 	copyHeaders(w.Header(), answer.Header, "Content-Type", "Content-Encoding", "Cache-Control", "Etag", "Vary", "Retry-After",
 		"Idempotency-Replayed")
 	w.WriteHeader(answer.StatusCode)

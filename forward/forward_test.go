@@ -104,7 +104,7 @@ func answerOf(t *testing.T, c *Client, owner string, who auth.Principal) (status
 	}
 	defer answer.Body.Close()
 	w := httptest.NewRecorder()
-	if err := Copy(w, answer); err != nil {
+	if err := relayed(w, answer); err != nil {
 		t.Fatal(err)
 	}
 	if w.Header().Get("Retry-After") != "7" || w.Header().Get("Set-Cookie") != "" {

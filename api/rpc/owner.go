@@ -9,6 +9,7 @@ import (
 
 	"harness/api/rpc/wire"
 	"harness/forward"
+	"harness/internal/javascript"
 	"harness/session"
 )
 
@@ -63,7 +64,7 @@ type answered struct {
 }
 
 func (c *call) ask(ctx context.Context, owner string) (answer answered, err error) {
-	body, err := json.Marshal(struct {
+	body, err := javascript.Encode(struct { // it escapes nothing, so that what may be sent here may be sent there
 		Version string          `json:"jsonrpc"`
 		ID      int             `json:"id"`
 		Method  string          `json:"method"`
@@ -83,7 +84,7 @@ func (c *call) ask(ctx context.Context, owner string) (answer answered, err erro
 	}
 	defer reply.Body.Close()
 	if reply.StatusCode != http.StatusOK {
-		return answer, fmt.Errorf("node %s answers %s", owner, reply.Status)
+		return answer, &forward.LostAnswerError{NodeID: owner, Cause: fmt.Errorf("it answered %s", reply.Status)}
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(nil, reply.Body, maxAnswer)).Decode(&answer); err != nil {
 		return answer, &forward.LostAnswerError{NodeID: owner, Cause: err}

@@ -17,6 +17,7 @@ import (
 	"harness/api/rpc/wire"
 	"harness/internal/javascript"
 	"harness/operations"
+	"harness/session"
 	"harness/stream"
 )
 
@@ -33,6 +34,8 @@ type Options struct {
 	Yolo bool
 	// Owners asks the node that owns a session, when that is another one. nil: not_owner, its clients have to ask it.
 	Owners Owners
+	// Owns tells whether a session is this node's; it goes with Owners.
+	Owns func(session.Session) bool
 	// Heartbeat is the time between heartbeats (30 s).
 	Heartbeat time.Duration
 	// Context, when set, puts into the context of each call what the server's services look for there.

@@ -20,15 +20,11 @@ type body map[string]json.RawMessage
 
 // read reads a body whose members are all among names. An empty one has none. camelCase is taken as snake_case.
 func read(w http.ResponseWriter, r *http.Request, names ...string) (body, error) {
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var long *http.MaxBytesError
-	switch {
-	case errors.As(err, &long):
-		return nil, &refusal{http.StatusRequestEntityTooLarge, "payload_too_large",
-			fmt.Sprintf("the body is longer than %d bytes", maxBody), nil}
-	case err != nil:
-		return nil, invalid("the body could not be read")
-	case len(strings.TrimSpace(string(raw))) == 0:
+	raw, err := readAll(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if len(strings.TrimSpace(string(raw))) == 0 {
 		return body{}, nil
 	}
 	var given map[string]json.RawMessage
@@ -47,6 +43,20 @@ func read(w http.ResponseWriter, r *http.Request, names ...string) (body, error)
 		b[plain] = value
 	}
 	return b, nil
+}
+
+// readAll reads a body, up to maxBody.
+func readAll(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		return nil, &refusal{http.StatusRequestEntityTooLarge, "payload_too_large",
+			fmt.Sprintf("the body is longer than %d bytes", maxBody), nil}
+	case err != nil:
+		return nil, invalid("the body could not be read")
+	}
+	return raw, nil
 }
 
 // readQuery reads a query whose names are all among those given, in snake_case: what would be ignored is refused.

@@ -8,7 +8,6 @@ import (
 
 	"harness/forward"
 	"harness/session"
-	"harness/telemetry"
 )
 
 // Owners asks the nodes that own sessions.
@@ -23,31 +22,21 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt route) error 
 	if s.opts.Owners == nil {
 		return rt.handle(s, w, r)
 	}
-	var read bytes.Buffer
-	given := http.MaxBytesReader(w, r.Body, maxBody)
-	r.Body = io.NopCloser(io.TeeReader(given, &read))
+	body, err := readAll(w, r)
+	if err != nil {
+		return err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	outcome := rt.handle(s, w, r)
 	var elsewhere *session.NotOwnerError
 	if !errors.As(outcome, &elsewhere) {
 		return outcome
 	}
-	if _, err := io.Copy(&read, given); err != nil { // what the handler did not want to know
-		return invalid("the body could not be read")
-	}
-	r.Header.Set("X-Request-Id", w.Header().Get("X-Request-Id"))
-	answer, err := s.opts.Owners.Ask(r, elsewhere.Owner, read.String())
+	err = forward.Relay(w, r, s.opts.Owners.Ask, elsewhere.Owner, string(body))
 	if errors.Is(err, forward.ErrClientsTurn) {
 		return outcome
 	}
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	if err := forward.Copy(w, answer); err != nil {
-		telemetry.Log(r.Context()).Warn().Err(err).Str("node", elsewhere.Owner).Msg("the answer of the owner broke off")
-		panic(http.ErrAbortHandler) // half an answer is out
-	}
-	return nil
+	return err
 }
 
 // ownerRefusals are owners that could not be asked, or not heard.

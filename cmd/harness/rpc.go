@@ -22,7 +22,7 @@ func (s *Server) startRPC(ctx context.Context) (err error) {
 		},
 	}
 	if s.nodePort != nil {
-		options.Owners = s.owners()
+		options.Owners, options.Owns = s.owners(), s.sessions.Owns
 	}
 	if s.rpc, err = rpc.New(options); err != nil {
 		return err

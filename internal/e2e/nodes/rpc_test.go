@@ -1,7 +1,10 @@
 package nodes
 
 import (
+	"errors"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"harness/internal/programtest"
@@ -40,6 +43,32 @@ func TestCallsAreCarriedOutByTheOwner(t *testing.T) {
 	}
 	if calls := n.siteB.Calls(session); len(calls) > 0 {
 		t.Errorf("the codex of the other node was told %v", calls)
+	}
+
+	// What is nearly as long as a message may be arrives whole, whatever it is made of.
+	long := `{"jsonrpc":"2.0","id":8,"method":"session/send","params":{"session_id":"` + session + `","prompt":"MOCK_REPLY[long] ` +
+		strings.Repeat("<&>", 300_000) + `"}}`
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.b.URL+"/rpc", strings.NewReader(long))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := io.ReadAll(answer.Body)
+	if err = errors.Join(err, answer.Body.Close()); err != nil || !strings.Contains(string(said), `"result"`) {
+		t.Errorf("a long message is answered %.300s, %v", said, err)
+	}
+	events.Wait("the end of the turn", completed)
+
+	// It is the owner's agent that has to be there, not the one beside who is asked.
+	n.b.Stop()
+	n.siteB.Env = append(n.siteB.Env, "CODEX_BIN=/nowhere/codex")
+	n.b = n.siteB.Start()
+	if answer := call("session/send", programtest.Object{"prompt": "MOCK_REPLY[done]"}); answer["result"] == nil {
+		t.Errorf("a node without an agent answers %v", answer)
 	}
 
 	n.a.Kill()

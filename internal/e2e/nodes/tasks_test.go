@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"harness/internal/programtest"
@@ -41,6 +42,8 @@ func TestTasksAreRunByTheOwner(t *testing.T) {
 	n.b.Want(http.StatusNotFound, http.MethodPost, tasks+"/none/stop", nil)
 	n.b.Want(http.StatusNotFound, http.MethodPost, "/v1/sessions/none/tasks", programtest.Object{
 		"messages": []any{programtest.Object{"role": "user", "content": "hi"}}})
+	n.b.Want(http.StatusRequestEntityTooLarge, http.MethodPost, tasks, programtest.Object{
+		"messages": []any{programtest.Object{"role": "user", "content": strings.Repeat("x", 2<<20)}}})
 	if calls := n.siteB.Calls(session); len(calls) > 0 {
 		t.Errorf("the codex of the other node was told %v", calls)
 	}
