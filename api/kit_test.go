@@ -49,7 +49,7 @@ func setup(t testing.TB, change ...func(*parts)) *harnessBundle {
 	b.sessions.runtime = b.runtime
 	options := parts{behind: behind{Sessions: b.sessions,
 		Controls: newFakeControls("untrusted", "restricted", "read-only")}, Options: api.Options{
-		Health: b.health, Runtime: b.runtime, Version: "test", Tokens: echoedTokens{},
+		Health: b.health, Runtime: b.runtime, Version: "test", Tokens: echoedTokens{}, Push: echoedPush{},
 		Logins: auth.NewLogins(auth.Options{Token: "a-token-of-the-tests"}, "/"),
 		Logger: zerolog.New(zerolog.SyncWriter(b.log)).Level(zerolog.DebugLevel), Clock: func() time.Time { return *b.now },
 	}}

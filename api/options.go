@@ -73,6 +73,8 @@ type Options struct {
 	Tokens Tokens
 	// Logins lets browsers in by a cookie. nil: 404.
 	Logins *auth.Logins
+	// Push keeps the browsers that are told what happens. nil: 404.
+	Push Push
 	// Pages serves what is no API beside it, behind the guard. nil: nothing.
 	Pages func(api http.Handler) http.Handler
 	// Idempotency keeps what requests with an Idempotency-Key were answered. nil: the header has no effect.

@@ -35,6 +35,8 @@ const (
 // fieldCases has every operation whose requests have documented fields, but for the websocket's query.
 var fieldCases = map[string]fieldCase{
 	"POST /api/login": {base: `{"token":"none"}`, fields: map[string]string{"token": `"a-token-of-the-tests"`}},
+	"POST /api/push": {base: `{"endpoint":"https://a.example","keys":{"p256dh":"k","auth":"a"}}`, fields: map[string]string{
+		"endpoint": `"https://b.example"`, "keys": `{"p256dh":"k","auth":"b"}`}},
 	"POST /api/tokens": {base: `{"name":"a","role":"ci"}`,
 		fields: map[string]string{"name": `"b"`, "role": `"viewer"`, "expiresAt": `"2027-01-02T03:04:05Z"`,
 			"projects": `["p-1"]`}},

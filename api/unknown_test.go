@@ -17,6 +17,7 @@ import (
 // leastBody has what the bodies of paths must have.
 var leastBody = map[string]string{
 	"/api/login":    `{"token":"none"}`,
+	"/api/push":     `{"endpoint":"https://a.example","keys":{"p256dh":"k","auth":"a"}}`,
 	"/api/tokens":   `{"name":"n","role":"ci"}`,
 	"/api/projects": `{"name":"p"}`, "/api/projects/{projectId}/rename": `{"name":"p"}`,
 	"/api/projects/{projectId}/chats/move-all": `{"destination":"archive"}`,

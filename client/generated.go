@@ -1079,6 +1079,15 @@ type ProjectState struct {
 	Status       string    `json:"status"`
 }
 
+// PushSubscription defines model for PushSubscription.
+type PushSubscription struct {
+	CreatedAt string `json:"createdAt"`
+	ID        string `json:"id"`
+
+	// Service The push service's host.
+	Service string `json:"service"`
+}
+
 // QueueProblem defines model for QueueProblem.
 type QueueProblem struct {
 	Code      string      `json:"code"`
@@ -1874,6 +1883,9 @@ type SettingsScope = Scope
 
 // Source defines model for source.
 type Source = string
+
+// SubscriptionID defines model for subscriptionId.
+type SubscriptionID = string
 
 // TokenID defines model for tokenId.
 type TokenID = string
@@ -2755,6 +2767,45 @@ type RenameProjectJSONBody struct {
 type RenameProject200JSONResponseBody struct {
 	Project Project     `json:"project"`
 	Status  interface{} `json:"status"`
+}
+
+// ListPushSubscriptions200JSONResponseBody defines parameters for ListPushSubscriptions.
+type ListPushSubscriptions200JSONResponseBody struct {
+	Data []PushSubscription `json:"data"`
+
+	// PublicKey A point of P-256, as base64url.
+	PublicKey string `json:"publicKey"`
+}
+
+// SubscribeToPushJSONBody defines parameters for SubscribeToPush.
+type SubscribeToPushJSONBody struct {
+	// Endpoint Of one of the push services this server sends to.
+	Endpoint string                       `json:"endpoint"`
+	Keys     SubscribeToPushJSONBody_Keys `json:"keys"`
+}
+
+// SubscribeToPushJSONBody_Keys defines parameters for SubscribeToPush.
+type SubscribeToPushJSONBody_Keys struct {
+	Auth   string `json:"auth"`
+	P256Dh string `json:"p256dh"`
+}
+
+// SubscribeToPush200JSONResponseBody defines parameters for SubscribeToPush.
+type SubscribeToPush200JSONResponseBody struct {
+	Status       interface{}      `json:"status"`
+	Subscription PushSubscription `json:"subscription"`
+}
+
+// UnsubscribeFromPush200JSONResponseBody defines parameters for UnsubscribeFromPush.
+type UnsubscribeFromPush200JSONResponseBody struct {
+	Status         interface{} `json:"status"`
+	SubscriptionID string      `json:"subscriptionId"`
+}
+
+// UnsubscribeFromPush404JSONResponseBody defines parameters for UnsubscribeFromPush.
+type UnsubscribeFromPush404JSONResponseBody struct {
+	Status         interface{} `json:"status"`
+	SubscriptionID string      `json:"subscriptionId"`
 }
 
 // ListRequests200JSONResponseBody_Data defines parameters for ListRequests.
@@ -4102,6 +4153,9 @@ type MoveProjectChatsJSONRequestBody MoveProjectChatsJSONBody
 
 // RenameProjectJSONRequestBody defines body for RenameProject for application/json ContentType.
 type RenameProjectJSONRequestBody RenameProjectJSONBody
+
+// SubscribeToPushJSONRequestBody defines body for SubscribeToPush for application/json ContentType.
+type SubscribeToPushJSONRequestBody SubscribeToPushJSONBody
 
 // LoginRuntimeJSONRequestBody defines body for LoginRuntime for application/json ContentType.
 type LoginRuntimeJSONRequestBody LoginRuntimeJSONBody
@@ -6361,6 +6415,38 @@ type ClientInterface interface {
 	// Corresponds with POST /api/projects/{projectId}/rename (the `RenameProject` operationId).
 	RenameProject(ctx context.Context, projectID ProjectID, body RenameProjectJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListPushSubscriptions List your browsers that are told
+	//
+	// Of whoever asks, the oldest first. `publicKey` is what a browser subscribes with (`applicationServerKey`). 404 where `HARNESS_NOTIFY_PUSH_SERVICES` is `none`.
+	//
+	// Corresponds with GET /api/push (the `ListPushSubscriptions` operationId).
+	ListPushSubscriptions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SubscribeToPushWithBody Have a browser told
+	//
+	// Web Push (RFC 8030): the browser is told what webhooks are, encrypted for it alone, of what who asks may see, and as long as that access counts. Again it is the same subscription, renewed; asked by somebody else it is theirs. Of 21 browsers of one access the oldest is told no more.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/push (the `SubscribeToPush` operationId).
+	SubscribeToPushWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SubscribeToPush Have a browser told
+	//
+	// Web Push (RFC 8030): the browser is told what webhooks are, encrypted for it alone, of what who asks may see, and as long as that access counts. Again it is the same subscription, renewed; asked by somebody else it is theirs. Of 21 browsers of one access the oldest is told no more.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/push (the `SubscribeToPush` operationId).
+	SubscribeToPush(ctx context.Context, body SubscribeToPushJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UnsubscribeFromPush Tell a browser no more
+	//
+	// One of who asks. What waits for it is dropped.
+	//
+	// Corresponds with DELETE /api/push/{subscriptionId} (the `UnsubscribeFromPush` operationId).
+	UnsubscribeFromPush(ctx context.Context, subscriptionID SubscriptionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetReadiness Whether this process should get work
 	//
 	// Corresponds with GET /api/ready (the `GetReadiness` operationId).
@@ -8170,6 +8256,78 @@ func (c *Client) RenameProjectWithBody(ctx context.Context, projectID ProjectID,
 // Corresponds with POST /api/projects/{projectId}/rename (the `RenameProject` operationId).
 func (c *Client) RenameProject(ctx context.Context, projectID ProjectID, body RenameProjectJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRenameProjectRequest(c.Server, projectID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListPushSubscriptions List your browsers that are told
+//
+// Of whoever asks, the oldest first. `publicKey` is what a browser subscribes with (`applicationServerKey`). 404 where `HARNESS_NOTIFY_PUSH_SERVICES` is `none`.
+//
+// Corresponds with GET /api/push (the `ListPushSubscriptions` operationId).
+func (c *Client) ListPushSubscriptions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPushSubscriptionsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SubscribeToPushWithBody Have a browser told
+//
+// Web Push (RFC 8030): the browser is told what webhooks are, encrypted for it alone, of what who asks may see, and as long as that access counts. Again it is the same subscription, renewed; asked by somebody else it is theirs. Of 21 browsers of one access the oldest is told no more.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/push (the `SubscribeToPush` operationId).
+func (c *Client) SubscribeToPushWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSubscribeToPushRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SubscribeToPush Have a browser told
+//
+// Web Push (RFC 8030): the browser is told what webhooks are, encrypted for it alone, of what who asks may see, and as long as that access counts. Again it is the same subscription, renewed; asked by somebody else it is theirs. Of 21 browsers of one access the oldest is told no more.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/push (the `SubscribeToPush` operationId).
+func (c *Client) SubscribeToPush(ctx context.Context, body SubscribeToPushJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSubscribeToPushRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UnsubscribeFromPush Tell a browser no more
+//
+// One of who asks. What waits for it is dropped.
+//
+// Corresponds with DELETE /api/push/{subscriptionId} (the `UnsubscribeFromPush` operationId).
+func (c *Client) UnsubscribeFromPush(ctx context.Context, subscriptionID SubscriptionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUnsubscribeFromPushRequest(c.Server, subscriptionID)
 	if err != nil {
 		return nil, err
 	}
@@ -12669,6 +12827,107 @@ func NewRenameProjectRequestWithBody(server string, projectID ProjectID, content
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListPushSubscriptionsRequest constructs an http.Request for the ListPushSubscriptions method
+func NewListPushSubscriptionsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/push")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSubscribeToPushRequest calls the generic SubscribeToPush builder with application/json body
+func NewSubscribeToPushRequest(server string, body SubscribeToPushJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSubscribeToPushRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSubscribeToPushRequestWithBody constructs an http.Request for the SubscribeToPush method, with any body, and a specified content type
+func NewSubscribeToPushRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/push")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUnsubscribeFromPushRequest constructs an http.Request for the UnsubscribeFromPush method
+func NewUnsubscribeFromPushRequest(server string, subscriptionID SubscriptionID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "subscriptionId", subscriptionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/push/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }

@@ -152,6 +152,8 @@ type Notify struct {
 	WebhookURL, WebhookSecret string        // HARNESS_NOTIFY_WEBHOOK_URL, _SECRET (secrets)
 	NtfyURL, NtfyToken        string        // HARNESS_NOTIFY_NTFY_URL, _TOKEN (secrets)
 	Kinds                     []string      // HARNESS_NOTIFY_KINDS
+	PushServices              []string      // HARNESS_NOTIFY_PUSH_SERVICES
+	PushContact               string        // HARNESS_NOTIFY_PUSH_CONTACT
 	DecideLinks               bool          // HARNESS_NOTIFY_DECIDE_LINKS
 	After                     time.Duration // HARNESS_NOTIFY_AFTER_MS
 }

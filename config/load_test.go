@@ -68,7 +68,8 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 		Tools: Tools{Mode: "auto", Sandbox: "docker"},
 		Tasks: Tasks{Max: 1000, MaxPerSession: 32},
 		Notify: Notify{Kinds: []string{"approval.waiting", "question.waiting", "turn.ended", "turn.failed",
-			"job.failed"}},
+			"job.failed"}, PushServices: []string{"fcm.googleapis.com", "*.push.services.mozilla.com", "*.notify.windows.com",
+			"*.push.apple.com"}},
 		Limits:   Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000},
 		LogLevel: "info", LogFormat: "auto",
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL", NodeGrace: time.Minute,
@@ -176,6 +177,7 @@ func otherValue(v Variable) string {
 	special := map[string]string{
 		"HARNESS_PUBLIC_URL": "https://a.example/harness", "HARNESS_NOTIFY_KINDS": "job.failed",
 		"HARNESS_NOTIFY_WEBHOOK_URL": "https://a.example/told", "HARNESS_NOTIFY_NTFY_URL": "http://a.example/topic",
+		"HARNESS_NOTIFY_PUSH_SERVICES": "a.example,*.a.example,http://127.0.0.1:81", "HARNESS_NOTIFY_PUSH_CONTACT": "mailto:a@b.example",
 		"HARNESS_NODE_ADDRESS": "node-1.internal:7443",
 		"HOST":                 "localhost", "DATABASE_URL": "postgres://u:p@h:5432/n",
 		"HARNESS_ALLOWED_ORIGINS": "https://a.example,http://b.example:81", "HARNESS_ALLOWED_HOSTS": "a.example,b.example:81",

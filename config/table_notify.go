@@ -9,6 +9,9 @@ import (
 // notifyKinds are what there is to tell; package notify has the same.
 const notifyKinds = "approval.waiting,question.waiting,turn.ended,turn.failed,job.failed"
 
+// pushServices are those of Chrome, Firefox, Edge and Safari.
+const pushServices = "fcm.googleapis.com,*.push.services.mozilla.com,*.notify.windows.com,*.push.apple.com"
+
 func notifyVariables() []Variable {
 	return grouped("Notifications", []Variable{
 		{Name: "HARNESS_PUBLIC_URL", check: isPublicURL, Allowed: "an http or https URL without a slash at its end",
@@ -33,11 +36,35 @@ func notifyVariables() []Variable {
 		{Name: "HARNESS_NOTIFY_AFTER_MS", Default: "0", Max: 86_400_000,
 			Doc:   "How long an approval or a question waits before it is told; one that is decided by then is not.",
 			field: func(c *Config) any { return &c.Notify.After }},
+		{Name: "HARNESS_NOTIFY_PUSH_SERVICES", Default: pushServices, check: isPushService,
+			Allowed: "a comma-separated list of hosts, *.hosts and origins, or none",
+			Doc: "Push services of browsers that notifications are sent to, for who switches them on in the console's settings; " +
+				"none switches that off.",
+			field: func(c *Config) any { return &c.Notify.PushServices }},
+		{Name: "HARNESS_NOTIFY_PUSH_CONTACT", check: isContact, Allowed: "a mailto: or https: URL",
+			Doc: "Where push services find who runs this server. Unset, it is HARNESS_PUBLIC_URL where that is https. " +
+				"Safari's wants one.",
+			field: func(c *Config) any { return &c.Notify.PushContact }},
 		{Name: "HARNESS_NOTIFY_DECIDE_LINKS", Default: "false",
 			Doc: "Put a link into what tells of an approval, by which whoever has it may approve or decline this one for an hour, without " +
 				"logging in.",
 			field: func(c *Config) any { return &c.Notify.DecideLinks }},
 	})
+}
+
+// isPushService accepts a host, *. and a host, an origin with https or of this machine, and none.
+func isPushService(s string) bool {
+	if host := strings.TrimPrefix(s, "*."); !strings.ContainsAny(host, "*:/@?# ") {
+		return host != "" && host == strings.ToLower(host)
+	}
+	u, err := url.Parse(s)
+	return err == nil && u.Host != "" && s == u.Scheme+"://"+u.Host && (u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()))
+}
+
+// isContact accepts what RFC 8292 has in a token's sub.
+func isContact(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "https" && u.Hostname() != "" || u.Scheme == "mailto" && strings.Contains(u.Opaque, "@"))
 }
 
 // isPublicURL accepts what a path is put after.

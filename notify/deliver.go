@@ -28,15 +28,16 @@ const (
 // stored is a message that waits.
 type stored struct {
 	Message
+	target        string
 	due, attempts int64
 }
 
-// deliver sends the messages of one target, one at a time.
-func (n *Notifier) deliver(ctx context.Context, target Target) {
-	log := n.opts.Logger.With().Str("target", target.Name()).Logger()
+// deliver sends the messages of one lane, one at a time.
+func (n *Notifier) deliver(ctx context.Context, l *lane) {
+	log := n.opts.Logger.With().Str("target", l.name).Logger()
 	failing := false
 	for ctx.Err() == nil {
-		wait, sent, err := n.step(ctx, target)
+		wait, sent, err := n.step(ctx, l)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -54,7 +55,7 @@ func (n *Notifier) deliver(ctx context.Context, target Target) {
 		}
 		timer := time.NewTimer(wait)
 		select {
-		case <-n.wake[target.Name()]:
+		case <-l.wake:
 		case <-timer.C:
 		case <-ctx.Done():
 		}
@@ -64,8 +65,8 @@ func (n *Notifier) deliver(ctx context.Context, target Target) {
 
 // step sends the message that is due first, and tells how long to wait for the next. Before it is sent, the time of the
 // next attempt is stored: no other process sends it before, and after a crash it is sent then.
-func (n *Notifier) step(ctx context.Context, target Target) (wait time.Duration, sent bool, err error) {
-	m, err := n.first(ctx, target.Name())
+func (n *Notifier) step(ctx context.Context, l *lane) (wait time.Duration, sent bool, err error) {
+	m, err := n.first(ctx, l)
 	if errors.Is(err, sql.ErrNoRows) {
 		return patience, false, nil
 	}
@@ -77,7 +78,7 @@ func (n *Notifier) step(ctx context.Context, target Target) (wait time.Duration,
 		return min(early, patience), false, nil
 	}
 	if now.Sub(time.UnixMilli(m.At)) > maxAge {
-		return 0, false, n.end(ctx, target, m, Dropped)
+		return 0, false, n.end(ctx, l, m, Dropped)
 	}
 	if m.Kind.waits() {
 		waits, err := n.opts.Waits(ctx, m.News)
@@ -88,6 +89,13 @@ func (n *Notifier) step(ctx context.Context, target Target) (wait time.Duration,
 			return 0, false, n.forget(ctx, m)
 		}
 	}
+	target, err := l.targetOf(ctx, m)
+	if err != nil {
+		return patience, false, err
+	}
+	if target == nil {
+		return 0, false, n.forget(ctx, m)
+	}
 	if taken, err := n.take(ctx, m, now); err != nil || !taken {
 		return 0, false, err
 	}
@@ -95,16 +103,19 @@ func (n *Notifier) step(ctx context.Context, target Target) (wait time.Duration,
 		return 0, false, err
 	}
 	if err := n.send(ctx, target, m.Message); err != nil {
-		n.opts.Ended(target.Name(), Failed)
+		n.opts.Ended(l.name, Failed)
+		if l.gone != nil && isGone(err) {
+			return 0, false, l.gone(ctx, m)
+		}
 		return 0, false, err
 	}
-	return 0, true, n.end(ctx, target, m, Delivered)
+	return 0, true, n.end(ctx, l, m, Delivered)
 }
 
-func (n *Notifier) first(ctx context.Context, target string) (m stored, err error) {
+func (n *Notifier) first(ctx context.Context, l *lane) (m stored, err error) {
 	var news string
-	err = n.opts.DB.Read().QueryRowContext(ctx, `select id, at, due, attempts, news from notify_messages where target = $1
-		order by due, id limit 1`, target).Scan(&m.ID, &m.At, &m.due, &m.attempts, &news)
+	err = n.opts.DB.Read().QueryRowContext(ctx, `select id, target, at, due, attempts, news from notify_messages
+		where `+l.where+` order by due, id limit 1`, l.arg).Scan(&m.ID, &m.target, &m.At, &m.due, &m.attempts, &news)
 	if err == nil {
 		err = json.Unmarshal([]byte(news), &m.News)
 	}
@@ -130,10 +141,10 @@ func (n *Notifier) take(ctx context.Context, m stored, now time.Time) (taken boo
 	return taken, nil
 }
 
-func (n *Notifier) end(ctx context.Context, target Target, m stored, outcome Outcome) error {
+func (n *Notifier) end(ctx context.Context, l *lane, m stored, outcome Outcome) error {
 	err := n.forget(ctx, m)
 	if err == nil {
-		n.opts.Ended(target.Name(), outcome)
+		n.opts.Ended(l.name, outcome)
 	}
 	return err
 }
@@ -203,12 +214,29 @@ func (n *Notifier) send(ctx context.Context, target Target, m Message) error {
 	defer response.Body.Close()
 	_, err = io.CopyN(io.Discard, response.Body, 1<<16)
 	if code := response.StatusCode; code < http.StatusOK || code >= http.StatusMultipleChoices {
-		return fmt.Errorf("%s answered %d%s", target.Name(), code, remedy(code))
+		return &answeredError{target.Name(), code}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s did not end its answer: %w", target.Name(), err)
 	}
 	return nil
+}
+
+// answeredError is an answer that takes no message.
+type answeredError struct {
+	target string
+	code   int
+}
+
+// Error implements error.
+func (e *answeredError) Error() string {
+	return fmt.Sprintf("%s answered %d%s", e.target, e.code, remedy(e.code))
+}
+
+// isGone tells whether a push service knows a browser no more (RFC 8030, section 7.3).
+func isGone(err error) bool {
+	var answered *answeredError
+	return errors.As(err, &answered) && (answered.code == http.StatusNotFound || answered.code == http.StatusGone)
 }
 
 func remedy(code int) string {

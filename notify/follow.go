@@ -16,8 +16,9 @@ import (
 const (
 	// maxAge is how old news get before they are dropped.
 	maxAge = 24 * time.Hour
-	// maxWaiting is how many messages wait for one target; those beyond are dropped.
-	maxWaiting = 10_000
+	// maxWaiting and maxForBrowser are how many messages wait for one target; those beyond are dropped.
+	maxWaiting    = 10_000
+	maxForBrowser = 100
 	// behind is how many events without news may pass before it is stored that they did.
 	behind = 1000
 )
@@ -108,7 +109,7 @@ func (n *Notifier) begin(ctx context.Context) (at place, err error) {
 
 // note stores what is to be told with how far it was read, in one transaction; errElsewhere when another process did.
 func (n *Notifier) note(ctx context.Context, at place, told []Message) error {
-	dropped := map[string]int{}
+	dropped := map[*lane]int{}
 	err := n.opts.DB.Update(ctx, func(tx database.Tx) error {
 		clear(dropped)
 		result, err := tx.ExecContext(ctx, `update notify_state set pos = $1 where id = 1 and pos = $2`, at.read, at.stored)
@@ -118,8 +119,11 @@ func (n *Notifier) note(ctx context.Context, at place, told []Message) error {
 		if rows, err := result.RowsAffected(); err != nil || rows == 0 {
 			return errors.Join(err, errElsewhere)
 		}
-		for _, target := range n.opts.Targets {
-			if dropped[target.Name()], err = n.queue(ctx, tx, target.Name(), told); err != nil {
+		if len(told) == 0 {
+			return nil
+		}
+		for _, l := range n.lanes {
+			if dropped[l], err = n.queue(ctx, tx, l, told); err != nil {
 				return err
 			}
 		}
@@ -131,33 +135,43 @@ func (n *Notifier) note(ctx context.Context, at place, told []Message) error {
 	if err != nil {
 		return fmt.Errorf("store what is to be told: %w", err)
 	}
-	for target, wake := range n.wake {
-		for range dropped[target] {
-			n.opts.Ended(target, Dropped)
+	for _, l := range n.lanes {
+		for range dropped[l] {
+			n.opts.Ended(l.name, Dropped)
 		}
-		if dropped[target] > 0 {
-			n.opts.Logger.Error().Str("target", target).Int("messages", dropped[target]).
+		if dropped[l] > 0 {
+			n.opts.Logger.Error().Str("target", l.name).Int("messages", dropped[l]).
 				Msg("too many notifications wait; new ones are dropped until the target takes some")
 		}
 		select {
-		case wake <- struct{}{}:
+		case l.wake <- struct{}{}:
 		default:
 		}
 	}
 	return nil
 }
 
-// queue stores messages for a target, and tells how many were too many.
-func (n *Notifier) queue(ctx context.Context, tx database.Tx, target string, told []Message) (dropped int, err error) {
-	if len(told) == 0 {
-		return 0, nil
+// queue stores messages for the targets of a lane, and tells how many were too many.
+func (n *Notifier) queue(ctx context.Context, tx database.Tx, l *lane, told []Message) (dropped int, err error) {
+	targets, err := l.targets(ctx, tx)
+	for _, target := range targets {
+		var more int
+		if more, err = n.queueFor(ctx, tx, target, l.room, told); err != nil {
+			break
+		}
+		dropped += more
 	}
+	return dropped, err
+}
+
+// queueFor stores messages for one target, of which no more than room wait.
+func (n *Notifier) queueFor(ctx context.Context, tx database.Tx, target string, room int, told []Message) (dropped int, err error) {
 	var waiting int
 	err = tx.QueryRowContext(ctx, `select count(*) from notify_messages where target = $1`, target).Scan(&waiting)
 	if err != nil {
 		return 0, err
 	}
-	room := min(max(maxWaiting-waiting, 0), len(told))
+	room = min(max(room-waiting, 0), len(told))
 	for _, m := range told[:room] {
 		news, err := json.Marshal(m.News)
 		if err != nil {

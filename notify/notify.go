@@ -84,6 +84,8 @@ type Target interface {
 const (
 	Webhook = "webhook"
 	Ntfy    = "ntfy"
+	// PushName is that of all browsers together.
+	PushName = "push"
 )
 
 // isPlace tells whether a text is a URL that requests are sent to.
@@ -106,6 +108,8 @@ const (
 type Options struct {
 	DB      *database.DB
 	Targets []Target
+	// Push tells browsers, nil for none.
+	Push *Push
 	// Read gives the events after a position, Head is the last one this process knows of.
 	Read func(ctx context.Context, query journal.Query) ([]journal.Record, error)
 	Head func() int64
@@ -131,7 +135,7 @@ type Notifier struct {
 	opts   Options
 	client *http.Client
 	loops  lifecycle.Loops
-	wake   map[string]chan struct{} // of each target
+	lanes  []*lane
 }
 
 // New makes a notifier over a migrated store.
@@ -142,24 +146,20 @@ func New(opts Options) *Notifier {
 	if opts.Retry <= 0 {
 		opts.Retry = 10 * time.Second
 	}
-	n := &Notifier{opts: opts, wake: map[string]chan struct{}{}, client: &http.Client{Timeout: opts.Retry / 2,
+	return &Notifier{opts: opts, lanes: lanes(opts), client: &http.Client{Timeout: opts.Retry / 2,
 		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
-	for _, target := range opts.Targets {
-		n.wake[target.Name()] = make(chan struct{}, 1)
-	}
-	return n
 }
 
 // Start begins to follow the journal and to send, where there are targets. Calling it twice is allowed.
 func (n *Notifier) Start(ctx context.Context) error {
 	return n.loops.Start(ctx, func(context.Context) error {
-		if len(n.opts.Targets) == 0 {
+		if len(n.lanes) == 0 {
 			return nil
 		}
 		n.loops.Go(n.follow)
-		for _, target := range n.opts.Targets {
-			n.loops.Go(func(ctx context.Context) { n.deliver(ctx, target) })
+		for _, l := range n.lanes {
+			n.loops.Go(func(ctx context.Context) { n.deliver(ctx, l) })
 		}
 		return nil
 	})

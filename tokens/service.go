@@ -192,6 +192,18 @@ func (s *Service) Find(secret string) (auth.Principal, context.Context, bool) {
 	return e.principal, e.access, true
 }
 
+// Holder is who comes in by the token with an id, false when it does not count (any more).
+func (s *Service) Holder(id string) (auth.Principal, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, e := range s.known {
+		if e.ID == id {
+			return e.principal, e.counts(s.now())
+		}
+	}
+	return auth.Principal{}, false
+}
+
 // Any implements auth.Named.
 func (s *Service) Any() bool {
 	s.mu.RLock()

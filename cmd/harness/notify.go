@@ -37,7 +37,14 @@ func (s *Server) startNotifier(ctx context.Context) error {
 		}
 		targets = append(targets, ntfy)
 	}
-	s.notifier = notify.New(notify.Options{DB: s.db, Targets: targets, Read: s.journal.Read, Head: s.journal.Head,
+	if err := s.startPush(ctx); err != nil {
+		return err
+	}
+	var push *notify.Push
+	if s.push != nil {
+		push = s.push.Push
+	}
+	s.notifier = notify.New(notify.Options{DB: s.db, Targets: targets, Push: push, Read: s.journal.Read, Head: s.journal.Head,
 		Tells: func(record *journal.Record) (notify.News, bool) {
 			news, is := newsOf(record)
 			return news, is && slices.Contains(set.Kinds, string(news.Kind))
@@ -124,7 +131,7 @@ func newNotifyMetrics(registry prometheus.Registerer) notifyMetrics {
 		Name: telemetry.MetricName("notify", "messages_total"),
 		Help: "Notifications that a target took (delivered), attempts that failed, and messages that were dropped: a day old, or too many.",
 	}, []string{"target", "outcome"})}
-	for _, target := range []string{notify.Webhook, notify.Ntfy} {
+	for _, target := range []string{notify.Webhook, notify.Ntfy, notify.PushName} {
 		for _, outcome := range []notify.Outcome{notify.Delivered, notify.Failed, notify.Dropped} {
 			m.total.WithLabelValues(target, string(outcome))
 		}

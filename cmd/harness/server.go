@@ -73,6 +73,7 @@ type Server struct {
 	search   *search.Index
 	notifier *notify.Notifier
 	links    *decidelink.Signer              // nil unless links may decide
+	push     *pushAccess                     // nil where no browser is told
 	traced   atomic.Pointer[session.Service] // sessions, for who began before them
 	codex    *codex.Codex                    // nil unless it is one of the runtimes
 	runtimes runtimes
@@ -377,6 +378,9 @@ func (s *Server) startHTTP(context.Context) error {
 	}
 	if s.codex != nil {
 		options.Runtime = s.codex
+	}
+	if s.push != nil {
+		options.Push = s.push
 	}
 	s.joinNodes(&options)
 	s.http.RegisterOnShutdown(s.taskAPI.Close) // streams of events would be waited for

@@ -15,10 +15,12 @@ export const launch = () => chromium.launch({
     "--disable-sync", "--disable-dev-shm-usage"],
 });
 
-/** order has the test's Go side do something: kill and start the server, let a held answer of the model go on. */
+/** order has the test's Go side do something: kill and start the server, let a held answer of the model go on; what it answers. */
 export async function order(what, query = {}) {
   const response = await fetch(`${control}/${what}?${new URLSearchParams(query)}`, { method: "POST" });
-  assert.equal(response.status, 200, `${what}: ${await response.text()}`);
+  const answer = await response.text();
+  assert.equal(response.status, 200, `${what}: ${answer}`);
+  return answer;
 }
 
 export async function api(method, path, body, as = token) {

@@ -7,10 +7,11 @@ import { cases as move } from "./move.mjs";
 import { cases as operate } from "./operate.mjs";
 import { pictures } from "./pictures.mjs";
 import { cases as people } from "./people.mjs";
+import { cases as push } from "./push.mjs";
 import { cases as talk } from "./talk.mjs";
 
 const all = [];
-for (const cases of [talk, people, compose, move, operate, budgets]) cases((name, run, { core = false } = {}) => all.push({ name, run, core }));
+for (const cases of [talk, people, compose, move, push, operate, budgets]) cases((name, run, { core = false } = {}) => all.push({ name, run, core }));
 const only = process.env.CONSOLE_ONLY ?? "";
 const browser = await launch();
 let failed = 0;

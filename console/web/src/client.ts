@@ -6,6 +6,7 @@ import { Composing, type Said } from "./core/composing";
 import { Drafts } from "./core/drafts";
 import { Link, type Socket } from "./core/link";
 import { Outbox, type Way } from "./core/outbox";
+import { Push } from "./core/push";
 import { Signal } from "./core/signal";
 import { Store, type Open } from "./core/store";
 import type { Link as LinkState, Me, Model, Session } from "./core/types";
@@ -25,6 +26,7 @@ export class Client {
   readonly store = new Store();
   readonly transcripts: Transcripts;
   readonly drafts = new Drafts(localStorage);
+  readonly push: Push;
   /** The state of the connection, and who is logged in. */
   readonly signal = new Signal();
   readonly news = new Signal();
@@ -41,6 +43,7 @@ export class Client {
   constructor(readonly base: string) {
     this.api = new Api(base);
     this.api.onLogin = () => this.toLogin();
+    this.push = new Push(this.api, "PushManager" in window ? navigator.serviceWorker : undefined);
     this.transcripts = new Transcripts(this.api, this.store, (notice) => this.say(notice));
     this.store.onUnknown = () => this.soon();
     this.store.onHole = (id) => void this.transcripts.fill(id);
@@ -79,6 +82,7 @@ export class Client {
       this.link.start(listed.pos);
       await this.requests();
       this.touch();
+      void this.push.start();
     } catch (err) {
       if (err instanceof ApiError && err.status === 401) return;
       if (err instanceof ApiError && err.status === 403) return this.say(err.message);
@@ -95,7 +99,9 @@ export class Client {
     for (const open of this.store.open.values()) void this.transcripts.read(open);
   }
 
+  /** logout ends what this browser is told, too. */
   async logout(): Promise<void> {
+    await this.push.off().catch((err: Error) => this.say(err.message));
     await this.api.post("/api/logout");
     location.reload();
   }

@@ -2,6 +2,8 @@ package clients
 
 import (
 	"context"
+	"encoding/base64"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -71,6 +73,28 @@ func front(t *testing.T) (address string, to func(server *programtest.Server)) {
 	}
 }
 
+// pushService is where pushed messages go, and what tells the next one as base64.
+func pushService(t *testing.T) (address string, next http.Handler) {
+	t.Helper()
+	messages := make(chan []byte, 100)
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		w.WriteHeader(http.StatusCreated)
+		messages <- body
+	}))
+	t.Cleanup(service.Close)
+	return service.URL, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case body := <-messages:
+			_, _ = io.WriteString(w, base64.StdEncoding.EncodeToString(body)) // who does not hear it fails
+		case <-r.Context().Done():
+		}
+	})
+}
+
 // consoleExtension is loaded from the start, so that there is a job to see.
 const consoleExtension = `
 export function registerAgentEvents(registry) {
@@ -102,7 +126,9 @@ func TestTheConsole(t *testing.T) {
 
 // theConsole runs the cases against a server whose pages are shown at path; core are those that ask most of a server.
 func theConsole(t *testing.T, engine database.Engine, path, core string) {
-	s := programtest.New(t, programtest.WithEngine(engine), programtest.WithEnv("HARNESS_AUTH_TOKEN="+consoleToken, "DEFAULT_APPROVAL_POLICY=untrusted",
+	service, pushed := pushService(t)
+	s := programtest.New(t, programtest.WithEngine(engine), programtest.WithEnv("HARNESS_NOTIFY_PUSH_SERVICES="+service,
+		"HARNESS_AUTH_TOKEN="+consoleToken, "DEFAULT_APPROVAL_POLICY=untrusted",
 		"HARNESS_BASE_PATH="+path, "HARNESS_RUNTIMES=codex,claude", "CLAUDE_BIN="+agenttest.Binary(t, "claude"),
 		"ANTHROPIC_API_KEY=sk-ant-of-the-console"))
 	s.Env = append(s.Env, "ANTHROPIC_BASE_URL="+s.Model.Root())
@@ -138,6 +164,7 @@ func theConsole(t *testing.T, engine database.Engine, path, core string) {
 		s.Extension(r.URL.Query().Get("name"), map[string]string{"events.js": r.URL.Query().Get("code")})
 	})
 	order("release", func(r *http.Request) { s.Model.Release(r.URL.Query().Get("name")) })
+	control.Handle("POST /pushed", pushed)
 	hand := httptest.NewServer(control)
 	t.Cleanup(hand.Close)
 	t.Cleanup(func() { close(done) })
@@ -155,7 +182,8 @@ func theConsole(t *testing.T, engine database.Engine, path, core string) {
 	cases.Dir = consoleWeb
 	cases.WaitDelay = 10 * time.Second
 	cases.Env = append(os.Environ(), "CONSOLE_ONLY="+os.Getenv("CONSOLE_ONLY"), "CONSOLE_PICTURES="+pictures,
-		"CONSOLE_CORE="+core, "CONSOLE_URL="+address+path, "CONSOLE_CONTROL="+hand.URL, "CONSOLE_TOKEN="+consoleToken,
+		"CONSOLE_CORE="+core, "CONSOLE_URL="+address+path, "CONSOLE_CONTROL="+hand.URL, "CONSOLE_PUSH="+service,
+		"CONSOLE_TOKEN="+consoleToken,
 		"CONSOLE_CHROMIUM="+chromiumtest.Binary(t))
 	type result struct {
 		said []byte

@@ -1772,6 +1772,50 @@ export interface paths {
         patch: operations["changeToken"];
         trace?: never;
     };
+    "/api/push": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your browsers that are told
+         * @description Of whoever asks, the oldest first. `publicKey` is what a browser subscribes with (`applicationServerKey`). 404 where `HARNESS_NOTIFY_PUSH_SERVICES` is `none`.
+         */
+        get: operations["listPushSubscriptions"];
+        put?: never;
+        /**
+         * Have a browser told
+         * @description Web Push (RFC 8030): the browser is told what webhooks are, encrypted for it alone, of what who asks may see, and as long as that access counts. Again it is the same subscription, renewed; asked by somebody else it is theirs. Of 21 browsers of one access the oldest is told no more.
+         */
+        post: operations["subscribeToPush"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/push/{subscriptionId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Tell a browser no more
+         * @description One of who asks. What waits for it is dropped.
+         */
+        delete: operations["unsubscribeFromPush"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/agents/extensions": {
         parameters: {
             query?: never;
@@ -2550,6 +2594,12 @@ export interface components {
         EntryStatus: "streaming" | "complete" | "canceled" | "error";
         /** @enum {string} */
         TokenRole: "viewer" | "ci" | "operator" | "admin";
+        PushSubscription: {
+            id: string;
+            /** @description The push service's host. */
+            service: string;
+            createdAt: string;
+        };
         Token: {
             id: string;
             name: string;
@@ -3206,6 +3256,8 @@ export interface components {
         view: "console";
         /** @description Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done). */
         idempotencyKey: string;
+        /** @description The subscription's id. */
+        subscriptionId: string;
         /** @description The token's id. */
         tokenId: string;
         /** @description The session's id; for codex its thread id. */
@@ -9256,6 +9308,153 @@ export interface operations {
             };
             413: components["responses"]["Unreadable"];
             415: components["responses"]["UnsupportedMediaType"];
+            default: components["responses"]["Error"];
+        };
+    };
+    listPushSubscriptions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "publicKey": "BPc1d6K9tU0Q3f2m0nJ0l4VvQ0sWn8y1cZk3vJm8o2Zt5r1d0uX9b7a6e5f4g3h2i1j0k9l8m7n6o5p4q3r2s1t0",
+                     *       "data": [
+                     *         {
+                     *           "id": "push_0198c0de-0000-7000-8000-000000000001",
+                     *           "service": "fcm.googleapis.com",
+                     *           "createdAt": "2026-01-02T03:04:05.678Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        data: components["schemas"]["PushSubscription"][];
+                        /** @description A point of P-256, as base64url. */
+                        publicKey: string;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            403: components["responses"]["InsufficientRole"];
+            default: components["responses"]["Error"];
+        };
+    };
+    subscribeToPush: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "endpoint": "https://fcm.googleapis.com/fcm/send/abc",
+                 *       "keys": {
+                 *         "p256dh": "BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM",
+                 *         "auth": "tBHItJI5svbpez7KI4CCXg"
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Of one of the push services this server sends to. */
+                    endpoint: string;
+                    keys: {
+                        p256dh: string;
+                        auth: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "subscription": {
+                     *         "id": "push_0198c0de-0000-7000-8000-000000000001",
+                     *         "service": "fcm.googleapis.com",
+                     *         "createdAt": "2026-01-02T03:04:05.678Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "ok";
+                        subscription: components["schemas"]["PushSubscription"];
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            403: components["responses"]["InsufficientRole"];
+            413: components["responses"]["Unreadable"];
+            415: components["responses"]["UnsupportedMediaType"];
+            default: components["responses"]["Error"];
+        };
+    };
+    unsubscribeFromPush: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The subscription's id. */
+                subscriptionId: components["parameters"]["subscriptionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "subscriptionId": "push_0198c0de-0000-7000-8000-000000000001"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "ok";
+                        subscriptionId: string;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            403: components["responses"]["InsufficientRole"];
+            /** @description You have no such subscription. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        status: "not_found";
+                        subscriptionId: string;
+                    };
+                };
+            };
             default: components["responses"]["Error"];
         };
     };

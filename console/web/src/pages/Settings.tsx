@@ -5,6 +5,7 @@ import { useClient, useSignal } from "../ui/hooks";
 import { allow, beep } from "../ui/Notify";
 import { pages } from "../ui/pages";
 import { usePreferences } from "../ui/preferences";
+import { PushSwitch } from "../ui/PushSwitch";
 
 /** Settings are what somebody likes, kept in this browser, and who that is to the server. */
 export function Settings() {
@@ -34,6 +35,7 @@ export function Settings() {
           <label className="option"><input type="checkbox" checked={preferences.notify === "on"} onChange={(e) => void notify(e.target.checked)} /> {text.notify.on}</label>
           <label className="option"><input type="checkbox" checked={preferences.sound} onChange={(e) => change({ sound: e.target.checked })} /> {text.notify.sound} <button type="button" className="quiet" onClick={beep}>{text.notify.try}</button></label>
           {refused && <p className="failure" role="alert">{text.notify.refused}</p>}
+          <PushSwitch />
         </fieldset>
         <p className="dim">{text.settings.saved}</p>
         {me && (

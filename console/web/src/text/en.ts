@@ -67,6 +67,9 @@ export const text = {
   notify: {
     ask: "Something waits for you. Shall this browser tell you when you look elsewhere?", yes: "Yes, notify me", no: "No", request: "waits for you", ended: "the turn has ended", failed: "the turn has failed",
     title: "Notifications", on: "Notify me when I look elsewhere", sound: "With a sound", try: "Try the sound", refused: "This browser does not let the page notify. Allow it in the browser's settings for this site.",
+    push: "Also while no page is open", pushNote: "Through the push service of this browser's maker, encrypted for this browser alone.", pushFailed: "This browser cannot be told: ",
+    unable: "While no page is open nothing can be told: it takes https or localhost, a browser with Web Push, and a server that sends to its push service.",
+    browsers: "Browsers that are told", ownBrowser: "this browser", since: "since", end: "Tell it no more",
   },
   operator: { failed: "Cannot be read: ", read: "read", again: "Read again", more: "Other pages" },
   jobs: {

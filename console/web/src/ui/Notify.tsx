@@ -49,6 +49,12 @@ export function Notify() {
     badge(waiting);
   }, [waiting]);
   useEffect(() => {
+    const { serviceWorker } = navigator;
+    const follow = (event: MessageEvent) => go(String((event.data as { go?: unknown }).go));
+    serviceWorker?.addEventListener("message", follow); // a click on a notification
+    return () => serviceWorker?.removeEventListener("message", follow);
+  }, [go]);
+  useEffect(() => {
     client.store.onCall = (sessionId, kind, said) => {
       const looking = document.hasFocus() && (at === `/s/${encodeURIComponent(sessionId)}` || (at === "/inbox" && kind === "request"));
       if (looking) return;
@@ -56,10 +62,13 @@ export function Notify() {
       if (kind === "request" && notify === "ask" && can() && Notification.permission === "default") setAsks(true);
       if (notify !== "on" || !can() || Notification.permission !== "granted") return;
       const title = client.store.sessions.get(sessionId)?.title || text.app;
-      const told = new Notification(title, { body: `${text.notify[kind]}${said ? `: ${said.slice(0, 200)}` : ""}`, tag: `${kind}-${sessionId}` });
+      const path = `s/${encodeURIComponent(sessionId)}`;
+      const options = { body: `${text.notify[kind]}${said ? `: ${said.slice(0, 200)}` : ""}`, tag: `${kind}-${sessionId}` };
+      if (client.push.registration) return void client.push.registration.showNotification(title, { ...options, data: { path } });
+      const told = new Notification(title, options);
       told.onclick = () => {
         window.focus();
-        go(`/s/${encodeURIComponent(sessionId)}`);
+        go(`/${path}`);
         told.close();
       };
     };
