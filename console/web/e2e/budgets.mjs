@@ -1,7 +1,7 @@
 // What the page may cost. Script counts as CPU time of its thread, and the least of some tries: what else the machine does
 // can only add to it.
 import assert from "node:assert/strict";
-import { api, base, eventually, live, newSession, open, send } from "./kit.mjs";
+import { api, base, eventually, live, newSession, open, order, send } from "./kit.mjs";
 import { fill } from "./talk.mjs";
 
 async function measured(page, context) {
@@ -92,6 +92,32 @@ export const cases = (test) => {
     console.log(`at most ${most} elements, ${used.toFixed(1)} MB of heap`);
     assert.ok(most <= 1500, `${most} elements`);
     assert.ok(used <= 40, `${used} MB`);
+    await close();
+  });
+
+  test("a lost connection is shown within a second", async (browser) => {
+    const { page, context, close } = await open(browser, "/settings");
+    await context.addInitScript(() => { // both times are the page's own: what the machine does besides does not count
+      const shown = (state) => document.querySelector(`[data-link="${state}"]`);
+      window.WebSocket = class extends WebSocket {
+        constructor(...of) {
+          super(...of);
+          this.addEventListener("close", () => (window.lostAt ??= performance.now()));
+        }
+      };
+      new MutationObserver(() => {
+        if (window.lostAt && shown("connecting")) window.shownAt ??= performance.now();
+      }).observe(document, { subtree: true, childList: true, attributes: true });
+    });
+    await page.reload();
+    await live(page);
+    await order("kill");
+    await page.waitForFunction(() => window.shownAt);
+    const took = await page.evaluate(() => window.shownAt - window.lostAt);
+    await order("start");
+    await live(page);
+    console.log(`lost, and shown ${took.toFixed(0)} ms later`);
+    assert.ok(took >= 0 && took <= 1000, `${took} ms`);
     await close();
   });
 

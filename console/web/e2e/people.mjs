@@ -170,6 +170,14 @@ export const cases = (test) => {
     await finished(page);
     await page.getByRole("link", { name: "Back to the sessions" }).click();
     await page.locator(`[data-session="${id}"]`).waitFor();
+    await api("POST", `/api/sessions/${id}/suggested-request/jobs`, {});
+    for (const path of ["/jobs", "/events", "/usage", "/runtimes", "/extensions", "/settings"]) {
+      await page.goto(base + path);
+      await live(page);
+      if (!/runtimes|extensions|settings/.test(path)) await page.locator("tbody tr").first().waitFor();
+      const wide = await page.evaluate(() => [...document.querySelectorAll(".scroll, .scroll *")].filter((e) => !e.closest("pre") && e.getBoundingClientRect().right > 390).map((e) => e.outerHTML.slice(0, 100)));
+      assert.deepEqual(wide, [], `${path} is wider than a phone`);
+    }
     await close();
   });
 

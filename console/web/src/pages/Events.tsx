@@ -57,14 +57,14 @@ export function Events() {
         <div className="scroll pad">
           {asked.answer?.data.length === 0 && <p className="dim">{words.none}</p>}
           <table>
-            <thead><tr><th>{words.pos}</th><th>{words.time}</th><th>{words.type}</th><th>{words.session}</th><th>{words.actor}</th></tr></thead>
+            <thead><tr><th>{words.pos}</th><th>{words.time}</th><th>{words.type}</th><th data-minor>{words.session}</th><th data-minor>{words.actor}</th></tr></thead>
             <tbody>{asked.answer?.data.map((event) => (
               <tr key={event.pos} data-event={event.pos} aria-selected={String(event.pos) === picked || undefined}>
                 <th scope="row"><button type="button" className="quiet mono" onClick={() => filter({ pos: String(event.pos) })}>{event.pos}</button></th>
                 <td className="dim">{new Date(event.time).toLocaleTimeString()}</td>
                 <td className="mono">{event.type}</td>
-                <td>{event.sessionId ? (client.store.sessions.get(event.sessionId)?.title ?? event.sessionId) : "–"}</td>
-                <td>{event.actor ?? event.source}</td>
+                <td data-minor>{event.sessionId ? (client.store.sessions.get(event.sessionId)?.title ?? event.sessionId) : "–"}</td>
+                <td data-minor>{event.actor ?? event.source}</td>
               </tr>
             ))}</tbody>
           </table>

@@ -33,6 +33,7 @@ function Detail({ job, changed, open }: { job: Job; changed: () => void; open: (
     <aside className="panel" aria-label={job.type}>
       <h2 className="mono">{job.type}</h2>
       <p className="mono dim">{job.id}</p>
+      <p className="dim">{words.owner}: {client.store.projects.get(job.projectId) ?? job.projectId}, {words.attempts.toLowerCase()}: {job.attempts}/{job.maxAttempts}</p>
       <p><span className="pill" data-state={job.state}>{words.states[job.state] ?? job.state}</span> {job.cancelRequestedAt && !ended(job) && words.canceling}</p>
       {!ended(job) && !job.cancelRequestedAt && client.may("work") && <p><button type="button" className="bad" onClick={cancel}>{words.cancel}</button></p>}
       {ended(job) && client.may("work") && <p><button type="button" onClick={runAgain}>{words.again}</button></p>}
@@ -96,14 +97,14 @@ export function Jobs() {
           {asked.answer && shown.length === 0 && <p className="dim">{words.none}</p>}
           {shown.length > 0 && (
             <table>
-              <thead><tr><th>{words.state}</th><th>{words.type}</th><th>{words.owner}</th><th>{words.attempts}</th><th>{words.took}</th><th>{words.made}</th></tr></thead>
+              <thead><tr><th>{words.state}</th><th>{words.type}</th><th data-minor>{words.owner}</th><th data-minor>{words.attempts}</th><th data-minor>{words.took}</th><th>{words.made}</th></tr></thead>
               <tbody>{shown.map((job) => (
                 <tr key={job.id} data-job={job.id} aria-selected={job.id === id || undefined}>
                   <td><span className={`pill ${job.state === "failed" ? "error" : job.state === "running" ? "running" : ""}`} data-state={job.state}>{words.states[job.state] ?? job.state}</span></td>
                   <th scope="row"><button type="button" className="quiet mono" onClick={() => filter({ job: job.id })}>{job.type}</button></th>
-                  <td>{projects.get(job.projectId) ?? job.projectId}</td>
-                  <td>{job.attempts}/{job.maxAttempts}</td>
-                  <td>{length(job)}</td>
+                  <td data-minor>{projects.get(job.projectId) ?? job.projectId}</td>
+                  <td data-minor>{job.attempts}/{job.maxAttempts}</td>
+                  <td data-minor>{length(job)}</td>
                   <td className="dim">{since(now - Date.parse(job.createdAt))}</td>
                 </tr>
               ))}</tbody>

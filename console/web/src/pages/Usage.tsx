@@ -8,6 +8,8 @@ import { useAnswer } from "../ui/useAnswer";
 
 const words = text.usage;
 const columns = ["requests", "inputTokens", "cachedInputTokens", "outputTokens", "reasoningOutputTokens", "totalTokens"] as const;
+/** minor columns are parts of others: a phone has no room for them. */
+const minor = (column: (typeof columns)[number]) => column === "cachedInputTokens" || column === "reasoningOutputTokens" || undefined;
 const groups = ["day", "project", "session", "runtime"] as const;
 type By = (typeof groups)[number];
 
@@ -25,7 +27,7 @@ export function Usage() {
     if (by === "project") return key === "none" ? words.noProject : (client.store.projects.get(key) ?? key);
     return key;
   };
-  const row = (used: Schemas["Usage"]) => columns.map((column) => <td key={column}>{used[column].toLocaleString()}</td>);
+  const row = (used: Schemas["Usage"]) => columns.map((column) => <td key={column} data-minor={minor(column)}>{used[column].toLocaleString()}</td>);
   return (
     <div className="jobs">
       <div className="talk">
@@ -41,7 +43,7 @@ export function Usage() {
           {asked.answer?.data.length === 0 && <p className="dim">{words.none}</p>}
           {asked.answer && asked.answer.data.length > 0 && (
             <table>
-              <thead><tr><th>{words.groups[by]}</th>{columns.map((column) => <th key={column}>{words.columns[column]}</th>)}</tr></thead>
+              <thead><tr><th>{words.groups[by]}</th>{columns.map((column) => <th key={column} data-minor={minor(column)}>{words.columns[column]}</th>)}</tr></thead>
               <tbody>{asked.answer.data.map((used) => <tr key={used.key} data-used={used.key}><th scope="row">{name(used.key ?? "")}</th>{row(used)}</tr>)}</tbody>
               <tfoot><tr><th scope="row">{words.total}</th>{row(asked.answer.total)}</tr></tfoot>
             </table>
