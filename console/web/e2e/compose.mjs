@@ -97,6 +97,20 @@ export const cases = (test) => {
     await close();
   });
 
+  test("what a session used stands beside its transcript, after a reload, too", async (browser) => {
+    const id = await newSession();
+    const { page, close } = await open(browser, `/s/${id}`);
+    await live(page);
+    await enter(page, "MOCK_REPLY[used]");
+    await finished(page);
+    const used = () => page.getByRole("complementary", { name: "About this session" }).getByText(/tokens$/).innerText();
+    const before = await used();
+    assert.match(before, /^[1-9]/);
+    await page.reload();
+    assert.equal(await used(), before);
+    await close();
+  });
+
   test("a picture goes with a message where the runtime takes pictures", async (browser) => {
     const id = await newSession();
     const { page, trouble, close } = await open(browser, `/s/${id}`);

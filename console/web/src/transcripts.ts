@@ -1,11 +1,11 @@
 // Transcripts of open sessions, read by windows.
-import { fromRest, type RestEntry } from "./adapters/wire";
+import { figuresOf, fromRest, type RestEntry } from "./adapters/wire";
 import { ApiError, type Api } from "./core/api";
 import type { Open, Store } from "./core/store";
 import type { Capabilities, Session, Waiting } from "./core/types";
 
 type Window = {
-  session: Session;
+  session: Session & { plan?: unknown; usage?: unknown };
   transcript: RestEntry[];
   window: { before: string | null; after: string | null };
   pos: number;
@@ -28,6 +28,7 @@ export class Transcripts {
       // Behind the window: what frames tell of the queue from the window's position on is all of it.
       open.queue = (await this.api.get<{ data: Waiting[] }>(`/api/sessions/${encodeURIComponent(open.sessionId)}/queue`)).data;
       open.capabilities = got.capabilities ?? {};
+      Object.assign(open, figuresOf(got.session));
       this.store.loaded(open, got.transcript.map(fromRest), got.window.before, got.window.after, got.pos);
       if (!this.store.sessions.has(open.sessionId)) this.store.putSession(got.session);
       if (open.at !== at && open.at !== null && !open.transcript.rows.has(open.at)) void this.read(open);
@@ -41,7 +42,7 @@ export class Transcripts {
   }
 
   private window(open: Open, query: string): Promise<Window> {
-    return this.api.get<Window>(`/api/sessions/${encodeURIComponent(open.sessionId)}?limit=${windowSize}${query}`);
+    return this.api.get<Window>(`/api/sessions/${encodeURIComponent(open.sessionId)}?view=console&limit=${windowSize}${query}`);
   }
 
   /** around reads what stands around the entry somebody wants to see; null when the newest entries will do. */

@@ -190,6 +190,15 @@ export function meaningOf(frame: Frame): Meaning {
   }
 }
 
+function usageOf({ total, last, modelContextWindow }: any): Usage {
+  return { used: last?.totalTokens ?? 0, window: modelContextWindow ?? null, total: total?.totalTokens ?? 0, cached: last?.cachedInputTokens ?? 0 };
+}
+
+/** figuresOf is what a snapshot tells of a session beside its transcript. */
+export function figuresOf({ plan, usage }: { plan?: any; usage?: any }): { plan: PlanStep[]; usage: Usage | null } {
+  return { plan: plan?.plan ?? [], usage: usage ? usageOf(usage) : null };
+}
+
 function ofNotification(method: string, params: any, offset: number | undefined): Meaning {
   const grows = deltas[method];
   if (grows) {
@@ -206,13 +215,8 @@ function ofNotification(method: string, params: any, offset: number | undefined)
       const failed = params.turn.status === "failed" ? (params.turn.error?.message ?? "the turn failed") : null;
       return { is: "turn", turnId: params.turn.id, state: "completed", failed };
     }
-    case "thread/tokenUsage/updated": {
-      const { total, last, modelContextWindow } = params.tokenUsage;
-      return {
-        is: "usage",
-        usage: { used: last?.totalTokens ?? 0, window: modelContextWindow ?? null, total: total?.totalTokens ?? 0, cached: last?.cachedInputTokens ?? 0 },
-      };
-    }
+    case "thread/tokenUsage/updated":
+      return { is: "usage", usage: usageOf(params.tokenUsage) };
     case "turn/plan/updated":
       return { is: "plan", plan: params.plan ?? [] };
     case "thread/name/updated":
