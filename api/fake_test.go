@@ -199,6 +199,16 @@ func (f *fakeSessions) Read(_ context.Context, _ string, want session.Reading) (
 	return detail, err
 }
 
+func (f *fakeSessions) MarkRead(_ context.Context, reader, _, messageID string) (bool, error) {
+	if messageID == "none" {
+		return false, session.ErrNoEntry
+	}
+	f.tell(reader + " " + messageID)
+	return messageID != "read", nil
+}
+
+func (f *fakeSessions) MarkUnread(context.Context, string, string) error { return nil }
+
 func (f *fakeSessions) Rename(_ context.Context, _, title string) (session.Session, error) {
 	f.tell(title)
 	return f.answer()

@@ -34,7 +34,8 @@ const (
 
 // fieldCases has every operation whose requests have documented fields, but for the websocket's query.
 var fieldCases = map[string]fieldCase{
-	"POST /api/login": {base: `{"token":"none"}`, fields: map[string]string{"token": `"a-token-of-the-tests"`}},
+	"POST /api/login":                     {base: `{"token":"none"}`, fields: map[string]string{"token": `"a-token-of-the-tests"`}},
+	"POST /api/sessions/{sessionId}/read": {base: `{"messageId":"a"}`, fields: map[string]string{"messageId": `"b"`}},
 	"POST /api/push": {base: `{"endpoint":"https://a.example","keys":{"p256dh":"k","auth":"a"}}`, fields: map[string]string{
 		"endpoint": `"https://b.example"`, "keys": `{"p256dh":"k","auth":"b"}`}},
 	"POST /api/tokens": {base: `{"name":"a","role":"ci"}`,

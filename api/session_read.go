@@ -57,7 +57,7 @@ type windowView struct {
 func (s *server) readSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	want := operations.Reading{
 		Limit: int(in.Query.Get("limit").Int()), Before: in.Query.Get("before").Text(), After: in.Query.Get("after").Text(),
-		Figures: figures(in),
+		Figures: figures(in), Reader: in.Actor,
 	}
 	if in.IfNoneMatch != "" {
 		want.Has = in.Has

@@ -39,6 +39,9 @@ type figuresView struct {
 	Plan        json.RawMessage `json:"plan"`
 	Usage       json.RawMessage `json:"usage"`
 	LastEntryAt *int64          `json:"lastEntryAt"` // seconds
+	// ReadTo is the entry up to which who asks has read.
+	ReadTo *string `json:"readTo"`
+	Unread bool    `json:"unread"`
 }
 
 var viewField = rest.Optional("view", schema.Enum("console"))
@@ -71,7 +74,7 @@ func viewSession(s session.Session) sessionView {
 		view.LastError = &turnErrorView{TurnID: failed.TurnID, Message: failed.Message}
 	}
 	if shown := s.Figures; shown != nil {
-		view.figuresView = &figuresView{Plan: shown.Plan, Usage: shown.Usage}
+		view.figuresView = &figuresView{Plan: shown.Plan, Usage: shown.Usage, ReadTo: textOrNull(shown.ReadTo), Unread: shown.Unread}
 		if shown.LastEntryAt > 0 {
 			at := shown.LastEntryAt / 1000
 			view.LastEntryAt = &at

@@ -42,6 +42,9 @@ func (s *server) sessionRoutes() []rest.Route {
 			Handle: s.createSession},
 		{Method: http.MethodGet, Path: one, Agent: rest.AgentSession, Operation: operations.Read, Query: readSessionQuery,
 			Handle: s.readSession},
+		{Method: http.MethodPost, Path: one + "/read", Access: rest.AccessViewer, Operation: operations.Read, Body: markReadBody,
+			Handle: s.markRead},
+		{Method: http.MethodDelete, Path: one + "/read", Access: rest.AccessViewer, Operation: operations.Read, Handle: s.markUnread},
 		{Method: http.MethodGet, Path: one + "/sources", Operation: operations.ReadSources, Handle: s.readSources},
 		{Method: http.MethodDelete, Path: one, Operation: operations.Delete, BodyFirst: true, Handle: s.deleteSession},
 		{Method: http.MethodPost, Path: one + "/rename", Agent: rest.AgentSession, Operation: operations.Rename,
@@ -61,7 +64,7 @@ func (s *server) listSessions(ctx context.Context, in *rest.Input) (rest.Reply, 
 		Limit: int(in.Query.Get("limit").Int()), IncludeSystemOwned: in.Query.Get("includeSystemOwned").Text() == "true",
 		Text: in.Query.Get("q").Text(), Runtime: in.Query.Get("runtime").Text(),
 		ProjectID: in.Query.Get("project").Text(), State: session.State(in.Query.Get("state").Text()),
-		Sort: session.Sort(in.Query.Get("sort").Text()), Figures: figures(in),
+		Sort: session.Sort(in.Query.Get("sort").Text()), Figures: figures(in), Reader: in.Actor,
 	}
 	page, err := s.Operations.List(ctx, query)
 	if err != nil {

@@ -16,10 +16,11 @@ import (
 
 // leastBody has what the bodies of paths must have.
 var leastBody = map[string]string{
-	"/api/login":    `{"token":"none"}`,
-	"/api/push":     `{"endpoint":"https://a.example","keys":{"p256dh":"k","auth":"a"}}`,
-	"/api/tokens":   `{"name":"n","role":"ci"}`,
-	"/api/projects": `{"name":"p"}`, "/api/projects/{projectId}/rename": `{"name":"p"}`,
+	"/api/login":                     `{"token":"none"}`,
+	"/api/sessions/{sessionId}/read": `{"messageId":"a"}`,
+	"/api/push":                      `{"endpoint":"https://a.example","keys":{"p256dh":"k","auth":"a"}}`,
+	"/api/tokens":                    `{"name":"n","role":"ci"}`,
+	"/api/projects":                  `{"name":"p"}`, "/api/projects/{projectId}/rename": `{"name":"p"}`,
 	"/api/projects/{projectId}/chats/move-all": `{"destination":"archive"}`,
 	"/api/sessions/{sessionId}/rename":         `{"title":"t"}`, "/api/sessions/{sessionId}/project": `{"projectId":null}`,
 	"/api/sessions/{sessionId}/queue":                    `{"text":"t"}`,

@@ -1379,6 +1379,9 @@ type Session struct {
 	Plan      *Session_Plan `json:"plan,omitempty"`
 	ProjectID *string       `json:"projectId"`
 
+	// ReadTo Only with `view=console`: the entry up to which who asks has read it; null for none.
+	ReadTo *string `json:"readTo,omitempty"`
+
 	// RetryableTurnID The last turn, when it was cut off before any tool ran: `POST .../turns/{turnId}/retry` tries it again. Absent otherwise.
 	RetryableTurnID *string `json:"retryableTurnId,omitempty"`
 
@@ -1393,6 +1396,9 @@ type Session struct {
 	// State running: a turn runs; waiting: it waits for a person; error: none runs, and the last one failed; unresponsive: a turn runs, and its runtime does not answer.
 	State *SessionState `json:"state,omitempty"`
 	Title string        `json:"title"`
+
+	// Unread Only with `view=console`: there is something behind that. One that was never opened is unread when it is younger than the first one that was.
+	Unread *bool `json:"unread,omitempty"`
 
 	// UpdatedAt Seconds since 1970.
 	UpdatedAt int `json:"updatedAt"`
@@ -1958,6 +1964,13 @@ type NotSupported = Problem
 
 // ProjectNotFound defines model for ProjectNotFound.
 type ProjectNotFound = ProjectState
+
+// ReadTo defines model for ReadTo.
+type ReadTo struct {
+	ReadTo    *string     `json:"readTo"`
+	SessionID string      `json:"sessionId"`
+	Status    interface{} `json:"status"`
+}
 
 // TaskError defines model for TaskError.
 type TaskError = TaskRefusal
@@ -3031,7 +3044,7 @@ type ListSessionsParams struct {
 	// Sort By when they changed last or by when they began, newest first. A cursor belongs to its order.
 	Sort *ListSessionsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// View Has sessions with `plan`, `usage` and `lastEntryAt`.
+	// View Has sessions with `plan`, `usage`, `lastEntryAt`, `readTo` and `unread`.
 	View *ListSessionsParamsView `form:"view,omitempty" json:"view,omitempty"`
 }
 
@@ -3137,7 +3150,7 @@ type ReadSessionParams struct {
 	// After The `messageId` of an entry; those that follow it are wanted.
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
-	// View Has sessions with `plan`, `usage` and `lastEntryAt`.
+	// View Has sessions with `plan`, `usage`, `lastEntryAt`, `readTo` and `unread`.
 	View *ReadSessionParamsView `form:"view,omitempty" json:"view,omitempty"`
 
 	// IfNoneMatch The `ETag` of what the client has.
@@ -3333,6 +3346,18 @@ type EditQueuedMessageJSONBody struct {
 // MoveQueuedMessageJSONBody defines parameters for MoveQueuedMessage.
 type MoveQueuedMessageJSONBody struct {
 	Before *string `json:"before,omitempty"`
+}
+
+// MarkSessionReadJSONBody defines parameters for MarkSessionRead.
+type MarkSessionReadJSONBody struct {
+	MessageID string `json:"messageId"`
+}
+
+// MarkSessionRead404JSONResponseBody defines parameters for MarkSessionRead.
+type MarkSessionRead404JSONResponseBody struct {
+	MessageID *string     `json:"messageId,omitempty"`
+	SessionID string      `json:"sessionId"`
+	Status    interface{} `json:"status"`
 }
 
 // RenameSessionJSONBody defines parameters for RenameSession.
@@ -4183,6 +4208,9 @@ type EditQueuedMessageJSONRequestBody EditQueuedMessageJSONBody
 
 // MoveQueuedMessageJSONRequestBody defines body for MoveQueuedMessage for application/json ContentType.
 type MoveQueuedMessageJSONRequestBody MoveQueuedMessageJSONBody
+
+// MarkSessionReadJSONRequestBody defines body for MarkSessionRead for application/json ContentType.
+type MarkSessionReadJSONRequestBody MarkSessionReadJSONBody
 
 // RenameSessionJSONRequestBody defines body for RenameSession for application/json ContentType.
 type RenameSessionJSONRequestBody RenameSessionJSONBody
@@ -6680,6 +6708,31 @@ type ClientInterface interface {
 	// Corresponds with POST /api/sessions/{sessionId}/queue/{messageId}/send (the `SendQueuedMessage` operationId).
 	SendQueuedMessage(ctx context.Context, sessionID SessionID, messageID string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// MarkSessionUnread Mark a session as unread
+	//
+	// All of it, for who asks alone.
+	//
+	// Corresponds with DELETE /api/sessions/{sessionId}/read (the `MarkSessionUnread` operationId).
+	MarkSessionUnread(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MarkSessionReadWithBody Note how far you have read
+	//
+	// Up to an entry of the transcript, for who asks alone. It goes forward only: what was read already is answered `unchanged`. `readTo` and `unread` of sessions tell it (`view=console`).
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/sessions/{sessionId}/read (the `MarkSessionRead` operationId).
+	MarkSessionReadWithBody(ctx context.Context, sessionID SessionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MarkSessionRead Note how far you have read
+	//
+	// Up to an entry of the transcript, for who asks alone. It goes forward only: what was read already is answered `unchanged`. `readTo` and `unread` of sessions tell it (`view=console`).
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/sessions/{sessionId}/read (the `MarkSessionRead` operationId).
+	MarkSessionRead(ctx context.Context, sessionID SessionID, body MarkSessionReadJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// RenameSessionWithBody Give a session a title
 	//
 	// Takes any type of body and a specified content type.
@@ -8901,6 +8954,61 @@ func (c *Client) MoveQueuedMessage(ctx context.Context, sessionID SessionID, mes
 // Corresponds with POST /api/sessions/{sessionId}/queue/{messageId}/send (the `SendQueuedMessage` operationId).
 func (c *Client) SendQueuedMessage(ctx context.Context, sessionID SessionID, messageID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSendQueuedMessageRequest(c.Server, sessionID, messageID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MarkSessionUnread Mark a session as unread
+//
+// All of it, for who asks alone.
+//
+// Corresponds with DELETE /api/sessions/{sessionId}/read (the `MarkSessionUnread` operationId).
+func (c *Client) MarkSessionUnread(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMarkSessionUnreadRequest(c.Server, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MarkSessionReadWithBody Note how far you have read
+//
+// Up to an entry of the transcript, for who asks alone. It goes forward only: what was read already is answered `unchanged`. `readTo` and `unread` of sessions tell it (`view=console`).
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/sessions/{sessionId}/read (the `MarkSessionRead` operationId).
+func (c *Client) MarkSessionReadWithBody(ctx context.Context, sessionID SessionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMarkSessionReadRequestWithBody(c.Server, sessionID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MarkSessionRead Note how far you have read
+//
+// Up to an entry of the transcript, for who asks alone. It goes forward only: what was read already is answered `unchanged`. `readTo` and `unread` of sessions tell it (`view=console`).
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/sessions/{sessionId}/read (the `MarkSessionRead` operationId).
+func (c *Client) MarkSessionRead(ctx context.Context, sessionID SessionID, body MarkSessionReadJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMarkSessionReadRequest(c.Server, sessionID, body)
 	if err != nil {
 		return nil, err
 	}
@@ -14225,6 +14333,87 @@ func NewSendQueuedMessageRequest(server string, sessionID SessionID, messageID s
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewMarkSessionUnreadRequest constructs an http.Request for the MarkSessionUnread method
+func NewMarkSessionUnreadRequest(server string, sessionID SessionID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/read", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewMarkSessionReadRequest calls the generic MarkSessionRead builder with application/json body
+func NewMarkSessionReadRequest(server string, sessionID SessionID, body MarkSessionReadJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewMarkSessionReadRequestWithBody(server, sessionID, "application/json", bodyReader)
+}
+
+// NewMarkSessionReadRequestWithBody constructs an http.Request for the MarkSessionRead method, with any body, and a specified content type
+func NewMarkSessionReadRequestWithBody(server string, sessionID SessionID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/read", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }

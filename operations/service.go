@@ -37,6 +37,9 @@ type Sessions interface {
 	// Read reads the session, its native thread (with turns) and the assembled transcript, or a window of it (without
 	// turns).
 	Read(ctx context.Context, sessionID string, want session.Reading) (session.Detail, error)
+	// MarkRead and MarkUnread note how far somebody has read a session.
+	MarkRead(ctx context.Context, reader, sessionID, messageID string) (further bool, err error)
+	MarkUnread(ctx context.Context, reader, sessionID string) error
 	Rename(ctx context.Context, sessionID, title string) (session.Session, error)
 	Archive(ctx context.Context, sessionID string) (session.Session, error)
 	Unarchive(ctx context.Context, sessionID string) (session.Session, error)

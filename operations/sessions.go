@@ -79,8 +79,9 @@ type Reading struct {
 	// Limit, Before and After choose a window of entries; all of them empty is the whole transcript. Limit 0 is 100.
 	Limit         int
 	Before, After string
-	// Figures has session.Session.Figures filled in.
+	// Figures has session.Session.Figures filled in, with what Reader has read.
 	Figures bool
+	Reader  string
 	// Has tells whether the reader has a version already; nil: it has none.
 	Has func(version string) bool
 }
@@ -113,8 +114,25 @@ func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (ses
 	if err != nil {
 		return session.Detail{}, false, err
 	}
-	detail, err := s.opts.Sessions.Read(ctx, sessionID, session.Reading{Window: window, Has: want.Has, Figures: want.Figures})
+	detail, err := s.opts.Sessions.Read(ctx, sessionID, session.Reading{Window: window, Has: want.Has, Figures: want.Figures,
+		Reader: want.Reader})
 	return detail, window != nil, err
+}
+
+// MarkRead notes that somebody has read a session up to an entry: session.ErrNoEntry.
+func (s *Service) MarkRead(ctx context.Context, reader, sessionID, messageID string) (further bool, err error) {
+	if err := s.Check(ctx, Read, sessionID); err != nil {
+		return false, err
+	}
+	return s.opts.Sessions.MarkRead(ctx, reader, sessionID, messageID)
+}
+
+// MarkUnread has a session be unread for somebody.
+func (s *Service) MarkUnread(ctx context.Context, reader, sessionID string) error {
+	if err := s.Check(ctx, Read, sessionID); err != nil {
+		return err
+	}
+	return s.opts.Sessions.MarkUnread(ctx, reader, sessionID)
 }
 
 // Rename gives a session a title. *InvalidError.

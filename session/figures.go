@@ -20,6 +20,9 @@ type Figures struct {
 	Plan, Usage json.RawMessage
 	// LastEntryAt is the time (ms) of the transcript's last entry, 0 when it has none.
 	LastEntryAt int64
+	// ReadTo is the entry up to which the reader who asks has read, "" for none, Unread that there is something behind it.
+	ReadTo string
+	Unread bool
 }
 
 // largestFigure bounds a stored plan: a longer one stands in the journal alone.

@@ -58,7 +58,10 @@ func (s *Service) list(ctx context.Context, q database.Querier, query ListQuery)
 	if err != nil || !query.Figures {
 		return page, err
 	}
-	return page, fillFigures(ctx, q, pointers(page.Sessions)...)
+	if err := fillFigures(ctx, q, pointers(page.Sessions)...); err != nil {
+		return page, err
+	}
+	return page, fillRead(ctx, q, query.Reader, pointers(page.Sessions)...)
 }
 
 // inState is the page of the sessions that are in a state. Only reading a session tells its state, so they are read in

@@ -40,7 +40,7 @@ func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (Det
 		if adapter, err := s.adapter(session.Runtime); err == nil && detail.Session.Capabilities == nil {
 			detail.Session.Capabilities = encode(runtime.CapabilitiesOf(adapter))
 		}
-		if detail.Version, err = s.version(ctx, q, detail.Session, want.Window); err != nil {
+		if detail.Version, err = s.version(ctx, q, detail.Session, want); err != nil {
 			return err
 		}
 		if detail.Unchanged = want.Has != nil && want.Has(detail.Version); detail.Unchanged {
@@ -59,6 +59,9 @@ func (s *Service) readEntries(ctx context.Context, q database.Querier, detail *D
 	}
 	if want.Figures {
 		if err := fillFigures(ctx, q, &detail.Session); err != nil {
+			return err
+		}
+		if err := fillRead(ctx, q, want.Reader, &detail.Session); err != nil {
 			return err
 		}
 	}
@@ -92,8 +95,7 @@ func (s *Service) readEntries(ctx context.Context, q database.Querier, detail *D
 // version names what a reader gets. It costs three look-ups by key, whatever the length of the transcript: every change
 // of an entry either comes with an event, which moves the session's sequence number, or is a new entry, or takes in a
 // history.
-func (s *Service) version(ctx context.Context, q database.Querier, session Session, window *transcript.Window) (
-	string, error) {
+func (s *Service) version(ctx context.Context, q database.Querier, session Session, want Reading) (string, error) {
 	seq, err := journal.Sequence(ctx, q, session.ID)
 	if err != nil {
 		return "", err
@@ -107,13 +109,22 @@ func (s *Service) version(ctx context.Context, q database.Querier, session Sessi
 	if err != nil {
 		return "", err
 	}
+	read := ""
+	if want.Figures {
+		if read, err = readTo(ctx, q, want.Reader, session.ID); err != nil {
+			return "", err
+		}
+	}
 	sum := sha256.Sum256(encode(struct {
 		Session                    Session
 		Seq, Last, History, Oldest int64
 		ActiveTurn                 string
 		Unresponsive               bool
 		Window                     *transcript.Window
-	}{session, seq, last, session.historyAt, oldest, s.view.active(session.ID), s.unresponsive(session), window}))
+		Figures                    bool
+		ReadTo                     string
+	}{session, seq, last, session.historyAt, oldest, s.view.active(session.ID), s.unresponsive(session), want.Window,
+		want.Figures, read}))
 	return hex.EncodeToString(sum[:16]), nil
 }
 

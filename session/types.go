@@ -139,8 +139,9 @@ func (d *Detail) AppendTranscript(dst []byte) []byte {
 type Reading struct {
 	// Window is the stretch of the transcript to read; nil reads all of it.
 	Window *transcript.Window
-	// Figures has Session.Figures filled in.
+	// Figures has Session.Figures filled in, with what Reader has read.
 	Figures bool
+	Reader  string
 	// Has tells whether the reader has a version already, so that the transcript need not be read. nil: it has none.
 	Has func(version string) bool
 }
@@ -184,8 +185,9 @@ type ListQuery struct {
 	State State
 	// Sort is the order, SortUpdated when "".
 	Sort Sort
-	// Figures has Session.Figures filled in.
+	// Figures has Session.Figures filled in, with what Reader has read.
 	Figures            bool
+	Reader             string
 	Archived           bool
 	Cursor             string
 	Limit              int

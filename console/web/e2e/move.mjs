@@ -112,7 +112,7 @@ export const cases = (test) => {
     const id = await newSession("In a project");
     await api("POST", `/api/sessions/${id}/project`, { projectId: (await api("POST", "/api/projects", { name: "Orchard" })).project.projectId });
     const { page, close } = await open(browser, "/");
-    await page.route(/\/api\/sessions\?limit=100/, async (route) => { // what a list of more than a page looks like
+    await page.route(/\/api\/sessions\?view=console&limit=100/, async (route) => { // what a list of more than a page looks like
       const cursor = new URL(route.request().url()).searchParams.get("cursor");
       const answer = await route.fetch({ url: route.request().url().replace(/&cursor=.*/, "") });
       const listed = await answer.json();

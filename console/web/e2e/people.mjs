@@ -74,6 +74,46 @@ export const cases = (test) => {
     await close();
   });
 
+  test("what was not read is marked, in every window, after a restart, for each person alone", async (browser) => {
+    const id = await newSession("To be read");
+    const row = (page) => page.locator(`[data-session="${id}"]`);
+    const unread = (page, is) => page.locator(`[data-session="${id}"]${is ? "[data-unread]" : ":not([data-unread])"}`).waitFor();
+    const marked = async (secret) => (await api("GET", `/api/sessions/${id}?view=console&limit=1`, undefined, secret)).session;
+    const { page, context, close } = await open(browser, `/s/${id}`);
+    await live(page);
+    await send(id, "MOCK_REPLY[the first]");
+    await finished(page);
+    await eventually("it is noted", async () => (await marked()).readTo !== null && !(await marked()).unread);
+    await page.goto(base);
+    const other = await context.newPage();
+    await other.goto(base);
+    for (const one of [page, other]) await live(one);
+    await send(id, "MOCK_REPLY[the second]");
+    await unread(page, true);
+    await row(page).getByRole("img", { name: "unread" }).waitFor(); // by a sign, not by weight alone
+    await unread(other, true);
+    await order("kill");
+    await order("start");
+    await page.reload();
+    await unread(page, true);
+    await row(page).click();
+    await page.getByText("New since you were here").waitFor();
+    const [line, first, second] = await Promise.all([page.locator(".new-behind"), page.getByText("the first").last(), page.getByText("the second").last()].map((e) => e.boundingBox()));
+    assert.ok(first.y < line.y && line.y < second.y, "the line is between what was read and what was not");
+    await unread(other, false);
+    await eventually("it is noted", async () => !(await marked()).unread);
+    await page.goto(base);
+    await unread(page, false);
+    assert.equal((await marked(await named("reads-nothing", "viewer"))).readTo, null);
+    await row(page).click();
+    await page.getByRole("button", { name: "More", exact: true }).click();
+    await page.getByRole("button", { name: "Mark as unread" }).click();
+    await unread(page, true);
+    await unread(other, true);
+    assert.equal((await marked()).unread, true);
+    await close();
+  });
+
   test("a question is answered with words of one's own", async (browser) => {
     const id = await newSession("A question");
     await send(id, "MOCK_ASK");

@@ -18,6 +18,8 @@ type Options = { effort?: string; images?: string[] };
 type Listed = { data: Session[]; nextCursor: string | null; pos: number };
 /** How long a stop waits for messages that were entered before it, in ms. */
 const stopWaits = 1000;
+/** How long an end is looked at before it is noted as read, in ms. */
+const readAfter = 500;
 const pathOf = (sessionId: string) => `/api/sessions/${encodeURIComponent(sessionId)}`;
 const kinds = { approval: "approval", toolInput: "question", toolCall: "tool" } as const;
 
@@ -68,6 +70,9 @@ export class Client {
       schedule: (work) => (document.hidden ? setTimeout(work, 250) : requestAnimationFrame(work)),
       online: () => navigator.onLine,
     });
+    this.store.looksAt = (id) => this.looking === id && document.hasFocus();
+    this.windows.onmessage = ({ data }: MessageEvent<{ sessionId: string; unread: boolean }>) => this.store.setUnread(data.sessionId, data.unread);
+    addEventListener("focus", () => this.state === "live" && this.soon()); // what was read elsewhere
     addEventListener("online", () => this.link.retry());
     addEventListener("offline", () => this.link.lost());
     addEventListener("pageshow", () => this.link.probe());
@@ -119,7 +124,10 @@ export class Client {
   open(sessionId: string, at: string | null = null): Open {
     const known = this.store.open.has(sessionId);
     const open = this.store.opened(sessionId);
-    if (known) this.transcripts.show(open, at);
+    if (known) {
+      open.newBehind = this.store.sessions.get(sessionId)?.unread ? open.readTo : null;
+      this.transcripts.show(open, at);
+    }
     else {
       open.at = at;
       // What is read once its texts are followed, and what comes then, is all there is.
@@ -194,6 +202,31 @@ export class Client {
     for (const image of images) URL.revokeObjectURL(image.url);
   }
 
+  /** looking is the session whose end is on the screen, null for none. */
+  looking: string | null = null;
+  private readonly windows = new BroadcastChannel("harness.read");
+  private marking: ReturnType<typeof setTimeout> | undefined;
+
+  /** read notes that somebody has seen a session up to an entry; soon after one another, once. */
+  read(open: Open, messageId: string) {
+    if (open.readTo === messageId) return;
+    open.readTo = messageId;
+    this.store.setUnread(open.sessionId, false);
+    clearTimeout(this.marking);
+    this.marking = setTimeout(() => {
+      this.windows.postMessage({ sessionId: open.sessionId, unread: false });
+      // What is not noted is unread when the list is read again: nothing is lost by it.
+      this.api.post(`${pathOf(open.sessionId)}/read`, { messageId }).catch(() => {});
+    }, readAfter);
+  }
+
+  /** markUnread has a session be unread until somebody looks at it again. */
+  async markUnread(sessionId: string): Promise<void> {
+    await this.api.delete(`${pathOf(sessionId)}/read`);
+    this.store.setUnread(sessionId, true);
+    this.windows.postMessage({ sessionId, unread: true });
+  }
+
   /**
    * stop ends the turn of a session. What was entered before goes before it: a message that steers belongs to the turn that is
    * stopped, and must not begin another one behind it.
@@ -246,11 +279,11 @@ export class Client {
 
   private async sessions(): Promise<Listed> {
     const projects = this.api.get<Answer<"/api/projects">>("/api/projects");
-    const first = await this.api.get<Listed>("/api/sessions?limit=100");
+    const first = await this.api.get<Listed>("/api/sessions?view=console&limit=100");
     const all = [...first.data];
     let next = first.nextCursor;
     for (let page = 1; page < this.pages && next !== null; page++) {
-      const listed = await this.api.get<Listed>(`/api/sessions?limit=100&cursor=${encodeURIComponent(next)}`);
+      const listed = await this.api.get<Listed>(`/api/sessions?view=console&limit=100&cursor=${encodeURIComponent(next)}`);
       all.push(...listed.data);
       next = listed.nextCursor;
     }

@@ -5,7 +5,7 @@ import type { Open, Store } from "./core/store";
 import type { Capabilities, Session, Waiting } from "./core/types";
 
 type Window = {
-  session: Session & { plan?: unknown; usage?: unknown };
+  session: Session & { plan?: unknown; usage?: unknown; readTo?: string | null };
   transcript: RestEntry[];
   window: { before: string | null; after: string | null };
   pos: number;
@@ -28,7 +28,9 @@ export class Transcripts {
       // Behind the window: what frames tell of the queue from the window's position on is all of it.
       open.queue = (await this.api.get<{ data: Waiting[] }>(`/api/sessions/${encodeURIComponent(open.sessionId)}/queue`)).data;
       open.capabilities = got.capabilities ?? {};
+      const first = open.readTo === null;
       Object.assign(open, figuresOf(got.session));
+      if (first && got.session.unread) open.newBehind = open.readTo;
       this.store.loaded(open, got.transcript.map(fromRest), got.window.before, got.window.after, got.pos);
       if (!this.store.sessions.has(open.sessionId)) this.store.putSession(got.session);
       if (open.at !== at && open.at !== null && !open.transcript.rows.has(open.at)) void this.read(open);

@@ -195,8 +195,8 @@ function usageOf({ total, last, modelContextWindow }: any): Usage {
 }
 
 /** figuresOf is what a snapshot tells of a session beside its transcript. */
-export function figuresOf({ plan, usage }: { plan?: any; usage?: any }): { plan: PlanStep[]; usage: Usage | null } {
-  return { plan: plan?.plan ?? [], usage: usage ? usageOf(usage) : null };
+export function figuresOf({ plan, usage, readTo }: { plan?: any; usage?: any; readTo?: string | null }): { plan: PlanStep[]; usage: Usage | null; readTo: string | null } {
+  return { plan: plan?.plan ?? [], usage: usage ? usageOf(usage) : null, readTo: readTo ?? null };
 }
 
 function ofNotification(method: string, params: any, offset: number | undefined): Meaning {

@@ -420,6 +420,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{sessionId}/read": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Note how far you have read
+         * @description Up to an entry of the transcript, for who asks alone. It goes forward only: what was read already is answered `unchanged`. `readTo` and `unread` of sessions tell it (`view=console`).
+         */
+        post: operations["markSessionRead"];
+        /**
+         * Mark a session as unread
+         * @description All of it, for who asks alone.
+         */
+        delete: operations["markSessionUnread"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{sessionId}/sources": {
         parameters: {
             query?: never;
@@ -2427,6 +2451,10 @@ export interface components {
             } | null;
             /** @description Only with `view=console`: when its last entry was made, in seconds since 1970; null when it has none. */
             lastEntryAt?: number | null;
+            /** @description Only with `view=console`: the entry up to which who asks has read it; null for none. */
+            readTo?: string | null;
+            /** @description Only with `view=console`: there is something behind that. One that was never opened is unread when it is younger than the first one that was. */
+            unread?: boolean;
         };
         RuntimeStatus: {
             name: string;
@@ -3083,6 +3111,27 @@ export interface components {
                 };
             };
         };
+        /** @description How far who asks has read now. */
+        ReadTo: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "status": "ok",
+                 *       "sessionId": "01a1fbb7-e748-7863-a3f3-39c361908c54",
+                 *       "readTo": "item-2"
+                 *     }
+                 */
+                "application/json": {
+                    /** @enum {unknown} */
+                    status: "ok" | "unchanged";
+                    sessionId: string;
+                    readTo: string | null;
+                };
+            };
+        };
         /** @description No such token. */
         TokenNotFound: {
             headers: {
@@ -3252,7 +3301,7 @@ export interface components {
         };
     };
     parameters: {
-        /** @description Has sessions with `plan`, `usage` and `lastEntryAt`. */
+        /** @description Has sessions with `plan`, `usage`, `lastEntryAt`, `readTo` and `unread`. */
         view: "console";
         /** @description Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done). */
         idempotencyKey: string;
@@ -4410,7 +4459,7 @@ export interface operations {
                 state?: "idle" | "running" | "waiting" | "error" | "unresponsive";
                 /** @description By when they changed last or by when they began, newest first. A cursor belongs to its order. */
                 sort?: "updated" | "created";
-                /** @description Has sessions with `plan`, `usage` and `lastEntryAt`. */
+                /** @description Has sessions with `plan`, `usage`, `lastEntryAt`, `readTo` and `unread`. */
                 view?: components["parameters"]["view"];
             };
             header?: never;
@@ -4579,7 +4628,7 @@ export interface operations {
                 before?: string;
                 /** @description The `messageId` of an entry; those that follow it are wanted. */
                 after?: string;
-                /** @description Has sessions with `plan`, `usage` and `lastEntryAt`. */
+                /** @description Has sessions with `plan`, `usage`, `lastEntryAt`, `readTo` and `unread`. */
                 view?: components["parameters"]["view"];
             };
             header?: {
@@ -4716,6 +4765,72 @@ export interface operations {
             421: components["responses"]["NotOwner"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["Timeout"];
+            default: components["responses"]["Error"];
+        };
+    };
+    markSessionRead: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id; for codex its thread id. */
+                sessionId: components["parameters"]["sessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "messageId": "item-2"
+                 *     }
+                 */
+                "application/json": {
+                    messageId: string;
+                };
+            };
+        };
+        responses: {
+            200: components["responses"]["ReadTo"];
+            400: components["responses"]["Invalid"];
+            403: components["responses"]["InsufficientRole"];
+            /** @description No such session, or its transcript has no such entry (`messageId`). */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        status: "not_found";
+                        sessionId: string;
+                        messageId?: string;
+                    };
+                };
+            };
+            410: components["responses"]["Deleted"];
+            413: components["responses"]["Unreadable"];
+            415: components["responses"]["UnsupportedMediaType"];
+            default: components["responses"]["Error"];
+        };
+    };
+    markSessionUnread: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id; for codex its thread id. */
+                sessionId: components["parameters"]["sessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ReadTo"];
+            400: components["responses"]["Invalid"];
+            403: components["responses"]["InsufficientRole"];
+            404: components["responses"]["SessionNotFound"];
+            410: components["responses"]["Deleted"];
             default: components["responses"]["Error"];
         };
     };

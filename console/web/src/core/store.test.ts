@@ -164,3 +164,19 @@ test("what a turn uses and plans stands beside the open transcript", () => {
   ]);
   expect([open.usage, open.plan]).toEqual([{ used: 300, window: 1000, total: 900, cached: 20 }, [{ step: "look", status: "completed" }]]);
 });
+
+test("what ends where nobody looks is unread", () => {
+  const store = fresh();
+  let looks = true;
+  store.looksAt = () => looks;
+  const frames = turn();
+  store.take(frames);
+  expect(store.sessions.get("s")!.unread).toBeFalsy();
+  looks = false;
+  store.take([note("item/started", { item: message("") }, 192)]);
+  expect(store.sessions.get("s")!.unread).toBeFalsy();
+  store.take([note("item/completed", { item: message("more") }, 208)]);
+  expect(store.sessions.get("s")!.unread).toBe(true);
+  store.setUnread("s", false);
+  expect(store.sessions.get("s")!.unread).toBe(false);
+});

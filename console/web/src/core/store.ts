@@ -19,6 +19,9 @@ export class Open {
   queue: Waiting[] = [];
   /** The entry somebody wants to see, null for the newest. */
   at: string | null = null;
+  /** Up to where it was read, and behind which entry it is new since it was opened; null for nowhere. */
+  readTo: string | null = null;
+  newBehind: string | null = null;
   /** Frames that came while the snapshot was under way. */
   waiting: Frame[] = [];
   /** Messages that were taken and have no entry yet. */
@@ -55,6 +58,8 @@ export class Store {
   onNews: (text: string) => void = () => {};
   /** Told of what somebody who looks elsewhere may want to know: a request that waits, a turn that has ended. */
   onCall: (sessionId: string, kind: "request" | "ended" | "failed", text: string) => void = () => {};
+  /** Told whether somebody looks at the end of a session just now. */
+  looksAt: (sessionId: string) => boolean = () => false;
   private listPos = 0;
 
   constructor(private readonly now: () => number = Date.now) {}
@@ -72,6 +77,12 @@ export class Store {
     this.list.touch();
     this.open.get(session.sessionId)?.signal.touch();
     this.flush();
+  }
+
+  /** setUnread notes whether the end of a session was read, here or in another window. */
+  setUnread(sessionId: string, unread: boolean) {
+    const session = this.sessions.get(sessionId);
+    if (session && !!session.unread !== unread) this.putSession({ ...session, unread });
   }
 
   setRequests(requests: Request[]) {
@@ -188,6 +199,8 @@ export class Store {
         };
       case "title":
         return { title: meaning.title };
+      case "entry":
+        return meaning.entry.status === "complete" && !session.unread && !this.looksAt(session.sessionId) ? { unread: true } : null;
       case "request":
         return { state: "waiting" };
       case "settled": {

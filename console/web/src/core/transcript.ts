@@ -123,6 +123,12 @@ export class Transcript {
   }
 
   /** flush tells the views what changed. */
+  /** lastComplete is the newest entry that is complete, undefined for none. */
+  lastComplete(): string | undefined {
+    for (let i = this.ids.length - 1; i >= 0; i--) if (this.rows.get(this.ids[i]!)!.entry.status === "complete") return this.ids[i];
+    return undefined;
+  }
+
   flush() {
     const changed = [...this.dirty];
     this.dirty.clear();

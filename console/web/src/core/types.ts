@@ -22,6 +22,8 @@ export type Session =
   Pick<Schemas["Session"], "retryableTurnId"> & {
     lastError: { turnId: string; message: string } | null;
     sessionControls?: Controls;
+    /** Somebody who looks has not read the end of it. */
+    unread?: boolean;
   };
 
 export type SessionState = Session["state"];

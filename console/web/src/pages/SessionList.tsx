@@ -27,9 +27,9 @@ function Row({ session, current, now }: { session: Session; current: boolean; no
   const why = useWhy(session);
   return (
     <li>
-      <To href={`/s/${session.sessionId}`} className="row" aria-current={current ? "page" : undefined} data-session={session.sessionId} data-state={session.state}>
+      <To href={`/s/${session.sessionId}`} className="row" aria-current={current ? "page" : undefined} data-session={session.sessionId} data-state={session.state} data-unread={session.unread || undefined}>
         <span className={`state ${session.state}`} role="img" aria-label={text.states[session.state] ?? session.state} />
-        <span className="row-title">{session.title || session.sessionId}</span>
+        <span className="row-title">{session.unread && <span className="unread" role="img" aria-label={text.list.unread}>● </span>}{session.title || session.sessionId}</span>
         <span className="row-age dim">{since(now - session.updatedAt * 1000)}</span>
         <span className="row-why dim">{why}</span>
       </To>

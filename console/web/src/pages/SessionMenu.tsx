@@ -35,6 +35,7 @@ export function SessionMenu({ session, close }: { session: Session; close: () =>
           <button type="submit" className="primary" disabled={title.trim() === ""}>{text.session.save}</button>
           {offers("fork") && <button type="button" onClick={run(fork)}>{text.session.fork}</button>}
           {offers("archive") && <button type="button" onClick={run(() => client.api.post(`/api/sessions/${id}/archive`), "/")}>{text.session.archive}</button>}
+          <button type="button" onClick={run(() => client.markUnread(session.sessionId), "/")}>{text.session.unread}</button>
           <button type="button" onClick={close}>{text.session.cancel}</button>
         </div>
         {client.store.projects.size > 0 && (

@@ -10,13 +10,13 @@ export const text = {
   states: { idle: "idle", running: "running", waiting: "needs you", error: "failed", unresponsive: "not answering" } as Record<string, string>,
   list: {
     label: "Sessions", fresh: "New", active: "Active", waiting: "Needs you", all: "All", filter: "Filter by title or folder",
-    none: "No sessions here.", elsewhere: "no project", first: "Start one with New.", more: "Load more",
+    none: "No sessions here.", elsewhere: "no project", first: "Start one with New.", more: "Load more", unread: "unread",
   },
   session: {
     pick: "Pick a session, or start one.", stop: "Stop", stopping: "Esc Esc", more: "More", rename: "Rename", archive: "Archive", fork: "Fork",
     remove: "Delete", back: "Back to the sessions", loading: "Reading the transcript…", empty: "Nothing was said yet.", copy: "copy", copied: "copied",
     follow: "new ↓", bottom: "Newest ↓", older: "reading older entries…", sending: "sending…", steps: "steps", failed: "The transcript cannot be read: ",
-    panel: "About this session", plan: "Plan", context: "Context", where: "Where", changes: "Changes", tokens: "tokens", noPlan: "No plan.", project: "Project", noProject: "none", controls: "Runs with", asDefault: "Make it the default", isDefault: "New sessions run with the same.",
+    newBehind: "New since you were here", unread: "Mark as unread", panel: "About this session", plan: "Plan", context: "Context", where: "Where", changes: "Changes", tokens: "tokens", noPlan: "No plan.", project: "Project", noProject: "none", controls: "Runs with", asDefault: "Make it the default", isDefault: "New sessions run with the same.",
     confirm: "Delete it for good? Type its title:", cancel: "Cancel", save: "Save",
   },
   composer: {

@@ -59,6 +59,21 @@ export function TranscriptView({ open, running }: { open: Open; running: boolean
     };
   }, [open.sessionId, toEnd]);
 
+  const end = open.at === null && follows && transcript.newer === null;
+  useEffect(() => {
+    client.looking = end ? open.sessionId : null;
+    const look = () => {
+      const last = transcript.lastComplete();
+      if (end && last && document.hasFocus()) client.read(open, last);
+    };
+    look();
+    addEventListener("focus", look);
+    return () => {
+      client.looking = null;
+      removeEventListener("focus", look);
+    };
+  }, [client, open, transcript, transcript.rev, end]);
+
   const place = open.at === null ? -1 : parts.findIndex((part) => part.ids.includes(open.at!));
   const shown = useRef<string | null>(null);
   useEffect(() => {
@@ -99,9 +114,12 @@ export function TranscriptView({ open, running }: { open: Open; running: boolean
         <div ref={inner}>
           {transcript.older !== null && <p className="dim center">{text.session.older}</p>}
           <Virtualizer ref={list} scrollRef={box} shift={transcript.shift} data={parts}>
-            {(part) =>
-              part.fold ? <Fold key={part.key} transcript={transcript} ids={part.ids} /> : <EntryView key={part.key} transcript={transcript} id={part.ids[0]!} marked={part.ids[0] === open.at} />
-            }
+            {(part, i) => (
+              <div key={part.key}>
+                {i > 0 && open.newBehind !== null && parts[i - 1]!.ids.includes(open.newBehind) && <p className="new-behind" role="separator">{text.session.newBehind}</p>}
+                {part.fold ? <Fold transcript={transcript} ids={part.ids} /> : <EntryView transcript={transcript} id={part.ids[0]!} marked={part.ids[0] === open.at} />}
+              </div>
+            )}
           </Virtualizer>
           {open.sending.map((message) => (
             <article key={message.key} className="entry user sending"><div className="said">{message.text}</div><footer className="dim">{text.session.sending}</footer></article>
