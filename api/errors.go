@@ -168,8 +168,10 @@ func requestFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 	}
 	if errors.Is(err, transcript.ErrBadCursor) {
 		name := "before"
-		if in.Query.Get("after").Defined() {
-			name = "after"
+		for _, other := range []string{"after", "around"} {
+			if in.Query.Get(other).Defined() {
+				name = other
+			}
 		}
 		return invalid(schema.Custom("No entry of the transcript has this message id", name)), true
 	}

@@ -73,7 +73,8 @@ var fieldCases = map[string]fieldCase{
 	"GET /api/config":       {fields: map[string]string{"cwd": "/w", "includeLayers": "true"}},
 	"GET /api/capabilities": {fields: map[string]string{"refresh": "true"}},
 	"GET /api/sessions/{sessionId}": {
-		fields: map[string]string{"limit": "7", "before": "b", "after": "a", "view": "console"}},
+		fields: map[string]string{"limit": "7", "before": "b", "after": "a", "view": "console", "around": "c", "from": "start",
+			"count": "true", "details": "omit"}},
 	"GET /api/sessions/{sessionId}/settings":           {fields: map[string]string{"scope": "default", "key": "k"}},
 	"POST /api/sessions/{sessionId}/transcript/upsert": {base: anItem, fields: upsertFields},
 	"POST /api/sessions/{sessionId}/transcript/upserts": {base: `{"entries":[` + anItem + `]}`, fields: map[string]string{

@@ -15,7 +15,9 @@ import (
 
 var readSessionQuery = schema.Struct(
 	rest.Optional("limit", schema.Integer().Coerce().Min(1).Max(operations.MaxWindow)),
-	rest.Optional("before", rest.Cursor), rest.Optional("after", rest.Cursor), viewField)
+	rest.Optional("before", rest.Cursor), rest.Optional("after", rest.Cursor), rest.Optional("around", rest.Cursor),
+	rest.Optional("from", schema.Enum("start")), rest.Optional("count", schema.Enum("true", "false")),
+	rest.Optional("details", schema.Enum("omit")), viewField)
 
 type sessionDetail struct {
 	Session    sessionView     `json:"session"`
@@ -52,11 +54,15 @@ func encodeDetail(body sessionDetail, detail *session.Detail) (encoded, error) {
 type windowView struct {
 	Before *string `json:"before"`
 	After  *string `json:"after"`
+	// Count is how many entries there are in all, where that was asked for.
+	Count *int64 `json:"count,omitempty"`
 }
 
 func (s *server) readSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	want := operations.Reading{
 		Limit: int(in.Query.Get("limit").Int()), Before: in.Query.Get("before").Text(), After: in.Query.Get("after").Text(),
+		Around: in.Query.Get("around").Text(), FromStart: in.Query.Get("from").Text() == "start",
+		Count: in.Query.Get("count").Text() == "true", OmitDetails: in.Query.Get("details").Text() == "omit",
 		Figures: figures(in), Reader: in.Actor,
 	}
 	if in.IfNoneMatch != "" {
@@ -73,6 +79,9 @@ func (s *server) readSession(ctx context.Context, in *rest.Input) (rest.Reply, e
 		HistoryPending: detail.HistoryPending, Capabilities: detail.Session.Capabilities}
 	if windowed {
 		body.Window = &windowView{Before: textOrNull(detail.Older), After: textOrNull(detail.Newer)}
+		if want.Count {
+			body.Window.Count = &detail.Count
+		}
 	}
 	whole, err := encodeDetail(body, &detail)
 	return rest.Reply{Body: whole, Version: detail.Version}, err

@@ -19,6 +19,10 @@ func TestReadSessionWindow(t *testing.T) {
 		"?limit=1000":         {Limit: 1000},
 		"?before=%20a%2Fb%20": {Limit: 100, Before: "a/b"},
 		"?after=x&limit=2":    {Limit: 2, After: "x"},
+		"?around=x&limit=2":   {Limit: 2, Around: "x"},
+		"?from=start":         {Limit: 100, FromStart: true},
+		"?count=true":         {Limit: 100},
+		"?details=omit":       {Limit: 100},
 	} {
 		got := b.send(http.MethodGet, "/api/sessions/"+knownID+target, "", "")
 		if got.Code != http.StatusOK || b.sessions.read.Window == nil || *b.sessions.read.Window != want {
@@ -34,6 +38,12 @@ func TestReadSessionWindow(t *testing.T) {
 	expect(t, b.send(http.MethodGet, plain+"?before=a&after=b", "", ""), http.StatusBadRequest,
 		`{"status":"error","code":"invalid_request","message":"request validation failed","issues":[{"code":"custom",`+
 			`"path":["after"],"message":"Give before or after, not both"}]}`)
+	for _, both := range []string{"?around=a&before=b", "?around=a&from=start", "?from=start&after=b", "?from=end", "?count=1",
+		"?details=none"} {
+		if got := b.send(http.MethodGet, plain+both, "", ""); got.Code != http.StatusBadRequest {
+			t.Errorf("%s is answered %d %s", both, got.Code, got.Body)
+		}
+	}
 	expect(t, b.send(http.MethodGet, "/api/sessions/"+unknownID+"?limit=0", "", ""), http.StatusNotFound,
 		`{"status":"not_found","sessionId":"`+unknownID+`"}`)
 	b.sessions.fail = transcript.ErrBadCursor

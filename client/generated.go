@@ -492,6 +492,22 @@ const (
 	CreateSessionJSONBodyNativeToolsOn  CreateSessionJSONBodyNativeTools = "on"
 )
 
+// Defines values for ReadSessionParamsFrom.
+const (
+	Start ReadSessionParamsFrom = "start"
+)
+
+// Defines values for ReadSessionParamsCount.
+const (
+	ReadSessionParamsCountFalse ReadSessionParamsCount = "false"
+	ReadSessionParamsCountTrue  ReadSessionParamsCount = "true"
+)
+
+// Defines values for ReadSessionParamsDetails.
+const (
+	Omit ReadSessionParamsDetails = "omit"
+)
+
 // Defines values for ReadSessionParamsView.
 const (
 	ReadSessionParamsViewConsole ReadSessionParamsView = "console"
@@ -1766,9 +1782,12 @@ type TranscriptEntry struct {
 	Content     string `json:"content"`
 
 	// Details JSON text of what the entry is about.
-	Details   *string             `json:"details,omitempty"`
-	MessageID string              `json:"messageId"`
-	Role      TranscriptEntryRole `json:"role"`
+	Details *string `json:"details,omitempty"`
+
+	// DetailsBytes Only with `details=omit`: how long they are.
+	DetailsBytes *int                `json:"detailsBytes,omitempty"`
+	MessageID    string              `json:"messageId"`
+	Role         TranscriptEntryRole `json:"role"`
 
 	// StartedAt Milliseconds since 1970.
 	StartedAt *int        `json:"startedAt,omitempty"`
@@ -3150,12 +3169,33 @@ type ReadSessionParams struct {
 	// After The `messageId` of an entry; those that follow it are wanted.
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
+	// Around The `messageId` of an entry; it is wanted, and as many before it as behind it. With `limit=1` it alone.
+	Around *string `form:"around,omitempty" json:"around,omitempty"`
+
+	// From `start`: the oldest entries are wanted. Of `before`, `after`, `around` and `from` one at most.
+	From *ReadSessionParamsFrom `form:"from,omitempty" json:"from,omitempty"`
+
+	// Count `true`: `window.count` says how many entries there are in all, which costs more the more there are.
+	Count *ReadSessionParamsCount `form:"count,omitempty" json:"count,omitempty"`
+
+	// Details `omit`: entries come without `details`, with their length as `detailsBytes`; `around` with `limit=1` reads those of one.
+	Details *ReadSessionParamsDetails `form:"details,omitempty" json:"details,omitempty"`
+
 	// View Has sessions with `plan`, `usage`, `lastEntryAt`, `readTo` and `unread`.
 	View *ReadSessionParamsView `form:"view,omitempty" json:"view,omitempty"`
 
 	// IfNoneMatch The `ETag` of what the client has.
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`
 }
+
+// ReadSessionParamsFrom defines parameters for ReadSession.
+type ReadSessionParamsFrom string
+
+// ReadSessionParamsCount defines parameters for ReadSession.
+type ReadSessionParamsCount string
+
+// ReadSessionParamsDetails defines parameters for ReadSession.
+type ReadSessionParamsDetails string
 
 // ReadSessionParamsView defines parameters for ReadSession.
 type ReadSessionParamsView string
@@ -3164,6 +3204,7 @@ type ReadSessionParamsView string
 type ReadSession200JSONResponseBody_Window struct {
 	After  *string `json:"after"`
 	Before *string `json:"before"`
+	Count  *int    `json:"count,omitempty"`
 }
 
 // ReadSession200JSONResponseBody defines parameters for ReadSession.
@@ -6552,7 +6593,7 @@ type ClientInterface interface {
 
 	// ReadSession Read a session with its transcript
 	//
-	// Without a query the whole transcript, as codex-manager answers. With `limit`, `before` or `after` a window of it, at a cost that does not grow with the transcript: `thread` comes without turns, the entries in the order of the whole, oldest first, and `window` says where to go on.
+	// Without a query the whole transcript, as codex-manager answers. With one of `limit`, `before`, `after`, `around`, `from`, `count` and `details` a window of it, at a cost that does not grow with the transcript: `thread` comes without turns, the entries in the order of the whole, oldest first, and `window` says where to go on.
 	// The `ETag` changes with every change of the session or its transcript; with `If-None-Match` an unchanged one is answered 304 without reading the transcript.
 	//
 	// Corresponds with GET /api/sessions/{sessionId} (the `ReadSession` operationId).
@@ -8578,7 +8619,7 @@ func (c *Client) DeleteSession(ctx context.Context, sessionID SessionID, reqEdit
 
 // ReadSession Read a session with its transcript
 //
-// Without a query the whole transcript, as codex-manager answers. With `limit`, `before` or `after` a window of it, at a cost that does not grow with the transcript: `thread` comes without turns, the entries in the order of the whole, oldest first, and `window` says where to go on.
+// Without a query the whole transcript, as codex-manager answers. With one of `limit`, `before`, `after`, `around`, `from`, `count` and `details` a window of it, at a cost that does not grow with the transcript: `thread` comes without turns, the entries in the order of the whole, oldest first, and `window` says where to go on.
 // The `ETag` changes with every change of the session or its transcript; with `If-None-Match` an unchanged one is answered 304 without reading the transcript.
 //
 // Corresponds with GET /api/sessions/{sessionId} (the `ReadSession` operationId).
@@ -13613,6 +13654,54 @@ func NewReadSessionRequest(server string, sessionID SessionID, params *ReadSessi
 		if params.After != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Around != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "around", *params.Around, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Count != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "count", *params.Count, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Details != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "details", *params.Details, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

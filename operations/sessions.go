@@ -76,9 +76,11 @@ func (s *Service) List(ctx context.Context, query session.ListQuery) (session.Pa
 
 // Reading says which part of a session's transcript is wanted, and what the reader has.
 type Reading struct {
-	// Limit, Before and After choose a window of entries; all of them empty is the whole transcript. Limit 0 is 100.
-	Limit         int
-	Before, After string
+	// Limit, Before, After, Around and FromStart choose a window of entries, and so do Count, which has it told how many
+	// there are, and OmitDetails; all of them empty is the whole transcript. Limit 0 is 100.
+	Limit                         int
+	Before, After, Around         string
+	FromStart, Count, OmitDetails bool
 	// Figures has session.Session.Figures filled in, with what Reader has read.
 	Figures bool
 	Reader  string
@@ -88,17 +90,23 @@ type Reading struct {
 
 // window is the stretch a reading asks for, nil when it asks for the whole.
 func (r Reading) window() (*transcript.Window, error) {
-	if r.Limit == 0 && r.Before == "" && r.After == "" {
+	window := &transcript.Window{Limit: r.Limit, Before: r.Before, After: r.After, Around: r.Around, FromStart: r.FromStart}
+	if *window == (transcript.Window{}) && !r.Count && !r.OmitDetails {
 		return nil, nil
 	}
 	if r.Before != "" && r.After != "" {
 		return nil, invalid("after", "Give before or after, not both")
 	}
+	if r.Around != "" && (r.Before != "" || r.After != "" || r.FromStart) {
+		return nil, invalid("around", "Give around alone")
+	}
+	if r.FromStart && r.Before+r.After != "" {
+		return nil, invalid("from", "Give from alone")
+	}
 	var p problems
 	if p.count("limit", r.Limit, MaxWindow); p != nil {
 		return nil, p.err()
 	}
-	window := &transcript.Window{Limit: r.Limit, Before: r.Before, After: r.After}
 	if window.Limit == 0 {
 		window.Limit = defaultWindow
 	}
@@ -115,7 +123,7 @@ func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (ses
 		return session.Detail{}, false, err
 	}
 	detail, err := s.opts.Sessions.Read(ctx, sessionID, session.Reading{Window: window, Has: want.Has, Figures: want.Figures,
-		Reader: want.Reader})
+		Reader: want.Reader, Count: want.Count, OmitDetails: want.OmitDetails})
 	return detail, window != nil, err
 }
 

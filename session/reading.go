@@ -31,7 +31,7 @@ func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (Det
 		return Detail{}, err
 	}
 	s.load(session.Runtime, sessionID)
-	var detail Detail
+	detail := Detail{Count: -1}
 	err = s.db.Snapshot(ctx, func(q database.Querier) error {
 		if detail.Session, err = s.storedIn(ctx, q, sessionID); err != nil {
 			return err
@@ -78,6 +78,9 @@ func (s *Service) readEntries(ctx context.Context, q database.Querier, detail *D
 			turns, err = readTurnsOf(ctx, q, id, stretch.Entries)
 		}
 	}
+	if err == nil && want.Count {
+		detail.Count, err = s.entries.Count(ctx, q, id)
+	}
 	if err == nil {
 		err = s.showTexts(ctx, q, id, detail.Transcript)
 	}
@@ -88,6 +91,11 @@ func (s *Service) readEntries(ctx context.Context, q database.Querier, detail *D
 		return err
 	}
 	transcript.Settle(detail.Transcript, times(turns))
+	if want.OmitDetails && window != nil {
+		for i := range detail.Transcript {
+			detail.Transcript[i].OmitDetails()
+		}
+	}
 	detail.Pos, err = cursorOf(ctx, q)
 	return err
 }
@@ -121,10 +129,10 @@ func (s *Service) version(ctx context.Context, q database.Querier, session Sessi
 		ActiveTurn                 string
 		Unresponsive               bool
 		Window                     *transcript.Window
-		Figures                    bool
+		Figures, Count, Omit       bool
 		ReadTo                     string
 	}{session, seq, last, session.historyAt, oldest, s.view.active(session.ID), s.unresponsive(session), want.Window,
-		want.Figures, read}))
+		want.Figures, want.Count, want.OmitDetails, read}))
 	return hex.EncodeToString(sum[:16]), nil
 }
 

@@ -116,6 +116,8 @@ type Detail struct {
 	// Older and Newer are the cursors that go on from a window, "" where there is nothing more for now and when the whole
 	// was read.
 	Older, Newer string
+	// Count is how many entries the transcript has, -1 when that was not asked for.
+	Count int64
 	// Pos is the cursor of the event stream at which what was read is true: what happened before is in it, what comes
 	// after that cursor is not.
 	Pos int64
@@ -139,6 +141,8 @@ func (d *Detail) AppendTranscript(dst []byte) []byte {
 type Reading struct {
 	// Window is the stretch of the transcript to read; nil reads all of it.
 	Window *transcript.Window
+	// Count has Detail.Count filled in. OmitDetails leaves the details of a window's entries out.
+	Count, OmitDetails bool
 	// Figures has Session.Figures filled in, with what Reader has read.
 	Figures bool
 	Reader  string

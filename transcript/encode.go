@@ -33,7 +33,19 @@ func (e *Entry) appendTail(dst []byte) []byte {
 	if e.CompletedAt != nil {
 		dst = strconv.AppendInt(append(dst, `,"completedAt":`...), *e.CompletedAt, 10)
 	}
-	return append(appendText(append(dst, `,"status":`...), string(e.Status)), '}')
+	dst = appendText(append(dst, `,"status":`...), string(e.Status))
+	if e.DetailsBytes != 0 {
+		dst = strconv.AppendInt(append(dst, `,"detailsBytes":`...), int64(e.DetailsBytes), 10)
+	}
+	return append(dst, '}')
+}
+
+// OmitDetails leaves the details out, and tells how long they are. The entry must not be stored then.
+func (e *Entry) OmitDetails() {
+	whole := e.Whole()
+	if *e = whole; e.Details != nil {
+		e.DetailsBytes, e.Details = len(*e.Details), nil
+	}
 }
 
 // AppendUpdate appends what readers of the session are told of the entry. The entry's own JSON stands from

@@ -3,6 +3,8 @@ package transcript_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"harness/transcript"
@@ -54,4 +56,27 @@ func FuzzEntryJSON(f *testing.F) {
 			t.Errorf("answer of many:\ngot  %s\nwant %s", got, want)
 		}
 	})
+}
+
+// Without its details an entry tells how long they are; one without any is what it was.
+func TestDetailsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	details := `{"command":"ls"}`
+	for _, e := range []transcript.Entry{
+		{MessageID: "m", Details: &details, Status: transcript.Complete},
+		{MessageID: "m", Source: &transcript.Source{Details: [][]byte{[]byte(details)}}, Status: transcript.Complete},
+		{MessageID: "m", Status: transcript.Complete},
+	} {
+		whole := e.Whole()
+		length := 0
+		if whole.Details != nil {
+			length = len(*whole.Details)
+		}
+		e.OmitDetails()
+		got := string(e.AppendJSON(nil))
+		said := strings.Contains(got, fmt.Sprintf(`"detailsBytes":%d}`, length))
+		if strings.Contains(got, `"details":`) || said != (length > 0) {
+			t.Errorf("of %d bytes: %s", length, got)
+		}
+	}
 }

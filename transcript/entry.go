@@ -27,6 +27,8 @@ type Entry struct {
 	StartedAt   *int64  `json:"startedAt,omitempty"`
 	CompletedAt *int64  `json:"completedAt,omitempty"`
 	Status      Status  `json:"status"`
+	// DetailsBytes is how long the details are that were left out (OmitDetails), 0 when none were.
+	DetailsBytes int `json:"detailsBytes,omitempty"`
 	// Source stands in for texts that are too long to be held twice, nil when there is none. Whole puts them in.
 	Source *Source `json:"-"`
 }

@@ -12,10 +12,12 @@ import (
 var ErrBadCursor = errors.New("no entry of the transcript has this message id")
 
 // Window selects a stretch of a transcript: the newest Limit entries (at least 1), with Before those just before the
-// entry of that message id, with After those that follow it. One of Before and After at most.
+// entry of that message id, with After those that follow it, with Around those it stands among, with FromStart the oldest
+// ones. One of the four at most.
 type Window struct {
-	Limit         int
-	Before, After string
+	Limit                 int
+	Before, After, Around string
+	FromStart             bool
 }
 
 // Stretch is what a window shows, oldest entry first. Older and Newer are the Before and After that go on from here, ""
@@ -29,15 +31,15 @@ type Stretch struct {
 // one after the other show each entry once, whatever is added meanwhile. Entries of turns that were taken back are left
 // out. Its cost does not depend on how much is stored. ErrBadCursor.
 func (Store) Window(ctx context.Context, q database.Querier, sessionID string, w Window) (Stretch, error) {
-	// One more than wanted tells whether there is more.
 	session := database.EncodeText(sessionID)
 	kept, err := keptOf(ctx, q, session)
 	if err != nil {
 		return Stretch{}, err
 	}
-	statement, args := w.statement(session, kept)
-	entries, err := database.ReadAll(ctx, q, "read a window of the transcript of session "+sessionID,
-		func(row database.Row) (Entry, error) { return scanEntry(ctx, row) }, statement, args...)
+	if w.Around != "" {
+		return w.around(ctx, q, session, kept)
+	}
+	entries, err := w.read(ctx, q, session, kept)
 	if err != nil {
 		return Stretch{}, err
 	}
@@ -50,26 +52,75 @@ func (Store) Window(ctx context.Context, q database.Querier, sessionID string, w
 			return Stretch{}, ErrBadCursor
 		}
 	}
-	if w.After == "" {
-		slices.Reverse(entries)
-	}
 	return w.cut(entries), nil
 }
 
-// statement reads the window's rows and one more, the nearest to its cursor first.
+// around is the entry with half of the window before it and the other half behind it.
+func (w Window) around(ctx context.Context, q database.Querier, session, kept string) (out Stretch, err error) {
+	before := (w.Limit - 1) / 2
+	if w.Limit -= before; before > 0 {
+		half := Window{Limit: before, Before: w.Around}
+		entries, err := half.read(ctx, q, session, kept)
+		if err != nil {
+			return out, err
+		}
+		out = half.cut(entries)
+	}
+	entries, err := w.read(ctx, q, session, kept)
+	if err != nil {
+		return out, err
+	}
+	if len(entries) == 0 {
+		return Stretch{}, ErrBadCursor
+	}
+	if before == 0 {
+		out.Older = entries[0].MessageID
+	}
+	out.Newer = ""
+	if len(entries) > w.Limit {
+		entries = entries[:w.Limit]
+		out.Newer = entries[w.Limit-1].MessageID
+	}
+	out.Entries = append(out.Entries, entries...)
+	return out, nil
+}
+
+// read reads the window's entries in reading order and one more, which tells whether there is more. Of Around it is the
+// entry and what follows it.
+func (w Window) read(ctx context.Context, q database.Querier, session, kept string) ([]Entry, error) {
+	statement, args := w.statement(session, kept)
+	entries, err := database.ReadAll(ctx, q, "read a window of the transcript of session "+session,
+		func(row database.Row) (Entry, error) { return scanEntry(ctx, row) }, statement, args...)
+	if !w.forward() {
+		slices.Reverse(entries)
+	}
+	return entries, err
+}
+
+// statement reads the rows, the nearest to the window's place first.
 func (w Window) statement(session, kept string) (string, []any) {
-	const cursor = `(select place, ordinal from transcript_entries where session_id = $1 and message_id = $3 and place >= 0)`
-	head := `select ` + entryColumns + ` from transcript_entries where session_id = $1` + kept
+	const cursor = ` (select place, ordinal from transcript_entries where session_id = $1 and message_id = $3 and place >= 0)`
+	const oldestFirst, newestFirst = ` order by place, ordinal limit $2`, ` order by place desc, ordinal desc limit $2`
+	which := ` and place >= 0` + newestFirst
 	switch {
 	case w.Before != "":
-		return head + ` and place >= 0 and (place, ordinal) < ` + cursor + ` order by place desc, ordinal desc limit $2`,
-			[]any{session, w.Limit + 1, database.EncodeText(w.Before)}
+		which = ` and place >= 0 and (place, ordinal) <` + cursor + newestFirst
 	case w.After != "":
-		return head + ` and (place, ordinal) > ` + cursor + ` order by place, ordinal limit $2`, []any{session, w.Limit + 1,
-			database.EncodeText(w.After)}
+		which = ` and (place, ordinal) >` + cursor + oldestFirst
+	case w.Around != "":
+		which = ` and (place, ordinal) >=` + cursor + oldestFirst
+	case w.FromStart:
+		which = ` and place >= 0` + oldestFirst
 	}
-	return head + ` and place >= 0 order by place desc, ordinal desc limit $2`, []any{session, w.Limit + 1}
+	args := []any{session, w.Limit + 1}
+	if id := w.Before + w.After + w.Around; id != "" {
+		args = append(args, database.EncodeText(id))
+	}
+	return `select ` + entryColumns + ` from transcript_entries where session_id = $1` + kept + which, args
 }
+
+// forward tells whether what is wanted begins at the window's place.
+func (w Window) forward() bool { return w.After != "" || w.Around != "" || w.FromStart }
 
 // cut leaves the entry away that only told that there is more. entries are in reading order.
 func (w Window) cut(entries []Entry) Stretch {
@@ -77,7 +128,7 @@ func (w Window) cut(entries []Entry) Stretch {
 	out := Stretch{Entries: entries}
 	switch {
 	case !more:
-	case w.After != "":
+	case w.forward():
 		out.Entries = entries[:w.Limit]
 	default:
 		out.Entries = entries[len(entries)-w.Limit:]
@@ -85,10 +136,10 @@ func (w Window) cut(entries []Entry) Stretch {
 	if len(out.Entries) == 0 {
 		return out
 	}
-	if w.After != "" || more {
+	if w.After != "" || more && !w.FromStart {
 		out.Older = out.Entries[0].MessageID
 	}
-	if w.Before != "" || w.After != "" && more {
+	if w.Before != "" || w.forward() && more {
 		out.Newer = out.Entries[len(out.Entries)-1].MessageID
 	}
 	return out

@@ -87,6 +87,11 @@ func TestWindowsTileTheTranscript(t *testing.T) {
 				w.After = got.Newer
 			}
 			same(t, on, all[from+1:])
+			read(transcript.Window{Limit: limit, FromStart: true})
+			read(transcript.Window{Limit: limit, Around: all[from].MessageID})
+			if n, err := (transcript.Store{}).Count(t.Context(), db.Read(), session); err != nil || n != int64(len(all)) {
+				rt.Fatalf("%d of %d entries are counted: %v", n, len(all), err)
+			}
 		})
 	})
 }
@@ -105,6 +110,11 @@ func windowOf(all []transcript.Entry, w transcript.Window) (out transcript.Stret
 	case w.After != "":
 		from = at(w.After) + 1
 		to = min(to, from+w.Limit)
+	case w.Around != "":
+		from = max(0, at(w.Around)-(w.Limit-1)/2)
+		to = min(to, at(w.Around)+w.Limit-(w.Limit-1)/2)
+	case w.FromStart:
+		to = min(to, w.Limit)
 	default:
 		from = max(0, to-w.Limit)
 	}
@@ -117,7 +127,10 @@ func windowOf(all []transcript.Entry, w transcript.Window) (out transcript.Stret
 	if from > 0 {
 		out.Older = all[from].MessageID
 	}
-	if w.Before != "" || to < len(all) && w.After != "" {
+	if w.Around != "" && (w.Limit-1)/2 == 0 {
+		out.Older = all[from].MessageID
+	}
+	if w.Before != "" || to < len(all) && w.Before == "" {
 		out.Newer = all[to-1].MessageID
 	}
 	return out, nil
@@ -130,7 +143,7 @@ func TestWindowRefusesUnknownCursor(t *testing.T) {
 		fill(t, db, "s", all)
 		fill(t, db, "other", []transcript.Entry{{MessageID: "elsewhere", Status: "complete"}})
 		for _, w := range []transcript.Window{{Limit: 1, Before: "elsewhere"}, {Limit: 1, After: "elsewhere"},
-			{Limit: 1, After: "é\x00"}} {
+			{Limit: 1, After: "é\x00"}, {Limit: 1, Around: "elsewhere"}, {Limit: 3, Around: "elsewhere"}} {
 			if _, err := (transcript.Store{}).Window(t.Context(), db.Read(), "s", w); !errors.Is(err, transcript.ErrBadCursor) {
 				t.Errorf("%+v of the store: %v", w, err)
 			}
@@ -160,7 +173,8 @@ func TestWindowCostIsFlat(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, w := range []transcript.Window{{Limit: 5}, {Limit: 5, Before: "m5"}, {Limit: 5, After: "m5"}} {
+		for _, w := range []transcript.Window{{Limit: 5}, {Limit: 5, Before: "m5"}, {Limit: 5, After: "m5"},
+			{Limit: 5, Around: "m5"}, {Limit: 5, FromStart: true}} {
 			plan := explain(t, db, w)
 			// The parts of a long event may be sorted: they are its own.
 			sorts := strings.Count(plan, "Sort Key: ") - strings.Count(plan, "Sort Key: journal_parts.number\n")

@@ -51,11 +51,7 @@ export class Transcripts {
   private async around(open: Open): Promise<Window | null> {
     if (open.at === null || open.transcript.rows.has(open.at)) return null;
     try {
-      const later = await this.window(open, `&after=${encodeURIComponent(open.at)}`);
-      const next = later.transcript[0];
-      if (!next) return null; // it is the newest
-      const until = await this.window(open, `&before=${encodeURIComponent(next.messageId)}`);
-      return { ...later, transcript: [...until.transcript, ...later.transcript], window: { before: until.window.before, after: later.window.after } };
+      return await this.window(open, `&around=${encodeURIComponent(open.at)}`);
     } catch (err) {
       if (!(err instanceof ApiError) || err.passing) throw err;
       open.at = null;

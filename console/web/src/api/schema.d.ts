@@ -407,7 +407,7 @@ export interface paths {
         };
         /**
          * Read a session with its transcript
-         * @description Without a query the whole transcript, as codex-manager answers. With `limit`, `before` or `after` a window of it, at a cost that does not grow with the transcript: `thread` comes without turns, the entries in the order of the whole, oldest first, and `window` says where to go on.
+         * @description Without a query the whole transcript, as codex-manager answers. With one of `limit`, `before`, `after`, `around`, `from`, `count` and `details` a window of it, at a cost that does not grow with the transcript: `thread` comes without turns, the entries in the order of the whole, oldest first, and `window` says where to go on.
          *     The `ETag` changes with every change of the session or its transcript; with `If-None-Match` an unchanged one is answered 304 without reading the transcript.
          */
         get: operations["readSession"];
@@ -2600,6 +2600,8 @@ export interface components {
             content: string;
             /** @description JSON text of what the entry is about. */
             details?: string | null;
+            /** @description Only with `details=omit`: how long they are. */
+            detailsBytes?: number;
             /** @description Milliseconds since 1970. */
             startedAt?: number;
             /** @description Milliseconds since 1970. */
@@ -4628,6 +4630,14 @@ export interface operations {
                 before?: string;
                 /** @description The `messageId` of an entry; those that follow it are wanted. */
                 after?: string;
+                /** @description The `messageId` of an entry; it is wanted, and as many before it as behind it. With `limit=1` it alone. */
+                around?: string;
+                /** @description `start`: the oldest entries are wanted. Of `before`, `after`, `around` and `from` one at most. */
+                from?: "start";
+                /** @description `true`: `window.count` says how many entries there are in all, which costs more the more there are. */
+                count?: "true" | "false";
+                /** @description `omit`: entries come without `details`, with their length as `detailsBytes`; `around` with `limit=1` reads those of one. */
+                details?: "omit";
                 /** @description Has sessions with `plan`, `usage`, `lastEntryAt`, `readTo` and `unread`. */
                 view?: components["parameters"]["view"];
             };
@@ -4706,6 +4716,7 @@ export interface operations {
                         window?: {
                             before: string | null;
                             after: string | null;
+                            count?: number;
                         };
                     };
                 };
