@@ -90,4 +90,54 @@ export const cases = (test) => {
     await page.waitForURL(`**/s/${id}`);
     await close();
   });
+
+  test("jobs: one that runs again meanwhile is not run twice, and the page says so", async (browser) => {
+    const job = (state) => ({ id: "job-1", projectId: "p", projectName: null, type: "fixed", version: 1, state, priority: "interactive", createdAt: "2026-01-01T00:00:00.000Z",
+      startedAt: null, completedAt: null, nextAttemptAt: null, lastAttemptAt: null, cancelRequestedAt: null, attempts: 1, maxAttempts: 2, sourceSessionId: null,
+      runningContext: { threadId: null, turnId: null }, payload: {}, result: null, error: null });
+    const { page, close } = await open(browser, "/jobs");
+    let state = "failed";
+    await page.route("**/api/orchestrator/jobs/job-1", (route) => route.fulfill({ json: { status: "ok", job: job(state) } }));
+    await page.route("**/api/jobs/job-1/run-again", (route) => {
+      state = "running";
+      return route.fulfill({ status: 409, json: { status: "error", code: "job_conflict", message: "the job has not ended; cancel it, or wait for its end" } });
+    });
+    await page.goto(`${new URL(page.url()).href}?job=job-1`);
+    const detail = page.locator(".jobs .panel");
+    await detail.getByRole("button", { name: "Run again" }).click();
+    await detail.getByText("has not ended").waitFor();
+    await detail.locator('[data-state="running"]').waitFor();
+    assert.equal(await detail.getByRole("button", { name: "Run again" }).count(), 0);
+    await close();
+  });
+
+  test("what new sessions run with: locked by the configuration, the page says so before and after it is tried", async (browser) => {
+    const id = await newSession("Locked");
+    const { controls, defaults } = await api("GET", `/api/sessions/${id}/session-controls`);
+    const approvalPolicy = defaults.approvalPolicy === "never" ? "untrusted" : "never";
+    await api("POST", `/api/sessions/${id}/session-controls`, { scope: "session", controls: { ...controls, approvalPolicy } });
+    const { page, close } = await open(browser, `/s/${id}`, { viewport: { width: 1600, height: 900 } });
+    await live(page);
+    const button = page.getByRole("button", { name: "Make it the default" });
+    await button.waitFor();
+    assert.equal(await button.isDisabled(), false);
+    await order("kill");
+    await order("start", { env: "SESSION_DEFAULTS_LOCKED=true" });
+    await live(page);
+    const answered = page.waitForResponse((r) => r.url().endsWith("/session-controls") && r.request().method() === "POST");
+    await button.click();
+    assert.equal((await answered).status(), 423);
+    await eventually("it is not offered any more", () => button.isDisabled());
+    const reason = page.locator(`[id="${await button.getAttribute("aria-describedby")}"]`);
+    const said = "SESSION_DEFAULTS_LOCKED";
+    assert.ok((await reason.innerText()).includes(said));
+    assert.equal(await page.getByRole("alert").count(), 0, "the reason is said once");
+    await page.reload();
+    await reason.waitFor();
+    assert.equal(await button.isDisabled(), true);
+    assert.deepEqual((await api("GET", `/api/sessions/${id}/session-controls`)).defaults, defaults);
+    await order("kill");
+    await order("start");
+    await close();
+  });
 };

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -159,7 +160,12 @@ func theConsole(t *testing.T, engine database.Engine, path, core string) {
 		})
 	}
 	order("kill", func(*http.Request) { server.Kill() })
-	order("start", func(*http.Request) { server = s.Start(); to(server) })
+	environment := slices.Clone(s.Env)
+	order("start", func(r *http.Request) {
+		s.Env = append(slices.Clone(environment), r.URL.Query()["env"]...)
+		server = s.Start()
+		to(server)
+	})
 	order("extension", func(r *http.Request) {
 		s.Extension(r.URL.Query().Get("name"), map[string]string{"events.js": r.URL.Query().Get("code")})
 	})

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { Link as To, useLocation, useSearch } from "wouter";
 import type { Answer, Job } from "../api/answers";
+import { ApiError } from "../core/api";
 import { since, took } from "../core/time";
 import { text } from "../text/en";
 import { useClient, useNow, useSignal } from "../ui/hooks";
@@ -18,13 +19,18 @@ const pretty = (value: unknown) => JSON.stringify(value, null, 2)?.slice(0, 50_0
 function Detail({ job, changed, open }: { job: Job; changed: () => void; open: (job: string) => void }) {
   const client = useClient();
   const [failure, setFailure] = useState<string | null>(null);
+  // What is refused for the job's state is refused for one that is not shown yet.
+  const refused = (err: Error) => {
+    setFailure(err instanceof ApiError && err.code === "already_terminal" ? words.over : err.message);
+    changed();
+  };
   const cancel = () => {
     setFailure(null);
-    client.api.post(`/api/orchestrator/jobs/${encodeURIComponent(job.id)}/cancel`).then(changed, (err: Error) => { setFailure(err.message); changed(); });
+    client.api.post(`/api/orchestrator/jobs/${encodeURIComponent(job.id)}/cancel`).then(changed, refused);
   };
   const runAgain = () => {
     setFailure(null);
-    client.api.post<{ job: Job }>(`/api/jobs/${encodeURIComponent(job.id)}/run-again`).then((queued) => { changed(); open(queued.job.id); }, (err: Error) => setFailure(err.message));
+    client.api.post<{ job: Job }>(`/api/jobs/${encodeURIComponent(job.id)}/run-again`).then((queued) => { changed(); open(queued.job.id); }, refused);
   };
   const times = (["createdAt", "startedAt", "lastAttemptAt", "nextAttemptAt", "cancelRequestedAt", "completedAt"] as const)
     .flatMap((name) => (job[name] ? [[name, job[name]] as const] : [])).sort((a, b) => Date.parse(a[1]) - Date.parse(b[1]));
@@ -113,7 +119,7 @@ export function Jobs() {
           {asked.answer?.nextCursor && <p className="dim">{words.more(most)}</p>}
         </div>
       </div>
-      {picked && <Detail job={picked} changed={again} open={(job) => filter({ job })} />}
+      {picked && <Detail key={picked.id} job={picked} changed={again} open={(job) => filter({ job })} />}
     </div>
   );
 }

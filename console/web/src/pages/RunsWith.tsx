@@ -1,5 +1,6 @@
 import { useEffect, useState } from "react";
 import type { Answer } from "../api/answers";
+import { ApiError } from "../core/api";
 import type { Controls, Session } from "../core/types";
 import { text } from "../text/en";
 import { useClient } from "../ui/hooks";
@@ -30,6 +31,7 @@ export function RunsWith({ session }: { session: Session }) {
   if (!own) return null;
   const defaults = asked.answer?.defaults;
   const same = defaults && line(defaults) === line(own);
+  const locked = asked.answer?.defaultsEditable === false;
   const makeDefault = async () => {
     setFailure(null);
     try {
@@ -37,7 +39,8 @@ export function RunsWith({ session }: { session: Session }) {
       await client.api.post(path, { scope: "default", controls: { model, approvalPolicy, networkAccess, filesystemSandbox }, source: "console" });
       asked.again();
     } catch (err) {
-      setFailure(err instanceof Error ? err.message : String(err)); // 423 says who locked them
+      if (err instanceof ApiError && err.status === 423) asked.again(); // locked since they were asked for: the answer says why
+      else setFailure(err instanceof Error ? err.message : String(err));
     }
   };
   return (
@@ -46,7 +49,10 @@ export function RunsWith({ session }: { session: Session }) {
       <p>{line(own)}</p>
       {same && <p className="dim">{text.session.isDefault}</p>}
       {defaults && !same && client.may("work") && (
-        asked.answer?.defaultsEditable ? <p><button type="button" onClick={() => void makeDefault()}>{text.session.asDefault}</button></p> : <p className="dim">{asked.answer?.defaultLockReason}</p>
+        <>
+          <p><button type="button" disabled={locked} aria-describedby={locked ? "defaults-locked" : undefined} onClick={() => void makeDefault()}>{text.session.asDefault}</button></p>
+          {locked && <p id="defaults-locked" className="dim">{asked.answer?.defaultLockReason}. {text.session.lockedBy}</p>}
+        </>
       )}
       {failure && <p className="failure" role="alert">{failure}</p>}
     </>

@@ -16,7 +16,7 @@ export const text = {
     pick: "Pick a session, or start one.", stop: "Stop", stopping: "Esc Esc", more: "More", rename: "Rename", archive: "Archive", fork: "Fork",
     remove: "Delete", back: "Back to the sessions", loading: "Reading the transcript…", empty: "Nothing was said yet.", copy: "copy", copied: "copied",
     follow: "new ↓", bottom: "Newest ↓", older: "reading older entries…", sending: "sending…", steps: "steps", failed: "The transcript cannot be read: ",
-    newBehind: "New since you were here", unread: "Mark as unread", panel: "About this session", plan: "Plan", context: "Context", where: "Where", changes: "Changes", tokens: "tokens", noPlan: "No plan.", project: "Project", noProject: "none", controls: "Runs with", asDefault: "Make it the default", isDefault: "New sessions run with the same.",
+    newBehind: "New since you were here", unread: "Mark as unread", panel: "About this session", plan: "Plan", context: "Context", where: "Where", changes: "Changes", tokens: "tokens", noPlan: "No plan.", project: "Project", noProject: "none", controls: "Runs with", asDefault: "Make it the default", lockedBy: "Whoever starts the server changes it: SESSION_DEFAULTS_LOCKED and the DEFAULT_* settings.", isDefault: "New sessions run with the same.",
     confirm: "Delete it for good? Type its title:", cancel: "Cancel", save: "Save",
   },
   composer: {
@@ -75,7 +75,7 @@ export const text = {
   jobs: {
     title: "Jobs", none: "No jobs.", all: "All", type: "Type", state: "State", owner: "Owner", made: "Created", attempts: "Attempts", took: "Took", pause: "Pause updates", go: "Go on",
     payload: "Payload", result: "Result", error: "Error", timeline: "Timeline", cancel: "Cancel", source: "Source session", worker: "Works in", everyType: "any type", again: "Run again", more: (n: number) => `The newest ${n} are shown; filters find the others.`, filter: "Filter by type",
-    canceling: "to be canceled", steps: { createdAt: "created", startedAt: "started", lastAttemptAt: "last attempt", nextAttemptAt: "next attempt", cancelRequestedAt: "cancel requested", completedAt: "ended" } as Record<string, string>,
+    canceling: "to be canceled", over: "It had ended already.", steps: { createdAt: "created", startedAt: "started", lastAttemptAt: "last attempt", nextAttemptAt: "next attempt", cancelRequestedAt: "cancel requested", completedAt: "ended" } as Record<string, string>,
     states: { queued: "queued", running: "running", completed: "completed", failed: "failed", canceled: "canceled" } as Record<string, string>,
   },
   events: {
