@@ -77,6 +77,8 @@ type fakeSessions struct {
 	lookup func(string) (session.Session, error)
 	fail   error
 	panics bool
+	// noNew refuses sessions.
+	noNew error
 }
 
 func newFake() *fakeSessions {
@@ -94,6 +96,9 @@ func (f *fakeSessions) CheckOwner(one session.Session) error {
 	}
 	return nil
 }
+
+// CheckNew refuses what it is told to.
+func (f *fakeSessions) CheckNew() error { return f.noNew }
 
 // What a runtime is asked to do to a conversation is asked as codex is.
 func (f *fakeSessions) Fork(ctx context.Context, id string) (session.Forked, error) {

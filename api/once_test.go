@@ -18,8 +18,11 @@ import (
 	"harness/session"
 )
 
+// keyless has a request come without a key.
+const keyless = "keyless"
+
 // keyed is a handler with a store of answers. Its callers name themselves.
-func keyed(t *testing.T) (*harnessBundle, func(caller, key, target, body string) *httptest.ResponseRecorder) {
+func keyed(t *testing.T, options ...func(*parts)) (*harnessBundle, func(caller, key, target, body string) *httptest.ResponseRecorder) {
 	t.Helper()
 	db := dbtest.Open(t, database.SQLite)
 	events := journal.New(db, journal.Options{Logger: zerolog.Nop()})
@@ -38,11 +41,16 @@ func keyed(t *testing.T) (*harnessBundle, func(caller, key, target, body string)
 	b := setup(t, func(p *parts) {
 		p.Idempotency = answers
 		p.Actor = func(r *http.Request) string { return r.Header.Get("Caller") }
+		for _, option := range options {
+			option(p)
+		}
 	})
 	return b, func(caller, key, target, body string) *httptest.ResponseRecorder {
 		r := request(http.MethodPost, target, "application/json", body)
 		r.Header.Set("Caller", caller)
-		r.Header.Set("Idempotency-Key", key)
+		if key != keyless {
+			r.Header.Set("Idempotency-Key", key)
+		}
 		return b.sendRequest(r)
 	}
 }

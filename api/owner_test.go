@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -56,10 +57,17 @@ type owners struct {
 	asked  []string
 	answer *http.Response
 	err    error
+	takers []string
+	away   string // a node that cannot be asked
 }
+
+func (o *owners) Takers(context.Context) ([]string, error) { return o.takers, nil }
 
 func (o *owners) Ask(r *http.Request, owner, body string) (*http.Response, error) {
 	o.asked = append(o.asked, r.Method+" "+r.URL.RequestURI()+" of "+owner+": "+body)
+	if owner == o.away {
+		return nil, &forward.UnreachableError{NodeID: owner, Cause: io.EOF}
+	}
 	return o.answer, o.err
 }
 
@@ -100,5 +108,40 @@ func TestTheOwnerIsAsked(t *testing.T) {
 	b.send(http.MethodPost, path, "application/json", `{"text":`)
 	if want := "POST " + path + " of elsewhere: " + body; len(asked.asked) != 4 || asked.asked[3] != want {
 		t.Errorf("asked %q, want %q four times", asked.asked, want)
+	}
+}
+
+// A node that makes no sessions asks others for them, with a key or without, until one can be asked. While there is none it
+// refuses them itself, but for those that it has made with the same key.
+func TestOthersMakeSessions(t *testing.T) {
+	t.Parallel()
+	asked := &owners{away: "away"}
+	b, post := keyed(t, func(p *parts) { p.Owners = asked })
+	const path, body = "/api/sessions", `{"cwd":"/w"}`
+	if got := post("ann", "made-here", path, body); got.Code != http.StatusOK || len(asked.asked) > 0 {
+		t.Fatalf("made here: %d %s, asked %q", got.Code, got.Body, asked.asked)
+	}
+	b.sessions.noNew = &session.NoNewError{Node: "this", Why: "is drained"}
+	for _, key := range []string{keyless, "alone"} {
+		got := post("ann", key, path, `{}`)
+		if got.Code != http.StatusServiceUnavailable || !strings.Contains(got.Body.String(), "node this is drained") {
+			t.Errorf("with nobody to ask it is answered %d %s", got.Code, got.Body)
+		}
+	}
+	if got := post("ann", "made-here", path, body); got.Code != http.StatusOK || got.Header().Get("Idempotency-Replayed") == "" {
+		t.Errorf("what was made here is answered %d %s", got.Code, got.Body)
+	}
+	asked.takers = []string{"away", "b", "c"}
+	for i, key := range []string{keyless, "k", "k"} {
+		asked.answer = &http.Response{StatusCode: http.StatusTeapot, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("b's"))}
+		if got := post("ann", key, path, body); got.Code != http.StatusTeapot || got.Body.String() != "b's" {
+			t.Errorf("%d: answered %d %s", i, got.Code, got.Body)
+		}
+	}
+	if want := "POST /api/sessions of b: " + body; len(asked.asked) != 6 || asked.asked[1] != want || asked.asked[5] != want {
+		t.Errorf("asked %q", asked.asked)
+	}
+	if len(b.sessions.created) != 1 {
+		t.Errorf("made here: %v", b.sessions.created)
 	}
 }

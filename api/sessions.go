@@ -38,7 +38,7 @@ func (s *server) sessionRoutes() []rest.Route {
 	const one = "/api/sessions/:sessionId"
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/sessions", OwnReach: true, Query: listSessionsQuery, Handle: s.listSessions},
-		{Method: http.MethodPost, Path: "/api/sessions", OwnReach: true, Body: createSessionBody, Once: true,
+		{Method: http.MethodPost, Path: "/api/sessions", OwnReach: true, Body: createSessionBody, Once: true, Begins: true,
 			Handle: s.createSession},
 		{Method: http.MethodGet, Path: one, Agent: rest.AgentSession, Operation: operations.Read, Query: readSessionQuery,
 			Handle: s.readSession},

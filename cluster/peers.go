@@ -40,6 +40,15 @@ func FindPeer(ctx context.Context, db *database.DB, nodeID string) (Peer, error)
 	return peer, nil
 }
 
+// Takers are the nodes other than self that make new sessions and can be asked for it, those with the fewest turns
+// first, at random among equals.
+func Takers(ctx context.Context, db *database.DB, self string) ([]string, error) {
+	return database.ReadTexts(ctx, db.Read(), "find the nodes that make sessions", `select node_id from nodes
+		where node_id <> $1 and process <> '' and address <> '' and draining = 0 and lease_until > `+clock(db)+`
+		order by (select count(*) from turns t where t.node_id = nodes.node_id and t.status = 'inProgress'),
+			random()`, self)
+}
+
 // Shows tells whether a node whose lease is not over shows the certificate with this fingerprint.
 func Shows(ctx context.Context, db *database.DB, certificate string) (bool, error) {
 	var found int64

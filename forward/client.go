@@ -34,7 +34,7 @@ type UnreachableError struct {
 
 // Error implements error.
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("node %s, which owns this, cannot be asked now: %v; nothing was done, send the request again later",
+	return fmt.Sprintf("node %s, which does this, cannot be asked now: %v; nothing was done, send the request again later",
 		e.NodeID, e.Cause)
 }
 
@@ -49,7 +49,7 @@ type LostAnswerError struct {
 
 // Error implements error.
 func (e *LostAnswerError) Error() string {
-	return fmt.Sprintf("node %s, which owns this, was asked, and its answer was lost (%v): look whether it was done before it is "+
+	return fmt.Sprintf("node %s, which does this, was asked, and its answer was lost (%v): look whether it was done before it is "+
 		"sent again; with the same Idempotency-Key, if it had one, it is not done twice", e.NodeID, e.Cause)
 }
 
@@ -114,6 +114,11 @@ func (c *Client) Ask(r *http.Request, owner, body string) (*http.Response, error
 		return nil, &LostAnswerError{owner, err}
 	}
 	return nil, &UnreachableError{owner, max(peer.Lease, time.Second), err}
+}
+
+// Takers are the nodes that make sessions when this one does not, in the order in which to ask them.
+func (c *Client) Takers(ctx context.Context) ([]string, error) {
+	return cluster.Takers(ctx, c.DB, c.Identity.NodeID)
 }
 
 // find finds an owner that can be asked.

@@ -18,7 +18,8 @@ const (
 	defaultWindow = 100
 )
 
-// Create opens a session. A blank folder or model is none. session.ErrProjectNotFound, *LimitedError.
+// Create opens a session. A blank folder or model is none. session.ErrProjectNotFound, *LimitedError,
+// *session.NoNewError.
 func (s *Service) Create(ctx context.Context, in session.Create) (session.Session, error) {
 	in, err := s.prepare(ctx, in)
 	if err != nil {
@@ -27,8 +28,14 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	return s.opts.Sessions.Create(ctx, in)
 }
 
+// CheckNew refuses sessions at a node that makes none: *session.NoNewError.
+func (s *Service) CheckNew() error { return s.opts.Sessions.CheckNew() }
+
 // prepare checks what a client wants of a new session and fills in the runtime it gets.
 func (s *Service) prepare(ctx context.Context, in session.Create) (session.Create, error) {
+	if err := s.CheckNew(); err != nil {
+		return in, err // who makes it checks it, by what is set there
+	}
 	var p problems
 	p.most("runtime", in.Runtime, MaxRuntimeName)
 	p.tools(in.DynamicTools)

@@ -11,14 +11,19 @@ import (
 )
 
 // Create opens a conversation in a runtime and stores it with its controls. The reply says Materialized false, as
-// clients expect of a session nobody has written to. *UnknownRuntimeError, *LimitError, and runtime.ErrUnavailable with
+// clients expect of a session nobody has written to. *NoNewError, *UnknownRuntimeError, *LimitError, and runtime.ErrUnavailable with
 // the cause and the remedy.
 func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return Session{}, err // before the runtime is told anything
 	}
-	if err := cmp.Or(s.sure(), s.drained(in.SystemOwned)); err != nil {
+	if err := s.sure(); err != nil {
 		return Session{}, err
+	}
+	if !in.SystemOwned {
+		if err := s.CheckNew(); err != nil {
+			return Session{}, err
+		}
 	}
 	adapter, err := s.Chosen(in.Runtime)
 	if err != nil {

@@ -25,6 +25,39 @@ func (e *NotOwnerError) Error() string {
 		e.SessionID, e.Owner, e.Node, e.Owner, e.Owner)
 }
 
+// DoneBy is the node that does it.
+func (e *NotOwnerError) DoneBy() string { return e.Owner }
+
+// NoNewError refuses a session at a node that makes none. Nothing was changed, and another node may make it. It is
+// runtime.ErrUnavailable.
+type NoNewError struct {
+	// Node is the id of the node that was asked, Why says why it makes none and what to do.
+	Node, Why string
+}
+
+// Error implements error.
+func (e *NoNewError) Error() string {
+	return fmt.Sprintf("%v: node %s %s", runtime.ErrUnavailable, e.Node, e.Why)
+}
+
+// Unwrap makes it runtime.ErrUnavailable.
+func (e *NoNewError) Unwrap() error { return runtime.ErrUnavailable }
+
+// DoneBy is "": any node that makes sessions does it.
+func (e *NoNewError) DoneBy() string { return "" }
+
+// CheckNew tells whether this node makes sessions for people: *NoNewError.
+func (s *Service) CheckNew() error {
+	if s.opts.Draining != nil && s.opts.Draining() {
+		return &NoNewError{Node: s.opts.NodeID, Why: drainedWhy}
+	}
+	return nil
+}
+
+// drainedWhy is why a node that is to go begins nothing, after its name.
+const drainedWhy = "is being drained and begins nothing new; turns that run go on. " +
+	"Send it again when its server has been started anew"
+
 // CheckOwner is the one rule about who may use a session's runtime: the node that created or adopted the session.
 // *NotOwnerError for every other one. What needs no runtime (reads, entries, controls, projects, decisions) every node
 // may do. While this node is not sure that it is the owner still: *journal.OutageError, nothing was done.
@@ -46,13 +79,12 @@ func (s *Service) sure() error {
 	return nil
 }
 
-// drained refuses what would begin anew on a node that is to go: runtime.ErrUnavailable. Workers go on with what they do.
+// drained refuses a message on a node that is to go: runtime.ErrUnavailable. Workers go on with what they do.
 func (s *Service) drained(systemOwned bool) error {
 	if systemOwned || s.opts.Draining == nil || !s.opts.Draining() {
 		return nil
 	}
-	return fmt.Errorf("%w: node %s is being drained and begins nothing new; turns that run go on. "+
-		"Send it again when its server has been started anew", runtime.ErrUnavailable, s.opts.NodeID)
+	return fmt.Errorf("%w: node %s %s", runtime.ErrUnavailable, s.opts.NodeID, drainedWhy)
 }
 
 // Owns tells whether a session is this node's.

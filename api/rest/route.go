@@ -35,6 +35,8 @@ type Route struct {
 	Upload int64
 	// Once routes do a request that comes with an Idempotency-Key once, however often it comes.
 	Once bool
+	// Begins routes make a session: another node is asked for it when this one makes none.
+	Begins bool
 	// LongParams lifts the limit of 100 characters per path parameter.
 	LongParams bool
 	// Mapped routes tell clients what the runtime refused. Others do not, as codex-manager's did not.

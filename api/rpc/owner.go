@@ -10,7 +10,6 @@ import (
 	"harness/api/rpc/wire"
 	"harness/forward"
 	"harness/internal/javascript"
-	"harness/session"
 )
 
 // Owners asks the nodes that own sessions.
@@ -18,6 +17,8 @@ type Owners interface {
 	// Ask hands a request and its body to a node. forward.ErrClientsTurn, *forward.UnreachableError,
 	// *forward.LostAnswerError.
 	Ask(r *http.Request, owner, body string) (*http.Response, error)
+	// Takers are the nodes that make sessions when this one makes none.
+	Takers(ctx context.Context) ([]string, error)
 }
 
 // maxAnswer bounds what is read of an owner's answer, in bytes.
@@ -25,11 +26,14 @@ const maxAnswer = 64 << 20
 
 // askOwner has a call about a session of another node carried out there. asked is false when it is not: then outcome stands.
 func (c *call) askOwner(ctx context.Context, outcome error) (result any, failed *wire.Error, asked bool) {
-	var elsewhere *session.NotOwnerError
-	if c.server.opts.Owners == nil || c.method.scope == scopeSocket || c.method.socket || !errors.As(outcome, &elsewhere) {
+	if c.server.opts.Owners == nil || c.method.scope == scopeSocket || c.method.socket {
 		return nil, nil, false
 	}
-	answer, err := c.ask(ctx, elsewhere.Owner)
+	var answer answered
+	err := forward.Hand(ctx, outcome, c.server.opts.Owners.Takers, func(node string) (err error) {
+		answer, err = c.ask(ctx, node)
+		return err
+	})
 	var (
 		unreachable *forward.UnreachableError
 		lost        *forward.LostAnswerError

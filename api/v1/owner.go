@@ -2,12 +2,12 @@ package v1
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
 
 	"harness/forward"
-	"harness/session"
 )
 
 // Owners asks the nodes that own sessions.
@@ -15,6 +15,8 @@ type Owners interface {
 	// Ask hands a request and its body to a node. forward.ErrClientsTurn, *forward.UnreachableError,
 	// *forward.LostAnswerError.
 	Ask(r *http.Request, owner, body string) (*http.Response, error)
+	// Takers are the nodes that make sessions when this one makes none.
+	Takers(ctx context.Context) ([]string, error)
 }
 
 // handle does what a request asks for, here or at the node that owns its session.
@@ -28,11 +30,12 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt route) error 
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	outcome := rt.handle(s, w, r)
-	var elsewhere *session.NotOwnerError
-	if !errors.As(outcome, &elsewhere) {
-		return outcome
+	if outcome == nil {
+		return nil
 	}
-	err = forward.Relay(w, r, s.opts.Owners.Ask, elsewhere.Owner, string(body))
+	err = forward.Hand(r.Context(), outcome, s.opts.Owners.Takers, func(node string) error {
+		return forward.Relay(w, r, s.opts.Owners.Ask, node, string(body))
+	})
 	if errors.Is(err, forward.ErrClientsTurn) {
 		return outcome
 	}

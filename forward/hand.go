@@ -1,0 +1,33 @@
+package forward
+
+import (
+	"context"
+	"errors"
+)
+
+// Hand has another node do what was refused here: the one that the refusal names by its DoneBy, or for "" the first of
+// takers that can be asked. ErrClientsTurn when the refusal names none, or nobody can be asked instead; other errors are
+// those of do, and of takers.
+func Hand(ctx context.Context, refused error, takers func(context.Context) ([]string, error), do func(node string) error) error {
+	var elsewhere interface {
+		error
+		DoneBy() string
+	}
+	if !errors.As(refused, &elsewhere) {
+		return ErrClientsTurn
+	}
+	if node := elsewhere.DoneBy(); node != "" {
+		return do(node)
+	}
+	nodes, err := takers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		err := do(node)
+		if unreachable := (*UnreachableError)(nil); !errors.As(err, &unreachable) && !errors.Is(err, ErrClientsTurn) {
+			return err
+		}
+	}
+	return ErrClientsTurn
+}
