@@ -2,10 +2,11 @@
 //
 // It owns that what is stored is what was redacted and hashed, that the same content is stored once, and that an id
 // leads to its own bytes only. Bytes are files below the data directory, or on a database that several servers share,
-// rows of it, so that any of them can serve them.
+// rows of it, long ones objects of an object store where there is one, so that any of them can serve them.
 package artifact
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -50,6 +51,10 @@ type Options struct {
 	Journal Journal
 	// Dir is the folder for the bytes. It is used where the database belongs to this server alone.
 	Dir string
+	// Objects keeps contents of ObjectBytes (DefaultObjectBytes when 0) and more of a database that several servers share;
+	// nil: its rows do.
+	Objects     Objects
+	ObjectBytes int64
 	// MaxBytes bounds an artifact: DefaultMaxBytes when 0.
 	MaxBytes int64
 	// Redact takes out what must not be stored; the hash is of what it returns. nil takes out nothing.
@@ -71,7 +76,7 @@ type Store struct {
 type contents interface {
 	// put stores a content, which may be there already, before its row; the unit, if any, belongs into the row's
 	// transaction.
-	put(hash string, content []byte) (journal.Unit, error)
+	put(ctx context.Context, hash string, content []byte) (journal.Unit, error)
 	// open reads a content; ErrNotFound when it is gone.
 	open(ctx context.Context, hash string, size int64) (io.ReadSeekCloser, error)
 	// drop removes a content that nobody refers to, in the transaction that saw so.
@@ -89,6 +94,9 @@ func New(opts Options) *Store {
 	s := &Store{opts: opts, bytes: &files{opts.Dir}}
 	if opts.DB.Engine() == database.Postgres {
 		s.bytes = &rows{opts.DB}
+		if opts.Objects != nil {
+			s.bytes = &objects{rows{opts.DB}, opts.Objects, cmp.Or(opts.ObjectBytes, DefaultObjectBytes)}
+		}
 	}
 	return s
 }
@@ -117,9 +125,24 @@ func (s *Store) Put(ctx context.Context, sessionID, name, contentType string, co
 	hash := hex.EncodeToString(sum[:])
 	ref := Ref{ID: uuid.NewString(), ContentType: cleanType(contentType), Size: int64(len(content)),
 		Hash: "sha256:" + hash, Name: cleanName(name), CreatedAt: s.opts.Now().UnixMilli(), SessionID: sessionID}
-	bytes, err := s.bytes.put(hash, content)
+	err := s.store(ctx, ref, hash, content)
+	if errors.Is(err, errDropped) {
+		err = s.store(ctx, ref, hash, content) // nobody drops what is stored anew
+	}
 	if err != nil {
-		return Ref{}, fmt.Errorf("store artifact %s: %w", ref.Name, err)
+		return Ref{}, err
+	}
+	return ref, nil
+}
+
+// errDropped says that a content that was there is not any more.
+var errDropped = errors.New("its bytes were dropped meanwhile")
+
+// store keeps a content and its reference.
+func (s *Store) store(ctx context.Context, ref Ref, hash string, content []byte) error {
+	bytes, err := s.bytes.put(ctx, hash, content)
+	if err != nil {
+		return fmt.Errorf("store artifact %s: %w", ref.Name, err)
 	}
 	_, err = s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if bytes != nil {
@@ -129,17 +152,14 @@ func (s *Store) Put(ctx context.Context, sessionID, name, contentType string, co
 		}
 		_, err := tx.ExecContext(ctx,
 			`insert into artifacts (id, session_id, name, content_type, size_bytes, hash, created_at)
-			values ($1, $2, $3, $4, $5, $6, $7)`, ref.ID, database.EncodeText(sessionID), database.EncodeText(ref.Name),
+			values ($1, $2, $3, $4, $5, $6, $7)`, ref.ID, database.EncodeText(ref.SessionID), database.EncodeText(ref.Name),
 			ref.ContentType, ref.Size, hash, ref.CreatedAt)
 		if err != nil {
 			return nil, fmt.Errorf("store artifact %s: %w", ref.Name, err)
 		}
 		return nil, nil
 	})
-	if err != nil {
-		return Ref{}, err
-	}
-	return ref, nil
+	return err
 }
 
 // cleanType is a media type, application/octet-stream for what is none.

@@ -19,7 +19,7 @@ type files struct{ dir string }
 func (f *files) path(hash string) string { return filepath.Join(f.dir, hash[:2], hash) }
 
 // put writes a content beside its place and moves it there, synced: a row that refers to it never finds half of it.
-func (f *files) put(hash string, content []byte) (_ journal.Unit, err error) {
+func (f *files) put(_ context.Context, hash string, content []byte) (_ journal.Unit, err error) {
 	target := f.path(hash)
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return nil, err
@@ -41,9 +41,9 @@ func (f *files) put(hash string, content []byte) (_ journal.Unit, err error) {
 	}
 	// Written anew though it may be there: whoever drops it just now looks at the rows in the transaction that comes
 	// before this one's.
-	return func(context.Context, database.Tx) ([]journal.Event, error) {
+	return func(ctx context.Context, _ database.Tx) ([]journal.Event, error) {
 		if _, err := os.Stat(target); errors.Is(err, fs.ErrNotExist) {
-			_, err = f.put(hash, content)
+			_, err = f.put(ctx, hash, content)
 			return nil, err
 		}
 		return nil, syncDir(filepath.Dir(target))

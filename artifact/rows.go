@@ -17,7 +17,7 @@ const partBytes = 768 << 10
 // rows keeps contents in the database.
 type rows struct{ db *database.DB }
 
-func (r *rows) put(hash string, content []byte) (journal.Unit, error) {
+func (r *rows) put(_ context.Context, hash string, content []byte) (journal.Unit, error) {
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var there int
 		if err := tx.QueryRowContext(ctx, `select count(*) from artifact_parts where hash = $1 and number = 0`, hash).

@@ -32,12 +32,19 @@ const odd = "a\u2028<&>\"\\\x010\x7f é\n"
 
 func keep(t *testing.T, engine database.Engine) kept {
 	t.Helper()
+	return keepIn(t, engine, nil)
+}
+
+// keepIn is keep with the artifact in an object store, unless that is nil.
+func keepIn(t *testing.T, engine database.Engine, objects artifact.Objects) kept {
+	t.Helper()
 	k := kept{db: dbtest.Open(t, engine), dir: t.TempDir(), content: bytes.Repeat([]byte("0123456789"), 200_000)}
 	events := journal.New(k.db, journal.Options{Logger: zerolog.Nop()})
 	if err := events.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	store := artifact.New(artifact.Options{DB: k.db, Journal: events, Dir: filepath.Join(k.dir, "artifacts")})
+	store := artifact.New(artifact.Options{DB: k.db, Journal: events, Dir: filepath.Join(k.dir, "artifacts"),
+		Objects: objects})
 	var err error
 	k.ref, err = store.Put(t.Context(), "s", "long", "text/plain", k.content)
 	if err := errors.Join(err, events.Stop(t.Context())); err != nil {

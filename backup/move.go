@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,13 +16,13 @@ import (
 // Moved is what was moved into another store.
 type Moved struct {
 	Tables   []Table
-	Contents int // of artifacts, from files
+	Contents int // of artifacts, from files and objects
 }
 
 // Move puts all rows of a store into an empty one, of whichever engine, with the contents of artifacts, which SQLite's
-// data directory dir has as files. The store it comes from stays as it is; nobody may be writing it. ErrNotEmpty,
-// *migrations.NewerSchemaError.
-func Move(ctx context.Context, from, to *database.DB, dir string) (moved Moved, err error) {
+// data directory dir has as files, and objects where an object store has them (nil for none). The store it comes from
+// stays as it is; nobody may be writing it. ErrNotEmpty, *migrations.NewerSchemaError.
+func Move(ctx context.Context, from, to *database.DB, dir string, objects Objects) (moved Moved, err error) {
 	version, err := migrations.Look(ctx, from)
 	if err != nil {
 		return Moved{}, err
@@ -43,10 +44,17 @@ func Move(ctx context.Context, from, to *database.DB, dir string) (moved Moved, 
 					return err
 				}
 			}
+			err := eachObject(ctx, q, version.From, objects, func(hash string, content []byte) error {
+				moved.Contents++
+				return l.content(hash, bytes.NewReader(content))
+			})
+			if err != nil {
+				return err
+			}
 			if from.Engine() == to.Engine() || to.Engine() == database.SQLite {
 				return nil
 			}
-			moved.Contents, err = moveContents(l, filepath.Join(dir, artifactsDir))
+			moved.Contents, err = moveContents(l, filepath.Join(dir, artifactsDir)) // SQLite has no objects
 			return err
 		})
 	})

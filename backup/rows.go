@@ -21,7 +21,7 @@ func tablesOf(ctx context.Context, q database.Querier, schema int64) (tables []T
 		return nil, err
 	}
 	for _, name := range names {
-		if name == nodesTable {
+		if name == nodesTable || name == objectsTable {
 			continue
 		}
 		columns, err := columnsOf(ctx, q, name)

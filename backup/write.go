@@ -28,6 +28,8 @@ type Source struct {
 	DB *database.DB
 	// DataDir is the data directory of the server.
 	DataDir string
+	// Objects has the contents that are in an object store; nil where there is none.
+	Objects Objects
 	// Homes are folders of runtimes, by a name of letters.
 	Homes map[string]string
 	// Without is what the caller leaves out.
@@ -143,7 +145,7 @@ func (w *writer) rows(ctx context.Context) error {
 				return err
 			}
 		}
-		return nil
+		return w.objects(ctx, q) // they stay for a while after their rows are gone
 	})
 }
 

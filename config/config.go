@@ -85,6 +85,7 @@ type Config struct {
 	Tools      Tools
 	Tasks      Tasks
 	Notify     Notify
+	S3         S3
 	Defaults   SessionDefaults
 	Queue      Queue
 	Agent      Agent
@@ -156,6 +157,13 @@ type Notify struct {
 	PushContact               string        // HARNESS_NOTIFY_PUSH_CONTACT
 	DecideLinks               bool          // HARNESS_NOTIFY_DECIDE_LINKS
 	After                     time.Duration // HARNESS_NOTIFY_AFTER_MS
+}
+
+// S3 is the object store for long contents of artifacts (HARNESS_S3_*); an Endpoint of "" is none.
+type S3 struct {
+	Endpoint, Bucket, Prefix, Region string
+	AccessKeyID, SecretAccessKey     string // secrets
+	FromBytes                        int
 }
 
 // Tools are the tools of this server that agents are given, and under which policy (HARNESS_TOOLS_*).

@@ -70,6 +70,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 		Notify: Notify{Kinds: []string{"approval.waiting", "question.waiting", "turn.ended", "turn.failed",
 			"job.failed"}, PushServices: []string{"fcm.googleapis.com", "*.push.services.mozilla.com", "*.notify.windows.com",
 			"*.push.apple.com"}},
+		S3:       S3{Region: "us-east-1", FromBytes: 1 << 20},
 		Limits:   Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000},
 		LogLevel: "info", LogFormat: "auto",
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL", NodeGrace: time.Minute,
@@ -150,6 +151,10 @@ func TestEveryVariableCanBeSetFromEverySource(t *testing.T) {
 				if v.Name == "HARNESS_NOTIFY_WEBHOOK_URL" {
 					p.env = append(p.env, "HARNESS_NOTIFY_WEBHOOK_SECRET=for-the-rule-0001")
 				}
+				if v.Name == "HARNESS_S3_ENDPOINT" {
+					p.env = append(p.env, "HARNESS_S3_BUCKET=b", "HARNESS_S3_ACCESS_KEY_ID=k", "HARNESS_S3_SECRET_ACCESS_KEY=s",
+						"DATABASE_URL=postgres://h/n")
+				}
 				c := p.mustLoad()
 				want := value
 				if v.path {
@@ -177,6 +182,7 @@ func otherValue(v Variable) string {
 	special := map[string]string{
 		"HARNESS_PUBLIC_URL": "https://a.example/harness", "HARNESS_NOTIFY_KINDS": "job.failed",
 		"HARNESS_NOTIFY_WEBHOOK_URL": "https://a.example/told", "HARNESS_NOTIFY_NTFY_URL": "http://a.example/topic",
+		"HARNESS_S3_ENDPOINT":          "https://s3.example.com:9000",
 		"HARNESS_NOTIFY_PUSH_SERVICES": "a.example,*.a.example,http://127.0.0.1:81", "HARNESS_NOTIFY_PUSH_CONTACT": "mailto:a@b.example",
 		"HARNESS_NODE_ADDRESS": "node-1.internal:7443",
 		"HOST":                 "localhost", "DATABASE_URL": "postgres://u:p@h:5432/n",

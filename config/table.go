@@ -9,7 +9,7 @@ func Variables() []Variable {
 	for _, group := range [][]Variable{
 		serverVariables(), rpcVariables(), taskVariables(), limitVariables(), logVariables(), traceVariables(),
 		storeVariables(), retentionVariables(), runtimeVariables(), sessionVariables(), toolVariables(),
-		notifyVariables(), queueVariables(), agentVariables(), extensionVariables(),
+		notifyVariables(), s3Variables(), queueVariables(), agentVariables(), extensionVariables(),
 	} {
 		all = append(all, group...)
 	}

@@ -4,17 +4,44 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"time"
 
 	"harness/artifact"
+	"harness/config"
+	"harness/objectstore"
 	"harness/tasks"
 	"harness/telemetry"
 )
 
-// openArtifacts makes the store of what is too long for an event, or kept beside it.
-func (s *Server) openArtifacts() {
+// storeCheck bounds how long the object store is asked at start, and by `harness doctor`.
+const storeCheck = 5 * time.Second
+
+// openArtifacts makes the store of what is too long for an event, or kept beside it. An object store that cannot be used
+// now is told, and tried whenever it is needed.
+func (s *Server) openArtifacts(ctx context.Context) error {
 	secrets := telemetry.NewRedactor(s.cfg.Secrets()...)
-	s.artifacts = artifact.New(artifact.Options{DB: s.db, Journal: s.journal, Dir: filepath.Join(s.dir.path, "artifacts"),
-		Redact: func(content []byte) []byte { return []byte(secrets.String(string(content))) }})
+	options := artifact.Options{DB: s.db, Journal: s.journal, Dir: filepath.Join(s.dir.path, "artifacts"),
+		ObjectBytes: int64(s.cfg.S3.FromBytes),
+		Redact:      func(content []byte) []byte { return []byte(secrets.String(string(content))) }}
+	if s.cfg.S3.Endpoint != "" {
+		objects, err := openObjects(s.cfg.S3)
+		if err != nil {
+			return err
+		}
+		options.Objects = objects
+		ctx, cancel := context.WithTimeout(ctx, storeCheck)
+		defer cancel()
+		if err := objects.Check(ctx); err != nil {
+			s.log.Error().Err(err).Msg("long artifacts cannot be stored or read now")
+		}
+	}
+	s.artifacts = artifact.New(options)
+	return nil
+}
+
+func openObjects(set config.S3) (*objectstore.Store, error) {
+	return objectstore.Open(objectstore.Options{Endpoint: set.Endpoint, Region: set.Region, Bucket: set.Bucket, Prefix: set.Prefix,
+		AccessKeyID: set.AccessKeyID, SecretAccessKey: set.SecretAccessKey})
 }
 
 // keep is session.Options.Keep.

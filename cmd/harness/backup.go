@@ -77,6 +77,11 @@ func writeBackup(ctx context.Context, cfg *config.Config, file string, withoutHo
 	if dir := cfg.CredentialDir; dir != "" && !within(cfg.DataDir, dir) {
 		without(dir, "HARNESS_CREDENTIAL_DIR is outside of the data directory")
 	}
+	if cfg.S3.Endpoint != "" {
+		if source.Objects, err = openObjects(cfg.S3); err != nil {
+			return backup.Manifest{}, err
+		}
+	}
 	without("settings and .env files", "they are configuration: keep them where you keep that")
 	return backup.Write(ctx, file, source)
 }
@@ -269,6 +274,18 @@ func newMigrateStore() *cobra.Command {
 	return cmd
 }
 
+// moveBack moves to SQLite, with what an object store has.
+func moveBack(ctx context.Context, cfg *config.Config, postgres, lite *database.DB) (backup.Moved, error) {
+	if cfg.S3.Endpoint == "" {
+		return backup.Move(ctx, postgres, lite, cfg.DataDir, nil)
+	}
+	objects, err := openObjects(cfg.S3)
+	if err != nil {
+		return backup.Moved{}, err
+	}
+	return backup.Move(ctx, postgres, lite, cfg.DataDir, objects)
+}
+
 // moveStore moves between SQLite in the data directory and Postgres; renamed tells what became of the file.
 func moveStore(ctx context.Context, cfg *config.Config, toPostgres bool) (moved backup.Moved, renamed string,
 	err error) {
@@ -291,9 +308,9 @@ func moveStore(ctx context.Context, cfg *config.Config, toPostgres bool) (moved 
 		return moved, "", errors.Join(err, lite.Close())
 	}
 	if toPostgres {
-		moved, err = backup.Move(ctx, lite, postgres, cfg.DataDir)
+		moved, err = backup.Move(ctx, lite, postgres, cfg.DataDir, nil)
 	} else if err = noServers(ctx, postgres); err == nil {
-		moved, err = backup.Move(ctx, postgres, lite, cfg.DataDir)
+		moved, err = moveBack(ctx, cfg, postgres, lite)
 	}
 	err = errors.Join(err, lite.Close(), postgres.Close())
 	if err != nil && !toPostgres {

@@ -87,6 +87,7 @@ func examine(ctx context.Context, flags *pflag.FlagSet) ([]finding, error) {
 	if d.dataDir() {
 		d.database(ctx)
 	}
+	d.objects(ctx)
 	d.space()
 	d.retention()
 	d.listening(ctx)

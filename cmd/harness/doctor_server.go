@@ -57,6 +57,25 @@ func (d *doctor) database(ctx context.Context) {
 	}
 }
 
+// objects tells whether the object store can be used, where there is to be one.
+func (d *doctor) objects(ctx context.Context) {
+	const name = "object store"
+	if d.cfg.S3.Endpoint == "" {
+		return
+	}
+	store, err := openObjects(d.cfg.S3)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, storeCheck)
+		defer cancel()
+		err = store.Check(ctx)
+	}
+	if err != nil {
+		d.broken(name, err.Error(), "")
+		return
+	}
+	d.ok(name, "bucket %s answers", d.cfg.S3.Bucket)
+}
+
 // listening tells where the server is, who may use it, and whether one is there and ready.
 func (d *doctor) listening(ctx context.Context) {
 	const name = "listening"

@@ -24,6 +24,7 @@ const (
 	signEvery = time.Minute
 	// Rarely, because each time what readers have of transcripts counts as old (a cursor in it may be lost).
 	pruneOldEvery = time.Hour
+	sweepEvery    = time.Hour
 )
 
 // startPruning begins to remove what the settings keep no longer.
@@ -33,6 +34,7 @@ func (s *Server) startPruning(ctx context.Context) error {
 		s.every(signEvery, "sign the audit log", s.signAudit)
 		s.every(pruneOldEvery, "prune the journal's old events", s.pruneOldEvents)
 		s.every(retainEvery, "prune what is over", s.pruneRecords)
+		s.every(sweepEvery, "sweep the object store", s.sweepArtifacts)
 		return nil
 	})
 }
@@ -110,6 +112,13 @@ func (s *Server) pruneRecords(ctx context.Context) error {
 func (s *Server) pruneArtifacts(ctx context.Context) error {
 	rows, err := s.artifacts.Prune(ctx)
 	s.pruned("artifacts", rows)
+	return err
+}
+
+// sweepArtifacts removes what is in the object store for nobody.
+func (s *Server) sweepArtifacts(ctx context.Context) error {
+	objects, err := s.artifacts.Sweep(ctx)
+	s.pruned("artifact_objects", objects)
 	return err
 }
 

@@ -299,7 +299,9 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		return err
 	}
 	s.native = nativelog.New(filepath.Join(s.dir.path, "native"))
-	s.openArtifacts()
+	if err := s.openArtifacts(ctx); err != nil {
+		return err
+	}
 	s.sessions = session.New(session.Options{
 		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, WorkspaceRoot: sessionFolder(s.cfg, s.workspace), Surviving: left,
 		DefaultRuntime: s.runtimes.makers[0].name, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),

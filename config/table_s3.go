@@ -1,0 +1,46 @@
+package config
+
+import (
+	"net/url"
+	"strings"
+)
+
+func s3Variables() []Variable {
+	return grouped("Object store", []Variable{
+		{Name: "HARNESS_S3_ENDPOINT", check: isStoreURL, Allowed: "an http or https URL without a path",
+			Doc:   "S3-compatible store that keeps long contents of artifacts, with Postgres. Unset, the database does.",
+			field: func(c *Config) any { return &c.S3.Endpoint }},
+		{Name: "HARNESS_S3_BUCKET", Doc: "Its bucket, which is there already.",
+			field: func(c *Config) any { return &c.S3.Bucket }},
+		{Name: "HARNESS_S3_PREFIX", Doc: "Begins the names of all objects, such as harness/.",
+			field: func(c *Config) any { return &c.S3.Prefix }},
+		{Name: "HARNESS_S3_REGION", Default: "us-east-1", Doc: "Its region.",
+			field: func(c *Config) any { return &c.S3.Region }},
+		{Name: "HARNESS_S3_ACCESS_KEY_ID", Secret: true, Doc: "Access key that may read, write, list and delete objects.",
+			field: func(c *Config) any { return &c.S3.AccessKeyID }},
+		{Name: "HARNESS_S3_SECRET_ACCESS_KEY", Secret: true, Doc: "The secret of that key.",
+			field: func(c *Config) any { return &c.S3.SecretAccessKey }},
+		{Name: "HARNESS_S3_FROM_BYTES", Default: "1048576", Min: 1,
+			Doc:   "From which size on a content is an object; shorter ones stay in the database.",
+			field: func(c *Config) any { return &c.S3.FromBytes }},
+	})
+}
+
+func isStoreURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.TrimSuffix(s, "/") == u.Scheme+"://"+u.Host
+}
+
+func (c *Config) checkS3() error {
+	if c.S3.Endpoint == "" {
+		return nil
+	}
+	if c.S3.Bucket == "" || c.S3.AccessKeyID == "" || c.S3.SecretAccessKey == "" {
+		return &RuleError{"HARNESS_S3_ENDPOINT", "it needs HARNESS_S3_BUCKET, HARNESS_S3_ACCESS_KEY_ID and HARNESS_S3_SECRET_ACCESS_KEY"}
+	}
+	if c.DatabaseURL == "" {
+		return &RuleError{"HARNESS_S3_ENDPOINT", "it is used with Postgres alone: set DATABASE_URL, or leave it unset and artifacts are " +
+			"files below DATA_DIR"}
+	}
+	return nil
+}
