@@ -382,6 +382,9 @@ func (s *Server) startHTTP(context.Context) error {
 	if s.push != nil {
 		options.Push = s.push
 	}
+	for _, one := range s.cfg.All() {
+		options.Settings = append(options.Settings, api.Setting{Name: one.Name, Value: one.Value, Source: string(one.Source)})
+	}
 	s.joinNodes(&options)
 	s.http.RegisterOnShutdown(s.taskAPI.Close) // streams of events would be waited for
 	s.gate.Open(console.Under(s.cfg.BasePath, s.besideLinks(options.Guard, options.Operations,
