@@ -317,7 +317,8 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 				SessionMessages: s.cfg.SessionMaxMessages}
 		},
 		KeepNative: s.cfg.KeepNative, NativeLines: s.native, Keep: s.keep,
-		Logger: s.log.With().Str("package", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
+		Pictures: operations.Pictures{Uploads: s.artifacts}.Load,
+		Logger:   s.log.With().Str("package", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
 	})
 	s.traced.Store(s.sessions)
 	return s.sessions.Start(ctx)
