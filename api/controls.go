@@ -40,21 +40,13 @@ func (s *server) controlRoutes() []rest.Route {
 
 // controlsView is both controls of a session, and whether the defaults are the client's to change.
 type controlsView struct {
-	SessionID  string           `json:"sessionId"`
-	Controls   session.Controls `json:"controls"`
-	Defaults   session.Controls `json:"defaults"`
-	Editable   bool             `json:"defaultsEditable"`
-	LockReason *string          `json:"defaultLockReason"`
+	SessionID string           `json:"sessionId"`
+	Controls  session.Controls `json:"controls"`
+	defaultsView
 }
 
 func (s *server) viewControls(sessionID string, controls, defaults session.Controls) controlsView {
-	view := controlsView{SessionID: sessionID, Controls: controls, Defaults: defaults,
-		Editable: !s.Operations.DefaultsLocked()}
-	if !view.Editable {
-		reason := operations.LockReason
-		view.LockReason = &reason
-	}
-	return view
+	return controlsView{SessionID: sessionID, Controls: controls, defaultsView: s.viewDefaults(defaults)}
 }
 
 func (s *server) getControls(ctx context.Context, in *rest.Input) (rest.Reply, error) {

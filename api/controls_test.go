@@ -39,6 +39,12 @@ func (f *fakeControls) Controls(_ context.Context, id string) (session.Controls,
 	return f.of(id), f.defaults, nil
 }
 
+func (f *fakeControls) Defaults(context.Context) (session.Controls, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.defaults, nil
+}
+
 func (f *fakeControls) EditControls(_ context.Context, id string, edit session.ControlEdit) (
 	session.ControlChange, error) {
 	f.mu.Lock()

@@ -73,6 +73,8 @@ type Options struct {
 	Tokens Tokens
 	// Logins lets browsers in by a cookie. nil: 404.
 	Logins *auth.Logins
+	// Settings are what this server was started with.
+	Settings []Setting
 	// Push keeps the browsers that are told what happens. nil: 404.
 	Push Push
 	// Pages serves what is no API beside it, behind the guard. nil: nothing.

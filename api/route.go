@@ -34,6 +34,7 @@ func (s *server) routes() []rest.Route {
 		s.mountedRoutes(), s.runtimeRoutes(), s.provider.Routes(), s.threadRoutes(), s.controlRoutes(), s.settingsRoutes(),
 		s.jobRoutes(), s.boardRoutes(), s.searchRoutes(), s.waitingRoutes(), s.uploadRoutes(), s.suggestionRoutes(), s.artifactRoutes(),
 		s.tokenRoutes(), s.loginRoutes(), s.pushRoutes(),
+		s.serverSettingsRoutes(),
 	} {
 		all = append(all, resource...)
 	}

@@ -74,6 +74,13 @@ func TestUploadedPictures(t *testing.T) {
 				t.Errorf("%s: %d %s", image, status, body)
 			}
 		}
+		if status, body := send("/queue", kept.Image); status != http.StatusAccepted || strings.Contains(body, "base64") ||
+			!strings.Contains(body, kept.Image) {
+			t.Errorf("what waits has more than the picture's name: %d %.300s", status, body)
+		}
+		if status, body := send("/queue", "upload:"+other.ID); status != http.StatusBadRequest {
+			t.Errorf("the upload of another session waits: %d %.300s", status, body)
+		}
 		if status, body := send("/messages", slices.Repeat([]any{kept.Image}, 11)...); status != http.StatusBadRequest ||
 			!strings.Contains(body, `"path":["images",9]`) {
 			t.Errorf("22 MiB: %d %s", status, body)

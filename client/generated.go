@@ -447,6 +447,15 @@ const (
 	ReadRuntime200JSONResponseBodyStateUnresponsive ReadRuntime200JSONResponseBodyState = "unresponsive"
 )
 
+// Defines values for ReadServerSettings200JSONResponseBodyDataSource.
+const (
+	ReadServerSettings200JSONResponseBodyDataSourceDefault     ReadServerSettings200JSONResponseBodyDataSource = "default"
+	ReadServerSettings200JSONResponseBodyDataSourceDotEnv      ReadServerSettings200JSONResponseBodyDataSource = ".env"
+	ReadServerSettings200JSONResponseBodyDataSourceEnvironment ReadServerSettings200JSONResponseBodyDataSource = "environment"
+	ReadServerSettings200JSONResponseBodyDataSourceFile        ReadServerSettings200JSONResponseBodyDataSource = "file"
+	ReadServerSettings200JSONResponseBodyDataSourceFlag        ReadServerSettings200JSONResponseBodyDataSource = "flag"
+)
+
 // Defines values for ListSessionsParamsArchived.
 const (
 	ListSessionsParamsArchivedFalse ListSessionsParamsArchived = "false"
@@ -3032,6 +3041,30 @@ type Search200JSONResponseBody struct {
 
 	// NextCursor For the next page, null when there is none.
 	NextCursor *string `json:"nextCursor"`
+}
+
+// ReadServerSettings200JSONResponseBodyDataSource defines parameters for ReadServerSettings.
+type ReadServerSettings200JSONResponseBodyDataSource string
+
+// ReadServerSettings200JSONResponseBody_Data defines parameters for ReadServerSettings.
+type ReadServerSettings200JSONResponseBody_Data struct {
+	Name string `json:"name"`
+
+	// Source Where it was set.
+	Source ReadServerSettings200JSONResponseBodyDataSource `json:"source"`
+
+	// Value As it would be written in the environment.
+	Value string `json:"value"`
+}
+
+// ReadServerSettings200JSONResponseBody defines parameters for ReadServerSettings.
+type ReadServerSettings200JSONResponseBody struct {
+	Data              []ReadServerSettings200JSONResponseBody_Data `json:"data"`
+	DefaultLockReason *string                                      `json:"defaultLockReason"`
+
+	// Defaults What a session's turns run with. `model` null is the runtime's default.
+	Defaults         Controls `json:"defaults"`
+	DefaultsEditable bool     `json:"defaultsEditable"`
 }
 
 // ListSessionsParams defines parameters for ListSessions.
@@ -6563,6 +6596,13 @@ type ClientInterface interface {
 	// Corresponds with GET /api/search (the `Search` operationId).
 	Search(ctx context.Context, params *SearchParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ReadServerSettings Read what the server runs with
+	//
+	// Every setting of the server that answers, in the order of the documentation, as `harness config print` shows it: secrets are `[redacted]`. They are changed where the server is started, and count from then on. `defaults` are what new sessions run with; where `defaultsEditable` they are changed in a session (`applySessionControls` with the scope `default`).
+	//
+	// Corresponds with GET /api/server/settings (the `ReadServerSettings` operationId).
+	ReadServerSettings(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListSessions List sessions, newest first
 	//
 	// Corresponds with GET /api/sessions (the `ListSessions` operationId).
@@ -8539,6 +8579,23 @@ func (c *Client) LoginRuntime(ctx context.Context, runtimeName RuntimeName, body
 // Corresponds with GET /api/search (the `Search` operationId).
 func (c *Client) Search(ctx context.Context, params *SearchParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSearchRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadServerSettings Read what the server runs with
+//
+// Every setting of the server that answers, in the order of the documentation, as `harness config print` shows it: secrets are `[redacted]`. They are changed where the server is started, and count from then on. `defaults` are what new sessions run with; where `defaultsEditable` they are changed in a session (`applySessionControls` with the scope `default`).
+//
+// Corresponds with GET /api/server/settings (the `ReadServerSettings` operationId).
+func (c *Client) ReadServerSettings(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadServerSettingsRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -13331,6 +13388,33 @@ func NewSearchRequest(server string, params *SearchParams) (*http.Request, error
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
 		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReadServerSettingsRequest constructs an http.Request for the ReadServerSettings method
+func NewReadServerSettingsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/server/settings")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)

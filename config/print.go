@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -15,8 +16,8 @@ const Redacted = "[redacted]"
 // into an issue: secrets are shown as [redacted].
 func Print(w io.Writer, c *Config) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, v := range Variables() {
-		if _, err := fmt.Fprintf(tw, "%s=%s\t# %s\n", v.Name, v.shown(c), c.Source(v.Name)); err != nil {
+	for _, one := range c.All() {
+		if _, err := fmt.Fprintf(tw, "%s=%s\t# %s\n", one.Name, one.Value, one.Source); err != nil {
 			return fmt.Errorf("config: print: %w", err)
 		}
 	}
@@ -40,7 +41,7 @@ func (v Variable) shown(c *Config) string {
 	}
 }
 
-// Setting is a variable that was set, fit to be shown: a secret is [redacted].
+// Setting is a variable, fit to be shown: a secret is [redacted].
 type Setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -48,15 +49,19 @@ type Setting struct {
 	Source Source `json:"source"`
 }
 
+// All gives every variable.
+func (c *Config) All() []Setting {
+	variables := Variables()
+	all := make([]Setting, len(variables))
+	for i, v := range variables {
+		all[i] = Setting{v.Name, v.shown(c), c.Source(v.Name)}
+	}
+	return all
+}
+
 // Set gives the variables whose value is no default.
 func (c *Config) Set() []Setting {
-	set := []Setting{}
-	for _, v := range Variables() {
-		if source := c.Source(v.Name); source != SourceDefault {
-			set = append(set, Setting{v.Name, v.shown(c), source})
-		}
-	}
-	return set
+	return slices.DeleteFunc(c.All(), func(one Setting) bool { return one.Source == SourceDefault })
 }
 
 // SecretNames gives the variables that hold a secret, wholly or in part: no child process inherits them.

@@ -45,6 +45,12 @@ func (s *Service) Controls(ctx context.Context, sessionID string) (controls, def
 	return withSettings(controls), withSettings(defaults), err
 }
 
+// Defaults reads the controls new sessions start with.
+func (s *Service) Defaults(ctx context.Context) (session.Controls, error) {
+	defaults, err := s.opts.Controls.Defaults(ctx)
+	return withSettings(defaults), err
+}
+
 // Change is the outcome of an edit: both controls as they are afterwards.
 type Change struct {
 	Scope Scope

@@ -129,6 +129,8 @@ type Projects interface {
 type Controls interface {
 	// Controls reads a session's controls and those new sessions start with.
 	Controls(ctx context.Context, sessionID string) (controls, defaults session.Controls, err error)
+	// Defaults reads those new sessions start with.
+	Defaults(ctx context.Context) (session.Controls, error)
 	// EditControls replaces the session's controls, or with defaults set those of new sessions, by what edit makes of
 	// them, in one step: nothing changes between the value edit is given and the write.
 	EditControls(ctx context.Context, sessionID string, edit session.ControlEdit) (session.ControlChange, error)

@@ -54,17 +54,24 @@ func (s *Service) Upload(ctx context.Context, sessionID, name string, content []
 	return Upload{ref, uploadPrefix + ref.ID}, err
 }
 
-// pictures are the images of a message as the runtime gets them: checked data URLs.
-func (s *Service) pictures(ctx context.Context, sessionID string, images []string) ([]string, error) {
-	all, err := s.uploaded(ctx, sessionID, images)
+// Pictures reads what the images of messages name.
+type Pictures struct{ Uploads Uploads }
+
+// Load returns the images of a message of a session as the runtime gets them: checked data URLs. *InvalidError.
+func (p Pictures) Load(ctx context.Context, sessionID string, images []string) ([]string, error) {
+	all, err := p.uploaded(ctx, sessionID, images)
 	if err != nil {
 		return nil, err
 	}
 	return all, checkImages(all)
 }
 
+func (s *Service) pictures(ctx context.Context, sessionID string, images []string) ([]string, error) {
+	return Pictures{s.opts.Uploads}.Load(ctx, sessionID, images)
+}
+
 // uploaded are the images of a message with the content of those that were uploaded in its session, as data URLs.
-func (s *Service) uploaded(ctx context.Context, sessionID string, images []string) ([]string, error) {
+func (p Pictures) uploaded(ctx context.Context, sessionID string, images []string) ([]string, error) {
 	var all []string
 	left := int64(MaxMessageUploads)
 	for i, image := range images {
@@ -72,7 +79,7 @@ func (s *Service) uploaded(ctx context.Context, sessionID string, images []strin
 		if !is {
 			continue
 		}
-		url, size, err := s.dataURL(ctx, sessionID, id, left)
+		url, size, err := p.dataURL(ctx, sessionID, id, left)
 		if errors.Is(err, artifact.ErrNotFound) {
 			return nil, &InvalidError{[]Problem{{Field: "images", Index: i,
 				Message: "There is no such upload in this session; upload it again"}}}
@@ -98,8 +105,8 @@ func (s *Service) uploaded(ctx context.Context, sessionID string, images []strin
 
 // dataURL is the content of an upload of a session; artifact.ErrNotFound also for those of others. What is larger than
 // there is room for is not read.
-func (s *Service) dataURL(ctx context.Context, sessionID, id string, room int64) (url string, size int64, err error) {
-	ref, content, err := s.opts.Uploads.Open(ctx, id)
+func (p Pictures) dataURL(ctx context.Context, sessionID, id string, room int64) (url string, size int64, err error) {
+	ref, content, err := p.Uploads.Open(ctx, id)
 	if err != nil {
 		return "", 0, err
 	}

@@ -33,8 +33,8 @@ func (s *Service) Wait(ctx context.Context, sessionID string, message session.Me
 	if err := checkMessage(message); err != nil {
 		return "", nil, err
 	}
-	if message.Images, err = s.pictures(ctx, sessionID, message.Images); err != nil {
-		return "", nil, err
+	if _, err := s.pictures(ctx, sessionID, message.Images); err != nil {
+		return "", nil, err // it waits with the names of its pictures
 	}
 	message.Model = named(message.Model)
 	return s.opts.Sessions.Wait(ctx, sessionID, message)

@@ -69,6 +69,11 @@ func (s *Service) Controls(ctx context.Context, sessionID string) (controls, def
 	return controls, defaults, err
 }
 
+// Defaults reads the controls new sessions start with.
+func (s *Service) Defaults(ctx context.Context) (Controls, error) {
+	return s.defaults(ctx, s.db.Read())
+}
+
 func (s *Service) controlsIn(ctx context.Context, q database.Querier, sessionID string) (runtime string, controls,
 	defaults Controls, err error) {
 	stored, err := readSession(ctx, q, sessionID)

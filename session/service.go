@@ -60,6 +60,8 @@ type Options struct {
 	NativeLines *nativelog.Ring
 	// HistoryBytes bounds what a runtime that has lost a conversation is told of it (200,000).
 	HistoryBytes int
+	// Pictures, when set, makes pictures for a runtime of the images of a message that has waited.
+	Pictures func(ctx context.Context, sessionID string, images []string) ([]string, error)
 	// Keep, when set, keeps what a runtime is told and returns a reference to it, as JSON.
 	Keep   func(ctx context.Context, sessionID, name, contentType string, content []byte) (ref json.RawMessage, err error)
 	Logger zerolog.Logger

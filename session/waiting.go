@@ -40,7 +40,8 @@ type Waiting struct {
 
 // waitingMessage is what is kept of a Message until it is sent.
 type waitingMessage struct {
-	Text              string   `json:"text"`
+	Text string `json:"text"`
+	// Images are as the client named them: pictures that were uploaded are read when they are sent.
 	Images            []string `json:"images,omitempty"`
 	Model             *string  `json:"model,omitempty"`
 	Effort            string   `json:"effort,omitempty"`
@@ -51,9 +52,16 @@ type waitingMessage struct {
 	Trace string `json:"trace,omitempty"`
 }
 
-func (m waitingMessage) message() Message {
-	return Message{Text: m.Text, Images: m.Images, Model: m.Model, Effort: m.Effort, ApprovalPolicy: m.ApprovalPolicy,
+// toSend is a waiting message as it is sent, with the pictures that it names.
+func (s *Service) toSend(ctx context.Context, one Waiting) (Message, error) {
+	m := one.message
+	message := Message{Text: m.Text, Images: m.Images, Model: m.Model, Effort: m.Effort, ApprovalPolicy: m.ApprovalPolicy,
 		NetworkAccess: m.NetworkAccess, FilesystemSandbox: m.FilesystemSandbox}
+	var err error
+	if s.opts.Pictures != nil && len(m.Images) > 0 {
+		message.Images, err = s.opts.Pictures(ctx, one.SessionID, m.Images)
+	}
+	return message, err
 }
 
 // MaxWaiting is how many messages may wait in one session.

@@ -57,7 +57,10 @@ func (s *Service) putFirst(ctx context.Context, sessionID, id string) ([]Waiting
 // whether the runtime took it holds it (settle).
 func (s *Service) steerWaiting(ctx context.Context, one Waiting) error {
 	begun := false
-	message := one.message.message()
+	message, err := s.toSend(ctx, one)
+	if err != nil {
+		return err
+	}
 	message.Begin = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		still, err := waitingOne(ctx, tx, one.SessionID, one.ID)
 		if err != nil {
@@ -72,7 +75,7 @@ func (s *Service) steerWaiting(ctx context.Context, one Waiting) error {
 	message.accepted = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return s.putWaiting(ctx, tx, one, "", "", "")
 	}
-	_, err := s.Send(ctx, one.SessionID, message)
+	_, err = s.Send(ctx, one.SessionID, message)
 	var refused *runtime.Error
 	switch {
 	case errors.Is(err, ErrWaitingNotFound), errors.Is(err, ErrWaitingSent), errors.Is(err, errWaitingChanged):

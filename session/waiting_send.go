@@ -131,7 +131,13 @@ func (s *Service) sendWhenIdle(ctx context.Context, first Waiting) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	message := first.message.message()
+	message, err := s.toSend(ctx, first)
+	if database.Transient(err) || ctx.Err() != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	if err != nil {
+		return s.markWaiting(ctx, first, WaitingHeld, err.Error())
+	}
 	message.Alone = true
 	begun := false
 	message.Begin = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {

@@ -1,11 +1,13 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
 
 	"harness/database"
+	"harness/internal/dbtest"
 )
 
 // awaitTurns waits until the runtime was asked for a number of turns, and returns their messages.
@@ -125,5 +127,41 @@ func (k *kit) awaitHeld(sessionID string) {
 		now, err := k.Waiting(k.t.Context(), sessionID)
 		k.do(err)
 		return len(now) > 0 && now[0].State == WaitingHeld && now[0].Error != ""
+	})
+}
+
+// A waiting message is sent with the pictures that it names; when they cannot be read any more it is held, with the
+// reason, and waits on for somebody.
+func TestWaitingMessagesBringTheirPictures(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		k := openWith(t, db, "node", func(o *Options) {
+			o.Pictures = func(_ context.Context, sessionID string, images []string) ([]string, error) {
+				if images[0] != "upload:1" {
+					return nil, errors.New(images[0] + " is lost")
+				}
+				return []string{"data:of " + sessionID}, nil
+			}
+		})
+		s := k.create()
+		turn := k.send(s.ID)
+		_, _, err := k.Wait(t.Context(), s.ID, Message{Text: "look", Images: []string{"upload:1"}})
+		k.do(err)
+		_, now, err := k.Wait(t.Context(), s.ID, Message{Text: "and there", Images: []string{"upload:2"}})
+		k.do(err)
+		k.end(s.ID, turn)
+		k.awaitTurns(2)
+		turns, _ := k.fake.seen()
+		if got, want := string(turns[1].Input[1]), `{"type":"image","url":"data:of `+s.ID+`"}`; got != want {
+			t.Errorf("it was told %s, want %s", got, want)
+		}
+		k.awaitWaiting(s.ID, 1)
+		k.end(s.ID, k.ActiveTurn(s.ID))
+		k.awaitHeld(s.ID)
+		held, err := k.Waiting(t.Context(), s.ID)
+		k.do(err)
+		if held[0].ID != now[1].ID || held[0].Error != "upload:2 is lost" {
+			t.Errorf("held is %+v", held[0])
+		}
 	})
 }

@@ -319,7 +319,8 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 				SessionMessages: s.cfg.SessionMaxMessages}
 		},
 		KeepNative: s.cfg.KeepNative, NativeLines: s.native, Keep: s.keep,
-		Logger: s.log.With().Str("package", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
+		Pictures: operations.Pictures{Uploads: s.artifacts}.Load,
+		Logger:   s.log.With().Str("package", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
 	})
 	s.traced.Store(s.sessions)
 	return s.sessions.Start(ctx)
@@ -383,6 +384,9 @@ func (s *Server) startHTTP(context.Context) error {
 	}
 	if s.push != nil {
 		options.Push = s.push
+	}
+	for _, one := range s.cfg.All() {
+		options.Settings = append(options.Settings, api.Setting{Name: one.Name, Value: one.Value, Source: string(one.Source)})
 	}
 	s.joinNodes(&options)
 	s.http.RegisterOnShutdown(s.taskAPI.Close) // streams of events would be waited for

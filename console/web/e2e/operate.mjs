@@ -1,6 +1,6 @@
 // The pages of those who operate the server.
 import assert from "node:assert/strict";
-import { api, eventually, live, newSession, open, order, send } from "./kit.mjs";
+import { api, eventually, live, newSession, open, order, send, token } from "./kit.mjs";
 
 export const cases = (test) => {
   test("runtimes: how each is, what it can, how to log in", async (browser) => {
@@ -111,6 +111,25 @@ export const cases = (test) => {
     await close();
   });
 
+  test("settings: who administers the server sees what it runs with, without secrets", async (browser) => {
+    const { page, close } = await open(browser, "/settings");
+    const setting = (name) => page.locator(`[data-setting="${name}"]`);
+    await setting("HARNESS_AUTH_TOKEN").getByText("[redacted]").waitFor();
+    assert.match(await setting("DEFAULT_APPROVAL_POLICY").innerText(), /untrusted \(environment\)/);
+    assert.equal(await setting("HARNESS_CONSOLE").count(), 0);
+    await page.getByLabel("also what nobody set").check();
+    await setting("HARNESS_CONSOLE").getByText("(default)").waitFor();
+    assert.ok(!(await page.content()).includes(token));
+    await page.getByText("Changed in a session").waitFor();
+    await close();
+    const viewer = await api("POST", "/api/tokens", { name: "settings-viewer", role: "viewer" });
+    const other = await open(browser, "/settings", { as: viewer.secret });
+    await other.page.getByText("You may: read").waitFor();
+    assert.equal(await other.page.getByRole("region", { name: "The server" }).count(), 0);
+    await other.close();
+    await api("DELETE", `/api/tokens/${viewer.token.id}`);
+  });
+
   test("what new sessions run with: locked by the configuration, the page says so before and after it is tried", async (browser) => {
     const id = await newSession("Locked");
     const { controls, defaults } = await api("GET", `/api/sessions/${id}/session-controls`);
@@ -136,6 +155,9 @@ export const cases = (test) => {
     await reason.waitFor();
     assert.equal(await button.isDisabled(), true);
     assert.deepEqual((await api("GET", `/api/sessions/${id}/session-controls`)).defaults, defaults);
+    await page.goto(`${new URL(page.url()).href.replace(/s\/[^/]+$/, "settings")}`);
+    await page.getByRole("region", { name: "The server" }).getByText("SESSION_DEFAULTS_LOCKED and").waitFor();
+    assert.match(await page.locator('[data-setting="SESSION_DEFAULTS_LOCKED"]').innerText(), /true \(environment\)/);
     await order("kill");
     await order("start");
     await close();

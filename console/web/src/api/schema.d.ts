@@ -1796,6 +1796,26 @@ export interface paths {
         patch: operations["changeToken"];
         trace?: never;
     };
+    "/api/server/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what the server runs with
+         * @description Every setting of the server that answers, in the order of the documentation, as `harness config print` shows it: secrets are `[redacted]`. They are changed where the server is started, and count from then on. `defaults` are what new sessions run with; where `defaultsEditable` they are changed in a session (`applySessionControls` with the scope `default`).
+         */
+        get: operations["readServerSettings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/push": {
         parameters: {
             query?: never;
@@ -9434,6 +9454,70 @@ export interface operations {
             };
             413: components["responses"]["Unreadable"];
             415: components["responses"]["UnsupportedMediaType"];
+            default: components["responses"]["Error"];
+        };
+    };
+    readServerSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "name": "PORT",
+                     *           "value": "3001",
+                     *           "source": "default"
+                     *         },
+                     *         {
+                     *           "name": "HARNESS_AUTH_TOKEN",
+                     *           "value": "[redacted]",
+                     *           "source": "environment"
+                     *         }
+                     *       ],
+                     *       "defaults": {
+                     *         "model": "gpt-5.2-codex",
+                     *         "approvalPolicy": "on-request",
+                     *         "networkAccess": "restricted",
+                     *         "filesystemSandbox": "workspace-write",
+                     *         "settings": {
+                     *           "theme": "dark"
+                     *         }
+                     *       },
+                     *       "defaultsEditable": true,
+                     *       "defaultLockReason": null
+                     *     }
+                     */
+                    "application/json": {
+                        data: {
+                            name: string;
+                            /** @description As it would be written in the environment. */
+                            value: string;
+                            /**
+                             * @description Where it was set.
+                             * @enum {string}
+                             */
+                            source: "flag" | "environment" | ".env" | "file" | "default";
+                        }[];
+                        defaults: components["schemas"]["Controls"];
+                        defaultsEditable: boolean;
+                        defaultLockReason: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            403: components["responses"]["InsufficientRole"];
             default: components["responses"]["Error"];
         };
     };

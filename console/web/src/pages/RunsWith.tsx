@@ -8,7 +8,8 @@ import { useAnswer } from "../ui/useAnswer";
 
 type Told = Answer<"/api/sessions/{sessionId}/session-controls">;
 
-const line = (c: Omit<Controls, "settings">) => [c.model ?? text.composer.anyModel(), c.approvalPolicy, c.filesystemSandbox, text.composer.ofNetwork(c.networkAccess)].join(" · ");
+/** line is controls in one line. */
+export const line = (c: Omit<Controls, "settings">) => [c.model ?? text.composer.anyModel(), c.approvalPolicy, c.filesystemSandbox, text.composer.ofNetwork(c.networkAccess)].join(" · ");
 
 /** RunsWith is what a session's turns run with; new sessions can be given the same, unless somebody has locked that. */
 export function RunsWith({ session }: { session: Session }) {

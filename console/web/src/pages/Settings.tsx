@@ -6,8 +6,9 @@ import { allow, beep } from "../ui/Notify";
 import { pages } from "../ui/pages";
 import { usePreferences } from "../ui/preferences";
 import { PushSwitch } from "../ui/PushSwitch";
+import { ServerSettings } from "./ServerSettings";
 
-/** Settings are what somebody likes, kept in this browser, and who that is to the server. */
+/** Settings are what somebody likes, kept in this browser, who that is to the server, and what the server runs with. */
 export function Settings() {
   const client = useClient();
   useSignal(client.signal);
@@ -46,6 +47,7 @@ export function Settings() {
             {me.login && <button type="button" onClick={() => void client.logout()}>{text.settings.logout}</button>}
           </section>
         )}
+        {client.may("administer") && <ServerSettings />}
         <section>
           <h2>{text.operator.more}</h2>
           <ul className="plain-list">

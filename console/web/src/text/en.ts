@@ -48,6 +48,11 @@ export const text = {
     keys: "Single-letter keys", keysNote: "Y, N, S, R, J, K outside of text fields", api: "API documentation",
     saved: "These are kept in this browser.",
   },
+  server: {
+    title: "The server", defaults: "New sessions run with", changed: "Changed in a session: Runs with, Make it the default.", started: "Started with", all: "also what nobody set", none: "not set",
+    restart: "Whoever starts the server changes these: by flags, the environment or its files. They count from its next start.",
+    sources: { flag: "flag", environment: "environment", ".env": ".env", file: "config file", default: "default" },
+  },
   message: {
     link: "copy link", fork: "fork here", back: "roll back to here", doBack: "Roll back", far: "Scroll to the newest entries first: what stands after this is not in memory.",
     backNote: (turns: number) => (turns === 0 ? "Nothing came after it." : `The last ${turns === 1 ? "turn is" : `${turns} turns are`} taken out of the conversation. Files that were changed stay as they are.`),

@@ -1,0 +1,27 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+
+	"harness/api"
+)
+
+// Settings are told as they are given, with what new sessions start with and whether that may be changed here.
+func TestServerSettings(t *testing.T) {
+	t.Parallel()
+	const defaults = `"defaults":{"model":null,"approvalPolicy":"never","networkAccess":"enabled",` +
+		`"filesystemSandbox":"read-only","settings":{}},`
+	b := setup(t, func(o *parts) {
+		o.Controls = newFakeControls("never", "enabled", "read-only")
+		o.Settings = []api.Setting{{Name: "PORT", Value: "3001", Source: "default"}}
+	})
+	expect(t, b.send(http.MethodGet, "/api/server/settings", "", ""), http.StatusOK,
+		`{"data":[{"name":"PORT","value":"3001","source":"default"}],`+defaults+
+			`"defaultsEditable":true,"defaultLockReason":null}`)
+	locked := setup(t, func(o *parts) {
+		o.Controls, o.DefaultsLocked = newFakeControls("never", "enabled", "read-only"), true
+	})
+	expect(t, locked.send(http.MethodGet, "/api/server/settings", "", ""), http.StatusOK, `{"data":[],`+defaults+
+		`"defaultsEditable":false,"defaultLockReason":"Managed by harness configuration"}`)
+}
