@@ -79,6 +79,8 @@ type fakeSessions struct {
 	panics bool
 	// noNew refuses sessions.
 	noNew error
+	// noRuns refuses what needs a runtime.
+	noRuns error
 }
 
 func newFake() *fakeSessions {
@@ -99,6 +101,9 @@ func (f *fakeSessions) CheckOwner(one session.Session) error {
 
 // CheckNew refuses what it is told to.
 func (f *fakeSessions) CheckNew() error { return f.noNew }
+
+// CheckRuns refuses what it is told to.
+func (f *fakeSessions) CheckRuns() error { return f.noRuns }
 
 // What a runtime is asked to do to a conversation is asked as codex is.
 func (f *fakeSessions) Fork(ctx context.Context, id string) (session.Forked, error) {

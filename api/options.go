@@ -27,7 +27,7 @@ import (
 type Health interface {
 	// Runtime is the state of codex, which codex-manager's clients read.
 	Runtime() runtime.Status
-	// Runtimes are the states of all runtimes, first that of the one new sessions get.
+	// Runtimes are the states of all runtimes, first that of the one new sessions get; none where no agents are to run.
 	Runtimes() []RuntimeHealth
 	// Auth tells which credentials the runtime can find.
 	Auth() AuthHealth

@@ -43,7 +43,7 @@ func (s *server) askOwner(w http.ResponseWriter, r *http.Request, in *rest.Input
 	return errAsked
 }
 
-// elsewhere refuses with *session.NotOwnerError or *session.NoNewError what another node is asked for, before its key is
+// elsewhere refuses with *session.NotOwnerError or *session.ElsewhereError what another node is asked for, before its key is
 // claimed here: the other one claims it.
 func (s *server) elsewhere(ctx context.Context, rt *rest.Route, in *rest.Input) error {
 	if s.Owners != nil && rt.Begins {

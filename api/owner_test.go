@@ -121,7 +121,7 @@ func TestOthersMakeSessions(t *testing.T) {
 	if got := post("ann", "made-here", path, body); got.Code != http.StatusOK || len(asked.asked) > 0 {
 		t.Fatalf("made here: %d %s, asked %q", got.Code, got.Body, asked.asked)
 	}
-	b.sessions.noNew = &session.NoNewError{Node: "this", Why: "is drained"}
+	b.sessions.noNew = &session.ElsewhereError{Node: "this", Why: "is drained"}
 	for _, key := range []string{keyless, "alone"} {
 		got := post("ann", key, path, `{}`)
 		if got.Code != http.StatusServiceUnavailable || !strings.Contains(got.Body.String(), "node this is drained") {

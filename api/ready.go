@@ -51,8 +51,9 @@ func (s *server) getReady(ctx context.Context, _ *rest.Input) (rest.Reply, error
 		body.Store.Ready, body.Store.Reason = false, storeReason(err)
 		body.Reason = cmp.Or(body.Reason, body.Store.Reason)
 	}
-	available := false
-	for _, one := range s.Health.Runtimes() {
+	all := s.Health.Runtimes()
+	available := len(all) == 0
+	for _, one := range all {
 		seen := readyRuntime{Name: one.Name, State: one.Status.State}
 		if seen.State == runtime.StateReady {
 			available = true

@@ -111,6 +111,11 @@ func (s *server) run(ctx context.Context, r *http.Request, rt *rest.Route, in *r
 		}
 		return rest.Reply{}, err
 	}
+	if rt.OfRuntimes && s.Owners != nil {
+		if err := s.Operations.CheckRuns(); err != nil {
+			return rest.Reply{}, err
+		}
+	}
 	if key := r.Header.Values(idempotencyKey); rt.Once && len(key) > 0 && s.Idempotency != nil {
 		if err := s.elsewhere(ctx, rt, in); err != nil {
 			return rest.Reply{}, err

@@ -65,6 +65,8 @@ type Options struct {
 	Version string
 	// Address is where other nodes reach this one, Certificate the fingerprint of what it shows there. "": they do not.
 	Address, Certificate string
+	// Roles are what this node does: RoleAPI, RoleRunner; both when there is none.
+	Roles []string
 	// Beat and Patience are the constants when 0.
 	Beat, Patience time.Duration
 }
@@ -195,10 +197,10 @@ func (l *Lease) tryTake(ctx context.Context, silent holder, giveUp bool) (now ho
 		_, err = tx.ExecContext(ctx,
 			`update nodes set process = $2, place = $3, owner = $4, beat = beat + 1, seen_at = $5, epoch = epoch + 1,
 				lease_until = `+clock(l.opts.DB)+` + $6, grace = $7, guarded = $8, draining = 0, version = $9,
-				address = $10, certificate = $11 where node_id = $1`,
+				address = $10, certificate = $11, roles = $12 where node_id = $1`,
 			l.opts.NodeID, l.process, database.EncodeText(l.opts.Place), database.EncodeText(l.opts.Owner),
 			time.Now().UnixMilli(), l.ttl().Milliseconds(), l.opts.Grace.Milliseconds(), number(held), l.opts.Version,
-			l.opts.Address, l.opts.Certificate)
+			l.opts.Address, l.opts.Certificate, rolesOf(l.opts.Roles))
 		return err
 	})
 	if err != nil {

@@ -19,7 +19,9 @@ type Node struct {
 	Version string `json:"version"`
 	// Address is its node port, "" without one.
 	Address string `json:"address"`
-	Epoch   int64  `json:"epoch"`
+	// Roles are what it does, as in HARNESS_ROLES.
+	Roles string `json:"roles"`
+	Epoch int64  `json:"epoch"`
 	// LeaseMS is how long its lease lasts still; below 0 it is over.
 	LeaseMS int64 `json:"leaseMs"`
 	// Sessions are those it owns, Turns those that run in them.
@@ -44,7 +46,8 @@ func List(ctx context.Context, db *database.DB) ([]Node, error) {
 	return database.ReadAll(ctx, db.Read(), "list the nodes", func(row database.Row) (n Node, err error) {
 		var process string
 		var draining int64
-		err = row.Scan(&n.NodeID, &process, &n.Owner, &n.Version, &n.Address, &n.Epoch, &n.LeaseMS, &draining, &n.Sessions, &n.Turns)
+		err = row.Scan(&n.NodeID, &process, &n.Owner, &n.Version, &n.Address, &n.Roles, &n.Epoch, &n.LeaseMS, &draining,
+			&n.Sessions, &n.Turns)
 		n.Owner = database.DecodeText(n.Owner)
 		switch {
 		case process == "":
@@ -57,7 +60,7 @@ func List(ctx context.Context, db *database.DB) ([]Node, error) {
 			n.State = Up
 		}
 		return n, err
-	}, `select node_id, process, owner, version, address, epoch, lease_until - `+clock(db)+`, draining,
+	}, `select node_id, process, owner, version, address, roles, epoch, lease_until - `+clock(db)+`, draining,
 		(select count(*) from sessions s where s.node_id = nodes.node_id),
 		(select count(*) from turns t where t.node_id = nodes.node_id and t.status = 'inProgress')
 		from nodes order by node_id`)

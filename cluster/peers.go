@@ -40,11 +40,12 @@ func FindPeer(ctx context.Context, db *database.DB, nodeID string) (Peer, error)
 	return peer, nil
 }
 
-// Takers are the nodes other than self that make new sessions and can be asked for it, those with the fewest turns
-// first, at random among equals.
+// Takers are the nodes other than self that run agents, make new sessions and can be asked for it, those with the
+// fewest turns first, at random among equals.
 func Takers(ctx context.Context, db *database.DB, self string) ([]string, error) {
 	return database.ReadTexts(ctx, db.Read(), "find the nodes that make sessions", `select node_id from nodes
-		where node_id <> $1 and process <> '' and address <> '' and draining = 0 and lease_until > `+clock(db)+`
+		where node_id <> $1 and process <> '' and address <> '' and draining = 0 and
+		lease_until > `+clock(db)+` and roles like '%`+RoleRunner+`%'
 		order by (select count(*) from turns t where t.node_id = nodes.node_id and t.status = 'inProgress'),
 			random()`, self)
 }

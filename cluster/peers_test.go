@@ -25,11 +25,16 @@ func TestWhoMakesSessions(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, id := range []string{"self", "busy", "idle", "drained", "silent", "stopped", "without a port"} {
+		for _, id := range []string{"self", "busy", "idle", "drained", "silent", "stopped", "without a port", "without agents"} {
 			o := cluster.Options{DB: db, NodeID: id, Owner: id, Lost: func(error) {}, Address: id + ":1", Certificate: id,
 				Beat: time.Minute}
-			if id == "without a port" {
+			switch id {
+			case "without a port":
 				o.Address = ""
+			case "without agents":
+				o.Roles = []string{cluster.RoleAPI}
+			case "busy":
+				o.Roles = []string{cluster.RoleRunner}
 			}
 			lease, err := cluster.Acquire(t.Context(), o)
 			if err != nil {

@@ -10,7 +10,10 @@
 // listens nowhere and imports no other package.
 package config
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Config is the complete, validated configuration. It is a value: packages take
 // the few fields they need, nobody changes it after Load. Field comments name
@@ -39,6 +42,7 @@ type Config struct {
 	DataDir           string        // DATA_DIR, absolute after Load
 	DatabaseURL       string        // DATABASE_URL (its password is a secret)
 	AdoptNodes        []string      // HARNESS_ADOPT_NODES
+	Roles             []string      // HARNESS_ROLES; see Serves and Runs
 	NodeGrace         time.Duration // HARNESS_NODE_GRACE_MS
 	Node              Node          // how other nodes reach this one
 	SQLiteSynchronous string        // HARNESS_SQLITE_SYNCHRONOUS: FULL or NORMAL
@@ -99,6 +103,18 @@ type Config struct {
 	files   []string
 	unknown []string
 }
+
+// Serves tells whether this server answers clients, Runs whether it runs agents and owns their sessions.
+func (c *Config) Serves() bool { return slices.Contains(c.Roles, RoleAPI) }
+
+// Runs is as Serves says.
+func (c *Config) Runs() bool { return slices.Contains(c.Roles, RoleRunner) }
+
+// The roles of HARNESS_ROLES.
+const (
+	RoleAPI    = "api"
+	RoleRunner = "runner"
+)
 
 // Node is the port for other servers on the same Postgres, and what this one shows there.
 type Node struct {

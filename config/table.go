@@ -99,6 +99,11 @@ func storeVariables() []Variable {
 		{Name: "HARNESS_ADOPT_NODES", Allowed: "a comma-separated list of node ids (a server's is in its DATA_DIR/node-id)",
 			check: notEmpty, Doc: "Nodes that are gone for good, whose sessions this server takes at its start. Unset it afterwards.",
 			field: func(c *Config) any { return &c.AdoptNodes }},
+		{Name: "HARNESS_ROLES", Default: "api,runner", Allowed: "api, runner, or both with a comma",
+			check: func(s string) bool { return s == RoleAPI || s == RoleRunner },
+			Doc: "What this server does: api answers clients, runner runs agents and owns their sessions. One of them alone needs " +
+				"DATABASE_URL, HARNESS_NODE_ADDRESS and a server with the other one.",
+			field: func(c *Config) any { return &c.Roles }},
 		{Name: "HARNESS_NODE_GRACE_MS", Default: "60000", Min: 1,
 			Doc: "Of several servers on one Postgres: how long after the end of this one's lease (8 s) the others wait before they " +
 				"end the turns, requests and jobs it ran.",

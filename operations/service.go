@@ -32,8 +32,10 @@ type Sessions interface {
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
 	// CheckOwner refuses with *session.NotOwnerError what needs the runtime of a session that is another node's.
 	CheckOwner(session session.Session) error
-	// CheckNew refuses with *session.NoNewError sessions at a node that makes none.
+	// CheckNew refuses with *session.ElsewhereError sessions at a node that makes none.
 	CheckNew() error
+	// CheckRuns refuses with *session.ElsewhereError what needs an agent at a node that runs none.
+	CheckRuns() error
 	Create(ctx context.Context, in session.Create) (session.Session, error)
 	List(ctx context.Context, query session.ListQuery) (session.Page, error)
 	// Read reads the session, its native thread (with turns) and the assembled transcript, or a window of it (without

@@ -19,7 +19,7 @@ const (
 )
 
 // Create opens a session. A blank folder or model is none. session.ErrProjectNotFound, *LimitedError,
-// *session.NoNewError.
+// *session.ElsewhereError.
 func (s *Service) Create(ctx context.Context, in session.Create) (session.Session, error) {
 	in, err := s.prepare(ctx, in)
 	if err != nil {
@@ -28,8 +28,11 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	return s.opts.Sessions.Create(ctx, in)
 }
 
-// CheckNew refuses sessions at a node that makes none: *session.NoNewError.
+// CheckNew refuses sessions at a node that makes none: *session.ElsewhereError.
 func (s *Service) CheckNew() error { return s.opts.Sessions.CheckNew() }
+
+// CheckRuns refuses what needs an agent at a node that runs none: *session.ElsewhereError.
+func (s *Service) CheckRuns() error { return s.opts.Sessions.CheckRuns() }
 
 // prepare checks what a client wants of a new session and fills in the runtime it gets.
 func (s *Service) prepare(ctx context.Context, in session.Create) (session.Create, error) {

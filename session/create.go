@@ -11,7 +11,7 @@ import (
 )
 
 // Create opens a conversation in a runtime and stores it with its controls. The reply says Materialized false, as
-// clients expect of a session nobody has written to. *NoNewError, *UnknownRuntimeError, *LimitError, and runtime.ErrUnavailable with
+// clients expect of a session nobody has written to. *ElsewhereError, *UnknownRuntimeError, *LimitError, and runtime.ErrUnavailable with
 // the cause and the remedy.
 func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {

@@ -28,28 +28,39 @@ func (e *NotOwnerError) Error() string {
 // DoneBy is the node that does it.
 func (e *NotOwnerError) DoneBy() string { return e.Owner }
 
-// NoNewError refuses a session at a node that makes none. Nothing was changed, and another node may make it. It is
-// runtime.ErrUnavailable.
-type NoNewError struct {
-	// Node is the id of the node that was asked, Why says why it makes none and what to do.
+// ElsewhereError refuses what this node does not do and others may: sessions at a node that makes none, and what needs an
+// agent where none runs. Nothing was changed. It is runtime.ErrUnavailable.
+type ElsewhereError struct {
+	// Node is the id of the node that was asked, Why says why it does not do it, and what to do.
 	Node, Why string
 }
 
 // Error implements error.
-func (e *NoNewError) Error() string {
+func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("%v: node %s %s", runtime.ErrUnavailable, e.Node, e.Why)
 }
 
 // Unwrap makes it runtime.ErrUnavailable.
-func (e *NoNewError) Unwrap() error { return runtime.ErrUnavailable }
+func (e *ElsewhereError) Unwrap() error { return runtime.ErrUnavailable }
 
-// DoneBy is "": any node that makes sessions does it.
-func (e *NoNewError) DoneBy() string { return "" }
+// DoneBy is "": any node that makes sessions may do it.
+func (e *ElsewhereError) DoneBy() string { return "" }
 
-// CheckNew tells whether this node makes sessions for people: *NoNewError.
+// CheckRuns tells whether this node runs agents: *ElsewhereError.
+func (s *Service) CheckRuns() error {
+	if s.opts.NoRuntimes {
+		return &ElsewhereError{Node: s.opts.NodeID, Why: NoRuntimes}
+	}
+	return nil
+}
+
+// CheckNew tells whether this node makes sessions for people: *ElsewhereError.
 func (s *Service) CheckNew() error {
+	if err := s.CheckRuns(); err != nil {
+		return err
+	}
 	if s.opts.Draining != nil && s.opts.Draining() {
-		return &NoNewError{Node: s.opts.NodeID, Why: drainedWhy}
+		return &ElsewhereError{Node: s.opts.NodeID, Why: drainedWhy}
 	}
 	return nil
 }
@@ -57,6 +68,10 @@ func (s *Service) CheckNew() error {
 // drainedWhy is why a node that is to go begins nothing, after its name.
 const drainedWhy = "is being drained and begins nothing new; turns that run go on. " +
 	"Send it again when its server has been started anew"
+
+// NoRuntimes is why a node without agents does nothing that needs one, after its name.
+const NoRuntimes = "runs no agents (HARNESS_ROLES), and no node that does can be asked now: harness nodes list shows which have " +
+	"the role runner, and whether they live; start one with HARNESS_NODE_ADDRESS"
 
 // CheckOwner is the one rule about who may use a session's runtime: the node that created or adopted the session.
 // *NotOwnerError for every other one. What needs no runtime (reads, entries, controls, projects, decisions) every node

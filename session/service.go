@@ -38,6 +38,8 @@ type Options struct {
 	OnlyNode   bool
 	// Sure, when set, tells why this node may not use its runtimes now: others may have taken it for dead.
 	Sure func() error
+	// NoRuntimes says that this node runs no agents: others do.
+	NoRuntimes bool
 	// Draining, when set, tells that this node is to begin nothing new for people.
 	Draining func() bool
 	// Surviving are the runtime processes of an earlier server whose output can still be read: what they have open is not

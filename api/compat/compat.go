@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"time"
 
 	"harness/api/rest"
@@ -48,6 +49,9 @@ func (m *Mount) Routes() []rest.Route {
 		for _, route := range resource {
 			all = append(all, m.ownAlone(route))
 		}
+	}
+	for i := range all {
+		all[i].OfRuntimes = all[i].Method == http.MethodGet
 	}
 	return all
 }

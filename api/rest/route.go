@@ -37,6 +37,8 @@ type Route struct {
 	Once bool
 	// Begins routes make a session: another node is asked for it when this one makes none.
 	Begins bool
+	// OfRuntimes routes tell of the runtimes of a node: another one is asked where there are none.
+	OfRuntimes bool
 	// LongParams lifts the limit of 100 characters per path parameter.
 	LongParams bool
 	// Mapped routes tell clients what the runtime refused. Others do not, as codex-manager's did not.

@@ -197,7 +197,7 @@ func (c *call) usable(states []operations.RuntimeState, agent string) *wire.Erro
 	case state.Offered == operations.RuntimeDisabled:
 		reason := *registry.Build(states).Runtimes[at].StatusReason
 		return c.away(failedDisabled, string(state.Offered), reason, false)
-	case !c.method.works:
+	case !c.method.works, c.othersWork():
 	case state.Status.State == runtime.StateUnavailable:
 		return c.away(failedUnavailable, string(state.Offered), "the runtime is down; it is started again by itself", true)
 	case state.Status.State == runtime.StateStopped:
@@ -205,6 +205,9 @@ func (c *call) usable(states []operations.RuntimeState, agent string) *wire.Erro
 	}
 	return nil
 }
+
+// othersWork tells whether it is not this node's runtime that a new session would be in.
+func (c *call) othersWork() bool { return c.server.opts.Owners != nil && c.ops().CheckNew() != nil }
 
 // find is the session of an id, which may be a temporary one; nil for none. session/start takes unknown ids.
 func (c *call) find(ctx context.Context, id string) (*session.Session, error) {

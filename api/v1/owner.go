@@ -29,7 +29,13 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt route) error 
 		return err
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	outcome := rt.handle(s, w, r)
+	var outcome error
+	if rt.ofRuntimes {
+		outcome = s.opts.Operations.CheckRuns()
+	}
+	if outcome == nil {
+		outcome = rt.handle(s, w, r)
+	}
 	if outcome == nil {
 		return nil
 	}

@@ -77,15 +77,17 @@ type route struct {
 	Route
 	pattern string
 	handle  func(*Server, http.ResponseWriter, *http.Request) error
+	// ofRuntimes tell of the runtimes of a node: another one is asked where there are none.
+	ofRuntimes bool
 }
 
 func table() []route {
 	type handler = func(*Server, http.ResponseWriter, *http.Request) error
 	get := func(path, pattern string, handle handler, query ...string) route {
-		return route{Route{Method: http.MethodGet, Path: path, Query: query}, "GET " + pattern, handle}
+		return route{Route{Method: http.MethodGet, Path: path, Query: query}, "GET " + pattern, handle, false}
 	}
 	post := func(path, pattern string, handle handler) route {
-		return route{Route{Method: http.MethodPost, Path: path}, "POST " + pattern, handle}
+		return route{Route{Method: http.MethodPost, Path: path}, "POST " + pattern, handle, false}
 	}
 	operator := func(r route) route {
 		r.Operator = true
@@ -95,12 +97,16 @@ func table() []route {
 		r.OwnReach = true
 		return r
 	}
+	ofRuntimes := func(r route) route {
+		r.ofRuntimes = true
+		return r
+	}
 	const session, sessionPattern = "/v1/sessions/:sessionId", "/v1/sessions/{session}"
 	return []route{
 		ownReach(get("/v1", "/v1", (*Server).root)),
-		get("/v1/health", "/v1/health", (*Server).health, "runtime"),
-		get("/v1/capabilities", "/v1/capabilities", (*Server).capabilities, "runtime"),
-		get("/v1/auth/status", "/v1/auth/status", (*Server).authStatus, "runtime"),
+		ofRuntimes(get("/v1/health", "/v1/health", (*Server).health, "runtime")),
+		ofRuntimes(get("/v1/capabilities", "/v1/capabilities", (*Server).capabilities, "runtime")),
+		ofRuntimes(get("/v1/auth/status", "/v1/auth/status", (*Server).authStatus, "runtime")),
 		ownReach(get("/v1/sessions", "/v1/sessions", (*Server).listSessions, "limit", "after")),
 		ownReach(post("/v1/sessions", "/v1/sessions", (*Server).createSession)),
 		get(session, sessionPattern, (*Server).getSession),

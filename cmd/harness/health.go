@@ -14,6 +14,9 @@ type health struct{ *Server }
 
 // Runtime implements api.Health.
 func (h health) Runtime() runtime.Status {
+	if !h.cfg.Runs() {
+		return runtime.Status{State: runtime.StateStopped, Reason: "this node runs no agents (HARNESS_ROLES)"}
+	}
 	if h.codex == nil {
 		return runtime.Status{State: runtime.StateStopped, Reason: "codex is none of HARNESS_RUNTIMES"}
 	}
@@ -22,6 +25,9 @@ func (h health) Runtime() runtime.Status {
 
 // Runtimes implements api.Health.
 func (h health) Runtimes() []api.RuntimeHealth {
+	if !h.cfg.Runs() {
+		return nil
+	}
 	var all []api.RuntimeHealth
 	for _, adapter := range h.runtimes.adapters {
 		all = append(all, api.RuntimeHealth{Name: adapter.Name(), Status: adapter.Status()})

@@ -32,7 +32,7 @@ func (s *Server) startNode(ctx context.Context) error {
 	opts := cluster.Options{
 		DB: s.db, NodeID: s.dir.nodeID, Place: s.dir.place(), Logger: s.log.With().Str("package", "cluster").Logger(),
 		Owner: fmt.Sprintf("process %d on %s with DATA_DIR=%s", os.Getpid(), host, s.dir.path),
-		Lost:  s.fail, Grace: s.cfg.NodeGrace, CountTakeover: journal.CountTakeover, Version: version,
+		Roles: s.cfg.Roles, Lost: s.fail, Grace: s.cfg.NodeGrace, CountTakeover: journal.CountTakeover, Version: version,
 	}
 	if s.nodePort != nil {
 		opts.Address, opts.Certificate = s.nodePort.address, s.nodePort.identity.Fingerprint()

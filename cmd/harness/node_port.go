@@ -27,6 +27,9 @@ type nodePort struct {
 // openNodePort takes the port, whose address goes into the node's row. Who comes before it is served waits.
 func (s *Server) openNodePort(ctx context.Context) error {
 	configured := s.cfg.Node
+	if err := s.checkRoles(); err != nil {
+		return err
+	}
 	switch {
 	case configured.Address == "" && configured != (config.Node{}):
 		return &usageError{errors.New("HARNESS_NODE_CERT_FILE, HARNESS_NODE_KEY_FILE and HARNESS_NODE_CA_FILE are of no use " +
@@ -79,6 +82,7 @@ func (s *Server) joinNodes(options *api.Options) {
 		Operations: options.Operations, Health: options.Health, Idempotency: options.Idempotency, Guard: accept.Guard,
 		Actor: options.Actor, Answered: options.Answered, Span: options.Span, Logger: options.Logger, Version: options.Version,
 		StoreWait: options.StoreWait, Tasks: options.Tasks, RPC: api.RPC{Post: s.rpc.Post()},
+		Runtime: options.Runtime,
 	})
 	s.nodePort.server = accept.Server(s.nodePort.handler)
 	options.Owners = s.owners()

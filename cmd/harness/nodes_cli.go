@@ -78,13 +78,13 @@ func withNodes(cmd *cobra.Command, do func(ctx context.Context, db *database.DB)
 
 func listNodes(cmd *cobra.Command, nodes []cluster.Node) error {
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "NODE\tSTATE\tLEASE\tSESSIONS\tTURNS\tVERSION\tADDRESS\tSERVER")
+	_, _ = fmt.Fprintln(table, "NODE\tSTATE\tLEASE\tSESSIONS\tTURNS\tROLES\tVERSION\tADDRESS\tSERVER")
 	for _, n := range nodes {
 		lease := "over"
 		if n.LeaseMS > 0 {
 			lease = (time.Duration(n.LeaseMS) * time.Millisecond).Round(100 * time.Millisecond).String()
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", n.NodeID, n.State, lease, n.Sessions, n.Turns, n.Version,
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", n.NodeID, n.State, lease, n.Sessions, n.Turns, n.Roles, n.Version,
 			cmp.Or(n.Address, "-"), n.Owner)
 	}
 	return table.Flush()

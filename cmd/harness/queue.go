@@ -44,7 +44,7 @@ func (s *Server) startQueue(ctx context.Context) error {
 			MaxAttempts: settings.MaxAttempts, BackgroundAging: settings.BackgroundAging, MaxBurst: settings.MaxInteractiveBurst,
 			DefaultTimeout: settings.DefaultTimeout,
 		},
-		Draining:    s.draining,
+		Draining:    func() bool { return s.draining() || !s.cfg.Runs() },
 		Definitions: s.jobDefinitions(), LeaveRunning: s.cfg.KeepRuntimes && s.cfg.RuntimeDetach,
 		Logger: s.log.With().Str("package", "queue").Logger(),
 	})

@@ -22,6 +22,7 @@ import (
 	"harness/runtime/process/shim"
 	"harness/runtime/stdio"
 	"harness/runtime/unavailable"
+	"harness/session"
 )
 
 // runtimeMaker makes the adapter of one kind of runtime.
@@ -136,6 +137,9 @@ func (s *Server) startRuntimes(ctx context.Context) error {
 
 // makeRuntime makes an adapter; one of a runtime that cannot be driven as the server is set up says so.
 func (s *Server) makeRuntime(one runtimeMaker, confined confinement) (runtime.Adapter, error) {
+	if !s.cfg.Runs() {
+		return unavailable.New(one.name, "node "+s.dir.nodeID+" "+session.NoRuntimes), nil
+	}
 	if why := one.why(s.cfg); why != "" {
 		s.log.Warn().Str("runtime", one.name).Msg(why)
 		return unavailable.New(one.name, why), nil
@@ -281,7 +285,7 @@ func (s *Server) endStrangers(ctx context.Context) error {
 			continue
 		}
 		s.log.Warn().Str("runtime", f.State.Runtime).Str("generation", f.Generation).
-			Msg("a runtime that is none of HARNESS_RUNTIMES still runs; ending it")
+			Msg("a runtime that this server does not run (HARNESS_RUNTIMES, HARNESS_ROLES) still runs; ending it")
 		if _, _, err := shim.Reap(ctx, f); err != nil {
 			s.log.Error().Err(err).Str("generation", f.Generation).Msg("a runtime of an earlier server could not be ended")
 		}
@@ -296,7 +300,7 @@ func (s *Server) foundShims() (own, strange []shim.Found, err error) {
 		// One that never came up may not say whose it was: it is codex's, which looks after those.
 		name := cmp.Or(f.State.Runtime, codex.Name)
 		if slices.ContainsFunc(s.runtimes.makers, func(one runtimeMaker) bool {
-			return one.name == name && one.why(s.cfg) == ""
+			return s.cfg.Runs() && one.name == name && one.why(s.cfg) == ""
 		}) {
 			own = append(own, f)
 		} else {

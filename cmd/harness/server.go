@@ -305,7 +305,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 	s.sessions = session.New(session.Options{
 		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, WorkspaceRoot: sessionFolder(s.cfg, s.workspace), Surviving: left,
 		DefaultRuntime: s.runtimes.makers[0].name, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
-		Draining: s.draining, OnlyNode: s.db.Engine() == database.SQLite,
+		NoRuntimes: !s.cfg.Runs(), Draining: s.draining, OnlyNode: s.db.Engine() == database.SQLite,
 		Defaults: session.Controls{
 			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode,
 			NetworkAccess: s.cfg.Defaults.NetworkAccess,
@@ -390,8 +390,8 @@ func (s *Server) startHTTP(context.Context) error {
 	}
 	s.joinNodes(&options)
 	s.http.RegisterOnShutdown(s.taskAPI.Close) // streams of events would be waited for
-	s.gate.Open(console.Under(s.cfg.BasePath, s.besideLinks(options.Guard, options.Operations,
-		s.tools.beside(options.Guard, api.New(options)))))
+	s.gate.Open(console.Under(s.cfg.BasePath, s.ofRole(agents, s.besideLinks(options.Guard, options.Operations,
+		s.tools.beside(options.Guard, api.New(options))))))
 	return nil
 }
 

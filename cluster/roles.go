@@ -1,0 +1,17 @@
+package cluster
+
+import "strings"
+
+// The roles of a node: RoleAPI answers clients, RoleRunner runs agents and owns their sessions.
+const (
+	RoleAPI    = "api"
+	RoleRunner = "runner"
+)
+
+// rolesOf is how they are stored, both for none.
+func rolesOf(roles []string) string {
+	if len(roles) == 0 {
+		roles = []string{RoleAPI, RoleRunner}
+	}
+	return strings.Join(roles, ",")
+}
