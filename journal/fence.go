@@ -29,6 +29,23 @@ func (j *Journal) checkFence(ctx context.Context, tx database.Tx, held []int64) 
 	return nil
 }
 
+type takeoversKey struct{}
+
+// Takeovers is, within a unit, how often anything of a node was taken by another one (CountTakeover): as long as it
+// stays the same, so does who owns what. 0 where one process writes alone, and elsewhere.
+func Takeovers(ctx context.Context) int64 {
+	n, _ := ctx.Value(takeoversKey{}).(int64)
+	return n
+}
+
+// withTakeovers is the context of a batch's units.
+func withTakeovers(ctx context.Context, held []int64) context.Context {
+	if len(held) < 2 {
+		return ctx
+	}
+	return context.WithValue(ctx, takeoversKey{}, held[1])
+}
+
 // CountTakeover has every writer of the store look, before it writes anything after this transaction, whether it is its
 // node's still. It locks the head; call it before rows are locked that units lock, too.
 func CountTakeover(ctx context.Context, tx database.Tx) error {

@@ -245,7 +245,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 				return database.Last{}, err
 			}
 			bytes := 0
-			running := withEarlier(ctx, pos, &records)
+			running := withTakeovers(withEarlier(ctx, pos, &records), held)
 			for _, s := range batch {
 				if len(records) >= maxEvents || bytes >= maxBytes {
 					break

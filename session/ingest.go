@@ -52,7 +52,7 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 		units[i] = s.unitOf(runtimeName, signal)
 		exited = exited || signal.Kind == runtime.SignalExited
 	}
-	s.submit(runtimeName, batch, s.once(runtimeName, batch, after(natives, inSequence(units))))
+	s.submit(runtimeName, batch, s.once(runtimeName, batch, s.after(natives, inSequence(units))))
 	if exited {
 		delete(s.texts.buffers, batch.Generation)
 	}
@@ -115,14 +115,25 @@ func inSequence(units []journal.Unit) journal.Unit {
 	}
 }
 
-// after is a unit whose events come after others.
-func after(events []journal.Event, unit journal.Unit) journal.Unit {
+// after is a unit whose events come after native lines, those of this node's sessions.
+func (s *Service) after(events []journal.Event, unit journal.Unit) journal.Unit {
 	if len(events) == 0 {
 		return unit
 	}
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		var own []journal.Event
+		for _, event := range events {
+			known, _ := s.view.peek(event.SessionID)
+			mine, err := s.mine(ctx, tx, event.SessionID, known.epoch)
+			if err != nil {
+				return nil, err
+			}
+			if mine {
+				own = append(own, event)
+			}
+		}
 		more, err := unit(ctx, tx)
-		return append(slices.Clone(events), more...), err
+		return append(own, more...), err
 	}
 }
 
@@ -248,8 +259,11 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thr
 		return thread{}, err
 	}
 	t := thread{runtime: stored.Runtime, native: stored.RuntimeSessionID, known: true, systemOwned: stored.SystemOwned,
-		title: stored.Title, projectID: stored.ProjectID}
+		title: stored.Title, projectID: stored.ProjectID, epoch: stored.epoch}
 	if !s.Owns(stored.Session) {
+		if stored.epoch > 0 {
+			t.epoch = notOwned
+		}
 		return t, nil // its own node hears when its turn ends
 	}
 	if t.activeTurn, t.trace, err = runningTurn(ctx, s.db.Read(), id); database.Transient(err) {
@@ -276,6 +290,9 @@ func (a arrival) event() journal.Event {
 // apply runs inside the journal's transaction: the state a signal changes, then its event.
 func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journal.Event, error) {
 	signal := a.signal
+	if mine, err := s.mine(ctx, tx, signal.ThreadID, a.thread.epoch); err != nil || !mine {
+		return nil, err
+	}
 	meta := a.meta
 	event := a.event()
 	var before []journal.Event

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"harness/database"
 	"harness/journal"
@@ -128,13 +129,22 @@ func (s *Service) adoptNodes(ctx context.Context, tx database.Tx) error {
 			return err
 		}
 	}
+	gone = slices.DeleteFunc(slices.Clone(gone), func(node string) bool { return node == s.opts.NodeID })
+	if len(gone) == 0 {
+		return nil
+	}
+	if err := journal.CountTakeover(ctx, tx); err != nil {
+		return err
+	}
 	for _, node := range gone {
-		if node == s.opts.NodeID {
-			continue
-		}
 		for _, table := range []string{"sessions", "turns", "interactive_requests", "runtime_spools", "thread_deletions",
 			"open_rollbacks"} {
-			result, err := tx.ExecContext(ctx, `update `+table+` set node_id = $2 where node_id = $1`, node, s.opts.NodeID)
+			next := ""
+			if table == "sessions" {
+				next = ", epoch = epoch + 1"
+			}
+			result, err := tx.ExecContext(ctx, `update `+table+` set node_id = $2`+next+` where node_id = $1`, node,
+				s.opts.NodeID)
 			if err != nil {
 				return fmt.Errorf("adopt the %s of node %s: %w", table, node, err)
 			}

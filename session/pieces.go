@@ -132,7 +132,7 @@ func (s *Service) flushTexts(generation string) {
 		}
 		return events, nil
 	}
-	s.submit(p.runtime, last, s.once(p.runtime, last, after(natives, unit)))
+	s.submit(p.runtime, last, s.once(p.runtime, last, s.after(natives, unit)))
 }
 
 // join is the one arrival a group is stored as.

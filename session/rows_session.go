@@ -13,7 +13,7 @@ import (
 )
 
 const sessionColumns = `id, runtime, runtime_session_id, node_id, project_id, title, cwd, source, model_provider, thread, controls,
-	system_owned, archived, created_at, updated_at, history_at, capabilities`
+	system_owned, archived, created_at, updated_at, history_at, capabilities, epoch`
 
 // storedSession is a row: a Session whose controls may be unset and whose title may be "".
 type storedSession struct {
@@ -33,7 +33,7 @@ func scanSession(row database.Row) (storedSession, error) {
 	s := &stored.Session
 	if err := row.Scan(&s.ID, &s.Runtime, &s.RuntimeSessionID, &s.NodeID, &project, &s.Title, &s.Cwd, &s.Source,
 		&s.ModelProvider,
-		&thread, &stored.controls, &owned, &archive, &s.CreatedAt, &s.UpdatedAt, &s.historyAt, &can); err != nil {
+		&thread, &stored.controls, &owned, &archive, &s.CreatedAt, &s.UpdatedAt, &s.historyAt, &can, &s.epoch); err != nil {
 		return storedSession{}, err
 	}
 	for _, text := range []*string{&s.ID, &s.RuntimeSessionID, &s.Title, &s.Cwd, &s.Source, &s.ModelProvider} {
@@ -105,7 +105,7 @@ func insertSession(ctx context.Context, tx database.Tx, s Session, controls *Con
 		return err
 	}
 	result, err := tx.ExecContext(ctx, `insert into sessions (`+sessionColumns+`)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
 		on conflict (id) do update set runtime_session_id = excluded.runtime_session_id, node_id = excluded.node_id,
 			title = excluded.title, cwd = excluded.cwd, source = excluded.source,
 			model_provider = excluded.model_provider, thread = excluded.thread, controls = excluded.controls,
@@ -115,7 +115,7 @@ func insertSession(ctx context.Context, tx database.Tx, s Session, controls *Con
 		database.EncodeText(s.ID), s.Runtime, database.EncodeText(s.RuntimeSessionID), s.NodeID, nullText(s.ProjectID),
 		database.EncodeText(s.Title), database.EncodeText(s.Cwd), database.EncodeText(s.Source),
 		database.EncodeText(s.ModelProvider), threadText(s.Thread), encoded, flag(s.SystemOwned), flag(s.Archived),
-		s.CreatedAt, s.UpdatedAt, s.historyAt, string(s.Capabilities))
+		s.CreatedAt, s.UpdatedAt, s.historyAt, string(s.Capabilities), s.epoch)
 	if err != nil {
 		return fmt.Errorf("store session %s: %w", s.ID, err)
 	}
@@ -132,7 +132,7 @@ const placeholderThread = "null"
 // insertPlaceholder makes a row for a conversation a signal named and nobody here knows yet.
 func insertPlaceholder(ctx context.Context, tx database.Tx, id, runtimeName, nodeID string, at int64) error {
 	_, err := tx.ExecContext(ctx, `insert into sessions (`+sessionColumns+`)
-		values ($1, $2, $1, $3, null, '', '', '', '', $4, null, 0, 0, $5, $5, 0, '') on conflict do nothing`,
+		values ($1, $2, $1, $3, null, '', '', '', '', $4, null, 0, 0, $5, $5, 0, '', 0) on conflict do nothing`,
 		database.EncodeText(id), runtimeName, nodeID, placeholderThread, at)
 	if err != nil {
 		return fmt.Errorf("adopt session %s: %w", id, err)

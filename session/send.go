@@ -202,6 +202,11 @@ func (s *Service) turnAccepted(ctx context.Context, session Session, started run
 			if _, err := presence(ctx, tx, session.ID); err != nil {
 				return nil, journal.Refuse(err)
 			}
+			if mine, err := s.mine(ctx, tx, session.ID, session.epoch); err != nil {
+				return nil, err
+			} else if !mine {
+				return nil, journal.Refuse(&TakenError{SessionID: session.ID, Node: s.opts.NodeID})
+			}
 			if err := s.storeWishes(ctx, tx, session.ID, message); err != nil {
 				return nil, err
 			}

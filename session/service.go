@@ -105,6 +105,8 @@ type Service struct {
 	serving      map[string]string
 	nativeFailed atomic.Bool
 
+	fence fence // of the journal's writer, which runs units one after the other
+
 	loops lifecycle.Loops
 	begun int64 // ms
 }

@@ -71,6 +71,8 @@ type Session struct {
 	Figures *Figures
 	// historyAt is up to when (ms) the runtime's own history is stored here, 0 when it has to be taken in.
 	historyAt int64
+	// epoch counts its owners.
+	epoch int64
 	// Thread is the runtime's own description of the conversation, byte for byte as last seen.
 	Thread json.RawMessage
 }

@@ -43,6 +43,8 @@ type thread struct {
 	title       string
 	projectID   *string
 	activeTurn  string
+	// epoch is that under which this node owns it, notOwned when another one does.
+	epoch int64
 	// trace is that of the turn that began last, sending that of a message on its way.
 	trace, sending trace
 	// named counts changes of title and project.
