@@ -16,12 +16,12 @@ var (
 	actorField  = schema.Text{}.Trim().Min(1).Max(operations.MaxActor)
 	sourceField = schema.Text{}.Trim().Min(1).Max(operations.MaxSource)
 
+	controlsField = schema.Struct(
+		rest.Required("model", schema.Nullable(modelField)), rest.Required("approvalPolicy", approvalPolicyField),
+		rest.Required("networkAccess", networkAccessField), rest.Required("filesystemSandbox", filesystemSandboxField),
+		rest.Optional("settings", schema.Record(schema.Any())))
 	controlsBody = schema.Struct(
-		rest.Required("scope", scopeField),
-		rest.Required("controls", schema.Struct(
-			rest.Required("model", schema.Nullable(modelField)), rest.Required("approvalPolicy", approvalPolicyField),
-			rest.Required("networkAccess", networkAccessField), rest.Required("filesystemSandbox", filesystemSandboxField),
-			rest.Optional("settings", schema.Record(schema.Any())))),
+		rest.Required("scope", scopeField), rest.Required("controls", controlsField),
 		rest.Optional("actor", actorField), rest.Optional("source", sourceField))
 	approvalPolicyBody = schema.Struct(rest.Required("approvalPolicy", approvalPolicyField))
 )
@@ -60,8 +60,7 @@ func (s *server) getControls(ctx context.Context, in *rest.Input) (rest.Reply, e
 	}{"ok", s.viewControls(in.SessionID(), controls, defaults)})
 }
 
-func (s *server) setControls(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	wish := in.Body.Get("controls")
+func controlsOf(wish schema.Value) session.Controls {
 	next := session.Controls{
 		Model: wish.Get("model").TextPointer(), ApprovalPolicy: wish.Get("approvalPolicy").Text(),
 		NetworkAccess: wish.Get("networkAccess").Text(), FilesystemSandbox: wish.Get("filesystemSandbox").Text(),
@@ -69,7 +68,12 @@ func (s *server) setControls(ctx context.Context, in *rest.Input) (rest.Reply, e
 	if settings := wish.Get("settings"); settings.Defined() {
 		next.Settings = settingsOf(settings)
 	}
-	change, err := s.Operations.SetControls(ctx, in.SessionID(), scopeOf(in.Body), next, auditOf(in.Body))
+	return next
+}
+
+func (s *server) setControls(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	change, err := s.Operations.SetControls(ctx, in.SessionID(), scopeOf(in.Body), controlsOf(in.Body.Get("controls")),
+		auditOf(in.Body))
 	var locked *operations.LockedError
 	if errors.As(err, &locked) {
 		return rest.Reply{Status: http.StatusLocked, Body: struct {

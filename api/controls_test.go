@@ -45,6 +45,15 @@ func (f *fakeControls) Defaults(context.Context) (session.Controls, error) {
 	return f.defaults, nil
 }
 
+func (f *fakeControls) EditDefaults(_ context.Context, edit func(session.Controls) session.Controls) (session.Controls,
+	bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := f.defaults
+	f.defaults = edit(before)
+	return f.defaults, !f.defaults.Equal(before), nil
+}
+
 func (f *fakeControls) EditControls(_ context.Context, id string, edit session.ControlEdit) (
 	session.ControlChange, error) {
 	f.mu.Lock()

@@ -123,6 +123,8 @@ var fieldCases = map[string]fieldCase{
 			"answers": `{"q":{"answers":["a"]}}`, "response": `{"a":1}`, "message": `"why"`}},
 	"POST /api/tool-calls/{requestId}/response": {base: `{}`, fields: map[string]string{"success": `false`, "text": `"t"`,
 		"contentItems": `[{"type":"inputText","text":"i"}]`, "response": `{"success":true}`}},
+	"POST /api/server/settings": {base: `{"defaults":` + someControls + `}`, fields: map[string]string{
+		"defaults": strings.Replace(someControls, "never", "on-request", 1)}},
 	"POST /api/sessions/{sessionId}/session-controls": {base: `{"scope":"session","controls":` + someControls + `}`,
 		fields: map[string]string{
 			"scope": `"default"`, "controls": strings.Replace(someControls, "never", "on-request", 1), "actor": `"me"`,

@@ -2,9 +2,11 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"harness/api/rest"
+	"harness/api/schema"
 	"harness/operations"
 	"harness/session"
 )
@@ -17,10 +19,16 @@ type Setting struct {
 	Source string `json:"source"`
 }
 
-// serverSettingsRoutes tell what the server runs with. Who administers it may know paths and addresses.
+var serverSettingsBody = schema.Struct(rest.Required("defaults", controlsField))
+
+// serverSettingsRoutes tell what the server runs with, and change what of it is no matter of its start. Who administers
+// it may know paths and addresses.
 func (s *server) serverSettingsRoutes() []rest.Route {
-	return []rest.Route{{Method: http.MethodGet, Path: "/api/server/settings", Access: rest.AccessAdmin,
-		Handle: s.getServerSettings}}
+	const all = "/api/server/settings"
+	return []rest.Route{
+		{Method: http.MethodGet, Path: all, Access: rest.AccessAdmin, Handle: s.getServerSettings},
+		{Method: http.MethodPost, Path: all, Access: rest.AccessAdmin, Body: serverSettingsBody, Handle: s.setDefaults},
+	}
 }
 
 // defaultsView is what new sessions start with, and whether that is a client's to change.
@@ -48,4 +56,23 @@ func (s *server) getServerSettings(ctx context.Context, _ *rest.Input) (rest.Rep
 		Data []Setting `json:"data"`
 		defaultsView
 	}{append([]Setting{}, s.Settings...), s.viewDefaults(defaults)})
+}
+
+func (s *server) setDefaults(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	now, changed, err := s.Operations.SetDefaults(ctx, controlsOf(in.Body.Get("defaults")))
+	var locked *operations.LockedError
+	if errors.As(err, &locked) {
+		return rest.Reply{Status: http.StatusLocked, Body: struct {
+			Status  string `json:"status"`
+			Message string `json:"message"`
+			defaultsView
+		}{"locked", operations.LockReason, s.viewDefaults(locked.Defaults)}}, nil
+	}
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	return rest.OK(struct {
+		Status string `json:"status"`
+		defaultsView
+	}{outcome(changed), s.viewDefaults(now)})
 }

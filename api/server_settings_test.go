@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"testing"
 
@@ -24,4 +25,20 @@ func TestServerSettings(t *testing.T) {
 	})
 	expect(t, locked.send(http.MethodGet, "/api/server/settings", "", ""), http.StatusOK, `{"data":[],`+defaults+
 		`"defaultsEditable":false,"defaultLockReason":"Managed by harness configuration"}`)
+}
+
+// What new sessions start with is changed as one, and what was stored beside it stays; locked it is refused.
+func TestSetDefaults(t *testing.T) {
+	t.Parallel()
+	controls := newFakeControls("never", "enabled", "read-only")
+	controls.defaults.Settings = map[string]json.RawMessage{"a": json.RawMessage("1")}
+	const (
+		wish = `{"defaults":{"model":"m","approvalPolicy":"on-request","networkAccess":"enabled",` +
+			`"filesystemSandbox":"read-only"}}`
+		now = `"defaults":{"model":"m","approvalPolicy":"on-request","networkAccess":"enabled",` +
+			`"filesystemSandbox":"read-only","settings":{"a":1}},"defaultsEditable":true,"defaultLockReason":null}`
+	)
+	b := setup(t, func(o *parts) { o.Controls = controls })
+	expect(t, b.post("/api/server/settings", wish), http.StatusOK, `{"status":"ok",`+now)
+	expect(t, b.post("/api/server/settings", wish), http.StatusOK, `{"status":"unchanged",`+now)
 }

@@ -18,6 +18,7 @@ import (
 var leastBody = map[string]string{
 	"/api/login":                     `{"token":"none"}`,
 	"/api/sessions/{sessionId}/read": `{"messageId":"a"}`,
+	"/api/server/settings":           `{"defaults":` + someControls + `}`,
 	"/api/push":                      `{"endpoint":"https://a.example","keys":{"p256dh":"k","auth":"a"}}`,
 	"/api/tokens":                    `{"name":"n","role":"ci"}`,
 	"/api/projects":                  `{"name":"p"}`, "/api/projects/{projectId}/rename": `{"name":"p"}`,

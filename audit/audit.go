@@ -59,7 +59,8 @@ func kinds() map[string]bool {
 		"session_rolled_back", "project_upserted", "project_deleted", "session.renamed", "runtime.started", "runtime.exited",
 		"runtime.refused", "extension.reload", "tool.call.requested", "tool.call.policy_evaluated", "tool.call.approved",
 		"tool.call.denied", "tool.call.started", "tool.call.completed", "session.created", "message.sent", "turn.stopped",
-		"configuration.loaded", "store.refused", "access_token.created", "access_token.changed", "access_token.revoked",
+		"configuration.loaded", "default_controls.changed", "store.refused",
+		"access_token.created", "access_token.changed", "access_token.revoked",
 	} {
 		all[kind] = true
 	}

@@ -456,6 +456,12 @@ const (
 	ReadServerSettings200JSONResponseBodyDataSourceFlag        ReadServerSettings200JSONResponseBodyDataSource = "flag"
 )
 
+// Defines values for SetServerDefaults200JSONResponseBodyStatus.
+const (
+	SetServerDefaults200JSONResponseBodyStatusOk        SetServerDefaults200JSONResponseBodyStatus = "ok"
+	SetServerDefaults200JSONResponseBodyStatusUnchanged SetServerDefaults200JSONResponseBodyStatus = "unchanged"
+)
+
 // Defines values for ListSessionsParamsArchived.
 const (
 	ListSessionsParamsArchivedFalse ListSessionsParamsArchived = "false"
@@ -3067,6 +3073,36 @@ type ReadServerSettings200JSONResponseBody struct {
 	DefaultsEditable bool     `json:"defaultsEditable"`
 }
 
+// SetServerDefaultsJSONBody defines parameters for SetServerDefaults.
+type SetServerDefaultsJSONBody struct {
+	// Defaults Omitted `settings` stay as they are; `{}` clears them. At most 256, of 128 KiB together.
+	Defaults ControlsWish `json:"defaults"`
+}
+
+// SetServerDefaults200JSONResponseBodyStatus defines parameters for SetServerDefaults.
+type SetServerDefaults200JSONResponseBodyStatus string
+
+// SetServerDefaults200JSONResponseBody defines parameters for SetServerDefaults.
+type SetServerDefaults200JSONResponseBody struct {
+	DefaultLockReason *string `json:"defaultLockReason"`
+
+	// Defaults What a session's turns run with. `model` null is the runtime's default.
+	Defaults         Controls                                   `json:"defaults"`
+	DefaultsEditable bool                                       `json:"defaultsEditable"`
+	Status           SetServerDefaults200JSONResponseBodyStatus `json:"status"`
+}
+
+// SetServerDefaults423JSONResponseBody defines parameters for SetServerDefaults.
+type SetServerDefaults423JSONResponseBody struct {
+	DefaultLockReason *string `json:"defaultLockReason"`
+
+	// Defaults What a session's turns run with. `model` null is the runtime's default.
+	Defaults         Controls    `json:"defaults"`
+	DefaultsEditable bool        `json:"defaultsEditable"`
+	Message          string      `json:"message"`
+	Status           interface{} `json:"status"`
+}
+
 // ListSessionsParams defines parameters for ListSessions.
 type ListSessionsParams struct {
 	// Archived The archived ones instead.
@@ -4258,6 +4294,9 @@ type SubscribeToPushJSONRequestBody SubscribeToPushJSONBody
 
 // LoginRuntimeJSONRequestBody defines body for LoginRuntime for application/json ContentType.
 type LoginRuntimeJSONRequestBody LoginRuntimeJSONBody
+
+// SetServerDefaultsJSONRequestBody defines body for SetServerDefaults for application/json ContentType.
+type SetServerDefaultsJSONRequestBody SetServerDefaultsJSONBody
 
 // CreateSessionJSONRequestBody defines body for CreateSession for application/json ContentType.
 type CreateSessionJSONRequestBody CreateSessionJSONBody
@@ -6598,10 +6637,28 @@ type ClientInterface interface {
 
 	// ReadServerSettings Read what the server runs with
 	//
-	// Every setting of the server that answers, in the order of the documentation, as `harness config print` shows it: secrets are `[redacted]`. They are changed where the server is started, and count from then on. `defaults` are what new sessions run with; where `defaultsEditable` they are changed in a session (`applySessionControls` with the scope `default`).
+	// Every setting of the server that answers, in the order of the documentation, as `harness config print` shows it: secrets are `[redacted]`. They are changed where the server is started, and count from then on. `defaults` are what new sessions run with.
 	//
 	// Corresponds with GET /api/server/settings (the `ReadServerSettings` operationId).
 	ReadServerSettings(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetServerDefaultsWithBody Change what new sessions run with
+	//
+	// The audit log tells who changed it (`default_controls.changed`).
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/server/settings (the `SetServerDefaults` operationId).
+	SetServerDefaultsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetServerDefaults Change what new sessions run with
+	//
+	// The audit log tells who changed it (`default_controls.changed`).
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/server/settings (the `SetServerDefaults` operationId).
+	SetServerDefaults(ctx context.Context, body SetServerDefaultsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListSessions List sessions, newest first
 	//
@@ -8591,11 +8648,49 @@ func (c *Client) Search(ctx context.Context, params *SearchParams, reqEditors ..
 
 // ReadServerSettings Read what the server runs with
 //
-// Every setting of the server that answers, in the order of the documentation, as `harness config print` shows it: secrets are `[redacted]`. They are changed where the server is started, and count from then on. `defaults` are what new sessions run with; where `defaultsEditable` they are changed in a session (`applySessionControls` with the scope `default`).
+// Every setting of the server that answers, in the order of the documentation, as `harness config print` shows it: secrets are `[redacted]`. They are changed where the server is started, and count from then on. `defaults` are what new sessions run with.
 //
 // Corresponds with GET /api/server/settings (the `ReadServerSettings` operationId).
 func (c *Client) ReadServerSettings(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadServerSettingsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetServerDefaultsWithBody Change what new sessions run with
+//
+// The audit log tells who changed it (`default_controls.changed`).
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/server/settings (the `SetServerDefaults` operationId).
+func (c *Client) SetServerDefaultsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetServerDefaultsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetServerDefaults Change what new sessions run with
+//
+// The audit log tells who changed it (`default_controls.changed`).
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/server/settings (the `SetServerDefaults` operationId).
+func (c *Client) SetServerDefaults(ctx context.Context, body SetServerDefaultsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetServerDefaultsRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -13421,6 +13516,46 @@ func NewReadServerSettingsRequest(server string) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewSetServerDefaultsRequest calls the generic SetServerDefaults builder with application/json body
+func NewSetServerDefaultsRequest(server string, body SetServerDefaultsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetServerDefaultsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSetServerDefaultsRequestWithBody constructs an http.Request for the SetServerDefaults method, with any body, and a specified content type
+func NewSetServerDefaultsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/server/settings")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }

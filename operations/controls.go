@@ -73,7 +73,12 @@ func (s *Service) SetControls(ctx context.Context, sessionID string, scope Scope
 		return Change{}, err
 	}
 	next.Model = named(next.Model)
-	return s.edit(ctx, sessionID, scope, audit.entry("ui"), func(current session.Controls) session.Controls {
+	return s.edit(ctx, sessionID, scope, audit.entry("ui"), replaceBy(next))
+}
+
+// replaceBy is the edit that leaves what clients do not name in controls.
+func replaceBy(next session.Controls) func(session.Controls) session.Controls {
+	return func(current session.Controls) session.Controls {
 		replaced := next
 		if replaced.Settings == nil {
 			replaced.Settings = current.Settings
@@ -81,7 +86,23 @@ func (s *Service) SetControls(ctx context.Context, sessionID string, scope Scope
 		replaced.AcceptEdits = current.AcceptEdits // as long as the approval policy stays
 		replaced.NonInteractive = current.NonInteractive
 		return replaced
-	})
+	}
+}
+
+// SetDefaults replaces the controls new sessions start with; Settings nil keeps those there are. *LockedError,
+// *session.SettingsLimitError.
+func (s *Service) SetDefaults(ctx context.Context, next session.Controls) (now session.Controls, changed bool, err error) {
+	if err := checkScope(ctx, ScopeDefault); err != nil {
+		return session.Controls{}, false, err
+	}
+	next.Model = named(next.Model)
+	now, changed, err = s.opts.Controls.EditDefaults(ctx, replaceBy(next))
+	if errors.Is(err, session.ErrDefaultsLocked) {
+		if now, err = s.Defaults(ctx); err == nil {
+			err = &LockedError{Defaults: now}
+		}
+	}
+	return withSettings(now), changed, err
 }
 
 // SetApprovalPolicy changes one of a session's controls, which is not told in its transcript.

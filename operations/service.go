@@ -133,6 +133,9 @@ type Controls interface {
 	Controls(ctx context.Context, sessionID string) (controls, defaults session.Controls, err error)
 	// Defaults reads those new sessions start with.
 	Defaults(ctx context.Context) (session.Controls, error)
+	// EditDefaults replaces those by what edit makes of them, in one step.
+	EditDefaults(ctx context.Context, edit func(session.Controls) session.Controls) (next session.Controls, changed bool,
+		err error)
 	// EditControls replaces the session's controls, or with defaults set those of new sessions, by what edit makes of
 	// them, in one step: nothing changes between the value edit is given and the write.
 	EditControls(ctx context.Context, sessionID string, edit session.ControlEdit) (session.ControlChange, error)

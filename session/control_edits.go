@@ -74,6 +74,34 @@ func (s *Service) Defaults(ctx context.Context) (Controls, error) {
 	return s.defaults(ctx, s.db.Read())
 }
 
+// EditDefaults is EditControls for the controls of new sessions where there is no session whose transcript tells of it:
+// the audit log does. ErrDefaultsLocked, *SettingsLimitError.
+func (s *Service) EditDefaults(ctx context.Context, edit func(Controls) Controls) (next Controls, changed bool, err error) {
+	if s.opts.DefaultsLocked {
+		return Controls{}, false, ErrDefaultsLocked
+	}
+	err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		previous, err := s.defaults(ctx, tx)
+		if err != nil {
+			return nil, err
+		}
+		given := previous
+		given.Settings = maps.Clone(previous.Settings)
+		next = edit(given).complete()
+		if err := checkSettings(previous.Settings, next.Settings); err != nil {
+			return nil, journal.Refuse(err)
+		}
+		if changed = !next.Equal(previous); !changed {
+			return nil, nil
+		}
+		return []journal.Event{{Type: eventDefaultsChanged, Time: s.now(), Source: source, Payload: encode(struct {
+			Previous Controls `json:"previous"`
+			Next     Controls `json:"next"`
+		}{previous, next})}}, storeDefaults(ctx, tx, next)
+	})
+	return next, changed, err
+}
+
 func (s *Service) controlsIn(ctx context.Context, q database.Querier, sessionID string) (runtime string, controls,
 	defaults Controls, err error) {
 	stored, err := readSession(ctx, q, sessionID)

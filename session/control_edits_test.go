@@ -134,6 +134,37 @@ func TestEditDefaults(t *testing.T) {
 	})
 }
 
+// What new sessions start with is changed without a session, in one step, and the event log tells of it; what is no
+// change is not told. Locked it stays.
+func TestEditDefaultsWithoutASession(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		edit := func(c Controls) Controls {
+			c.ApprovalPolicy = "never"
+			return c
+		}
+		for n, wanted := range []bool{true, false} {
+			next, changed, err := k.EditDefaults(t.Context(), edit)
+			k.do(err)
+			if changed != wanted || next.ApprovalPolicy != "never" || next.FilesystemSandbox != testControls.FilesystemSandbox {
+				t.Errorf("edit %d: %+v, changed %v", n, next, changed)
+			}
+		}
+		told := k.events(eventDefaultsChanged)
+		if len(told) != 1 || !strings.Contains(string(told[0].Payload), `"previous":{"model":null,"approvalPolicy":"untrusted"`) {
+			t.Errorf("told is %+v", told)
+		}
+		k = k.reopen()
+		if fresh := k.create(); fresh.Controls.ApprovalPolicy != "never" {
+			t.Errorf("a new session has %+v", fresh.Controls)
+		}
+		k.close()
+		k = openWith(t, k.db, k.opts.NodeID, func(o *Options) { o.DefaultsLocked = true })
+		if _, _, err := k.EditDefaults(t.Context(), edit); !errors.Is(err, ErrDefaultsLocked) {
+			t.Errorf("locked: %v", err)
+		}
+	})
+}
+
 func TestControlsOfAbsentSessions(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -23,6 +23,7 @@ const (
 	eventSessionCreated   = "session.created"
 	eventMessageSent      = "message.sent"
 	eventTurnStopped      = "turn.stopped"
+	eventDefaultsChanged  = "default_controls.changed"
 )
 
 func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Unit {

@@ -10,7 +10,7 @@ import (
 )
 
 // OB-03: an outage of the store leaves a row of the audit log once it is over, and every start one of what it was
-// configured with, without secrets.
+// configured with, without secrets. So does a change of what new sessions start with.
 func TestWhatAServerDidIsRecorded(t *testing.T) {
 	t.Parallel()
 	const token = "planted-token-7f3a9c2e-of-forty-letters-0001"
@@ -29,6 +29,8 @@ func TestWhatAServerDidIsRecorded(t *testing.T) {
 	set("set default_transaction_read_only = on")
 	server.Eventually("the store refuses", func() bool { return write() == http.StatusServiceUnavailable })
 	set("reset default_transaction_read_only")
+	server.Want(http.StatusOK, http.MethodPost, "/api/server/settings", programtest.Object{"defaults": programtest.Object{
+		"model": nil, "approvalPolicy": "never", "networkAccess": "restricted", "filesystemSandbox": "read-only"}})
 	rows := ""
 	server.Eventually("the outage is recorded", func() bool {
 		write()
@@ -36,6 +38,7 @@ func TestWhatAServerDidIsRecorded(t *testing.T) {
 		return strings.Contains(rows, `"kind":"store.refused"`)
 	})
 	for _, want := range []string{`"kind":"configuration.loaded"`, `"name":"HARNESS_RECORDS_KEEP","value":"77"`,
+		`"kind":"default_controls.changed"`, `"next":{"model":null,"approvalPolicy":"never"`,
 		`"name":"OPENAI_API_KEY","value":"[redacted]"`, `"engine":"postgres"`, `"cause":"`} {
 		if !strings.Contains(rows, want) {
 			t.Errorf("the log has no %s", want)

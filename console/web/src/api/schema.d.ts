@@ -1805,11 +1805,15 @@ export interface paths {
         };
         /**
          * Read what the server runs with
-         * @description Every setting of the server that answers, in the order of the documentation, as `harness config print` shows it: secrets are `[redacted]`. They are changed where the server is started, and count from then on. `defaults` are what new sessions run with; where `defaultsEditable` they are changed in a session (`applySessionControls` with the scope `default`).
+         * @description Every setting of the server that answers, in the order of the documentation, as `harness config print` shows it: secrets are `[redacted]`. They are changed where the server is started, and count from then on. `defaults` are what new sessions run with.
          */
         get: operations["readServerSettings"];
         put?: never;
-        post?: never;
+        /**
+         * Change what new sessions run with
+         * @description The audit log tells who changed it (`default_controls.changed`).
+         */
+        post: operations["setServerDefaults"];
         delete?: never;
         options?: never;
         head?: never;
@@ -9518,6 +9522,83 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             403: components["responses"]["InsufficientRole"];
+            default: components["responses"]["Error"];
+        };
+    };
+    setServerDefaults: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "defaults": {
+                 *         "model": null,
+                 *         "approvalPolicy": "on-request",
+                 *         "networkAccess": "restricted",
+                 *         "filesystemSandbox": "workspace-write"
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    defaults: components["schemas"]["ControlsWish"];
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "defaults": {
+                     *         "model": null,
+                     *         "approvalPolicy": "on-request",
+                     *         "networkAccess": "restricted",
+                     *         "filesystemSandbox": "workspace-write",
+                     *         "settings": {}
+                     *       },
+                     *       "defaultsEditable": true,
+                     *       "defaultLockReason": null
+                     *     }
+                     */
+                    "application/json": {
+                        /** @enum {string} */
+                        status: "ok" | "unchanged";
+                        defaults: components["schemas"]["Controls"];
+                        defaultsEditable: boolean;
+                        defaultLockReason: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            403: components["responses"]["InsufficientRole"];
+            413: components["responses"]["Unreadable"];
+            415: components["responses"]["UnsupportedMediaType"];
+            /** @description The defaults are set by configuration. */
+            423: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        status: "locked";
+                        message: string;
+                        defaults: components["schemas"]["Controls"];
+                        defaultsEditable: boolean;
+                        defaultLockReason: string | null;
+                    };
+                };
+            };
             default: components["responses"]["Error"];
         };
     };

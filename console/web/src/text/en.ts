@@ -49,7 +49,7 @@ export const text = {
     saved: "These are kept in this browser.",
   },
   server: {
-    title: "The server", defaults: "New sessions run with", changed: "Changed in a session: Runs with, Make it the default.", started: "Started with", all: "also what nobody set", none: "not set",
+    title: "The server", defaults: "New sessions run with", started: "Started with", all: "also what nobody set", none: "not set",
     restart: "Whoever starts the server changes these: by flags, the environment or its files. They count from its next start.",
     sources: { flag: "flag", environment: "environment", ".env": ".env", file: "config file", default: "default" },
   },

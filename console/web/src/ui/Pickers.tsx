@@ -63,10 +63,12 @@ export function Pickers({ open, session, effort, onEffort, onFailure }: PickersP
   );
 }
 
-/** Choice is one picker; what is in force is there even where it is not offered (any more). */
-function Choice({ label, value, choices, change }: { label: string; value: string; choices: [string, string][]; change: (value: string) => void }) {
+type ChoiceProps = { label: string; value: string; choices: [string, string][]; change: (value: string) => void; reason?: string };
+
+/** Choice is one picker; what is in force is there even where it is not offered (any more). With a reason, the id of a text, it is not to be changed. */
+export function Choice({ label, value, choices, change, reason }: ChoiceProps) {
   return (
-    <select className="picker" aria-label={label} title={label} value={value} onChange={(e) => change(e.target.value)}>
+    <select className="picker" aria-label={label} title={label} value={value} disabled={reason !== undefined} aria-describedby={reason} onChange={(e) => change(e.target.value)}>
       {!choices.some(([choice]) => choice === value) && <option value={value}>{value}</option>}
       {choices.map(([choice, shown]) => <option key={choice} value={choice}>{shown}</option>)}
     </select>
