@@ -225,6 +225,12 @@ func sessionFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 		body.Owner.NodeID = elsewhere.Owner
 		return failure{status: http.StatusMisdirectedRequest, body: body}, true
 	}
+	var pinned *session.PinnedError
+	if errors.As(err, &pinned) {
+		body := notOwnerBody{Status: "error", Code: pinned.Code(), Message: err.Error(), SessionID: pinned.SessionID}
+		body.Owner.NodeID = pinned.Owner
+		return failure{status: http.StatusConflict, body: body}, true
+	}
 	var system *operations.SystemSessionError
 	if errors.As(err, &system) {
 		return failure{status: http.StatusForbidden, body: struct {

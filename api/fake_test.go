@@ -91,6 +91,9 @@ func newFake() *fakeSessions {
 	}
 }
 
+// Own is CheckOwner: nothing moves.
+func (f *fakeSessions) Own(_ context.Context, one session.Session) error { return f.CheckOwner(one) }
+
 // CheckOwner knows one node, the one that has every session.
 func (f *fakeSessions) CheckOwner(one session.Session) error {
 	if one.NodeID != "" {

@@ -76,6 +76,12 @@ func ownerFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
 		f.retryAfter = strconv.Itoa(int(math.Ceil(unreachable.RetryAfter.Seconds())))
 		return f, true
 	}
+	var open *session.LeftOpenError
+	if errors.As(err, &open) {
+		f := problem(http.StatusServiceUnavailable, "owner_unreachable", open.Error())
+		f.retry = true
+		return f, true
+	}
 	var lost *forward.LostAnswerError
 	if errors.As(err, &lost) {
 		return problem(http.StatusGatewayTimeout, "owner_answer_lost", lost.Error()), true

@@ -45,6 +45,7 @@ type Config struct {
 	Roles             []string      // HARNESS_ROLES; see Serves and Runs
 	NodeGrace         time.Duration // HARNESS_NODE_GRACE_MS
 	Node              Node          // how other nodes reach this one
+	Workspaces        string        // HARNESS_WORKSPACES: pinned or shared
 	SQLiteSynchronous string        // HARNESS_SQLITE_SYNCHRONOUS: FULL or NORMAL
 	JournalKeepEvents int           // HARNESS_JOURNAL_KEEP_EVENTS; 0 keeps all
 	Retention         Retention

@@ -74,6 +74,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 		Limits:   Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000},
 		LogLevel: "info", LogFormat: "auto",
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL", NodeGrace: time.Minute, Roles: []string{"api", "runner"},
+		Workspaces:  "pinned",
 		RuntimeIdle: 10 * time.Minute, RuntimeMaxProcesses: 8, TurnIdle: 10 * time.Minute, GeminiBin: "gemini",
 		CodexBin: "codex", ClaudeBin: "claude", OpenCodeBin: "opencode", RuntimeStartTimeout: 30 * time.Second,
 		RuntimeCallTimeout: 120 * time.Second, RuntimeHang: 2 * time.Minute, RuntimeUnload: 30 * time.Minute,

@@ -122,6 +122,10 @@ func storeVariables() []Variable {
 		{Name: "HARNESS_NODE_CA_FILE", path: true, check: notEmpty, Allowed: "a file (PEM)",
 			Doc:   "Certificates that must have signed that of every node; all nodes need it then.",
 			field: func(c *Config) any { return &c.Node.CA }},
+		{Name: "HARNESS_WORKSPACES", Default: "pinned", Enum: []string{"pinned", "shared"},
+			Doc: "Of several servers on one Postgres: shared lets idle codex sessions of a node that died go on at others, whose folders " +
+				"must be the same ones at the same paths. The node marks them (.harness-workspace), and keeps what codex remembers in the database.",
+			field: func(c *Config) any { return &c.Workspaces }},
 		{Name: "HARNESS_SQLITE_SYNCHRONOUS", Default: "FULL", Enum: []string{"FULL", "NORMAL"},
 			Doc:   "SQLite durability: FULL survives power loss, NORMAL only the death of the process.",
 			field: func(c *Config) any { return &c.SQLiteSynchronous }},

@@ -109,7 +109,9 @@ func (s *Service) find(ctx context.Context, op Operation, sessionID string) (ses
 	case found.SystemOwned && must&notSystem != 0:
 		return session.Session{}, false, &SystemSessionError{SessionID: sessionID}
 	case must&owned != 0:
-		err = s.opts.Sessions.CheckOwner(found)
+		if err = s.opts.Sessions.Own(ctx, found); err == nil {
+			found, err = s.opts.Sessions.Lookup(ctx, sessionID) // it may have been taken
+		}
 	}
 	if err == nil && must&enabled != 0 {
 		err = s.checkEnabled(found.Runtime)

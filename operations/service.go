@@ -30,8 +30,9 @@ type Sessions interface {
 	// *session.DeletedError for a deleted one and session.ErrNotFound for an unknown one. Rows are read first: a known
 	// session costs no runtime call.
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
-	// CheckOwner refuses with *session.NotOwnerError what needs the runtime of a session that is another node's.
-	CheckOwner(session session.Session) error
+	// Own refuses with *session.NotOwnerError what needs the runtime of a session that is another node's, unless that is not
+	// alive, and the session was taken; *session.PinnedError when it cannot be.
+	Own(ctx context.Context, session session.Session) error
 	// CheckNew refuses with *session.ElsewhereError sessions at a node that makes none.
 	CheckNew() error
 	// CheckRuns refuses with *session.ElsewhereError what needs an agent at a node that runs none.

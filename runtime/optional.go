@@ -84,6 +84,14 @@ type FailureReader interface {
 	FailureKind(turn Turn) error
 }
 
+// Portable is a runtime whose memory of a conversation is files of lines that only grow, and of which it takes the same
+// ones, written by another of its kind on another machine, for its own.
+type Portable interface {
+	// MemoryFiles names those of a conversation, with slashes and below a folder that each machine has its own of; none
+	// when there are none (yet).
+	MemoryFiles(in ResumeThread) (folder string, names []string, err error)
+}
+
 // Words for what an adapter may be able to do, as in UnsupportedError.Operation.
 const (
 	OpSteer     = "steer"
@@ -96,6 +104,7 @@ const (
 	OpReview    = "review"
 	OpImages    = "images"
 	OpTools     = "client tools"
+	OpMove      = "go on at another node"
 	OpLogin     = "login"
 	OpKey       = "login with a key"
 )

@@ -16,6 +16,10 @@ func (s *Service) hear(records []journal.Record) {
 		switch record.Type {
 		case eventSessionDeleted:
 			s.dropNative(record.SessionID)
+		case eventSessionTaken:
+			s.moved.Add(1)
+			s.adoption.wantAgain(record.SessionID)
+			continue
 		case eventSessionRenamed, eventProjectUpdated:
 		case eventApprovalResolved, eventToolInputResolved, eventToolCallResolved:
 			s.delivery.want()
@@ -63,6 +67,9 @@ func (s *Service) look(ctx context.Context, id string) error {
 	}
 	if err != nil && !errors.As(err, &gone) {
 		return err
+	}
+	if gone == nil && stored.epoch > 0 && !s.Owns(stored.Session) && before.epoch != notOwned {
+		s.giveUp(ctx, stored.Session, before.activeTurn)
 	}
 	s.view.change(id, func(t *thread) {
 		switch {

@@ -93,6 +93,9 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 			s.adoption.wantDescription(runtimeName, signal.ThreadID)
 		}
 		s.endTexts(a)
+		if s.opts.Movable {
+			s.custody.heardOf(signal)
+		}
 	}
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return s.apply(ctx, tx, a) }
 }

@@ -76,6 +76,8 @@ func (p pruner) empty(ctx context.Context, sessionID string) error {
 			}
 			for _, statement := range []string{`delete from turns where session_id = $1`,
 				`delete from runtime_messages where session_id = $1`,
+				`delete from session_custody where session_id = $1`,
+				`delete from session_memory where session_id = $1`,
 				`update sessions set history_at = 0 where id = $1`} {
 				if _, err := tx.ExecContext(ctx, statement, key); err != nil {
 					return 0, fmt.Errorf("empty session %s: %w", sessionID, err)

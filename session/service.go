@@ -42,6 +42,10 @@ type Options struct {
 	NoRuntimes bool
 	// Draining, when set, tells that this node is to begin nothing new for people.
 	Draining func() bool
+	// Movable lets sessions go on at other nodes: what their runtimes remember is stored, and Lapsed tells, within a
+	// transaction, or as things stand, whether a node's sessions may be taken.
+	Movable bool
+	Lapsed  func(ctx context.Context, q database.Querier, node string) (bool, error)
 	// Surviving are the runtime processes of an earlier server whose output can still be read: what they have open is not
 	// settled at start. An adapter must report each of them: started when it goes on, exited when it does not.
 	Surviving []string
@@ -82,6 +86,7 @@ type Service struct {
 	adoption *adoption
 	imports  *imports
 	delivery *delivery
+	custody  *custody
 	sender   *waitingSender
 	asking   *asking
 	bulk     *bulkUpserts
@@ -105,6 +110,7 @@ type Service struct {
 	serving      map[string]string
 	nativeFailed atomic.Bool
 
+	moved atomic.Int64
 	fence fence // of the journal's writer, which runs units one after the other
 
 	loops lifecycle.Loops
@@ -122,6 +128,7 @@ func New(opts Options) *Service {
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
 		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), sender: newWaitingSender(), asking: newAsking(),
+		custody:   newCustody(),
 		deletions: newDeletions(), deletePatience: deletePatience, order: newOrderLock(),
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
 		adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
@@ -176,7 +183,7 @@ func (s *Service) begin(ctx context.Context) error {
 		defer unsubscribe()
 		var loops sync.WaitGroup
 		for _, loop := range []func(context.Context){
-			s.textLoop, s.deliverLoop, s.deletionLoop, s.sweepNatives, s.bulkLoop, s.importLoop, s.adoptLoop,
+			s.textLoop, s.deliverLoop, s.deletionLoop, s.sweepNatives, s.bulkLoop, s.importLoop, s.adoptLoop, s.custodyLoop,
 			s.waitingLoop,
 		} {
 			loops.Go(func() { loop(running) })

@@ -159,6 +159,8 @@ func (c *call) sessionFailure(err error) *wire.Error {
 	var (
 		deleted   *session.DeletedError
 		elsewhere *session.NotOwnerError
+		pinned    *session.PinnedError
+		open      *session.LeftOpenError
 		system    *operations.SystemSessionError
 		duplicate *session.DuplicateNameError
 		filled    *session.ProjectNotEmptyError
@@ -173,6 +175,10 @@ func (c *call) sessionFailure(err error) *wire.Error {
 		return failure("not_materialized", c.method.name, "Nothing was said in the session yet", false)
 	case errors.As(err, &elsewhere):
 		return failure("not_owner", c.method.name, elsewhere.Error(), false)
+	case errors.As(err, &open):
+		return failure("owner_unreachable", c.method.name, open.Error(), true)
+	case errors.As(err, &pinned):
+		return failure(pinned.Code(), c.method.name, pinned.Error(), false)
 	case errors.As(err, &system):
 		return failure("system_session", c.method.name, "The session belongs to a worker of the server", false)
 	case errors.Is(err, session.ErrProjectNotFound):

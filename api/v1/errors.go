@@ -76,6 +76,7 @@ func sessionRefusals(err error, r *http.Request) *refusal {
 		gone      *session.DeletedError
 		system    *operations.SystemSessionError
 		elsewhere *session.NotOwnerError
+		pinned    *session.PinnedError
 		turns     *session.LimitError
 		limited   *operations.LimitedError
 	)
@@ -91,6 +92,9 @@ func sessionRefusals(err error, r *http.Request) *refusal {
 	case errors.As(err, &elsewhere):
 		about["node_id"] = elsewhere.Owner
 		return &refusal{http.StatusMisdirectedRequest, "not_owner", err.Error(), about}
+	case errors.As(err, &pinned):
+		about["node_id"] = pinned.Owner
+		return &refusal{http.StatusConflict, pinned.Code(), err.Error(), about}
 	case errors.As(err, &turns):
 		return &refusal{http.StatusTooManyRequests, "backpressure", err.Error(), about}
 	case errors.Is(err, session.ErrBadCursor):

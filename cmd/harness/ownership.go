@@ -10,12 +10,12 @@ import (
 // maxOwnership is of how many sessions it is remembered whose they are.
 const maxOwnership = 10_000
 
-// ownership remembers which sessions are this node's: whoever asks does so for every signal, and a session gets another
-// owner only when a server starts.
+// ownership remembers which sessions are this node's: whoever asks does so for every signal.
 type ownership struct {
 	sessions *session.Service
 	mu       sync.Mutex
 	known    map[string]bool
+	moved    int64 // Service.Moved when the first of them was read
 }
 
 func newOwnership(sessions *session.Service) *ownership {
@@ -23,7 +23,12 @@ func newOwnership(sessions *session.Service) *ownership {
 }
 
 func (o *ownership) owns(ctx context.Context, sessionID string) (bool, error) {
+	moved := o.sessions.Moved()
 	o.mu.Lock()
+	if o.moved != moved {
+		clear(o.known)
+		o.moved = moved
+	}
 	owns, known := o.known[sessionID]
 	o.mu.Unlock()
 	if known {
@@ -42,6 +47,8 @@ func (o *ownership) owns(ctx context.Context, sessionID string) (bool, error) {
 	if len(o.known) >= maxOwnership {
 		clear(o.known)
 	}
-	o.known[sessionID] = owns
+	if o.moved == moved { // else it may be of before
+		o.known[sessionID] = owns
+	}
 	return owns, nil
 }

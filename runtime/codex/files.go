@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"harness/runtime"
 )
 
 // homeDir is the CODEX_HOME in use: told, reported by codex (not by 0.101), or codex's own default.
@@ -48,6 +50,26 @@ func threadFiles(home, threadID string) ([]string, error) {
 		}
 	}
 	return found, nil
+}
+
+// MemoryFiles implements runtime.Portable: the rollout of a conversation.
+func (c *Codex) MemoryFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
+	home := c.homeDir()
+	files, err := threadFiles(home, in.ThreadID)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, path := range files {
+		if !strings.HasPrefix(filepath.Base(path), rolloutPrefix) {
+			continue
+		}
+		name, err := filepath.Rel(home, path)
+		if err != nil {
+			return "", nil, fmt.Errorf("name a file of thread %s: %w", in.ThreadID, err)
+		}
+		names = append(names, filepath.ToSlash(name))
+	}
+	return home, names, nil
 }
 
 func removeFiles(paths []string) error {

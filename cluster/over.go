@@ -1,0 +1,20 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"harness/database"
+)
+
+// Over tells whether a node's lease is over and nothing it runs goes on: its runtimes are stopped by themselves, or it
+// was ended.
+func Over(ctx context.Context, db *database.DB, q database.Querier, nodeID string) (bool, error) {
+	var lapsed int64
+	err := q.QueryRowContext(ctx, `select count(*) from nodes where node_id = $1 and lease_until <= `+clock(db)+
+		` and (guarded = 1 or process = '')`, nodeID).Scan(&lapsed)
+	if err != nil {
+		return false, fmt.Errorf("read whether node %s lives: %w", nodeID, err)
+	}
+	return lapsed > 0, nil
+}

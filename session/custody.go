@@ -1,0 +1,245 @@
+package session
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"harness/database"
+	"harness/journal"
+	"harness/runtime"
+)
+
+const (
+	// memoryPartBytes bounds a stored piece of a runtime's memory.
+	memoryPartBytes = 512 << 10
+	// custodyAgain is how long to wait after a failure.
+	custodyAgain = 2 * time.Second
+)
+
+// custody is the list of sessions whose runtime's memory has grown, each with the turn that ended last ("" for none).
+type custody struct {
+	mu   sync.Mutex
+	due  map[string]string
+	wake chan struct{}
+}
+
+// memoryFiles are those in which a runtime remembers a session.
+type memoryFiles struct {
+	folder string
+	names  []string
+}
+
+func newCustody() *custody { return &custody{due: map[string]string{}, wake: make(chan struct{}, 1)} }
+
+// want has the memory of a session stored.
+func (c *custody) want(sessionID, endedTurn string) {
+	c.mu.Lock()
+	c.due[sessionID] = cmp.Or(endedTurn, c.due[sessionID])
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (c *custody) take() map[string]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	due := c.due
+	c.due = map[string]string{}
+	return due
+}
+
+// heardOf has the memory stored that a runtime has grown by what it says.
+func (c *custody) heardOf(signal runtime.Signal) {
+	switch change := signal.Change.(type) {
+	case runtime.TurnCompleted:
+		c.want(signal.ThreadID, change.TurnID)
+	case runtime.ItemChanged:
+		if change.Done {
+			c.want(signal.ThreadID, "")
+		}
+	}
+}
+
+// custodyLoop stores what runtimes remember of this node's sessions, as it grows, until ctx ends.
+func (s *Service) custodyLoop(ctx context.Context) {
+	var again <-chan time.Time
+	files := map[string]memoryFiles{} // where they were found: to look for them is a walk through a folder of all sessions
+	for {
+		select {
+		case <-s.custody.wake:
+		case <-again:
+		case <-ctx.Done():
+			return
+		}
+		again = nil
+		for id, turn := range s.custody.take() {
+			err := s.storeMemoryOf(ctx, id, turn, files)
+			if err == nil || ctx.Err() != nil {
+				continue
+			}
+			s.opts.Logger.Warn().Err(err).Str("session", id).
+				Msg("what the runtime remembers of a session could not be stored; trying again. Until then it stays at this node")
+			s.custody.mu.Lock()
+			s.custody.due[id] = cmp.Or(s.custody.due[id], turn)
+			s.custody.mu.Unlock()
+			again = time.After(custodyAgain)
+		}
+	}
+}
+
+// storeMemoryOf stores what the files of a session's runtime have more than is stored, and at last how far that is.
+func (s *Service) storeMemoryOf(ctx context.Context, sessionID, endedTurn string, files map[string]memoryFiles) error {
+	session, err := s.stored(ctx, sessionID)
+	if absent(err) || err == nil && !s.Owns(session) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	adapter, err := s.adapter(session.Runtime)
+	if err != nil {
+		return err
+	}
+	portable, is := runtime.Has[runtime.Portable](adapter, runtime.OpMove)
+	if !is {
+		return nil
+	}
+	found, known := files[sessionID]
+	if !known {
+		if found.folder, found.names, err = portable.MemoryFiles(session.resume()); err != nil || len(found.names) == 0 {
+			return err
+		}
+		if len(files) >= keptThreads {
+			clear(files)
+		}
+		files[sessionID] = found
+	}
+	for _, name := range found.names {
+		if err := s.storeFile(ctx, session, found.folder, name); err != nil {
+			delete(files, sessionID)
+			return err
+		}
+	}
+	marked, err := mark(cmp.Or(session.Cwd, s.opts.WorkspaceRoot))
+	if err != nil {
+		return err
+	}
+	return s.commitOwned(ctx, session, func(ctx context.Context, tx database.Tx) error {
+		return storeCustody(ctx, tx, sessionID, custodyRow{endedTurn, marked, s.now()})
+	})
+}
+
+// commitOwned stores something of a session's runtime, unless another node has taken the session.
+func (s *Service) commitOwned(ctx context.Context, session Session, store func(context.Context, database.Tx) error) error {
+	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		if _, err := presence(ctx, tx, session.ID); absent(err) {
+			return nil, nil
+		}
+		mine, err := s.mine(ctx, tx, session.ID, session.epoch)
+		if err != nil || !mine {
+			return nil, err
+		}
+		return nil, store(ctx, tx)
+	})
+}
+
+// storeFile stores the whole lines by which a file has grown. One that is not as it was is stored anew.
+func (s *Service) storeFile(ctx context.Context, session Session, folder, name string) (err error) {
+	file, err := os.Open(filepath.Join(folder, filepath.FromSlash(name)))
+	if err != nil {
+		return fmt.Errorf("read what the runtime remembers: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	last, err := lastMemory(ctx, s.db.Read(), session.ID, name)
+	if err != nil {
+		return err
+	}
+	content := make([]byte, last.ends-last.starts)
+	n, err := file.ReadAt(content, last.starts)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read what the runtime remembers: %w", err)
+	}
+	anew, next := !bytes.Equal(content[:n], last.content), last.ends
+	if anew {
+		next = 0
+	}
+	for {
+		content = make([]byte, memoryPartBytes)
+		n, err := file.ReadAt(content, next)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("read what the runtime remembers: %w", err)
+		}
+		if n < memoryPartBytes { // it is the end, and the runtime may be in the middle of a line
+			n = bytes.LastIndexByte(content[:n], '\n') + 1
+		}
+		if n == 0 && !anew {
+			return nil
+		}
+		part, first := memoryPart{name, next, next + int64(n), content[:n]}, anew
+		if err := s.commitOwned(ctx, session, func(ctx context.Context, tx database.Tx) error {
+			if first {
+				if err := forgetMemory(ctx, tx, session.ID, name); err != nil {
+					return err
+				}
+			}
+			if len(part.content) == 0 {
+				return nil
+			}
+			return storeMemory(ctx, tx, session.ID, part)
+		}); err != nil {
+			return err
+		}
+		if anew, next = false, part.ends; n < memoryPartBytes {
+			return nil
+		}
+	}
+}
+
+// restoreMemory writes what is stored of a session into the files of this node's runtime, in place of what it had.
+func (s *Service) restoreMemory(ctx context.Context, portable runtime.Portable, session Session) (err error) {
+	folder, had, err := portable.MemoryFiles(session.resume())
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("restore what the runtime remembers: %w", err)
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return fmt.Errorf("restore what the runtime remembers: %w", err)
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	for _, name := range had {
+		if err := root.Remove(filepath.FromSlash(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove what the runtime remembered before: %w", err)
+		}
+	}
+	return memoryOf(ctx, s.db.Read(), session.ID, func(part memoryPart) error {
+		name := filepath.FromSlash(part.name)
+		if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			return err
+		}
+		file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = file.WriteAt(part.content, part.starts)
+		return errors.Join(err, file.Close())
+	})
+}
+
+// resume names the conversation for its runtime.
+func (s Session) resume() runtime.ResumeThread {
+	return runtime.ResumeThread{ThreadID: s.ID, NativeID: s.RuntimeSessionID}
+}

@@ -1,0 +1,204 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"harness/database"
+	"harness/internal/dbtest"
+	"harness/internal/polling"
+	"harness/runtime"
+)
+
+// portableFake remembers each conversation in a file below a folder of its node.
+type portableFake struct {
+	*fake
+	folder string
+}
+
+func (f *portableFake) MemoryFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
+	name := "sessions/" + in.ThreadID + ".jsonl"
+	if _, err := os.Stat(filepath.Join(f.folder, name)); err != nil {
+		return f.folder, nil, nil //nolint:nilerr // it is not there yet
+	}
+	return f.folder, []string{name}, nil
+}
+
+func (f *portableFake) file(id string) string {
+	return filepath.Join(f.folder, "sessions", id+".jsonl")
+}
+
+// openPortable opens a node with such a runtime; over tells which nodes are not alive.
+func openPortable(t *testing.T, db *database.DB, node string, over *[]string) (*kit, *portableFake) {
+	t.Helper()
+	portable := &portableFake{folder: t.TempDir()}
+	if err := os.Mkdir(filepath.Join(portable.folder, "sessions"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	k := openWith(t, db, node, func(o *Options) {
+		portable.fake = o.Runtimes[0].(*fake)
+		o.Runtimes[0] = portable
+		o.Movable = true
+		o.Lapsed = func(_ context.Context, _ database.Querier, node string) (bool, error) {
+			return slices.Contains(*over, node), nil
+		}
+	})
+	return k, portable
+}
+
+// remember runs a turn that the runtime notes, and waits until that is stored.
+func (k *kit) remember(file, content string, s Session) {
+	k.t.Helper()
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		k.t.Fatal(err)
+	}
+	turn := k.send(s.ID)
+	k.fake.end(s.ID, turn, runtime.TurnDone)
+	if !polling.Until(patience, func() bool {
+		row, _, err := readCustody(k.t.Context(), k.db.Read(), s.ID)
+		k.do(err)
+		return row.turnID == turn
+	}) {
+		k.t.Fatal("what the runtime remembers was not stored")
+	}
+}
+
+// What a runtime remembers is stored as it grows, also when the runtime writes its file anew, whole lines of it; and a
+// node that takes the session has the same, in place of what it had.
+func TestWhatARuntimeRemembersIsStoredAndRestored(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.Postgres)
+	var over []string
+	one, memory := openPortable(t, db, "one", &over)
+	two, copied := openPortable(t, db, "two", &over)
+	s, err := one.Create(t.Context(), Create{Cwd: t.TempDir()})
+	one.do(err)
+	long := string(slices.Repeat([]byte("0123456789abcde\n"), memoryPartBytes/16+3))
+	for _, content := range []string{"first\n", "first\nsecond\n", "first\nsecond\nthird\nhalf of a li", "anew\n" + long, "shorter\n",
+		"shorter\n" + long} {
+		one.remember(memory.file(s.ID), content, s)
+	}
+	if err := os.WriteFile(copied.file(s.ID), []byte("what it had before, which is longer\n"+long+long), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := two.Own(t.Context(), s); !errors.As(err, new(*NotOwnerError)) {
+		t.Errorf("a session of a node that lives: %v", err)
+	}
+	over = []string{"one"}
+	two.do(two.Own(t.Context(), s))
+	if got, err := os.ReadFile(copied.file(s.ID)); err != nil || string(got) != "shorter\n"+long {
+		t.Errorf("restored are %d bytes, %v", len(got), err)
+	}
+	if got, err := two.Lookup(t.Context(), s.ID); err != nil || got.NodeID != "two" || got.epoch != 1 {
+		t.Errorf("the session is of %s in epoch %d, %v", got.NodeID, got.epoch, err)
+	}
+	two.one(eventSessionTaken)
+	// The former owner hears of it, lets go of the conversation, and stores nothing more of it.
+	if !polling.Until(patience, func() bool {
+		one.fake.mu.Lock()
+		defer one.fake.mu.Unlock()
+		return slices.Contains(one.fake.closed, s.ID)
+	}) {
+		t.Error("the former owner's runtime keeps the conversation loaded")
+	}
+	if one.Moved() != 1 || two.Moved() != 1 {
+		t.Errorf("the nodes have heard of %d and %d moves", one.Moved(), two.Moved())
+	}
+}
+
+// What is not complete here is not taken.
+func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.Postgres)
+	var over []string
+	one, memory := openPortable(t, db, "one", &over)
+	two, _ := openPortable(t, db, "two", &over)
+	folder := t.TempDir()
+	create := func() Session {
+		s, err := one.Create(t.Context(), Create{Cwd: folder})
+		one.do(err)
+		return s
+	}
+	never, behind, running, elsewhere := create(), create(), create(), create()
+	for _, s := range []Session{behind, running, elsewhere} {
+		one.remember(memory.file(s.ID), "said\n", s)
+	}
+	one.do(os.Remove(memory.file(behind.ID))) // what it remembers of the next turn cannot be stored
+	one.fake.end(behind.ID, one.send(behind.ID), runtime.TurnDone)
+	one.send(running.ID)
+	one.flush()
+	over = []string{"one"}
+	for _, s := range []Session{never, behind} {
+		var pinned *PinnedError
+		if err := two.Own(t.Context(), s); !errors.As(err, &pinned) || pinned.Code() != "memory_pinned" || pinned.Owner != "one" {
+			t.Errorf("without all that is remembered: %v", err)
+		}
+	}
+	if err := two.Own(t.Context(), running); !errors.As(err, new(*LeftOpenError)) {
+		t.Errorf("with a turn that may go on: %v", err)
+	}
+	one.do(os.RemoveAll(filepath.Join(folder, markFolder)))
+	var pinned *PinnedError
+	if err := two.Own(t.Context(), elsewhere); !errors.As(err, &pinned) || pinned.Code() != "workspace_pinned" {
+		t.Errorf("in a folder that is not the same: %v", err)
+	}
+	for _, s := range []Session{never, behind, running, elsewhere} {
+		if got, err := two.Lookup(t.Context(), s.ID); err != nil || got.NodeID != "one" || got.epoch != 0 {
+			t.Errorf("the session is of %s in epoch %d, %v", got.NodeID, got.epoch, err)
+		}
+	}
+}
+
+// Nothing is done for the sessions of a dead node until somebody asks, and then for that one: it takes no longer beside
+// 10,000 others.
+func TestOneOfTenThousandSessionsIsTakenAtOnce(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.Postgres)
+	var over []string
+	one, memory := openPortable(t, db, "one", &over)
+	two, _ := openPortable(t, db, "two", &over)
+	s, err := one.Create(t.Context(), Create{Cwd: t.TempDir()})
+	one.do(err)
+	one.remember(memory.file(s.ID), "said\n", s)
+	for _, statement := range []string{
+		`insert into sessions (` + sessionColumns + `) select 'many-' || n, runtime, 'many-' || n, node_id, project_id, title, cwd, source,
+			model_provider, thread, controls, system_owned, archived, created_at, updated_at, history_at, capabilities, epoch
+			from sessions, generate_series(1, 10000) n where id = $1`,
+		`insert into session_custody select 'many-' || n, '', workspace, stored_at from session_custody, generate_series(1, 10000) n
+			where session_id = $1`,
+		`insert into session_memory select 'many-' || n, name, starts, ends, part from session_memory, generate_series(1, 10000) n
+			where session_id = $1`,
+	} {
+		_, err := db.Raw().ExecContext(t.Context(), statement, s.ID)
+		one.do(err)
+	}
+	over = []string{"one"}
+	const asked = 100
+	var took []time.Duration
+	for _, id := range append([]string{s.ID}, manyIDs(asked)...) {
+		session, err := two.Lookup(t.Context(), id)
+		two.do(err)
+		began := time.Now()
+		two.do(two.Own(t.Context(), session))
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	t.Logf("of 10,000 sessions %d were taken one after the other: median %s, longest %s", len(took), took[len(took)/2],
+		took[len(took)-1])
+	if longest := took[len(took)-1]; longest > time.Second {
+		t.Errorf("one was taken in %s", longest)
+	}
+}
+
+func manyIDs(n int) (ids []string) {
+	for i := range n {
+		ids = append(ids, fmt.Sprintf("many-%d", i+1))
+	}
+	return ids
+}
