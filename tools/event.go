@@ -132,8 +132,10 @@ type Approver interface {
 	Ask(ctx context.Context, call Call, class Class, description string) (Answer, error)
 }
 
-// Artifacts keeps results that are too long to stand in an event.
+// Artifacts keeps results that are too long to stand in an event, and has the bytes that inputs refer to.
 type Artifacts interface {
+	// Content are the bytes of an artifact of the call's session; its error is told to the agent.
+	Content(ctx context.Context, call Call, id string) ([]byte, error)
 	// Keep stores a result of a call and returns a reference to it, as JSON.
 	Keep(ctx context.Context, call Call, name, contentType string, content []byte) (json.RawMessage, error)
 }

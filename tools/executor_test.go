@@ -21,6 +21,8 @@ type record struct {
 	mu sync.Mutex
 	// events by call, in order.
 	events map[string][]tools.Event
+	// opened is the last call.
+	opened tools.Call
 	calls  int
 	cutOff bool
 	// refuse is the type of event that the store does not take.
@@ -36,7 +38,7 @@ func (r *record) Open(_ context.Context, call tools.Call, requested tools.Reques
 	defer r.mu.Unlock()
 	r.calls++
 	call.ID, call.Attempt = fmt.Sprintf("call-%d", r.calls), 1
-	r.events[call.ID] = []tools.Event{requested}
+	r.events[call.ID], r.opened = []tools.Event{requested}, call
 	return call, r.cutOff, nil
 }
 
@@ -283,6 +285,13 @@ func TestNothingRunsUnrecorded(t *testing.T) {
 
 type shelf struct{ kept []byte }
 
+func (s *shelf) Content(_ context.Context, call tools.Call, id string) ([]byte, error) {
+	if id != "of-"+call.SessionID {
+		return nil, tools.Failf("this session has no artifact %s", id)
+	}
+	return []byte("its bytes"), nil
+}
+
 func (s *shelf) Keep(_ context.Context, _ tools.Call, name, contentType string, content []byte) (
 	json.RawMessage, error) {
 	s.kept = content
@@ -416,5 +425,56 @@ func TestTheWordsForBadInput(t *testing.T) {
 				t.Errorf("%s: %s, want %q", v.Input, outcome.Output, words)
 			}
 		}
+	}
+}
+
+// EV-19: of an artifact in an input the hash, the events and what is approved have the reference; the run has the bytes.
+// Another session's is none.
+func TestTheInputHasAReferenceTheRunTheBytes(t *testing.T) {
+	t.Parallel()
+	one := tool("a.write", tools.ReadOnly)
+	one.Input = json.RawMessage(`{"type":"object","properties":{"from":{"type":"string"}},"additionalProperties":false}`)
+	one.Artifact = "from"
+	var given []byte
+	one.Run = func(_ context.Context, job tools.Job) (json.RawMessage, error) {
+		given = job.Artifact
+		return json.RawMessage(`{}`), nil
+	}
+	rec := newRecord(t)
+	executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: nobody(t),
+		Sandboxes: unconfined(), Artifacts: &shelf{}})
+	do := func(input string) tools.Outcome {
+		t.Helper()
+		made := call("a.write", input)
+		made.SessionID = "s1"
+		outcome, err := executor.Do(t.Context(), made, tools.Policy{Mode: tools.ModeAuto}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return outcome
+	}
+	const input = `{"from":"of-s1"}`
+	if outcome := do(input); outcome.IsError || string(given) != "its bytes" {
+		t.Errorf("the run got %q and answered %s", given, outcome.Output)
+	}
+	want, err := tools.Hash(json.RawMessage(input))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range rec.events["call-1"] {
+		if told, err := json.Marshal(event); err != nil || strings.Contains(string(told), "its bytes") {
+			t.Errorf("%s tells %s (%v)", event.Type(), told, err)
+		}
+	}
+	if asked := rec.opened; asked.InputHash != want || string(asked.Input) != input {
+		t.Errorf("asked for is %s of %s, want %s", asked.InputHash, asked.Input, want)
+	}
+	given = nil
+	if outcome := do(`{"from":"of-s2"}`); !outcome.IsError || given != nil ||
+		!strings.Contains(string(outcome.Output), "no artifact of-s2") {
+		t.Errorf("another session's: %s, the run got %q", outcome.Output, given)
+	}
+	if do(`{}`); given != nil {
+		t.Errorf("without a reference the run got %q", given)
 	}
 }

@@ -77,7 +77,11 @@ func (d *decision) work(ctx context.Context, sandbox Sandbox, limits Limits, tim
 		}}
 	}
 	said := saying{open("stdout"), open("stderr")}
-	job := Job{Tool: d.tool.Name, Input: d.call.Input, Config: d.tool.Config, Workspace: d.call.Workspace,
+	content, err := d.artifact(stopped)
+	if err != nil {
+		return nil, said, err
+	}
+	job := Job{Tool: d.tool.Name, Input: d.call.Input, Config: d.tool.Config, Artifact: content, Workspace: d.call.Workspace,
 		SessionID: d.call.SessionID, TurnID: d.call.TurnID,
 		Stdout: said.stdout, Stderr: said.stderr}
 	output, err := sandbox.Run(stopped, d.tool.Tool, job, limits)
@@ -98,6 +102,29 @@ func (d *decision) work(ctx context.Context, sandbox Sandbox, limits Limits, tim
 		return nil, said, errors.New("invalid tool output: " + wrong)
 	}
 	return output, said, nil
+}
+
+// artifact are the bytes of the artifact that the input names, nil for none.
+func (d *decision) artifact(ctx context.Context) ([]byte, error) {
+	if d.tool.Artifact == "" {
+		return nil, nil
+	}
+	var members map[string]json.RawMessage
+	var id string
+	if err := json.Unmarshal(d.call.Input, &members); err != nil {
+		return nil, fmt.Errorf("read the input: %w", err)
+	}
+	named, given := members[d.tool.Artifact]
+	if !given {
+		return nil, nil
+	}
+	if err := json.Unmarshal(named, &id); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.tool.Artifact, err)
+	}
+	if d.opts.Artifacts == nil {
+		return nil, errors.New("there are no artifacts here")
+	}
+	return d.opts.Artifacts.Content(ctx, d.call, id)
 }
 
 // preview is a result as it stands in the event.

@@ -36,6 +36,9 @@ type Tool struct {
 	Input, Output json.RawMessage
 	// Config is what a run is told besides its input: that it was configured with.
 	Config json.RawMessage
+	// Artifact is the member of the input that names an artifact of the call's session, "" for none: a run is given its
+	// bytes, while what is approved, hashed and told has the reference alone.
+	Artifact string
 	// Unheld says that it runs in no sandbox, whatever its class: it is the operator's own program.
 	Unheld bool
 	// Timeout bounds a run; 0 means the executor's default.
@@ -50,6 +53,8 @@ type Job struct {
 	Input json.RawMessage `json:"input"`
 	// Config is the tool's.
 	Config json.RawMessage `json:"config,omitempty"`
+	// Artifact are the bytes of the artifact that the input names, nil for none.
+	Artifact []byte `json:"artifact,omitempty"`
 	// Workspace is the folder that the tool works in, absolute.
 	Workspace string `json:"workspace"`
 	// SessionID and TurnID are where the call belongs, TurnID "" when it is not known.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -321,8 +322,24 @@ func (a toolApprover) Ask(ctx context.Context, call tools.Call, class tools.Clas
 	return tools.Answer(answer), err
 }
 
-// toolResults keeps results that are too long for an event.
+// toolResults keeps results that are too long for an event, and has what inputs refer to.
 type toolResults struct{ *artifact.Store }
+
+// Content implements tools.Artifacts.
+func (r toolResults) Content(ctx context.Context, call tools.Call, id string) ([]byte, error) {
+	ref, content, err := r.Open(ctx, id)
+	if err == nil && ref.SessionID != call.SessionID {
+		err = errors.Join(artifact.ErrNotFound, content.Close()) // another session's is none of the agent's business
+	}
+	if errors.Is(err, artifact.ErrNotFound) {
+		return nil, tools.Failf("this session has no artifact %s", id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := io.ReadAll(content) // bounded when it was stored
+	return all, errors.Join(err, content.Close())
+}
 
 // Keep implements tools.Artifacts.
 func (r toolResults) Keep(ctx context.Context, call tools.Call, name, contentType string, content []byte) (

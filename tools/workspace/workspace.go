@@ -52,6 +52,12 @@ func Tools(limits Limits) []tools.Tool {
 // run opens the workspace for a call and closes it behind it.
 func run[In, Out any](work func(ctx context.Context, root *os.Root, in In) (Out, error)) func(context.Context,
 	tools.Job) (json.RawMessage, error) {
+	return runWith(func(ctx context.Context, root *os.Root, in In, _ []byte) (Out, error) { return work(ctx, root, in) })
+}
+
+// runWith is run for work that takes an artifact.
+func runWith[In, Out any](work func(ctx context.Context, root *os.Root, in In, artifact []byte) (Out, error)) func(context.Context,
+	tools.Job) (json.RawMessage, error) {
 	return func(ctx context.Context, job tools.Job) (json.RawMessage, error) {
 		var in In
 		if err := json.Unmarshal(job.Input, &in); err != nil {
@@ -65,7 +71,7 @@ func run[In, Out any](work func(ctx context.Context, root *os.Root, in In) (Out,
 			return nil, fmt.Errorf("open the workspace: %w", told(err))
 		}
 		defer root.Close()
-		out, err := work(ctx, root, in)
+		out, err := work(ctx, root, in, job.Artifact)
 		if err != nil {
 			return nil, told(err)
 		}

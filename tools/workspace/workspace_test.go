@@ -95,6 +95,12 @@ func TestFilesAreReadListedAndWritten(t *testing.T) {
 		out["created"] != false || s.content("bin") != "\x00\x01" {
 		t.Errorf("written %v with %v (%v)", out, info, err)
 	}
+	for _, wrong := range []object{{"path": "x"}, {"path": "x", "content": "", "artifact_id": "a"},
+		{"path": "x", "artifact_id": "a", "encoding": "utf8"}} {
+		if _, err := s.call("workspace.write", wrong); err == nil {
+			t.Errorf("written by %v", wrong)
+		}
+	}
 	var listed []string
 	for _, one := range s.must("workspace.list", object{"recursive": true})["entries"].([]any) {
 		listed = append(listed, fmt.Sprint(one.(object)["type"], " ", one.(object)["path"]))

@@ -156,11 +156,29 @@ func (g *givenTools) mustRun() {
 		!strings.Contains(string(whole), strings.Repeat("long ", 4000)) {
 		g.t.Errorf("the artifact is %.100s (%v)", whole, err)
 	}
+	g.writesAnArtifact(kept[0])
 	for _, none := range []string{"..", "x", strings.Repeat("0", 36)} {
 		if status, _, err := g.server.Try(http.MethodGet, "/v1/artifacts/"+none, nil); err != nil ||
 			status == http.StatusOK {
 			g.t.Errorf("artifact %q: %d, %v", none, status, err)
 		}
+	}
+}
+
+// writesAnArtifact: a file gets the bytes of an artifact that its call names, and the person who is asked sees the name.
+func (g *givenTools) writesAnArtifact(id string) {
+	g.t.Helper()
+	turn := g.server.Send(g.session, programtest.OwnedTool("workspace_write", `{"path":"`+g.runtime+`copied","artifact_id":"`+id+`"}`))
+	shown := g.asked(g.events, turn)
+	if told := fmt.Sprint(shown); !strings.Contains(told, id) || strings.Contains(told, "long long") {
+		g.t.Errorf("shown is %s", told)
+	}
+	g.decides(http.StatusOK, shown, programtest.Object{"decision": "accept"})
+	g.finishes(g.events, turn, "bytes_written")
+	copied, err := os.ReadFile(filepath.Join(g.s.Workspace, g.runtime+"copied"))
+	if _, whole, failed := g.server.Try(http.MethodGet, "/v1/artifacts/"+id+"/download", nil); err != nil || failed != nil ||
+		string(copied) != string(whole) {
+		g.t.Errorf("written is %.100s, the artifact is %.100s (%v, %v)", copied, whole, err, failed)
 	}
 }
 
