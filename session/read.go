@@ -16,8 +16,9 @@ const (
 	largestPage = 200
 )
 
-// forked takes in a session that its runtime has just made of another one; it has that one's client tools. Errors are
-// those of Lookup.
+// forked takes in a session that its runtime has just made of another one; it has that one's client tools, and its
+// controls where nobody is there to be asked: a fork of such a session must not wait for a person. Errors are those of
+// Lookup.
 func (s *Service) forked(ctx context.Context, sourceID string, fork runtime.Thread) (Session, error) {
 	sessionID, inherited := fork.ID, `dynamic_tools = (select dynamic_tools from sessions where id = $2)`
 	if sessionID == "" { // its runtime leaves to us what it is called, and enforces what its source may do
@@ -36,6 +37,10 @@ func (s *Service) forked(ctx context.Context, sourceID string, fork runtime.Thre
 		sessionID = taken.ID
 		s.imports.want(sessionID)
 	} else if _, err := s.adopt(ctx, sessionID); err != nil {
+		return Session{}, err
+	} else if source, err := s.stored(ctx, sourceID); err == nil && source.Controls.NonInteractive {
+		inherited += `, controls = (select controls from sessions where id = $2)`
+	} else if err != nil && !errors.Is(err, ErrNotFound) { // one that is not stored was opened elsewhere, with a person
 		return Session{}, err
 	}
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {

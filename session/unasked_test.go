@@ -64,3 +64,29 @@ func TestWhatIsAskedIsDeclinedWithoutAPerson(t *testing.T) {
 		}
 	})
 }
+
+// RA-18: a fork of a session without a person has nobody to ask either, under the controls of its source; a fork of any
+// other session has the controls that codex-manager gives one.
+func TestAForkHasNobodyToAskEither(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		fork := func(of Session) Session {
+			id := newID()
+			k.fake.notify(id, "", "thread/started", nil)
+			k.flush()
+			made, err := k.forked(t.Context(), of.ID, runtime.Thread{ID: id})
+			k.do(err)
+			return made
+		}
+		full := "danger-full-access"
+		alone, err := k.Create(t.Context(), Create{NonInteractive: true, FilesystemSandbox: &full})
+		k.do(err)
+		attended, err := k.Create(t.Context(), Create{FilesystemSandbox: &full})
+		k.do(err)
+		if made := fork(alone); !made.Controls.Equal(alone.Controls) {
+			t.Errorf("a fork of %+v has %+v", alone.Controls, made.Controls)
+		}
+		if made := fork(attended); made.Controls.NonInteractive || made.Controls.Equal(attended.Controls) {
+			t.Errorf("a fork of a session with a person has %+v", made.Controls)
+		}
+	})
+}
