@@ -242,7 +242,7 @@ func (g *givenTools) areGivenUp() {
 		g.t.Error("a call ran that was given up")
 	}
 	const read, wrote, denied = "workspace.read completed 1 ", "workspace.write completed 1 ", "workspace.write denied 1"
-	g.requireEnds(g.session, "["+read+read+read+wrote+"team.echo completed 1 "+denied+" "+wrote+read+read+denied+"]")
+	g.requireEnds(g.session, "["+read+read+read+wrote+wrote+"team.echo completed 1 "+denied+" "+wrote+read+read+denied+"]")
 }
 
 // areRefused: the levels of a session hold, where the runtime has such.
