@@ -169,7 +169,8 @@ func (p *Push) List(ctx context.Context, holder string) ([]Subscription, error) 
 // Unsubscribe ends a subscription of a holder, and what waits for it. Errors: ErrNoSubscription.
 func (p *Push) Unsubscribe(ctx context.Context, holder, id string) error {
 	err := p.opts.DB.Update(ctx, func(tx database.Tx) error {
-		one, err := scanSubscription(tx.QueryRowContext(ctx, selectSubscription+` where id = $1`, id))
+		// What is no id may be no text that Postgres takes.
+		one, err := scanSubscription(tx.QueryRowContext(ctx, selectSubscription+` where id = $1`, database.EncodeText(id)))
 		if errors.Is(err, sql.ErrNoRows) || err == nil && one.Holder != holder {
 			return ErrNoSubscription
 		}

@@ -237,6 +237,9 @@ func TestSubscriptions(t *testing.T) {
 		if again := p.subscribe(t, "me", one); again.ID != mine.ID || again.Auth != one.Auth {
 			t.Errorf("renewed it is %+v", again)
 		}
+		if err := p.Unsubscribe(t.Context(), "me", "a\x00b"); !errors.Is(err, notify.ErrNoSubscription) {
+			t.Errorf("what is no id: %v", err)
+		}
 		if err := p.Unsubscribe(t.Context(), "you", mine.ID); !errors.Is(err, notify.ErrNoSubscription) {
 			t.Errorf("somebody else ended it: %v", err)
 		}

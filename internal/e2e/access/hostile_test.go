@@ -25,6 +25,8 @@ var hostileParameters = []string{"%00", "a%00b", "%ff", "%C3%28", "%2e%2e%2f%2e%
 
 // hostileBodies are templates: TEXT is replaced.
 var hostileBodies = map[string]string{
+	"/api/push":                         `{"endpoint":TEXT,"keys":{"p256dh":TEXT,"auth":TEXT}}`,
+	"/api/sessions/{sessionId}/read":    `{"messageId":TEXT}`,
 	"/api/projects":                     `{"name":TEXT,"workingDirectory":TEXT}`,
 	"/api/projects/{projectId}/rename":  `{"name":TEXT,"workingDirectory":TEXT}`,
 	"/api/sessions/{sessionId}/rename":  `{"title":TEXT}`,
@@ -117,7 +119,7 @@ func TestHostileInputIsNoFault(t *testing.T) {
 				}
 				if operation.Method == http.MethodGet {
 					for _, query := range []string{"limit=%00", "cursor=%00", "cursor=%ff", "limit=1e999", "limit=9223372036854775808",
-						"before=%00", "after=%ff", "state=%00", "key=%00&scope=session",
+						"before=%00", "after=%ff", "around=%00", "state=%00", "key=%00&scope=session",
 						"cursor=2026-01-01T00:00:00.000Z%7C%00", "%00=%00", "a&b=%zz;c", "threadId=%00"} {
 						check(http.MethodGet, own+"?"+query, "")
 					}

@@ -29,8 +29,11 @@ func TestWhatAServerDidIsRecorded(t *testing.T) {
 	set("set default_transaction_read_only = on")
 	server.Eventually("the store refuses", func() bool { return write() == http.StatusServiceUnavailable })
 	set("reset default_transaction_read_only")
-	server.Want(http.StatusOK, http.MethodPost, "/api/server/settings", programtest.Object{"defaults": programtest.Object{
-		"model": nil, "approvalPolicy": "never", "networkAccess": "restricted", "filesystemSandbox": "read-only"}})
+	server.Eventually("the store takes the change", func() bool { // its connections were cut just now
+		status, _, _ := server.Try(http.MethodPost, "/api/server/settings", programtest.Object{"defaults": programtest.Object{
+			"model": nil, "approvalPolicy": "never", "networkAccess": "restricted", "filesystemSandbox": "read-only"}})
+		return status == http.StatusOK
+	})
 	rows := ""
 	server.Eventually("the outage is recorded", func() bool {
 		write()

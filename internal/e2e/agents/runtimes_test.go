@@ -85,7 +85,7 @@ func TestARuntimeThatIsNotConfiguredAnyMore(t *testing.T) {
 	if status := server.Follow("after=0").WaitTurn(turn); status != "interrupted" {
 		t.Errorf("its turn is %s", status)
 	}
-	if log := server.LogTail(); !strings.Contains(log, "none of HARNESS_RUNTIMES") || !strings.Contains(log, `"former"`) {
+	if log := server.LogTail(); !strings.Contains(log, "that this server does not run (HARNESS_RUNTIMES") || !strings.Contains(log, `"former"`) {
 		t.Errorf("the log does not tell of it: %s", log)
 	}
 	server.WaitRuntime()
