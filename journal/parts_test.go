@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"testing"
 
 	"harness/database"
@@ -124,4 +125,22 @@ func number(t *testing.T, db *database.DB, query string) (n int) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// Who wants the short of it gets long events without their payloads.
+func TestLongPayloadsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		j := start(t, db, journal.Options{})
+		long := json.RawMessage(`"` + strings.Repeat("x", 2<<20) + `"`)
+		if _, err := j.Append(t.Context(), journal.Event{Payload: long}, journal.Event{Payload: json.RawMessage(`"short"`)}); err != nil {
+			t.Fatal(err)
+		}
+		for short, want := range map[bool]int{false: len(long), true: 0} {
+			records, err := j.Read(t.Context(), journal.Query{Short: short})
+			if err != nil || len(records) != 2 || len(records[0].Payload) != want || string(records[1].Payload) != `"short"` {
+				t.Errorf("short is %v: %d records, %d bytes, %v", short, len(records), len(records[0].Payload), err)
+			}
+		}
+	})
 }

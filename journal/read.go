@@ -28,6 +28,8 @@ type Query struct {
 	Session string
 	// Limit bounds the answer; 0 means 256.
 	Limit int
+	// Short leaves out payloads that are too long to stand in their row: who looks at every event pays for none of them.
+	Short bool
 }
 
 const (
@@ -44,10 +46,14 @@ func (j *Journal) Read(ctx context.Context, query Query) ([]Record, error) {
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	if query.Session == "" {
-		return j.read(ctx, `select `+stored+` from journal_events where pos > $1 order by pos limit $2`, query.After, limit)
+	wanted := stored
+	if query.Short {
+		wanted = columns
 	}
-	return j.read(ctx, `select `+stored+
+	if query.Session == "" {
+		return j.read(ctx, `select `+wanted+` from journal_events where pos > $1 order by pos limit $2`, query.After, limit)
+	}
+	return j.read(ctx, `select `+wanted+
 		` from journal_events where pos > $1 and (session_id in ($2, '') or broadcast = 1) order by pos limit $3`,
 		query.After, query.Session, limit)
 }

@@ -23,13 +23,17 @@ const (
 	behind = 1000
 )
 
-// place is how far the journal is followed: as stored, and as read.
-type place struct{ stored, read int64 }
+// place is how far the journal is followed: as stored, and as read; skipped says that what is between was not looked at,
+// since there was nobody to tell.
+type place struct {
+	stored, read int64
+	skipped      bool
+}
 
 func (n *Notifier) follow(ctx context.Context) {
 	ticker := time.NewTicker(n.opts.Pause)
 	defer ticker.Stop()
-	at, failing := place{-1, -1}, false
+	at, failing := place{stored: -1, read: -1}, false
 	for {
 		err := n.catchUp(ctx, &at)
 		if err != nil && ctx.Err() == nil && !failing {
@@ -51,8 +55,27 @@ func (n *Notifier) catchUp(ctx context.Context, at *place) (err error) {
 			return err
 		}
 	}
+	head := n.opts.Head()
+	anybody, err := n.anybody(ctx)
+	if err != nil {
+		return err
+	}
+	if !anybody {
+		at.read, at.skipped = max(at.read, head), true
+		if at.read-at.stored < behind {
+			return nil
+		}
+		return n.move(ctx, at, nil)
+	}
+	if at.skipped { // who is told from now on is not told of it, after a crash either
+		if at.skipped = false; at.read > at.stored {
+			if err := n.move(ctx, at, nil); err != nil || at.stored < 0 {
+				return err
+			}
+		}
+	}
 	for at.read < n.opts.Head() {
-		records, err := n.opts.Read(ctx, journal.Query{After: at.read})
+		records, err := n.opts.Read(ctx, journal.Query{After: at.read, Short: true})
 		if err != nil || len(records) == 0 {
 			return err
 		}
@@ -66,16 +89,31 @@ func (n *Notifier) catchUp(ctx context.Context, at *place) (err error) {
 		if len(told) == 0 && at.read-at.stored < behind {
 			continue
 		}
-		if err := n.note(ctx, *at, told); err != nil {
-			at.stored = -1
-			if errors.Is(err, errElsewhere) {
-				return nil
-			}
+		if err := n.move(ctx, at, told); err != nil || at.stored < 0 {
 			return err
 		}
-		at.stored = at.read
 	}
 	return nil
+}
+
+// anybody tells whether there is somebody to tell.
+func (n *Notifier) anybody(ctx context.Context) (bool, error) {
+	if len(n.opts.Targets) > 0 {
+		return true, nil
+	}
+	return n.opts.Push.anybody(ctx)
+}
+
+// move stores how far it was read with what is to be told. Where another process did, the place is read again.
+func (n *Notifier) move(ctx context.Context, at *place, told []Message) error {
+	err := n.note(ctx, *at, told)
+	if at.stored = at.read; err != nil {
+		at.stored = -1
+	}
+	if errors.Is(err, errElsewhere) {
+		return nil
+	}
+	return err
 }
 
 // errElsewhere: another process took these events.
@@ -85,11 +123,11 @@ var errElsewhere = errors.New("the journal was followed elsewhere meanwhile")
 func (n *Notifier) begin(ctx context.Context) (at place, err error) {
 	err = n.opts.DB.Read().QueryRowContext(ctx, `select pos from notify_state where id = 1`).Scan(&at.stored)
 	if err != nil {
-		return place{-1, -1}, fmt.Errorf("read up to where others are told: %w", err)
+		return place{stored: -1, read: -1}, fmt.Errorf("read up to where others are told: %w", err)
 	}
 	oldest, head, err := journal.Bounds(ctx, n.opts.DB.Read())
 	if err != nil {
-		return place{-1, -1}, err
+		return place{stored: -1, read: -1}, err
 	}
 	at.read = max(at.stored, oldest-1)
 	if at.stored < 0 || at.stored > head { // new, or of another store
@@ -102,9 +140,9 @@ func (n *Notifier) begin(ctx context.Context) (at place, err error) {
 		if errors.Is(err, errElsewhere) {
 			err = nil
 		}
-		return place{-1, -1}, err
+		return place{stored: -1, read: -1}, err
 	}
-	return place{at.read, at.read}, nil
+	return place{stored: at.read, read: at.read}, nil
 }
 
 // note stores what is to be told with how far it was read, in one transaction; errElsewhere when another process did.

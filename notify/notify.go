@@ -113,7 +113,7 @@ type Options struct {
 	// Read gives the events after a position, Head is the last one this process knows of.
 	Read func(ctx context.Context, query journal.Query) ([]journal.Record, error)
 	Head func() int64
-	// Tells makes news of an event, false for none. It does not read.
+	// Tells makes news of an event, false for none. It does not read; the payload of a long event is left out.
 	Tells func(record *journal.Record) (News, bool)
 	// Waits tells whether a request still waits for a decision; who decides within After is not told of it.
 	Waits func(ctx context.Context, news News) (bool, error)

@@ -100,6 +100,16 @@ func (p *Push) end(ctx context.Context, id string) error {
 	return nil
 }
 
+// anybody tells whether a browser is told.
+func (p *Push) anybody(ctx context.Context) (is bool, err error) {
+	var browsers int64
+	err = p.opts.DB.Read().QueryRowContext(ctx, `select count(*) from (select 1 from push_subscriptions limit 1) as one`).Scan(&browsers)
+	if err != nil {
+		return false, fmt.Errorf("look who is told: %w", err)
+	}
+	return browsers > 0, nil
+}
+
 // targets are those of all browsers.
 func (p *Push) targets(ctx context.Context, tx database.Tx) ([]string, error) {
 	return database.ReadAll(ctx, tx, "read the subscriptions", func(row database.Row) (target string, err error) {

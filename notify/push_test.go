@@ -225,6 +225,45 @@ func TestABrowserThatIsGone(t *testing.T) {
 	})
 }
 
+// What happens while there is nobody to tell is told to nobody later.
+func TestNobodyIsToldOfWhatWas(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		k := newKit(t, db)
+		p := newPushed(t, k)
+		var looks atomic.Int64
+		k.run(func(o *notify.Options) {
+			o.Targets, o.Push = nil, p.Push
+			head := o.Head
+			o.Head = func() int64 {
+				looks.Add(1)
+				return head()
+			}
+		})
+		for range 1001 { // one more than is passed over without a note
+			k.happen(notify.TurnFailed, "s", "")
+		}
+		k.eventually("it is passed over", func() bool {
+			var pos int64
+			err := db.Read().QueryRowContext(t.Context(), `select pos from notify_state where id = 1`).Scan(&pos)
+			return err == nil && pos > 1
+		})
+		k.happen(notify.TurnFailed, "s", "")
+		before := looks.Load()
+		k.eventually("all is passed over", func() bool { return looks.Load() >= before+2 })
+		one := newPage(t, p.service+"/a")
+		p.subscribe(t, "me", one.Browser)
+		k.happen(notify.JobFailed, "", "")
+		if told := one.read(t, k.hear().body); !strings.Contains(told, "job.failed") {
+			t.Errorf("told %s", told)
+		}
+		k.drained()
+		if len(k.told) > 0 {
+			t.Errorf("told %d more times", len(k.told))
+		}
+	})
+}
+
 // A subscription belongs to who asked last, and nobody else ends it; of too many the oldest goes.
 func TestSubscriptions(t *testing.T) {
 	t.Parallel()

@@ -103,6 +103,10 @@ func newsOf(record *journal.Record) (news notify.News, is bool) {
 		}
 		return news, true
 	}
+	if len(record.Payload) == 0 && meta.Messages != nil { // the end of a turn in a long line
+		news.Kind = notify.TurnEnded
+		return news, true
+	}
 	line, ok := stream.LineOf(&record.Event, meta)
 	if !ok || string(line.Method) != `"`+wire.MethodTurnCompleted+`"` {
 		return news, false
