@@ -57,7 +57,7 @@ func (l Limits) write() tools.Tool {
 	return tools.Tool{
 		Name:        "workspace.write",
 		Description: "Write a whole file of the workspace, and the folders it needs: content, or an artifact of this session.",
-		Class: tools.Write, Input: json.RawMessage(writeInput), Output: json.RawMessage(writeOutput), Artifact: "artifact_id",
+		Class:       tools.Write, Input: json.RawMessage(writeInput), Output: json.RawMessage(writeOutput), Artifact: "artifact_id",
 		Run: runWith(func(_ context.Context, root *os.Root, in writeOf, artifact []byte) (writeResult, error) {
 			name, err := writable(in.Path)
 			if err != nil {
