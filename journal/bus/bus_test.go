@@ -122,6 +122,10 @@ func TestWordsAreFew(t *testing.T) {
 	for range commits {
 		b.next(t, `1`)
 	}
+	// b may have looked by itself when it began to listen, before a had its channel.
+	if !polling.Until(patience, func() bool { return len(a.told) > 0 }) {
+		t.Fatal("nothing was told")
+	}
 	if err := a.bus.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
