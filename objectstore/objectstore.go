@@ -5,17 +5,20 @@
 package objectstore
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
-	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
 // Options say where the store is. All but Prefix are required.
@@ -25,96 +28,166 @@ type Options struct {
 	AccessKeyID, SecretAccessKey     string
 }
 
-// Store is a bucket, safe for concurrent use.
+// Store is a bucket, safe for concurrent use. Its objects are asked for below the path of the bucket.
 type Store struct {
-	client         *minio.Client
-	bucket, prefix string
+	opts   Options
+	bucket *url.URL
+	keys   aws.Credentials
+	signer *v4.Signer
+	client *http.Client
 }
 
 // ErrNotFound means that there is no such object.
 var ErrNotFound = errors.New("there is no such object")
 
+// answerPatience bounds how long the store may take to begin its answer.
+const answerPatience = 30 * time.Second
+
 // Open makes a Store. It asks nobody yet; see Check.
 func Open(opts Options) (*Store, error) {
 	endpoint, err := url.Parse(opts.Endpoint)
-	if err != nil {
+	if err != nil || endpoint.Host == "" {
 		return nil, errors.New("the endpoint of the object store is no URL")
 	}
-	client, err := minio.New(endpoint.Host, &minio.Options{Secure: endpoint.Scheme == "https", Region: opts.Region,
-		Creds: credentials.NewStaticV4(opts.AccessKeyID, opts.SecretAccessKey, "")})
-	if err != nil {
-		return nil, fmt.Errorf("the object store: %w", err)
+	return &Store{opts: opts, bucket: endpoint.JoinPath(opts.Bucket),
+		keys: aws.Credentials{AccessKeyID: opts.AccessKeyID, SecretAccessKey: opts.SecretAccessKey},
+		// S3 signs paths as they are sent.
+		signer: v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }),
+		client: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+			ResponseHeaderTimeout: answerPatience, IdleConnTimeout: time.Minute}}}, nil
+}
+
+// refusedError is an answer that does not do what was asked for.
+type refusedError struct {
+	status        int
+	Code, Message string
+}
+
+// Error implements error.
+func (e *refusedError) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("the object store answered %d %s %s", e.status, e.Code, e.Message))
+}
+
+// ask sends a signed request (AWS Signature Version 4) and returns its answer, whose body is to be closed, or a
+// *refusedError. name is "" for the bucket itself.
+func (s *Store) ask(ctx context.Context, method, name string, query url.Values, header http.Header, content []byte) (
+	*http.Response, error) {
+	target := s.bucket
+	if name != "" {
+		target = target.JoinPath(strings.Split(s.opts.Prefix+name, "/")...)
 	}
-	client.SetAppInfo("harness", "")
-	return &Store{client, opts.Bucket, opts.Prefix}, nil
+	asked := *target
+	asked.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20")
+	request, err := http.NewRequestWithContext(ctx, method, asked.String(), strings.NewReader(string(content)))
+	if err != nil {
+		return nil, err
+	}
+	for member, values := range header {
+		request.Header[member] = values
+	}
+	sum := sha256.Sum256(content)
+	hash := hex.EncodeToString(sum[:])
+	request.Header.Set("X-Amz-Content-Sha256", hash)
+	if err := s.signer.SignHTTP(ctx, s.keys, request, hash, "s3", s.opts.Region, time.Now()); err != nil {
+		return nil, fmt.Errorf("sign a request: %w", err)
+	}
+	answer, err := s.client.Do(request)
+	if err != nil || answer.StatusCode < http.StatusMultipleChoices {
+		return answer, err
+	}
+	refused := &refusedError{status: answer.StatusCode}
+	if text, err := io.ReadAll(io.LimitReader(answer.Body, 1<<16)); err == nil {
+		_ = xml.Unmarshal(text, refused) // the status says enough
+	}
+	return nil, errors.Join(refused, answer.Body.Close())
+}
+
+// do is ask for an answer that has nothing to read.
+func (s *Store) do(ctx context.Context, method, name string, query url.Values, header http.Header, content []byte) (http.Header, error) {
+	answer, err := s.ask(ctx, method, name, query, header, content)
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(io.Discard, answer.Body)
+	return answer.Header, errors.Join(err, answer.Body.Close())
+}
+
+// status is that of a refusal, 0 for none.
+func status(err error) int {
+	if refused := (*refusedError)(nil); errors.As(err, &refused) {
+		return refused.status
+	}
+	return 0
 }
 
 // Check tells whether the bucket can be reached, with the remedy when it cannot.
 func (s *Store) Check(ctx context.Context) error {
-	found, err := s.client.BucketExists(ctx, s.bucket)
-	if err != nil {
-		return fmt.Errorf("the object store does not let in or does not answer (check HARNESS_S3_ENDPOINT, the keys and the "+
-			"region): %w", err)
+	_, err := s.list(ctx, "", "", 1)
+	switch {
+	case err == nil:
+		return nil
+	case status(err) == http.StatusNotFound:
+		return fmt.Errorf("the object store has no bucket %q: make it, or name another one in HARNESS_S3_BUCKET", s.opts.Bucket)
 	}
-	if !found {
-		return fmt.Errorf("the object store has no bucket %q: make it, or name another one in HARNESS_S3_BUCKET", s.bucket)
-	}
-	return nil
+	return fmt.Errorf("the object store does not let in or does not answer (check HARNESS_S3_ENDPOINT, the keys and the "+
+		"region): %w", err)
 }
 
 // Put stores an object that is not there yet. One that is stays as it is, which is no error.
 func (s *Store) Put(ctx context.Context, name string, content []byte) error {
-	options := minio.PutObjectOptions{ContentType: "application/octet-stream", SendContentMd5: true}
-	options.SetMatchETagExcept("*") // If-None-Match: whoever comes second changes nothing
-	_, err := s.client.PutObject(ctx, s.bucket, s.prefix+name, bytes.NewReader(content), int64(len(content)), options)
-	if err != nil && minio.ToErrorResponse(err).StatusCode != http.StatusPreconditionFailed {
+	_, err := s.do(ctx, http.MethodPut, name, nil, http.Header{"If-None-Match": {"*"}, // whoever comes second changes nothing
+		"Content-Type": {"application/octet-stream"}}, content)
+	if err != nil && status(err) != http.StatusPreconditionFailed {
 		return fmt.Errorf("store object %s: %w", name, err)
 	}
 	return nil
 }
 
-// Open reads an object, to be closed. ErrNotFound.
-func (s *Store) Open(ctx context.Context, name string) (io.ReadSeekCloser, error) {
-	object, err := s.client.GetObject(ctx, s.bucket, s.prefix+name, minio.GetObjectOptions{})
-	if err == nil {
-		if _, err = object.Stat(); err != nil {
-			err = errors.Join(err, object.Close())
-		}
-	}
-	if err != nil {
-		if isMissing(err) {
-			return nil, ErrNotFound
-		}
-		return nil, fmt.Errorf("read object %s: %w", name, err)
-	}
-	return object, nil
-}
-
 // Remove takes an object away; one that is not there is no error.
 func (s *Store) Remove(ctx context.Context, name string) error {
-	err := s.client.RemoveObject(ctx, s.bucket, s.prefix+name, minio.RemoveObjectOptions{})
-	if err != nil && !isMissing(err) {
+	_, err := s.do(ctx, http.MethodDelete, name, nil, nil, nil)
+	if err != nil && status(err) != http.StatusNotFound {
 		return fmt.Errorf("remove object %s: %w", name, err)
 	}
 	return nil
 }
 
-// Each calls visit with every object whose name begins with a text, in the order of their names, until visit fails.
-func (s *Store) Each(ctx context.Context, begins string, visit func(name string, changed time.Time) error) error {
-	ctx, stop := context.WithCancel(ctx) // the listing ends with this call
-	defer stop()
-	for object := range s.client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix + begins, Recursive: true}) {
-		if object.Err != nil {
-			return fmt.Errorf("list the objects of the store: %w", object.Err)
-		}
-		if err := visit(object.Key[len(s.prefix):], object.LastModified); err != nil {
-			return err
-		}
+// listing is a page of ListObjectsV2.
+type listing struct {
+	Contents []struct {
+		Key          string
+		LastModified time.Time
 	}
-	return ctx.Err()
+	NextContinuationToken string
 }
 
-func isMissing(err error) bool {
-	var response minio.ErrorResponse
-	return errors.As(err, &response) && response.StatusCode == http.StatusNotFound && response.Code != "NoSuchBucket"
+func (s *Store) list(ctx context.Context, begins, from string, most int) (page listing, err error) {
+	query := url.Values{"list-type": {"2"}, "prefix": {s.opts.Prefix + begins}, "max-keys": {fmt.Sprint(most)}}
+	if from != "" {
+		query.Set("continuation-token", from)
+	}
+	answer, err := s.ask(ctx, http.MethodGet, "", query, nil, nil)
+	if err != nil {
+		return page, err
+	}
+	err = xml.NewDecoder(answer.Body).Decode(&page)
+	return page, errors.Join(err, answer.Body.Close())
+}
+
+// Each calls visit with every object whose name begins with a text, in the order of their names, until visit fails.
+func (s *Store) Each(ctx context.Context, begins string, visit func(name string, changed time.Time) error) error {
+	for from := ""; ; {
+		page, err := s.list(ctx, begins, from, 1000)
+		if err != nil {
+			return fmt.Errorf("list the objects of the store: %w", err)
+		}
+		for _, one := range page.Contents {
+			if err := visit(strings.TrimPrefix(one.Key, s.opts.Prefix), one.LastModified); err != nil {
+				return err
+			}
+		}
+		if from = page.NextContinuationToken; from == "" {
+			return nil
+		}
+	}
 }
