@@ -5,6 +5,7 @@
 package objectstore
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -78,7 +79,7 @@ func (s *Store) ask(ctx context.Context, method, name string, query url.Values, 
 	}
 	asked := *target
 	asked.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20")
-	request, err := http.NewRequestWithContext(ctx, method, asked.String(), strings.NewReader(string(content)))
+	request, err := http.NewRequestWithContext(ctx, method, asked.String(), bytes.NewReader(content))
 	if err != nil {
 		return nil, err
 	}
