@@ -143,8 +143,9 @@ func (f *fake) StartThread(ctx context.Context, in runtime.StartThread) (runtime
 	} else if len(f.natives) > 0 {
 		id, f.natives = f.natives[0], f.natives[1:]
 	}
-	t := runtime.Thread{ID: id, NativeID: native, Cwd: in.Cwd, Source: "vscode", ModelProvider: "mock", CreatedAt: 1000,
-		UpdatedAt: 1000, Raw: encode(map[string]string{"id": id})}
+	at := time.Now().Unix() * 1000
+	t := runtime.Thread{ID: id, NativeID: native, Cwd: in.Cwd, Source: "vscode", ModelProvider: "mock", CreatedAt: at,
+		UpdatedAt: at, Raw: encode(map[string]string{"id": id})}
 	f.threads, f.began = append(f.threads, t), append(f.began, in)
 	f.mu.Unlock()
 	if f.set != nil {

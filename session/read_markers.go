@@ -75,7 +75,7 @@ func (s *Service) mark(ctx context.Context, tx database.Tx, reader, session, mes
 }
 
 // fillRead tells how far somebody has read sessions whose figures are known, in one query. What one has never opened is
-// unread when it is younger than that one's first marker.
+// unread when it is younger than that one's first marker; runtimes count in seconds.
 func fillRead(ctx context.Context, q database.Querier, reader string, sessions ...*Session) error {
 	if len(sessions) == 0 {
 		return nil
@@ -103,7 +103,7 @@ func fillRead(ctx context.Context, q database.Querier, reader string, sessions .
 	}, `select s.id, coalesce(m.message_id, ''), case
 			when m.reader is not null and exists (`+kept+` and (e.place, e.ordinal) > (m.place, m.ordinal)) then 1
 			when m.reader is null and exists (select 1 from read_markers f where f.reader = $1 and f.session_id = ''
-				and f.at <= s.created_at) and exists (`+kept+`) then 1
+				and f.at / 1000 * 1000 <= s.created_at) and exists (`+kept+`) then 1
 			else 0 end
 		from sessions s left join read_markers m on m.reader = $1 and m.session_id = s.id
 		where s.id in (`+strings.Join(marks, ", ")+`)`, args...)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"harness/database"
 	"harness/runtime"
 )
 
@@ -61,6 +62,9 @@ func TestReadMarkers(t *testing.T) {
 		expect("nothing is said in it", "ann")
 		turn = k.send(younger.ID)
 		say(younger.ID, turn, "three")
+		k.do(k.db.Update(t.Context(), func(tx database.Tx) error { // a runtime's own word replaces ours: it counts in seconds
+			return updateSession(t.Context(), tx, younger.ID, `created_at = created_at / 1000 * 1000`)
+		}))
 		expect("never opened", "ann", younger.ID)
 		expect("never opened by one who reads nothing", "bob")
 		mark("ann", younger.ID, "three", true)
