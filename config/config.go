@@ -185,6 +185,7 @@ type S3 struct {
 
 // Tools are the tools of this server that agents are given, and under which policy (HARNESS_TOOLS_*).
 type Tools struct {
+	Native      string   // HARNESS_NATIVE_TOOLS: on or off
 	Names       []string // HARNESS_TOOLS; none gives none
 	Runtimes    []string // HARNESS_TOOLS_RUNTIMES; none is all
 	Mode        string   // HARNESS_TOOLS_MODE: ask, auto or yolo

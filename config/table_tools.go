@@ -2,6 +2,10 @@ package config
 
 func toolVariables() []Variable {
 	return grouped("Tools", []Variable{
+		{Name: "HARNESS_NATIVE_TOOLS", Default: "on", Enum: []string{"on", "off"},
+			Doc: "Whether agents have tools of their own. off: no session has them, and runtimes that cannot be told so " +
+				"open none (nativeToolsOff of their capabilities). A session can be opened without them in any case.",
+			field: func(c *Config) any { return &c.Tools.Native }},
 		{Name: "HARNESS_TOOLS",
 			Allowed: "a comma-separated list of workspace.read, workspace.list, workspace.write, patch.apply, http.fetch and workspace.exec",
 			Doc:     "Tools of this server that agents are given over MCP, decided about here. Unset: none.",

@@ -84,7 +84,7 @@ func replaceBy(next session.Controls) func(session.Controls) session.Controls {
 			replaced.Settings = current.Settings
 		}
 		replaced.AcceptEdits = current.AcceptEdits // as long as the approval policy stays
-		replaced.NonInteractive = current.NonInteractive
+		replaced.NonInteractive, replaced.NativeTools = current.NonInteractive, current.NativeTools
 		return replaced
 	}
 }

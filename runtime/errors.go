@@ -93,6 +93,8 @@ type ControlError struct {
 	// Field is approvalPolicy, filesystemSandbox or networkAccess.
 	Field, Value string
 	Enforced     []string
+	// Because says why, after a comma; "" where the runtime is all the reason.
+	Because string
 	// Settings are those that choose the level of sessions whose creator named none, as this one's did; nil when it was
 	// named.
 	Settings []string
@@ -102,10 +104,10 @@ type ControlError struct {
 func (e *ControlError) Error() string {
 	if len(e.Enforced) == 0 {
 		return fmt.Sprintf("the %s runtime cannot enforce any %s, so it cannot be opened with %q", e.Runtime,
-			e.Field, e.Value)
+			e.Field, e.Value) + e.Because
 	}
 	text := fmt.Sprintf("the %s runtime cannot enforce %s %q; it can enforce: %s", e.Runtime, e.Field, e.Value,
-		strings.Join(e.Enforced, ", "))
+		strings.Join(e.Enforced, ", ")) + e.Because
 	if len(e.Settings) > 0 {
 		text += "; name one of them, or set " + strings.Join(e.Settings, " or ") + " for who names none"
 	}

@@ -51,7 +51,7 @@ func (c Controls) Equal(other Controls) bool {
 	if c.model() != other.model() || (c.Model == nil) != (other.Model == nil) ||
 		c.ApprovalPolicy != other.ApprovalPolicy ||
 		c.NetworkAccess != other.NetworkAccess || c.FilesystemSandbox != other.FilesystemSandbox ||
-		c.AcceptEdits != other.AcceptEdits || c.NonInteractive != other.NonInteractive {
+		c.AcceptEdits != other.AcceptEdits || c.NonInteractive != other.NonInteractive || c.NativeTools != other.NativeTools {
 		return false
 	}
 	return maps.EqualFunc(c.Settings, other.Settings, func(a, b json.RawMessage) bool {

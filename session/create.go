@@ -60,9 +60,12 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
-	nativeTools, err := chosenNativeTools(adapter, in.NativeTools)
+	nativeTools, err := s.chosenNativeTools(adapter, in.NativeTools)
 	if err != nil {
 		return Session{}, err
+	}
+	if nativeTools == runtime.NativeToolsOff {
+		controls.NativeTools = nativeTools
 	}
 	cwd := in.Cwd
 	if cwd == "" {

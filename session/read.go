@@ -38,7 +38,7 @@ func (s *Service) forked(ctx context.Context, sourceID string, fork runtime.Thre
 		s.imports.want(sessionID)
 	} else if _, err := s.adopt(ctx, sessionID); err != nil {
 		return Session{}, err
-	} else if source, err := s.stored(ctx, sourceID); err == nil && source.Controls.NonInteractive {
+	} else if source, err := s.stored(ctx, sourceID); err == nil && (source.Controls.NonInteractive || source.Controls.NativeTools != "") {
 		inherited += `, controls = (select controls from sessions where id = $2)`
 	} else if err != nil && !errors.Is(err, ErrNotFound) { // one that is not stored was opened elsewhere, with a person
 		return Session{}, err

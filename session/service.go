@@ -32,6 +32,8 @@ type Options struct {
 	DefaultRuntime string
 	// NodeID names this server among those that share the store; it must be the same after a restart.
 	NodeID string
+	// NativeToolsOff says that no agent may have tools of its own, whatever its session was opened with.
+	NativeToolsOff bool
 	// AdoptNodes are nodes that are gone for good, whose sessions Start makes this node's; OnlyNode adopts every other
 	// one, for a store that one server has to itself.
 	AdoptNodes []string

@@ -41,6 +41,9 @@ type Controls struct {
 	// NonInteractive says that no person is there: what the agent asks is declined at once (unasked.go). It is chosen when
 	// the session is made.
 	NonInteractive bool `json:"nonInteractive,omitempty"`
+	// NativeTools is runtime.NativeToolsOff of an agent without tools of its own, else "". It is chosen when the session is
+	// made.
+	NativeTools string `json:"nativeTools,omitempty"`
 }
 
 // Session is one conversation as the harness stores it. Times are in ms. For codex the id is the thread id, as clients

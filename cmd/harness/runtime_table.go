@@ -228,7 +228,8 @@ func newCodex(s *Server, confined confinement) (runtime.Adapter, error) {
 	launch, supervise := setup.Launch, setup.Supervise
 	s.codex = codex.New(codex.Options{
 		Tools: setup.Tools, Bin: codexBin(s.cfg), Home: s.cfg.CodexHome, Implicit: s.sessions.ImplicitSources,
-		Mark: launch.Mark, Sink: supervise.Sink, Logger: launch.Logger, Called: launch.Called,
+		NativeToolsOff: setup.NativeToolsOff,
+		Mark:           launch.Mark, Sink: supervise.Sink, Logger: launch.Logger, Called: launch.Called,
 		ClientVersion: setup.Version,
 		StartTimeout:  supervise.StartTimeout, CallTimeout: supervise.CallTimeout, HangAfter: supervise.HangAfter,
 		UnloadAfter: s.cfg.RuntimeUnload, RecycleBytes: int64(s.cfg.RuntimeRecycle) << 20,

@@ -291,7 +291,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 	if s.runtimes.shims, err = s.shims(); err != nil {
 		return err
 	}
-	if err := errors.Join(s.endStrangers(ctx), s.endLost(ctx)); err != nil {
+	if err := errors.Join(s.endStrangers(ctx), s.endLost(ctx), s.endWithNativeTools(ctx)); err != nil {
 		return err
 	}
 	left, err := s.surviving()
@@ -303,7 +303,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		return err
 	}
 	s.sessions = session.New(session.Options{
-		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, WorkspaceRoot: sessionFolder(s.cfg, s.workspace), Surviving: left,
+		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, NativeToolsOff: s.nativeToolsOff(), WorkspaceRoot: sessionFolder(s.cfg, s.workspace), Surviving: left,
 		DefaultRuntime: s.runtimes.makers[0].name, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
 		NoRuntimes: !s.cfg.Runs(), Draining: s.draining, OnlyNode: s.db.Engine() == database.SQLite,
 		Movable: s.node != nil && s.cfg.Workspaces == "shared", Lapsed: s.stoppedNode,

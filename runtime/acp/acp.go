@@ -60,6 +60,9 @@ type Runtime struct {
 	// span is how much (bytes) of a process's output is kept for a text that grows.
 	span int64
 
+	// nativeToolsOff is stdio.Setup.NativeToolsOff.
+	nativeToolsOff func(ctx context.Context, threadID string) (bool, error)
+
 	launcher *stdio.Launcher
 	process  *stdio.Supervisor
 
@@ -87,7 +90,7 @@ func New(options Options) *Runtime {
 	r := &Runtime{profile: options.Profile, bin: options.Bin, version: options.Setup.Version,
 		silence: options.Setup.Silence, log: launch.Logger, calls: cmp.Or(supervise.CallTimeout, defaultCallTimeout),
 		starts: supervise.StartTimeout, store: supervise.Sink, tools: options.Setup.Tools, survives: launch.Shims != nil && launch.Detach,
-		natives: map[string]string{}, folders: map[string]string{}}
+		natives: map[string]string{}, folders: map[string]string{}, nativeToolsOff: options.Setup.NativeToolsOff}
 	r.starts, r.span = cmp.Or(r.starts, r.calls), maxSpan
 	if launch.Shims != nil && launch.Shims.SpoolBytes > 0 {
 		r.span = min(r.span, launch.Shims.SpoolBytes/spoolShare)

@@ -17,6 +17,9 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	if err := r.Capabilities().CheckControls(r.profile.Name, in.ApprovalPolicy, in.Sandbox, in.NetworkAccess); err != nil {
 		return runtime.StartedTurn{}, err
 	}
+	if err := r.requireNoNativeTools(ctx, in.ThreadID); err != nil {
+		return runtime.StartedTurn{}, err
+	}
 	prompt, err := promptOf(in.Input)
 	if err != nil {
 		return runtime.StartedTurn{}, err

@@ -51,6 +51,8 @@ type Options struct {
 	// Implicit tells how much codex may read by itself for a conversation (runtime.ImplicitAll, ...; "" for what it does
 	// unless told otherwise), and where that works; nil tells nothing.
 	Implicit func(ctx context.Context, threadID string) (implicit, cwd string, err error)
+	// NativeToolsOff tells whether codex is to have no tools of its own in a conversation; nil means that it has them.
+	NativeToolsOff func(ctx context.Context, threadID string) (bool, error)
 	// Dir is the working directory of the process, "" for the server's.
 	Dir string
 	// Mark names this server's codex for process.Sweep, see process.Mark. It must not be shared with another runtime that
@@ -198,7 +200,7 @@ func (c *Codex) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{
 		Streaming: true, Resume: true, Reconstruct: true, Interrupt: true, Approvals: true, ToolInput: true, DynamicTools: true, Images: true,
 		ApproveForSession: true, Plan: true, Usage: true, ParallelToolCalls: true, Subagents: true,
-		OwnedTools: runtime.OwnedDynamic, SurvivesRestart: c.options.Shims != nil && c.options.Detach,
+		NativeToolsOff: true, OwnedTools: runtime.OwnedDynamic, SurvivesRestart: c.options.Shims != nil && c.options.Detach,
 		ProcessPer: runtime.ProcessPerRuntime, Sandboxes: []string{sandboxReadOnly, sandboxWorkspace, sandboxFull},
 		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"},
 		NetworkAccess:    []string{"restricted", networkEnabled},

@@ -47,6 +47,12 @@ func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtim
 		config["sandbox_workspace_write.network_access"] = true
 	}
 	sourcesOff(config, in.Implicit, in.Cwd)
+	if in.NativeToolsOff {
+		if err := v.toolsGo(); err != nil {
+			return runtime.Thread{}, err
+		}
+		takeTools(params, config)
+	}
 	params["config"] = config
 	bind := c.offerTools(config)
 	thread, err := threadIn(conn.Call(ctx, c.options.CallTimeout, "thread/start", params))
@@ -59,14 +65,17 @@ func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtim
 // sources is the configuration that a conversation is loaded with.
 func (c *Codex) sources(ctx context.Context, threadID string) (object, error) {
 	config := object{unloadDelay: 0}
-	if c.options.Implicit == nil {
-		return config, nil
+	if c.options.Implicit != nil {
+		implicit, cwd, err := c.options.Implicit(ctx, threadID)
+		if err != nil {
+			return nil, fmt.Errorf("find out how much codex may read by itself for session %s: %w", threadID, err)
+		}
+		sourcesOff(config, implicit, cwd)
 	}
-	implicit, cwd, err := c.options.Implicit(ctx, threadID)
-	if err != nil {
-		return nil, fmt.Errorf("find out how much codex may read by itself for session %s: %w", threadID, err)
+	if off, err := c.nativeToolsOff(ctx, threadID); err != nil || !off {
+		return config, err
 	}
-	sourcesOff(config, implicit, cwd)
+	takeTools(object{}, config)
 	return config, nil
 }
 

@@ -64,6 +64,16 @@ func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.St
 		return runtime.StartedTurn{}, err
 	}
 	params := turnParams(in, v)
+	bare, err := c.nativeToolsOff(ctx, in.ThreadID)
+	if err != nil {
+		return runtime.StartedTurn{}, err
+	}
+	if bare {
+		if err := v.toolsGo(); err != nil {
+			return runtime.StartedTurn{}, err
+		}
+		params["environments"] = []string{}
+	}
 	result, err := conn.Call(ctx, c.options.CallTimeout, "turn/start", params)
 	if errors.Is(err, runtime.ErrThreadNotFound) {
 		// It was unloaded in between.

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"harness/runtime"
+	"harness/runtime/process/shim"
+)
+
+// noNativeToolsFile stands in the data directory while the agents of this server have no tools of their own.
+const noNativeToolsFile = "no-native-tools"
+
+// nativeToolsOff tells whether no agent of this server may have tools of its own.
+func (s *Server) nativeToolsOff() bool { return s.cfg.Tools.Native == runtime.NativeToolsOff }
+
+// endWithNativeTools ends what still runs of agents that an earlier server started with tools of their own, where they
+// may have none now: most are told so when they start.
+func (s *Server) endWithNativeTools(ctx context.Context) error {
+	mark := filepath.Join(s.dir.path, noNativeToolsFile)
+	if !s.nativeToolsOff() {
+		if err := os.Remove(mark); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("note that agents have tools of their own: %w", err)
+		}
+		return nil
+	}
+	if _, err := os.Lstat(mark); err == nil {
+		return nil
+	}
+	own, _, err := s.foundShims()
+	if err != nil {
+		return err
+	}
+	for _, f := range own {
+		if !f.Alive {
+			continue
+		}
+		s.log.Warn().Str("runtime", f.State.Runtime).Str("generation", f.Generation).
+			Msg("an agent with tools of its own still runs, and may have none now (HARNESS_NATIVE_TOOLS); ending it")
+		if _, _, err := shim.Reap(ctx, f); err != nil {
+			return fmt.Errorf("end an agent that has tools of its own: %w", err)
+		}
+	}
+	if err := os.WriteFile(mark, nil, 0o600); err != nil {
+		return fmt.Errorf("note that agents have no tools of their own: %w", err)
+	}
+	return nil
+}
