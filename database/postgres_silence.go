@@ -27,6 +27,13 @@ const (
 // errSilent ends a connection nothing can come from any more.
 var errSilent = errors.New("the database, or the network to it, does not answer")
 
+// waitForStandby is where Postgres says, in a warning beside a commit that it acknowledges, that it gave up waiting for
+// the standby. Its words are in the language of the server.
+const waitForStandby = "SyncRepWaitForLSN"
+
+// errUnwaited says that of a commit.
+var errUnwaited = errors.New("the waiting for the synchronous standby was broken off at the server")
+
 // lookout asks Postgres, over connections of its own, about connections that are silent.
 type lookout struct {
 	config *pgx.ConnConfig
@@ -69,6 +76,11 @@ func guard(config *pgx.ConnConfig) *lookout {
 	}
 	o := &lookout{config: config.Copy(), lines: map[*line]struct{}{}}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
+	config.OnNotice = func(conn *pgconn.PgConn, notice *pgconn.Notice) {
+		if l := lineOf(conn); l != nil && notice.Routine == waitForStandby {
+			l.unwaited.Store(true)
+		}
+	}
 	dial := config.DialFunc
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if !o.mayDial() {
@@ -169,8 +181,10 @@ type line struct {
 	net.Conn
 	of *lookout
 	// pid is the process that serves the connection, 0 as long as it is not known.
-	pid              atomic.Uint32
-	cut              atomic.Bool
+	pid atomic.Uint32
+	cut atomic.Bool
+	// unwaited: a commit was acknowledged whose waiting for the standby had been broken off.
+	unwaited         atomic.Bool
 	reading, writing wait
 }
 

@@ -183,6 +183,9 @@ func (t *postgresTx) commit(ctx context.Context, last Last) error {
 		if tag.String() != "COMMIT" {
 			return errors.New("commit failed: a statement of the transaction had failed before")
 		}
+		if l := lineOf(conn.PgConn()); l != nil && l.unwaited.Swap(false) {
+			return fmt.Errorf("%w: %w", ErrCommit, errUnwaited) // a primary that comes after this one may not have it
+		}
 		return nil
 	})
 }
