@@ -182,7 +182,9 @@ type line struct {
 	of *lookout
 	// pid is the process that serves the connection, 0 as long as it is not known.
 	pid atomic.Uint32
-	cut atomic.Bool
+	// server is when the server was started, "" when it is not known; set before the connection is used.
+	server string
+	cut    atomic.Bool
 	// unwaited: a commit was acknowledged whose waiting for the standby had been broken off.
 	unwaited         atomic.Bool
 	reading, writing wait
@@ -238,16 +240,17 @@ func (l *line) told(err error) error {
 	return err
 }
 
-// identify notes which process serves a connection; asked is what it calls itself. A pooler in between gives itself out
-// for one.
-func identify(conn *pgconn.PgConn, asked []byte) {
+// identify notes which process of which server serves a connection; asked is what it calls itself, and when the server
+// was started. A pooler in between gives itself out for one.
+func identify(conn *pgconn.PgConn, asked [][]byte) {
 	l := lineOf(conn)
 	if l == nil {
 		return
 	}
 	l.of.setAway(false)
-	if string(asked) == strconv.FormatUint(uint64(conn.PID()), 10) {
+	if string(asked[0]) == strconv.FormatUint(uint64(conn.PID()), 10) {
 		l.pid.Store(conn.PID())
+		l.server = string(asked[1])
 	}
 }
 

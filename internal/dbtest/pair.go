@@ -141,6 +141,9 @@ func (p *Pair) Kill(member int) {
 // Isolate cuts the primary off from its standby; both live on.
 func (p *Pair) Isolate() { p.feeds[p.primary].Cut() }
 
+// Rejoin ends what Isolate did.
+func (p *Pair) Rejoin() { p.feeds[p.primary].Mend() }
+
 // Promote makes the standby a primary that waits for no standby, as it has none.
 func (p *Pair) Promote() {
 	p.t.Helper()

@@ -81,6 +81,19 @@ func (p *Proxy) Mend() {
 
 // Lead has connections go to another database from now on; those that are open break.
 func (p *Proxy) Lead(databaseURL string) error {
+	if err := p.Divert(databaseURL); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.open {
+		_ = conn.Close()
+	}
+	return nil
+}
+
+// Divert is Lead of new connections only.
+func (p *Proxy) Divert(databaseURL string) error {
 	parsed, err := url.Parse(databaseURL)
 	if err != nil {
 		return err
@@ -88,9 +101,6 @@ func (p *Proxy) Lead(databaseURL string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.target = addressOf(parsed)
-	for conn := range p.open {
-		_ = conn.Close()
-	}
 	return nil
 }
 
