@@ -83,7 +83,8 @@ func (db *DB) Update(ctx context.Context, fn func(tx Tx) error) error {
 		}
 		return committed.Synced(context.WithoutCancel(ctx))
 	}
-	return db.updatePostgres(ctx, "", func(tx Tx, _ []int64) (Last, error) { return Last{}, fn(tx) })
+	_, err := db.updatePostgres(ctx, "", func(tx Tx, _ []int64) (Last, error) { return Last{}, fn(tx) })
+	return err
 }
 
 func (db *DB) updateSQLite(ctx context.Context, fn func(tx Tx) error) (Committed, error) {
@@ -112,7 +113,7 @@ type Last struct {
 func (db *DB) UpdateHolding(ctx context.Context, hold string, fn func(tx Tx, held []int64) (Last, error)) (
 	Committed, error) {
 	if db.engine == Postgres {
-		return Committed{}, db.updatePostgres(ctx, hold, fn)
+		return db.updatePostgres(ctx, hold, fn)
 	}
 	return db.updateSQLite(ctx, func(tx Tx) error {
 		held := make([]int64, 1)

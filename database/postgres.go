@@ -78,12 +78,12 @@ func openPool(config *pgx.ConnConfig, conns int, timeouts map[string]time.Durati
 					timeout.Milliseconds())
 			}
 		}
-		text.WriteString(`select pg_backend_pid()`)
+		text.WriteString(`select pg_backend_pid(), extract(epoch from pg_postmaster_start_time())`)
 		results, err := conn.PgConn().Exec(ctx, text.String()).ReadAll()
 		if err != nil {
 			return err
 		}
-		identify(conn.PgConn(), results[len(results)-1].Rows[0][0])
+		identify(conn.PgConn(), results[len(results)-1].Rows[0])
 		return nil
 	}))
 	pool.SetMaxOpenConns(conns)

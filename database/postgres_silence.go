@@ -27,6 +27,13 @@ const (
 // errSilent ends a connection nothing can come from any more.
 var errSilent = errors.New("the database, or the network to it, does not answer")
 
+// waitForStandby is where Postgres says, in a warning beside a commit that it acknowledges, that it gave up waiting for
+// the standby. Its words are in the language of the server.
+const waitForStandby = "SyncRepWaitForLSN"
+
+// errUnwaited says that of a commit.
+var errUnwaited = errors.New("the waiting for the synchronous standby was broken off at the server")
+
 // lookout asks Postgres, over connections of its own, about connections that are silent.
 type lookout struct {
 	config *pgx.ConnConfig
@@ -69,6 +76,11 @@ func guard(config *pgx.ConnConfig) *lookout {
 	}
 	o := &lookout{config: config.Copy(), lines: map[*line]struct{}{}}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
+	config.OnNotice = func(conn *pgconn.PgConn, notice *pgconn.Notice) {
+		if l := lineOf(conn); l != nil && notice.Routine == waitForStandby {
+			l.unwaited.Store(true)
+		}
+	}
 	dial := config.DialFunc
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if !o.mayDial() {
@@ -169,8 +181,12 @@ type line struct {
 	net.Conn
 	of *lookout
 	// pid is the process that serves the connection, 0 as long as it is not known.
-	pid              atomic.Uint32
-	cut              atomic.Bool
+	pid atomic.Uint32
+	// server is when the server was started, "" when it is not known; set before the connection is used.
+	server string
+	cut    atomic.Bool
+	// unwaited: a commit was acknowledged whose waiting for the standby had been broken off.
+	unwaited         atomic.Bool
 	reading, writing wait
 }
 
@@ -224,16 +240,17 @@ func (l *line) told(err error) error {
 	return err
 }
 
-// identify notes which process serves a connection; asked is what it calls itself. A pooler in between gives itself out
-// for one.
-func identify(conn *pgconn.PgConn, asked []byte) {
+// identify notes which process of which server serves a connection; asked is what it calls itself, and when the server
+// was started. A pooler in between gives itself out for one.
+func identify(conn *pgconn.PgConn, asked [][]byte) {
 	l := lineOf(conn)
 	if l == nil {
 		return
 	}
 	l.of.setAway(false)
-	if string(asked) == strconv.FormatUint(uint64(conn.PID()), 10) {
+	if string(asked[0]) == strconv.FormatUint(uint64(conn.PID()), 10) {
 		l.pid.Store(conn.PID())
+		l.server = string(asked[1])
 	}
 }
 

@@ -28,10 +28,11 @@ type statement struct {
 }
 
 // updatePostgres is UpdateHolding.
-func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, held []int64) (Last, error)) (err error) {
+func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, held []int64) (Last, error)) (
+	done Committed, err error) {
 	conn, err := db.write.Conn(ctx)
 	if err != nil {
-		return fmt.Errorf("begin transaction: %w", err)
+		return done, fmt.Errorf("begin transaction: %w", err)
 	}
 	tx := &postgresTx{conn: conn}
 	own := tx.line()
@@ -61,18 +62,20 @@ func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, he
 	}()
 	held, err := db.begin(ctx, tx, hold)
 	if err != nil {
-		return fmt.Errorf("begin transaction: %w", err)
+		return done, fmt.Errorf("begin transaction: %w", err)
 	}
 	last, err := fn(tx, held)
 	if err != nil && tx.failed != nil {
-		return errors.Join(tx.failed, err)
+		return done, errors.Join(tx.failed, err)
 	}
 	if err != nil {
-		return err
+		return done, err
 	}
 	err = tx.commit(ctx, last)
-	committed = err == nil
-	return err
+	if committed = err == nil; committed && own != nil {
+		done.server = own.server
+	}
+	return done, err
 }
 
 // begin opens the transaction and runs hold in the same round trip.
@@ -182,6 +185,9 @@ func (t *postgresTx) commit(ctx context.Context, last Last) error {
 		}
 		if tag.String() != "COMMIT" {
 			return errors.New("commit failed: a statement of the transaction had failed before")
+		}
+		if err := awaited(conn); err != nil {
+			return fmt.Errorf("%w: %w", ErrCommit, err) // a primary that comes after this one may not have it
 		}
 		return nil
 	})

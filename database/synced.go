@@ -12,7 +12,11 @@ import (
 type Committed struct {
 	log    *logSync // nil when nothing is left to wait for
 	number int64
+	server string
 }
+
+// Server is Conn.Server of where the transaction was made, "" when that is not known.
+func (c Committed) Server() string { return c.server }
 
 // Synced returns when the transaction survives loss of power: until then nobody may be told of it. After an error,
 // which is Transient, it may be called again, for as long as that takes.
@@ -75,7 +79,7 @@ func (l *logSync) open(path string) error {
 }
 
 // note counts a transaction that took effect.
-func (l *logSync) note() Committed { return Committed{l, l.committed.Add(1)} }
+func (l *logSync) note() Committed { return Committed{log: l, number: l.committed.Add(1)} }
 
 // await returns when a transaction is on the disk. Its caller does not have the writer's turn.
 func (l *logSync) await(ctx context.Context, number int64) error {

@@ -54,7 +54,7 @@ func Refused(err error) bool {
 	case errors.As(err, new(*SyncError)):
 		return true
 	}
-	return errors.Is(err, errSilent) || errors.As(err, new(*pgconn.ConnectError))
+	return errors.Is(err, errSilent) || errors.Is(err, errUnwaited) || errors.As(err, new(*pgconn.ConnectError))
 }
 
 // Reason words a store's error for those who are to know what it is and not how it is reached: without host, user or
@@ -72,6 +72,8 @@ func Reason(err error) string {
 		return lite.Error()
 	case errors.As(err, &sync):
 		return sync.Error()
+	case errors.Is(err, errUnwaited):
+		return errUnwaited.Error()
 	}
 	return "it cannot be reached"
 }

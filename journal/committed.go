@@ -95,6 +95,9 @@ func (j *Journal) conclude(ctx context.Context, c *committed) {
 		j.taken(c.ends)
 		j.took.Store(int64(time.Since(c.began)))
 	}
+	if n := len(c.records); n > 0 && j.barrier != nil {
+		j.barrier.survives(c.transaction.Server(), c.records[n-1].Pos)
+	}
 	if len(c.records) > 0 && j.opts.Announce != nil {
 		j.opts.Announce() // others read while subscribers here are handed theirs
 	}

@@ -65,6 +65,9 @@ type Options struct {
 	// Owned, when set on Postgres, tells within a transaction whether this process is its node still. It is asked when
 	// CountTakeover was called since; its error refuses all units, and nothing of theirs is written.
 	Owned func(ctx context.Context, tx database.Tx) error
+	// Barrier, on Postgres, keeps what is read from being shown before it survives what a commit survives, the loss of the
+	// primary where there is a synchronous standby. It is for a store that other processes write, too.
+	Barrier bool
 }
 
 // Origin is where a change came from: who caused it, in which role, and the W3C trace it belongs to. Empty members are
@@ -102,6 +105,8 @@ type Journal struct {
 	alone    bool            // the writer's: nothing else was to be written while the last batch was synced
 	// runs and syncs are how long transactions take lately to run and to be synced, ns.
 	runs, syncs atomic.Int64
+
+	barrier *barrier // nil without one
 
 	outage  atomic.Pointer[outage] // nil while the store takes writes
 	outages sync.Mutex             // held to change outage and unrecorded
@@ -161,7 +166,7 @@ func New(db *database.DB, opts Options) *Journal {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Journal{
+	j := &Journal{
 		db: db, opts: opts, upcast: opts.Upcast,
 		queue:       make(chan *submission, opts.Queue),
 		look:        make(chan struct{}, 1),
@@ -173,6 +178,10 @@ func New(db *database.DB, opts Options) *Journal {
 		subscribers: map[int]Subscriber{},
 		ephemeral:   map[int]EphemeralSubscriber{},
 	}
+	if opts.Barrier && db.Engine() == database.Postgres {
+		j.barrier = newBarrier()
+	}
+	return j
 }
 
 // Start reads the head and begins writing. Units may be submitted before; they wait. Calling it twice is allowed; after

@@ -79,7 +79,11 @@ func Sequence(ctx context.Context, q database.Querier, sessionID string) (seq in
 
 // Bounds returns the oldest position still kept (1 when nothing was ever pruned) and the last committed one.
 func (j *Journal) Bounds(ctx context.Context) (oldest, head int64, err error) {
-	return Bounds(ctx, j.db.Read())
+	err = j.settled(ctx, func(q database.Querier) (int64, error) {
+		oldest, head, err = Bounds(ctx, q)
+		return head, err
+	})
+	return oldest, head, err
 }
 
 // Bounds is Journal.Bounds as a state of the store has it.
@@ -91,8 +95,18 @@ func Bounds(ctx context.Context, q database.Querier) (oldest, head int64, err er
 	return oldest, head, nil
 }
 
-func (j *Journal) read(ctx context.Context, query string, args ...any) ([]Record, error) {
-	return j.readFrom(ctx, j.db.Read(), query, args...)
+func (j *Journal) read(ctx context.Context, query string, args ...any) (records []Record, err error) {
+	err = j.settled(ctx, func(q database.Querier) (last int64, err error) {
+		records, err = j.readFrom(ctx, q, query, args...)
+		for i := range records {
+			last = max(last, records[i].Pos)
+		}
+		return last, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return records, nil
 }
 
 func (j *Journal) readFrom(ctx context.Context, q database.Querier, query string, args ...any) ([]Record, error) {

@@ -253,7 +253,8 @@ func (s *Server) traceOf(sessionID, turnID string) (traceID, spanID string) {
 func (s *Server) startJournal(ctx context.Context) error {
 	s.journal = journal.New(s.db, journal.Options{Logger: s.log.With().Str("package", "journal").Logger(),
 		Observe: s.metrics.observeBatch, Origin: origin, Before: audit.NewWriter().Write, Upcast: stream.Upcast,
-		Refused: s.metrics.database.refusals.Inc, Recorded: storeRefused, TraceOf: s.traceOf, Owned: s.owned(), Announce: s.announce()})
+		Refused: s.metrics.database.refusals.Inc, Recorded: storeRefused, TraceOf: s.traceOf, Owned: s.owned(), Announce: s.announce(),
+		Barrier: s.nodePort != nil && !switchedOff("barrier")})
 	s.metrics.database.watch(s.db.Engine(), s.journal)
 	if err := s.journal.Start(ctx); err != nil {
 		return err

@@ -15,14 +15,25 @@ type Proxy struct {
 	// URL is the database through the proxy.
 	URL string
 
-	target string
 	listen net.Listener
 	pumps  sync.WaitGroup
 	mu     sync.Mutex
+	target address
 	cut    bool
 	hole   bool
 	open   map[net.Conn]struct{}
 	lost   map[net.Conn]struct{} // what they say goes nowhere
+}
+
+// address is where a Postgres listens.
+type address struct{ network, name string }
+
+// addressOf is that of a database whose URL names a Unix socket's folder or a host.
+func addressOf(u *url.URL) address {
+	if folder := u.Query().Get("host"); filepath.IsAbs(folder) {
+		return address{"unix", filepath.Join(folder, ".s.PGSQL.5432")}
+	}
+	return address{"tcp", u.Host}
 }
 
 // NewProxy makes a proxy in front of a database whose URL names a Unix socket's folder or a host.
@@ -32,14 +43,9 @@ func NewProxy(t testing.TB, databaseURL string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{open: map[net.Conn]struct{}{}, lost: map[net.Conn]struct{}{}}
+	p := &Proxy{target: addressOf(parsed), open: map[net.Conn]struct{}{}, lost: map[net.Conn]struct{}{}}
 	query := parsed.Query()
-	network := "tcp"
-	p.target = parsed.Host
-	if folder := query.Get("host"); filepath.IsAbs(folder) {
-		network, p.target = "unix", filepath.Join(folder, ".s.PGSQL.5432")
-		query.Del("host")
-	}
+	query.Del("host")
 	if p.listen, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +53,7 @@ func NewProxy(t testing.TB, databaseURL string) *Proxy {
 	query.Set("sslmode", "disable")
 	parsed.RawQuery = query.Encode()
 	p.URL = parsed.String()
-	p.pumps.Go(func() { p.accept(network) })
+	p.pumps.Go(p.accept)
 	t.Cleanup(func() {
 		_ = p.listen.Close()
 		p.Cut()
@@ -73,6 +79,37 @@ func (p *Proxy) Mend() {
 	p.cut, p.hole = false, false
 }
 
+// Lead has connections go to another database from now on; those that are open break.
+func (p *Proxy) Lead(databaseURL string) error {
+	if err := p.Divert(databaseURL); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.open {
+		_ = conn.Close()
+	}
+	return nil
+}
+
+// Divert is Lead of new connections only.
+func (p *Proxy) Divert(databaseURL string) error {
+	parsed, err := url.Parse(databaseURL)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = addressOf(parsed)
+	return nil
+}
+
+func (p *Proxy) leadsTo() address {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.target
+}
+
 // Swallow takes whatever is said from now on and hands nothing on, on connections that are open, for good, and on new
 // ones until it is mended: a network that loses packets, and then has forgotten the connections. Nobody is told.
 func (p *Proxy) Swallow() {
@@ -91,7 +128,7 @@ func (p *Proxy) isLost(conn net.Conn) bool {
 	return lost
 }
 
-func (p *Proxy) accept(network string) {
+func (p *Proxy) accept() {
 	for {
 		client, err := p.listen.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -103,7 +140,8 @@ func (p *Proxy) accept(network string) {
 		if !p.take(client) {
 			continue
 		}
-		server, err := net.Dial(network, p.target)
+		to := p.leadsTo()
+		server, err := net.Dial(to.network, to.name)
 		if err != nil || !p.take(server) {
 			p.drop(client)
 			continue

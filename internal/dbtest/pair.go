@@ -1,0 +1,215 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Pair is a Postgres and its synchronous standby, which are a test's own: what the one acknowledges the other has. Which
+// of the two is the primary changes with Promote.
+type Pair struct {
+	t       testing.TB
+	bin     string
+	members [2]*member
+	primary int
+	// feeds are the ways a standby has to each member.
+	feeds [2]*Proxy
+	ways  []*Way
+}
+
+// member is one server. It ends with the test binary, however that ends, and its folder with it.
+type member struct {
+	dir      string
+	watcher  *exec.Cmd
+	lifeline io.WriteCloser
+}
+
+// NewPair starts both.
+func NewPair(t testing.TB) *Pair {
+	t.Helper()
+	p := &Pair{t: t}
+	var err error
+	if p.bin, err = findBinaries(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, m := range p.members {
+			if m != nil {
+				m.end()
+			}
+		}
+	})
+	p.members[0] = p.start(func(credential *syscall.Credential, data string) *exec.Cmd {
+		return command(credential, filepath.Join(p.bin, "initdb"), "-D", data, "-U", "harness", "-A", "trust", "-E", "UTF8",
+			"--locale=C", "-N")
+	})
+	for i := range p.feeds {
+		p.feeds[i] = NewProxy(t, p.URL(0))
+	}
+	p.Follow()
+	return p
+}
+
+// start runs a server on the files that a command makes.
+func (p *Pair) start(files func(credential *syscall.Credential, data string) *exec.Cmd) *member {
+	p.t.Helper()
+	dir, err := os.MkdirTemp("", "harness-pg-")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	credential, err := unprivileged(dir)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	data := filepath.Join(dir, "data")
+	if out, err := files(credential, data).CombinedOutput(); err != nil {
+		p.t.Fatalf("make a Postgres: %v\n%s", err, out)
+	}
+	script := `"$0" -D "$1" -k "$2" -c listen_addresses= -c fsync=off -c synchronous_commit=on -c full_page_writes=off \
+		-c max_connections=150 -c shared_buffers=32MB -c wal_keep_size=256MB -c wal_retrieve_retry_interval=100 >"$2/log" 2>&1 & pg=$!
+read -r _; kill -QUIT $pg 2>/dev/null; wait $pg; rm -rf "$2"`
+	m := &member{dir: dir, watcher: command(credential, "/bin/sh", "-c", script, filepath.Join(p.bin, "postgres"), data, dir)}
+	if m.lifeline, err = m.watcher.StdinPipe(); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := m.watcher.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := waitReady(m.url()); err != nil {
+		log, _ := os.ReadFile(filepath.Join(dir, "log"))
+		p.t.Fatalf("a Postgres did not come up: %v\n%s", err, log)
+	}
+	return m
+}
+
+func (m *member) url() string {
+	return "postgres:///postgres?host=" + url.QueryEscape(m.dir) + "&user=harness"
+}
+
+func (m *member) end() {
+	_ = m.lifeline.Close()
+	_ = m.watcher.Wait() // it ends as the server that it ended
+}
+
+// URL is a member's, for the test itself: no proxy is in between.
+func (p *Pair) URL(member int) string { return p.members[member].url() }
+
+// Primary is the member that takes writes, Standby the other one.
+func (p *Pair) Primary() int { return p.primary }
+
+// Standby is the member that follows.
+func (p *Pair) Standby() int { return 1 - p.primary }
+
+// Kill ends all processes of a member at once, as the loss of its machine does.
+func (p *Pair) Kill(member int) {
+	p.t.Helper()
+	m := p.members[member]
+	said, err := os.ReadFile(filepath.Join(m.dir, "data", "postmaster.pid"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(said), "\n")
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%s/task/%[1]s/children", first))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, one := range append([]string{first}, strings.Fields(string(children))...) {
+		pid, err := strconv.Atoi(one)
+		if err == nil {
+			err = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if err != nil && !errors.Is(err, syscall.ESRCH) {
+			p.t.Fatal(err)
+		}
+	}
+	m.end()
+}
+
+// Isolate cuts the primary off from its standby; both live on.
+func (p *Pair) Isolate() { p.feeds[p.primary].Cut() }
+
+// Rejoin ends what Isolate did.
+func (p *Pair) Rejoin() { p.feeds[p.primary].Mend() }
+
+// Promote makes the standby a primary that waits for no standby, as it has none.
+func (p *Pair) Promote() {
+	p.t.Helper()
+	p.primary = 1 - p.primary
+	p.Do(`select pg_promote(true, 60)`)
+	p.Do(`alter system set synchronous_standby_names = ''`)
+	p.Do(`select pg_reload_conf()`)
+}
+
+// Follow puts a new standby in the place of the other member, which has ended, and has the primary wait for it.
+func (p *Pair) Follow() {
+	p.t.Helper()
+	feed, other := p.feeds[p.primary], 1-p.primary
+	if err := feed.Lead(p.URL(p.primary)); err != nil {
+		p.t.Fatal(err)
+	}
+	feed.Mend()
+	p.members[other] = p.start(func(credential *syscall.Credential, data string) *exec.Cmd {
+		return command(credential, filepath.Join(p.bin, "pg_basebackup"), "-D", data, "-d", feed.URL, "-R", "-X", "stream",
+			"-c", "fast")
+	})
+	for _, way := range p.ways {
+		way.lead(other)
+	}
+	p.Do(`alter system set synchronous_standby_names = '*'`)
+	p.Do(`select pg_reload_conf()`)
+	p.await("is the standby in sync", `select count(*) = 1 from pg_stat_replication where sync_state = 'sync' and state = 'streaming'`)
+}
+
+// Do runs a statement at the primary.
+func (p *Pair) Do(statement string) {
+	p.t.Helper()
+	p.at(func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, statement)
+		return err
+	})
+}
+
+// await waits until a question to the primary is answered with true.
+func (p *Pair) await(what, question string) {
+	p.t.Helper()
+	p.at(func(ctx context.Context, conn *pgx.Conn) error {
+		tick := time.Tick(20 * time.Millisecond)
+		for yes := false; ; {
+			if err := conn.QueryRow(ctx, question).Scan(&yes); err != nil || yes {
+				return err
+			}
+			select {
+			case <-tick:
+			case <-ctx.Done():
+				return fmt.Errorf("never %s: %w", what, ctx.Err())
+			}
+		}
+	})
+}
+
+func (p *Pair) at(do func(ctx context.Context, conn *pgx.Conn) error) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, p.URL(p.primary))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	if err := do(ctx, conn); err != nil {
+		p.t.Fatal(err)
+	}
+}

@@ -1,0 +1,42 @@
+package dbtest
+
+import "net/url"
+
+// Way is how one program reaches both members of a Pair, over a network of its own: it names both, and asks for the one
+// that takes writes.
+type Way struct {
+	// URL is the program's DATABASE_URL.
+	URL   string
+	pair  *Pair
+	links [2]*Proxy
+}
+
+// Way makes another one.
+func (p *Pair) Way() *Way {
+	p.t.Helper()
+	w := &Way{pair: p}
+	var hosts string
+	for i := range w.links {
+		w.links[i] = NewProxy(p.t, p.URL(i))
+		parsed, err := url.Parse(w.links[i].URL)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if i > 0 {
+			hosts += ","
+		}
+		hosts += parsed.Host
+	}
+	w.URL = "postgres://harness@" + hosts + "/postgres?sslmode=disable&target_session_attrs=read-write"
+	p.ways = append(p.ways, w)
+	return w
+}
+
+// Link is the way to one member.
+func (w *Way) Link(member int) *Proxy { return w.links[member] }
+
+func (w *Way) lead(member int) {
+	if err := w.links[member].Lead(w.pair.URL(member)); err != nil {
+		w.pair.t.Fatal(err)
+	}
+}
