@@ -99,7 +99,7 @@ func (s *site) start(t *testing.T, store interface {
 		}
 	}
 	t.Cleanup(func() { stop(t) })
-	agent := &runtimetest.Agent{Adapter: r, Dir: s.dir, Release: s.model.Release, AwaitHeld: s.model.WaitHeld,
+	agent := &runtimetest.Agent{Adapter: r, Dir: s.dir, Release: s.model.Release, Prompted: s.model.Asked, AwaitHeld: s.model.WaitHeld,
 		Kill: func(t *testing.T, _ string) {
 			if err := syscall.Kill(r.Status().PID, syscall.SIGKILL); err != nil {
 				t.Fatal(err)

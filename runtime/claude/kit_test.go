@@ -82,7 +82,7 @@ func (g *rig) start(t *testing.T) *runtimetest.Agent {
 	}
 	t.Cleanup(func() { stop(t) })
 	agent := &runtimetest.Agent{
-		Adapter: r, Dir: g.dir, Release: g.model.Release, AwaitHeld: g.model.WaitHeld,
+		Adapter: r, Dir: g.dir, Release: g.model.Release, Prompted: g.model.Asked, AwaitHeld: g.model.WaitHeld,
 		Kill: func(t *testing.T, threadID string) {
 			for _, one := range r.Status().Processes {
 				if one.Serves == threadID {

@@ -200,7 +200,7 @@ func (c *Codex) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{
 		Streaming: true, Resume: true, Reconstruct: true, Interrupt: true, Approvals: true, ToolInput: true, DynamicTools: true, Images: true,
 		ApproveForSession: true, Plan: true, Usage: true, ParallelToolCalls: true, Subagents: true,
-		NativeToolsOff: true, OwnedTools: runtime.OwnedDynamic, SurvivesRestart: c.options.Shims != nil && c.options.Detach,
+		NativeToolsOff: true, DenyReason: true, OwnedTools: runtime.OwnedDynamic, SurvivesRestart: c.options.Shims != nil && c.options.Detach,
 		ProcessPer: runtime.ProcessPerRuntime, Sandboxes: []string{sandboxReadOnly, sandboxWorkspace, sandboxFull},
 		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"},
 		NetworkAccess:    []string{"restricted", networkEnabled},

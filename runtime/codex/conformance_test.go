@@ -99,7 +99,7 @@ func (s *site) agent() *runtimetest.Agent {
 	c := codex.New(options)
 	start(s.t, c)
 	return &runtimetest.Agent{
-		Adapter: c, Dir: s.dir, Release: s.model.Release, AwaitHeld: s.model.WaitHeld,
+		Adapter: c, Dir: s.dir, Release: s.model.Release, Prompted: s.model.Asked, AwaitHeld: s.model.WaitHeld,
 		Kill: func(t *testing.T, _ string) {
 			if err := syscall.Kill(c.Status().PID, syscall.SIGKILL); err != nil {
 				t.Fatal(err)

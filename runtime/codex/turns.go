@@ -190,6 +190,9 @@ func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtim
 		return fmt.Errorf("%w: codex does not wait for request %s any more", runtime.ErrRequestGone, ref.RequestID)
 	}
 	// The request is claimed: it must reach codex although the caller may go away now. send is bounded by itself.
+	if reason := reasonApart(ref, reply); reason != nil {
+		c.tellReason(context.WithoutCancel(ctx), conn, ref, reason)
+	}
 	if err := conn.answer(context.WithoutCancel(ctx), ref.RequestID, out); err != nil {
 		return fmt.Errorf("%w: %w", runtime.ErrRequestGone, err)
 	}

@@ -158,7 +158,7 @@ func (s *site) agent() *runtimetest.Agent {
 	s.t.Helper()
 	o := s.start()
 	return &runtimetest.Agent{
-		Adapter: o, Dir: s.dir, Release: s.model.Release, AwaitHeld: s.model.WaitHeld,
+		Adapter: o, Dir: s.dir, Release: s.model.Release, Prompted: s.model.Asked, AwaitHeld: s.model.WaitHeld,
 		Kill: func(t *testing.T, _ string) {
 			if err := syscall.Kill(o.Status().PID, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
@@ -202,7 +202,7 @@ func (s *shared) sink(batch runtime.Batch) {
 // view is the shared OpenCode for one test.
 func (s *shared) view(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 	t.Helper()
-	return &runtimetest.Agent{Adapter: &seen{s.OpenCode, s, store}, Dir: folder(t), Release: s.model.Release,
+	return &runtimetest.Agent{Adapter: &seen{s.OpenCode, s, store}, Dir: folder(t), Release: s.model.Release, Prompted: s.model.Asked,
 		AwaitHeld: s.model.WaitHeld}
 }
 

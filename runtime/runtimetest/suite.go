@@ -29,6 +29,8 @@ type Agent struct {
 	Release func(name string)
 	// AwaitHeld returns when the model answer of that name is held.
 	AwaitHeld func(ctx context.Context, name string) error
+	// Prompted is the last request to its model with a text in it, "" when there is none; nil of an agent without a model.
+	Prompted func(text string) string
 	// Kill ends the process that serves a conversation, at once; nil for an agent without a login whose next process takes
 	// too long to start.
 	Kill func(t *testing.T, threadID string)
@@ -260,6 +262,12 @@ func approves(t *testing.T, s *scene) {
 		}
 		if _, err := os.Stat(file); (err == nil) != test.runs {
 			t.Errorf("%s: it ran: %t", name, err == nil)
+		}
+		if s.Prompted == nil || test.reply.Message == "" {
+			continue
+		}
+		if told := s.Prompted(test.reply.Message) != ""; told != s.Capabilities().DenyReason {
+			t.Errorf("%s: that the reason reached the model is %t", name, told)
 		}
 	}
 }
