@@ -162,6 +162,7 @@ type Retention struct {
 type Tasks struct {
 	Mode               string // HARNESS_TASKS_MODE
 	Max, MaxPerSession int    // HARNESS_TASKS_MAX, HARNESS_TASKS_MAX_PER_SESSION
+	RuntimeEvents      bool   // HARNESS_TASKS_RUNTIME_EVENTS
 }
 
 // Notify is who is told what a person would want to know.

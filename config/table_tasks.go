@@ -12,5 +12,9 @@ func taskVariables() []Variable {
 		{Name: "HARNESS_TASKS_MAX_PER_SESSION", Default: "32", Min: 1,
 			Doc:   "Tasks of one session that may be running or waiting; more are refused with 429.",
 			field: func(c *Config) any { return &c.Tasks.MaxPerSession }},
+		{Name: "HARNESS_TASKS_RUNTIME_EVENTS", Default: "false",
+			Doc: "Whether the events of tasks have runtime.request.started and .completed around what is asked of the runtime. " +
+				"It holds for tasks that begin from then on.",
+			field: func(c *Config) any { return &c.Tasks.RuntimeEvents }},
 	})
 }

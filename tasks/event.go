@@ -46,6 +46,10 @@ const (
 	TaskFailed    = "task.failed"
 	TaskStopped   = "task.stopped"
 
+	// RuntimeStarted and RuntimeCompleted bracket what a task asks of its runtime (Options.TellRuntime).
+	RuntimeStarted   = "runtime.request.started"
+	RuntimeCompleted = "runtime.request.completed"
+
 	ModelInput      = "model.input"
 	OutputDelta     = "model.output.delta"
 	OutputCompleted = "model.output.completed"

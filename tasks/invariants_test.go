@@ -15,14 +15,18 @@ type order struct {
 	tasks map[string]string // how far each is: started or over
 	calls map[string]string // the last step of each attempt
 	texts map[string]string // what deltas add up to, by task and block
+	last  string            // the type of the event before
+	asked map[string]int    // how many requests to its runtime each task has open
 }
 
 // check holds events, from the first on, against the invariants of the task API.
 func check(t *testing.T, events []tasks.Event) {
 	t.Helper()
-	o := &order{t: t, tasks: map[string]string{}, calls: map[string]string{}, texts: map[string]string{}}
+	o := &order{t: t, tasks: map[string]string{}, calls: map[string]string{}, texts: map[string]string{}, asked: map[string]int{}}
 	for i, e := range events {
 		o.take(e)
+		o.bracket(e)
+		o.last = e.Type
 		if i == 0 && (e.Type != tasks.SessionCreated || !strings.Contains(string(e.Payload), tasks.ContractVersion)) {
 			t.Errorf("the first event is %s %s", e.Type, e.Payload)
 		}
@@ -133,6 +137,28 @@ func (o *order) text(task string, e tasks.Event) {
 			if said, grew := o.texts[task+" "+b.Block]; grew && said != b.Text {
 				o.t.Errorf("block %s grew to %q and is %q", b.Block, said, b.Text)
 			}
+		}
+	}
+}
+
+// bracket: a request to the runtime begins after its input and is over before its task is, with nothing in between.
+func (o *order) bracket(e tasks.Event) {
+	o.t.Helper()
+	switch e.Type {
+	case tasks.RuntimeStarted:
+		if o.last != tasks.ModelInput {
+			o.t.Errorf("%s after %s", e.Type, o.last)
+		}
+		o.asked[e.Trace.TaskID]++
+	case tasks.RuntimeCompleted:
+		o.asked[e.Trace.TaskID]--
+	case tasks.TaskCompleted, tasks.TaskFailed, tasks.TaskStopped:
+		if o.asked[e.Trace.TaskID] != 0 || o.last == tasks.RuntimeStarted {
+			o.t.Errorf("%s with %d requests to the runtime open, after %s", e.Type, o.asked[e.Trace.TaskID], o.last)
+		}
+	default:
+		if o.last == tasks.RuntimeCompleted {
+			o.t.Errorf("%s after %s", e.Type, o.last)
 		}
 	}
 }

@@ -51,6 +51,8 @@ type openTask struct {
 	Mode    Mode   `json:"mode,omitempty"`
 	TraceID string `json:"trace_id,omitempty"`
 	SpanID  string `json:"span_id,omitempty"`
+	// Asked is when its runtime was asked (ms), 0 where that is not told.
+	Asked int64 `json:"asked,omitempty"`
 	// Calls are those that have begun and not ended, Attempts how often each was begun.
 	Calls    []*call        `json:"calls,omitempty"`
 	Attempts map[string]int `json:"attempts,omitempty"`
@@ -126,6 +128,9 @@ type ownRecord struct {
 	Outcome  *Outcome        `json:"outcome,omitempty"`
 	// Given is what the runtime was given, nil when it is not kept.
 	Given *given `json:"given,omitempty"`
+	// TellRuntime says that what is asked of the runtime is told. It stands here, so that the numbers of events stay when
+	// the setting does not.
+	TellRuntime bool `json:"tell_runtime,omitempty"`
 }
 
 func (l *Log) takeOwn(record *journal.Record) {
@@ -139,6 +144,10 @@ func (l *Log) takeOwn(record *journal.Record) {
 			Runtime: l.about.Runtime}})
 		l.state.Task = &openTask{ID: own.TaskID, Mode: own.Mode, TraceID: record.TraceID, SpanID: record.SpanID}
 		l.start(own.Messages, own.Given)
+		if own.TellRuntime {
+			l.state.Task.Asked = record.Time
+			l.tell(RuntimeStarted, runtimeRequest{ID: own.TaskID, Operation: operationTurn})
+		}
 	case recordBound:
 		if t := l.state.Task; t != nil && t.ID == own.TaskID {
 			t.Turn = own.TurnID
@@ -213,6 +222,10 @@ func (l *Log) close(outcome Outcome) {
 	}
 	for len(t.Calls) > 0 {
 		l.abandon(t.Calls[0], outcome)
+	}
+	if t.Asked > 0 {
+		l.tell(RuntimeCompleted, runtimeAnswer{runtimeRequest{ID: t.ID, Operation: operationTurn}, outcome.Status == Failed,
+			max(l.at-t.Asked, 0)})
 	}
 	var payload any = struct {
 		Reason string `json:"reason"`

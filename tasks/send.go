@@ -137,7 +137,7 @@ func (s *Service) begin(t Task, from Status, before session.TurnMark, kept *give
 			return nil, nil // it was told before
 		}
 		return []journal.Event{s.record(t, recordStarted, ownRecord{TaskID: t.ID, Messages: encode(t.Messages), Mode: t.Mode,
-				Given: kept})},
+				Given: kept, TellRuntime: s.opts.TellRuntime})},
 			nil
 	}
 }

@@ -43,6 +43,8 @@ type Options struct {
 	Mode Mode
 	// Yolo allows ModeYolo.
 	Yolo bool
+	// TellRuntime has the events of tasks that begin from now on bracket what is asked of their runtime.
+	TellRuntime bool
 	// Artifacts, when set, keep what runtimes are given; Tools, when set, are those of this server that agents are given.
 	Artifacts Artifacts
 	Tools     func() []Tool

@@ -16,7 +16,7 @@ func (s *Server) startTasks(ctx context.Context) error {
 		Journal: s.journal, DB: s.db, Sessions: s.sessions, Operations: ops, Yolo: s.cfg.AllowYolo,
 		Mode: tasks.Mode(s.cfg.Tasks.Mode), MaxOpen: s.cfg.Tasks.Max, MaxPerSession: s.cfg.Tasks.MaxPerSession,
 		Logger: s.log.With().Str("package", "tasks").Logger(), Ended: s.taskEnded, Artifacts: s.artifacts,
-		Tools: s.givenTools,
+		Tools: s.givenTools, TellRuntime: s.cfg.Tasks.RuntimeEvents,
 	})
 	options := v1.Options{
 		Tasks: s.tasks, Operations: ops, Actor: actor, Version: version, MaxStreams: s.cfg.Limits.Streams,

@@ -82,7 +82,7 @@ func (s *taskStream) until(kind string) programtest.Object {
 	}
 }
 
-// EV-03, EV-24, EV-27, SE-01, SE-07, RA-04: a task of the real codex and of the real Claude Code over /v1: the server is killed
+// EV-03, EV-12, EV-24, EV-27, SE-01, SE-07, RA-04: a task of the real codex and of the real Claude Code over /v1: the server is killed
 // while a call waits, the next one has it decided, and the stream goes on where it was to the one end.
 func TestTasksOfRealAgents(t *testing.T) {
 	t.Parallel()
@@ -92,7 +92,7 @@ func TestTasksOfRealAgents(t *testing.T) {
 		t.Run(agent+" "+string(engine), func(t *testing.T) {
 			t.Parallel()
 			s := programtest.WithClaude(t, programtest.WithEngine(engine))
-			s.Env = append(s.Env, "DEFAULT_NETWORK_ACCESS=enabled")
+			s.Env = append(s.Env, "DEFAULT_NETWORK_ACCESS=enabled", "HARNESS_TASKS_RUNTIME_EVENTS=true")
 			server := s.Start()
 			server.AwaitRuntime()
 			made := server.Want(http.StatusCreated, http.MethodPost, "/v1/sessions",
@@ -154,7 +154,8 @@ func TestTasksOfRealAgents(t *testing.T) {
 				t.Errorf("streamed were\n%v\nthe page has\n%v", got, paged)
 			}
 			order := strings.Join(paged, " ")
-			for _, one := range []string{"session.created task.started model.input", "tool.call.approved tool.call.started",
+			for _, one := range []string{"session.created task.started model.input runtime.request.started",
+				"runtime.request.completed task.completed", "tool.call.approved tool.call.started",
 				"usage.reported", "model.output.completed", "task.completed"} {
 				if strings.Count(order, one) != 1 && one != "usage.reported" && one != "model.output.completed" ||
 					!strings.Contains(order, one) {
