@@ -48,10 +48,10 @@ build: ## build bin/harness, with the web console when Node.js and npm are there
 	$(SHIPPED) go build -ldflags '$(LDFLAGS)' -o bin/harness ./cmd/harness
 
 .PHONY: test
-test: ## install what the tests need, then vet and test everything with -race
+test: ## install what the tests need, then vet and test everything with -race, without network where that can be had
 	@scripts/progress.sh 'test 1/2: what the tests need, and go vet' scripts/prepare-test.sh $(SQLITE_IN_C)
 	@# -vet=off: the whole of go vet has just run; for the tests it would look through all dependencies again.
-	GORACE=$(TEST_GORACE) scripts/progress.sh 'test 2/2: go test' go test -race $(SQLITE_IN_C) -p $(TEST_P) -parallel $(TEST_PARALLEL) -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(TEST_PKG)
+	GORACE=$(TEST_GORACE) scripts/progress.sh 'test 2/2: go test' scripts/offline.sh go test -race $(SQLITE_IN_C) -p $(TEST_P) -parallel $(TEST_PARALLEL) -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(TEST_PKG)
 
 .PHONY: fuzz
 fuzz: ## every fuzz target on FUZZ_RUNS (50000) inputs

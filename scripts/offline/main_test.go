@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// inside says that the test binary is what was run without network.
+const inside = "HARNESS_TEST_INSIDE_OFFLINE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(inside) == "" {
+		os.Exit(m.Run())
+	}
+	interfaces, err := net.Interfaces()
+	if err != nil || len(interfaces) != 1 || interfaces[0].Flags&net.FlagLoopback == 0 || interfaces[0].Flags&net.FlagUp == 0 {
+		os.Stdout.WriteString("it has a network: ")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err == nil {
+		_, err = net.Dial("tcp", listener.Addr().String())
+	}
+	if err != nil {
+		os.Stdout.WriteString(err.Error())
+	}
+	if os.Getenv("OPENAI_API_KEY") != "" || os.Getenv("GOPROXY") != "off" {
+		os.Stdout.WriteString("it has keys, or a module proxy: ")
+	}
+	os.Stdout.WriteString("done")
+	os.Exit(3)
+}
+
+// TE-04: make test runs the suite by this command, so that what passes needs neither a network nor a credential.
+func TestNothingButLoopbackIsThere(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "offline")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(program, self)
+	command.Env = append(os.Environ(), inside+"=1", "OPENAI_API_KEY=secret")
+	said, err := command.Output()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 3 {
+		t.Errorf("the command's exit code is lost: %v", err)
+	}
+	want, told := "done", ""
+	if exit != nil {
+		told = string(exit.Stderr)
+	}
+	if strings.Contains(told, "running with this machine's network") { // no namespace may be made here, and it says so
+		want = "it has a network: done"
+	}
+	if string(said) != want {
+		t.Errorf("inside: %q, outside: %q", said, told)
+	}
+	makefile, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
+	if err != nil || !strings.Contains(string(makefile), "scripts/offline.sh go test -race") {
+		t.Errorf("make test does not run without network: %v", err)
+	}
+}
