@@ -64,18 +64,25 @@ type trio struct {
 // without is what a test has switched off, "" for nothing.
 func newTrio(t *testing.T, grace time.Duration, without string) *trio {
 	t.Helper()
+	url := dbtest.URL(t, database.Postgres)
+	return newTrioOn(t, grace, without, [3]string{url, url, url}, url)
+}
+
+// newTrioOn is newTrio with a database that each server, and the test, reaches in its own way.
+func newTrioOn(t *testing.T, grace time.Duration, without string, urls [3]string, own string) *trio {
+	t.Helper()
 	path, err := program()
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := programtest.WithEnv(fmt.Sprintf("HARNESS_NODE_GRACE_MS=%d", grace.Milliseconds()), "HARNESS_TEST_WITHOUT="+without,
 		"HARNESS_NODE_ADDRESS=127.0.0.1:0")
-	p := &trio{t: t, siteA: programtest.New(t, programtest.WithEngine(database.Postgres), env), chance: seeded(t),
+	p := &trio{t: t, siteA: programtest.New(t, programtest.WithDatabase(urls[0]), env), chance: seeded(t),
 		streams: map[string][]*programtest.Follower{}}
-	siteB := programtest.New(t, programtest.WithDatabaseOf(p.siteA), programtest.WithoutAgent(), env)
-	siteC := programtest.New(t, programtest.WithDatabaseOf(p.siteA), programtest.WithoutAgent(), env)
+	siteB := programtest.New(t, programtest.WithDatabase(urls[1]), programtest.WithoutAgent(), env)
+	siteC := programtest.New(t, programtest.WithDatabase(urls[2]), programtest.WithoutAgent(), env)
 	p.siteA.Program, siteB.Program, siteC.Program = path, path, path
-	p.db = dbtest.Connect(t, database.Options{URL: p.siteA.DatabaseURL})
+	p.db = dbtest.Connect(t, database.Options{URL: own})
 	p.a, p.b, p.c = p.siteA.Start(), siteB.Start(), siteC.Start()
 	p.eventually("is each node guarded", func() bool {
 		return p.count(`select count(*) from nodes where guarded = 1`) == 3
@@ -189,18 +196,18 @@ func (p *trio) runtimes() (alive []shim.Found) {
 	return alive
 }
 
-// checkJournal reads the whole journal: gap-free, and nothing of the first node's process after it was ended.
-func (p *trio) checkJournal(name string) {
+// readJournal reads the whole journal, which is gap-free.
+func (p *trio) readJournal(each func(journal.Record)) {
 	p.t.Helper()
 	log := journal.New(p.db, journal.Options{})
-	seq, after, ended := map[string]int64{}, int64(0), false
+	seq, after := map[string]int64{}, int64(0)
 	for {
 		records, err := log.Read(p.t.Context(), journal.Query{After: after, Limit: 1000})
 		if err != nil {
 			p.t.Fatal(err)
 		}
 		if len(records) == 0 {
-			break
+			return
 		}
 		for _, r := range records {
 			if r.Pos != after+1 {
@@ -210,14 +217,23 @@ func (p *trio) checkJournal(name string) {
 			if seq[r.SessionID]++; r.Seq != seq[r.SessionID] {
 				p.violated("event %d is the %d. of its session, want %d", r.Pos, r.Seq, seq[r.SessionID])
 			}
-			switch {
-			case r.Type == "node.ended":
-				ended = true
-			case ended && strings.Contains(string(r.Payload), `"`+name+"-"):
-				p.violated("event %d is a write of the dead node: %s", r.Pos, r.Payload)
-			}
+			each(r)
 		}
 	}
+}
+
+// checkJournal: nothing of the first node's process comes after it was ended.
+func (p *trio) checkJournal(name string) {
+	p.t.Helper()
+	ended := false
+	p.readJournal(func(r journal.Record) {
+		switch {
+		case r.Type == "node.ended":
+			ended = true
+		case ended && strings.Contains(string(r.Payload), `"`+name+"-"):
+			p.violated("event %d is a write of the dead node: %s", r.Pos, r.Payload)
+		}
+	})
 	if !ended {
 		p.violated("the node was never ended")
 	}

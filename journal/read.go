@@ -38,6 +38,7 @@ const (
 		`trace_id, span_id, meta, payload`
 	stored = `pos, seq, schema_version, session_id, turn_id, item_id, type, time, source, actor, broadcast, trace_id, span_id, meta, ` +
 		Payload
+	selectAfter = `select ` + stored + ` from journal_events where pos > $1 order by pos limit $2`
 )
 
 // Read returns the committed records after a position, in order.
