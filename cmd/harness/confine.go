@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"harness/config"
+	"harness/runtime/codex"
+	"harness/runtime/environment"
 	"harness/runtime/process/confine"
 )
 
@@ -81,6 +83,17 @@ func (s *Server) confinement(ctx context.Context) (confinement, error) {
 	}
 	s.log.Warn().Err(err).Msg(c.exposure(s.dir.path) + "; docs/security.md says what helps")
 	return c, nil
+}
+
+// exposed tells why sessions that are to have homes of their own would see each other's, and what to do; "" when they do
+// not, or it was consented to.
+func (s *Server) exposed(name string, confined confinement) string {
+	if name == codex.Name || environment.Level(s.cfg.CredentialLevel(name)) != environment.LevelEphemeral ||
+		len(confined.plan.Hide) > 0 || s.cfg.RuntimeConfine == "off" {
+		return ""
+	}
+	return "each session of " + name + " is to have a home of its own (HARNESS_RUNTIME_CREDENTIALS), which cannot be hidden from " +
+		"the others here: docs/security.md says what helps; HARNESS_RUNTIME_CONFINE=off has them see each other's"
 }
 
 // canHide tells how this machine lets files be hidden from runtimes (see confine.Probe). An error is that it does not,

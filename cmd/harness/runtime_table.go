@@ -140,7 +140,7 @@ func (s *Server) makeRuntime(one runtimeMaker, confined confinement) (runtime.Ad
 	if !s.cfg.Runs() {
 		return unavailable.New(one.name, "node "+s.dir.nodeID+" "+session.NoRuntimes), nil
 	}
-	if why := one.why(s.cfg); why != "" {
+	if why := cmp.Or(one.why(s.cfg), s.exposed(one.name, confined)); why != "" {
 		s.log.Warn().Str("runtime", one.name).Msg(why)
 		return unavailable.New(one.name, why), nil
 	}

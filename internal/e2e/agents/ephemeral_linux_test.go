@@ -86,3 +86,29 @@ func TestASessionHasAHomeOfItsOwn(t *testing.T) {
 		t.Errorf("homes left: %v, %v", left, err)
 	}
 }
+
+// RA-10: where the homes of sessions cannot be hidden from each other, none is opened, until somebody consents to that.
+func TestHomesThatCannotBeHiddenAreRefused(t *testing.T) {
+	t.Parallel()
+	s := programtest.WithClaude(t, programtest.WithEnv("HARNESS_RUNTIME_CREDENTIALS=ephemeral"))
+	inside := filepath.Join(s.DataDir, "work")
+	if err := os.MkdirAll(inside, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.Env = append(s.Env, "HARNESS_WORKSPACE="+inside) // what agents work in cannot be hidden from them
+	server := s.Start()
+	for _, refused := range []programtest.Object{
+		server.Want(http.StatusOK, http.MethodGet, "/api/runtimes/claude", nil),
+		server.Want(http.StatusServiceUnavailable, http.MethodPost, "/api/sessions",
+			programtest.Object{"runtime": "claude", "networkAccess": "enabled"}),
+	} {
+		if !strings.Contains(fmt.Sprint(refused), "HARNESS_RUNTIME_CONFINE=off") {
+			t.Errorf("it is refused with %v", refused)
+		}
+	}
+	server.Stop()
+	s.Env = append(s.Env, "HARNESS_RUNTIME_CONFINE=off")
+	server = s.Start()
+	server.ClaudeSession()
+	server.Stop()
+}
