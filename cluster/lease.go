@@ -194,6 +194,9 @@ func (l *Lease) tryTake(ctx context.Context, silent holder, giveUp bool) (now ho
 			return nil
 		}
 		taken = true
+		if err := noteClock(ctx, l.opts.DB, tx); err != nil {
+			return err
+		}
 		_, err = tx.ExecContext(ctx,
 			`update nodes set process = $2, place = $3, owner = $4, beat = beat + 1, seen_at = $5, epoch = epoch + 1,
 				lease_until = `+clock(l.opts.DB)+` + $6, grace = $7, guarded = $8, draining = 0, version = $9,
@@ -264,6 +267,9 @@ func (l *Lease) beatOnce(ctx context.Context) (lost *LostError, err error) {
 		if n, err := result.RowsAffected(); err != nil {
 			return err
 		} else if n > 0 {
+			if err := noteClock(ctx, l.opts.DB, tx); err != nil {
+				return err
+			}
 			var draining int64
 			err := tx.QueryRowContext(ctx, `select draining, (select count(*) from nodes o where o.node_id <> $1 and
 				o.process <> '' and o.lease_until + o.grace > `+clock(l.opts.DB)+`) from nodes where node_id = $1`,
@@ -337,14 +343,6 @@ func (l *Lease) Owned(ctx context.Context, tx database.Tx) error {
 		err = &LostError{NodeID: l.opts.NodeID, Owner: cmp.Or(now.owner, "nobody now")}
 	}
 	return err
-}
-
-// clock is the store's own time in ms, as an expression of SQL.
-func clock(db *database.DB) string {
-	if db.Engine() == database.Postgres {
-		return `(extract(epoch from clock_timestamp()) * 1000)::bigint`
-	}
-	return `cast(unixepoch('subsec') * 1000 as integer)`
 }
 
 func number(b bool) int64 {

@@ -21,14 +21,15 @@ type Silent struct {
 	NodeID, Owner string
 	Epoch         int64
 	leaseUntil    int64
+	ttl           int64 // ms
 }
 
 // Claim makes what the node had open the caller's to end: from this transaction on nothing its process writes is taken.
 // CountTakeover comes before it in the same transaction. ErrTaken.
 func (s Silent) Claim(ctx context.Context, db *database.DB, tx database.Tx) error {
 	result, err := tx.ExecContext(ctx, `update nodes set process = '', place = '', guarded = 0, epoch = epoch + 1
-		where node_id = $1 and epoch = $2 and lease_until = $3 and guarded = 1 and lease_until + grace <= `+clock(db),
-		s.NodeID, s.Epoch, s.leaseUntil)
+		where node_id = $1 and epoch = $2 and lease_until = $3 and guarded = 1 and lease_until + grace <= `+clock(db)+
+		` and `+trusted(db, "$4"), s.NodeID, s.Epoch, s.leaseUntil, s.ttl)
 	if err != nil {
 		return fmt.Errorf("take the place of node %s: %w", s.NodeID, err)
 	}
@@ -114,10 +115,11 @@ func (w *Watch) look(ctx context.Context) (over []Silent, err error) {
 	}
 	nodes, err := database.ReadAll(ctx, w.opts.DB.Read(), "read the other nodes", func(row database.Row) (s seen, err error) {
 		err = row.Scan(&s.NodeID, &s.Owner, &s.Epoch, &s.leaseUntil, &s.grace, &s.over)
-		s.Owner = database.DecodeText(s.Owner)
+		s.Owner, s.ttl = database.DecodeText(s.Owner), w.opts.Lease.ttl().Milliseconds()
 		return s, err
-	}, `select node_id, owner, epoch, lease_until, grace, case when lease_until + grace <= `+clock(w.opts.DB)+
-		` then 1 else 0 end from nodes where node_id <> $1 and guarded = 1`, w.opts.Lease.opts.NodeID)
+	}, `select node_id, owner, epoch, lease_until, grace, case when lease_until + grace <= `+clock(w.opts.DB)+` and `+
+		trusted(w.opts.DB, "$2")+` then 1 else 0 end from nodes where node_id <> $1 and guarded = 1`, w.opts.Lease.opts.NodeID,
+		w.opts.Lease.ttl().Milliseconds())
 	if err != nil {
 		clear(w.since)
 		return nil, err

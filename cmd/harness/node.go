@@ -100,11 +100,6 @@ func (s *Server) stopBus(ctx context.Context) error {
 	return s.bus.Stop(ctx)
 }
 
-// stoppedNode tells whether a node's sessions may be taken.
-func (s *Server) stoppedNode(ctx context.Context, q database.Querier, node string) (bool, error) {
-	return cluster.Over(ctx, s.db, q, node)
-}
-
 // draining tells whether this server is to begin nothing new (harness nodes drain).
 func (s *Server) draining() bool { return s.node != nil && s.node.Draining() }
 

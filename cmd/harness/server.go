@@ -307,7 +307,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, NativeToolsOff: s.nativeToolsOff(), WorkspaceRoot: sessionFolder(s.cfg, s.workspace), Surviving: left,
 		DefaultRuntime: s.runtimes.makers[0].name, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
 		NoRuntimes: !s.cfg.Runs(), Draining: s.draining, OnlyNode: s.db.Engine() == database.SQLite,
-		Movable: s.node != nil && s.cfg.Workspaces == "shared", Lapsed: s.stoppedNode,
+		Movable: s.node != nil && s.cfg.Workspaces == "shared", Lapsed: s.node.Over,
 		Defaults: session.Controls{
 			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode,
 			NetworkAccess: s.cfg.Defaults.NetworkAccess,
