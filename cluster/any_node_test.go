@@ -77,11 +77,13 @@ func (p *trio) decide() {
 	}
 }
 
+// framesPerEvent are the positions of the stream that one event has.
+const framesPerEvent = 16
+
 // checkStreams compares what clients of the other nodes were shown with the journal: all that the agent said in
 // their order, and nothing that is not there.
 func (p *trio) checkStreams() {
 	p.t.Helper()
-	const framesPerEvent = 16 // positions of the stream that one event has
 	log := journal.New(p.db, journal.Options{})
 	for session, streams := range p.streams {
 		stored, entries := map[int64]int64{}, []int64{} // event to its place in the session
