@@ -257,6 +257,12 @@ const (
 	Subprocess TaskSessionIsolationMode = "subprocess"
 )
 
+// Defines values for TaskSessionNativeTools.
+const (
+	TaskSessionNativeToolsOff TaskSessionNativeTools = "off"
+	TaskSessionNativeToolsOn  TaskSessionNativeTools = "on"
+)
+
 // Defines values for TaskSessionPermissionMode.
 const (
 	TaskSessionPermissionModeAsk         TaskSessionPermissionMode = "ask"
@@ -764,7 +770,10 @@ type Controls struct {
 	ApprovalPolicy    ApprovalPolicy    `json:"approvalPolicy"`
 	FilesystemSandbox FilesystemSandbox `json:"filesystemSandbox"`
 	Model             *string           `json:"model"`
-	NetworkAccess     NetworkAccess     `json:"networkAccess"`
+
+	// NativeTools There when the agent has no tools of its own. Chosen when the session is made.
+	NativeTools   interface{}   `json:"nativeTools,omitempty"`
+	NetworkAccess NetworkAccess `json:"networkAccess"`
 
 	// NonInteractive There while nobody is: what the agent asks is declined at once, by `mode:nonInteractive`. Chosen when the session is made.
 	NonInteractive interface{} `json:"nonInteractive,omitempty"`
@@ -1674,6 +1683,9 @@ type TaskSession struct {
 	IsolationMode *TaskSessionIsolationMode `json:"isolation_mode,omitempty"`
 	Model         *string                   `json:"model,omitempty"`
 
+	// NativeTools Whether the agent has tools of its own.
+	NativeTools *TaskSessionNativeTools `json:"native_tools,omitempty"`
+
 	// PermissionMode Of its tasks that name none; null where the controls of the session hold.
 	PermissionMode   *TaskSessionPermissionMode `json:"permission_mode,omitempty"`
 	Runtime          string                     `json:"runtime"`
@@ -1684,6 +1696,9 @@ type TaskSession struct {
 
 // TaskSessionIsolationMode Where its runtime is hosted: in a process of its own.
 type TaskSessionIsolationMode string
+
+// TaskSessionNativeTools Whether the agent has tools of its own.
+type TaskSessionNativeTools string
 
 // TaskSessionPermissionMode Of its tasks that name none; null where the controls of the session hold.
 type TaskSessionPermissionMode string

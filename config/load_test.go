@@ -65,7 +65,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 
 		RPC:             RPC{Paths: []string{"/rpc", "/ws"}, Rate: 600},
 		RuntimeMaxTurns: []string{"0"}, RuntimeMaxMessages: []string{"4096"}, SessionMaxMessages: 256,
-		Tools: Tools{Mode: "auto", Sandbox: "docker"},
+		Tools: Tools{Native: "on", Mode: "auto", Sandbox: "docker"},
 		Tasks: Tasks{Max: 1000, MaxPerSession: 32},
 		Notify: Notify{Kinds: []string{"approval.waiting", "question.waiting", "turn.ended", "turn.failed",
 			"job.failed"}, PushServices: []string{"fcm.googleapis.com", "*.push.services.mozilla.com", "*.notify.windows.com",

@@ -2216,6 +2216,11 @@ export interface components {
              * @enum {string}
              */
             isolation_mode?: "subprocess";
+            /**
+             * @description Whether the agent has tools of its own.
+             * @enum {string}
+             */
+            native_tools?: "on" | "off";
         };
         TaskSessions: {
             sessions: components["schemas"]["TaskSession"][];
@@ -2409,6 +2414,11 @@ export interface components {
              * @constant
              */
             nonInteractive?: true;
+            /**
+             * @description There when the agent has no tools of its own. Chosen when the session is made.
+             * @constant
+             */
+            nativeTools?: "off";
             /**
              * @description There while the session accepts edits: what asks to change files its sandbox allows is approved at once, by `mode:acceptEdits`. Set over JSON-RPC (`permission_mode`), and over once the approval policy is another than `on-request`.
              * @constant
