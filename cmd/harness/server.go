@@ -304,7 +304,8 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		return err
 	}
 	s.sessions = session.New(session.Options{
-		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, NativeToolsOff: s.nativeToolsOff(), WorkspaceRoot: sessionFolder(s.cfg, s.workspace), Surviving: left,
+		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, NativeToolsOff: s.nativeToolsOff(),
+		WorkspaceRoot: sessionFolder(s.cfg, s.workspace), Surviving: left,
 		DefaultRuntime: s.runtimes.makers[0].name, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
 		NoRuntimes: !s.cfg.Runs(), Draining: s.draining, OnlyNode: s.db.Engine() == database.SQLite,
 		Movable: s.node != nil && s.cfg.Workspaces == "shared", Lapsed: s.node.Over,
