@@ -50,8 +50,8 @@ type DispatcherOptions struct {
 	Sessions Sessions
 	// NodeID names this server among those that share the store; it must be the same after a restart.
 	NodeID string
-	// Owns, when set, tells whether this node is the one that tells plain signals of a session; others leave them to it. nil
-	// tells all.
+	// Owns, when set, tells whether this node is the one that tells of a session; others leave it to that one, and what is of
+	// no session to the node whose runtime said it. nil tells all.
 	Owns func(ctx context.Context, sessionID string) (bool, error)
 	// Lanes is how many sessions' events are dispatched side by side (4); one session's events stay in order. As many are
 	// told again at once.

@@ -99,7 +99,7 @@ func (d *Dispatcher) handle(ctx context.Context, rec *journal.Record) {
 	if err != nil || len(method) == 0 {
 		return // interesting said so
 	}
-	if meta.SystemOwned || meta.Purged {
+	if meta.SystemOwned || meta.Purged || d.others(ctx, rec.SessionID, meta.Node) {
 		return
 	}
 	if rec.Pos > d.liveAfter {
@@ -113,11 +113,14 @@ func (d *Dispatcher) handle(ctx context.Context, rec *journal.Record) {
 	}
 }
 
-// others tells whether another node tells the signals of a session. One whose owner is not known is told: twice rather
-// than not at all.
-func (d *Dispatcher) others(ctx context.Context, sessionID string) bool {
-	if d.opts.Owns == nil || sessionID == "" {
+// others tells whether another node tells of a record: the owner of its session, for one of none the node whose runtime
+// said it. What nobody is known to tell is told: twice rather than not at all.
+func (d *Dispatcher) others(ctx context.Context, sessionID, node string) bool {
+	if d.opts.Owns == nil {
 		return false
+	}
+	if sessionID == "" {
+		return node != "" && node != d.opts.NodeID
 	}
 	owns, err := d.opts.Owns(ctx, sessionID)
 	if err != nil {
@@ -130,7 +133,7 @@ func (d *Dispatcher) others(ctx context.Context, sessionID string) bool {
 
 // signal emits the app_server event of a record.
 func (d *Dispatcher) signal(ctx context.Context, rec *journal.Record, meta *stream.Meta, name string) {
-	if !d.opts.Registry.Subscribed(name) || d.others(ctx, rec.SessionID) {
+	if !d.opts.Registry.Subscribed(name) {
 		return
 	}
 	frames, err := stream.Frames(*rec)

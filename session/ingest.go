@@ -198,6 +198,9 @@ func (s *Service) arrive(runtimeName string, signal runtime.Signal) arrival {
 			s.adoption.want(runtimeName, signal.ThreadID)
 		}
 	}
+	if signal.ThreadID == "" && !s.opts.OnlyNode {
+		a.meta.Node = s.opts.NodeID
+	}
 	_, resolved := signal.Change.(runtime.RequestResolved)
 	if signal.Kind == runtime.SignalRequest || resolved {
 		a.meta.RequestID = new(string)

@@ -51,6 +51,8 @@ type Meta struct {
 	Text *TextRef `json:"text,omitempty"`
 	// Messages is set on the end of a turn: how many entries it left in the transcript.
 	Messages *int64 `json:"messages,omitempty"`
+	// Node is the node whose runtime said what is about no session, "" where there is one node, and of older servers.
+	Node string `json:"node,omitempty"`
 	// Layout is where the parts of a runtime's line stand in the payload, nil of other events.
 	Layout *runtime.Layout `json:"layout,omitempty"`
 }

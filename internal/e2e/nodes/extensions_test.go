@@ -2,55 +2,102 @@ package nodes
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"harness/database"
+	"harness/internal/dbtest"
 	"harness/internal/programtest"
+	"harness/stream"
 )
 
-// noter writes an entry of its own for each end of a turn it is told of.
-const noter = `export function registerAgentEvents(registry) {
-  registry.on("app_server.turn.completed", (event) => ({ kind: "action_request", actionType: "transcript.upsert",
-    payload: { sessionId: event.payload.context.threadId, entry: { messageId: "note-" + Math.random(),
-      turnId: event.payload.context.turnId, role: "system", type: "noted", content: "noted", status: "complete" } } }));
+// noter writes an entry of its own for each end of a turn it is told of, and into session SESSION for each limit of the
+// account.
+const noter = `const note = (type, sessionId, turnId) => ({ kind: "action_request", actionType: "transcript.upsert",
+  payload: { sessionId, entry: { messageId: type + Math.random(), turnId, role: "system", type, content: type, status: "complete" } } });
+export function registerAgentEvents(registry) {
+  registry.on("app_server.turn.completed", (event) => note("noted", event.payload.context.threadId, event.payload.context.turnId));
+  registry.on("app_server.account.rate_limits.updated", () => note("limited", "SESSION", "limits"));
 }`
 
-// A signal of the runtime is told to extensions by the node of its session alone.
+// trioOf are three servers on one Postgres whose extension is noter; session is what it notes limits in.
+func trioOf(t *testing.T) (servers []*programtest.Server, session string) {
+	t.Helper()
+	first := programtest.New(t, withPort(), programtest.WithEngine(database.Postgres))
+	maker := first.Start()
+	session = maker.CreateSession(nil)
+	maker.Stop()
+	sites := []*programtest.Site{first}
+	for range 2 {
+		sites = append(sites, programtest.New(t, withPort(), programtest.WithDatabaseOf(first)))
+	}
+	for _, site := range sites {
+		site.Env = append(site.Env, "AGENT_EXTENSION_TRUST_MODE=disabled")
+		site.Extension("noter", map[string]string{"events.js": strings.ReplaceAll(noter, "SESSION", session),
+			"extension.manifest.json": `{"name":"@t/noter","version":"1.0.0","agentId":"noter","displayName":"Noter",` +
+				`"runtime":{"coreApiVersion":1,"profiles":[{"name":"codex-manager","versionRange":">=1 <2"}]},` +
+				`"entrypoints":{"events":"./events.js"},"capabilities":{"events":["app_server.turn.completed",` +
+				`"app_server.account.rate_limits.updated"],"actions":["transcript.upsert"]}}`})
+		servers = append(servers, site.Start())
+	}
+	for _, server := range servers {
+		server.WaitRuntime()
+	}
+	return servers, session
+}
+
+// entries counts the entries of a type in a session.
+func entries(server *programtest.Server, session, kind string) (count int) {
+	server.T.Helper()
+	all, _ := server.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil)["transcript"].([]any)
+	for _, entry := range all {
+		if programtest.Text(entry, "type") == kind {
+			count++
+		}
+	}
+	return count
+}
+
+// Of three nodes one tells extensions of a signal: the owner of its session, and for one of no session the node whose
+// runtime said it.
 func TestASignalIsToldToExtensionsOnce(t *testing.T) {
 	t.Parallel()
-	n := &nodes{siteA: programtest.New(t, withPort(), programtest.WithEngine(database.Postgres))}
-	n.siteB = programtest.New(t, withPort(), programtest.WithDatabaseOf(n.siteA))
-	for _, site := range []*programtest.Site{n.siteA, n.siteB} {
-		site.Env = append(site.Env, "AGENT_EXTENSION_TRUST_MODE=disabled")
-		site.Extension("noter", map[string]string{"events.js": noter, "extension.manifest.json": `{"name":"@t/noter","version":"1.0.0",` +
-			`"agentId":"noter","displayName":"Noter","runtime":{"coreApiVersion":1,"profiles":[{"name":"codex-manager","versionRange":">=1 <2"}]},` +
-			`"entrypoints":{"events":"./events.js"},"capabilities":{"events":["app_server.turn.completed"],"actions":["transcript.upsert"]}}`})
+	servers, limits := trioOf(t)
+	all := servers[0].Follow("threadId=" + limits)
+	is := func(kind string) func(programtest.Frame) bool {
+		return func(f programtest.Frame) bool {
+			return f.Type == "transcript_updated" && programtest.Text(f.Decoded(), "entry", "type") == kind
+		}
 	}
-	n.a, n.b = n.siteA.Start(), n.siteB.Start()
-	n.a.WaitRuntime()
-	n.b.WaitRuntime()
-	noted := func(f programtest.Frame) bool {
-		return f.Type == "transcript_updated" && programtest.Text(f.Decoded(), "entry", "type") == "noted"
-	}
-	// The last turn is of the other node, which has been told of those before it by then.
+	// The last turns are of the other nodes, which have been told of those before them by then.
 	var sessions []string
-	for _, node := range []*programtest.Server{n.a, n.a, n.b, n.a, n.b} {
-		session := node.CreateSession(nil)
+	for _, turn := range []int{0, 0, 1, 2, 0, 1, 2} {
+		session := servers[turn].CreateSession(nil)
 		sessions = append(sessions, session)
-		events := node.Follow("threadId=" + session)
-		events.WaitTurn(node.Send(session, "MOCK_REPLY[done]"))
-		events.Find("the note of the end", noted)
+		events := servers[turn].Follow("threadId=" + session)
+		events.WaitTurn(servers[turn].Send(session, "MOCK_REPLY[done]"))
+		events.Find("the note of the end", is("noted"))
+		all.Wait("the note of a limit", is("limited"))
 	}
 	for _, session := range sessions {
-		notes := 0
-		entries, _ := n.a.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil)["transcript"].([]any)
-		for _, entry := range entries {
-			if programtest.Text(entry, "type") == "noted" {
-				notes++
-			}
-		}
-		if notes != 1 {
+		if notes := entries(servers[0], session, "noted"); notes != 1 {
 			t.Errorf("the end of the turn of session %s was noted %d times", session, notes)
 		}
 	}
+	told := said(servers[0].Site, "account/rateLimits/updated")
+	servers[0].Eventually("all signals of no session are noted", func() bool { return entries(servers[0], limits, "limited") >= told })
+	if notes := entries(servers[0], limits, "limited"); notes != told {
+		t.Errorf("%d signals of no session were noted %d times", told, notes)
+	}
+}
+
+// said counts the signals of no session with a method in the journal.
+func said(s *programtest.Site, method string) (count int) {
+	s.T.Helper()
+	err := dbtest.Connect(s.T, s.Store()).Read().QueryRowContext(s.T.Context(), `select count(*) from journal_events
+		where session_id = '' and type = $1 and payload like '%"'||$2||'"%'`, stream.EventNotification, method).Scan(&count)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	return count
 }
