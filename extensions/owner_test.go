@@ -1,0 +1,40 @@
+package extensions_test
+
+import (
+	"context"
+	"testing"
+
+	"harness/database"
+	"harness/extensions"
+	"harness/internal/dbtest"
+	"harness/stream"
+)
+
+// Of several nodes one tells: the owner of a session, of its signals and of what is synthesised from them, and of what is of
+// no session the node whose runtime said it. What no node is named for all of them tell.
+func TestOneNodeTells(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		s, l := newSite(t, db), newListener(queued)
+		s.start(l, func(o *extensions.DispatcherOptions) {
+			o.Lanes = 1
+			o.Owns = func(_ context.Context, session string) (bool, error) { return session == "s1", nil }
+		}, "app_server.config_warning", extensions.EventFileChange, extensions.EventTurnCompleted, marker)
+		for _, session := range []string{"s2", "s1"} { // the first is another node's
+			s.fileChange(session, "t-"+session, "i", "r-"+session)
+			s.turnEnd(session, "t-"+session)
+			s.mark(session)
+		}
+		for _, node := range []string{"n2", "n1", ""} {
+			s.append(notification("", "", `{"method":"configWarning"}`, stream.Meta{Node: node}))
+		}
+		s.mark("s1")
+		if got := l.expect(t, extensions.EventFileChange); got.Payload["threadId"] == "s2" {
+			t.Errorf("another node's: %s", got.raw)
+		}
+		for _, want := range []string{extensions.EventTurnCompleted, marker, "app_server.config_warning",
+			"app_server.config_warning", marker} {
+			l.expect(t, want)
+		}
+	})
+}
