@@ -52,14 +52,15 @@ func (p *trio) readEvents(node *programtest.Server) (end func() []shownEvent) {
 	}
 }
 
-// checkShown looks for what was shown in the journal.
+// checkShown looks for what was shown in the journal. Pages name what a runtime says by its method.
 func (p *trio) checkShown(shown []shownEvent) {
 	p.t.Helper()
 	stored := map[int64]journal.Record{}
 	p.readJournal(func(r journal.Record) { stored[r.Pos] = r })
 	for _, e := range shown {
-		if r := stored[e.Pos/framesPerEvent]; r.Type != e.Type || r.Seq != e.Seq || string(r.Payload) != string(e.Payload) {
-			p.violated("event %d was shown, and is another one or gone: %s %.200s", e.Pos/framesPerEvent, e.Type, e.Payload)
+		if r := stored[e.Pos/framesPerEvent]; r.Seq != e.Seq || string(r.Payload) != string(e.Payload) {
+			p.violated("event %d was shown, and is another one or gone: %d %s %.200s; stored is %d %s %.200s", e.Pos/framesPerEvent,
+				e.Seq, e.Type, e.Payload, r.Seq, r.Type, r.Payload)
 		}
 	}
 	p.t.Logf("%d events were shown by the node at the old primary", len(shown))
