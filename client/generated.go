@@ -257,12 +257,6 @@ const (
 	Subprocess TaskSessionIsolationMode = "subprocess"
 )
 
-// Defines values for TaskSessionNativeTools.
-const (
-	TaskSessionNativeToolsOff TaskSessionNativeTools = "off"
-	TaskSessionNativeToolsOn  TaskSessionNativeTools = "on"
-)
-
 // Defines values for TaskSessionPermissionMode.
 const (
 	TaskSessionPermissionModeAsk         TaskSessionPermissionMode = "ask"
@@ -1683,8 +1677,8 @@ type TaskSession struct {
 	IsolationMode *TaskSessionIsolationMode `json:"isolation_mode,omitempty"`
 	Model         *string                   `json:"model,omitempty"`
 
-	// NativeTools Whether the agent has tools of its own.
-	NativeTools *TaskSessionNativeTools `json:"native_tools,omitempty"`
+	// NativeTools There when the agent has no tools of its own.
+	NativeTools interface{} `json:"native_tools,omitempty"`
 
 	// PermissionMode Of its tasks that name none; null where the controls of the session hold.
 	PermissionMode   *TaskSessionPermissionMode `json:"permission_mode,omitempty"`
@@ -1696,9 +1690,6 @@ type TaskSession struct {
 
 // TaskSessionIsolationMode Where its runtime is hosted: in a process of its own.
 type TaskSessionIsolationMode string
-
-// TaskSessionNativeTools Whether the agent has tools of its own.
-type TaskSessionNativeTools string
 
 // TaskSessionPermissionMode Of its tasks that name none; null where the controls of the session hold.
 type TaskSessionPermissionMode string

@@ -1,7 +1,6 @@
 package v1
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -26,8 +25,8 @@ type sessionBody struct {
 	Mode *tasks.Mode `json:"permission_mode"`
 	// Isolation is where its runtime is hosted.
 	Isolation string `json:"isolation_mode"`
-	// NativeTools is whether its agent has tools of its own.
-	NativeTools string `json:"native_tools"`
+	// NativeTools is "off" of an agent without tools of its own.
+	NativeTools string `json:"native_tools,omitempty"`
 }
 
 // isolation is where every runtime is hosted: in a process of its own.
@@ -48,7 +47,7 @@ func (s *Server) view(ctx context.Context, sessions ...session.Session) ([]sessi
 		one := &sessions[i]
 		views[i] = sessionBody{SessionID: one.ID, Runtime: one.Runtime, CreatedAt: javascript.ISOTime(one.CreatedAt),
 			Cwd: one.Cwd, Title: one.Title, Model: one.Controls.Model, Isolation: isolation,
-			NativeTools: cmp.Or(one.Controls.NativeTools, runtime.NativeToolsOn)}
+			NativeTools: one.Controls.NativeTools}
 		if one.RuntimeSessionID != "" {
 			views[i].RuntimeSessionID = &one.RuntimeSessionID
 		}

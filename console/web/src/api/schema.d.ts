@@ -2217,10 +2217,10 @@ export interface components {
              */
             isolation_mode?: "subprocess";
             /**
-             * @description Whether the agent has tools of its own.
-             * @enum {string}
+             * @description There when the agent has no tools of its own.
+             * @constant
              */
-            native_tools?: "on" | "off";
+            native_tools?: "off";
         };
         TaskSessions: {
             sessions: components["schemas"]["TaskSession"][];
