@@ -112,11 +112,11 @@ func (s *Service) storeMemoryOf(ctx context.Context, sessionID, endedTurn string
 		return err
 	}
 	portable, is := runtime.Has[runtime.Portable](adapter, runtime.OpMove)
-	if !is {
-		return nil
+	if !is && endedTurn == "" {
+		return nil // its folder is marked with the end of a turn
 	}
 	found, known := files[sessionID]
-	if !known {
+	if is && !known {
 		if found.folder, found.names, err = portable.MemoryFiles(session.resume()); err != nil || len(found.names) == 0 {
 			return err
 		}

@@ -125,6 +125,7 @@ func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
 		one.do(err)
 		return s
 	}
+	two.fake.forgets = true // it cannot be told a conversation again
 	never, behind, running, elsewhere := create(), create(), create(), create()
 	for _, s := range []Session{behind, running, elsewhere} {
 		one.remember(memory.file(s.ID), "said\n", s)
@@ -143,7 +144,8 @@ func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
 	if err := two.Own(t.Context(), running); !errors.As(err, new(*LeftOpenError)) {
 		t.Errorf("with a turn that may go on: %v", err)
 	}
-	one.do(os.RemoveAll(filepath.Join(folder, markFolder)))
+	place, away := filepath.Join(folder, markFolder), filepath.Join(t.TempDir(), "away")
+	one.do(os.Rename(place, away))
 	var pinned *PinnedError
 	if err := two.Own(t.Context(), elsewhere); !errors.As(err, &pinned) || pinned.Code() != "workspace_pinned" {
 		t.Errorf("in a folder that is not the same: %v", err)
@@ -151,6 +153,20 @@ func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
 	for _, s := range []Session{never, behind, running, elsewhere} {
 		if got, err := two.Lookup(t.Context(), s.ID); err != nil || got.NodeID != "one" || got.epoch != 0 {
 			t.Errorf("the session is of %s in epoch %d, %v", got.NodeID, got.epoch, err)
+		}
+	}
+	// One that can be told it is, with the next message, once.
+	two.fake.forgets = false
+	one.do(os.Rename(away, place))
+	two.do(two.Own(t.Context(), behind))
+	for _, again := range []bool{true, false} {
+		turn, err := two.Send(t.Context(), behind.ID, Message{Text: "next"})
+		two.do(err)
+		two.fake.end(behind.ID, turn, runtime.TurnDone)
+		two.flush()
+		told := two.fake.turns[len(two.fake.turns)-1]
+		if (told.History != "") != again {
+			t.Errorf("told again is %t: %q", again, told.History)
 		}
 	}
 }

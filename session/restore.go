@@ -26,6 +26,9 @@ const (
 	restoredPrefix = "restored-"
 )
 
+// errMemoryElsewhere means that what the runtime remembers of a session stayed at another node.
+var errMemoryElsewhere = fmt.Errorf("%w: what the runtime remembered stayed at another node", runtime.ErrThreadNotFound)
+
 // historyBytes is how much of a lost conversation its runtime is told again, unless Options say otherwise: about 50,000
 // tokens, which the smallest models in use take beside their own instructions.
 const historyBytes = 200_000
@@ -47,7 +50,13 @@ func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sessio
 	if in.Continues, err = spokenTo(ctx, s.db.Read(), session.ID); err != nil {
 		return started, nil, err
 	}
-	started, err = adapter.StartTurn(ctx, in)
+	again, err := tellsAgain(ctx, s.db.Read(), session.ID)
+	if err != nil {
+		return started, nil, err
+	}
+	if err = errMemoryElsewhere; !again {
+		started, err = adapter.StartTurn(ctx, in)
+	}
 	if !errors.Is(err, runtime.ErrThreadNotFound) || !in.Continues || session.SystemOwned ||
 		!runtime.CapabilitiesOf(adapter).Reconstruct {
 		return started, nil, err
@@ -115,6 +124,9 @@ func (s *Service) restored(ctx context.Context, tx database.Tx, sessionID string
 		if err != nil {
 			return nil, err
 		}
+	}
+	if err := storeTellAgain(ctx, tx, sessionID, false); err != nil {
+		return nil, err
 	}
 	return s.UpsertTranscriptIn(ctx, tx, sessionID, entryOfRestored(started.TurnID, told, at))
 }

@@ -50,6 +50,23 @@ func storeCustody(ctx context.Context, tx database.Tx, sessionID string, row cus
 	return nil
 }
 
+// storeTellAgain notes whether the runtime of a session is told the conversation again with the next message.
+func storeTellAgain(ctx context.Context, tx database.Tx, sessionID string, again bool) error {
+	_, err := tx.ExecContext(ctx, `update session_custody set tell_again = $2 where session_id = $1`,
+		database.EncodeText(sessionID), flag(again))
+	if err != nil {
+		return fmt.Errorf("store whether the runtime of session %s is told it again: %w", sessionID, err)
+	}
+	return nil
+}
+
+// tellsAgain tells whether it is.
+func tellsAgain(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
+	found, err := database.ReadTexts(ctx, q, "read whether the runtime of session "+sessionID+" is told it again",
+		`select session_id from session_custody where session_id = $1 and tell_again = 1`, database.EncodeText(sessionID))
+	return len(found) > 0, err
+}
+
 func storeMemory(ctx context.Context, tx database.Tx, sessionID string, part memoryPart) error {
 	_, err := tx.ExecContext(ctx, `insert into session_memory (session_id, name, starts, ends, part)
 		values ($1, $2, $3, $4, $5)`, database.EncodeText(sessionID), database.EncodeText(part.name), part.starts, part.ends,

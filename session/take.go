@@ -85,19 +85,26 @@ func (s *Service) take(ctx context.Context, session Session) error {
 	if err != nil {
 		return err
 	}
-	portable, is := runtime.Has[runtime.Portable](adapter, runtime.OpMove)
-	if !is {
-		return &PinnedError{session.ID, session.NodeID, true, "what " + session.Runtime + " remembers is kept at its node alone"}
-	}
-	kept, err := s.goesOn(ctx, session)
+	kept, whole, err := s.goesOn(ctx, session)
 	if err != nil {
 		return err
+	}
+	portable, is := runtime.Has[runtime.Portable](adapter, runtime.OpMove)
+	tellAgain := !is || !whole
+	if tellAgain && !runtime.CapabilitiesOf(adapter).Reconstruct {
+		return &PinnedError{session.ID, session.NodeID, true,
+			"not all that " + session.Runtime + " remembers of it was stored when its node died"}
 	}
 	// It may have been this node's before, and be loaded as it was then.
 	if err := adapter.CloseThread(ctx, session.ID); err != nil {
 		return err
 	}
-	if err := s.restoreMemory(ctx, portable, session); err != nil {
+	if tellAgain {
+		err = forgetMemoryOf(ctx, adapter, session)
+	} else {
+		err = s.restoreMemory(ctx, portable, session)
+	}
+	if err != nil {
 		return err
 	}
 	err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -124,6 +131,9 @@ func (s *Service) take(ctx context.Context, session Session) error {
 			return nil, err
 		}
 		if err := updateSession(ctx, tx, session.ID, `node_id = $2, epoch = epoch + 1`, s.opts.NodeID); err != nil {
+			return nil, err
+		}
+		if err := storeTellAgain(ctx, tx, session.ID, tellAgain); err != nil {
 			return nil, err
 		}
 		return []journal.Event{{SessionID: session.ID, Type: eventSessionTaken, Time: s.now(), Source: source,
@@ -159,31 +169,43 @@ func isBusy(ctx context.Context, q database.Querier, sessionID string) (bool, er
 	return busy > 0, nil
 }
 
-// goesOn tells with what a session can go on here: *PinnedError when its folder is another one here, or not all that its
-// runtime remembers is stored.
-func (s *Service) goesOn(ctx context.Context, session Session) (custodyRow, error) {
+// goesOn tells with what a session can go on here, and whether all that its runtime remembers is stored: *PinnedError
+// when its folder is another one here, or not known.
+func (s *Service) goesOn(ctx context.Context, session Session) (kept custodyRow, whole bool, err error) {
 	kept, known, err := readCustody(ctx, s.db.Read(), session.ID)
 	if err != nil {
-		return kept, err
+		return kept, false, err
 	}
 	heard, err := heardTurn(ctx, s.db.Read(), session.ID)
 	if err != nil {
-		return kept, err
+		return kept, false, err
 	}
-	if !known || kept.turnID != heard {
-		return kept, &PinnedError{session.ID, session.NodeID, true,
-			"not all that " + session.Runtime + " remembers of it was stored when its node died"}
+	if !known {
+		return kept, false, &PinnedError{session.ID, session.NodeID, true,
+			"nothing that " + session.Runtime + " remembers of it was stored when its node died"}
 	}
 	folder := cmp.Or(session.Cwd, s.opts.WorkspaceRoot)
 	found, err := readMark(folder)
 	if err != nil {
-		return kept, err
+		return kept, false, err
 	}
 	if found == "" || found != kept.workspace {
-		return kept, &PinnedError{session.ID, session.NodeID, false,
+		return kept, false, &PinnedError{session.ID, session.NodeID, false,
 			fmt.Sprintf("its folder %s is not the same one here (share it between the nodes, at the same path)", folder)}
 	}
-	return kept, nil
+	return kept, kept.turnID == heard, nil
+}
+
+// forgetMemoryOf removes what this node's runtime remembers of a session from when it was this node's: it is told anew.
+func forgetMemoryOf(ctx context.Context, adapter runtime.Adapter, session Session) error {
+	forgetter, is := adapter.(runtime.Forgetter)
+	if !is {
+		return nil
+	}
+	if _, err := forgetter.ForgetThread(ctx, session.resume()); err != nil {
+		return fmt.Errorf("remove what the runtime remembered before: %w", err)
+	}
+	return nil
 }
 
 // giveUp ends what this node's runtime does for a session that another node has taken.

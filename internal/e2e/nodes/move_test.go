@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"harness/database"
+	"harness/internal/agenttest"
 	"harness/internal/dbtest"
 	"harness/internal/polling"
 	"harness/internal/programtest"
@@ -111,6 +113,63 @@ func TestASessionGoesOnAtAnotherNode(t *testing.T) {
 		t.Errorf("its turn ended %s", status)
 	}
 	n.told(t, n.siteB, "first-answer", "second-answer", "said-at-b")
+}
+
+// What other agents remember stays at their node: they are told the conversation again at the next one, and again when
+// it comes back to the first, which has an old copy.
+func TestASessionOfAnotherAgentIsToldAgainElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, with := range map[string]func(*testing.T, ...programtest.SiteOption) *programtest.Site{
+		"claude": programtest.WithClaude, "opencode": programtest.WithOpenCode, "gemini": withGemini,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := &nodes{siteA: with(t, movable(), programtest.WithEngine(database.Postgres))}
+			n.siteB = with(t, movable(), programtest.WithDatabaseOf(n.siteA))
+			n.a, n.b = n.siteA.Start(), n.siteB.Start()
+			n.a.AwaitRuntime()
+			n.b.AwaitRuntime()
+			session := n.a.CreateSession(programtest.Object{"runtime": name, "cwd": t.TempDir(), "approvalPolicy": "untrusted",
+				"filesystemSandbox": "danger-full-access", "networkAccess": "enabled"})
+			words := []string{"first-word", "second-word"}
+			if name != "claude" { // what an old copy does there differs by agent; a new conversation is begun by the others
+				words = words[:1]
+			}
+			for i, word := range words {
+				events := n.b.Follow("threadId=" + session)
+				turn := n.a.Send(session, "MOCK_REPLY["+word+"]")
+				events.WaitTurn(turn)
+				n.kept(t, session, turn)
+				n.siteB.Model.Forget()
+				n.loseA(t)
+				status, answer, took := n.untilTaken(t, session)
+				if status != http.StatusAccepted {
+					t.Fatalf("the message at the other node got %d %v", status, answer)
+				}
+				t.Logf("taken %s after the node was lost", took)
+				if status := events.WaitTurn(programtest.Text(answer, "turnId")); status != "completed" {
+					t.Errorf("its turn ended %s", status)
+				}
+				for _, before := range words[:i+1] {
+					if strings.Count(n.siteB.Model.Asked(before), before) < 2 { // asked for, and answered
+						t.Errorf("the model was not told of %q", before)
+					}
+				}
+				n.a = n.siteA.Start()
+				n.a.AwaitRuntime()
+				n.a, n.b, n.siteA, n.siteB = n.b, n.a, n.siteB, n.siteA
+			}
+		})
+	}
+}
+
+// withGemini makes a site whose servers drive the real Gemini CLI beside codex.
+func withGemini(t *testing.T, options ...programtest.SiteOption) *programtest.Site {
+	t.Helper()
+	s := programtest.New(t, append(options, programtest.WithEnv("HARNESS_RUNTIMES=codex,gemini",
+		"GEMINI_BIN="+agenttest.Binary(t, "gemini"), "GEMINI_API_KEY=canary-of-gemini"))...)
+	s.Env = append(s.Env, "GOOGLE_GEMINI_BASE_URL="+s.Model.Root())
+	return s
 }
 
 // A node is lost in the middle of a turn: the session waits for the end of the grace, then it goes on at the other node,
