@@ -61,7 +61,7 @@ func (s *server) elsewhere(ctx context.Context, rt *rest.Route, in *rest.Input) 
 		return nil
 	}
 	refused := s.Operations.Check(ctx, rt.Operation, in.SessionID())
-	if elsewhere := (*session.NotOwnerError)(nil); errors.As(refused, &elsewhere) {
+	if errors.As(refused, new(*session.NotOwnerError)) || errors.As(refused, new(*session.ElsewhereError)) {
 		return refused
 	}
 	return nil // whatever else it is, the handler says it

@@ -46,13 +46,14 @@ func (e *LeftOpenError) Error() string {
 }
 
 // Own is CheckOwner that takes an idle session whose node is not alive, with what its runtime remembers. *PinnedError
-// when it cannot go on here, *LeftOpenError while a turn of it may still go on there.
+// when it cannot go on here, *LeftOpenError while a turn of it may still go on there, *ElsewhereError at a node that takes
+// none, for another one that does.
 func (s *Service) Own(ctx context.Context, session Session) error {
 	err := s.CheckOwner(session)
 	if elsewhere := (*NotOwnerError)(nil); !errors.As(err, &elsewhere) || !s.opts.Movable {
 		return err
 	}
-	if s.sure() != nil || s.CheckNew() != nil {
+	if s.sure() != nil {
 		return err
 	}
 	lapsed, unknown := s.opts.Lapsed(ctx, s.db.Read(), session.NodeID)
@@ -61,6 +62,9 @@ func (s *Service) Own(ctx context.Context, session Session) error {
 	}
 	if !lapsed {
 		return err
+	}
+	if passed := s.CheckNew(); passed != nil {
+		return passed // another node takes it
 	}
 	release, err := s.locks.Acquire(ctx, session.ID)
 	if err != nil {

@@ -115,6 +115,37 @@ func TestASessionGoesOnAtAnotherNode(t *testing.T) {
 	n.told(t, n.siteB, "first-answer", "second-answer", "said-at-b")
 }
 
+// A node without agents has another one take a session whose node is lost, and gives its answer; with nobody to take it
+// it says so.
+func TestANodeWithoutAgentsHasASessionTaken(t *testing.T) {
+	t.Parallel()
+	n := &nodes{siteA: programtest.New(t, movable(), programtest.WithEngine(database.Postgres))}
+	n.siteB = programtest.New(t, movable(), programtest.WithDatabaseOf(n.siteA), programtest.WithEnv("HARNESS_ROLES=api"))
+	taker := programtest.New(t, movable(), programtest.WithDatabaseOf(n.siteA))
+	n.a, n.b = n.siteA.Start(), n.siteB.Start()
+	n.a.WaitRuntime()
+	session := n.a.CreateSession(programtest.Object{"cwd": t.TempDir()})
+	events := n.b.Follow("threadId=" + session)
+	turn := n.a.Send(session, "MOCK_REPLY[before]")
+	events.WaitTurn(turn)
+	n.kept(t, session, turn)
+	n.loseA(t)
+	n.b.Eventually("nobody can be asked", func() bool {
+		status, _, answer := n.message(t, "/api/sessions/"+session+"/messages")
+		return status == http.StatusServiceUnavailable && strings.Contains(programtest.Text(answer, "message"), "HARNESS_ROLES")
+	})
+	c := taker.Start()
+	c.WaitRuntime()
+	status, answer, _ := n.untilTaken(t, session)
+	if status != http.StatusAccepted {
+		t.Fatalf("the message got %d %v", status, answer)
+	}
+	if status := events.WaitTurn(programtest.Text(answer, "turnId")); status != "completed" {
+		t.Errorf("its turn ended %s", status)
+	}
+	n.told(t, taker, "before")
+}
+
 // What other agents remember stays at their node: they are told the conversation again at the next one, and again when
 // it comes back to the first, which has an old copy.
 func TestASessionOfAnotherAgentIsToldAgainElsewhere(t *testing.T) {
