@@ -1,4 +1,4 @@
-// Command offline runs a command with nothing but the loopback network, and without the keys of model providers: what
+// Command offline runs a command with no network but loopback, and without the keys of model providers: what
 // passes so needs neither. Where no network of its own can be made (it takes root on Linux) it says so and runs the
 // command with the network there is.
 package main
