@@ -103,13 +103,10 @@ func (s *Service) take(ctx context.Context, session Session) error {
 	if err := adapter.CloseThread(ctx, session.ID); err != nil {
 		return err
 	}
-	if tellAgain {
-		err = forgetMemoryOf(ctx, adapter, session)
-	} else {
-		err = s.restoreMemory(ctx, portable, session)
-	}
-	if err != nil {
-		return err
+	if !tellAgain {
+		if err := s.restoreMemory(ctx, portable, session); err != nil {
+			return err
+		}
 	}
 	err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		now, err := readSession(ctx, tx, session.ID)
@@ -149,6 +146,12 @@ func (s *Service) take(ctx context.Context, session Session) error {
 	})
 	if err != nil {
 		return err
+	}
+	if tellAgain { // now that it is this node's: its former one may have the same folder of memories
+		if err := forgetMemoryOf(ctx, adapter, session); err != nil {
+			s.opts.Logger.Warn().Err(err).Str("session", session.ID).
+				Msg("an old copy of what the runtime remembers of a session is left; it is told the conversation after that")
+		}
 	}
 	s.view.change(session.ID, func(t *thread) {
 		t.rest()
