@@ -25,7 +25,7 @@ func leaveNetwork() error {
 	return nil
 }
 
-// nowhere makes an interface that takes what is sent to addresses for documentation (RFC 5737), and drops it.
+// nowhere makes an interface that takes what is sent to an address for measurements (RFC 2544), and drops it.
 func nowhere() error {
 	// It is there as long as this is open: in what is executed, too.
 	tunnel, err := unix.Open("/dev/net/tun", unix.O_RDWR, 0)
@@ -40,7 +40,7 @@ func nowhere() error {
 	if err := unix.IoctlIfreq(tunnel, unix.TUNSETIFF, made); err != nil {
 		return fmt.Errorf("make an interface: %w", err)
 	}
-	return start("nowhere", []byte{192, 0, 2, 1})
+	return start("nowhere", []byte{198, 18, 0, 1})
 }
 
 // start starts an interface, with an address unless that is nil.

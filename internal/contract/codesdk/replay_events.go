@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"harness/internal/polling"
 )
 
 // reach waits until the session is where it was when the recorded request came, and learns what things are called.
@@ -170,6 +172,20 @@ func (r *replay) finish(session string) error {
 	return nil
 }
 
+// admitted opens a stream; the place of one that was closed is free a moment after.
+func admitted(request *http.Request) (response *http.Response, err error) {
+	polling.Until(patience, func() bool {
+		//nolint:bodyclose // the caller does
+		response, err = http.DefaultClient.Do(request)
+		if err != nil || response.StatusCode != http.StatusTooManyRequests {
+			return true
+		}
+		_ = response.Body.Close() // it was refused
+		return false
+	})
+	return response, err
+}
+
 // follow opens a recorded stream again: it has the events of the page behind its cursor, each with its number.
 func (r *replay) follow(s *stream, all []event) error {
 	after := 0.0
@@ -199,7 +215,7 @@ func (r *replay) follow(s *stream, all []event) error {
 	for name, value := range header {
 		request.Header.Set(name, value)
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := admitted(request)
 	if err != nil {
 		return err
 	}
