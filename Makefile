@@ -78,6 +78,11 @@ cluster: ## three servers on one Postgres that are killed, frozen and cut off fr
 	scripts/setup-test.sh
 	$(SHIPPED) go test -tags cluster -vet=off -timeout 10m ./cluster
 
+.PHONY: cluster-night
+cluster-night: ## HARNESS_SEEDS (200) schedules of faults at random on three servers, primary and standby, until the first that fails (hours)
+	scripts/setup-test.sh
+	HARNESS_SEEDS=$${HARNESS_SEEDS:-200} $(SHIPPED) go test -tags cluster -vet=off -v -timeout 12h -run TestFaultsAtRandom ./cluster
+
 .PHONY: live
 live: ## a prompt and a command of every agent of this machine that is logged in, with its real model (costs money)
 	RUN_LIVE_TESTS=1 go test -tags live -v -count 1 -timeout 30m -run TestRealRuntimes ./internal/e2e/live

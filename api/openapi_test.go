@@ -349,3 +349,27 @@ func TestEveryOperationHasAnExample(t *testing.T) {
 
 // jsonOf is the JSON of a body; nil when it has other types alone.
 func jsonOf(content openapi3.Content) *openapi3.MediaType { return content["application/json"] }
+
+// Whatever another node may own may also be pinned to a dead one.
+func TestWhatHasAnOwnerMayBePinned(t *testing.T) {
+	t.Parallel()
+	owned := 0
+	for _, r := range readDocument(t).routes {
+		if r.Responses.Value("421") == nil {
+			continue
+		}
+		owned++
+		conflict := r.Responses.Value("409")
+		if conflict == nil {
+			t.Errorf("%s %s has no 409", r.method, r.path)
+			continue
+		}
+		text, err := json.Marshal(conflict.Value.Content)
+		if err != nil || !strings.Contains(string(text), "schemas/Pinned") {
+			t.Errorf("%s %s: the 409 is not that of a session that is pinned: %s %v", r.method, r.path, text, err)
+		}
+	}
+	if owned < 15 {
+		t.Errorf("%d operations have an owner", owned)
+	}
+}

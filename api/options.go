@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/api/compat"
+	"harness/api/rest"
 	"harness/artifact"
 	"harness/auth"
 	"harness/idempotency"
@@ -83,6 +84,8 @@ type Options struct {
 	Idempotency *idempotency.Store
 	// Owners asks the node that owns a session, when that is another one. nil: 421, its clients have to ask it.
 	Owners Owners
+	// Reads keeps what is read from being answered before it may be shown. nil: all of it may.
+	Reads rest.Reads
 	// Guard wraps everything behind the request id and the access log: authentication, origin rules. nil: nothing.
 	Guard func(http.Handler) http.Handler
 	// Agents tells what the agent of a session may touch. nil: nothing.

@@ -47,9 +47,15 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 		noteSession(ctx, id)
 		ctx = telemetry.WithSession(ctx, id)
 	}
+	if s.Reads != nil && rt.Access != rest.AccessAnybody { // how the server is, is told at any time
+		ctx = s.Reads.Reading(ctx)
+	}
 	answer, err := s.run(ctx, r, rt, in)
 	if err = s.askOwner(w, r, in, err); errors.Is(err, errAsked) {
 		return
+	}
+	if unsettled := s.settle(ctx, rt, in, answer, err); unsettled != nil {
+		err = unsettled
 	}
 	if err != nil {
 		s.writeError(ctx, w, rt, in, err)
@@ -75,6 +81,22 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 		w.Header().Set("Idempotency-Replayed", "true")
 	}
 	s.writeJSON(ctx, w, answer.Status, answer.Body)
+}
+
+// settle waits until an answer that tells what was read may be given. One that tells what was done is: it was committed
+// after whatever it read. A refusal did nothing, and may give way to the reason why nothing can be told.
+func (s *server) settle(ctx context.Context, rt *rest.Route, in *rest.Input, answer rest.Reply, outcome error) error {
+	if s.Reads == nil {
+		return nil
+	}
+	told := rt.Method == http.MethodGet || answer.Replayed
+	if outcome != nil {
+		told = failureOf(outcome, rt, in).status < http.StatusInternalServerError
+	}
+	if !told {
+		return nil
+	}
+	return s.Reads.Settled(ctx)
 }
 
 func (s *server) run(ctx context.Context, r *http.Request, rt *rest.Route, in *rest.Input) (rest.Reply, error) {

@@ -631,14 +631,14 @@ const (
 	EnqueueSuggestedSessionRequest202JSONResponseBodyDedupeEnqueued      EnqueueSuggestedSessionRequest202JSONResponseBodyDedupe = "enqueued"
 )
 
-// Defines values for RetryTurn409JSONResponseBodyCode.
+// Defines values for RetryTurn409JSONResponseBody0Code.
 const (
-	RetryTurn409JSONResponseBodyCodeIdempotencyKeyInUse       RetryTurn409JSONResponseBodyCode = "idempotency_key_in_use"
-	RetryTurn409JSONResponseBodyCodeIdempotencyKeyReused      RetryTurn409JSONResponseBodyCode = "idempotency_key_reused"
-	RetryTurn409JSONResponseBodyCodeIdempotencyOutcomeUnknown RetryTurn409JSONResponseBodyCode = "idempotency_outcome_unknown"
-	RetryTurn409JSONResponseBodyCodeInvalidState              RetryTurn409JSONResponseBodyCode = "invalid_state"
-	RetryTurn409JSONResponseBodyCodeNotRetryable              RetryTurn409JSONResponseBodyCode = "not_retryable"
-	RetryTurn409JSONResponseBodyCodeUnsupportedByRuntime      RetryTurn409JSONResponseBodyCode = "unsupported_by_runtime"
+	RetryTurn409JSONResponseBody0CodeIdempotencyKeyInUse       RetryTurn409JSONResponseBody0Code = "idempotency_key_in_use"
+	RetryTurn409JSONResponseBody0CodeIdempotencyKeyReused      RetryTurn409JSONResponseBody0Code = "idempotency_key_reused"
+	RetryTurn409JSONResponseBody0CodeIdempotencyOutcomeUnknown RetryTurn409JSONResponseBody0Code = "idempotency_outcome_unknown"
+	RetryTurn409JSONResponseBody0CodeInvalidState              RetryTurn409JSONResponseBody0Code = "invalid_state"
+	RetryTurn409JSONResponseBody0CodeNotRetryable              RetryTurn409JSONResponseBody0Code = "not_retryable"
+	RetryTurn409JSONResponseBody0CodeUnsupportedByRuntime      RetryTurn409JSONResponseBody0Code = "unsupported_by_runtime"
 )
 
 // Defines values for ListSkillsParamsForceReload.
@@ -1086,6 +1086,24 @@ type PendingRequest struct {
 	Summary  string                 `json:"summary"`
 	ThreadID string                 `json:"threadId"`
 	TurnID   *string                `json:"turnId"`
+}
+
+// Pinned defines model for Pinned.
+type Pinned struct {
+	// Code What it would be without here: its folder, or what its runtime remembers.
+	Code interface{} `json:"code"`
+
+	// Message What to do.
+	Message   string       `json:"message"`
+	Owner     Pinned_Owner `json:"owner"`
+	SessionID string       `json:"sessionId"`
+	Status    interface{}  `json:"status"`
+}
+
+// Pinned_Owner defines model for Pinned.Owner.
+type Pinned_Owner struct {
+	// NodeID The node to be started again.
+	NodeID string `json:"nodeId"`
 }
 
 // Problem What went wrong; `code` is for programs, `message` for people.
@@ -1954,8 +1972,15 @@ type InsufficientRole = Problem
 // InvalidState What went wrong; `code` is for programs, `message` for people.
 type InvalidState = Problem
 
-// InvalidStateOrKey What went wrong; `code` is for programs, `message` for people.
-type InvalidStateOrKey = Problem
+// InvalidStateKeyOrPinned defines model for InvalidStateKeyOrPinned.
+type InvalidStateKeyOrPinned struct {
+	union json.RawMessage
+}
+
+// InvalidStateOrPinned defines model for InvalidStateOrPinned.
+type InvalidStateOrPinned struct {
+	union json.RawMessage
+}
 
 // KeyConflict Why an Idempotency-Key does not go with a request; the parameter says what each code means.
 type KeyConflict = IdempotencyProblem
@@ -2799,6 +2824,11 @@ type MoveProjectChats200JSONResponseBody struct {
 	Status                      interface{}                                    `json:"status"`
 }
 
+// MoveProjectChats409JSONResponseBody defines parameters for MoveProjectChats.
+type MoveProjectChats409JSONResponseBody struct {
+	union json.RawMessage
+}
+
 // ListProjectOrchestratorJobsParams defines parameters for ListProjectOrchestratorJobs.
 type ListProjectOrchestratorJobsParams struct {
 	// State Only these.
@@ -3327,6 +3357,11 @@ type ArchiveSession200JSONResponseBody struct {
 	Status    interface{} `json:"status"`
 }
 
+// ArchiveSession409JSONResponseBody defines parameters for ArchiveSession.
+type ArchiveSession409JSONResponseBody struct {
+	union json.RawMessage
+}
+
 // ForkSessionParams defines parameters for ForkSession.
 type ForkSessionParams struct {
 	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
@@ -3353,6 +3388,11 @@ type InterruptSessionTurn200JSONResponseBody struct {
 	SessionID string      `json:"sessionId"`
 	Status    interface{} `json:"status"`
 	TurnID    string      `json:"turnId"`
+}
+
+// InterruptSessionTurn409JSONResponseBody defines parameters for InterruptSessionTurn.
+type InterruptSessionTurn409JSONResponseBody struct {
+	union json.RawMessage
 }
 
 // SendSessionMessageJSONBody defines parameters for SendSessionMessage.
@@ -3498,6 +3538,11 @@ type ResumeSession200JSONResponseBody struct {
 
 	// Thread The runtime's own description of the conversation, as of now.
 	Thread *Thread `json:"thread"`
+}
+
+// ResumeSession409JSONResponseBody defines parameters for ResumeSession.
+type ResumeSession409JSONResponseBody struct {
+	union json.RawMessage
 }
 
 // StartReviewJSONBody defines parameters for StartReview.
@@ -3906,22 +3951,30 @@ type RetryTurn202JSONResponseBody struct {
 	TurnID    string      `json:"turnId"`
 }
 
-// RetryTurn409JSONResponseBodyCode defines parameters for RetryTurn.
-type RetryTurn409JSONResponseBodyCode string
+// RetryTurn409JSONResponseBody0 defines parameters for RetryTurn.
+type RetryTurn409JSONResponseBody0 RetryTurn409JSONResponseBody_0
 
-// RetryTurn409JSONResponseBody_Details defines parameters for RetryTurn.
-type RetryTurn409JSONResponseBody_Details struct {
+// RetryTurn409JSONResponseBody0Code defines parameters for RetryTurn.
+type RetryTurn409JSONResponseBody0Code string
+
+// RetryTurn409JSONResponseBody_0_Details defines parameters for RetryTurn.
+type RetryTurn409JSONResponseBody_0_Details struct {
 	Reason    *string `json:"reason,omitempty"`
 	SessionID *string `json:"sessionId,omitempty"`
 	TurnID    *string `json:"turnId,omitempty"`
 }
 
+// RetryTurn409JSONResponseBody_0 defines parameters for RetryTurn.
+type RetryTurn409JSONResponseBody_0 struct {
+	Code    RetryTurn409JSONResponseBody0Code       `json:"code"`
+	Details *RetryTurn409JSONResponseBody_0_Details `json:"details,omitempty"`
+	Message string                                  `json:"message"`
+	Status  interface{}                             `json:"status"`
+}
+
 // RetryTurn409JSONResponseBody defines parameters for RetryTurn.
 type RetryTurn409JSONResponseBody struct {
-	Code    RetryTurn409JSONResponseBodyCode      `json:"code"`
-	Details *RetryTurn409JSONResponseBody_Details `json:"details,omitempty"`
-	Message string                                `json:"message"`
-	Status  interface{}                           `json:"status"`
+	union json.RawMessage
 }
 
 // RetryTurn429JSONResponseBody_Details defines parameters for RetryTurn.
@@ -3964,6 +4017,11 @@ type UnarchiveSession200JSONResponseBody struct {
 
 	// Thread The runtime's own description of the conversation, as of now.
 	Thread *Thread `json:"thread"`
+}
+
+// UnarchiveSession409JSONResponseBody defines parameters for UnarchiveSession.
+type UnarchiveSession409JSONResponseBody struct {
+	union json.RawMessage
 }
 
 // UploadPictureParams defines parameters for UploadPicture.
@@ -5121,6 +5179,130 @@ func (t *WholeNumber) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// AsProblem returns the union data inside the InvalidStateKeyOrPinned as a Problem
+func (t InvalidStateKeyOrPinned) AsProblem() (Problem, error) {
+	var body Problem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProblem overwrites any union data inside the InvalidStateKeyOrPinned as the provided Problem
+func (t *InvalidStateKeyOrPinned) FromProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProblem performs a merge with any union data inside the InvalidStateKeyOrPinned, using the provided Problem
+func (t *InvalidStateKeyOrPinned) MergeProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPinned returns the union data inside the InvalidStateKeyOrPinned as a Pinned
+func (t InvalidStateKeyOrPinned) AsPinned() (Pinned, error) {
+	var body Pinned
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPinned overwrites any union data inside the InvalidStateKeyOrPinned as the provided Pinned
+func (t *InvalidStateKeyOrPinned) FromPinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergePinned performs a merge with any union data inside the InvalidStateKeyOrPinned, using the provided Pinned
+func (t *InvalidStateKeyOrPinned) MergePinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t InvalidStateKeyOrPinned) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *InvalidStateKeyOrPinned) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsProblem returns the union data inside the InvalidStateOrPinned as a Problem
+func (t InvalidStateOrPinned) AsProblem() (Problem, error) {
+	var body Problem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProblem overwrites any union data inside the InvalidStateOrPinned as the provided Problem
+func (t *InvalidStateOrPinned) FromProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProblem performs a merge with any union data inside the InvalidStateOrPinned, using the provided Problem
+func (t *InvalidStateOrPinned) MergeProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPinned returns the union data inside the InvalidStateOrPinned as a Pinned
+func (t InvalidStateOrPinned) AsPinned() (Pinned, error) {
+	var body Pinned
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPinned overwrites any union data inside the InvalidStateOrPinned as the provided Pinned
+func (t *InvalidStateOrPinned) FromPinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergePinned performs a merge with any union data inside the InvalidStateOrPinned, using the provided Pinned
+func (t *InvalidStateOrPinned) MergePinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t InvalidStateOrPinned) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *InvalidStateOrPinned) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsStartAccountLoginJSONBody0 returns the union data inside the StartAccountLoginJSONBody as a StartAccountLoginJSONBody0
 func (t StartAccountLoginJSONBody) AsStartAccountLoginJSONBody0() (StartAccountLoginJSONBody0, error) {
 	var body StartAccountLoginJSONBody0
@@ -5421,6 +5603,68 @@ func (t *CreateProject409JSONResponseBody) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// AsProjectState returns the union data inside the MoveProjectChats409JSONResponseBody as a ProjectState
+func (t MoveProjectChats409JSONResponseBody) AsProjectState() (ProjectState, error) {
+	var body ProjectState
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProjectState overwrites any union data inside the MoveProjectChats409JSONResponseBody as the provided ProjectState
+func (t *MoveProjectChats409JSONResponseBody) FromProjectState(v ProjectState) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProjectState performs a merge with any union data inside the MoveProjectChats409JSONResponseBody, using the provided ProjectState
+func (t *MoveProjectChats409JSONResponseBody) MergeProjectState(v ProjectState) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPinned returns the union data inside the MoveProjectChats409JSONResponseBody as a Pinned
+func (t MoveProjectChats409JSONResponseBody) AsPinned() (Pinned, error) {
+	var body Pinned
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPinned overwrites any union data inside the MoveProjectChats409JSONResponseBody as the provided Pinned
+func (t *MoveProjectChats409JSONResponseBody) FromPinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergePinned performs a merge with any union data inside the MoveProjectChats409JSONResponseBody, using the provided Pinned
+func (t *MoveProjectChats409JSONResponseBody) MergePinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t MoveProjectChats409JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *MoveProjectChats409JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsApproval returns the union data inside the ListRequests200JSONResponseBody_Data as a Approval
 func (t ListRequests200JSONResponseBody_Data) AsApproval() (Approval, error) {
 	var body Approval
@@ -5542,6 +5786,130 @@ func (t *ListRequests200JSONResponseBody_Data) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// AsSessionStatus returns the union data inside the ArchiveSession409JSONResponseBody as a SessionStatus
+func (t ArchiveSession409JSONResponseBody) AsSessionStatus() (SessionStatus, error) {
+	var body SessionStatus
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSessionStatus overwrites any union data inside the ArchiveSession409JSONResponseBody as the provided SessionStatus
+func (t *ArchiveSession409JSONResponseBody) FromSessionStatus(v SessionStatus) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSessionStatus performs a merge with any union data inside the ArchiveSession409JSONResponseBody, using the provided SessionStatus
+func (t *ArchiveSession409JSONResponseBody) MergeSessionStatus(v SessionStatus) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPinned returns the union data inside the ArchiveSession409JSONResponseBody as a Pinned
+func (t ArchiveSession409JSONResponseBody) AsPinned() (Pinned, error) {
+	var body Pinned
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPinned overwrites any union data inside the ArchiveSession409JSONResponseBody as the provided Pinned
+func (t *ArchiveSession409JSONResponseBody) FromPinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergePinned performs a merge with any union data inside the ArchiveSession409JSONResponseBody, using the provided Pinned
+func (t *ArchiveSession409JSONResponseBody) MergePinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ArchiveSession409JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ArchiveSession409JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsSessionStatus returns the union data inside the InterruptSessionTurn409JSONResponseBody as a SessionStatus
+func (t InterruptSessionTurn409JSONResponseBody) AsSessionStatus() (SessionStatus, error) {
+	var body SessionStatus
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSessionStatus overwrites any union data inside the InterruptSessionTurn409JSONResponseBody as the provided SessionStatus
+func (t *InterruptSessionTurn409JSONResponseBody) FromSessionStatus(v SessionStatus) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSessionStatus performs a merge with any union data inside the InterruptSessionTurn409JSONResponseBody, using the provided SessionStatus
+func (t *InterruptSessionTurn409JSONResponseBody) MergeSessionStatus(v SessionStatus) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPinned returns the union data inside the InterruptSessionTurn409JSONResponseBody as a Pinned
+func (t InterruptSessionTurn409JSONResponseBody) AsPinned() (Pinned, error) {
+	var body Pinned
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPinned overwrites any union data inside the InterruptSessionTurn409JSONResponseBody as the provided Pinned
+func (t *InterruptSessionTurn409JSONResponseBody) FromPinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergePinned performs a merge with any union data inside the InterruptSessionTurn409JSONResponseBody, using the provided Pinned
+func (t *InterruptSessionTurn409JSONResponseBody) MergePinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t InterruptSessionTurn409JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *InterruptSessionTurn409JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsImageURL returns the union data inside the SendSessionMessageJSONBody_Images as a ImageURL
 func (t SendSessionMessageJSONBody_Images) AsImageURL() (ImageURL, error) {
 	var body ImageURL
@@ -5600,6 +5968,68 @@ func (t SendSessionMessageJSONBody_Images) MarshalJSON() ([]byte, error) {
 }
 
 func (t *SendSessionMessageJSONBody_Images) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsSessionStatus returns the union data inside the ResumeSession409JSONResponseBody as a SessionStatus
+func (t ResumeSession409JSONResponseBody) AsSessionStatus() (SessionStatus, error) {
+	var body SessionStatus
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSessionStatus overwrites any union data inside the ResumeSession409JSONResponseBody as the provided SessionStatus
+func (t *ResumeSession409JSONResponseBody) FromSessionStatus(v SessionStatus) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSessionStatus performs a merge with any union data inside the ResumeSession409JSONResponseBody, using the provided SessionStatus
+func (t *ResumeSession409JSONResponseBody) MergeSessionStatus(v SessionStatus) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPinned returns the union data inside the ResumeSession409JSONResponseBody as a Pinned
+func (t ResumeSession409JSONResponseBody) AsPinned() (Pinned, error) {
+	var body Pinned
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPinned overwrites any union data inside the ResumeSession409JSONResponseBody as the provided Pinned
+func (t *ResumeSession409JSONResponseBody) FromPinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergePinned performs a merge with any union data inside the ResumeSession409JSONResponseBody, using the provided Pinned
+func (t *ResumeSession409JSONResponseBody) MergePinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ResumeSession409JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ResumeSession409JSONResponseBody) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }
@@ -5744,6 +6174,32 @@ func (t *SuggestSessionRequest409JSONResponseBody) MergeIdempotencyProblem(v Ide
 	return err
 }
 
+// AsPinned returns the union data inside the SuggestSessionRequest409JSONResponseBody as a Pinned
+func (t SuggestSessionRequest409JSONResponseBody) AsPinned() (Pinned, error) {
+	var body Pinned
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPinned overwrites any union data inside the SuggestSessionRequest409JSONResponseBody as the provided Pinned
+func (t *SuggestSessionRequest409JSONResponseBody) FromPinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergePinned performs a merge with any union data inside the SuggestSessionRequest409JSONResponseBody, using the provided Pinned
+func (t *SuggestSessionRequest409JSONResponseBody) MergePinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
 func (t SuggestSessionRequest409JSONResponseBody) MarshalJSON() ([]byte, error) {
 	b, err := t.union.MarshalJSON()
 	return b, err
@@ -5832,6 +6288,32 @@ func (t *EnqueueSuggestedSessionRequest409JSONResponseBody) MergeIdempotencyProb
 	return err
 }
 
+// AsPinned returns the union data inside the EnqueueSuggestedSessionRequest409JSONResponseBody as a Pinned
+func (t EnqueueSuggestedSessionRequest409JSONResponseBody) AsPinned() (Pinned, error) {
+	var body Pinned
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPinned overwrites any union data inside the EnqueueSuggestedSessionRequest409JSONResponseBody as the provided Pinned
+func (t *EnqueueSuggestedSessionRequest409JSONResponseBody) FromPinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergePinned performs a merge with any union data inside the EnqueueSuggestedSessionRequest409JSONResponseBody, using the provided Pinned
+func (t *EnqueueSuggestedSessionRequest409JSONResponseBody) MergePinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
 func (t EnqueueSuggestedSessionRequest409JSONResponseBody) MarshalJSON() ([]byte, error) {
 	b, err := t.union.MarshalJSON()
 	return b, err
@@ -5900,6 +6382,68 @@ func (t UpsertSuggestedSessionRequest400JSONResponseBody) MarshalJSON() ([]byte,
 }
 
 func (t *UpsertSuggestedSessionRequest400JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsRetryTurn409JSONResponseBody0 returns the union data inside the RetryTurn409JSONResponseBody as a RetryTurn409JSONResponseBody0
+func (t RetryTurn409JSONResponseBody) AsRetryTurn409JSONResponseBody0() (RetryTurn409JSONResponseBody0, error) {
+	var body RetryTurn409JSONResponseBody0
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRetryTurn409JSONResponseBody0 overwrites any union data inside the RetryTurn409JSONResponseBody as the provided RetryTurn409JSONResponseBody0
+func (t *RetryTurn409JSONResponseBody) FromRetryTurn409JSONResponseBody0(v RetryTurn409JSONResponseBody0) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeRetryTurn409JSONResponseBody0 performs a merge with any union data inside the RetryTurn409JSONResponseBody, using the provided RetryTurn409JSONResponseBody0
+func (t *RetryTurn409JSONResponseBody) MergeRetryTurn409JSONResponseBody0(v RetryTurn409JSONResponseBody0) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPinned returns the union data inside the RetryTurn409JSONResponseBody as a Pinned
+func (t RetryTurn409JSONResponseBody) AsPinned() (Pinned, error) {
+	var body Pinned
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPinned overwrites any union data inside the RetryTurn409JSONResponseBody as the provided Pinned
+func (t *RetryTurn409JSONResponseBody) FromPinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergePinned performs a merge with any union data inside the RetryTurn409JSONResponseBody, using the provided Pinned
+func (t *RetryTurn409JSONResponseBody) MergePinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t RetryTurn409JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *RetryTurn409JSONResponseBody) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }
@@ -6018,12 +6562,100 @@ func (t *SteerTurn409JSONResponseBody) MergeIdempotencyProblem(v IdempotencyProb
 	return err
 }
 
+// AsPinned returns the union data inside the SteerTurn409JSONResponseBody as a Pinned
+func (t SteerTurn409JSONResponseBody) AsPinned() (Pinned, error) {
+	var body Pinned
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPinned overwrites any union data inside the SteerTurn409JSONResponseBody as the provided Pinned
+func (t *SteerTurn409JSONResponseBody) FromPinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergePinned performs a merge with any union data inside the SteerTurn409JSONResponseBody, using the provided Pinned
+func (t *SteerTurn409JSONResponseBody) MergePinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
 func (t SteerTurn409JSONResponseBody) MarshalJSON() ([]byte, error) {
 	b, err := t.union.MarshalJSON()
 	return b, err
 }
 
 func (t *SteerTurn409JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsSessionStatus returns the union data inside the UnarchiveSession409JSONResponseBody as a SessionStatus
+func (t UnarchiveSession409JSONResponseBody) AsSessionStatus() (SessionStatus, error) {
+	var body SessionStatus
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSessionStatus overwrites any union data inside the UnarchiveSession409JSONResponseBody as the provided SessionStatus
+func (t *UnarchiveSession409JSONResponseBody) FromSessionStatus(v SessionStatus) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSessionStatus performs a merge with any union data inside the UnarchiveSession409JSONResponseBody, using the provided SessionStatus
+func (t *UnarchiveSession409JSONResponseBody) MergeSessionStatus(v SessionStatus) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPinned returns the union data inside the UnarchiveSession409JSONResponseBody as a Pinned
+func (t UnarchiveSession409JSONResponseBody) AsPinned() (Pinned, error) {
+	var body Pinned
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPinned overwrites any union data inside the UnarchiveSession409JSONResponseBody as the provided Pinned
+func (t *UnarchiveSession409JSONResponseBody) FromPinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergePinned performs a merge with any union data inside the UnarchiveSession409JSONResponseBody, using the provided Pinned
+func (t *UnarchiveSession409JSONResponseBody) MergePinned(v Pinned) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t UnarchiveSession409JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *UnarchiveSession409JSONResponseBody) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }

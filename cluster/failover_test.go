@@ -22,11 +22,11 @@ type standbyTrio struct {
 	ways    [2]*dbtest.Way
 	address *dbtest.Proxy
 	// held is a session whose turn runs until the model is released; asked one that waits for an approval.
-	held, asked   string
-	running       string
-	waiting, done string
-	jobs          []string
-	wrote         *ledger
+	held, asked string
+	running     string
+	waiting     string
+	jobs        []string
+	wrote       *ledger
 }
 
 // newStandbyTrio has turns running, an approval waiting, jobs queued and clients that write and listen at all nodes.
@@ -128,7 +128,12 @@ func (p *standbyTrio) goOn() {
 	})
 	for _, job := range p.jobs {
 		if finished[job] != 1 {
-			p.violated("job %s was finished %d times", job, finished[job])
+			var state, said string
+			if err := p.db.Read().QueryRowContext(p.t.Context(), `select state, coalesce(error, '') from jobs where id = $1`, job).
+				Scan(&state, &said); err != nil {
+				p.t.Fatal(err)
+			}
+			p.violated("job %s was finished %d times, and is %s: %s", job, finished[job], state, said)
 		}
 	}
 	p.checkStreams()
@@ -144,10 +149,12 @@ func TestTheDatabaseFailsOver(t *testing.T) {
 	t.Parallel()
 	p := newStandbyTrio(t, "")
 	p.enqueue()
+	values := p.useRegisters(p.a, p.b)
 	for range 2 {
 		p.failOver()
 		p.enqueue()
 	}
+	p.checkRegisters(values)
 	p.goOn()
 	p.report()
 }
@@ -225,7 +232,9 @@ func TestACutOffPrimaryAcknowledgesNothing(t *testing.T) {
 	t.Parallel()
 	p := newStandbyTrio(t, "")
 	p.enqueue()
+	values := p.useRegisters(p.b, p.c)
 	p.cutOff()
+	p.checkRegisters(values)
 	p.goOn()
 	p.report()
 }

@@ -106,6 +106,7 @@ type Lease struct {
 	sure              atomic.Int64
 	guarded, draining atomic.Bool
 	wanted            atomic.Bool // there are other nodes
+	alike             atomic.Bool // all of them have a node port, and are of this version
 }
 
 // Acquire makes the node id this process's. A running server that has it is noticed by its next beat: *HeldError. One
@@ -254,7 +255,7 @@ func (l *Lease) beatOnce(ctx context.Context) (lost *LostError, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.opts.Patience)
 	defer cancel()
 	// Before it is asked: the lease that the store gives is longer.
-	began, guarded, others := boottime.Now(), l.guarded.Load() && l.wanted.Load(), 0
+	began, guarded, others, strangers := boottime.Now(), l.guarded.Load() && l.wanted.Load(), 0, 0
 	err = l.opts.DB.Update(ctx, func(tx database.Tx) error {
 		lost = nil
 		result, err := tx.ExecContext(ctx,
@@ -271,9 +272,10 @@ func (l *Lease) beatOnce(ctx context.Context) (lost *LostError, err error) {
 				return err
 			}
 			var draining int64
-			err := tx.QueryRowContext(ctx, `select draining, (select count(*) from nodes o where o.node_id <> $1 and
-				o.process <> '' and o.lease_until + o.grace > `+clock(l.opts.DB)+`) from nodes where node_id = $1`,
-				l.opts.NodeID).Scan(&draining, &others)
+			other := `(select count(*) from nodes o where o.node_id <> $1 and o.process <> '' and
+				o.lease_until + o.grace > ` + clock(l.opts.DB)
+			err := tx.QueryRowContext(ctx, `select draining, `+other+`), `+other+` and (o.address = '' or o.version <> $2))
+				from nodes where node_id = $1`, l.opts.NodeID, l.opts.Version).Scan(&draining, &others, &strangers)
 			l.draining.Store(draining != 0)
 			return err
 		}
@@ -287,6 +289,7 @@ func (l *Lease) beatOnce(ctx context.Context) (lost *LostError, err error) {
 		lost = &LostError{NodeID: l.opts.NodeID, Owner: now.owner}
 		return nil
 	})
+	l.alike.Store(err == nil && strangers == 0)
 	if err != nil || lost != nil {
 		return lost, err
 	}
@@ -332,6 +335,9 @@ func (l *Lease) Sure() error {
 
 // Draining tells whether this node is to begin nothing new.
 func (l *Lease) Draining() bool { return l.draining.Load() }
+
+// Alike tells whether all other nodes have a node port and are of this version, as of the last renewal of this lease.
+func (l *Lease) Alike() bool { return l.alike.Load() }
 
 // Owned is nil when the node id is this process's within a transaction; else *LostError.
 func (l *Lease) Owned(ctx context.Context, tx database.Tx) error {

@@ -26,9 +26,9 @@ type ledger struct {
 // keepWriting has projects made at all nodes until check.
 func (p *trio) keepWriting() *ledger {
 	l := &ledger{acked: map[string]time.Time{}, stop: make(chan struct{})}
-	for n, node := range []*programtest.Server{p.a, p.b, p.c} {
+	for n := range 3 {
 		for w := range 3 {
-			l.writers.Go(func() { l.write(node, fmt.Sprintf("%s-%d", nodeName(n), w)) })
+			l.writers.Go(func() { l.write(func() *programtest.Server { return p.node(n) }, fmt.Sprintf("%s-%d", nodeName(n), w)) })
 		}
 	}
 	return l
@@ -36,7 +36,7 @@ func (p *trio) keepWriting() *ledger {
 
 func nodeName(n int) string { return string(rune('a' + n)) }
 
-func (l *ledger) write(node *programtest.Server, prefix string) {
+func (l *ledger) write(node func() *programtest.Server, prefix string) {
 	for i := 0; ; i++ {
 		select {
 		case <-l.stop:
@@ -44,7 +44,7 @@ func (l *ledger) write(node *programtest.Server, prefix string) {
 		case <-time.After(5 * time.Millisecond):
 		}
 		name := fmt.Sprintf("%s-%d", prefix, i)
-		status, raw, err := node.Try(http.MethodPost, "/api/projects", object{"name": name})
+		status, raw, err := node().Try(http.MethodPost, "/api/projects", object{"name": name})
 		l.mu.Lock()
 		switch {
 		case err != nil, status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout:

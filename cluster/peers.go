@@ -50,6 +50,25 @@ func Takers(ctx context.Context, db *database.DB, self string) ([]string, error)
 			random()`, self)
 }
 
+// Runners are the nodes other than self that run agents and can be asked.
+func Runners(ctx context.Context, db *database.DB, self string) ([]string, error) {
+	return database.ReadTexts(ctx, db.Read(), "find the nodes that run agents", `select node_id from nodes
+		where node_id <> $1 and process <> '' and address <> '' and
+		lease_until > `+clock(db)+` and roles like '%`+RoleRunner+`%' order by node_id`, self)
+}
+
+// First tells whether a node is the one, of those whose leases are not over, that does what one of them is enough for.
+// Two may think so of themselves for a moment.
+func First(ctx context.Context, db *database.DB, self string) (bool, error) {
+	var before int64
+	err := db.Read().QueryRowContext(ctx, `select count(*) from nodes where node_id < $1 and process <> '' and lease_until > `+clock(db),
+		self).Scan(&before)
+	if err != nil {
+		return false, fmt.Errorf("look for the first node: %w", err)
+	}
+	return before == 0, nil
+}
+
 // Shows tells whether a node whose lease is not over shows the certificate with this fingerprint.
 func Shows(ctx context.Context, db *database.DB, certificate string) (bool, error) {
 	var found int64

@@ -60,6 +60,10 @@ func TestWhoMakesSessions(t *testing.T) {
 			t.Fatal(err)
 		}
 		takers, err := cluster.Takers(t.Context(), db, "self")
+		runners, unread := cluster.Runners(t.Context(), db, "self")
+		if want := []string{"busy", "drained", "idle"}; unread != nil || !slices.Equal(runners, want) {
+			t.Errorf("agents are run by %q, %v, want %q", runners, unread, want)
+		}
 		if want := []string{"idle", "busy"}; err != nil || !slices.Equal(takers, want) {
 			t.Errorf("sessions are made by %q, %v, want %q", takers, err, want)
 		}

@@ -56,6 +56,7 @@ type trio struct {
 	db         *database.DB
 	siteA      *programtest.Site
 	a, b, c    *programtest.Server
+	replacing  sync.Mutex                         // held while one of them is, or is asked for by clients
 	streams    map[string][]*programtest.Follower // of a session, at the second and the third, from its beginning
 	chance     *rand.Rand
 	violations []string
@@ -105,6 +106,13 @@ func (p *trio) signal(signal syscall.Signal) {
 	if err := p.a.Cmd.Process.Signal(signal); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// node is one of the servers, as it is now.
+func (p *trio) node(n int) *programtest.Server {
+	p.replacing.Lock()
+	defer p.replacing.Unlock()
+	return []*programtest.Server{p.a, p.b, p.c}[n]
 }
 
 func (p *trio) violated(format string, args ...any) {

@@ -48,6 +48,7 @@ type Config struct {
 	Workspaces        string        // HARNESS_WORKSPACES: pinned or shared
 	SQLiteSynchronous string        // HARNESS_SQLITE_SYNCHRONOUS: FULL or NORMAL
 	JournalKeepEvents int           // HARNESS_JOURNAL_KEEP_EVENTS; 0 keeps all
+	Archive           string        // HARNESS_ARCHIVE: ArchiveS3, or a folder; "" archives nothing
 	Retention         Retention
 
 	RPC                 RPC           // the JSON-RPC API

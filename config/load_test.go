@@ -184,6 +184,7 @@ func otherValue(v Variable) string {
 		"HARNESS_PUBLIC_URL": "https://a.example/harness", "HARNESS_NOTIFY_KINDS": "job.failed",
 		"HARNESS_NOTIFY_WEBHOOK_URL": "https://a.example/told", "HARNESS_NOTIFY_NTFY_URL": "http://a.example/topic",
 		"HARNESS_S3_ENDPOINT":          "https://s3.example.com:9000",
+		"HARNESS_ARCHIVE":              "/srv/archive",
 		"HARNESS_NOTIFY_PUSH_SERVICES": "a.example,*.a.example,http://127.0.0.1:81", "HARNESS_NOTIFY_PUSH_CONTACT": "mailto:a@b.example",
 		"HARNESS_NODE_ADDRESS": "node-1.internal:7443", "HARNESS_ROLES": "runner",
 		"HOST": "localhost", "DATABASE_URL": "postgres://u:p@h:5432/n",

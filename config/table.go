@@ -132,6 +132,9 @@ func storeVariables() []Variable {
 		{Name: "HARNESS_JOURNAL_KEEP_EVENTS", Default: "0",
 			Doc:   "Newest events kept in the journal for resuming clients; 0 keeps all.",
 			field: func(c *Config) any { return &c.JournalKeepEvents }},
+		{Name: "HARNESS_ARCHIVE", Allowed: "s3 (HARNESS_S3_ENDPOINT says where), or an absolute path of a folder", check: isArchive,
+			Doc:   "Where events of the journal are kept before they are pruned, as compressed JSON lines. Unset, they are gone then.",
+			field: func(c *Config) any { return &c.Archive }},
 	})
 }
 

@@ -101,6 +101,10 @@ type Last struct {
 	Query string
 	Args  []any
 	Row   func(row interface{ Scan(dest ...any) error }) error
+	// Early has Postgres let go of the locks before the commit survives, which is waited for all the same: who waits for
+	// them goes on meanwhile, and others may see what is gone when the server is lost just then. Only for who can find out
+	// afterwards whether the transaction is there.
+	Early bool
 }
 
 // UpdateHolding is Update for a transaction others wait for: it runs hold first, a query of one row of numbers (one

@@ -38,6 +38,7 @@ func openPostgres(ctx context.Context, opts Options) (*DB, error) {
 			redact(err))
 	}
 	silent := guard(config)
+	config.Tracer = tracer{}
 	maxConns := opts.MaxConns
 	if maxConns == 0 {
 		maxConns = 16

@@ -44,22 +44,23 @@ type lookout struct {
 	closed  bool
 	lines   map[*line]struct{} // that are open
 	looking sync.WaitGroup
-	// away says that Postgres did not answer the last look, and nobody else since; dialed is when somebody tried last.
+	// away says that Postgres did not answer the last look, and nobody else since; dialed is when somebody tried an
+	// address last.
 	away   bool
-	dialed time.Time
+	dialed map[string]time.Time
 }
 
 // again is how often somebody tries whether a Postgres answers that did not; all others are refused at once.
 const again = time.Second
 
-// mayDial tells whether to make a connection.
-func (o *lookout) mayDial() bool {
+// mayDial tells whether to make a connection to an address. Each has its turn: of several the first may be a standby.
+func (o *lookout) mayDial(address string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.away && time.Since(o.dialed) < again {
+	if o.away && time.Since(o.dialed[address]) < again {
 		return false
 	}
-	o.dialed = time.Now()
+	o.dialed[address] = time.Now()
 	return true
 }
 
@@ -74,7 +75,7 @@ func guard(config *pgx.ConnConfig) *lookout {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = handshake
 	}
-	o := &lookout{config: config.Copy(), lines: map[*line]struct{}{}}
+	o := &lookout{config: config.Copy(), lines: map[*line]struct{}{}, dialed: map[string]time.Time{}}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	config.OnNotice = func(conn *pgconn.PgConn, notice *pgconn.Notice) {
 		if l := lineOf(conn); l != nil && notice.Routine == waitForStandby {
@@ -83,7 +84,7 @@ func guard(config *pgx.ConnConfig) *lookout {
 	}
 	dial := config.DialFunc
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if !o.mayDial() {
+		if !o.mayDial(address) {
 			return nil, errSilent
 		}
 		conn, err := dial(ctx, network, address)

@@ -149,8 +149,8 @@ func (t *postgresTx) rollback(ctx context.Context) bool {
 	}) == nil
 }
 
-// commit sends what was left for later, the last statement and COMMIT in one round trip. Its error wraps ErrCommit
-// unless it is certain that COMMIT was not run.
+// commit sends what was left for later, the last statement and COMMIT in one round trip, and with them what an early
+// release of the locks waits for. Its error wraps ErrCommit unless it is certain that COMMIT was not run.
 func (t *postgresTx) commit(ctx context.Context, last Last) error {
 	statements := t.later
 	if last.Query != "" {
@@ -161,36 +161,58 @@ func (t *postgresTx) commit(ctx context.Context, last Last) error {
 		for _, s := range statements {
 			batch.Queue(s.text, s.args...)
 		}
+		if last.Early {
+			batch.Queue("set local synchronous_commit = off")
+		}
 		batch.Queue("commit")
+		if last.Early {
+			batch.Queue(mustWait) // a transaction of its own, which ends with the batch
+		}
 		results := conn.SendBatch(ctx, batch)
-		defer func() { _ = results.Close() }() // what it could tell, COMMIT has told
-		for i, s := range statements {
-			rows, err := results.Query()
-			if err == nil {
-				if i == len(statements)-1 && last.Query != "" && last.Row != nil {
-					for err == nil && rows.Next() {
-						err = last.Row(rows)
-					}
-				}
-				rows.Close()
-				err = errors.Join(err, rows.Err())
-			}
-			if err != nil {
-				return notCommitted(fmt.Errorf("%.60s: %w", s.text, err))
-			}
+		if err := t.results(results, statements, last); err != nil {
+			_ = results.Close() // what it could tell, COMMIT has told
+			return err
 		}
-		tag, err := results.Exec()
-		if err != nil {
+		if err := results.Close(); err != nil && last.Early {
 			return fmt.Errorf("%w: %w", ErrCommit, err)
-		}
-		if tag.String() != "COMMIT" {
-			return errors.New("commit failed: a statement of the transaction had failed before")
 		}
 		if err := awaited(conn); err != nil {
 			return fmt.Errorf("%w: %w", ErrCommit, err) // a primary that comes after this one may not have it
 		}
 		return nil
 	})
+}
+
+// results are those of the statements of a transaction and of COMMIT.
+func (*postgresTx) results(results pgx.BatchResults, statements []statement, last Last) error {
+	for i, s := range statements {
+		rows, err := results.Query()
+		if err == nil {
+			if i == len(statements)-1 && last.Query != "" && last.Row != nil {
+				for err == nil && rows.Next() {
+					err = last.Row(rows)
+				}
+			}
+			rows.Close()
+			err = errors.Join(err, rows.Err())
+		}
+		if err != nil {
+			return notCommitted(fmt.Errorf("%.60s: %w", s.text, err))
+		}
+	}
+	if last.Early {
+		if _, err := results.Exec(); err != nil {
+			return notCommitted(err)
+		}
+	}
+	tag, err := results.Exec()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrCommit, err)
+	}
+	if tag.String() != "COMMIT" {
+		return errors.New("commit failed: a statement of the transaction had failed before")
+	}
+	return nil
 }
 
 // notCommitted is the error of a statement before COMMIT. When Postgres itself said so, it went no further.

@@ -54,7 +54,7 @@ func Refused(err error) bool {
 	case errors.As(err, new(*SyncError)):
 		return true
 	}
-	return errors.Is(err, errSilent) || errors.Is(err, errUnwaited) || errors.As(err, new(*pgconn.ConnectError))
+	return errors.Is(err, errSilent) || ownWords(err) != nil || errors.As(err, new(*pgconn.ConnectError))
 }
 
 // Reason words a store's error for those who are to know what it is and not how it is reached: without host, user or
@@ -72,10 +72,21 @@ func Reason(err error) string {
 		return lite.Error()
 	case errors.As(err, &sync):
 		return sync.Error()
-	case errors.Is(err, errUnwaited):
-		return errUnwaited.Error()
+	}
+	if said := ownWords(err); said != nil {
+		return said.Error()
 	}
 	return "it cannot be reached"
+}
+
+// ownWords is the error of this package that says more than that the store cannot be reached, nil for none.
+func ownWords(err error) error {
+	for _, one := range []error{errUnwaited, errMoved, ErrUnsettled} {
+		if errors.Is(err, one) {
+			return one
+		}
+	}
+	return nil
 }
 
 // transientState is Transient of Postgres' SQLSTATE, most of which go by their class.

@@ -64,7 +64,14 @@ type Client struct {
 	Sure func() error
 
 	mu    sync.Mutex
-	lines map[string]*line
+	lines map[purpose]*line
+}
+
+// purpose is what a line is for. Requests that last have one of their own, which they keep open: a client's request on it
+// would be lost with an owner that was frozen since, where a new connection shows that nothing was asked.
+type purpose struct {
+	node  string
+	lasts bool
 }
 
 // line leads to one server of a node.
@@ -101,7 +108,7 @@ func (c *Client) Ask(r *http.Request, owner, body string) (*http.Response, error
 	copyHeaders(request.Header, r.Header, "Content-Type", "Idempotency-Key", "If-None-Match", "Accept-Encoding", "Traceparent",
 		"X-Request-Id")
 	request.Header.Set(whoHeader, signature)
-	answer, err := c.line(peer).RoundTrip(request)
+	answer, err := c.line(peer, false).RoundTrip(request)
 	switch {
 	case err == nil && answer.Header.Get(refusedHeader) != "":
 		defer answer.Body.Close()
@@ -114,6 +121,25 @@ func (c *Client) Ask(r *http.Request, owner, body string) (*http.Response, error
 		return nil, &LostAnswerError{owner, err}
 	}
 	return nil, &UnreachableError{owner, max(peer.Lease, time.Second), err}
+}
+
+// Open begins a long request of this node itself, in nobody's name, for which the other one must have a route of its own:
+// body goes out while the answer comes in. The answer's body is to be closed.
+func (c *Client) Open(ctx context.Context, node, path string, body io.Reader) (*http.Response, error) {
+	peer, err := c.find(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+peer.Address+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("ask node %s: %w", node, err)
+	}
+	return c.line(peer, true).RoundTrip(request)
+}
+
+// Runners are the other nodes that run agents.
+func (c *Client) Runners(ctx context.Context) ([]string, error) {
+	return cluster.Runners(ctx, c.DB, c.Identity.NodeID)
 }
 
 // Takers are the nodes that make sessions when this one does not, in the order in which to ask them.
@@ -145,13 +171,14 @@ func (c *Client) find(ctx context.Context, owner string) (cluster.Peer, error) {
 }
 
 // line is the way to the server that a node's row names now.
-func (c *Client) line(peer cluster.Peer) *http.Transport {
+func (c *Client) line(peer cluster.Peer, lasts bool) *http.Transport {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lines == nil {
-		c.lines = map[string]*line{}
+		c.lines = map[purpose]*line{}
 	}
-	if known := c.lines[peer.NodeID]; known != nil {
+	key := purpose{peer.NodeID, lasts}
+	if known := c.lines[key]; known != nil {
 		if known.address == peer.Address && known.certificate == peer.Certificate {
 			return known.transport
 		}
@@ -171,7 +198,7 @@ func (c *Client) line(peer cluster.Peer) *http.Transport {
 		// A node that is frozen or cut off answers no ping.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: 3 * time.Second},
 	}
-	c.lines[peer.NodeID] = &line{peer.Address, peer.Certificate, transport}
+	c.lines[key] = &line{peer.Address, peer.Certificate, transport}
 	return transport
 }
 

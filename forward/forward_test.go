@@ -212,7 +212,7 @@ func send(t *testing.T, c *Client, to cluster.Peer, signatures ...string) int {
 		t.Fatal(err)
 	}
 	request.Header[whoHeader] = signatures
-	answer, err := c.line(to).RoundTrip(request)
+	answer, err := c.line(to, false).RoundTrip(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,6 +220,25 @@ func send(t *testing.T, c *Client, to cluster.Peer, signatures ...string) int {
 		t.Errorf("answered by %s: %v", answer.Proto, err)
 	}
 	return answer.StatusCode
+}
+
+// A node that asks in nobody's name reaches no route of clients.
+func TestNobodysNameOpensNoRouteOfClients(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.Postgres)
+	a, b := newNode(t, db, "a", Files{}, 0), newNode(t, db, "b", Files{}, 0)
+	client := b.client(t, db)
+	answer, err := client.Open(t.Context(), "a", "/api/sessions", strings.NewReader(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusForbidden || len(a.heard) != 0 {
+		t.Errorf("answered %d, %v, with %d heard", answer.StatusCode, err, len(a.heard))
+	}
+	change(t, db, `update nodes set lease_until = 1 where node_id = 'a'`)
+	if answer, err := client.Open(t.Context(), "a", "/api/sessions", strings.NewReader("")); err == nil {
+		t.Errorf("a node whose lease is over answered %d, %v", answer.StatusCode, answer.Body.Close())
+	}
 }
 
 // Who is not the node that the store names is turned away, on either side, before anything is done.

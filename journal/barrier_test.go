@@ -20,10 +20,15 @@ func replicated(t *testing.T) (*dbtest.Pair, *database.DB) {
 	t.Helper()
 	pair := dbtest.NewPair(t)
 	db := dbtest.Connect(t, database.Options{URL: pair.URL(pair.Primary())})
+	migrate(t, db)
+	return pair, db
+}
+
+func migrate(t testing.TB, db *database.DB) {
+	t.Helper()
 	if _, err := migrations.Up(t.Context(), db, ""); err != nil {
 		t.Fatal(err)
 	}
-	return pair, db
 }
 
 // hasty is a way to a store whose commits do not wait for the standby: what it writes is visible before that has it.

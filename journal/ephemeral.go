@@ -4,8 +4,8 @@ import (
 	"context"
 )
 
-// EphemeralSubscriber is handed ephemeral events, in order with the records Subscribers are handed and from the same
-// goroutine. The rules of Subscriber apply.
+// EphemeralSubscriber is handed ephemeral events, in order with the records Subscribers are handed and never at the same
+// time. The rules of Subscriber apply.
 type EphemeralSubscriber func(events []Event)
 
 // ephemeral are events that are passed on after so many records of a batch, and not stored.
@@ -63,6 +63,23 @@ func ephemeralBetween(batch []*submission, outcomes []outcome) []ephemeral {
 func (j *Journal) pass(events []Event) {
 	j.publishing.Lock()
 	defer j.publishing.Unlock()
+	for _, fn := range j.ephemeral {
+		fn(events)
+	}
+	if j.opts.Told != nil && len(events) > 0 {
+		j.opts.Told(j.head.Load(), events)
+	}
+}
+
+// PassOn passes on ephemeral events of another process: those that choose returns, which is called between two records
+// that subscribers are handed, as the ephemeral subscribers are after it. The rules of Subscriber apply to it.
+func (j *Journal) PassOn(choose func() []Event) {
+	j.publishing.Lock()
+	defer j.publishing.Unlock()
+	events := choose()
+	if len(events) == 0 {
+		return
+	}
 	for _, fn := range j.ephemeral {
 		fn(events)
 	}

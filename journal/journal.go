@@ -62,12 +62,21 @@ type Options struct {
 	Recorded func(over OutageError, until time.Time) Event
 	// Announce, when set, is called after events of this process were committed. It must not block.
 	Announce func()
+	// Told, when set, is given the ephemeral events of this process as they are passed on, and the position after which
+	// they stand. It must not block, and does not change them.
+	Told func(after int64, events []Event)
 	// Owned, when set on Postgres, tells within a transaction whether this process is its node still. It is asked when
 	// CountTakeover was called since; its error refuses all units, and nothing of theirs is written.
 	Owned func(ctx context.Context, tx database.Tx) error
 	// Barrier, on Postgres, keeps what is read from being shown before it survives what a commit survives, the loss of the
 	// primary where there is a synchronous standby. It is for a store that other processes write, too.
 	Barrier bool
+	// Archived keeps events from being pruned that are in no archive yet.
+	Archived bool
+	// EarlyRelease tells whether to let go of the head before a batch survives, when others write, too: they wait for each
+	// other's transactions then and not for each other's standby. It is for while all of them have a Barrier. Nobody is told
+	// of a batch sooner for it. nil: never.
+	EarlyRelease func() bool
 }
 
 // Origin is where a change came from: who caused it, in which role, and the W3C trace it belongs to. Empty members are
@@ -107,6 +116,7 @@ type Journal struct {
 	runs, syncs atomic.Int64
 
 	barrier *barrier // nil without one
+	own     int64    // the writer's: the head after its last batch
 
 	outage  atomic.Pointer[outage] // nil while the store takes writes
 	outages sync.Mutex             // held to change outage and unrecorded

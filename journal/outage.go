@@ -143,10 +143,16 @@ const lookAgain = 100 * time.Millisecond
 
 // patience ends when a caller may leave an outage; nil is never.
 func patience(ctx context.Context) *time.Timer {
-	if limit, bounded := ctx.Value(patienceKey{}).(time.Duration); bounded {
+	if limit, bounded := limitOf(ctx); bounded {
 		return time.NewTimer(limit)
 	}
 	return nil
+}
+
+// limitOf is for how long a context is Patient.
+func limitOf(ctx context.Context) (limit time.Duration, bounded bool) {
+	limit, bounded = ctx.Value(patienceKey{}).(time.Duration)
+	return limit, bounded
 }
 
 // AwaitWrites returns when the store takes writes, as far as is known: at once, as a rule. It returns ctx's error or,

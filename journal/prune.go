@@ -73,6 +73,11 @@ func (j *Journal) prune(ctx context.Context, limit func(ctx context.Context, tx 
 				return fmt.Errorf("read the journal's oldest position: %w", err)
 			}
 			below, err := limit(ctx, tx, oldest, head, oldest+pruneChunk)
+			if err == nil && j.opts.Archived && below > oldest {
+				var archived int64
+				archived, err = ArchivedBelow(ctx, tx)
+				below = min(below, archived)
+			}
 			if err != nil || below <= oldest {
 				return err
 			}

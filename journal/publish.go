@@ -43,28 +43,30 @@ func (j *Journal) publish(ctx context.Context, records []Record, between []ephem
 	j.deliver(records[done:])
 }
 
-// catchUp hands out committed records from the store, up to but not including a position (0: all there are); false when
-// it could not. The head row's lock makes commit order equal pos order, so a record that is visible has none still to
-// come before it.
+// catchUp hands out committed records from the store, up to but not including a position; false when it could not. The
+// head row's lock makes commit order equal pos order, so a record that is visible has none still to come before it.
 func (j *Journal) catchUp(ctx context.Context, before int64) bool {
-	for {
-		records, err := j.Read(ctx, Query{After: j.head.Load()})
+	for j.head.Load()+1 < before {
+		head := j.head.Load()
+		// No more than that: what comes later may have to be waited for.
+		records, err := j.Read(ctx, Query{After: head, Limit: int(min(defaultLimit, before-head-1))})
 		if err != nil {
 			// Subscribers are late, not wrong: the next poll or commit tries again from the same position.
 			j.opts.Logger.Warn().Err(err).Msg("cannot read new journal events")
 			return false
 		}
 		for i := range records {
-			if records[i].Pos == before {
+			if records[i].Pos >= before {
 				j.deliver(records[:i])
 				return true
 			}
 		}
 		if len(records) == 0 {
-			return before == 0
+			return false
 		}
 		j.deliver(records)
 	}
+	return true
 }
 
 func (j *Journal) deliver(records []Record) {

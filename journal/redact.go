@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"harness/database"
@@ -23,5 +24,15 @@ func Redact(ctx context.Context, tx database.Tx, sessionID string) error {
 	if err != nil {
 		return fmt.Errorf("redact the journal of session %s: %w", sessionID, err)
 	}
+	if _, err := tx.ExecContext(ctx, `update journal_archive_sessions set deleted = 1 where session_id = $1`, sessionID); err != nil {
+		return fmt.Errorf("have session %s redacted in the archive: %w", sessionID, err)
+	}
 	return nil
+}
+
+// Redacted is what is left of an event whose session was deleted.
+func (r *Record) Redacted() Record {
+	return Record{Pos: r.Pos, Seq: r.Seq, SchemaVersion: r.SchemaVersion, Event: Event{SessionID: r.SessionID, Type: EventRedacted,
+		Time: r.Time, Source: r.Source, Broadcast: r.Broadcast, TraceID: r.TraceID, SpanID: r.SpanID,
+		Meta: json.RawMessage("{}"), Payload: json.RawMessage("null")}}
 }

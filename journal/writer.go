@@ -19,34 +19,44 @@ func (j *Journal) run(ctx context.Context) {
 	defer j.refuseQueued()
 	defer j.startSyncing(ctx)()
 
-	var poll <-chan time.Time
-	if j.db.Engine() == database.Postgres {
-		ticker := time.NewTicker(j.opts.PollInterval)
-		defer ticker.Stop()
-		poll = ticker.C
+	others := j.follow(ctx)
+	defer others.stop()
+	process := func(first *submission) (passed bool) {
+		head := j.head.Load()
+		j.process(ctx, j.gather(first))
+		return j.head.Load() != head
 	}
-	for {
+	for passed := false; ; { // the last batch was passed on, and with it what others had written before it
+		look, idle := j.look, (<-chan time.Time)(nil)
+		if passed && others.poll != nil { // so will be the next one, if it comes soon: what is read until then is read twice
+			look, idle = nil, time.After(j.opts.Gather)
+		}
 		select {
-		case <-poll:
-			// Also while there is always something to write: units without events do not show what others have written.
-			j.catchUp(ctx, 0)
-		case <-j.look:
-			j.catchUp(ctx, 0)
+		case <-others.poll:
+			others.look() // also while there is always something to write: not all of it is passed on
+		case <-look:
+			others.look()
+		case page := <-others.found:
+			j.deliverNew(page)
 		default:
 		}
 		select {
 		case first := <-j.queue:
-			j.process(ctx, j.gather(first))
+			passed = process(first)
 			continue
 		default:
 		}
 		select {
 		case first := <-j.queue:
-			j.process(ctx, j.gather(first))
-		case <-poll:
-			j.catchUp(ctx, 0)
-		case <-j.look:
-			j.catchUp(ctx, 0)
+			passed = process(first)
+		case <-others.poll:
+			others.look()
+		case <-look:
+			others.look()
+		case <-idle:
+			passed = false
+		case page := <-others.found:
+			j.deliverNew(page)
 		case <-j.sealed:
 			if len(j.queue) == 0 {
 				return
@@ -236,6 +246,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 	var (
 		records  []Record
 		outcomes []outcome
+		ended    int64
 	)
 	transaction, err := j.db.UpdateHolding(ctx, j.holdHead(),
 		func(tx database.Tx, held []int64) (database.Last, error) {
@@ -275,7 +286,10 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 					return database.Last{}, err
 				}
 			}
-			return j.append(ctx, tx, name, pos, records)
+			ended = pos + int64(len(records))
+			last, err := j.append(ctx, tx, name, pos, records)
+			last.Early = j.releasesEarly(pos, len(records))
+			return last, err
 		})
 	if err != nil {
 		for _, s := range batch {
@@ -286,11 +300,19 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 			return nil, err
 		}
 	}
+	j.own = ended
 	mean(&j.runs, time.Since(began))
 	ran, left := batch[:len(outcomes):len(outcomes)], batch[len(outcomes):]
 	j.handOver(ctx, &committed{transaction: transaction, batch: ran, outcomes: outcomes, records: records, began: began,
 		overlaps: overlaps, ends: j.outage.Load()})
 	return left, nil
+}
+
+// releasesEarly tells whether to let go of the head before a batch survives, which is at pos when that is taken: when
+// another process has written since this one did, and so is about to write, presumably. A batch without events is not
+// found again once others have signed the head.
+func (j *Journal) releasesEarly(pos int64, events int) bool {
+	return events > 0 && pos != j.own && j.opts.EarlyRelease != nil && j.opts.EarlyRelease()
 }
 
 type nextKey struct{}

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"strings"
@@ -38,8 +39,8 @@ type Store struct {
 	client *http.Client
 }
 
-// ErrNotFound means that there is no such object.
-var ErrNotFound = errors.New("there is no such object")
+// ErrNotFound means that there is no such object. It is an fs.ErrNotExist.
+var ErrNotFound = fmt.Errorf("there is no such object: %w", fs.ErrNotExist)
 
 // answerPatience bounds how long the store may take to begin its answer.
 const answerPatience = 30 * time.Second

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -182,36 +183,50 @@ func (d decider) capacity(ctx context.Context, tx database.Tx, projectID string)
 }
 
 // claim starts jobs that are this node's to run while there are free slots, and returns the ones started; a job that
-// can not be run is ended instead.
-func (d decider) claim(ctx context.Context, tx database.Tx, who claimant, now int64) ([]Job, []journal.Event, error) {
-	running, err := count(ctx, tx, `state = 'running'`)
+// can not be run is ended instead. A slot that by the order of all nodes' jobs is another node's is left to it, unless
+// yields says that it was given its time: yielded are the jobs it was left for, by node.
+func (d decider) claim(ctx context.Context, tx database.Tx, who claimant, yields func(c Candidate) bool, now int64) (
+	started []Job, yielded map[string]string, events []journal.Event, err error) {
+	taken, err := count(ctx, tx, `state = 'running'`)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	var (
-		started []Job
-		events  []journal.Event
-	)
-	for running < d.policy.Concurrency {
+	yielded = map[string]string{}
+	passed, reserved := map[string]bool{}, map[string]bool{} // nodes that do not come, projects that are left to one
+	for taken < d.policy.Concurrency {
 		candidates, err := readCandidates(ctx, tx, d.definitions, who.node, now)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		next, found := d.policy.Pick(candidates, now)
-		if !found {
-			break
+		next, found := d.policy.Pick(slices.DeleteFunc(candidates, func(c Candidate) bool {
+			return passed[c.Node] || reserved[c.ProjectID]
+		}), now)
+		switch {
+		case !found:
+			return started, yielded, events, nil
+		case next.Node != "" && yields(next):
+			if yielded[next.Node] == "" {
+				yielded[next.Node] = next.ID
+			}
+			reserved[next.ProjectID] = true
+			taken++
+			continue
+		case next.Node != "":
+			yielded[next.Node] = next.ID
+			passed[next.Node] = true
+			continue
 		}
 		job, told, err := d.start(ctx, tx, next.ID, who, now)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		events = append(events, told...)
 		if job.State == Running {
 			started = append(started, job)
-			running++
+			taken++
 		}
 	}
-	return started, events, nil
+	return started, yielded, events, nil
 }
 
 func (d decider) start(ctx context.Context, tx database.Tx, id string, who claimant, now int64) (Job,

@@ -173,14 +173,18 @@ func (q *Queue) claim(ctx context.Context) error {
 	if q.draining || q.opts.Draining != nil && q.opts.Draining() {
 		return nil
 	}
-	var jobs []Job
+	var (
+		jobs    []Job
+		yielded map[string]string
+	)
 	err := q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) (events []journal.Event, err error) {
-		jobs, events, err = d.claim(ctx, tx, q.claimant(), q.now())
+		jobs, yielded, events, err = d.claim(ctx, tx, q.claimant(), q.yields, q.now())
 		return events, err
 	})
 	if err != nil {
 		return err
 	}
+	q.noteYielded(yielded)
 	for _, job := range jobs {
 		q.begin(job)
 	}

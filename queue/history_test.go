@@ -149,7 +149,8 @@ func (h *history) step() (string, error) {
 	case 4, 5, 6:
 		name = fmt.Sprintf("%d claim by %s", h.now, owner)
 		h.model.claim(node, owner, h.now+15000, h.now)
-		_, events, err = h.decider.claim(h.ctx, h.tx, claimant{node: node, owner: owner, leaseUntil: h.now + 15000}, h.now)
+		_, _, events, err = h.decider.claim(h.ctx, h.tx, claimant{node: node, owner: owner, leaseUntil: h.now + 15000},
+			func(Candidate) bool { return false }, h.now)
 	case 7, 8:
 		id, by, attempt := h.target(owner)
 		out := outcome{result: json.RawMessage(`{}`)}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"harness/database"
 	"harness/runtime"
 )
 
@@ -51,20 +52,22 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// Candidate is the oldest ready job of one priority in one project that has nothing running.
+// Candidate is the oldest ready job of one priority, and of one node, in one project that has nothing running.
 type Candidate struct {
 	ID        string
 	ProjectID string
 	Priority  Priority
 	CreatedAt int64
+	// Node is the other node that the job is left to, "" for one that may run here.
+	Node string
 	// Burst counts the interactive jobs the project started since its last background job.
 	Burst int
 }
 
 // Pick chooses the next job to start at now (ms): first each project names its own, then forced ones go before
 // interactive before background ones, older before younger. An aged background job is forced once its project had a
-// full burst of interactive ones. It is a pure function of its arguments; candidates hold at most one job per project
-// and priority. false means there is none.
+// full burst of interactive ones. It is a pure function of its arguments; candidates hold at most one job per project,
+// priority and node. false means there is none.
 func (p Policy) Pick(candidates []Candidate, now int64) (Candidate, bool) {
 	var (
 		best     Candidate
@@ -128,10 +131,10 @@ func Transient(err error) error { return transient{err} }
 // Unwrap makes errors.Is match what was marked.
 func (t transient) Unwrap() error { return t.error }
 
-// Retryable is the shared classification of an attempt's error: passing trouble of a runtime or its conversations, and
-// whatever took too long.
+// Retryable is the shared classification of an attempt's error: passing trouble of the store, of a runtime or its
+// conversations, and whatever took too long.
 func Retryable(err error) bool {
-	if errors.As(err, new(transient)) {
+	if errors.As(err, new(transient)) || database.Transient(err) {
 		return true
 	}
 	for _, passing := range []error{ErrTimeout, runtime.ErrTransient, runtime.ErrTimeout, runtime.ErrThreadNotFound} {

@@ -3,9 +3,12 @@ package queue_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"harness/queue"
 	"harness/runtime"
@@ -78,6 +81,9 @@ func TestDelaysAndClassification(t *testing.T) {
 		{codex.Refusal("thread/read", -32600, "includeTurns is unavailable"), true},
 		{codex.Refusal("turn/start", -32000, "model temporarily unavailable"), true},
 		{fmt.Errorf("%w: codex did not answer turn/start", runtime.ErrTimeout), true}, {os.ErrDeadlineExceeded, true},
+		{fmt.Errorf("read the items that run: %w", io.ErrUnexpectedEOF), true},
+		{fmt.Errorf("read session x: %w", &pgconn.PgError{Code: "57P01", Message: "terminating connection"}), true},
+		{&pgconn.PgError{Code: "42P01", Message: "there is no such table"}, false},
 		{codex.Refusal("turn/start", -32600, "input must not be empty"), false}, {queue.ErrCanceled, false},
 		{errors.New("the answer quotes: timeout, thread not found"), false},
 	} {

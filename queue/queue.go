@@ -64,8 +64,9 @@ type Queue struct {
 	running   context.Context //nolint:containedctx // of runs
 	loops     lifecycle.Loops
 
-	claiming sync.Mutex // from the claim of jobs until their runs are known
-	draining bool       // under claiming
+	claiming sync.Mutex       // from the claim of jobs until their runs are known
+	draining bool             // under claiming
+	yielded  map[string]yield // by node; under claiming
 
 	mu       sync.Mutex
 	runs     map[string]*Run
@@ -103,7 +104,7 @@ func New(opts Options) *Queue {
 	}
 	q := &Queue{opts: opts, policy: opts.Policy.withDefaults(), definitions: newRegistry(opts.Definitions),
 		journal: opts.Journal, db: opts.DB, log: opts.Logger, owner: uuid.NewString(), wake: make(chan struct{}, 1),
-		stopped: make(chan struct{}), runs: map[string]*Run{}, begun: map[string]int{},
+		stopped: make(chan struct{}), runs: map[string]*Run{}, begun: map[string]int{}, yielded: map[string]yield{},
 		waiters: map[string]map[chan struct{}]struct{}{}, told: map[string]bool{}}
 	q.runsDone = sync.NewCond(&q.mu)
 	return q

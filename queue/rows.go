@@ -114,22 +114,23 @@ func readJobs(ctx context.Context, q database.Querier, condition string, args ..
 		` order by created_at, id`, args...)
 }
 
-// notElsewhere leaves a job about a session to the node that owns the session: its directory and its runtime are there.
-// $2 is the node's id.
-const notElsewhere = `(source_session_id is null or not exists (
-	select 1 from sessions s where s.id = jobs.source_session_id and s.node_id <> $2))`
+// ownerElsewhere is the other node that a job about a session is left to, ” for none: its directory and its runtime are
+// there. $2 is the node's id.
+const ownerElsewhere = `coalesce((select s.node_id from sessions s where s.id = jobs.source_session_id and s.node_id <> $2), '')`
 
-// readCandidates reads at most two jobs per idle project: its oldest ready one of each priority, of those a node may
-// run and of the types known here.
+// readCandidates reads, of each idle project, the oldest ready job of each priority, of the types known here, that this
+// node may run, and of each other node the one that is left to it.
 func readCandidates(ctx context.Context, tx database.Tx, known registry, node string, now int64) ([]Candidate, error) {
 	types, args := known.condition(3)
 	return database.ReadAll(ctx, tx, "read the jobs to start", func(row database.Row) (c Candidate, err error) {
-		return c, row.Scan(&c.ID, &c.ProjectID, &c.Priority, &c.CreatedAt, &c.Burst)
-	}, `select c.id, c.project_id, c.priority, c.created_at, coalesce(l.burst, 0) from (
-			select id, project_id, priority, created_at, row_number() over (partition by project_id, priority order by created_at, id) as place
-			from jobs where state = 'queued' and `+types+` and `+notElsewhere+
-		` and (next_attempt_at is null or next_attempt_at <= $1)
-				and project_id not in (select project_id from jobs where state = 'running')
+		return c, row.Scan(&c.ID, &c.ProjectID, &c.Priority, &c.CreatedAt, &c.Node, &c.Burst)
+	}, `select c.id, c.project_id, c.priority, c.created_at, c.node, coalesce(l.burst, 0) from (
+			select id, project_id, priority, created_at, node, row_number() over (
+				partition by project_id, priority, node order by created_at, id) as place from (
+				select id, project_id, priority, created_at, `+ownerElsewhere+` as node
+				from jobs where state = 'queued' and `+types+` and (next_attempt_at is null or next_attempt_at <= $1)
+					and project_id not in (select project_id from jobs where state = 'running')
+			) ready
 		) c left join job_lanes l on l.project_id = c.project_id where c.place = 1`, append([]any{now, node}, args...)...)
 }
 

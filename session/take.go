@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -13,6 +14,16 @@ import (
 
 // eventSessionTaken tells that a session goes on at another node; it shows no frame.
 const eventSessionTaken = "session.taken"
+
+// Taking tells what an event says of a session that goes on at another node: whose it was, and whose it is.
+func Taking(event *journal.Event) (from, by string, is bool) {
+	if event.Type != eventSessionTaken {
+		return "", "", false
+	}
+	var told struct{ From, By string }
+	err := json.Unmarshal(event.Payload, &told)
+	return told.From, told.By, err == nil
+}
 
 // PinnedError refuses to take a session whose node is gone: it could not go on here as it was. Nothing was changed.
 type PinnedError struct {

@@ -20,7 +20,7 @@ type Journal interface {
 	// Subscribe hands committed records to fn, in order, from one goroutine; head is the position before the first of
 	// them.
 	Subscribe(fn journal.Subscriber) (head int64, cancel func())
-	// SubscribeEphemeral hands fn what is told before it is stored, in order with the records and from the same goroutine.
+	// SubscribeEphemeral hands fn what is told before it is stored, in order with the records and never at the same time.
 	SubscribeEphemeral(fn journal.EphemeralSubscriber) (cancel func())
 	// Pending tells whether more is about to be handed to fn: something is being written, or waits for that.
 	Pending() bool
@@ -95,7 +95,9 @@ type Options struct {
 	// ProjectOf is the project a session belongs to, "" for none and for a session that is not there. It is asked for
 	// connections that are limited to projects (HandlerOptions.Reach), which are shown nothing when it is nil.
 	ProjectOf func(ctx context.Context, sessionID string) (string, error)
-	Metrics   Metrics
+	// Watched, when set, is called when there may be others to be asked about with Hub.Watched. It must not block.
+	Watched func()
+	Metrics Metrics
 }
 
 func (o *Options) setDefaults() {

@@ -19,26 +19,53 @@ const maxHeard = 1024
 // heard is how far a client got with the pieces of a group.
 type heard struct {
 	group int64
+	of    textName
 	// by index of the frame within its event: the end of the last piece, in UTF-16 code units; notHeard before the first
 	ends [2]int64
 }
 
 const notHeard = -1
 
+// end is how far the client got in any of its frames.
+func (h *heard) end() int64 { return max(h.ends[0], h.ends[1]) }
+
+// textName is what the groups of one text have in common, "" of events that do not tell.
+type textName struct{ session, item, into string }
+
+func nameOf(frame *shared) textName {
+	if frame.record == nil || frame.Text.Into == "" {
+		return textName{}
+	}
+	return textName{frame.record.SessionID, frame.record.ItemID, frame.Text.Into}
+}
+
+// heardOf is where what the client heard of a frame's group is noted, -1 for nowhere. Another node may have ended before
+// it stored what it told: when it tells that again, in another group, it is heard already.
+func (c *client) heardOf(frame *shared) int {
+	at := len(c.heard) - 1
+	for at >= 0 && c.heard[at].group != frame.Text.Group {
+		at--
+	}
+	if name := nameOf(frame); at < 0 && name != (textName{}) {
+		at = slices.IndexFunc(c.heard, func(h heard) bool { return h.of == name && h.end() > frame.Text.Offset })
+		if at >= 0 {
+			c.heard[at].group = frame.Text.Group
+		}
+	}
+	return at
+}
+
 // textShare is what a client is owed of a frame that adds to a text: the frame, the rest of it, or nothing. c.mu is
 // held.
 func (c *client) textShare(frame *shared) *shared {
 	ref, index := frame.Text, int(frame.Pos%framesPerEvent)
-	at := len(c.heard) - 1
-	for at >= 0 && c.heard[at].group != ref.Group {
-		at--
-	}
+	at := c.heardOf(frame)
 	end := int64(notHeard)
 	if at >= 0 {
 		end = c.heard[at].ends[index]
 	}
 	if !frame.Early {
-		if at >= 0 && frame.last {
+		if at >= 0 && frame.last && c.heard[at].end() <= ref.Offset+ref.Length {
 			c.heard = append(c.heard[:at], c.heard[at+1:]...)
 		}
 		switch {
@@ -57,7 +84,7 @@ func (c *client) textShare(frame *shared) *shared {
 		if len(c.heard) >= maxHeard {
 			c.heard = append(c.heard[:0], c.heard[1:]...)
 		}
-		c.heard = append(c.heard, heard{group: ref.Group, ends: [2]int64{notHeard, notHeard}})
+		c.heard = append(c.heard, heard{group: ref.Group, of: nameOf(frame), ends: [2]int64{notHeard, notHeard}})
 		at = len(c.heard) - 1
 	}
 	c.heard[at].ends[index] = ref.Offset + ref.Length

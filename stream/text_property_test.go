@@ -44,7 +44,7 @@ type talk struct {
 func (w *talker) event(thread, item, text string, ref TextRef) journal.Event {
 	quoted, _ := json.Marshal(text)
 	head := fmt.Sprintf(`{"method":"item/agentMessage/delta","params":{"threadId":%q,"itemId":%q,"delta":`, thread, item)
-	ref.At = len(head)
+	ref.At, ref.Into = len(head), "content"
 	return Upcast(1, journal.Event{
 		Type: EventNotification, SessionID: thread, ItemID: item, Payload: json.RawMessage(head + string(quoted) + `}}`),
 		Meta: EncodeMeta(Meta{ReceivedAt: 1, SystemOwned: thread == "S", Text: &ref}),

@@ -161,3 +161,51 @@ func TestTheRestComesFromTheJournal(t *testing.T) {
 		})
 	}
 }
+
+// A node that ended before it had stored what it told other nodes tells it again, in other groups: whoever had it gets
+// only what is new, and whoever comes then gets all of it.
+func TestTextThatIsToldAgainByARestartedOwner(t *testing.T) {
+	t.Parallel()
+	j := newMemoryJournal()
+	h := startHub(t, j, Options{})
+	_, plain := join(t, h, "A")
+	tell := func(text string, group, offset int64, first bool) {
+		j.PublishEphemeral(textEvent("A", text, TextRef{Group: group, Offset: offset, First: first, Into: "content"}))
+	}
+	store := func(text string, group, offset int64) {
+		appendAll(t, j, textEvent("A", text, TextRef{Group: group, Offset: offset, Into: "content"}))
+	}
+	tell("one ", 1, 0, true)
+	tell("two ", 1, 4, false)
+	tell("three ", 1, 8, false)
+	// The owner's server ends here. The next one reads its agent's output again.
+	tell("one ", 21, 0, true)
+	late := joinAtHead(t, h, "")
+	store("one ", 21, 0)
+	tell("two ", 22, 4, true)
+	tell("three ", 22, 8, false)
+	tell("four ", 22, 14, false)
+	store("two three four five ", 22, 4)
+	tell("six", 23, 24, true)
+	store("six", 23, 24)
+	appendAll(t, j, broadcastEvent("B", "the end"))
+	for who, conn := range map[string]*fakeConn{"one that was there": plain, "one that came late": late} {
+		conn.wait(t, "the end", func() bool { return strings.Contains(strings.Join(conn.received, ""), "the end") })
+		var text string
+		for _, frame := range conn.texts() {
+			if !strings.HasPrefix(frame, `{"type":"notification"`) {
+				continue
+			}
+			var told struct {
+				Payload struct{ Params struct{ Delta string } }
+			}
+			if err := json.Unmarshal([]byte(frame), &told); err != nil {
+				t.Fatal(err)
+			}
+			text += told.Payload.Params.Delta
+		}
+		if text != "one two three four five six" {
+			t.Errorf("%s has %q", who, text)
+		}
+	}
+}

@@ -55,6 +55,7 @@ func (h *Hub) enter(c *client) {
 		v = newView(c.audience, len(h.shards))
 		h.views[c.audience.key] = v
 		v.audience.channel.add(v)
+		h.watched()
 	}
 	m := &v.members[c.shard.number]
 	c.view, c.slot, c.at = v, len(m.clients), v.head()
@@ -72,6 +73,7 @@ func (h *Hub) exit(c *client) {
 	if c.view.empty() {
 		delete(h.views, c.view.audience.key)
 		c.view.audience.channel.remove(c.view)
+		h.watched()
 	}
 	if len(h.views) == 0 {
 		h.log, h.logBytes = nil, 0
@@ -119,4 +121,24 @@ func (h *Hub) evict() {
 	h.log = h.log[1:]
 	h.logBytes -= frame.size()
 	frame.channel.offered(&frame.Frame, func(v *view) { v.drop(frame) })
+}
+
+func (h *Hub) watched() {
+	if h.opts.Watched != nil {
+		h.opts.Watched()
+	}
+}
+
+// Watched are the sessions whose events somebody follows now; all: those of any session.
+func (h *Hub) Watched() (sessions map[string]struct{}, all bool) {
+	sessions = map[string]struct{}{}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.channels {
+		all = all || len(c.wide) > 0
+		for id := range c.of {
+			sessions[id] = struct{}{}
+		}
+	}
+	return sessions, all
 }

@@ -74,6 +74,14 @@ func (p *peer) call(ctx context.Context, request wire.Request) (result any, fail
 		}
 	}()
 	c := &call{server: p.server, peer: p, method: m, request: request}
+	if reads := p.server.opts.Reads; reads != nil && m.role == roleViewer {
+		ctx = reads.Reading(ctx)
+		defer func() { // what it tells, or refuses, it has read
+			if err := reads.Settled(ctx); err != nil {
+				result, failed = nil, c.failed(ctx, err)
+			}
+		}()
+	}
 	if failed := c.admit(); failed != nil {
 		return nil, failed
 	}

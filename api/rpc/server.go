@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"harness/api/rest"
 	"harness/api/rpc/events"
 	"harness/api/rpc/registry"
 	"harness/api/rpc/wire"
@@ -36,6 +37,8 @@ type Options struct {
 	Owners Owners
 	// Owns tells whether a session is this node's; it goes with Owners.
 	Owns func(session.Session) bool
+	// Reads keeps what is read from being answered before it may be shown. nil: all of it may.
+	Reads rest.Reads
 	// Heartbeat is the time between heartbeats (30 s).
 	Heartbeat time.Duration
 	// Context, when set, puts into the context of each call what the server's services look for there.

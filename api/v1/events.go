@@ -111,7 +111,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, reader *tasks.Re
 		err := s.opts.Operations.CheckSession(r.Context(), session)
 		var found []tasks.Event
 		if err == nil {
-			found, err = reader.Next(r.Context(), pageSize)
+			found, err = s.next(r.Context(), reader)
 		}
 		if err != nil {
 			out.fail(err, r)

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"harness/api/rest"
 	"harness/auth"
 	"harness/forward"
 	"harness/internal/javascript"
@@ -46,6 +47,8 @@ type Options struct {
 	Overflowed func()
 	// Owners asks the node that owns a session, when that is another one. nil: 421, its clients have to ask it.
 	Owners Owners
+	// Reads keeps what is read from being answered before it may be shown. nil: all of it may.
+	Reads rest.Reads
 	// Clock is time.Now when nil.
 	Clock func() time.Time
 }
@@ -164,7 +167,7 @@ func New(options Options) *Server {
 			if err == nil {
 				req = req.WithContext(s.opts.Context(req.Context()))
 				req.URL = &url.URL{Path: req.URL.Path, RawPath: req.URL.RawPath, RawQuery: query.Encode()}
-				err = s.handle(w, req, r)
+				err = s.settled(w, req, r)
 			}
 			if err != nil {
 				s.fail(w, req, err)

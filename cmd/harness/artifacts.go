@@ -8,6 +8,7 @@ import (
 
 	"harness/artifact"
 	"harness/config"
+	"harness/database"
 	"harness/objectstore"
 	"harness/tasks"
 	"harness/telemetry"
@@ -23,7 +24,7 @@ func (s *Server) openArtifacts(ctx context.Context) error {
 	options := artifact.Options{DB: s.db, Journal: s.journal, Dir: filepath.Join(s.dir.path, "artifacts"),
 		ObjectBytes: int64(s.cfg.S3.FromBytes),
 		Redact:      func(content []byte) []byte { return []byte(secrets.String(string(content))) }}
-	if s.cfg.S3.Endpoint != "" {
+	if s.cfg.S3.Endpoint != "" && s.db.Engine() == database.Postgres {
 		objects, err := openObjects(s.cfg.S3)
 		if err != nil {
 			return err

@@ -77,10 +77,13 @@ func writeBackup(ctx context.Context, cfg *config.Config, file string, withoutHo
 	if dir := cfg.CredentialDir; dir != "" && !within(cfg.DataDir, dir) {
 		without(dir, "HARNESS_CREDENTIAL_DIR is outside of the data directory")
 	}
-	if cfg.S3.Endpoint != "" {
+	if cfg.S3.Endpoint != "" && cfg.DatabaseURL != "" {
 		if source.Objects, err = openObjects(cfg.S3); err != nil {
 			return backup.Manifest{}, err
 		}
+	}
+	if cfg.Archive != "" {
+		without("the archive of events", "HARNESS_ARCHIVE is kept where it is")
 	}
 	without("settings and .env files", "they are configuration: keep them where you keep that")
 	return backup.Write(ctx, file, source)

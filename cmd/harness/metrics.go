@@ -21,6 +21,9 @@ type metrics struct {
 	// long.
 	pruned *prometheus.CounterVec
 
+	// archived are events that were archived, archiveFailed attempts to archive some that failed.
+	archived, archiveFailed prometheus.Counter
+
 	stream   streamMetrics
 	http     httpMetrics
 	database databaseMetrics
@@ -50,12 +53,16 @@ func newMetrics() *metrics {
 			Name: telemetry.MetricName("retention", "rows_total"),
 			Help: "Rows removed because they are kept no longer, by table.",
 		}, []string{"table"}),
+		archived: prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("archive", "events_total"),
+			Help: "Events of the journal that this process archived."}),
+		archiveFailed: prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("archive", "failures_total"),
+			Help: "Times that events could not be archived; they are not pruned, and it is tried again."}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: telemetry.MetricName("build", "info"),
 		Help:        "1, labelled with what this binary was built from.",
 		ConstLabels: prometheus.Labels{"version": version, "commit": commit(), "goversion": runtime.Version()}})
 	build.Set(1)
-	m.registry.MustRegister(m.journalEvents, m.journalBatch, m.journalCommit, m.pruned, build)
+	m.registry.MustRegister(m.journalEvents, m.journalBatch, m.journalCommit, m.pruned, m.archived, m.archiveFailed, build)
 	m.stream = newStreamMetrics(m.registry)
 	m.http = newHTTPMetrics(m.registry)
 	m.database = newDatabaseMetrics(m.registry)

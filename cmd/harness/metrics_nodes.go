@@ -18,6 +18,7 @@ type nodeMetrics struct {
 	asked    *prometheus.CounterVec
 	told     prometheus.Counter
 	heard    prometheus.Counter
+	early    *prometheus.CounterVec
 }
 
 func newNodeMetrics(registry prometheus.Registerer) nodeMetrics {
@@ -31,7 +32,10 @@ func newNodeMetrics(registry prometheus.Registerer) nodeMetrics {
 		told: prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("nodes", "news_told_total"),
 			Help: "Times other nodes were told that there are new events."}),
 		heard: prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("nodes", "news_heard_total"),
-			Help: "Times another node said that there are new events."})}
+			Help: "Times another node said that there are new events."}),
+		early: prometheus.NewCounterVec(prometheus.CounterOpts{Name: telemetry.MetricName("nodes", "early_total"),
+			Help: "Pieces of text that are not stored yet: sent to another node, received from one and shown, or dropped either way."},
+			[]string{"what"})}
 }
 
 // countingOwners asks owners and counts what came of it.
@@ -71,7 +75,13 @@ func (m nodeMetrics) watch(lease *cluster.Lease) {
 			return 0
 		})
 	}
-	m.registry.MustRegister(m.ended, m.asked, m.told, m.heard,
+	m.registry.MustRegister(m.ended, m.asked, m.told, m.heard, m.early,
 		gauge("lease_sure", "1 while no other node can have taken this one for dead.", func() bool { return lease.Sure() == nil }),
 		gauge("draining", "1 while this node begins nothing new.", lease.Draining))
+}
+
+// countEarly counts pieces of text by what became of them.
+func (m nodeMetrics) countEarly(what string) func(int) {
+	counter := m.early.WithLabelValues(what)
+	return func(pieces int) { counter.Add(float64(pieces)) }
 }

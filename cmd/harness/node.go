@@ -86,6 +86,14 @@ func (s *Server) announce() func() {
 	return s.bus.Announce
 }
 
+// releasesEarly tells whether all nodes keep what is read from being shown too soon; nil when this one does not.
+func (s *Server) releasesEarly() func() bool {
+	if s.nodePort == nil {
+		return nil
+	}
+	return s.node.Alike
+}
+
 func (s *Server) startBus(ctx context.Context) error {
 	if s.bus == nil {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"harness/api"
 	"harness/config"
 	"harness/forward"
+	"harness/journal/early"
 )
 
 // nodePort is where other nodes ask this one, and how this one asks them.
@@ -82,9 +83,15 @@ func (s *Server) joinNodes(options *api.Options) {
 		Operations: options.Operations, Health: options.Health, Idempotency: options.Idempotency, Guard: accept.Guard,
 		Actor: options.Actor, Answered: options.Answered, Span: options.Span, Logger: options.Logger, Version: options.Version,
 		StoreWait: options.StoreWait, Tasks: options.Tasks, RPC: api.RPC{Post: s.rpc.Post()},
-		Runtime: options.Runtime,
+		Runtime: options.Runtime, Reads: options.Reads,
 	})
-	s.nodePort.server = accept.Server(s.nodePort.handler)
+	s.nodePort.server = accept.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == early.Path { // who comes has shown that it is a node, and asks in nobody's name
+			s.early.ServeHTTP(w, r)
+			return
+		}
+		s.nodePort.handler.ServeHTTP(w, r)
+	}))
 	options.Owners = s.owners()
 }
 

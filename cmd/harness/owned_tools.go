@@ -281,6 +281,9 @@ func toolSecret(path string) ([]byte, error) {
 // session is what a call has to know of its session. The levels of the session hold for these tools, too.
 func (o *ownedTools) session(ctx context.Context, id string) (mcphost.Session, error) {
 	stored, err := o.sessions.Lookup(ctx, id)
+	if err == nil {
+		err = o.sessions.CheckOwner(stored) // the agent of one that moved is not the session's any more
+	}
 	if err != nil {
 		return mcphost.Session{}, err
 	}

@@ -29,6 +29,9 @@ const (
 
 // startPruning begins to remove what the settings keep no longer.
 func (s *Server) startPruning(ctx context.Context) error {
+	if err := s.makeArchive(); err != nil {
+		return err
+	}
 	return s.pruning.Start(ctx, func(context.Context) error {
 		s.every(pruneEvery, "prune the journal", s.pruneJournal)
 		s.every(signEvery, "sign the audit log", s.signAudit)
@@ -75,8 +78,8 @@ func (s *Server) pruned(table string, rows int64) {
 func days(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }
 
 func (s *Server) pruneJournal(ctx context.Context) error {
-	if s.cfg.JournalKeepEvents == 0 {
-		return nil
+	if err := s.archiveEvents(ctx); err != nil || s.cfg.JournalKeepEvents == 0 {
+		return err
 	}
 	rows, err := s.journal.Prune(ctx, int64(s.cfg.JournalKeepEvents))
 	s.pruned("journal_events", rows)

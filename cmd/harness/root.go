@@ -94,7 +94,7 @@ func addCommands(root *cobra.Command, further []runtimeMaker) {
 		newExtensions(),
 		newRuntimes(), newTrust(), newDoctor(), newVersion(), newCodexCommand(), newLogin(),
 		newShim(), newMCP(), newAudit(), newReplay(), newRunTool(), newConfine(), newTryConfine(), newBridge(),
-		newBackup(), newRestore(), newMigrateStore(), newNodesCommand(), newImport())
+		newBackup(), newRestore(), newMigrateStore(), newNodesCommand(), newArchiveCommand(), newImport())
 	addRemote(root)
 	if man := newMan(root); man != nil {
 		root.AddCommand(man)

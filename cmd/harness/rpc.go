@@ -15,7 +15,7 @@ import (
 // startRPC makes what serves JSON-RPC.
 func (s *Server) startRPC(ctx context.Context) (err error) {
 	options := rpc.Options{
-		Operations: operations.New(s.operations()), Version: version, Strict: s.cfg.RPC.Strict, Rate: s.cfg.RPC.Rate,
+		Reads: s.journal, Operations: operations.New(s.operations()), Version: version, Strict: s.cfg.RPC.Strict, Rate: s.cfg.RPC.Rate,
 		Yolo: s.cfg.AllowYolo,
 		Context: func(ctx context.Context) context.Context {
 			return journal.Patient(ctx, s.cfg.StoreWait)

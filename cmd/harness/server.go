@@ -32,7 +32,9 @@ import (
 	"harness/idempotency"
 	"harness/internal/lifecycle"
 	"harness/journal"
+	"harness/journal/archive"
 	"harness/journal/bus"
+	"harness/journal/early"
 	"harness/notify"
 	"harness/operations"
 	"harness/runtime/codex"
@@ -65,6 +67,7 @@ type Server struct {
 	nodePort *nodePort      // nil without HARNESS_NODE_ADDRESS
 	journal  *journal.Journal
 	bus      *bus.Bus        // nil without HARNESS_NODE_ADDRESS
+	early    *early.Carrier  // nil as bus is
 	spans    *tracing.Tracer // nil unless spans are exported
 	exporter *otlp.Exporter  // the same
 	tokens   *tokens.Service
@@ -96,6 +99,7 @@ type Server struct {
 	consents   *consents
 
 	pruning lifecycle.Loops
+	archive *archive.Archiver // nil without one
 	ready   atomic.Bool
 	failed  chan error
 }
@@ -136,6 +140,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 		lifecycle.Part{Name: "tasks", Start: s.startTasks, Stop: s.stopTasks, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "http", Start: s.startHTTP, Stop: s.stopHTTP, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "requests of other nodes", Start: s.serveNodePort, Stop: s.stopNodePort, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "early text of other nodes", Start: s.startEarly, Stop: s.stopEarly, Bound: time.Second},
 		lifecycle.Part{Name: "readiness", Start: s.startReady, Stop: s.stopReady, Bound: time.Second},
 	)
 	return s
@@ -254,7 +259,9 @@ func (s *Server) startJournal(ctx context.Context) error {
 	s.journal = journal.New(s.db, journal.Options{Logger: s.log.With().Str("package", "journal").Logger(),
 		Observe: s.metrics.observeBatch, Origin: origin, Before: audit.NewWriter().Write, Upcast: stream.Upcast,
 		Refused: s.metrics.database.refusals.Inc, Recorded: storeRefused, TraceOf: s.traceOf, Owned: s.owned(), Announce: s.announce(),
-		Barrier: s.nodePort != nil && !switchedOff("barrier")})
+		Told:    s.tellEarly(),
+		Barrier: s.nodePort != nil && !switchedOff("barrier"), EarlyRelease: s.releasesEarly(),
+		Archived: s.cfg.Archive != ""})
 	s.metrics.database.watch(s.db.Engine(), s.journal)
 	if err := s.journal.Start(ctx); err != nil {
 		return err
@@ -343,6 +350,7 @@ func (s *Server) startStream(ctx context.Context) error {
 			projects, err := s.sessions.ProjectsOf(ctx, id)
 			return projects[id], err
 		},
+		Watched: s.watchedChanged(),
 	})
 	return s.hub.Start(ctx)
 }
@@ -380,7 +388,7 @@ func (s *Server) startHTTP(context.Context) error {
 		Agents: agents,
 		Actor:  actor, Answered: s.metrics.http.answered, Span: s.spans.Request,
 		Logger: s.log.With().Str("package", "api").Logger(), Version: version, StoreWait: s.cfg.StoreWait,
-		Lifecycle: s.lifecycle(),
+		Lifecycle: s.lifecycle(), Reads: s.journal,
 	}
 	if s.codex != nil {
 		options.Runtime = s.codex

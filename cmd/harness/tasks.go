@@ -19,7 +19,7 @@ func (s *Server) startTasks(ctx context.Context) error {
 		Tools: s.givenTools, TellRuntime: s.cfg.Tasks.RuntimeEvents,
 	})
 	options := v1.Options{
-		Tasks: s.tasks, Operations: ops, Actor: actor, Version: version, MaxStreams: s.cfg.Limits.Streams,
+		Reads: s.journal, Tasks: s.tasks, Operations: ops, Actor: actor, Version: version, MaxStreams: s.cfg.Limits.Streams,
 		Bundle: s.bundles(ops, s.native).Make, Overflowed: s.metrics.work.overflows.Inc,
 		Context: func(ctx context.Context) context.Context { return journal.Patient(ctx, s.cfg.StoreWait) },
 	}

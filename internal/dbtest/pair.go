@@ -26,8 +26,9 @@ type Pair struct {
 	members [2]*member
 	primary int
 	// feeds are the ways a standby has to each member.
-	feeds [2]*Proxy
-	ways  []*Way
+	feeds    [2]*Proxy
+	ways     []*Way
+	settings []string
 }
 
 // member is one server. It ends with the test binary, however that ends, and its folder with it.
@@ -37,10 +38,10 @@ type member struct {
 	lifeline io.WriteCloser
 }
 
-// NewPair starts both.
-func NewPair(t testing.TB) *Pair {
+// NewPair starts both, with settings like "fsync=on" besides those that make tests fast.
+func NewPair(t testing.TB, settings ...string) *Pair {
 	t.Helper()
-	p := &Pair{t: t}
+	p := &Pair{t: t, settings: settings}
 	var err error
 	if p.bin, err = findBinaries(); err != nil {
 		t.Fatal(err)
@@ -79,9 +80,14 @@ func (p *Pair) start(files func(credential *syscall.Credential, data string) *ex
 		p.t.Fatalf("make a Postgres: %v\n%s", err, out)
 	}
 	script := `"$0" -D "$1" -k "$2" -c listen_addresses= -c fsync=off -c synchronous_commit=on -c full_page_writes=off \
-		-c max_connections=150 -c shared_buffers=32MB -c wal_keep_size=256MB -c wal_retrieve_retry_interval=100 >"$2/log" 2>&1 & pg=$!
+		-c max_connections=150 -c shared_buffers=32MB -c wal_keep_size=256MB -c wal_retrieve_retry_interval=100 $3 >"$2/log" 2>&1 & pg=$!
 read -r _; kill -QUIT $pg 2>/dev/null; wait $pg; rm -rf "$2"`
-	m := &member{dir: dir, watcher: command(credential, "/bin/sh", "-c", script, filepath.Join(p.bin, "postgres"), data, dir)}
+	var settings strings.Builder
+	for _, one := range p.settings {
+		settings.WriteString(" -c " + one)
+	}
+	m := &member{dir: dir, watcher: command(credential, "/bin/sh", "-c", script, filepath.Join(p.bin, "postgres"), data, dir,
+		settings.String())}
 	if m.lifeline, err = m.watcher.StdinPipe(); err != nil {
 		p.t.Fatal(err)
 	}
@@ -138,6 +144,16 @@ func (p *Pair) Kill(member int) {
 	m.end()
 }
 
+// Distance has whatever primary and standby say to each other take so long in each direction, once they are connected
+// anew.
+func (p *Pair) Distance(delay time.Duration) {
+	p.t.Helper()
+	p.Isolate()
+	p.feeds[p.primary].Delay(delay)
+	p.Rejoin()
+	p.awaitSync()
+}
+
 // Isolate cuts the primary off from its standby; both live on.
 func (p *Pair) Isolate() { p.feeds[p.primary].Cut() }
 
@@ -170,6 +186,11 @@ func (p *Pair) Follow() {
 	}
 	p.Do(`alter system set synchronous_standby_names = '*'`)
 	p.Do(`select pg_reload_conf()`)
+	p.awaitSync()
+}
+
+func (p *Pair) awaitSync() {
+	p.t.Helper()
 	p.await("is the standby in sync", `select count(*) = 1 from pg_stat_replication where sync_state = 'sync' and state = 'streaming'`)
 }
 
@@ -185,31 +206,39 @@ func (p *Pair) Do(statement string) {
 // await waits until a question to the primary is answered with true.
 func (p *Pair) await(what, question string) {
 	p.t.Helper()
-	p.at(func(ctx context.Context, conn *pgx.Conn) error {
-		tick := time.Tick(20 * time.Millisecond)
-		for yes := false; ; {
-			if err := conn.QueryRow(ctx, question).Scan(&yes); err != nil || yes {
-				return err
-			}
-			select {
-			case <-tick:
-			case <-ctx.Done():
-				return fmt.Errorf("never %s: %w", what, ctx.Err())
-			}
-		}
-	})
+	p.at(func(ctx context.Context, conn *pgx.Conn) error { return until(ctx, conn, what, question) })
 }
 
 func (p *Pair) at(do func(ctx context.Context, conn *pgx.Conn) error) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, p.URL(p.primary))
-	if err != nil {
+	if err := ask(p.URL(p.primary), do); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// ask does something on a connection to a server.
+func ask(url string, do func(ctx context.Context, conn *pgx.Conn) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
 	defer func() { _ = conn.Close(ctx) }()
-	if err := do(ctx, conn); err != nil {
-		p.t.Fatal(err)
+	return do(ctx, conn)
+}
+
+// until waits until a question is answered with true.
+func until(ctx context.Context, conn *pgx.Conn, what, question string) error {
+	tick := time.Tick(20 * time.Millisecond)
+	for yes := false; ; {
+		if err := conn.QueryRow(ctx, question).Scan(&yes); err != nil || yes {
+			return err
+		}
+		select {
+		case <-tick:
+		case <-ctx.Done():
+			return fmt.Errorf("never %s: %w", what, ctx.Err())
+		}
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Proxy stands between a program and its Postgres, and can be cut: connections break, and none can be made until it is
@@ -21,6 +23,7 @@ type Proxy struct {
 	target address
 	cut    bool
 	hole   bool
+	delay  time.Duration
 	open   map[net.Conn]struct{}
 	lost   map[net.Conn]struct{} // what they say goes nowhere
 }
@@ -77,6 +80,13 @@ func (p *Proxy) Mend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut, p.hole = false, false
+}
+
+// Delay has whatever is said on connections made from now on arrive so much later, in either direction.
+func (p *Proxy) Delay(delay time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay = delay
 }
 
 // Lead has connections go to another database from now on; those that are open break.
@@ -177,10 +187,28 @@ func (p *Proxy) drop(conns ...net.Conn) {
 }
 
 func (p *Proxy) pump(to, from net.Conn) {
+	p.mu.Lock()
+	delay := p.delay
+	p.mu.Unlock()
+	write := to.Write
+	if delay > 0 {
+		way := make(chan chunk, 1024)
+		defer close(way)
+		p.pumps.Go(func() {
+			for c := range way {
+				<-time.After(time.Until(c.due))
+				_, _ = to.Write(c.said) // its end is heard by who reads from it
+			}
+		})
+		write = func(said []byte) (int, error) {
+			way <- chunk{slices.Clone(said), time.Now().Add(delay)}
+			return len(said), nil
+		}
+	}
 	for buffer := make([]byte, 32<<10); ; {
 		n, err := from.Read(buffer)
 		if n > 0 && !p.isLost(from) && !p.isLost(to) {
-			_, err = to.Write(buffer[:n])
+			_, err = write(buffer[:n])
 		}
 		if err != nil {
 			break // its end, however it came, is the connection's

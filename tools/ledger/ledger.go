@@ -61,6 +61,9 @@ func (l *Ledger) Open(ctx context.Context, call tools.Call, about tools.Requeste
 	call.ID = newID()
 	cutOff, at := false, l.now().UnixMilli()
 	_, err := l.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		if err := l.owned(ctx, tx, call); err != nil {
+			return nil, err
+		}
 		attempt, status, err := latest(ctx, tx, call)
 		if err != nil {
 			return nil, err
@@ -129,6 +132,11 @@ func (l *Ledger) Record(ctx context.Context, call tools.Call, events ...tools.Ev
 	_, err := l.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		told := make([]journal.Event, 0, len(events))
 		for _, one := range events {
+			if _, begins := one.(tools.Started); begins {
+				if err := l.owned(ctx, tx, call); err != nil {
+					return nil, err
+				}
+			}
 			if err := l.move(ctx, tx, call.ID, one, at); err != nil {
 				return nil, err
 			}

@@ -2923,6 +2923,22 @@ export interface components {
                 nodeId: string;
             };
         };
+        Pinned: {
+            /** @constant */
+            status: "error";
+            /**
+             * @description What it would be without here: its folder, or what its runtime remembers.
+             * @enum {unknown}
+             */
+            code: "workspace_pinned" | "memory_pinned";
+            /** @description What to do. */
+            message: string;
+            sessionId: string;
+            owner: {
+                /** @description The node to be started again. */
+                nodeId: string;
+            };
+        };
         DeletedSession: {
             /** @constant */
             status: "deleted";
@@ -3236,6 +3252,15 @@ export interface components {
                 "application/json": components["schemas"]["NotOwner"];
             };
         };
+        /** @description The session's node is dead, and it cannot go on at the one that was asked. Nothing was changed; start the node that `owner` names. */
+        Pinned: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Pinned"];
+            };
+        };
         /** @description The session was deleted for good. */
         Deleted: {
             headers: {
@@ -3281,13 +3306,22 @@ export interface components {
                 "application/json": components["schemas"]["IdempotencyProblem"];
             };
         };
-        /** @description The runtime's state does not allow it. The codes `idempotency_...`: the Idempotency-Key that came with it. */
-        InvalidStateOrKey: {
+        /** @description The runtime's state does not allow it. The codes `idempotency_...`: the Idempotency-Key that came with it. `workspace_pinned`, `memory_pinned`: its node is dead, and it cannot go on here. */
+        InvalidStateKeyOrPinned: {
             headers: {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Problem"];
+                "application/json": components["schemas"]["Problem"] | components["schemas"]["Pinned"];
+            };
+        };
+        /** @description The runtime's state does not allow it. `workspace_pinned`, `memory_pinned`: its node is dead, and it cannot go on here. */
+        InvalidStateOrPinned: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] | components["schemas"]["Pinned"];
             };
         };
         /** @description The runtime's state does not allow it. */
@@ -4405,13 +4439,13 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             404: components["responses"]["ProjectNotFound"];
-            /** @description Some have nothing to archive; nothing was moved. */
+            /** @description Some have nothing to archive; nothing was moved. `workspace_pinned`, `memory_pinned`: its node is dead, and it cannot go on here. */
             409: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ProjectState"];
+                    "application/json": components["schemas"]["ProjectState"] | components["schemas"]["Pinned"];
                 };
             };
             413: components["responses"]["Unreadable"];
@@ -4466,6 +4500,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             404: components["responses"]["ProjectNotFound"];
+            409: components["responses"]["Pinned"];
             413: components["responses"]["Unreadable"];
             415: components["responses"]["UnsupportedMediaType"];
             421: components["responses"]["NotOwner"];
@@ -4806,6 +4841,7 @@ export interface operations {
             400: components["responses"]["Invalid"];
             403: components["responses"]["SystemSession"];
             404: components["responses"]["SessionNotFound"];
+            409: components["responses"]["Pinned"];
             410: components["responses"]["Deleted"];
             421: components["responses"]["NotOwner"];
             503: components["responses"]["Unavailable"];
@@ -4950,6 +4986,7 @@ export interface operations {
             };
             403: components["responses"]["SystemSession"];
             404: components["responses"]["SessionNotFound"];
+            409: components["responses"]["Pinned"];
             410: components["responses"]["Deleted"];
             421: components["responses"]["NotOwner"];
             503: components["responses"]["Unavailable"];
@@ -5025,6 +5062,7 @@ export interface operations {
             400: components["responses"]["Invalid"];
             403: components["responses"]["SystemSession"];
             404: components["responses"]["SessionNotFound"];
+            409: components["responses"]["Pinned"];
             410: components["responses"]["Deleted"];
             413: components["responses"]["Unreadable"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -5068,13 +5106,13 @@ export interface operations {
             400: components["responses"]["Invalid"];
             403: components["responses"]["SystemSession"];
             404: components["responses"]["SessionNotFound"];
-            /** @description Archived already, or nothing stored. */
+            /** @description Archived already, or nothing stored. `workspace_pinned`, `memory_pinned`: its node is dead, and it cannot go on here. */
             409: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SessionStatus"];
+                    "application/json": components["schemas"]["SessionStatus"] | components["schemas"]["Pinned"];
                 };
             };
             410: components["responses"]["Deleted"];
@@ -5144,13 +5182,13 @@ export interface operations {
             400: components["responses"]["Invalid"];
             403: components["responses"]["SystemSession"];
             404: components["responses"]["SessionNotFound"];
-            /** @description Nothing stored. */
+            /** @description Nothing stored. `workspace_pinned`, `memory_pinned`: its node is dead, and it cannot go on here. */
             409: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SessionStatus"];
+                    "application/json": components["schemas"]["SessionStatus"] | components["schemas"]["Pinned"];
                 };
             };
             410: components["responses"]["Deleted"];
@@ -5236,13 +5274,13 @@ export interface operations {
             400: components["responses"]["Invalid"];
             403: components["responses"]["SystemSession"];
             404: components["responses"]["SessionNotFound"];
-            /** @description Nothing stored. */
+            /** @description Nothing stored. `workspace_pinned`, `memory_pinned`: its node is dead, and it cannot go on here. */
             409: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SessionStatus"];
+                    "application/json": components["schemas"]["SessionStatus"] | components["schemas"]["Pinned"];
                 };
             };
             410: components["responses"]["Deleted"];
@@ -5523,7 +5561,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["SystemSession"];
             404: components["responses"]["SessionNotFound"];
-            409: components["responses"]["InvalidStateOrKey"];
+            409: components["responses"]["InvalidStateKeyOrPinned"];
             410: components["responses"]["Deleted"];
             413: components["responses"]["Unreadable"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -5581,13 +5619,13 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             403: components["responses"]["SystemSession"];
-            /** @description No turn runs, or another one. */
+            /** @description No turn runs, or another one. `workspace_pinned`, `memory_pinned`: its node is dead, and it cannot go on here. */
             409: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SessionStatus"];
+                    "application/json": components["schemas"]["SessionStatus"] | components["schemas"]["Pinned"];
                 };
             };
             410: components["responses"]["Deleted"];
@@ -5639,7 +5677,7 @@ export interface operations {
             };
             403: components["responses"]["SystemSession"];
             404: components["responses"]["SessionNotFound"];
-            /** @description This turn is not tried again, for the `reason` in `details`. The codes `idempotency_...`: the Idempotency-Key that came with it. */
+            /** @description This turn is not tried again, for the `reason` in `details`. The codes `idempotency_...`: the Idempotency-Key that came with it. `workspace_pinned`, `memory_pinned`: its node is dead, and it cannot go on here. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5656,7 +5694,7 @@ export interface operations {
                             turnId?: string;
                             reason?: string;
                         };
-                    };
+                    } | components["schemas"]["Pinned"];
                 };
             };
             410: components["responses"]["Deleted"];
@@ -5726,13 +5764,13 @@ export interface operations {
                 };
             };
             403: components["responses"]["SystemSession"];
-            /** @description Nothing to steer. The codes `idempotency_...`: the Idempotency-Key that came with it. */
+            /** @description Nothing to steer. The codes `idempotency_...`: the Idempotency-Key that came with it. `workspace_pinned`, `memory_pinned`: its node is dead, and it cannot go on here. */
             409: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Steered"] | components["schemas"]["IdempotencyProblem"];
+                    "application/json": components["schemas"]["Steered"] | components["schemas"]["IdempotencyProblem"] | components["schemas"]["Pinned"];
                 };
             };
             410: components["responses"]["Deleted"];
@@ -5809,7 +5847,7 @@ export interface operations {
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["SystemSession"];
-            409: components["responses"]["InvalidStateOrKey"];
+            409: components["responses"]["InvalidStateKeyOrPinned"];
             410: components["responses"]["Deleted"];
             421: components["responses"]["NotOwner"];
             501: components["responses"]["NotSupported"];
@@ -5849,7 +5887,7 @@ export interface operations {
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["SystemSession"];
-            409: components["responses"]["InvalidState"];
+            409: components["responses"]["InvalidStateOrPinned"];
             410: components["responses"]["Deleted"];
             421: components["responses"]["NotOwner"];
             501: components["responses"]["NotSupported"];
@@ -5900,7 +5938,7 @@ export interface operations {
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["SystemSession"];
-            409: components["responses"]["InvalidState"];
+            409: components["responses"]["InvalidStateOrPinned"];
             410: components["responses"]["Deleted"];
             413: components["responses"]["Unreadable"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -5942,7 +5980,7 @@ export interface operations {
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["SystemSession"];
-            409: components["responses"]["InvalidState"];
+            409: components["responses"]["InvalidStateOrPinned"];
             410: components["responses"]["Deleted"];
             421: components["responses"]["NotOwner"];
             501: components["responses"]["NotSupported"];
@@ -6001,7 +6039,7 @@ export interface operations {
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["SystemSession"];
-            409: components["responses"]["InvalidState"];
+            409: components["responses"]["InvalidStateOrPinned"];
             410: components["responses"]["Deleted"];
             413: components["responses"]["Unreadable"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -10014,13 +10052,13 @@ export interface operations {
             400: components["responses"]["Invalid"];
             403: components["responses"]["SystemSession"];
             404: components["responses"]["SessionNotFound"];
-            /** @description Nothing to suggest from, or nobody took the job. The codes `idempotency_...`: the Idempotency-Key that came with it. */
+            /** @description Nothing to suggest from, or nobody took the job. The codes `idempotency_...`: the Idempotency-Key that came with it. `workspace_pinned`, `memory_pinned`: its node is dead, and it cannot go on here. */
             409: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["QueueProblem"] | components["schemas"]["SessionStatus"] | components["schemas"]["IdempotencyProblem"];
+                    "application/json": components["schemas"]["QueueProblem"] | components["schemas"]["SessionStatus"] | components["schemas"]["IdempotencyProblem"] | components["schemas"]["Pinned"];
                 };
             };
             410: components["responses"]["Deleted"];
@@ -10130,13 +10168,13 @@ export interface operations {
             400: components["responses"]["Invalid"];
             403: components["responses"]["SystemSession"];
             404: components["responses"]["SessionNotFound"];
-            /** @description Nothing to suggest from, or nobody took the job. The codes `idempotency_...`: the Idempotency-Key that came with it. */
+            /** @description Nothing to suggest from, or nobody took the job. The codes `idempotency_...`: the Idempotency-Key that came with it. `workspace_pinned`, `memory_pinned`: its node is dead, and it cannot go on here. */
             409: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["QueueProblem"] | components["schemas"]["SessionStatus"] | components["schemas"]["IdempotencyProblem"];
+                    "application/json": components["schemas"]["QueueProblem"] | components["schemas"]["SessionStatus"] | components["schemas"]["IdempotencyProblem"] | components["schemas"]["Pinned"];
                 };
             };
             410: components["responses"]["Deleted"];

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"harness/config"
+	"harness/database"
+	"harness/journal"
+	"harness/journal/archive"
+)
+
+// newArchiveCommand looks at the events that are kept outside of the database. It asks no server and no database.
+func newArchiveCommand() *cobra.Command {
+	return newGroup("archive", "Look at the events that HARNESS_ARCHIVE keeps", newArchiveList(), newArchiveVerify(), newArchiveRead())
+}
+
+// archiving is a command that reads the configured archive.
+func archiving(cmd *cobra.Command, read func(cmd *cobra.Command, files archive.Files, all []archive.Range) error) *cobra.Command {
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := loadConfig(cmd.Flags())
+		if err != nil {
+			return err
+		}
+		if cfg.Archive == "" {
+			return &usageError{errors.New("there is no archive: set HARNESS_ARCHIVE to that of the server")}
+		}
+		files, err := openArchive(cfg)
+		if err != nil {
+			return err
+		}
+		all, err := archive.List(cmd.Context(), files)
+		if err != nil {
+			return err
+		}
+		return read(cmd, files, all)
+	}
+	config.AddFlags(cmd.Flags())
+	return cmd
+}
+
+func newArchiveList() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{Use: "list", Short: "List the ranges of events in the archive"}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return archiving(cmd, func(cmd *cobra.Command, _ archive.Files, all []archive.Range) error {
+		if asJSON {
+			return json.NewEncoder(cmd.OutOrStdout()).Encode(all)
+		}
+		table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
+		_, _ = fmt.Fprintln(table, "FROM\tTO\tEVENTS\tOBJECT")
+		for _, r := range all {
+			_, _ = fmt.Fprintf(table, "%d\t%d\t%d\t%s\n", r.From, r.To, r.To-r.From+1, r.Name())
+		}
+		return table.Flush()
+	})
+}
+
+func newArchiveVerify() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Read the whole archive: is every object what was stored, and is there a gap between them",
+		Long: "Read the whole archive: is every object what was stored, and is there a gap between them.\n\nEvents that were pruned before " +
+			"there was an archive are no gap. Two objects of one range are none either: one of them is taken away by the server.",
+	}
+	return archiving(cmd, func(cmd *cobra.Command, files archive.Files, all []archive.Range) (err error) {
+		next := int64(0)
+		for _, r := range all {
+			if next > 0 && r.From > next {
+				err = errors.Join(err, fmt.Errorf("events %d to %d are in no object", next, r.From-1))
+			}
+			next = max(next, r.To+1)
+			if damaged := archive.Read(cmd.Context(), files, r, func(*journal.Record) error { return nil }); damaged != nil {
+				err = errors.Join(err, damaged)
+			}
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d objects are whole; the last event is %d\n", len(all), max(next-1, 0))
+		}
+		return err
+	})
+}
+
+func newArchiveRead() *cobra.Command {
+	var session string
+	var from, to int64
+	cmd := &cobra.Command{
+		Use:   "read",
+		Short: "Print archived events as lines of JSON, in order, each once",
+		Long: "Print archived events as lines of JSON, in order, each once.\n\nAn object is compared with its SHA-256 when its last line was " +
+			"read: lines that were printed before the command fails may not be what was stored.",
+	}
+	cmd.Flags().StringVar(&session, "session", "", "events of this session only")
+	cmd.Flags().Int64Var(&from, "from", 1, "first position")
+	cmd.Flags().Int64Var(&to, "to", 0, "last position (default: the last one)")
+	return archiving(cmd, func(cmd *cobra.Command, files archive.Files, all []archive.Range) (err error) {
+		out := bufio.NewWriter(cmd.OutOrStdout())
+		defer func() { err = errors.Join(err, out.Flush()) }()
+		next, last := from, cmp.Or(to, math.MaxInt64)
+		for _, r := range all {
+			if r.To < next || r.From > last {
+				continue
+			}
+			if err := archive.Read(cmd.Context(), files, r, func(record *journal.Record) error {
+				if record.Pos < next || record.Pos > last {
+					return nil
+				}
+				next = record.Pos + 1
+				if session != "" && record.SessionID != database.EncodeText(session) {
+					return nil
+				}
+				line, err := archive.Encode(record)
+				if err == nil {
+					_, err = out.Write(line)
+				}
+				return err
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,34 @@
+package queue
+
+import "time"
+
+// yield is the job that another node is given time to start, and since when (ms).
+type yield struct {
+	job   string
+	since int64
+}
+
+// yieldTime is how long a free slot is left to another node: each looks at least every Poll.
+func (q *Queue) yieldTime() time.Duration { return 2 * q.opts.Poll }
+
+// yields tells whether a slot is left to the node of a job that comes first. One that let its time pass is not waited
+// for again before it has started that job: it may be dead, draining, or not know its type.
+func (q *Queue) yields(c Candidate) bool {
+	last, known := q.yielded[c.Node]
+	return !known || last.job != c.ID || q.now() < last.since+q.yieldTime().Milliseconds()
+}
+
+// noteYielded keeps what each node was given time for.
+func (q *Queue) noteYielded(jobs map[string]string) {
+	now := q.now()
+	for node, job := range jobs {
+		if q.yielded[node].job != job {
+			q.yielded[node] = yield{job, now}
+		}
+	}
+	for node := range q.yielded {
+		if jobs[node] == "" {
+			delete(q.yielded, node)
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+
+	"harness/database"
+	"harness/journal"
+	"harness/tools"
+)
+
+// MovedError says that a call was refused, or not begun, because its session goes on at another node: an agent that this
+// one had for it is not the session's any more.
+type MovedError struct{ SessionID, Owner string }
+
+// Error implements error.
+func (e *MovedError) Error() string {
+	return fmt.Sprintf("session %s goes on at node %s: nothing was run here", e.SessionID, e.Owner)
+}
+
+// owned is the fence of calls: within the transaction in which one is taken, or begins, its session is this node's.
+// Otherwise *MovedError.
+func (l *Ledger) owned(ctx context.Context, tx database.Tx, call tools.Call) error {
+	others, err := database.ReadTexts(ctx, tx, "look whose session a tool call is of",
+		`select node_id from sessions where id = $1 and node_id <> $2`, database.EncodeText(call.SessionID), l.nodeID)
+	if err != nil || len(others) == 0 {
+		return err
+	}
+	return journal.Refuse(&MovedError{call.SessionID, others[0]})
+}
