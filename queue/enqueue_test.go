@@ -199,8 +199,8 @@ func TestStrangeTexts(t *testing.T) {
 // A key that Postgres could not find a job by is refused on both engines, one that it just can is not.
 func TestKeysHaveASize(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret: Postgres compresses what repeats
 	long := func(n int) string {
+		random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret: Postgres compresses what repeats
 		var b strings.Builder
 		for range n {
 			b.WriteRune(rune(0x4e00 + random.IntN(0x5000)))

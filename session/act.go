@@ -2,10 +2,11 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
+	"harness/database"
+	"harness/journal"
 	"harness/runtime"
 )
 
@@ -44,19 +45,21 @@ func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) err
 	if err != nil {
 		return err
 	}
-	part, err := json.Marshal(struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}{"text", text})
-	if err != nil {
-		return fmt.Errorf("word the input of turn %s: %w", turnID, err)
-	}
-	err = steerer.SteerTurn(ctx, row.ID, turnID, []json.RawMessage{part})
+	message := Message{Text: text}
+	err = steerer.SteerTurn(ctx, row.ID, turnID, message.input())
 	if errors.Is(err, runtime.ErrNoActiveTurn) || errors.Is(err, runtime.ErrThreadNotFound) {
 		return ErrNoActiveTurn // it ended meanwhile
 	}
 	if err != nil {
 		return err
 	}
-	return s.record(ctx, messageSent(row.ID, turnID, []json.RawMessage{part}, s.now()))
+	return s.record(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		at := s.now()
+		events := []journal.Event{messageSent(row.ID, turnID, message.input(), at)}
+		if err := addInput(ctx, tx, row.ID, turnID, message); err != nil {
+			return nil, err
+		}
+		dropped, err := s.untoldLate(ctx, tx, row.ID, turnID, message)
+		return append(events, dropped...), err
+	})
 }

@@ -160,7 +160,8 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, r
 	[]journal.Event, error) {
 	turn.status, turn.failure, turn.completedAt, turn.cutOff = runtime.TurnInterrupted, reason, max(at,
 		turn.startedAt), true
-	if err := errors.Join(closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn),
+	dropped, err := s.untold(ctx, tx, turn)
+	if err := errors.Join(err, closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn),
 		s.settleInput(ctx, tx, turn)); err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, r
 	ended := wire.TurnCompleted(turn.sessionID,
 		wire.Turn{ID: turn.turnID, Status: turn.status, Error: &wire.Failure{Message: turn.failure},
 			StartedAt: turn.startedAt, CompletedAt: turn.completedAt})
-	events := append(failed, spoken(runtimeName, ended, meta, at))
+	events := append(append(dropped, failed...), spoken(runtimeName, ended, meta, at))
 	inTracesOf([]turnRow{turn}, events)
 	return events, nil
 }

@@ -404,7 +404,8 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 		turn.completedAt = a.receivedAt
 	}
 	turn.cutOff = turn.status == runtime.TurnInterrupted && turn.failure != "" // who stops a turn needs no reason
-	err := errors.Join(closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn), s.settleInput(ctx, tx, turn),
+	events, err := s.untold(ctx, tx, turn)
+	err = errors.Join(err, closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn), s.settleInput(ctx, tx, turn),
 		touch(ctx, tx, turn.sessionID, a.receivedAt))
 	if err != nil {
 		return nil, err
@@ -415,7 +416,6 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 	if err != nil {
 		return nil, err
 	}
-	var events []journal.Event
 	for _, request := range pending {
 		if request.TurnID != turn.turnID || request.generation != a.signal.Generation && request.runtime != source {
 			continue

@@ -50,6 +50,16 @@ func openTurn(ctx context.Context, tx database.Tx, turn turnRow) error {
 	return nil
 }
 
+// addInput notes one more message that a running turn was told.
+func addInput(ctx context.Context, tx database.Tx, sessionID, turnID string, message Message) error {
+	if _, err := tx.ExecContext(ctx, `update turns set input = input || $3
+		where session_id = $1 and turn_id = $2 and status = 'inProgress'`, database.EncodeText(sessionID),
+		database.EncodeText(turnID), database.EncodeText(message.kept())); err != nil {
+		return fmt.Errorf("store what turn %s was told: %w", turnID, err)
+	}
+	return nil
+}
+
 // closeTurn stores a turn's end, whether or not its start was stored. A start time that is stored to the millisecond
 // stays when the runtime tells only the second.
 func closeTurn(ctx context.Context, tx database.Tx, turn turnRow) error {

@@ -223,6 +223,12 @@ func (s *Service) turnAccepted(ctx context.Context, session Session, started run
 			if err := errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, session.ID, at)); err != nil {
 				return sent, err
 			}
+			if started.Steered {
+				dropped, err := s.untoldLate(ctx, tx, session.ID, turnID, message)
+				if sent = append(sent, dropped...); err != nil {
+					return sent, err
+				}
+			}
 			if told != nil {
 				restored, err := s.restored(ctx, tx, session.ID, started, told, at)
 				if sent = append(restored, sent...); err != nil {
@@ -313,5 +319,8 @@ func (s *Service) Interrupt(ctx context.Context, sessionID, turnID string) (stri
 	if err != nil {
 		return active, err
 	}
-	return active, s.record(ctx, turnStopped(row.ID, active, s.now()))
+	at := s.now()
+	return active, s.record(ctx, func(context.Context, database.Tx) ([]journal.Event, error) {
+		return []journal.Event{turnStopped(row.ID, active, at)}, nil
+	})
 }

@@ -261,9 +261,8 @@ func (s *Service) commit(ctx context.Context, unit journal.Unit) error {
 }
 
 // record has what was done with a runtime kept, which is done whenever the store takes it: nobody waits for that.
-func (s *Service) record(ctx context.Context, event journal.Event) error {
-	err := s.journal.Submit(context.WithoutCancel(ctx),
-		func(context.Context, database.Tx) ([]journal.Event, error) { return []journal.Event{event}, nil }, nil)
+func (s *Service) record(ctx context.Context, done journal.Unit) error {
+	err := s.journal.Submit(context.WithoutCancel(ctx), done, nil)
 	if errors.Is(err, journal.ErrStopped) {
 		return nil // it ends: what was done shows in what the runtime says
 	}

@@ -215,6 +215,14 @@ export const cases = (test) => {
     await page.goto(`${base}/s/${id}?at=gone`);
     await page.locator(".notice").waitFor(); // which says so, and the newest entries are there
     await page.locator('[data-id="e-499"]').waitFor();
+    // Who wants the newest entries at once is not taken back to the link's.
+    await page.addInitScript(() => new MutationObserver((_, observer) => {
+      if (!document.querySelector('[data-id="e-40"][data-marked]')) return;
+      observer.disconnect();
+      document.querySelector("button.follow").click();
+    }).observe(document, { subtree: true, childList: true, attributes: true }));
+    await page.goto(`${base}/s/${id}?at=e-40`);
+    await page.locator('[data-id="e-499"]').waitFor();
     await close();
   });
 

@@ -78,8 +78,11 @@ export async function open(browser, path, { as = token, ...options } = {}) {
     if (/Content.Security.Policy/i.test(message.text())) trouble.push(message.text());
   });
   await page.goto(base + path);
-  return { page, context, trouble, close: () => context.close() };
+  return { page, context, trouble, close: () => closed(context) };
 }
+
+/** closed closes a page with all of its browser's state. Chromium now and then never says that it has: main.mjs then goes on in another one. */
+export const closed = (context) => Promise.race([context.close(), new Promise((next) => setTimeout(next, 5000).unref())]);
 
 /** loseFirstAnswer has the page's first message taken by the server, and its answer lost. */
 export async function loseFirstAnswer(page) {

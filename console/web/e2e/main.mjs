@@ -1,8 +1,8 @@
 // Runs every case in one browser, one after another, and says how each went; CONSOLE_ONLY is a part of a case's name.
-// With CONSOLE_CORE only those that are marked as such.
+// With CONSOLE_CORE only those that are marked as such; CONSOLE_TIMES is how often each is run, for those that fail now and then.
 import { cases as budgets } from "./budgets.mjs";
 import { cases as compose } from "./compose.mjs";
-import { launch } from "./kit.mjs";
+import { closed, launch } from "./kit.mjs";
 import { cases as move } from "./move.mjs";
 import { cases as operate } from "./operate.mjs";
 import { pictures } from "./pictures.mjs";
@@ -13,10 +13,12 @@ import { cases as talk } from "./talk.mjs";
 const all = [];
 for (const cases of [talk, people, compose, move, push, operate, budgets]) cases((name, run, { core = false } = {}) => all.push({ name, run, core }));
 const only = process.env.CONSOLE_ONLY ?? "";
-const browser = await launch();
+let browser = await launch();
 let failed = 0;
 if (process.env.CONSOLE_PICTURES) all.splice(0, all.length, { name: "pictures", run: (b) => pictures(b, process.env.CONSOLE_PICTURES) });
-for (const { name, run } of all.filter((c) => c.name.includes(only) && (c.core || !process.env.CONSOLE_CORE))) {
+const times = Number(process.env.CONSOLE_TIMES ?? 1);
+const chosen = all.filter((c) => c.name.includes(only) && (c.core || !process.env.CONSOLE_CORE));
+for (const { name, run } of chosen.flatMap((c) => Array(times).fill(c))) {
   const start = Date.now();
   try {
     await run(browser);
@@ -28,7 +30,11 @@ for (const { name, run } of all.filter((c) => c.name.includes(only) && (c.core |
       console.log(`a page was at ${page.url()} with:\n${await page.locator("body").innerText({ timeout: 2000 }).catch((e) => e.message)}`);
     }
   }
-  for (const context of browser.contexts()) await context.close();
+  for (const context of browser.contexts()) await closed(context);
+  if (browser.contexts().length > 0) {
+    console.log("the browser does not close a page; the next case has another browser");
+    browser = await launch();
+  }
 }
-await browser.close();
-process.exitCode = failed > 0 ? 1 : 0;
+await closed(browser);
+process.exit(failed > 0 ? 1 : 0); // whatever browser is left ends with this

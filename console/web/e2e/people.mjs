@@ -1,7 +1,7 @@
 // What waits for a person, who may do what, and what the page lets nobody do.
 import assert from "node:assert/strict";
 import AxeBuilder from "@axe-core/playwright";
-import { api, base, eventually, finished, live, newSession, open, order, pill, quiet, send, transcript } from "./kit.mjs";
+import { api, base, closed, eventually, finished, live, newSession, open, order, pill, quiet, send, transcript } from "./kit.mjs";
 import { fill } from "./talk.mjs";
 
 const requests = async (id) => (await api("GET", "/api/requests")).data.filter((r) => r.threadId === id);
@@ -157,7 +157,7 @@ export const cases = (test) => {
     await page.getByRole("button", { name: "Log in" }).click();
     await live(page);
     assert.equal(await page.getByLabel("Message").inputValue(), "not lost");
-    await context.close();
+    await closed(context);
   }, { core: true });
 
   test("hostile text runs nothing, and asks nobody for anything", async (browser) => {

@@ -1,6 +1,6 @@
 // Sessions, transcripts, the composer and what survives.
 import assert from "node:assert/strict";
-import { api, enter, eventually, finished, live, loseFirstAnswer, newSession, open, order, pill, said, send, transcript } from "./kit.mjs";
+import { api, closed, enter, eventually, finished, live, loseFirstAnswer, newSession, open, order, pill, said, send, transcript } from "./kit.mjs";
 
 const answers = async (id) => (await transcript(id)).filter((e) => e.role === "assistant").map((e) => e.content);
 const words = (text) => text.replace(/\s+/g, " ").trim();
@@ -78,7 +78,7 @@ export const cases = (test) => {
     const id = await newSession();
     const { page, close } = await open(browser, `/s/${id}`);
     const field = page.getByLabel("Message");
-    await field.fill("MOCK_HOLD[steered]");
+    await field.fill(`MOCK_HOLD[${id}]`);
     await field.press("Enter");
     await pill(page, "running");
     let deliver;
@@ -92,8 +92,13 @@ export const cases = (test) => {
     deliver();
     await eventually("it was taken into the turn", async () => (await transcript(id)).some((e) => e.content === "and this, too"));
     await pill(page, "idle");
-    await order("release", { name: "steered" });
+    await order("release", { name: id });
     assert.equal(new Set((await transcript(id)).map((e) => e.turnId)).size, 1);
+    // Where the turn was stopped before its model was asked again, the message was dropped with it, and the page says so.
+    const { messageId } = (await transcript(id)).find((e) => e.content === "and this, too");
+    const entry = page.locator(`[data-id="${messageId}"]`, { hasText: "and this, too" });
+    await entry.waitFor();
+    assert.equal(await entry.getByText("before the agent read this").count(), messageId.startsWith("dropped-") ? 1 : 0);
     await close();
   });
 
@@ -225,7 +230,7 @@ export const cases = (test) => {
     await send(id, "MOCK_REPLY[after the gap]");
     await finished(page);
     assert.deepEqual([await said(page), sockets], [["after the gap"], 1]);
-    await context.close();
+    await closed(context);
     await close();
   });
 

@@ -58,6 +58,7 @@ export const text = {
     backNote: (turns: number) => (turns === 0 ? "Nothing came after it." : `The last ${turns === 1 ? "turn is" : `${turns} turns are`} taken out of the conversation. Files that were changed stay as they are.`),
     forkNote: (turns: number) => `A new session goes on from here${turns === 0 ? "" : turns === 1 ? ", without the last turn" : `, without the last ${turns} turns`}. This one stays as it is.`,
     draft: "The message's text is put into the message field.",
+    dropped: "The turn was stopped before the agent read this.",
   },
   diff: { split: "side by side", unified: "one column" },
   palette: { title: "Go to, or do", note: "A page, a session, something to do, what somebody said…", page: "page", session: "session", action: "action", none: "Nothing fits.", hit: "in the transcript", behind: "The server is still reading old transcripts; more may be found later.", stop: "Stop the turn" },

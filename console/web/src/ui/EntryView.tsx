@@ -83,8 +83,9 @@ export const EntryView = memo(function EntryView({ transcript, id, marked = fals
   const { entry } = row;
   if (entry.role === "user") {
     return (
-      <article className="entry user" data-id={id} data-marked={marked || undefined}>
+      <article className="entry user" data-id={id} data-status={entry.status} data-marked={marked || undefined}>
         <div className="said">{entry.texts.text}</div>
+        {entry.status === "canceled" && <p className="dim">{text.message.dropped}</p>}
         <footer className="dim">{text.roles.user} <Copy text={entry.texts.text ?? ""} /> <MessageActions transcript={transcript} entry={entry} /></footer>
       </article>
     );

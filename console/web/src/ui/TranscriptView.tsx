@@ -95,7 +95,8 @@ export function TranscriptView({ open, running }: { open: Open; running: boolean
     client.transcripts.show(open, null);
     if (transcript.newer !== null) await client.transcripts.read(open); // the window is far from the end
     follow(true);
-    toEnd();
+    list.current?.scrollToIndex(transcript.ids.length, { align: "end" }); // it ends a scroll to another entry that waits for sizes
+    requestAnimationFrame(toEnd); // messages that are being sent stand below the list
   };
 
   return (
