@@ -90,6 +90,8 @@ type Portable interface {
 	// MemoryFiles names those of a conversation, with slashes and below a folder that each machine has its own of; none
 	// when there are none (yet).
 	MemoryFiles(in ResumeThread) (folder string, names []string, err error)
+	// MemoryWritten tells whether all that the runtime has said in a conversation is in them: it may write a moment later.
+	MemoryWritten(ctx context.Context, in ResumeThread) (bool, error)
 }
 
 // Words for what an adapter may be able to do, as in UnsupportedError.Operation.

@@ -23,7 +23,14 @@ const (
 	memoryPartBytes = 512 << 10
 	// custodyAgain is how long to wait after a failure.
 	custodyAgain = 2 * time.Second
+	// A runtime that has not written down yet what it said is asked again after writtenAgain, but not for longer than
+	// writtenLimit: what it keeps to itself, it is told again elsewhere.
+	writtenAgain = 50 * time.Millisecond
+	writtenLimit = 10 * time.Second
 )
+
+// errUnwritten says that a runtime has not written down yet what it said.
+var errUnwritten = errors.New("the runtime has not written down what it said")
 
 // custody is the list of sessions whose runtime's memory has grown, each with the turn that ended last ("" for none).
 type custody struct {
@@ -75,6 +82,7 @@ func (c *custody) heardOf(signal runtime.Signal) {
 func (s *Service) custodyLoop(ctx context.Context) {
 	var again <-chan time.Time
 	files := map[string]memoryFiles{} // where they were found: to look for them is a walk through a folder of all sessions
+	behind := map[string]time.Time{}  // since when a runtime has not written down what it said
 	for {
 		select {
 		case <-s.custody.wake:
@@ -83,17 +91,34 @@ func (s *Service) custodyLoop(ctx context.Context) {
 			return
 		}
 		again = nil
+		var wait time.Duration
 		for id, turn := range s.custody.take() {
 			err := s.storeMemoryOf(ctx, id, turn, files)
 			if err == nil || ctx.Err() != nil {
+				delete(behind, id)
 				continue
 			}
-			s.opts.Logger.Warn().Err(err).Str("session", id).
-				Msg("what the runtime remembers of a session could not be stored; trying again. Until then it stays at this node")
+			pause := custodyAgain
+			if errors.Is(err, errUnwritten) {
+				if _, known := behind[id]; !known {
+					behind[id] = time.Now()
+				}
+				if time.Since(behind[id]) > writtenLimit {
+					delete(behind, id)
+					s.opts.Logger.Warn().Str("session", id).Str("turn", turn).
+						Msg("the runtime has not written down what it said; another node would tell it the conversation again")
+					continue
+				}
+				pause = writtenAgain
+			} else {
+				s.opts.Logger.Warn().Err(err).Str("session", id).
+					Msg("what the runtime remembers of a session could not be stored; trying again. Until then it stays at this node")
+			}
 			s.custody.mu.Lock()
 			s.custody.due[id] = cmp.Or(s.custody.due[id], turn)
 			s.custody.mu.Unlock()
-			again = time.After(custodyAgain)
+			wait = min(cmp.Or(wait, pause), pause)
+			again = time.After(wait)
 		}
 	}
 }
@@ -115,15 +140,26 @@ func (s *Service) storeMemoryOf(ctx context.Context, sessionID, endedTurn string
 	if !is && endedTurn == "" {
 		return nil // its folder is marked with the end of a turn
 	}
+	written := true
+	if is && endedTurn != "" {
+		if written, err = portable.MemoryWritten(ctx, session.resume()); err != nil {
+			return err
+		}
+	}
 	found, known := files[sessionID]
 	if is && !known {
-		if found.folder, found.names, err = portable.MemoryFiles(session.resume()); err != nil || len(found.names) == 0 {
+		if found.folder, found.names, err = portable.MemoryFiles(session.resume()); err != nil {
 			return err
+		}
+		if len(found.names) == 0 && written {
+			return nil
 		}
 		if len(files) >= keptThreads {
 			clear(files)
 		}
-		files[sessionID] = found
+		if len(found.names) > 0 {
+			files[sessionID] = found
+		}
 	}
 	for _, name := range found.names {
 		if err := s.storeFile(ctx, session, found.folder, name); err != nil {
@@ -135,9 +171,17 @@ func (s *Service) storeMemoryOf(ctx context.Context, sessionID, endedTurn string
 	if err != nil {
 		return err
 	}
-	return s.commitOwned(ctx, session, func(ctx context.Context, tx database.Tx) error {
-		return storeCustody(ctx, tx, sessionID, custodyRow{endedTurn, marked, s.now()})
+	row := custodyRow{endedTurn, marked, s.now()}
+	if !written {
+		row.turnID = "" // the one before stays: should this node die now, the session is told again
+	}
+	err = s.commitOwned(ctx, session, func(ctx context.Context, tx database.Tx) error {
+		return storeCustody(ctx, tx, sessionID, row)
 	})
+	if err == nil && !written {
+		return errUnwritten
+	}
+	return err
 }
 
 // commitOwned stores something of a session's runtime, unless another node has taken the session.

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +22,8 @@ import (
 type portableFake struct {
 	*fake
 	folder string
+	// behind: it has not written down what it said.
+	behind atomic.Bool
 }
 
 func (f *portableFake) MemoryFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
@@ -28,6 +32,10 @@ func (f *portableFake) MemoryFiles(in runtime.ResumeThread) (folder string, name
 		return f.folder, nil, nil //nolint:nilerr // it is not there yet
 	}
 	return f.folder, []string{name}, nil
+}
+
+func (f *portableFake) MemoryWritten(context.Context, runtime.ResumeThread) (bool, error) {
+	return !f.behind.Load(), nil
 }
 
 func (f *portableFake) file(id string) string {
@@ -98,7 +106,9 @@ func TestWhatARuntimeRemembersIsStoredAndRestored(t *testing.T) {
 	if got, err := two.Lookup(t.Context(), s.ID); err != nil || got.NodeID != "two" || got.epoch != 1 {
 		t.Errorf("the session is of %s in epoch %d, %v", got.NodeID, got.epoch, err)
 	}
-	two.one(eventSessionTaken)
+	if taken := two.one(eventSessionTaken); !strings.Contains(taken, `"memory":"restored"`) {
+		t.Errorf("it was taken as %s", taken)
+	}
 	// The former owner hears of it, lets go of the conversation, and stores nothing more of it.
 	if !polling.Until(patience, func() bool {
 		one.fake.mu.Lock()
@@ -109,6 +119,40 @@ func TestWhatARuntimeRemembersIsStoredAndRestored(t *testing.T) {
 	}
 	if one.Moved() != 1 || two.Moved() != 1 {
 		t.Errorf("the nodes have heard of %d and %d moves", one.Moved(), two.Moved())
+	}
+}
+
+// The end of a turn counts as remembered once the runtime has written down what it said in it: a node that takes the
+// session before that has it told the conversation again, if it can be, and has what was written since otherwise.
+func TestWhatARuntimeHasNotWrittenDownIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.Postgres)
+	var over []string
+	one, memory := openPortable(t, db, "one", &over)
+	two, copied := openPortable(t, db, "two", &over)
+	s, err := one.Create(t.Context(), Create{Cwd: t.TempDir()})
+	one.do(err)
+	memory.behind.Store(true)
+	turn := one.send(s.ID)
+	one.fake.end(s.ID, turn, runtime.TurnDone)
+	kept := func() (row custodyRow, known bool) {
+		row, known, err := readCustody(t.Context(), db.Read(), s.ID)
+		one.do(err)
+		return row, known
+	}
+	one.eventually("its folder was marked", func() bool { _, known := kept(); return known })
+	if row, _ := kept(); row.turnID != "" {
+		t.Errorf("the turn %s counts as remembered", row.turnID)
+	}
+	if err := os.WriteFile(memory.file(s.ID), []byte("said\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	memory.behind.Store(false)
+	one.eventually("the turn is remembered", func() bool { row, _ := kept(); return row.turnID == turn })
+	over = []string{"one"}
+	two.do(two.Own(t.Context(), s))
+	if got, err := os.ReadFile(copied.file(s.ID)); err != nil || string(got) != "said\n" {
+		t.Errorf("restored is %q, %v", got, err)
 	}
 }
 

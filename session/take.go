@@ -148,12 +148,18 @@ func (s *Service) take(ctx context.Context, session Session) error {
 		if err := storeTellAgain(ctx, tx, session.ID, tellAgain); err != nil {
 			return nil, err
 		}
+		memory := "restored"
+		if tellAgain {
+			memory = "toldAgain"
+		}
 		return []journal.Event{{SessionID: session.ID, Type: eventSessionTaken, Time: s.now(), Source: source,
 			Payload: encode(struct {
 				From  string `json:"from"`
 				By    string `json:"by"`
 				Epoch int64  `json:"epoch"`
-			}{session.NodeID, s.opts.NodeID, session.epoch + 1})}}, nil
+				// Memory is how its runtime gets the conversation: from what is stored of its own memory, or told it again.
+				Memory string `json:"memory"`
+			}{session.NodeID, s.opts.NodeID, session.epoch + 1, memory})}}, nil
 	})
 	if err != nil {
 		return err

@@ -53,6 +53,8 @@ type state struct {
 	// the background and waits for a person.
 	Failure string `json:"failure,omitempty"`
 	Over    bool   `json:"over,omitempty"`
+	// Said is Claude Code's id of the last whole message of the model, by which it also writes it down.
+	Said string `json:"said,omitempty"`
 }
 
 // block is one block of an answer; Done when it is whole.
@@ -151,5 +153,5 @@ func (s *state) busy() string {
 
 // carry is what goes on in the next process of the conversation.
 func (s *state) carry() state {
-	return state{Plan: slices.Clone(s.Plan), Allowed: slices.Clone(s.Allowed)}
+	return state{Plan: slices.Clone(s.Plan), Allowed: slices.Clone(s.Allowed), Said: s.Said}
 }

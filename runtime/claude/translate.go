@@ -73,6 +73,7 @@ func (t *translation) take(e *event) {
 		case e.APIError:
 			t.Failure = short(wire.Text(e.Error))
 		default:
+			t.Said = runtime.KnownID(e.UUID)
 			t.answer(e)
 		}
 	case "control_request":

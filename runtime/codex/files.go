@@ -2,6 +2,7 @@ package codex
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -71,6 +72,9 @@ func (c *Codex) MemoryFiles(in runtime.ResumeThread) (folder string, names []str
 	}
 	return home, names, nil
 }
+
+// MemoryWritten implements runtime.Portable: codex writes what it says before it says it.
+func (c *Codex) MemoryWritten(context.Context, runtime.ResumeThread) (bool, error) { return true, nil }
 
 func removeFiles(paths []string) error {
 	for _, path := range paths {

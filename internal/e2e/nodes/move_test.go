@@ -146,13 +146,17 @@ func TestANodeWithoutAgentsHasASessionTaken(t *testing.T) {
 	n.told(t, taker, "before")
 }
 
-// What other agents remember stays at their node: they are told the conversation again at the next one, and again when
-// it comes back to the first, which has an old copy.
-func TestASessionOfAnotherAgentIsToldAgainElsewhere(t *testing.T) {
+// What Claude Code remembers goes along, also back to the first node, which has an old copy. What the others remember
+// stays at their node: they are told the conversation again.
+func TestASessionOfAnotherAgentGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, with := range map[string]func(*testing.T, ...programtest.SiteOption) *programtest.Site{
 		"claude": programtest.WithClaude, "opencode": programtest.WithOpenCode, "gemini": withGemini,
 	} {
+		memory := "toldAgain"
+		if name == "claude" {
+			memory = "restored"
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := &nodes{siteA: with(t, movable(), programtest.WithEngine(database.Postgres))}
@@ -181,6 +185,7 @@ func TestASessionOfAnotherAgentIsToldAgainElsewhere(t *testing.T) {
 				if status := events.WaitTurn(programtest.Text(answer, "turnId")); status != "completed" {
 					t.Errorf("its turn ended %s", status)
 				}
+				n.takenWith(t, session, i+1, memory)
 				for _, before := range words[:i+1] {
 					if strings.Count(n.siteB.Model.Asked(before), before) < 2 { // asked for, and answered
 						t.Errorf("the model was not told of %q", before)
@@ -191,6 +196,19 @@ func TestASessionOfAnotherAgentIsToldAgainElsewhere(t *testing.T) {
 				n.a, n.b, n.siteA, n.siteB = n.b, n.a, n.siteB, n.siteA
 			}
 		})
+	}
+}
+
+// takenWith fails unless a session was taken so often, the last time with its runtime's memory as told.
+func (n *nodes) takenWith(t *testing.T, session string, times int, memory string) {
+	t.Helper()
+	status, answer := n.b.Call(http.MethodGet, "/api/events?type=session.taken&session="+session, nil)
+	if taken, _ := answer["data"].([]any); status != http.StatusOK || len(taken) != times || !strings.Contains(fmt.Sprint(taken), "memory:"+memory) {
+		t.Errorf("it was not taken %d times with its memory %s: %d %v", times, memory, status, answer)
+	}
+	_, whole := n.b.Call(http.MethodGet, "/api/sessions/"+session, nil)
+	if again := strings.Contains(fmt.Sprint(whole["transcript"]), "conversation.restored"); again != (memory == "toldAgain") {
+		t.Errorf("that it was told again (%v) is not what its memory is, %s", again, memory)
 	}
 }
 

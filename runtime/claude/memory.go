@@ -1,0 +1,89 @@
+package claude
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"harness/runtime"
+)
+
+// memoryChunk is how much (bytes) of a history is looked through at once.
+const memoryChunk = 1 << 20
+
+// MemoryFiles implements runtime.Portable: the history of a conversation, in a folder that is named after the one the
+// agent works in. Results of tools that Claude Code keeps beside it, because they are long, stay where they are.
+func (r *Runtime) MemoryFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
+	if folder, err = r.stateOf(in.ThreadID); err != nil {
+		return "", nil, err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", nil, fmt.Errorf("make the folder of Claude Code's state: %w", err)
+	}
+	names, err = fs.Glob(os.DirFS(folder), "projects/*/"+r.talk(in.ThreadID, in.NativeID).described().NativeID+".jsonl")
+	return folder, names, err
+}
+
+// MemoryWritten implements runtime.Portable. Claude Code writes down what it has said a moment later.
+func (r *Runtime) MemoryWritten(ctx context.Context, in runtime.ResumeThread) (bool, error) {
+	t := r.talk(in.ThreadID, in.NativeID)
+	if err := r.recall(ctx, t); err != nil {
+		return false, err
+	}
+	said := t.said()
+	if said == "" {
+		return true, nil // nothing
+	}
+	folder, names, err := r.MemoryFiles(in)
+	if err != nil {
+		return false, err
+	}
+	for _, name := range names {
+		found, err := endsWith(filepath.Join(folder, filepath.FromSlash(name)), []byte(`"uuid":"`+said+`"`))
+		if err != nil || found {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// said is Claude Code's id of the last message of the model, "" for none.
+func (t *talk) said() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.live != nil {
+		if spoken := t.live.spoken.Load(); spoken != nil {
+			return spoken.now().carried.Said
+		}
+	}
+	return t.carried.Said
+}
+
+// endsWith tells whether a file has some words, looking from its end.
+func endsWith(path string, words []byte) (found bool, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return false, fmt.Errorf("read the history of a conversation: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return false, fmt.Errorf("read the history of a conversation: %w", err)
+	}
+	part := make([]byte, memoryChunk+len(words))
+	for end := info.Size(); end > 0; end -= memoryChunk {
+		n, err := file.ReadAt(part, max(0, end-memoryChunk))
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false, fmt.Errorf("read the history of a conversation: %w", err)
+		}
+		if bytes.Contains(part[:n], words) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
