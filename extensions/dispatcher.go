@@ -53,6 +53,9 @@ type DispatcherOptions struct {
 	// Owns, when set, tells whether this node is the one that tells of a session; others leave it to that one, and what is of
 	// no session to the node whose runtime said it. nil tells all.
 	Owns func(ctx context.Context, sessionID string) (bool, error)
+	// Taken, when set, tells of a record whether it says that a session went from one node to another: the dispatcher of the
+	// latter tells what that of the former has not.
+	Taken func(event *journal.Event) (from, by string, is bool)
 	// Lanes is how many sessions' events are dispatched side by side (4); one session's events stay in order. As many are
 	// told again at once.
 	Lanes int

@@ -88,6 +88,9 @@ func (d *Dispatcher) tryAll(ctx context.Context, tries *errgroup.Group, jobs []d
 // try works on a stored dispatch nobody acted on: the end of a turn is told again, a file change that still waits is
 // reconciled.
 func (d *Dispatcher) try(ctx context.Context, job dispatch) {
+	if d.others(ctx, job.sessionID, "") {
+		return // it has taken the dispatch with the session
+	}
 	switch job.kind {
 	case EventTurnCompleted:
 		d.turnEnd(ctx, job)

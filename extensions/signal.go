@@ -72,6 +72,9 @@ func read(rec *journal.Record) (meta *stream.Meta, line stream.Line, method []by
 // interesting tells whether anybody may want to know of a record. It allocates nothing for a signal without a
 // subscriber.
 func (d *Dispatcher) interesting(rec *journal.Record) bool {
+	if _, taken := d.takenHere(rec); taken {
+		return true
+	}
 	request := rec.Type == stream.EventRequest
 	if !request && rec.Type != stream.EventNotification {
 		return false
@@ -94,8 +97,11 @@ func (d *Dispatcher) interesting(rec *journal.Record) bool {
 // handle dispatches one record: the signal as it is, then what is synthesised from it. Purged and system-owned threads
 // make no events; stream.Frames knows, because the moment of the event decided it.
 func (d *Dispatcher) handle(ctx context.Context, rec *journal.Record) {
-	request := rec.Type == stream.EventRequest
-	meta, line, method, err := read(rec)
+	if from, taken := d.takenHere(rec); taken {
+		d.inherit(ctx, rec, from)
+		return
+	}
+	meta, _, method, err := read(rec)
 	if err != nil || len(method) == 0 {
 		return // interesting said so
 	}
@@ -103,8 +109,18 @@ func (d *Dispatcher) handle(ctx context.Context, rec *journal.Record) {
 		return
 	}
 	if rec.Pos > d.liveAfter {
-		d.signal(ctx, rec, meta, d.names.of(request, method))
+		d.signal(ctx, rec, meta, d.names.of(rec.Type == stream.EventRequest, method))
 	}
+	d.synthesise(ctx, rec)
+}
+
+// synthesise dispatches what follows from a record.
+func (d *Dispatcher) synthesise(ctx context.Context, rec *journal.Record) {
+	meta, line, method, err := read(rec)
+	if err != nil || meta.SystemOwned || meta.Purged {
+		return
+	}
+	request := rec.Type == stream.EventRequest
 	switch {
 	case request && string(method) == wire.MethodApproveFileChange && meta.Request != nil:
 		d.fileChangeRequested(ctx, rec, *meta.Request, line.Params)

@@ -79,8 +79,8 @@ func openDispatch(ctx context.Context, tx database.Tx, d dispatch) (opened bool,
 
 func updateDispatch(ctx context.Context, tx database.Tx, d dispatch, at int64) error {
 	_, err := tx.ExecContext(ctx,
-		`update extension_dispatches set state = $2, attempts = $3, updated_at = $4 where key = $1`,
-		database.EncodeText(d.key), d.state, d.attempts, at)
+		`update extension_dispatches set state = $2, attempts = $3, updated_at = $4 where key = $1 and node_id = $5`,
+		database.EncodeText(d.key), d.state, d.attempts, at, d.nodeID)
 	if err != nil {
 		return fmt.Errorf("store dispatch %s: %w", d.key, err)
 	}
@@ -89,11 +89,30 @@ func updateDispatch(ctx context.Context, tx database.Tx, d dispatch, at int64) e
 
 // pendingDispatches are those of a node nobody acted on yet, oldest first.
 func pendingDispatches(ctx context.Context, q database.Querier, nodeID string) ([]dispatch, error) {
+	return queryDispatches(ctx, q, `node_id = $1`, nodeID)
+}
+
+// sessionDispatches are those of one session.
+func sessionDispatches(ctx context.Context, q database.Querier, nodeID, sessionID string) ([]dispatch, error) {
+	return queryDispatches(ctx, q, `node_id = $1 and session_id = $2`, nodeID, database.EncodeText(sessionID))
+}
+
+// moveDispatches makes those of one session another node's.
+func moveDispatches(ctx context.Context, tx database.Tx, from, sessionID, to string) error {
+	_, err := tx.ExecContext(ctx, `update extension_dispatches set node_id = $3 where node_id = $1 and session_id = $2 and
+		state = 'pending'`, from, database.EncodeText(sessionID), to)
+	if err != nil {
+		return fmt.Errorf("take over the dispatches of session %s: %w", sessionID, err)
+	}
+	return nil
+}
+
+func queryDispatches(ctx context.Context, q database.Querier, where string, args ...any) ([]dispatch, error) {
 	return database.ReadAll(ctx, q, "read pending dispatches", func(row database.Row) (d dispatch, err error) {
 		err = row.Scan(&d.key, &d.kind, &d.nodeID, &d.sessionID, &d.turnID, &d.requestID, &d.state, &d.attempts, &d.createdAt)
 		d.key, d.sessionID, d.turnID = database.DecodeText(d.key), database.DecodeText(d.sessionID), database.DecodeText(
 			d.turnID)
 		return d, err
 	}, `select key, kind, node_id, session_id, turn_id, request_id, state, attempts, created_at
-		from extension_dispatches where node_id = $1 and state = 'pending' order by created_at, key`, nodeID)
+		from extension_dispatches where `+where+` and state = 'pending' order by created_at, key`, args...)
 }

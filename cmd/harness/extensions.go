@@ -117,7 +117,7 @@ func (s *Server) startExtensions(ctx context.Context) error {
 		Observe: e.catchUps, Logger: log,
 	}
 	if s.nodePort != nil {
-		options.Owns = newOwnership(s.sessions).owns
+		options.Owns, options.Taken = newOwnership(s.sessions).owns, session.Taking
 	}
 	e.dispatcher = extensions.NewDispatcher(options)
 	return e.after.Start(ctx, func(context.Context) error { return e.dispatcher.Start(ctx) })

@@ -101,3 +101,49 @@ func said(s *programtest.Site, method string) (count int) {
 	}
 	return count
 }
+
+// reviewerOf accepts changes of files; what it does about the end of a turn is told.
+func reviewerOf(t *testing.T, site *programtest.Site, atTheEnd string) {
+	t.Helper()
+	site.Env = append(site.Env, "AGENT_EXTENSION_TRUST_MODE=disabled", "DEFAULT_SANDBOX_MODE=read-only")
+	site.Extension("reviewer", map[string]string{"events.js": `export function registerAgentEvents(registry) {
+  registry.on("file_change.approval_requested", (event) => ({ kind: "action_request", actionType: "approval.decide",
+    payload: { approvalId: event.payload.context.approvalId, decision: "accept" } }));
+  registry.on("turn.completed", (event) => { ` + atTheEnd + ` });
+}`, "extension.manifest.json": `{"name":"@t/reviewer","version":"1.0.0","agentId":"reviewer","displayName":"Reviewer",` +
+		`"runtime":{"coreApiVersion":1,"profiles":[{"name":"codex-manager","versionRange":">=1 <2"}]},` +
+		`"entrypoints":{"events":"./events.js"},"capabilities":{"events":["file_change.approval_requested","turn.completed"],` +
+		`"actions":["approval.decide","transcript.upsert"]}}`})
+}
+
+// A node is lost while nobody has acted on the end of a turn. The node that takes the session tells its own extensions.
+func TestTheEndOfATurnOfALostNodeIsTold(t *testing.T) {
+	t.Parallel()
+	n := &nodes{siteA: programtest.New(t, movable(), programtest.WithEngine(database.Postgres))}
+	n.siteB = programtest.New(t, movable(), programtest.WithDatabaseOf(n.siteA))
+	reviewerOf(t, n.siteA, "")
+	reviewerOf(t, n.siteB, `const { sourceSessionId: sessionId, turnId } = event.payload.context;
+    return { kind: "action_request", actionType: "transcript.upsert", idempotencyKey: turnId, payload: { sessionId,
+      entry: { messageId: "note-" + turnId, turnId, role: "system", type: "noted", content: "n", status: "complete" } } };`)
+	n.a, n.b = n.siteA.Start(), n.siteB.Start()
+	n.a.WaitRuntime()
+	n.b.WaitRuntime()
+	project := programtest.Text(n.a.Want(http.StatusOK, http.MethodPost, "/api/projects", programtest.Object{"name": "p"}), "project", "projectId")
+	session := n.a.CreateSession(programtest.Object{"cwd": t.TempDir(), "approvalPolicy": "untrusted"})
+	n.a.Want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/project", programtest.Object{"projectId": project})
+	events := n.b.Follow("threadId=" + session)
+	turn := n.a.Send(session, "MOCK_PATCH[made.txt]")
+	if status := events.WaitTurn(turn); status != "completed" {
+		t.Fatalf("the turn ended %s", status)
+	}
+	n.kept(t, session, turn)
+	n.loseA(t)
+	status, answer, _ := n.untilTaken(t, session)
+	if status != http.StatusAccepted {
+		t.Fatalf("the message at the other node got %d %v", status, answer)
+	}
+	events.Wait("the note of the taker", func(f programtest.Frame) bool {
+		return f.Type == "transcript_updated" && programtest.Text(f.Decoded(), "messageId") == "note-"+turn
+	})
+	n.b.Eventually("the note is there", func() bool { return entries(n.b, session, "noted") == 1 })
+}

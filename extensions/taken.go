@@ -1,0 +1,91 @@
+package extensions
+
+import (
+	"context"
+	"time"
+
+	"harness/database"
+	"harness/journal"
+)
+
+// takenHere tells whether a record says that this node has taken a session, and from which one.
+func (d *Dispatcher) takenHere(rec *journal.Record) (from string, is bool) {
+	if d.opts.Taken == nil {
+		return "", false
+	}
+	from, by, is := d.opts.Taken(&rec.Event)
+	return from, is && by == d.opts.NodeID
+}
+
+// inherit tells what the former node of a session has not told of it: the events of its records from that one's place in
+// the journal up to the taking, and what of it nobody had acted on. Of both that node, when it is back, tells nothing.
+// It is done again after a crash, as the taking then is behind this node's own place.
+func (d *Dispatcher) inherit(ctx context.Context, taking *journal.Record, from string) {
+	for ctx.Err() == nil {
+		err := d.adopt(ctx, taking.SessionID, from)
+		if err == nil {
+			err = d.catchUpSession(ctx, taking, from)
+		}
+		if err == nil {
+			return
+		}
+		d.opts.Logger.Warn().Err(err).Str("session", taking.SessionID).Str("from", from).
+			Msg("what another node has not told extensions of a session cannot be read; they get it later")
+		select {
+		case <-ctx.Done():
+		case <-time.After(readPause):
+		}
+	}
+}
+
+// adopt makes the pending dispatches of a session this node's, and has them tried.
+func (d *Dispatcher) adopt(ctx context.Context, sessionID, from string) error {
+	var jobs []dispatch
+	_, err := d.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
+		if jobs, err = sessionDispatches(ctx, tx, from, sessionID); err != nil || len(jobs) == 0 {
+			return nil, err
+		}
+		return nil, moveDispatches(ctx, tx, from, sessionID, d.opts.NodeID)
+	})
+	for _, job := range jobs {
+		if err == nil {
+			job.nodeID = d.opts.NodeID
+			d.retry.add(job, d.opts.Clock())
+		}
+	}
+	return err
+}
+
+// catchUpSession tells of a session's records that its former node had not reached. Plain signals are not told: their
+// moment is over.
+func (d *Dispatcher) catchUpSession(ctx context.Context, taking *journal.Record, from string) error {
+	after, known, err := readCursor(ctx, d.opts.DB.Read(), from)
+	if err != nil || !known {
+		return err // it told nothing ever, or so long ago that what it told is not remembered
+	}
+	for after < taking.Pos-1 {
+		records, err := d.opts.Journal.Read(ctx, journal.Query{After: after, Session: taking.SessionID})
+		if err != nil {
+			return err
+		}
+		for i := range records {
+			rec := &records[i]
+			if rec.Pos >= taking.Pos || ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if rec.SessionID != taking.SessionID {
+				continue
+			}
+			if before, _, taken := d.opts.Taken(&rec.Event); taken { // and that one had not told all of its former node's
+				d.inherit(ctx, rec, before)
+			} else if d.interesting(rec) {
+				d.synthesise(ctx, rec)
+			}
+		}
+		if len(records) == 0 {
+			return nil
+		}
+		after = records[len(records)-1].Pos
+	}
+	return nil
+}

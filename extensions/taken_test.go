@@ -1,0 +1,84 @@
+package extensions_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"harness/database"
+	"harness/extensions"
+	"harness/internal/dbtest"
+	"harness/journal"
+	"harness/stream"
+)
+
+// taking is a record of a session that went from one node to another.
+func taking(session, from, by string) journal.Event {
+	payload, _ := json.Marshal(map[string]string{"from": from, "by": by})
+	return journal.Event{SessionID: session, Type: "session.taken", Payload: payload}
+}
+
+// What a dead node has not told of a session is told by the one that takes it, once: what nobody acted on, and what came
+// before the taking. A taker that dies with it leaves it to the next one, and a former node that is back tells nothing.
+func TestATakerTellsWhatWasNotTold(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		s := newSite(t, db)
+		var owner atomic.Pointer[string]
+		own := func(node string) { owner.Store(&node) }
+		node := func(name string, answer func(string, int) any) (l *listener, stop func()) {
+			l = newListener(answer)
+			_, _, stop = s.start(l, func(o *extensions.DispatcherOptions) {
+				o.NodeID, o.Lanes, o.Retry = name, 1, []time.Duration{time.Hour}
+				o.Owns = func(context.Context, string) (bool, error) { return *owner.Load() == name, nil }
+				o.Taken = func(event *journal.Event) (from, by string, is bool) {
+					var told struct{ From, By string }
+					if event.Type != "session.taken" || json.Unmarshal(event.Payload, &told) != nil {
+						return "", "", false
+					}
+					return told.From, told.By, true
+				}
+			}, extensions.EventFileChange, extensions.EventTurnCompleted, "app_server.config_warning")
+			return l, stop
+		}
+		own("n1")
+		first, stopFirst := node("n1", nil)
+		_, stopSecond := node("n2", nil)
+		third, _ := node("n3", queued)
+		s.fileChange("s1", "t1", "i1", "r1")
+		s.turnEnd("s1", "t1")
+		first.expect(t, extensions.EventFileChange)
+		first.expect(t, extensions.EventTurnCompleted)
+		s.waitFor(`select count(*) from extension_dispatches where node_id = 'n1' and attempts = 1 and state = 'pending'`, 2)
+		stopFirst()
+		s.fileChange("s1", "t2", "i2", "r2") // by then the node is dead
+		s.turnEnd("s1", "t2")
+		stopSecond()
+		own("n2")
+		s.append(taking("s1", "n1", "n2")) // and so is this one, with nothing of it told
+		s.turnEnd("s1", "t2")
+		own("n3")
+		s.append(taking("s1", "n2", "n3"))
+		var told []string
+		for range 4 {
+			got := third.next(t)
+			told = append(told, got.Type+" "+fmt.Sprint(got.Payload["context"].(map[string]any)["turnId"]))
+		}
+		slices.Sort(told)
+		if want := []string{"file_change.approval_requested t1", "file_change.approval_requested t2", "turn.completed t1",
+			"turn.completed t2"}; !slices.Equal(told, want) {
+			t.Errorf("the taker told %q, want %q", told, want)
+		}
+		s.waitFor(`select count(*) from extension_dispatches where node_id = 'n3' and state = 'done'`, 4)
+		back, _ := node("n1", queued)
+		for _, name := range []string{"n1", "n3"} {
+			s.append(notification("", "", `{"method":"configWarning"}`, stream.Meta{Node: name}))
+		}
+		back.expect(t, "app_server.config_warning")
+		third.expect(t, "app_server.config_warning")
+	})
+}
