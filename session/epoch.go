@@ -14,6 +14,9 @@ import (
 // notOwned is the epoch of a session in the view that another node has taken.
 const notOwned = -1
 
+// Epoch counts how often the session was taken by another node.
+func (s Session) Epoch() int64 { return s.epoch }
+
 // fence remembers, for as long as no node takes anything from another, the epochs of sessions that were written to; it
 // is notOwned for those of other nodes.
 type fence struct {

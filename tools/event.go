@@ -19,6 +19,8 @@ type Call struct {
 	InputHash string
 	// Workspace is the folder it works in.
 	Workspace string
+	// Epoch is how often its session had been taken by another node when it was made: one of before that is not begun.
+	Epoch int64
 }
 
 // Event is one of what happens to a call: Requested, Evaluated, Approved or Denied, then after Approved: Started,

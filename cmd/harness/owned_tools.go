@@ -291,7 +291,7 @@ func (o *ownedTools) session(ctx context.Context, id string) (mcphost.Session, e
 	if err != nil {
 		return mcphost.Session{}, err
 	}
-	return mcphost.Session{Workspace: stored.Cwd, TurnID: o.sessions.CallingTurn(ctx, id),
+	return mcphost.Session{Workspace: stored.Cwd, TurnID: o.sessions.CallingTurn(ctx, id), Epoch: stored.Epoch(),
 		Policy: narrowed(o.policy, stored.Controls), MaxCalls: runtime.CapabilitiesOf(adapter).MaxToolCalls()}, nil
 }
 

@@ -15,14 +15,15 @@ type MovedError struct{ SessionID, Owner string }
 
 // Error implements error.
 func (e *MovedError) Error() string {
-	return fmt.Sprintf("session %s goes on at node %s: nothing was run here", e.SessionID, e.Owner)
+	return fmt.Sprintf("session %s was taken by another node, and goes on at node %s now: nothing was run", e.SessionID, e.Owner)
 }
 
-// owned is the fence of calls: within the transaction in which one is taken, or begins, its session is this node's.
-// Otherwise *MovedError.
+// owned is the fence of calls: within the transaction in which one is taken, or begins, its session is this node's, and
+// has been since the call was made. Otherwise *MovedError.
 func (l *Ledger) owned(ctx context.Context, tx database.Tx, call tools.Call) error {
 	others, err := database.ReadTexts(ctx, tx, "look whose session a tool call is of",
-		`select node_id from sessions where id = $1 and node_id <> $2`, database.EncodeText(call.SessionID), l.nodeID)
+		`select node_id from sessions where id = $1 and (node_id <> $2 or epoch <> $3)`, database.EncodeText(call.SessionID),
+		l.nodeID, call.Epoch)
 	if err != nil || len(others) == 0 {
 		return err
 	}

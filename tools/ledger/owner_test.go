@@ -55,6 +55,11 @@ func TestCallsOfASessionThatMovedAreNotRun(t *testing.T) {
 		if call, err = open(); err != nil {
 			t.Fatal(err)
 		}
+		change(`update sessions set epoch = 2 where id = 's'`) // away and back
+		if err := calls.Record(t.Context(), call, tools.Approved{}, tools.Started{}); !errors.As(err, &moved) || moved.Owner != "one" {
+			t.Errorf("a call from before the session went away begins: %v", err)
+		}
+		change(`update sessions set epoch = 0 where id = 's'`)
 		if err := calls.Record(t.Context(), call, tools.Approved{}, tools.Started{}); err != nil {
 			t.Errorf("a call of a session that came back: %v", err)
 		}

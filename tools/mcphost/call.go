@@ -63,7 +63,7 @@ func (h *Host) do(ctx context.Context, request *mcp.CallToolRequest) (tools.Outc
 		return tools.Outcome{}, err
 	}
 	defer leave()
-	call := tools.Call{SessionID: id, TurnID: session.TurnID, NativeID: nativeID(request.Params.Meta),
+	call := tools.Call{SessionID: id, TurnID: session.TurnID, Epoch: session.Epoch, NativeID: nativeID(request.Params.Meta),
 		Tool: request.Params.Name, Input: input, Workspace: session.Workspace}
 	return h.opts.Executor.Do(ctx, call, session.Policy, nil)
 }

@@ -50,7 +50,9 @@ const callHeader = "X-Harness-Tool-Call"
 type Session struct {
 	// Workspace is its folder, TurnID the turn that runs, "" for none.
 	Workspace, TurnID string
-	Policy            tools.Policy
+	// Epoch is as in tools.Call.
+	Epoch  int64
+	Policy tools.Policy
 	// MaxCalls is how many calls of it may be open at once, 0 for one: a further one waits for its place, and nothing is
 	// known of it until then.
 	MaxCalls int
