@@ -131,7 +131,23 @@ check_bubblewrap() {
 		fail "bubblewrap does not work here ($said); allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, on Ubuntu also kernel.apparmor_restrict_unprivileged_userns=0)"
 }
 
+# fetch_modules: tests run without network, and build what has a go.mod of its own, and the release that is upgraded from.
+fetch_modules() {
+	for module in client alerts; do
+		(cd "$here/$module" && go mod download) || fail "the modules of scripts/$module could not be downloaded (go mod download)"
+	done
+	old=$(mktemp -d)
+	commit=$(sed -n 's/^const before = "\([0-9a-f]*\)"$/\1/p' "$here/../internal/e2e/crashes/detach_upgrade_linux_test.go")
+	git -C "$here" cat-file -e "$commit^{commit}" 2>/dev/null || commit=$(git -C "$here" rev-list --max-parents=0 HEAD | head -n 1) # a shallow clone
+	for file in go.mod go.sum; do
+		git -C "$here" show "$commit:$file" >"$old/$file" || fail "commit $commit is not in this repository; the tests build the release of then"
+	done
+	(cd "$old" && go mod download) || fail "the modules of commit $commit could not be downloaded (go mod download)"
+	rm -rf "$old"
+}
+
 check_go
+fetch_modules
 check_cc
 check_npm
 check_python
