@@ -59,7 +59,7 @@ func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) err
 		if err := addInput(ctx, tx, row.ID, turnID, message); err != nil {
 			return nil, err
 		}
-		dropped, err := s.untoldLate(ctx, tx, row.ID, turnID, message)
+		dropped, err := s.tellDroppedLate(ctx, tx, row.ID, turnID, message)
 		return append(events, dropped...), err
 	})
 }

@@ -160,7 +160,7 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, r
 	[]journal.Event, error) {
 	turn.status, turn.failure, turn.completedAt, turn.cutOff = runtime.TurnInterrupted, reason, max(at,
 		turn.startedAt), true
-	dropped, err := s.untold(ctx, tx, turn)
+	dropped, err := s.tellDropped(ctx, tx, turn)
 	if err := errors.Join(err, closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn),
 		s.settleInput(ctx, tx, turn)); err != nil {
 		return nil, err

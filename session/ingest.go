@@ -404,7 +404,7 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 		turn.completedAt = a.receivedAt
 	}
 	turn.cutOff = turn.status == runtime.TurnInterrupted && turn.failure != "" // who stops a turn needs no reason
-	events, err := s.untold(ctx, tx, turn)
+	events, err := s.tellDropped(ctx, tx, turn)
 	err = errors.Join(err, closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn), s.settleInput(ctx, tx, turn),
 		touch(ctx, tx, turn.sessionID, a.receivedAt))
 	if err != nil {

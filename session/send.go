@@ -224,7 +224,7 @@ func (s *Service) turnAccepted(ctx context.Context, session Session, started run
 				return sent, err
 			}
 			if started.Steered {
-				dropped, err := s.untoldLate(ctx, tx, session.ID, turnID, message)
+				dropped, err := s.tellDroppedLate(ctx, tx, session.ID, turnID, message)
 				if sent = append(sent, dropped...); err != nil {
 					return sent, err
 				}

@@ -22,9 +22,6 @@ func (r *Runtime) MemoryFiles(in runtime.ResumeThread) (folder string, names []s
 	if folder, err = r.stateOf(in.ThreadID); err != nil {
 		return "", nil, err
 	}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return "", nil, fmt.Errorf("make the folder of Claude Code's state: %w", err)
-	}
 	names, err = fs.Glob(os.DirFS(folder), "projects/*/"+r.talk(in.ThreadID, in.NativeID).described().NativeID+".jsonl")
 	return folder, names, err
 }
@@ -44,7 +41,7 @@ func (r *Runtime) MemoryWritten(ctx context.Context, in runtime.ResumeThread) (b
 		return false, err
 	}
 	for _, name := range names {
-		found, err := endsWith(filepath.Join(folder, filepath.FromSlash(name)), []byte(`"uuid":"`+said+`"`))
+		found, err := holds(filepath.Join(folder, filepath.FromSlash(name)), []byte(`"uuid":"`+said+`"`))
 		if err != nil || found {
 			return found, err
 		}
@@ -64,8 +61,8 @@ func (t *talk) said() string {
 	return t.carried.Said
 }
 
-// endsWith tells whether a file has some words, looking from its end.
-func endsWith(path string, words []byte) (found bool, err error) {
+// holds tells whether a file has some words, looking from its end.
+func holds(path string, words []byte) (found bool, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return false, fmt.Errorf("read the history of a conversation: %w", err)

@@ -73,7 +73,7 @@ func (c *Codex) MemoryFiles(in runtime.ResumeThread) (folder string, names []str
 	return home, names, nil
 }
 
-// MemoryWritten implements runtime.Portable: codex writes what it says before it says it.
+// MemoryWritten implements runtime.Portable: codex has written a turn down when it tells of its end.
 func (c *Codex) MemoryWritten(context.Context, runtime.ResumeThread) (bool, error) { return true, nil }
 
 func removeFiles(paths []string) error {

@@ -19,9 +19,9 @@ import (
 // A message that is steered into a turn is taken at once and told later, when the model is asked with it. A runtime
 // whose turn is stopped in between drops it (codex does), and would leave no trace of what somebody was told is taken.
 
-// untold puts messages that were steered into a turn, and that its runtime has dropped with it, where readers see them:
+// tellDropped puts messages that were steered into a turn, and that its runtime has dropped with it, where readers see them:
 // as canceled entries at the turn's end. Called before the turn is closed, which forgets what it was asked.
-func (s *Service) untold(ctx context.Context, tx database.Tx, turn turnRow) ([]journal.Event, error) {
+func (s *Service) tellDropped(ctx context.Context, tx database.Tx, turn turnRow) ([]journal.Event, error) {
 	if turn.status != runtime.TurnInterrupted {
 		return nil, nil // whatever waited has gone on
 	}
@@ -33,20 +33,20 @@ func (s *Service) untold(ctx context.Context, tx database.Tx, turn turnRow) ([]j
 	if len(given) < 2 {
 		return nil, nil // the one that began it
 	}
-	return s.tellDropped(ctx, tx, turn, given[1:])
+	return s.storeDropped(ctx, tx, turn, given[1:])
 }
 
-// untoldLate is untold for a message whose turn was stopped before its being taken was stored.
-func (s *Service) untoldLate(ctx context.Context, tx database.Tx, sessionID, turnID string, message Message) (
+// tellDroppedLate is tellDropped for a message whose turn was stopped before its being taken was stored.
+func (s *Service) tellDroppedLate(ctx context.Context, tx database.Tx, sessionID, turnID string, message Message) (
 	[]journal.Event, error) {
 	turn, known, err := readTurn(ctx, tx, sessionID, turnID)
 	if err != nil || !known || turn.status != runtime.TurnInterrupted {
 		return nil, err
 	}
-	return s.tellDropped(ctx, tx, turn, []string{message.kept()})
+	return s.storeDropped(ctx, tx, turn, []string{message.kept()})
 }
 
-func (s *Service) tellDropped(ctx context.Context, tx database.Tx, turn turnRow, given []string) ([]journal.Event, error) {
+func (s *Service) storeDropped(ctx context.Context, tx database.Tx, turn turnRow, given []string) ([]journal.Event, error) {
 	systemOwned, err := presence(ctx, tx, turn.sessionID)
 	if absent(err) {
 		return nil, nil

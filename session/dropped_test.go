@@ -77,7 +77,7 @@ func TestAMessageDroppedWithItsTurnIsShown(t *testing.T) {
 	}
 }
 
-// The news that a message was taken may come behind the end of its turn, and the turn's process may die.
+// So is one of a turn that ended with its process.
 func TestAMessageDroppedByADeadRuntimeIsShown(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -94,6 +94,7 @@ func TestAMessageDroppedByADeadRuntimeIsShown(t *testing.T) {
 	})
 }
 
+// The news that a message was taken may come behind the end of its turn.
 func TestAMessageTakenByAnEndedTurnIsShown(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
