@@ -18,9 +18,7 @@ func TestEventsThatWereMissed(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
 	s := newSite(t, store.Sink, store.Resume)
-	s.options.Launch.Env = append(s.options.Launch.Env, proxyVariable+"="+s.options.Bin)
-	s.options.Bin, s.options.Supervise.KeepOnStop = runtimetest.Executable(t), false
-	o := s.start()
+	o := s.behindProxy(t)
 	open := func() talk {
 		thread, err := o.StartThread(t.Context(), full(s.dir, "untrusted"))
 		if err != nil {
@@ -55,7 +53,10 @@ func TestEventsThatWereMissed(t *testing.T) {
 			strings.Contains(read.Turns[0].Items[1].Content, "released gap")
 	})
 	third := make(chan string, 1)
-	go func() { third <- begins.say("MOCK_REPLY[begun in the dark]") }()
+	go func() {
+		defer close(third)
+		third <- begins.say("MOCK_REPLY[begun in the dark]")
+	}()
 	if _, err := s.waitAsked(t, "begun in the dark"); err != nil {
 		t.Fatal(err)
 	}
@@ -79,6 +80,39 @@ func TestEventsThatWereMissed(t *testing.T) {
 		}
 	}
 	opencode.CheckRules(t, signals, false)
+}
+
+// A message that waits for OpenCode to come up is sent before its events are heard: its turn is told all the same.
+func TestEventsBeforeTheFirstAreHeard(t *testing.T) {
+	t.Parallel()
+	store := runtimetest.NewStore()
+	s := newSite(t, store.Sink, store.Resume)
+	o := s.behindProxy(t, lateVariable+"=1")
+	thread, err := o.StartThread(t.Context(), full(s.dir, "untrusted"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := talk{t, o, store, thread}
+	turn := make(chan string, 1)
+	go func() {
+		defer close(turn)
+		turn <- k.say("MOCK_REPLY[begun in the dark]")
+	}()
+	if _, err := s.waitAsked(t, "begun in the dark"); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(o.Status().PID, syscall.SIGUSR2); err != nil {
+		t.Fatal(err)
+	}
+	k.done(<-turn)
+	stop(t, o)
+}
+
+// behindProxy starts OpenCode behind a proxy that can lose its events (proxied).
+func (s *site) behindProxy(t *testing.T, env ...string) *opencode.OpenCode {
+	s.options.Launch.Env = append(append(s.options.Launch.Env, proxyVariable+"="+s.options.Bin), env...)
+	s.options.Bin, s.options.Supervise.KeepOnStop = runtimetest.Executable(t), false
+	return s.start()
 }
 
 // waitAsked waits until the model was asked something.

@@ -34,6 +34,7 @@ const (
 	runAsBridge   = "test-bridge"
 	runAsOpenCode = "serve"
 	proxyVariable = "HARNESS_TEST_OPENCODE"
+	lateVariable  = "HARNESS_TEST_OPENCODE_LATE"
 )
 
 // patience bounds every wait; only a fault uses it up.

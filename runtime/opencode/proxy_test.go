@@ -17,7 +17,8 @@ import (
 )
 
 // proxied runs the real OpenCode and passes everything on; it loses the stream of events on SIGUSR1, and refuses a new
-// one until SIGUSR2.
+// one until SIGUSR2. Where lateVariable is set the first stream begins
+// with SIGUSR2.
 func proxied(ctx context.Context, command []string) int {
 	real := exec.CommandContext(ctx, command[0], command[1:]...)
 	real.Stderr = os.Stderr
@@ -41,12 +42,19 @@ func proxied(ctx context.Context, command []string) int {
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 	var mu sync.Mutex
 	closed, cut := false, func() {}
+	begun := make(chan struct{})
+	begin := sync.OnceFunc(func() { close(begun) })
+	if os.Getenv(lateVariable) == "" {
+		begin()
+	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGUSR2)
 	go func() {
 		for s := range signals {
 			mu.Lock()
-			closed = s == syscall.SIGUSR1
+			if closed = s == syscall.SIGUSR1; !closed {
+				begin()
+			}
 			cut()
 			mu.Unlock()
 		}
@@ -61,6 +69,7 @@ func proxied(ctx context.Context, command []string) int {
 	go func() {
 		_ = http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // a test's
 			if r.URL.Path == "/global/event" {
+				<-begun
 				ctx, cancel := context.WithCancel(r.Context())
 				defer cancel()
 				mu.Lock()

@@ -27,14 +27,14 @@ const (
 // errNotFound says that OpenCode knows no conversation of that id.
 var errNotFound = errors.New("no such conversation")
 
-// events passes on what OpenCode says, until it ends. When the stream broke off it tells how every conversation in a
-// turn stands.
+// events passes on what OpenCode says, until it ends. Whenever its stream begins it tells how every conversation stands
+// that may be in a turn: the stream may have broken off, and a message may have been sent before the first one began.
 func (b *bridge) events(ctx context.Context, logs *sharedLog) {
 	if _, _, err := b.whenUp(ctx); err != nil {
 		return
 	}
-	for first := true; ctx.Err() == nil; first = false {
-		err := b.listen(ctx, !first, logs)
+	for ctx.Err() == nil {
+		err := b.listen(ctx, logs)
 		if ctx.Err() != nil {
 			return
 		}
@@ -49,7 +49,7 @@ func (b *bridge) events(ctx context.Context, logs *sharedLog) {
 	}
 }
 
-func (b *bridge) listen(ctx context.Context, missed bool, logs *sharedLog) error {
+func (b *bridge) listen(ctx context.Context, logs *sharedLog) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+"/global/event", nil)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (b *bridge) listen(ctx context.Context, missed bool, logs *sharedLog) error
 		if json.Unmarshal(data, &said) != nil || json.Unmarshal(said.Payload, &event) != nil {
 			continue
 		}
-		if event.Type == "server.connected" && missed {
+		if event.Type == "server.connected" {
 			// Only now: what happens from here on is heard.
 			for _, session := range b.inTurn() {
 				if err := b.snapshot(ctx, session, false); err != nil && !errors.Is(err, errNotFound) {
