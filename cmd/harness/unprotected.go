@@ -126,8 +126,11 @@ func (s *Server) makeRoot(path string) (place string, err error) {
 	return realPath(path)
 }
 
-// shimsEnd is how long a shim may outlive the runtime it has told the end of.
-const shimsEnd = time.Second
+// shimsEnd is how long a shim may outlive the runtime it has told the end of, shimsLook how often that is looked at.
+const (
+	shimsEnd  = 5 * time.Second
+	shimsLook = 20 * time.Millisecond
+)
 
 // removeMadeRoots removes the roots made for runtimes when none is left and nobody put something there.
 func (s *Server) removeMadeRoots() error {
@@ -139,8 +142,11 @@ func (s *Server) removeMadeRoots() error {
 	for limit := time.After(shimsEnd); err == nil && len(left) > 0 && !s.cfg.KeepRuntimes; left, err = s.surviving() {
 		select {
 		case <-limit:
+			s.log.Warn().Strs("generations", left).
+				Msg("the empty folders of extensions that were made for this run stay: runtimes of it are not gone, or what " +
+					"they said last is not stored; the next stop removes them")
 			return nil
-		case <-time.After(shimsEnd / 50):
+		case <-time.After(shimsLook):
 		}
 	}
 	if err != nil || len(left) > 0 {
