@@ -92,6 +92,9 @@ type Portable interface {
 	MemoryFiles(in ResumeThread) (folder string, names []string, err error)
 	// MemoryWritten tells whether all that the runtime has said in a conversation is in them: it may write a moment later.
 	MemoryWritten(ctx context.Context, in ResumeThread) (bool, error)
+	// MemoryPlace is where a file that another machine calls name goes here for a conversation that works in cwd, with slashes
+	// and below the same folder. What the runtime needs to find it there is made, and the conversation is read anew from it.
+	MemoryPlace(in ResumeThread, cwd, name string) (string, error)
 }
 
 // Words for what an adapter may be able to do, as in UnsupportedError.Operation.

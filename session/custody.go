@@ -8,14 +8,18 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"harness/database"
 	"harness/journal"
 	"harness/runtime"
+	"harness/runtime/environment"
 )
 
 const (
@@ -32,6 +36,9 @@ const (
 // errUnwritten says that a runtime has not written down yet what it said.
 var errUnwritten = errors.New("the runtime has not written down what it said")
 
+// errAnotherFile says that a file is not what it was.
+var errAnotherFile = errors.New("it is another file than before")
+
 // custody is the list of sessions whose runtime's memory has grown, each with the turn that ended last ("" for none).
 type custody struct {
 	mu   sync.Mutex
@@ -39,8 +46,10 @@ type custody struct {
 	wake chan struct{}
 }
 
-// memoryFiles are those in which a runtime remembers a session.
+// memoryFiles are those in which a runtime remembers a session, of an epoch and an id of the runtime's own.
 type memoryFiles struct {
+	epoch  int64
+	native string
 	folder string
 	names  []string
 }
@@ -146,25 +155,13 @@ func (s *Service) storeMemoryOf(ctx context.Context, sessionID, endedTurn string
 			return err
 		}
 	}
-	found, known := files[sessionID]
-	if is && !known {
-		if found.folder, found.names, err = portable.MemoryFiles(session.resume()); err != nil {
+	if is {
+		stored, err := s.storeFiles(ctx, session, portable, files)
+		if err != nil {
 			return err
 		}
-		if len(found.names) == 0 && written {
+		if stored == 0 && written {
 			return nil
-		}
-		if len(files) >= keptThreads {
-			clear(files)
-		}
-		if len(found.names) > 0 {
-			files[sessionID] = found
-		}
-	}
-	for _, name := range found.names {
-		if err := s.storeFile(ctx, session, found.folder, name); err != nil {
-			delete(files, sessionID)
-			return err
 		}
 	}
 	marked, err := mark(cmp.Or(session.Cwd, s.opts.WorkspaceRoot))
@@ -184,6 +181,38 @@ func (s *Service) storeMemoryOf(ctx context.Context, sessionID, endedTurn string
 	return err
 }
 
+// storeFiles stores what the files of a session's runtime have more than is stored, and returns how many there are.
+func (s *Service) storeFiles(ctx context.Context, session Session, portable runtime.Portable, files map[string]memoryFiles,
+) (stored int, err error) {
+	found, known := files[session.ID]
+	if !known || found.epoch != session.epoch || found.native != session.RuntimeSessionID {
+		known, found = false, memoryFiles{epoch: session.epoch, native: session.RuntimeSessionID}
+		if found.folder, found.names, err = portable.MemoryFiles(session.resume()); err != nil || len(found.names) == 0 {
+			return 0, err
+		}
+		if len(files) >= keptThreads {
+			clear(files)
+		}
+		files[session.ID] = found
+	}
+	for _, name := range found.names {
+		if err := s.storeFile(ctx, session, found.folder, name, !known); err != nil {
+			delete(files, session.ID)
+			if known && (errors.Is(err, errAnotherFile) || errors.Is(err, fs.ErrNotExist)) {
+				return s.storeFiles(ctx, session, portable, files)
+			}
+			return 0, err
+		}
+	}
+	if known {
+		return len(found.names), nil
+	}
+	// Those of before have another name here, or are of a conversation that was told anew.
+	return len(found.names), s.commitOwned(ctx, session, func(ctx context.Context, tx database.Tx) error {
+		return forgetOtherMemory(ctx, tx, session.ID, found.names)
+	})
+}
+
 // commitOwned stores something of a session's runtime, unless another node has taken the session.
 func (s *Service) commitOwned(ctx context.Context, session Session, store func(context.Context, database.Tx) error) error {
 	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -198,9 +227,10 @@ func (s *Service) commitOwned(ctx context.Context, session Session, store func(c
 	})
 }
 
-// storeFile stores the whole lines by which a file has grown. One that is not as it was is stored anew.
-func (s *Service) storeFile(ctx context.Context, session Session, folder, name string) (err error) {
-	file, err := os.Open(filepath.Join(folder, filepath.FromSlash(name)))
+// storeFile stores the whole lines by which a file has grown. One that is not as it was is stored anew; errAnotherFile
+// unless mayBeAnew says that it may be: the one that was there may have another name by now.
+func (s *Service) storeFile(ctx context.Context, session Session, folder, name string, mayBeAnew bool) (err error) {
+	file, err := os.OpenInRoot(folder, filepath.FromSlash(name)) // what an agent put there must not lead out of it
 	if err != nil {
 		return fmt.Errorf("read what the runtime remembers: %w", err)
 	}
@@ -215,7 +245,10 @@ func (s *Service) storeFile(ctx context.Context, session Session, folder, name s
 		return fmt.Errorf("read what the runtime remembers: %w", err)
 	}
 	anew, next := !bytes.Equal(content[:n], last.content), last.ends
-	if anew {
+	switch {
+	case anew && !mayBeAnew:
+		return errAnotherFile
+	case anew:
 		next = 0
 	}
 	for {
@@ -269,18 +302,43 @@ func (s *Service) restoreMemory(ctx context.Context, portable runtime.Portable, 
 			return fmt.Errorf("remove what the runtime remembered before: %w", err)
 		}
 	}
+	cwd, places := cmp.Or(session.Cwd, s.opts.WorkspaceRoot), map[string]string{}
 	return memoryOf(ctx, s.db.Read(), session.ID, func(part memoryPart) error {
-		name := filepath.FromSlash(part.name)
-		if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			return err
+		place, known := places[part.name]
+		if !known {
+			if place, err = portable.MemoryPlace(session.resume(), cwd, part.name); err != nil {
+				return err
+			}
+			if !slices.Contains(slices.Collect(maps.Values(places)), place) { // else it is one file that had two names
+				if err := emptyPlace(root, place); err != nil {
+					return err
+				}
+			}
+			places[part.name] = place
 		}
-		file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
-		if err != nil {
-			return err
-		}
-		_, err = file.WriteAt(part.content, part.starts)
-		return errors.Join(err, file.Close())
+		return writePart(root, place, part)
 	})
+}
+
+// emptyPlace makes the folder of a file, which is not there afterwards.
+func emptyPlace(root *os.Root, place string) error {
+	if err := root.MkdirAll(filepath.FromSlash(path.Dir(place)), 0o700); err != nil {
+		return err
+	}
+	if err := root.Remove(filepath.FromSlash(place)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// writePart writes a piece of a file where it belongs.
+func writePart(root *os.Root, place string, part memoryPart) error {
+	file, err := root.OpenFile(filepath.FromSlash(place), os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(part.content, part.starts)
+	return errors.Join(err, file.Close(), environment.GiveToOwner(root, place))
 }
 
 // resume names the conversation for its runtime.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,31 +24,34 @@ import (
 type portableFake struct {
 	*fake
 	folder string
+	node   string
 	// behind: it has not written down what it said.
 	behind atomic.Bool
 }
 
 func (f *portableFake) MemoryFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
-	name := "sessions/" + in.ThreadID + ".jsonl"
-	if _, err := os.Stat(filepath.Join(f.folder, name)); err != nil {
-		return f.folder, nil, nil //nolint:nilerr // it is not there yet
-	}
-	return f.folder, []string{name}, nil
+	names, err = fs.Glob(os.DirFS(f.folder), "sessions-of-"+f.node+"/"+in.ThreadID+"*.jsonl")
+	return f.folder, names, err
 }
 
 func (f *portableFake) MemoryWritten(context.Context, runtime.ResumeThread) (bool, error) {
 	return !f.behind.Load(), nil
 }
 
+// MemoryPlace has the files of sessions in a folder that each node names for itself.
+func (f *portableFake) MemoryPlace(_ runtime.ResumeThread, _, name string) (string, error) {
+	return "sessions-of-" + f.node + "/" + filepath.Base(name), nil
+}
+
 func (f *portableFake) file(id string) string {
-	return filepath.Join(f.folder, "sessions", id+".jsonl")
+	return filepath.Join(f.folder, "sessions-of-"+f.node, id+".jsonl")
 }
 
 // openPortable opens a node with such a runtime; over tells which nodes are not alive.
 func openPortable(t *testing.T, db *database.DB, node string, over *[]string) (*kit, *portableFake) {
 	t.Helper()
-	portable := &portableFake{folder: t.TempDir()}
-	if err := os.Mkdir(filepath.Join(portable.folder, "sessions"), 0o700); err != nil {
+	portable := &portableFake{folder: t.TempDir(), node: node}
+	if err := os.Mkdir(filepath.Dir(portable.file("")), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	k := openWith(t, db, node, func(o *Options) {
@@ -119,6 +124,70 @@ func TestWhatARuntimeRemembersIsStoredAndRestored(t *testing.T) {
 	}
 	if one.Moved() != 1 || two.Moved() != 1 {
 		t.Errorf("the nodes have heard of %d and %d moves", one.Moved(), two.Moved())
+	}
+}
+
+// A file that the runtime gives another name, and puts another one in its place, is stored under both; what has no name
+// any more is not written at the next node.
+func TestWhatARuntimeRemembersGetsAnotherName(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.Postgres)
+	var over []string
+	one, memory := openPortable(t, db, "one", &over)
+	two, copied := openPortable(t, db, "two", &over)
+	s, err := one.Create(t.Context(), Create{Cwd: t.TempDir()})
+	one.do(err)
+	aside := func(suffix string) {
+		if err := os.Rename(memory.file(s.ID), memory.file(s.ID+suffix)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one.remember(memory.file(s.ID), "first\n", s)
+	aside("-1")
+	one.remember(memory.file(s.ID), "in its place\n", s)
+	var stored int
+	if err := db.Read().QueryRowContext(t.Context(), `select count(distinct name) from session_memory`).Scan(&stored); err != nil ||
+		stored != 2 {
+		t.Errorf("%d files are stored, not the one that has another name and the one in its place: %v", stored, err)
+	}
+	aside("-2")
+	one.remember(memory.file(s.ID+"-1"), "first\nsecond\n", s)
+	over = []string{"one"}
+	two.do(two.Own(t.Context(), s))
+	for suffix, want := range map[string]string{"": "", "-1": "first\nsecond\n", "-2": "in its place\n"} {
+		if got, err := os.ReadFile(copied.file(s.ID + suffix)); string(got) != want || (want == "") != (err != nil) {
+			t.Errorf("%q is %q, %v", suffix, got, err)
+		}
+	}
+}
+
+// What is written for a runtime that is another user belongs to that user, who owns its home.
+func TestWhatIsRestoredBelongsToTheRuntimesUser(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.Postgres)
+	var over []string
+	one, memory := openPortable(t, db, "one", &over)
+	two, copied := openPortable(t, db, "two", &over)
+	s, err := one.Create(t.Context(), Create{Cwd: t.TempDir()})
+	one.do(err)
+	one.remember(memory.file(s.ID), "first\n", s)
+	user := os.Geteuid()
+	if user == 0 { // no other one can start a runtime as somebody else
+		user = 4711
+		if err := os.Chown(copied.folder, user, user); err != nil {
+			t.Fatal(err)
+		}
+	}
+	over = []string{"one"}
+	two.do(two.Own(t.Context(), s))
+	for _, path := range []string{copied.file(s.ID), filepath.Dir(copied.file(s.ID))} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if owner := info.Sys().(*syscall.Stat_t).Uid; int(owner) != user {
+			t.Errorf("%s is of user %d, not %d", path, owner, user)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 
 	"harness/database"
 )
@@ -83,6 +84,24 @@ func forgetMemory(ctx context.Context, tx database.Tx, sessionID, name string) e
 		database.EncodeText(sessionID), database.EncodeText(name))
 	if err != nil {
 		return fmt.Errorf("forget the memory of session %s: %w", sessionID, err)
+	}
+	return nil
+}
+
+// forgetOtherMemory removes what is stored of all files but some.
+func forgetOtherMemory(ctx context.Context, tx database.Tx, sessionID string, names []string) error {
+	stored, err := database.ReadTexts(ctx, tx, "read which files the memory of session "+sessionID+" is in",
+		`select distinct name from session_memory where session_id = $1`, database.EncodeText(sessionID))
+	if err != nil {
+		return err
+	}
+	for _, name := range stored {
+		if slices.Contains(names, name) {
+			continue
+		}
+		if err := forgetMemory(ctx, tx, sessionID, name); err != nil {
+			return err
+		}
 	}
 	return nil
 }

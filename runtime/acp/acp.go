@@ -69,7 +69,9 @@ type Runtime struct {
 	mu sync.Mutex
 	// natives are the agent's ids of the sessions that were used, and folders where they work.
 	natives, folders map[string]string
-	offered          offer
+	// began is when the last turn of each did.
+	began   map[string]time.Time
+	offered offer
 	// key is that of a login, where the agent does not store it, and provider whose it is, where there are several; it is
 	// given to each new process. keyed says that the last one was started with it (Profile.KeyVariable).
 	key, provider string
@@ -90,7 +92,7 @@ func New(options Options) *Runtime {
 	r := &Runtime{profile: options.Profile, bin: options.Bin, version: options.Setup.Version,
 		silence: options.Setup.Silence, log: launch.Logger, calls: cmp.Or(supervise.CallTimeout, defaultCallTimeout),
 		starts: supervise.StartTimeout, store: supervise.Sink, tools: options.Setup.Tools, survives: launch.Shims != nil && launch.Detach,
-		natives: map[string]string{}, folders: map[string]string{}, nativeToolsOff: options.Setup.NativeToolsOff}
+		natives: map[string]string{}, folders: map[string]string{}, began: map[string]time.Time{}, nativeToolsOff: options.Setup.NativeToolsOff}
 	r.starts, r.span = cmp.Or(r.starts, r.calls), maxSpan
 	if launch.Shims != nil && launch.Shims.SpoolBytes > 0 {
 		r.span = min(r.span, launch.Shims.SpoolBytes/spoolShare)

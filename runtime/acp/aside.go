@@ -15,7 +15,7 @@ import (
 const minuteLayout = "2006-01-02T15-04"
 
 // putAside keeps a history from being emptied when it is loaded (Profile.History): the file an agent would begin anew
-// gets the name of the minute before. runtime.ErrTransient where that cannot be done: in a minute nothing is in danger
+// gets the name of a minute before in which none was. runtime.ErrTransient where that cannot be done: in a minute nothing is in danger
 // any more.
 func (r *Runtime) putAside(native string) error {
 	if r.profile.History == "" || len(native) < 8 {
@@ -35,7 +35,13 @@ func (r *Runtime) putAside(native string) error {
 		return fmt.Errorf("look for the history of conversation %s: %w", native, err)
 	}
 	for _, file := range found {
-		earlier := path.Join(path.Dir(file), path.Base(name(now.Add(-time.Minute))))
+		minute, earlier := now, file
+		for free := false; !free; { // one of this minute may have been put aside before
+			minute = minute.Add(-time.Minute)
+			earlier = path.Join(path.Dir(file), path.Base(name(minute)))
+			_, err := home.Lstat(earlier)
+			free = err != nil // the renaming says what else is the matter
+		}
 		if err := home.Rename(file, earlier); err != nil {
 			return fmt.Errorf(
 				"%w: %s would forget a conversation that was begun in this very minute (%w); send the message again in a minute",

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"testing"
@@ -43,7 +44,7 @@ func TestSettingsStayInTheHome(t *testing.T) {
 	}
 }
 
-// A history of this minute is put aside before it is loaded, others stay where they are.
+// A history of this minute is put aside before it is loaded, others stay what they are, also those put aside before.
 func TestAHistoryOfThisMinuteIsPutAside(t *testing.T) {
 	t.Parallel()
 	for {
@@ -56,7 +57,7 @@ func TestAHistoryOfThisMinuteIsPutAside(t *testing.T) {
 		named := func(at time.Time, id string) string {
 			return filepath.Join(chats, "session-"+at.Format(minuteLayout)+"-"+id+".jsonl")
 		}
-		for _, file := range []string{named(now, "01234567"), named(now, "other000"),
+		for _, file := range []string{named(now, "01234567"), named(now, "other000"), named(now.Add(-time.Minute), "01234567"),
 			named(now.Add(-time.Hour), "01234567")} {
 			if err := os.WriteFile(file, []byte(file), 0o600); err != nil {
 				t.Fatal(err)
@@ -68,10 +69,10 @@ func TestAHistoryOfThisMinuteIsPutAside(t *testing.T) {
 		if !time.Now().UTC().Truncate(time.Minute).Equal(now) {
 			continue // the minute was over in between
 		}
-		for _, file := range []string{named(now.Add(-time.Minute), "01234567"), named(now, "other000"),
-			named(now.Add(-time.Hour), "01234567")} {
-			if _, err := os.Stat(file); err != nil {
-				t.Error(err)
+		for file, was := range map[string]string{named(now.Add(-2*time.Minute), "01234567"): named(now, "01234567"),
+			named(now, "other000"): "", named(now.Add(-time.Minute), "01234567"): "", named(now.Add(-time.Hour), "01234567"): ""} {
+			if got, err := os.ReadFile(file); err != nil || string(got) != cmp.Or(was, file) {
+				t.Errorf("%s is what was %s, %v", file, got, err)
 			}
 		}
 		if _, err := os.Stat(named(now, "01234567")); err == nil {

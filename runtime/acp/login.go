@@ -28,7 +28,13 @@ func (p *Profile) remedy() string {
 
 // Offers implements runtime.Selective.
 func (r *Runtime) Offers(operation string) bool {
-	return operation != runtime.OpKey || r.profile.takesKeys()
+	switch operation {
+	case runtime.OpKey:
+		return r.profile.takesKeys()
+	case runtime.OpMove:
+		return r.profile.History != ""
+	}
+	return true
 }
 
 // TakeKey implements runtime.KeyTaker. A key that the agent does not store is held in memory, for the processes to

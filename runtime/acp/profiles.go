@@ -73,9 +73,9 @@ type Profile struct {
 	PolicySays string
 	// ToolNameInID: a tool's name is the beginning of its call's id, up to "__".
 	ToolNameInID bool
-	// History is where the file of a conversation is that is emptied when it is loaded in the minute it was begun, below
-	// the home: {minute} stands for that one, {id} for the first 8 characters of the agent's id. "" for an agent that has
-	// no such fault.
+	// History is where the agent keeps a conversation, in a file below the home and a folder (*) for each one it works in:
+	// {minute} stands for when it was begun, {id} for the first 8 characters of the agent's id. Such a file is emptied when
+	// it is loaded in that minute, and can be taken to another machine. "" for an agent that keeps them in another way.
 	History string
 	// Implicit is how much the agent reads by itself (runtime.ImplicitAll, ...), "" where nobody knows; Reads are the
 	// files it does, as far as they are known, by variables of its processes ($NAME, ${NAME:-OTHERWISE}), {settings}, and

@@ -58,6 +58,9 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	if err != nil {
 		return runtime.StartedTurn{}, fmt.Errorf("word the message: %w", err)
 	}
+	r.mu.Lock()
+	r.began[in.ThreadID] = time.Now()
+	r.mu.Unlock()
 	// From here on it is a turn, whatever becomes of the caller: one whose process is gone is told of as interrupted.
 	ctx = context.WithoutCancel(ctx)
 	stored, err := p.begin(native, talk{Thread: in.ThreadID, Turn: turn, Cwd: cwd, Unasked: r.unasked(p, native)},

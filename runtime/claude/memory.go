@@ -49,6 +49,11 @@ func (r *Runtime) MemoryWritten(ctx context.Context, in runtime.ResumeThread) (b
 	return false, nil
 }
 
+// MemoryPlace implements runtime.Portable.
+func (r *Runtime) MemoryPlace(_ runtime.ResumeThread, _, name string) (string, error) {
+	return name, nil
+}
+
 // said is Claude Code's id of the last message of the model, "" for none.
 func (t *talk) said() string {
 	t.mu.Lock()

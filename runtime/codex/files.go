@@ -76,6 +76,9 @@ func (c *Codex) MemoryFiles(in runtime.ResumeThread) (folder string, names []str
 // MemoryWritten implements runtime.Portable: codex has written a turn down when it tells of its end.
 func (c *Codex) MemoryWritten(context.Context, runtime.ResumeThread) (bool, error) { return true, nil }
 
+// MemoryPlace implements runtime.Portable.
+func (c *Codex) MemoryPlace(_ runtime.ResumeThread, _, name string) (string, error) { return name, nil }
+
 func removeFiles(paths []string) error {
 	for _, path := range paths {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

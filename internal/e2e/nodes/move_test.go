@@ -146,16 +146,16 @@ func TestANodeWithoutAgentsHasASessionTaken(t *testing.T) {
 	n.told(t, taker, "before")
 }
 
-// What Claude Code remembers goes along, also back to the first node, which has an old copy. What the others remember
-// stays at their node: they are told the conversation again.
+// What Claude Code and Gemini remember goes along, also back to the first node, which has an old copy. What OpenCode
+// remembers stays at its node: it is told the conversation again.
 func TestASessionOfAnotherAgentGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, with := range map[string]func(*testing.T, ...programtest.SiteOption) *programtest.Site{
 		"claude": programtest.WithClaude, "opencode": programtest.WithOpenCode, "gemini": withGemini,
 	} {
-		memory := "toldAgain"
-		if name == "claude" {
-			memory = "restored"
+		memory := "restored"
+		if name == "opencode" {
+			memory = "toldAgain"
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -167,7 +167,7 @@ func TestASessionOfAnotherAgentGoesOnElsewhere(t *testing.T) {
 			session := n.a.CreateSession(programtest.Object{"runtime": name, "cwd": t.TempDir(), "approvalPolicy": "untrusted",
 				"filesystemSandbox": "danger-full-access", "networkAccess": "enabled"})
 			words := []string{"first-word", "second-word"}
-			if name != "claude" { // what an old copy does there differs by agent; a new conversation is begun by the others
+			if name == "opencode" { // it begins a new conversation
 				words = words[:1]
 			}
 			for i, word := range words {

@@ -1,0 +1,27 @@
+package environment
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"syscall"
+)
+
+// GiveToOwner gives a file that the server has made below a runtime's home, and the folders above it, to the home's
+// owner, who may be another user (HARNESS_RUNTIME_USER). Links are not followed.
+func GiveToOwner(home *os.Root, name string) error {
+	owner, err := home.Stat(".")
+	if err != nil {
+		return fmt.Errorf("see whose home it is: %w", err)
+	}
+	whose, ok := owner.Sys().(*syscall.Stat_t)
+	if !ok || int(whose.Uid) == os.Geteuid() {
+		return nil
+	}
+	for ; name != "." && name != "/"; name = path.Dir(name) {
+		if err := home.Lchown(name, int(whose.Uid), int(whose.Gid)); err != nil {
+			return fmt.Errorf("give a file to the runtime's user: %w", err)
+		}
+	}
+	return nil
+}
