@@ -47,16 +47,31 @@ func (p *Pair) BaseBackup() *Backup {
 
 // Restore starts a server with what was committed up to a point in time, and returns its URL.
 func (b *Backup) Restore(at time.Time) string {
-	p := b.pair
+	b.pair.t.Helper()
+	return b.pair.promoted(func(credential *syscall.Credential, data string) *exec.Cmd {
+		settings := fmt.Sprintf("restore_command = 'cp %s/%%f \"%%p\"'\nrecovery_target_time = '%s'\nrecovery_target_action = 'promote'\n",
+			b.log, pointInTime(at))
+		const copied = `cp -a "$0" "$1" && printf '%s' "$2" >>"$1/postgresql.auto.conf" && touch "$1/recovery.signal"`
+		return command(credential, "/bin/sh", "-c", copied, b.base, data, settings)
+	})
+}
+
+// pointInTime is how Postgres is told of one.
+func pointInTime(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05.000000-07") }
+
+// promoted starts a server on files that a command restores, once all of the log is archived, and returns its URL. It
+// archives nothing and waits for no standby.
+func (p *Pair) promoted(files func(credential *syscall.Credential, data string) *exec.Cmd) string {
 	p.t.Helper()
 	p.Do(`create table backup_ends (id int)`) // so that there is a log to switch
 	p.Do(`select pg_switch_wal()`)
 	p.await("is the log archived", `select not exists (select 1 from pg_ls_dir('pg_wal/archive_status') as f where f like '%.ready')`)
 	m := p.start(func(credential *syscall.Credential, data string) *exec.Cmd {
-		settings := fmt.Sprintf("restore_command = 'cp %s/%%f \"%%p\"'\nrecovery_target_time = '%s'\nrecovery_target_action = 'promote'\n"+
-			"synchronous_standby_names = ''\narchive_mode = off\n", b.log, at.UTC().Format("2006-01-02 15:04:05.000000-07"))
-		const copied = `cp -a "$0" "$1" && printf '%s' "$2" >>"$1/postgresql.auto.conf" && touch "$1/recovery.signal"`
-		return command(credential, "/bin/sh", "-c", copied, b.base, data, settings)
+		restore := files(credential, data)
+		alone := exec.Command("/bin/sh", append([]string{"-c", `"$@" && printf '%s' "$0" >>"${PGDATA:?}/postgresql.auto.conf"`,
+			"synchronous_standby_names = ''\narchive_command = '/bin/true'\n"}, restore.Args...)...)
+		alone.Dir, alone.SysProcAttr, alone.Env = restore.Dir, restore.SysProcAttr, append(os.Environ(), "PGDATA="+data)
+		return alone
 	})
 	p.t.Cleanup(m.end)
 	if err := ask(m.url(), func(ctx context.Context, conn *pgx.Conn) error {

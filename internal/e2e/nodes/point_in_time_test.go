@@ -17,6 +17,12 @@ import (
 // Who has seen more is told so.
 func TestADatabaseIsRestoredToAPointInTime(t *testing.T) {
 	t.Parallel()
+	restoresToAPointInTime(t, func(pair *dbtest.Pair) interface{ Restore(at time.Time) string } { return pair.BaseBackup() })
+}
+
+// restoresToAPointInTime makes a backup and goes back to a moment after it.
+func restoresToAPointInTime(t *testing.T, backUp func(*dbtest.Pair) interface{ Restore(at time.Time) string }) {
+	t.Helper()
 	pair := dbtest.NewPair(t, "archive_mode=on")
 	site := programtest.New(t, programtest.WithDatabase(pair.URL(pair.Primary())), programtest.WithoutAgent())
 	server := site.Start()
@@ -27,7 +33,7 @@ func TestADatabaseIsRestoredToAPointInTime(t *testing.T) {
 		}
 	}
 	add("in the base backup")
-	backup := pair.BaseBackup()
+	backup := backUp(pair)
 	add("in the log")
 	var at time.Time
 	db := dbtest.Connect(t, database.Options{URL: pair.URL(pair.Primary())})
