@@ -1,6 +1,6 @@
 #!/bin/sh
 # debian-tool.sh NAME PACKAGE...: unpacks Debian's packages into the cache (nothing is installed, and no service is started) and prints the
-# folder with their programs.
+# folder with their programs; modules of Python are in python beside it.
 set -eu
 
 name=$1
@@ -25,6 +25,7 @@ if [ ! -d "$tool" ]; then
 	for program in "$made"/packages/usr/bin/* "$made"/packages/usr/sbin/*; do
 		[ ! -e "$program" ] || [ -e "$made/bin/$(basename "$program")" ] || mv "$program" "$made/bin/"
 	done
+	[ ! -d "$made/packages/usr/lib/python3" ] || mv "$made/packages/usr/lib/python3/dist-packages" "$made/python"
 	rm -rf "$made/packages"
 	mv "$made" "$tool"
 	trap - EXIT

@@ -162,4 +162,5 @@ check_bubblewrap "$("$here/agents.sh" codex)"
 if [ "$(uname -s)" = Linux ]; then
 	"$here/docker-tool.sh" >/dev/null
 	"$here/pgbackrest-tool.sh" >/dev/null
+	"$here/patroni-tool.sh" >/dev/null
 fi

@@ -123,14 +123,22 @@ func (p *Pair) Standby() int { return 1 - p.primary }
 func (p *Pair) Kill(member int) {
 	p.t.Helper()
 	m := p.members[member]
-	said, err := os.ReadFile(filepath.Join(m.dir, "data", "postmaster.pid"))
-	if err != nil {
+	if err := killServer(filepath.Join(m.dir, "data")); err != nil {
 		p.t.Fatal(err)
+	}
+	m.end()
+}
+
+// killServer ends all processes of the server of some files at once.
+func killServer(data string) error {
+	said, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
+	if err != nil {
+		return err
 	}
 	first, _, _ := strings.Cut(string(said), "\n")
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%s/task/%[1]s/children", first))
 	if err != nil {
-		p.t.Fatal(err)
+		return err
 	}
 	for _, one := range append([]string{first}, strings.Fields(string(children))...) {
 		pid, err := strconv.Atoi(one)
@@ -138,10 +146,10 @@ func (p *Pair) Kill(member int) {
 			err = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		if err != nil && !errors.Is(err, syscall.ESRCH) {
-			p.t.Fatal(err)
+			return err
 		}
 	}
-	m.end()
+	return nil
 }
 
 // Distance has whatever primary and standby say to each other take so long in each direction, once they are connected
