@@ -110,6 +110,30 @@ func operations(history []access) (all []porcupine.Operation) {
 	return all
 }
 
+// overwritten finds a read of what another write, which began after it was written, had replaced before the read began:
+// not all that is not linearizable is that.
+func overwritten(history []access) string {
+	written := map[int]access{}
+	for _, a := range history {
+		if a.writes {
+			written[a.value] = a
+		}
+	}
+	for _, read := range history {
+		old, is := written[read.value]
+		if read.writes || !is || old.unknown {
+			continue
+		}
+		for _, since := range written {
+			if !since.unknown && since.called > old.answered && since.answered < read.called {
+				return fmt.Sprintf("node %s read at %s what node %s had written by %s, though node %s wrote another value from %s to %s",
+					nodeName(read.node), read.called, nodeName(old.node), old.answered, nodeName(since.node), since.called, since.answered)
+			}
+		}
+	}
+	return "no read alone shows it"
+}
+
 // register is the model of one: a read gives what was written last, 0 before the first write.
 func register() porcupine.Model {
 	return porcupine.Model{
@@ -153,7 +177,7 @@ func (p *trio) checkRegisters(r *registers) {
 		}
 		switch porcupine.CheckOperationsTimeout(register(), operations(history), checkPatience) {
 		case porcupine.Illegal:
-			p.violated("register %d is not linearizable (%d accesses)", n, len(history))
+			p.violated("register %d is not linearizable (%d accesses): %s", n, len(history), overwritten(history))
 		case porcupine.Unknown:
 			undecided++
 		case porcupine.Ok:

@@ -5,14 +5,15 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"sort"
 	"unsafe"
 
 	"harness/database"
 )
 
-// append numbers the records and writes them, and signs the head with the batch's name: at once, or with the last
-// statement of the transaction.
+// append numbers the records and writes them, and signs the head with the name of a batch without any: at once, or with
+// the last statement of the transaction.
 func (j *Journal) append(ctx context.Context, tx database.Tx, name string, pos int64, records []Record) (
 	last database.Last, err error) {
 	counts := map[string]int64{}
@@ -26,7 +27,7 @@ func (j *Journal) append(ctx context.Context, tx database.Tx, name string, pos i
 		return last, err
 	}
 	if j.db.Engine() == database.Postgres {
-		return appendAtOnce(name, pos, records, counts), nil
+		return j.appendAtOnce(name, pos, records, counts), nil
 	}
 	sequences, err := reserveSequences(ctx, tx, counts)
 	if err != nil {
@@ -38,7 +39,7 @@ func (j *Journal) append(ctx context.Context, tx database.Tx, name string, pos i
 	if err := insertEvents.Exec(ctx, tx, parameters(records)); err != nil {
 		return last, fmt.Errorf("insert %d journal events: %w", len(records), err)
 	}
-	if _, err := tx.ExecContext(ctx, `update journal_head set pos = $1, batch = $2 where id = 1`, pos, name); err != nil {
+	if _, err := tx.ExecContext(ctx, `update journal_head set pos = $1, batch = $2 where id = 1`, pos, signature(name)); err != nil {
 		return last, fmt.Errorf("move the journal head: %w", err)
 	}
 	return last, nil
@@ -81,14 +82,18 @@ func scanSequence(row interface{ Scan(dest ...any) error }) (session string, seq
 
 // appendAtOnce is the same in one statement, for Postgres. Until it has run, the sequence numbers of records are those
 // within the batch.
-func appendAtOnce(name string, pos int64, records []Record, counts map[string]int64) database.Last {
+func (j *Journal) appendAtOnce(name string, pos int64, records []Record, counts map[string]int64) database.Last {
 	of := make(map[string][]*Record, len(counts))
 	for i := range records {
 		session := records[i].SessionID
 		records[i].Seq -= counts[session]
 		of[session] = append(of[session], &records[i])
 	}
-	args := append([]any{pos, name}, database.Columns(sequenceKinds, counters(counts))...)
+	signed := ""
+	if len(records) == 0 {
+		signed = signature(name) // those with events are found by them
+	}
+	args := append([]any{pos, signed, regexp.QuoteMeta(j.batchPrefix) + `[0-9]+;`}, database.Columns(sequenceKinds, counters(counts))...)
 	args = append(args, database.Columns(eventKinds, parameters(records))...)
 	return database.Last{Query: appendStatement, Args: args, Row: func(row interface{ Scan(dest ...any) error }) error {
 		session, last, err := scanSequence(row)
@@ -115,18 +120,19 @@ var (
 	insertEvents = database.NewBulk(`insert or fail into journal_events (`+columns+`) {rows}`, eventKinds...)
 )
 
-// appendStatement moves the head to $1 and signs it $2, moves the counters $3 and $4, and inserts events whose numbers
-// count from there.
+// appendStatement moves the head to $1 and signs it $2 beside the last signatures of other writers, unless that is
+// empty (this one's is $3), moves the counters $4 and $5, and inserts events whose numbers count from there.
 const appendStatement = `with
-	head as (update journal_head set pos = $1, batch = $2 where id = 1),
-	counters as (insert into journal_sequences (session_id, seq) select * from unnest($3::text[], $4::bigint[])
+	head as (update journal_head set pos = $1, batch = case when $2 = '' then batch
+		else left($2 || regexp_replace(batch, $3, ''), 1500) end where id = 1),
+	counters as (insert into journal_sequences (session_id, seq) select * from unnest($4::text[], $5::bigint[])
 		on conflict (session_id) do update set seq = journal_sequences.seq + excluded.seq returning session_id, seq),
 	events as (insert into journal_events (` + columns + `)
 		select v.pos, counters.seq + v.seq, schema_version, v.session_id, turn_id, item_id, type, time, source, actor,
 			broadcast, trace_id, span_id, meta, payload
-		from unnest($5::bigint[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[], $12::bigint[],
-			$13::text[], $14::text[],
-			$15::bigint[], $16::text[], $17::text[], $18::text[], $19::text[]) as v (` + columns + `)
+		from unnest($6::bigint[], $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::text[], $12::text[], $13::bigint[],
+			$14::text[], $15::text[],
+			$16::bigint[], $17::text[], $18::text[], $19::text[], $20::text[]) as v (` + columns + `)
 		join counters on counters.session_id = v.session_id)
 	select session_id, seq from counters`
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"harness/database"
 )
@@ -29,7 +30,7 @@ func (j *Journal) committedAnyway(ctx context.Context, cause error, name string,
 				return fmt.Errorf("read the last batch: %w", err)
 			}
 			if len(records) == 0 {
-				committed = last == name
+				committed = strings.Contains(last, signature(name))
 				return nil
 			}
 			// Another process may have signed since: our records stand where we put them.
@@ -53,6 +54,9 @@ func (j *Journal) committedAnyway(ctx context.Context, cause error, name string,
 		}
 	}
 }
+
+// signature is a batch's name in the head, where the last ones of several writers stand.
+func signature(name string) string { return name + ";" }
 
 // renumber gives records the numbers in their sessions with which they are stored, and tells whether they are.
 func renumber(records, stored []Record) bool {

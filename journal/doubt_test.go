@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,11 +13,18 @@ import (
 	"harness/migrations"
 )
 
-// A commit whose answer was lost on the way is found out about: what it stored is stored once, also when another process
-// has stored something since, and told with the numbers it has.
+// A commit whose answer was lost on the way is found out about: what it did is done once, with events or without, also
+// when another process has stored something since, and its events are told with the numbers they have.
 func TestACommitWhoseAnswerIsLostIsFoundOutAbout(t *testing.T) {
 	t.Parallel()
-	for name, others := range map[string]int{"the last batch is ours": 0, "another process has stored something since": 1} {
+	for name, c := range map[string]struct{ others, events int }{
+		"the last batch is ours": {0, 2}, "another process has stored something since": {1, 2},
+		"the last batch is ours, without events": {0, 0}, "another process has stored something since one without events": {1, 0},
+	} {
+		others, events := c.others, make([]journal.Event, c.events)
+		for i := range events {
+			events[i] = journal.Event{SessionID: "s", Type: "in doubt"}
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pair := dbtest.NewPair(t)
@@ -26,6 +34,7 @@ func TestACommitWhoseAnswerIsLostIsFoundOutAbout(t *testing.T) {
 			}
 			way := dbtest.NewProxy(t, pair.URL(pair.Primary()))
 			ours, theirs := start(t, dbtest.Connect(t, database.Options{URL: way.URL}), journal.Options{}), start(t, db, journal.Options{})
+			pair.Do(`create table times_done (id int)`)
 			if _, err := theirs.Append(t.Context(), journal.Event{SessionID: "s", Type: "before"}); err != nil {
 				t.Fatal(err)
 			}
@@ -42,14 +51,18 @@ func TestACommitWhoseAnswerIsLostIsFoundOutAbout(t *testing.T) {
 			// The commit waits for the standby, and whoever stores something then for the commit.
 			pair.Isolate()
 			appended := make(chan []journal.Record, 1)
-			go func() {
-				records, err := ours.Append(t.Context(), journal.Event{SessionID: "s", Type: "in doubt"},
-					journal.Event{SessionID: "s", Type: "in doubt"})
+			err := ours.Submit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+				_, err := tx.ExecContext(ctx, `insert into times_done select 1`)
+				return events, err
+			}, func(records []journal.Record, err error) {
 				if err != nil {
 					t.Error(err)
 				}
 				appended <- records
-			}()
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
 			waiting(`wait_event = 'SyncRep'`, 1)
 			stored := make(chan error, others)
 			for range others {
@@ -70,7 +83,16 @@ func TestACommitWhoseAnswerIsLostIsFoundOutAbout(t *testing.T) {
 			told := <-appended
 			all := readAll(t, theirs)
 			requireGapFree(t, all)
-			if len(all) != 3+others || len(told) != 2 || told[0].Seq != 2 || told[1].Seq != 3 || told[1].Pos != 3 {
+			for i := range told {
+				if told[i].Seq != int64(2+i) || told[i].Pos != int64(2+i) {
+					t.Errorf("told was %+v", told[i])
+				}
+			}
+			var done int
+			if err := db.Read().QueryRowContext(t.Context(), `select count(*) from times_done`).Scan(&done); err != nil || done != 1 {
+				t.Errorf("it was done %d times: %v", done, err)
+			}
+			if len(all) != 1+c.events+others || len(told) != c.events {
 				t.Errorf("told were %+v; stored are %+v", told, all)
 			}
 		})

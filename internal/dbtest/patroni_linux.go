@@ -84,7 +84,8 @@ func NewPatroni(t testing.TB, tool, recipe string) *Patroni {
 	}
 	for _, m := range p.machines {
 		settings := p.settings(m, recipe, bin, who.Username)
-		if err := os.Mkdir(m.dir, 0o700); err == nil {
+		err := os.Mkdir(m.dir, 0o700)
+		if err == nil {
 			err = os.WriteFile(filepath.Join(m.dir, "config.yml"), []byte(settings), 0o644)
 		}
 		if err != nil {
@@ -105,7 +106,8 @@ func NewPatroni(t testing.TB, tool, recipe string) *Patroni {
 		p.Start(i)
 	}
 	p.AwaitSync()
-	psql := p.run(filepath.Join(bin, "psql"), "-h", p.machines[p.Primary()].dir, "-p", port(p.machines[p.Primary()].postgres), "-d", "postgres",
+	primary := p.machines[p.Primary()]
+	psql := p.run(filepath.Join(bin, "psql"), "-h", primary.dir, "-p", port(primary.postgres), "-d", "postgres",
 		"-c", "create role harness login password 'secret'", "-c", "create database harness owner harness")
 	if out, err := psql.CombinedOutput(); err != nil {
 		t.Fatalf("make the database: %v\n%s", err, out)
@@ -148,7 +150,9 @@ func certificate(t testing.TB, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: made}, "key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
+	for name, block := range map[string]*pem.Block{
+		"cert.pem": {Type: "CERTIFICATE", Bytes: made}, "key.pem": {Type: "PRIVATE KEY", Bytes: private},
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
