@@ -46,10 +46,19 @@ func TestAShimIsKilled(t *testing.T) {
 	p.report()
 }
 
-// A network that swallows everything between a node and the database, in both directions and without a word, freezes what
-// the node runs; when it is mended within the grace all of it goes on, and nothing acknowledged is lost.
+// A network that swallows everything between a node and the database, in both directions or in one, without a word, freezes
+// what the node runs; when it is mended within the grace all of it goes on, and nothing acknowledged is lost.
 func TestTheWayToTheDatabaseSwallowsEverything(t *testing.T) {
 	t.Parallel()
+	for name, what := range map[string]dbtest.Direction{"both": dbtest.Both, "to it": dbtest.ToServer, "from it": dbtest.ToClient} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			theWaySwallows(t, what)
+		})
+	}
+}
+
+func theWaySwallows(t *testing.T, what dbtest.Direction) {
 	url := dbtest.URL(t, database.Postgres)
 	way := dbtest.NewProxy(t, url)
 	p := newTrioOn(t, time.Minute, "", [3]string{way.URL, url, url}, url)
@@ -61,7 +70,7 @@ func TestTheWayToTheDatabaseSwallowsEverything(t *testing.T) {
 	}
 	old := p.runtimes()
 	began := time.Now()
-	way.Swallow()
+	way.Swallow(what)
 	p.eventually("is the runtime frozen", func() bool { return len(old) > 0 && processState(old[0].State.RuntimePID) == "T" })
 	if took := time.Since(began); took > overWithin {
 		p.violated("the runtime went on for %s", took)

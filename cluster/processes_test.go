@@ -56,6 +56,7 @@ type trio struct {
 	db         *database.DB
 	siteA      *programtest.Site
 	a, b, c    *programtest.Server
+	ports      [3]*dbtest.Proxy                   // what others find the nodes by
 	replacing  sync.Mutex                         // held while one of them is, or is asked for by clients
 	streams    map[string][]*programtest.Follower // of a session, at the second and the third, from its beginning
 	chance     *rand.Rand
@@ -76,12 +77,16 @@ func newTrioOn(t *testing.T, grace time.Duration, without string, urls [3]string
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := programtest.WithEnv(fmt.Sprintf("HARNESS_NODE_GRACE_MS=%d", grace.Milliseconds()), "HARNESS_TEST_WITHOUT="+without,
-		"HARNESS_NODE_ADDRESS=127.0.0.1:0")
-	p := &trio{t: t, siteA: programtest.New(t, programtest.WithDatabase(urls[0]), env), chance: seeded(t),
-		streams: map[string][]*programtest.Follower{}}
-	siteB := programtest.New(t, programtest.WithDatabase(urls[1]), programtest.WithoutAgent(), env)
-	siteC := programtest.New(t, programtest.WithDatabase(urls[2]), programtest.WithoutAgent(), env)
+	p := &trio{t: t, chance: seeded(t), streams: map[string][]*programtest.Follower{}}
+	env := func(node int) programtest.SiteOption {
+		port := dbtest.FreeAddress(t, "127.0.0.1")
+		p.ports[node] = dbtest.NewProxy(t, "tcp://"+port)
+		return programtest.WithEnv(fmt.Sprintf("HARNESS_NODE_GRACE_MS=%d", grace.Milliseconds()), "HARNESS_TEST_WITHOUT="+without,
+			"HARNESS_NODE_ADDRESS="+port, "HARNESS_TEST_ADVERTISED="+p.ports[node].Address())
+	}
+	p.siteA = programtest.New(t, programtest.WithDatabase(urls[0]), env(0))
+	siteB := programtest.New(t, programtest.WithDatabase(urls[1]), programtest.WithoutAgent(), env(1))
+	siteC := programtest.New(t, programtest.WithDatabase(urls[2]), programtest.WithoutAgent(), env(2))
 	p.siteA.Program, siteB.Program, siteC.Program = path, path, path
 	p.db = dbtest.Connect(t, database.Options{URL: own})
 	p.a, p.b, p.c = p.siteA.Start(), siteB.Start(), siteC.Start()

@@ -21,7 +21,7 @@ const randomFaults = 5
 // within the grace, no acknowledged write, turn, approval or job is lost, and reads are those of one register.
 func TestFaultsAtRandom(t *testing.T) {
 	t.Parallel()
-	first, seeds := uint64(13), 1 // one whose faults are all different
+	first, seeds := uint64(200), 1 // one whose faults are all different
 	if given := os.Getenv("HARNESS_SEEDS"); given != "" {
 		var err error
 		if seeds, err = strconv.Atoi(given); err != nil || seeds < 1 {
@@ -44,7 +44,7 @@ func faultsAtRandom(t *testing.T, seed uint64) {
 	chance := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // it decides nothing but the order of a test
 	p := newStandbyTrio(t, "")
 	p.enqueue()
-	values := p.useRegisters(p.a, p.b)
+	values, said := p.useRegisters(p.a, p.b), p.converse()
 	began := time.Now()
 	links := []func() *dbtest.Proxy{
 		func() *dbtest.Proxy { return p.ways[0].Link(p.pair.Primary()) },
@@ -54,7 +54,8 @@ func faultsAtRandom(t *testing.T, seed uint64) {
 	for range randomFaults {
 		node, pause := chance.IntN(3), time.Duration(500+chance.IntN(3500))*time.Millisecond
 		name := nodeName(node)
-		switch fault := chance.IntN(6); fault {
+		what := []dbtest.Direction{dbtest.Both, dbtest.ToServer, dbtest.ToClient}[chance.IntN(3)]
+		switch fault := chance.IntN(7); fault {
 		case 0:
 			t.Logf("%6s: the primary is lost", time.Since(began).Round(time.Millisecond))
 			p.failOver()
@@ -77,25 +78,42 @@ func faultsAtRandom(t *testing.T, seed uint64) {
 				}
 			}
 		case 3, 4:
-			link, what := links[node](), "cut off from"
-			if fault == 4 {
-				what = "swallowed on its way to"
-				link.Swallow()
-			} else {
-				link.Cut()
-			}
-			t.Logf("%6s: node %s is %s its database for %s", time.Since(began).Round(time.Millisecond), name, what, pause)
+			t.Logf("%6s: node %s is %s its database for %s", time.Since(began).Round(time.Millisecond), name,
+				interrupt(links[node](), fault == 3, what), pause)
 			<-time.After(pause)
-			link.Mend()
+			links[node]().Mend()
 		case 5:
 			t.Logf("%6s: the primary is cut off from its standby for %s", time.Since(began).Round(time.Millisecond), pause)
 			p.pair.Isolate()
 			<-time.After(pause)
 			p.pair.Rejoin()
+		case 6:
+			t.Logf("%6s: the others are %s node %s for %s", time.Since(began).Round(time.Millisecond),
+				interrupt(p.ports[node], pause < 2*time.Second, what), name, pause)
+			<-time.After(pause)
+			p.ports[node].Mend()
 		}
 		p.awaitAll(p.wrote, time.Now(), 0, 1, 2)
 	}
+	p.checkConversation(said)
 	p.checkRegisters(values)
 	p.goOn()
 	p.report()
+}
+
+// interrupt breaks the connections of a link, or has it swallow what is said in a direction, and tells which.
+func interrupt(link *dbtest.Proxy, cut bool, what dbtest.Direction) string {
+	switch {
+	case cut:
+		link.Cut()
+		return "cut off from"
+	case what == dbtest.ToServer:
+		link.Swallow(what)
+		return "not heard by"
+	case what == dbtest.ToClient:
+		link.Swallow(what)
+		return "hearing nothing of"
+	}
+	link.Swallow(what)
+	return "swallowed on the way to"
 }

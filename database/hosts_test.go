@@ -30,7 +30,7 @@ func TestThePrimaryIsFoundBehindAnotherHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for member := range 2 {
-		way.Link(member).Swallow()
+		way.Link(member).Swallow(dbtest.Both)
 	}
 	if err := write(); err == nil {
 		t.Fatal("a write came through a network that swallows everything")

@@ -58,7 +58,7 @@ func (s *Server) openNodePort(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	s.nodePort = &nodePort{identity: identity, listener: listener, address: net.JoinHostPort(host, port)}
+	s.nodePort = &nodePort{identity: identity, listener: listener, address: advertised(net.JoinHostPort(host, port))}
 	return nil
 }
 

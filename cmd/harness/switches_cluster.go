@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strings"
@@ -12,3 +13,6 @@ import (
 func switchedOff(mechanism string) bool {
 	return slices.Contains(strings.Split(os.Getenv("HARNESS_TEST_WITHOUT"), ","), mechanism)
 }
+
+// advertised is the address by which other nodes find a node port: of what a test has put in between, if anything.
+func advertised(address string) string { return cmp.Or(os.Getenv("HARNESS_TEST_ADVERTISED"), address) }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -62,7 +61,7 @@ func NewPatroni(t testing.TB, tool, recipe string) *Patroni {
 	p := &Patroni{t: t, dir: dir, client: http.Client{Timeout: 2 * time.Second}}
 	t.Cleanup(p.end)
 	for i := range p.machines {
-		address := func() string { return freeAddress(t, fmt.Sprintf("127.0.0.%d", i+2)) }
+		address := func() string { return FreeAddress(t, fmt.Sprintf("127.0.0.%d", i+2)) }
 		p.machines[i] = &machine{dir: filepath.Join(dir, fmt.Sprint(i+1)), name: fmt.Sprintf("db-%d", i+1), api: address(),
 			postgres: address(), etcdPeers: address(), etcdClient: address()}
 	}
@@ -157,19 +156,6 @@ func certificate(t testing.TB, dir string) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// freeAddress is one that nobody listens at.
-func freeAddress(t testing.TB, host string) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", host+":0") //nolint:noctx // a moment
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return listener.Addr().String()
 }
 
 // Start starts a machine. Whatever it runs ends with the test binary, however that ends.

@@ -11,8 +11,18 @@ import (
 	"time"
 )
 
-// Proxy stands between a program and its Postgres, and can be cut: connections break, and none can be made until it is
-// mended. Or it swallows what is said.
+// Direction is where something that is said goes.
+type Direction int
+
+// The directions of a connection: to who listens, and back to who has made it.
+const (
+	ToServer Direction = 1 << iota
+	ToClient
+	Both = ToServer | ToClient
+)
+
+// Proxy stands between a program and its Postgres, or any server, and can be cut: connections break, and none can be made
+// until it is mended. Or it swallows what is said.
 type Proxy struct {
 	// URL is the database through the proxy.
 	URL string
@@ -22,10 +32,23 @@ type Proxy struct {
 	mu     sync.Mutex
 	target address
 	cut    bool
-	hole   bool
+	hole   Direction // what is said so goes nowhere on new connections
 	delay  time.Duration
 	open   map[net.Conn]struct{}
-	lost   map[net.Conn]struct{} // what they say goes nowhere
+	lost   map[net.Conn]Direction // what is said so goes nowhere on these
+}
+
+// FreeAddress is one of a host that nobody listens at.
+func FreeAddress(t testing.TB, host string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", host+":0") //nolint:noctx // a moment
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return listener.Addr().String()
 }
 
 // address is where a Postgres listens.
@@ -46,7 +69,7 @@ func NewProxy(t testing.TB, databaseURL string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{target: addressOf(parsed), open: map[net.Conn]struct{}{}, lost: map[net.Conn]struct{}{}}
+	p := &Proxy{target: addressOf(parsed), open: map[net.Conn]struct{}{}, lost: map[net.Conn]Direction{}}
 	query := parsed.Query()
 	query.Del("host")
 	if p.listen, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
@@ -65,6 +88,9 @@ func NewProxy(t testing.TB, databaseURL string) *Proxy {
 	return p
 }
 
+// Address is where the proxy listens.
+func (p *Proxy) Address() string { return p.listen.Addr().String() }
+
 // Cut breaks every connection and lets no new one through.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
@@ -79,7 +105,7 @@ func (p *Proxy) Cut() {
 func (p *Proxy) Mend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cut, p.hole = false, false
+	p.cut, p.hole = false, 0
 }
 
 // Delay has whatever is said on connections made from now on arrive so much later, in either direction.
@@ -120,22 +146,27 @@ func (p *Proxy) leadsTo() address {
 	return p.target
 }
 
-// Swallow takes whatever is said from now on and hands nothing on, on connections that are open, for good, and on new
-// ones until it is mended: a network that loses packets, and then has forgotten the connections. Nobody is told.
-func (p *Proxy) Swallow() {
+// Swallow takes whatever is said from now on in a direction and hands nothing on, on connections that are open, for good,
+// and on new ones until it is mended: a network that loses packets, and then has forgotten the connections. Nobody is told.
+func (p *Proxy) Swallow(what Direction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.hole = true
+	p.hole |= what
 	for conn := range p.open {
-		p.lost[conn] = struct{}{}
+		p.lost[conn] |= what
 	}
 }
 
-func (p *Proxy) isLost(conn net.Conn) bool {
+// isLost tells whether some of what is said on a connection goes nowhere.
+func (p *Proxy) isLost(what Direction, conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, lost := p.lost[conn]
-	return lost
+	for _, conn := range conns {
+		if p.lost[conn]&what != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *Proxy) accept() {
@@ -156,8 +187,8 @@ func (p *Proxy) accept() {
 			p.drop(client)
 			continue
 		}
-		p.pumps.Go(func() { p.pump(client, server) })
-		p.pumps.Go(func() { p.pump(server, client) })
+		p.pumps.Go(func() { p.pump(ToClient, client, server) })
+		p.pumps.Go(func() { p.pump(ToServer, server, client) })
 	}
 }
 
@@ -170,8 +201,8 @@ func (p *Proxy) take(conn net.Conn) bool {
 		return false
 	}
 	p.open[conn] = struct{}{}
-	if p.hole {
-		p.lost[conn] = struct{}{}
+	if p.hole != 0 {
+		p.lost[conn] = p.hole
 	}
 	return true
 }
@@ -186,7 +217,7 @@ func (p *Proxy) drop(conns ...net.Conn) {
 	}
 }
 
-func (p *Proxy) pump(to, from net.Conn) {
+func (p *Proxy) pump(direction Direction, to, from net.Conn) {
 	p.mu.Lock()
 	delay := p.delay
 	p.mu.Unlock()
@@ -207,14 +238,14 @@ func (p *Proxy) pump(to, from net.Conn) {
 	}
 	for buffer := make([]byte, 32<<10); ; {
 		n, err := from.Read(buffer)
-		if n > 0 && !p.isLost(from) && !p.isLost(to) {
+		if n > 0 && !p.isLost(direction, from, to) {
 			_, err = write(buffer[:n])
 		}
 		if err != nil {
 			break // its end, however it came, is the connection's
 		}
 	}
-	if p.isLost(from) || p.isLost(to) {
+	if p.isLost(Both, from, to) {
 		p.drop(from) // the other side does not hear of it
 		return
 	}

@@ -285,7 +285,7 @@ func TestANetworkThatSwallowsPackets(t *testing.T) {
 	events.Wait("a token", func(f programtest.Frame) bool {
 		return programtest.Text(f.Decoded(), "method") == programtest.AgentDelta
 	})
-	proxy.Swallow()
+	proxy.Swallow(dbtest.Both)
 	began := time.Now()
 	refused(server, "/api/sessions/"+session+"/transcript/upsert", programtest.Object{
 		"messageId": "m", "turnId": turn, "role": "system", "type": "note", "status": "complete", "content": "not stored"})
