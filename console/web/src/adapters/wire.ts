@@ -143,7 +143,7 @@ export function settledEntry(request: Request, settled: Settled): Entry {
 export type Meaning =
   | { is: "delta"; delta: Delta }
   | { is: "entry"; entry: Entry }
-  | { is: "turn"; turnId: string; state: "started" | "completed"; failed: string | null }
+  | { is: "turn"; turnId: string; state: "started" | "completed" | "cut"; failed: string | null }
   | { is: "request"; request: Request }
   | { is: "settled"; id: string; settled: Settled }
   | { is: "title"; title: string }
@@ -213,7 +213,7 @@ function ofNotification(method: string, params: any, offset: number | undefined)
       return { is: "turn", turnId: params.turn.id, state: "started", failed: null };
     case "turn/completed": {
       const failed = params.turn.status === "failed" ? (params.turn.error?.message ?? "the turn failed") : null;
-      return { is: "turn", turnId: params.turn.id, state: "completed", failed };
+      return { is: "turn", turnId: params.turn.id, state: params.turn.status === "completed" ? "completed" : "cut", failed };
     }
     case "thread/tokenUsage/updated":
       return { is: "usage", usage: usageOf(params.tokenUsage) };

@@ -103,6 +103,15 @@ test("a decision that comes while the transcript is read stands in it", () => {
   expect(shown(store).map(([id]) => id)).toEqual(["approval-a"]);
 });
 
+test("what a turn that was stopped, or failed, leaves open is open no more", () => {
+  for (const [status, left] of [["interrupted", "canceled"], ["failed", "canceled"], ["completed", "streaming"]]) {
+    const store = fresh();
+    store.loaded(store.opened("s"), [], null, null, 0);
+    store.take([note("item/started", { item: shell(null, null) }, 16), note("turn/completed", { turn: { id: "t", status } }, 32)]);
+    expect(shown(store)).toMatchObject([["c", left, "", ""]]);
+  }
+});
+
 test("a failed turn says why, and the next one forgets it", () => {
   const store = fresh();
   store.take([note("turn/started", { turn: { id: "t" } }, 16), note("turn/completed", { turn: { id: "t", status: "failed", error: { message: "no credit" } } }, 32)]);

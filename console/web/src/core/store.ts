@@ -178,7 +178,7 @@ export class Store {
       return;
     }
     const change = this.changeOf(session, meaning);
-    if (meaning.is === "turn" && meaning.state === "completed") {
+    if (meaning.is === "turn" && meaning.state !== "started") {
       this.onCall(session.sessionId, meaning.failed === null ? "ended" : "failed", meaning.failed ?? "");
     }
     if (meaning.is === "gone") this.sessions.delete(session.sessionId);
@@ -231,6 +231,10 @@ export class Store {
         if (settled?.request) transcript.upsert(settledEntry(settled.request, settled));
         break;
       }
+      case "turn":
+        if (meaning.state !== "cut") return;
+        transcript.cutTurn(meaning.turnId);
+        break;
       case "usage":
         open.usage = meaning.usage;
         break;

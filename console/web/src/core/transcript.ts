@@ -122,13 +122,21 @@ export class Transcript {
     this.listDirty = true;
   }
 
-  /** flush tells the views what changed. */
+  /** cutTurn ends what a turn that did not come to its own end leaves open: nothing more is said of it, as a rule. */
+  cutTurn(turnId: string) {
+    for (const id of this.ids) {
+      const { entry } = this.rows.get(id)!;
+      if (entry.turnId === turnId && !settled(entry.status)) this.put({ ...entry, status: "canceled" }, false);
+    }
+  }
+
   /** lastComplete is the newest entry that is complete, undefined for none. */
   lastComplete(): string | undefined {
     for (let i = this.ids.length - 1; i >= 0; i--) if (this.rows.get(this.ids[i]!)!.entry.status === "complete") return this.ids[i];
     return undefined;
   }
 
+  /** flush tells the views what changed. */
   flush() {
     const changed = [...this.dirty];
     this.dirty.clear();
