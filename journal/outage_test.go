@@ -77,7 +77,7 @@ func faults() []*fault {
 	swallowed := &fault{name: "packets swallowed", cause: "database"}
 	swallowed.store = func(t *testing.T) database.Options {
 		proxy := dbtest.NewProxy(t, dbtest.NewRole(t).URL)
-		swallowed.refuse, swallowed.mend = proxy.Swallow, proxy.Mend
+		swallowed.refuse, swallowed.mend = func() { proxy.Swallow(dbtest.Both) }, proxy.Mend
 		return database.Options{URL: proxy.URL}
 	}
 	full := &fault{name: "SQLite, disk full", cause: "disk is full"}
