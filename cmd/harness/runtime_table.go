@@ -272,7 +272,10 @@ func (s *Server) surviving() ([]string, error) {
 	own, _, err := s.foundShims()
 	var generations []string
 	for _, f := range own {
-		generations = append(generations, f.Generation)
+		// One without a name has nothing that runs: its server was killed before it wrote down what was to.
+		if f.State.Runtime != "" {
+			generations = append(generations, f.Generation)
+		}
 	}
 	return generations, err
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"harness/internal/programtest"
 )
 
@@ -45,6 +47,10 @@ func TestAMissingFolderOfExtensionsIsProtected(t *testing.T) {
 		t.Fatalf("after a stop there is %v %v", left, err)
 	}
 	s.Start().Kill()
+	// A server that is killed at that moment has made a runtime's folder, and not yet said what is to run in it.
+	if err := os.MkdirAll(filepath.Join(s.RunDir(), uuid.Must(uuid.NewV7()).String()), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	server = s.Start()
 	session := server.CreateSession(programtest.Object{"filesystemSandbox": "workspace-write", "approvalPolicy": "never",
 		"cwd": s.Workspace})

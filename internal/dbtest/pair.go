@@ -172,7 +172,8 @@ func (p *Pair) Rejoin() { p.feeds[p.primary].Mend() }
 func (p *Pair) Promote() {
 	p.t.Helper()
 	p.primary = 1 - p.primary
-	p.Do(`select pg_promote(true, 60)`)
+	p.Do(`select pg_promote(false)`) // one that waits may itself be what the log that is left conflicts with
+	p.await("is the standby promoted", `select not pg_is_in_recovery()`)
 	p.Do(`alter system set synchronous_standby_names = ''`)
 	p.Do(`select pg_reload_conf()`)
 }

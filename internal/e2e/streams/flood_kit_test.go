@@ -29,6 +29,7 @@ func requireNothingLeft(i *programtest.Server, before footprint) {
 	i.T.Helper()
 	var now footprint
 	if !polling.Until(programtest.Patience, func() bool {
+		i.Client().CloseIdleConnections() // of the test's own requests there may be several by now
 		now = footprintOf(i)
 		return now.goroutines <= before.goroutines && now.descriptors <= before.descriptors
 	}) {
