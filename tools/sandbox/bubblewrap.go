@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"harness/internal/bubblewrap"
 	"harness/tools"
 )
 
@@ -97,25 +98,7 @@ func (h held) run(ctx context.Context, job tools.Job, limits tools.Limits) (json
 
 // command is the whole command line. What is not named here is not there.
 func (b *Bubblewrap) command(workspace string, limits tools.Limits) []string {
-	args := []string{b.bin, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv",
-		"--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin", "--setenv", "HOME", "/tmp", "--setenv", "LANG", "C.UTF-8",
-		"--proc", "/proc", "--dev", "/dev", "--ro-bind", "/usr", "/usr"}
-	for _, name := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
-		if to, err := os.Readlink(name); err == nil {
-			args = append(args, "--symlink", to, name)
-		} else {
-			args = append(args, "--ro-bind-try", name, name)
-		}
-	}
-	files := []string{"/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/localtime"}
-	if limits.Network {
-		args = append(args, "--share-net")
-		files = append(files, "/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf")
-	}
-	for _, name := range files {
-		args = append(args, "--ro-bind-try", name, name)
-	}
-	args = append(args, "--tmpfs", "/tmp", "--ro-bind", b.program[0], programPath)
+	args := append(bubblewrap.Command(b.bin, limits.Network), "--ro-bind", b.program[0], programPath)
 	if limits.ReadOnly {
 		args = append(args, "--ro-bind", workspace, workspaceDir)
 	} else {

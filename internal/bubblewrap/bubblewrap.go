@@ -1,0 +1,31 @@
+// Package bubblewrap writes the command line of bubblewrap (Linux) for programs that are to see next to nothing.
+//
+// It owns what every such program gets: namespaces of its own, no rights, the machine's programs, read-only, and an
+// empty /tmp. What else it sees its caller adds.
+package bubblewrap
+
+import "os"
+
+// Command begins the command line: bin is bubblewrap's program. Of the machine's network nothing is there unless network
+// says so. The caller adds what is mounted, with "--remount-ro", "/" after it, and the program after "--".
+func Command(bin string, network bool) []string {
+	args := []string{bin, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv",
+		"--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin", "--setenv", "HOME", "/tmp", "--setenv", "LANG", "C.UTF-8",
+		"--proc", "/proc", "--dev", "/dev", "--ro-bind", "/usr", "/usr"}
+	for _, name := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+		if to, err := os.Readlink(name); err == nil {
+			args = append(args, "--symlink", to, name)
+		} else {
+			args = append(args, "--ro-bind-try", name, name)
+		}
+	}
+	files := []string{"/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/localtime"}
+	if network {
+		args = append(args, "--share-net")
+		files = append(files, "/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf")
+	}
+	for _, name := range files {
+		args = append(args, "--ro-bind-try", name, name)
+	}
+	return append(args, "--tmpfs", "/tmp")
+}
