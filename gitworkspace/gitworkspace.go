@@ -1,0 +1,206 @@
+// Package gitworkspace stores the files of sessions' folders at a git remote, so that another node can have them.
+//
+// It owns how a folder becomes one commit (a snapshot) and a folder again, and who may read what on the way. An agent
+// writes to a folder whatever it likes, its git configuration included, so git never runs in it with the rights of this
+// server: it does in namespaces that show it the folder and nothing else of this machine or the network (bubblewrap), and
+// what leaves those is a bundle of objects. The repository of this server, from which they are pushed, is never shown
+// there. It must never know what a session is, and pushes to nothing but the remote it was given.
+package gitworkspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// MaxBundleBytes bounds what one snapshot adds to the remote.
+const MaxBundleBytes = 1 << 30
+
+// limit is how long making a snapshot or a folder may take.
+const limit = 10 * time.Minute
+
+// Options are what a Store is built from. Dir and Remote are required.
+type Options struct {
+	// Dir is this server's folder for its repository and what git needs meanwhile. Agents must not see it.
+	Dir string
+	// Remote is where snapshots are pushed, as git names it; see CheckRemote.
+	Remote string
+	// Bubblewrap and Git are the programs ("bwrap" and "git" when they are "").
+	Bubblewrap, Git string
+	// User, when set, is who agents run as: folders are read and made with that user's rights.
+	User *User
+}
+
+// User is a user of this machine.
+type User struct {
+	UID, GID uint32
+	Groups   []uint32
+}
+
+// Store stores snapshots of folders at a remote. Make it with New; call Start first and Stop last.
+type Store struct {
+	opts Options
+
+	mu      sync.Mutex // held while git works: one snapshot after the other
+	scratch string     // where git works on folders; it may be read and written by agents, and is believed nothing
+	places  []string   // the folders in it, the one that was used last at the end
+	started bool
+}
+
+// New makes a Store. It does nothing until Start.
+func New(options Options) *Store {
+	if options.Bubblewrap == "" {
+		options.Bubblewrap = "bwrap"
+	}
+	if options.Git == "" {
+		options.Git = "git"
+	}
+	return &Store{opts: options}
+}
+
+// CheckRemote tells whether a text can be the remote: an absolute path, or a URL that holds no password. A password
+// would stand in the command lines that git starts, where agents can read it.
+func CheckRemote(remote string) error {
+	if filepath.IsAbs(remote) {
+		return nil
+	}
+	if scp := strings.IndexByte(remote, ':'); scp > 0 && !strings.Contains(remote, "://") && !strings.Contains(remote[:scp], "/") &&
+		!strings.HasPrefix(remote, "-") && !strings.HasPrefix(remote[scp:], "::") {
+		return nil // user@host:path
+	}
+	parsed, err := url.Parse(remote)
+	if err != nil || parsed.Host == "" {
+		return errors.New("it is neither an absolute path, nor user@host:path, nor a URL")
+	}
+	switch parsed.Scheme {
+	case "https", "ssh", "http", "git":
+	default:
+		return fmt.Errorf("git reaches no %s:// without a program of its own", parsed.Scheme)
+	}
+	if _, has := parsed.User.Password(); has || parsed.Scheme != "ssh" && parsed.User != nil {
+		return errors.New("it holds a password or token, which agents could read while git runs: give git a credential helper or a key")
+	}
+	return nil
+}
+
+// Start makes this server's repository and looks whether folders can be worked on here. Its error names what is missing.
+func (s *Store) Start(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.started {
+		return nil
+	}
+	if runtime.GOOS != "linux" {
+		return errors.New("folders are read in bubblewrap, which is there on Linux only")
+	}
+	if err := CheckRemote(s.opts.Remote); err != nil {
+		return err
+	}
+	for _, program := range []string{s.opts.Bubblewrap, s.opts.Git} {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("%s is not there (Debian, as root: apt-get install bubblewrap git): %w", program, err)
+		}
+	}
+	if err := s.makeRepository(ctx); err != nil {
+		return err
+	}
+	if err := s.makeScratch(); err != nil {
+		return err
+	}
+	probe, err := s.newPlace("probe")
+	if err == nil {
+		err = os.Mkdir(filepath.Join(probe, "folder"), 0o700)
+	}
+	if err == nil {
+		err = s.give(filepath.Join(probe, "folder"))
+	}
+	if err == nil {
+		_, err = s.within(probe, filepath.Join(probe, "folder"), false).git(ctx, nil, "--version")
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("git cannot be run in bubblewrap on this machine (user namespaces may be switched off, or "+
+			"git be installed outside of /usr): %w", err), os.RemoveAll(s.scratch))
+	}
+	s.started = true
+	return nil
+}
+
+// makeScratch makes the folder in which git works, where the user of agents may come.
+func (s *Store) makeScratch() (err error) {
+	parent := filepath.Join(s.opts.Dir, "scratch")
+	if s.opts.User != nil {
+		parent = os.TempDir()
+	} else if err := errors.Join(os.RemoveAll(parent), os.MkdirAll(parent, 0o700)); err != nil { // what a killed server left
+		return err
+	}
+	if s.scratch, err = os.MkdirTemp(parent, "harness-git-"); err != nil {
+		return err
+	}
+	return s.give(s.scratch)
+}
+
+// give gives a folder that was just made to the user of agents.
+func (s *Store) give(path string) error {
+	if s.opts.User == nil {
+		return nil
+	}
+	return os.Lchown(path, int(s.opts.User.UID), int(s.opts.User.GID))
+}
+
+// keptPlaces is how many folders git remembers of which files it has read what.
+const keptPlaces = 16
+
+// newPlace makes a folder of a name for git to work in, unless it is there, and removes the one that was used longest ago.
+func (s *Store) newPlace(name string) (string, error) {
+	s.places = append(slices.DeleteFunc(s.places, func(one string) bool { return one == name }), name)
+	if len(s.places) > keptPlaces {
+		if err := os.RemoveAll(filepath.Join(s.scratch, s.places[0])); err != nil {
+			return "", err
+		}
+		s.places = slices.Delete(s.places, 0, 1)
+	}
+	place := filepath.Join(s.scratch, name)
+	err := os.Mkdir(place, 0o700)
+	if errors.Is(err, os.ErrExist) {
+		return place, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return place, s.give(place)
+}
+
+// Stop removes what git needed meanwhile; it waits for what is under way.
+func (s *Store) Stop(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.started {
+		return nil
+	}
+	s.started = false
+	return os.RemoveAll(s.scratch)
+}
+
+// use is for who works with git: it waits until nobody else does. *errors of ctx; an error when the Store is not started.
+func (s *Store) use(ctx context.Context) (context.Context, func(), error) {
+	s.mu.Lock()
+	if !s.started {
+		s.mu.Unlock()
+		return nil, nil, errors.New("folders are not stored any more: the server is being stopped")
+	}
+	if err := ctx.Err(); err != nil {
+		s.mu.Unlock()
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	return ctx, func() { cancel(); s.mu.Unlock() }, nil
+}

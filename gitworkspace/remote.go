@@ -1,0 +1,137 @@
+package gitworkspace
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// refs is where snapshots are, at the remote and in this server's repository: refs/harness/NAME.
+const refs = "refs/harness/"
+
+// pushedRefs is where this server's repository notes what the remote has taken of it.
+const pushedRefs = "refs/pushed/"
+
+// passed are what git gets of this server's environment: what it finds keys, helpers and proxies with.
+var passed = []string{"HOME", "USER", "LOGNAME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK", "GIT_SSH", "GIT_SSH_COMMAND",
+	"GIT_ASKPASS", "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY", "all_proxy"}
+
+func (s *Store) repository() string { return filepath.Join(s.opts.Dir, "repository.git") }
+
+// git runs git in this server's repository, to which nobody else writes.
+func (s *Store) git(ctx context.Context, in io.Reader, args ...string) (string, error) {
+	process := exec.CommandContext(ctx, s.opts.Git, args...)
+	process.Args[0] = "git"
+	process.Dir = s.repository()
+	process.Env = []string{"PATH=" + os.Getenv("PATH"), "GIT_DIR=" + s.repository(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C"}
+	for _, name := range passed {
+		if value, set := os.LookupEnv(name); set {
+			process.Env = append(process.Env, name+"="+value)
+		}
+	}
+	// What it starts (ssh, helpers) ends with it.
+	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	process.Cancel = func() error { return syscall.Kill(-process.Process.Pid, syscall.SIGKILL) }
+	var said bytes.Buffer
+	err := converse(process, in, &said)
+	return strings.TrimSpace(said.String()), err
+}
+
+// makeRepository makes this server's repository, and points it to the remote. The remote stands in its configuration and
+// in no command line.
+func (s *Store) makeRepository(ctx context.Context) error {
+	if err := os.MkdirAll(s.repository(), 0o700); err != nil {
+		return err
+	}
+	if _, err := s.git(ctx, nil, "init", "--quiet", "--bare", "--template="); err != nil {
+		return err
+	}
+	for name, value := range map[string]string{
+		"remote.origin.url": s.opts.Remote,
+		// It tidies up while something waits for it, and leaves no process behind.
+		"gc.autoDetach": "false", "maintenance.autoDetach": "false", "core.hooksPath": os.DevNull,
+		// Objects of a history that somebody else has written are as they are; nothing is ever checked out here.
+		"transfer.fsckObjects": "false",
+	} {
+		if _, err := s.git(ctx, nil, "config", name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// has is the snapshot that this server's repository has under a reference, "" for none.
+func (s *Store) has(ctx context.Context, ref string) (string, error) {
+	return s.git(ctx, nil, "for-each-ref", "--format=%(objectname)", ref)
+}
+
+// take takes a snapshot that was made of a folder into this server's repository.
+func (s *Store) take(ctx context.Context, bundle, name string) error {
+	if _, err := s.git(ctx, nil, "fetch", "--quiet", "--no-tags", bundle, "+"+snapshotRef+":"+refs+name); err != nil {
+		return fmt.Errorf("take what was made of the folder: %w", err)
+	}
+	return nil
+}
+
+// push has the remote store a snapshot that this server has, unless it does already.
+func (s *Store) push(ctx context.Context, name, snapshot string) error {
+	stored, err := s.has(ctx, pushedRefs+name)
+	if err != nil || stored == snapshot {
+		return err
+	}
+	if _, err := s.git(ctx, nil, "push", "--quiet", "origin", "+"+refs+name+":"+refs+name); err != nil {
+		return fmt.Errorf("push the folder: %w", err)
+	}
+	_, err = s.git(ctx, nil, "update-ref", pushedRefs+name, snapshot)
+	return err
+}
+
+// fetch has this server's repository have a snapshot of the remote under its name.
+func (s *Store) fetch(ctx context.Context, name, snapshot string) error {
+	if _, err := s.git(ctx, nil, "fetch", "--quiet", "--no-tags", "origin", "+"+refs+name+":"+refs+name); err != nil {
+		return fmt.Errorf("fetch the folder: %w", err)
+	}
+	found, err := s.has(ctx, refs+name)
+	if err == nil && found != snapshot {
+		err = fmt.Errorf("the remote has another state of the folder (%s) than was stored (%s)", found, snapshot)
+	}
+	return err
+}
+
+// Forget removes all snapshots whose names begin with a prefix, which ends with a slash, here and at the remote.
+func (s *Store) Forget(ctx context.Context, prefix string) error {
+	ctx, release, err := s.use(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if !strings.HasSuffix(prefix, "/") || !isName(strings.TrimSuffix(prefix, "/")) {
+		return fmt.Errorf("%q is no name of snapshots", prefix)
+	}
+	listed, err := s.git(ctx, nil, "ls-remote", "--refs", "origin", refs+prefix+"*")
+	if err != nil {
+		return fmt.Errorf("look what is stored of a folder: %w", err)
+	}
+	var gone []string
+	for line := range strings.Lines(listed) {
+		if _, ref, is := strings.Cut(strings.TrimSpace(line), "\t"); is && strings.HasPrefix(ref, refs+prefix) {
+			gone = append(gone, ":"+ref)
+		}
+	}
+	if len(gone) > 0 {
+		if _, err := s.git(ctx, nil, append([]string{"push", "--quiet", "origin"}, gone...)...); err != nil {
+			return fmt.Errorf("remove what is stored of a folder: %w", err)
+		}
+	}
+	own, err := s.git(ctx, nil, "for-each-ref", "--format=delete %(refname)", refs+prefix, pushedRefs+prefix)
+	if err == nil && own != "" {
+		_, err = s.git(ctx, strings.NewReader(own+"\n"), "update-ref", "--stdin")
+	}
+	return err
+}

@@ -1,0 +1,288 @@
+package gitworkspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	// snapshotRef is what a snapshot is called in a bundle.
+	snapshotRef = "refs/harness-snapshot"
+	// markFolder stands in folders and is no file of theirs.
+	markFolder = ".harness-workspace"
+)
+
+// signature is who makes snapshots, and when: two of the same files are the same commit.
+const signature = "Harness <harness@localhost> 0 +0000"
+
+// refusedError is a folder that cannot be stored as it is.
+type refusedError string
+
+func (e refusedError) Error() string { return string(e) }
+
+// Store stores a folder as it is, under a name (parts of letters, digits, "-", "_" and "." with slashes between them), in
+// place of what was stored under it, and returns what to ask for it with. What git ignores, and empty folders, are left
+// out. refusal is why the folder cannot be stored as it is, "" when it was.
+func (s *Store) Store(ctx context.Context, name, folder string) (snapshot, refusal string, err error) {
+	ctx, release, err := s.use(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	defer release()
+	if !isName(name) {
+		return "", "", fmt.Errorf("%q is no name of a snapshot", name)
+	}
+	snapshot, err = s.store(ctx, name, folder)
+	if refused := refusedError(""); errors.As(err, &refused) {
+		return "", string(refused), nil
+	}
+	return snapshot, "", err
+}
+
+func (s *Store) store(ctx context.Context, name, folder string) (snapshot string, err error) {
+	repository, err := inspect(folder)
+	if err != nil {
+		return "", err
+	}
+	place, err := s.newPlace(strings.ReplaceAll(name, "/", ","))
+	if err != nil {
+		return "", err
+	}
+	git := s.within(place, folder, false)
+	if err := git.init(ctx, "--bare"); err != nil {
+		return "", err
+	}
+	before, err := s.has(ctx, refs+name)
+	if err != nil {
+		return "", err
+	}
+	if snapshot, err = git.snapshot(ctx, repository); err != nil {
+		return "", err
+	}
+	if snapshot != before {
+		if err := s.bundle(ctx, git, name, before); err != nil {
+			return "", err
+		}
+	}
+	return snapshot, s.push(ctx, name, snapshot)
+}
+
+// bundle takes the snapshot that git has made in its place into this server's repository, which has the one before it.
+func (s *Store) bundle(ctx context.Context, git confined, name, before string) (err error) {
+	bundle := filepath.Join(s.opts.Dir, "outgoing.bundle")
+	defer func() { err = errors.Join(err, removed(bundle)) }()
+	err = git.bundle(ctx, bundle, before)
+	if failed := (*CommandError)(nil); before != "" && errors.As(err, &failed) && ctx.Err() == nil {
+		err = git.bundle(ctx, bundle, "") // some of what was there before is gone
+	}
+	if err != nil {
+		return refusal(ctx, "its history cannot be read", err)
+	}
+	return s.take(ctx, bundle, name)
+}
+
+func removed(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// inspect tells whether a folder is a repository: refusedError when all of one could not be had from the folder alone.
+func inspect(folder string) (repository bool, err error) {
+	info, err := os.Lstat(folder)
+	if err != nil || !info.IsDir() {
+		return false, refusedError(fmt.Sprintf("%s is no folder (any more)", folder))
+	}
+	for above := filepath.Dir(folder); ; above = filepath.Dir(above) {
+		if _, err := os.Lstat(filepath.Join(above, ".git")); err == nil {
+			return false, refusedError(fmt.Sprintf("its folder is one of the repository %s, of which it would be cut off", above))
+		}
+		if above == filepath.Dir(above) {
+			break
+		}
+	}
+	info, err = os.Lstat(filepath.Join(folder, ".git"))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if !info.IsDir() {
+		return false, refusedError("its folder is a work tree of a repository that is elsewhere (.git leads out of it)")
+	}
+	for _, sign := range []struct{ file, why string }{
+		{"shallow", "its repository has a part of its history only; git fetch --unshallow has the rest"},
+		{"objects/info/alternates", "its repository takes objects from another one; git repack -a -d makes it whole"},
+	} {
+		if _, err := os.Lstat(filepath.Join(folder, ".git", filepath.FromSlash(sign.file))); err == nil {
+			return false, refusedError(sign.why)
+		}
+	}
+	return true, nil
+}
+
+// snapshot makes a commit of the folder: its files, and when it is a repository what that has, as parents all that its
+// references lead to.
+func (c confined) snapshot(ctx context.Context, isRepository bool) (string, error) {
+	exclude := ":(exclude,top)" + markFolder
+	// As attributes of the files would have it, lines would end otherwise in the copy.
+	if err := c.write(ctx, scratchPlace+"/info/attributes", "* -text -filter -ident -working-tree-encoding\n"); err != nil {
+		return "", err
+	}
+	settings := []string{"-c", "core.excludesFile=" + folderPlace + "/.git/info/exclude", "-c", "advice.addEmbeddedRepo=false",
+		"-c", "core.compression=1", "-c", "core.autocrlf=false", "-c", "core.symlinks=true", "-c", "core.fileMode=true"}
+	if _, err := c.git(ctx, nil, append(settings, "add", "--all", "--", ".", exclude)...); err != nil {
+		return "", refusal(ctx, "its files cannot be read", err)
+	}
+	if err := c.checkFiles(ctx); err != nil {
+		return "", err
+	}
+	files, err := c.line(ctx, nil, "write-tree")
+	if err != nil {
+		return "", err
+	}
+	tree, parents := "040000 tree "+files+"\tfiles\n", ""
+	if isRepository {
+		own, err := c.readRepository(ctx)
+		if err != nil {
+			return "", refusal(ctx, "its repository cannot be read", err)
+		}
+		text, err := own.encode()
+		if err != nil {
+			return "", err
+		}
+		described, err := c.line(ctx, bytes.NewReader(text), "hash-object", "-w", "--stdin")
+		if err != nil {
+			return "", err
+		}
+		tree += "100644 blob " + described + "\trepository.json\n"
+		if own.index != "" {
+			tree += "040000 tree " + own.index + "\tindex\n"
+		}
+		for _, parent := range own.commits() {
+			parents += "parent " + parent + "\n"
+		}
+	}
+	whole, err := c.line(ctx, strings.NewReader(tree), "mktree")
+	if err != nil {
+		return "", err
+	}
+	commit := "tree " + whole + "\n" + parents + "author " + signature + "\ncommitter " + signature + "\n\nThe folder of a session\n"
+	made, err := c.line(ctx, strings.NewReader(commit), "hash-object", "-t", "commit", "-w", "--stdin")
+	if err == nil && !isObject(made) {
+		err = fmt.Errorf("git calls a commit %q", made)
+	}
+	if err == nil {
+		_, err = c.git(ctx, nil, "update-ref", snapshotRef, made)
+	}
+	return made, err
+}
+
+// refusal is an error of git about a folder, which stays the same for as long as the folder does.
+func refusal(ctx context.Context, why string, err error) error {
+	if failed := (*CommandError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
+		return refusedError(why + ": " + failed.Said)
+	}
+	return err
+}
+
+// checkFiles refuses a folder with repositories in it: git would note where they stand and leave their files out.
+func (c confined) checkFiles(ctx context.Context) error {
+	found := finder{prefix: []byte("160000 ")}
+	if err := c.run(ctx, nil, &found, "git", "ls-files", "--stage", "-z"); err != nil {
+		return err
+	}
+	if found.is {
+		_, path, _ := strings.Cut(string(found.record), "\t")
+		return refusedError(fmt.Sprintf("it has another repository in it (%s), whose files would stay behind", path))
+	}
+	return nil
+}
+
+// finder finds the first record with a prefix among those that a NUL ends.
+type finder struct {
+	prefix, record []byte
+	is             bool
+}
+
+func (f *finder) Write(piece []byte) (int, error) {
+	n := len(piece)
+	for len(piece) > 0 && !f.is {
+		end := bytes.IndexByte(piece, 0)
+		if end < 0 {
+			f.record = append(f.record, piece...)
+			break
+		}
+		f.record = append(f.record, piece[:end]...)
+		if f.is = bytes.HasPrefix(f.record, f.prefix); !f.is {
+			f.record, piece = f.record[:0], piece[end+1:]
+		}
+	}
+	return n, nil
+}
+
+// write writes a file of git's own.
+func (c confined) write(ctx context.Context, path, content string) error {
+	return c.run(ctx, strings.NewReader(content), io.Discard, "sh", "-c", `mkdir -p "${0%/*}" && cat >"$0"`, path)
+}
+
+// bundle writes what leads to the snapshot, and not to the one before it, into a file of this server.
+func (c confined) bundle(ctx context.Context, path, before string) (err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	args := []string{"git", "bundle", "create", "--quiet", "-", snapshotRef}
+	if before != "" {
+		args = append(args, "^"+before)
+	}
+	to := &bounded{to: file, left: MaxBundleBytes}
+	err = c.run(ctx, nil, to, args...)
+	if to.left < 0 {
+		return refusedError(fmt.Sprintf("what is new in its folder is more than %d MiB; have git ignore what can be made again", MaxBundleBytes>>20))
+	}
+	return err
+}
+
+// bounded takes so many bytes and no more.
+type bounded struct {
+	to   io.Writer
+	left int64
+}
+
+func (b *bounded) Write(piece []byte) (int, error) {
+	if b.left -= int64(len(piece)); b.left < 0 {
+		return 0, errors.New("it is too much")
+	}
+	return b.to.Write(piece)
+}
+
+// isName tells whether a text can be a name of snapshots: nothing that git or a file system reads as more than that.
+func isName(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || strings.HasPrefix(part, ".") || strings.HasPrefix(part, "-") || strings.HasSuffix(part, ".lock") ||
+			strings.HasSuffix(part, ".") || strings.Contains(part, "..") {
+			return false
+		}
+		for _, r := range part {
+			if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isObject tells whether a text is an object's id.
+func isObject(id string) bool {
+	return (len(id) == 40 || len(id) == 64) && strings.Trim(id, "0123456789abcdef") == ""
+}
