@@ -45,7 +45,8 @@ type Config struct {
 	Roles             []string      // HARNESS_ROLES; see Serves and Runs
 	NodeGrace         time.Duration // HARNESS_NODE_GRACE_MS
 	Node              Node          // how other nodes reach this one
-	Workspaces        string        // HARNESS_WORKSPACES: pinned or shared
+	Workspaces        string        // HARNESS_WORKSPACES: pinned, WorkspacesShared or WorkspacesGit
+	WorkspaceRemote   string        // HARNESS_WORKSPACE_REMOTE
 	SQLiteSynchronous string        // HARNESS_SQLITE_SYNCHRONOUS: FULL or NORMAL
 	JournalKeepEvents int           // HARNESS_JOURNAL_KEEP_EVENTS; 0 keeps all
 	Archive           string        // HARNESS_ARCHIVE: ArchiveS3, or a folder; "" archives nothing

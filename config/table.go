@@ -122,10 +122,15 @@ func storeVariables() []Variable {
 		{Name: "HARNESS_NODE_CA_FILE", path: true, check: notEmpty, Allowed: "a file (PEM)",
 			Doc:   "Certificates that must have signed that of every node; all nodes need it then.",
 			field: func(c *Config) any { return &c.Node.CA }},
-		{Name: "HARNESS_WORKSPACES", Default: "pinned", Enum: []string{"pinned", "shared"},
-			Doc: "Of several servers on one Postgres: shared lets idle codex sessions of a node that died go on at others, whose folders " +
-				"must be the same ones at the same paths. The node marks them (.harness-workspace), and keeps what codex remembers in the database.",
+		{Name: "HARNESS_WORKSPACES", Default: "pinned", Enum: []string{"pinned", WorkspacesShared, WorkspacesGit},
+			Doc: "Of several servers on one Postgres: whether idle sessions of a node that died go on at others. shared: their folders " +
+				"are the same ones at the same paths; the node marks them (.harness-workspace). git: their folders are pushed to " +
+				"HARNESS_WORKSPACE_REMOTE after each turn and made at the other node. What agents remember is kept in the database.",
 			field: func(c *Config) any { return &c.Workspaces }},
+		{Name: "HARNESS_WORKSPACE_REMOTE", Allowed: "an absolute path, user@host:path or a URL without a password", check: isRemote,
+			Doc: "Of HARNESS_WORKSPACES=git: the git repository that folders of sessions are pushed to, below refs/harness/, and nothing " +
+				"else is. The server's user must be able to push there without being asked.",
+			field: func(c *Config) any { return &c.WorkspaceRemote }},
 		{Name: "HARNESS_SQLITE_SYNCHRONOUS", Default: "FULL", Enum: []string{"FULL", "NORMAL"},
 			Doc:   "SQLite durability: FULL survives power loss, NORMAL only the death of the process.",
 			field: func(c *Config) any { return &c.SQLiteSynchronous }},

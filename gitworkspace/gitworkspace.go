@@ -11,13 +11,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -32,7 +30,8 @@ const limit = 10 * time.Minute
 type Options struct {
 	// Dir is this server's folder for its repository and what git needs meanwhile. Agents must not see it.
 	Dir string
-	// Remote is where snapshots are pushed, as git names it; see CheckRemote.
+	// Remote is where snapshots are pushed, as git names it, without a password: that would stand in the command lines of what
+	// git starts, where agents can read it.
 	Remote string
 	// Bubblewrap and Git are the programs ("bwrap" and "git" when they are "").
 	Bubblewrap, Git string
@@ -54,6 +53,9 @@ type Store struct {
 	scratch string     // where git works on folders; it may be read and written by agents, and is believed nothing
 	places  []string   // the folders in it, the one that was used last at the end
 	started bool
+
+	running context.Context // ends with Stop
+	end     context.CancelFunc
 }
 
 // New makes a Store. It does nothing until Start.
@@ -64,32 +66,9 @@ func New(options Options) *Store {
 	if options.Git == "" {
 		options.Git = "git"
 	}
-	return &Store{opts: options}
-}
-
-// CheckRemote tells whether a text can be the remote: an absolute path, or a URL that holds no password. A password
-// would stand in the command lines that git starts, where agents can read it.
-func CheckRemote(remote string) error {
-	if filepath.IsAbs(remote) {
-		return nil
-	}
-	if scp := strings.IndexByte(remote, ':'); scp > 0 && !strings.Contains(remote, "://") && !strings.Contains(remote[:scp], "/") &&
-		!strings.HasPrefix(remote, "-") && !strings.HasPrefix(remote[scp:], "::") {
-		return nil // user@host:path
-	}
-	parsed, err := url.Parse(remote)
-	if err != nil || parsed.Host == "" {
-		return errors.New("it is neither an absolute path, nor user@host:path, nor a URL")
-	}
-	switch parsed.Scheme {
-	case "https", "ssh", "http", "git":
-	default:
-		return fmt.Errorf("git reaches no %s:// without a program of its own", parsed.Scheme)
-	}
-	if _, has := parsed.User.Password(); has || parsed.Scheme != "ssh" && parsed.User != nil {
-		return errors.New("it holds a password or token, which agents could read while git runs: give git a credential helper or a key")
-	}
-	return nil
+	s := &Store{opts: options}
+	s.running, s.end = context.WithCancel(context.Background())
+	return s
 }
 
 // Start makes this server's repository and looks whether folders can be worked on here. Its error names what is missing.
@@ -101,9 +80,6 @@ func (s *Store) Start(ctx context.Context) error {
 	}
 	if runtime.GOOS != "linux" {
 		return errors.New("folders are read in bubblewrap, which is there on Linux only")
-	}
-	if err := CheckRemote(s.opts.Remote); err != nil {
-		return err
 	}
 	for _, program := range []string{s.opts.Bubblewrap, s.opts.Git} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -179,8 +155,9 @@ func (s *Store) newPlace(name string) (string, error) {
 	return place, s.give(place)
 }
 
-// Stop removes what git needed meanwhile; it waits for what is under way.
+// Stop breaks off what is under way, waits until that is over, and removes what git needed meanwhile. It is not started again.
 func (s *Store) Stop(context.Context) error {
+	s.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.started {
@@ -190,7 +167,7 @@ func (s *Store) Stop(context.Context) error {
 	return os.RemoveAll(s.scratch)
 }
 
-// use is for who works with git: it waits until nobody else does. *errors of ctx; an error when the Store is not started.
+// use is for who works with git: it waits until nobody else does. An error when the Store is not started, or ctx is over.
 func (s *Store) use(ctx context.Context) (context.Context, func(), error) {
 	s.mu.Lock()
 	if !s.started {
@@ -202,5 +179,6 @@ func (s *Store) use(ctx context.Context) (context.Context, func(), error) {
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
-	return ctx, func() { cancel(); s.mu.Unlock() }, nil
+	stop := context.AfterFunc(s.running, cancel)
+	return ctx, func() { stop(); cancel(); s.mu.Unlock() }, nil
 }

@@ -308,16 +308,3 @@ func TestSnapshotsAreForgotten(t *testing.T) {
 	s.store(one, "s/0")
 	s.command("git", "--git-dir", s.remote, "rev-parse", "--verify", "refs/harness/s/0")
 }
-
-func TestRemotes(t *testing.T) {
-	t.Parallel()
-	for remote, ok := range map[string]bool{
-		"/srv/git/w.git": true, "git@example.org:w.git": true, "ssh://git@example.org/w.git": true, "https://example.org/w.git": true,
-		"": false, "w.git": false, "../w.git": false, "ext::sh -c id": false, "https://u:p@example.org/w.git": false,
-		"https://token@example.org/w.git": false, "ssh://git:p@example.org/w.git": false, "-u:x": false, "fd::3": false,
-	} {
-		if err := CheckRemote(remote); (err == nil) != ok {
-			t.Errorf("%q: %v", remote, err)
-		}
-	}
-}

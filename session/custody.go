@@ -39,8 +39,8 @@ var errUnwritten = errors.New("the runtime has not written down what it said")
 // errAnotherFile says that a file is not what it was.
 var errAnotherFile = errors.New("it is another file than before")
 
-// custody is the list of sessions whose runtime's memory has grown, each with the turn that ended last ("" for none).
-type custody struct {
+// endedTurns is a list of sessions of which something is to be stored, each with the turn that ended last ("" for none).
+type endedTurns struct {
 	mu   sync.Mutex
 	due  map[string]string
 	wake chan struct{}
@@ -54,35 +54,52 @@ type memoryFiles struct {
 	names  []string
 }
 
-func newCustody() *custody { return &custody{due: map[string]string{}, wake: make(chan struct{}, 1)} }
+func newEndedTurns() *endedTurns {
+	return &endedTurns{due: map[string]string{}, wake: make(chan struct{}, 1)}
+}
 
-// want has the memory of a session stored.
-func (c *custody) want(sessionID, endedTurn string) {
-	c.mu.Lock()
-	c.due[sessionID] = cmp.Or(endedTurn, c.due[sessionID])
-	c.mu.Unlock()
+// want has something of a session stored.
+func (e *endedTurns) want(sessionID, endedTurn string) {
+	e.mu.Lock()
+	e.due[sessionID] = cmp.Or(endedTurn, e.due[sessionID])
+	e.mu.Unlock()
+	e.signal()
+}
+
+// wantAgain puts back what could not be stored, unless there is something newer, and wakes nobody.
+func (e *endedTurns) wantAgain(sessionID, endedTurn string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.due[sessionID] = cmp.Or(e.due[sessionID], endedTurn)
+}
+
+// signal has whoever stores look.
+func (e *endedTurns) signal() {
 	select {
-	case c.wake <- struct{}{}:
+	case e.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (c *custody) take() map[string]string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	due := c.due
-	c.due = map[string]string{}
+func (e *endedTurns) take() map[string]string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	due := e.due
+	e.due = map[string]string{}
 	return due
 }
 
-// heardOf has the memory stored that a runtime has grown by what it says.
-func (c *custody) heardOf(signal runtime.Signal) {
+// toStore has stored what a signal of a runtime has grown or changed: its memory, and at the end of a turn the folder.
+func (s *Service) toStore(signal runtime.Signal) {
 	switch change := signal.Change.(type) {
 	case runtime.TurnCompleted:
-		c.want(signal.ThreadID, change.TurnID)
+		s.custody.want(signal.ThreadID, change.TurnID)
+		if s.opts.Folders != nil {
+			s.folders.want(signal.ThreadID, change.TurnID)
+		}
 	case runtime.ItemChanged:
 		if change.Done {
-			c.want(signal.ThreadID, "")
+			s.custody.want(signal.ThreadID, "")
 		}
 	}
 }
@@ -123,9 +140,7 @@ func (s *Service) custodyLoop(ctx context.Context) {
 				s.opts.Logger.Warn().Err(err).Str("session", id).
 					Msg("what the runtime remembers of a session could not be stored; trying again. Until then it stays at this node")
 			}
-			s.custody.mu.Lock()
-			s.custody.due[id] = cmp.Or(s.custody.due[id], turn)
-			s.custody.mu.Unlock()
+			s.custody.wantAgain(id, turn)
 			wait = min(cmp.Or(wait, pause), pause)
 			again = time.After(wait)
 		}

@@ -189,6 +189,7 @@ func (s *Service) bury(ctx context.Context, session Session, told bool) (dismiss
 	if !told {
 		s.deletions.signal()
 	}
+	s.folders.signal() // it may be stored somewhere
 	return *workers.Load(), nil
 }
 
@@ -199,6 +200,9 @@ func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone DeletedEr
 	}
 	// Permanently deleted means that a replay of the stream does not show the conversation either.
 	if err := journal.Redact(ctx, tx, key); err != nil {
+		return err
+	}
+	if err := forgetFolder(ctx, tx, gone.SessionID); err != nil {
 		return err
 	}
 	for _, statement := range []string{

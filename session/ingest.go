@@ -94,7 +94,7 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 		}
 		s.endTexts(a)
 		if s.opts.Movable {
-			s.custody.heardOf(signal)
+			s.toStore(signal)
 		}
 	}
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return s.apply(ctx, tx, a) }

@@ -16,10 +16,16 @@ type NotOwnerError struct {
 	SessionID string
 	// Owner is the id of the node that owns the session, Node that of the one that was asked.
 	Owner, Node string
+	// Folder is set when it is not the session that is Owner's but its folder, which went on there with another one.
+	Folder string
 }
 
 // Error implements error.
 func (e *NotOwnerError) Error() string {
+	if e.Folder != "" {
+		return fmt.Sprintf("the folder of session %s, %s, went on at node %s with another session, and this is node %s; nothing was "+
+			"changed. Send the request to the server whose DATA_DIR/node-id says %s", e.SessionID, e.Folder, e.Owner, e.Node, e.Owner)
+	}
 	return fmt.Sprintf(
 		"session %s belongs to node %s and this is node %s; nothing was changed. Send the request to the server whose "+
 			"DATA_DIR/node-id says %s. If that node is gone for good, restart this one once with HARNESS_ADOPT_NODES=%s to take its sessions",

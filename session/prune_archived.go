@@ -74,6 +74,9 @@ func (p pruner) empty(ctx context.Context, sessionID string) error {
 			if err := p.entries.Delete(ctx, tx, sessionID); err != nil {
 				return 0, err
 			}
+			if err := forgetFolder(ctx, tx, sessionID); err != nil {
+				return 0, err
+			}
 			for _, statement := range []string{`delete from turns where session_id = $1`,
 				`delete from runtime_messages where session_id = $1`,
 				`delete from session_custody where session_id = $1`,

@@ -134,14 +134,17 @@ func eachMemory(ctx context.Context, q database.Querier, take func(memoryPart) e
 	}, `select name, starts, ends, part from session_memory where `+where, args...)
 }
 
-// heardTurn is the last turn of a session that its runtime told the end of, "" when there is none. One that was cut off
-// left no more than its beginning in the runtime's memory.
+// heardTurn is the last turn of a session that its runtime told the end of, "" when there is none.
 func heardTurn(ctx context.Context, q database.Querier, sessionID string) (string, error) {
-	found, err := database.ReadTexts(ctx, q, "read the last turn of session "+sessionID, `select turn_id from turns
-		where session_id = $1 and status <> 'inProgress' and not (status = 'interrupted' and error <> '')
-		order by started_at desc, turn_id desc limit 1`, database.EncodeText(sessionID))
+	found, err := database.ReadTexts(ctx, q, "read the last turn of session "+sessionID,
+		`select coalesce((`+lastHeard+`), '') from sessions s where s.id = $1`, database.EncodeText(sessionID))
 	if err != nil || len(found) == 0 {
 		return "", err
 	}
 	return found[0], nil
 }
+
+// lastHeard selects the last turn of a session s that its runtime told the end of. One that was cut off left no more than its
+// beginning in the runtime's memory.
+const lastHeard = `select h.turn_id from turns h where h.session_id = s.id and h.status <> 'inProgress'
+	and not (h.status = 'interrupted' and h.error <> '') order by h.started_at desc, h.turn_id desc limit 1`

@@ -48,6 +48,8 @@ type Options struct {
 	// transaction, or as things stand, whether a node's sessions may be taken.
 	Movable bool
 	Lapsed  func(ctx context.Context, q database.Querier, node string) (bool, error)
+	// Folders, when set, stores the folders of sessions for Movable; without it they are the same ones at all nodes.
+	Folders Folders
 	// Surviving are the runtime processes of an earlier server whose output can still be read: what they have open is not
 	// settled at start. An adapter must report each of them: started when it goes on, exited when it does not.
 	Surviving []string
@@ -88,7 +90,8 @@ type Service struct {
 	adoption *adoption
 	imports  *imports
 	delivery *delivery
-	custody  *custody
+	custody  *endedTurns // of sessions whose runtime's memory has grown
+	folders  *endedTurns // of sessions whose folder may have changed
 	sender   *waitingSender
 	asking   *asking
 	bulk     *bulkUpserts
@@ -130,7 +133,7 @@ func New(opts Options) *Service {
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
 		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), sender: newWaitingSender(), asking: newAsking(),
-		custody:   newCustody(),
+		custody: newEndedTurns(), folders: newEndedTurns(),
 		deletions: newDeletions(), deletePatience: deletePatience, order: newOrderLock(),
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
 		adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
@@ -186,7 +189,7 @@ func (s *Service) begin(ctx context.Context) error {
 		var loops sync.WaitGroup
 		for _, loop := range []func(context.Context){
 			s.textLoop, s.deliverLoop, s.deletionLoop, s.sweepNatives, s.bulkLoop, s.importLoop, s.adoptLoop, s.custodyLoop,
-			s.waitingLoop,
+			s.waitingLoop, s.folderLoop,
 		} {
 			loops.Go(func() { loop(running) })
 		}

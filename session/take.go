@@ -100,7 +100,7 @@ func (s *Service) take(ctx context.Context, session Session) error {
 	if err != nil {
 		return err
 	}
-	kept, whole, err := s.goesOn(ctx, session)
+	kept, whole, err := s.keptMemory(ctx, session)
 	if err != nil {
 		return err
 	}
@@ -110,6 +110,11 @@ func (s *Service) take(ctx context.Context, session Session) error {
 		return &PinnedError{session.ID, session.NodeID, true,
 			"not all that " + session.Runtime + " remembers of it was stored when its node died"}
 	}
+	folderOf, release, err := s.haveFolder(ctx, session, kept)
+	if err != nil {
+		return err
+	}
+	defer release()
 	// It may have been this node's before, and be loaded as it was then.
 	if err := adapter.CloseThread(ctx, session.ID); err != nil {
 		return err
@@ -148,6 +153,13 @@ func (s *Service) take(ctx context.Context, session Session) error {
 		if err := storeTellAgain(ctx, tx, session.ID, tellAgain); err != nil {
 			return nil, err
 		}
+		folder := "same"
+		if folderOf != "" {
+			folder = "restored"
+			if err := moveFolder(ctx, tx, folderOf, session.Cwd, s.opts.NodeID, s.now()); err != nil {
+				return nil, err
+			}
+		}
 		memory := "restored"
 		if tellAgain {
 			memory = "toldAgain"
@@ -159,7 +171,9 @@ func (s *Service) take(ctx context.Context, session Session) error {
 				Epoch int64  `json:"epoch"`
 				// Memory is how its runtime gets the conversation: from what is stored of its own memory, or told it again.
 				Memory string `json:"memory"`
-			}{session.NodeID, s.opts.NodeID, session.epoch + 1, memory})}}, nil
+				// Folder is where its files are from: the same folder, or what was stored of it when its last turn ended.
+				Folder string `json:"folder"`
+			}{session.NodeID, s.opts.NodeID, session.epoch + 1, memory, folder})}}, nil
 	})
 	if err != nil {
 		return err
@@ -193,9 +207,9 @@ func isBusy(ctx context.Context, q database.Querier, sessionID string) (bool, er
 	return busy > 0, nil
 }
 
-// goesOn tells with what a session can go on here, and whether all that its runtime remembers is stored: *PinnedError
-// when its folder is another one here, or not known.
-func (s *Service) goesOn(ctx context.Context, session Session) (kept custodyRow, whole bool, err error) {
+// keptMemory is what is stored of a session for it to go on elsewhere, and whether all that its runtime remembers is:
+// *PinnedError when nothing is.
+func (s *Service) keptMemory(ctx context.Context, session Session) (kept custodyRow, whole bool, err error) {
 	kept, known, err := readCustody(ctx, s.db.Read(), session.ID)
 	if err != nil {
 		return kept, false, err
@@ -208,16 +222,33 @@ func (s *Service) goesOn(ctx context.Context, session Session) (kept custodyRow,
 		return kept, false, &PinnedError{session.ID, session.NodeID, true,
 			"nothing that " + session.Runtime + " remembers of it was stored when its node died"}
 	}
+	return kept, kept.turnID == heard, nil
+}
+
+// haveFolder has this node have the folder of a session that it is about to take: *PinnedError when it is another one
+// here, or cannot be had. from is the node whose it was, when it was made here. Until release nobody else makes it.
+func (s *Service) haveFolder(ctx context.Context, session Session, kept custodyRow) (from string, release func(), err error) {
+	if s.opts.Folders != nil {
+		// Who asked may go away: the folder is there for the next try.
+		if release, err = s.locks.Acquire(ctx, "folder "+session.Cwd); err != nil {
+			return "", nil, err
+		}
+		if from, err = s.bringFolder(context.WithoutCancel(ctx), session); err != nil {
+			release()
+			return "", nil, err
+		}
+		return from, release, nil
+	}
 	folder := cmp.Or(session.Cwd, s.opts.WorkspaceRoot)
 	found, err := readMark(folder)
 	if err != nil {
-		return kept, false, err
+		return "", nil, err
 	}
 	if found == "" || found != kept.workspace {
-		return kept, false, &PinnedError{session.ID, session.NodeID, false,
+		return "", nil, &PinnedError{session.ID, session.NodeID, false,
 			fmt.Sprintf("its folder %s is not the same one here (share it between the nodes, at the same path)", folder)}
 	}
-	return kept, kept.turnID == heard, nil
+	return "", func() {}, nil
 }
 
 // forgetMemoryOf removes what this node's runtime remembers of a session from when it was this node's: it is told anew.

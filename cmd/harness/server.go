@@ -29,6 +29,7 @@ import (
 	"harness/console"
 	"harness/database"
 	"harness/decidelink"
+	"harness/gitworkspace"
 	"harness/idempotency"
 	"harness/internal/lifecycle"
 	"harness/journal"
@@ -98,6 +99,8 @@ type Server struct {
 	extensions extensionParts
 	consents   *consents
 
+	folders *gitworkspace.Store // nil unless folders are stored
+
 	pruning lifecycle.Loops
 	archive *archive.Archiver // nil without one
 	ready   atomic.Bool
@@ -124,6 +127,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 		lifecycle.Part{Name: "news of other nodes", Start: s.startBus, Stop: s.stopBus, Bound: time.Second},
 		lifecycle.Part{Name: "access tokens", Start: s.startTokens, Stop: s.stopTokens, Bound: time.Second},
 		lifecycle.Part{Name: "idempotency keys", Start: s.startAnswers, Stop: nothingToStop, Bound: time.Second},
+		lifecycle.Part{Name: "folders of sessions", Start: s.startFolders, Stop: s.stopFolders, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "tools", Start: s.startTools, Stop: nothingToStop, Bound: time.Second},
 		lifecycle.Part{Name: "search", Start: s.startSearch, Stop: s.stopSearch, Bound: time.Second},
@@ -315,7 +319,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		WorkspaceRoot: sessionFolder(s.cfg, s.workspace), Surviving: left,
 		DefaultRuntime: s.runtimes.makers[0].name, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
 		NoRuntimes: !s.cfg.Runs(), Draining: s.draining, OnlyNode: s.db.Engine() == database.SQLite,
-		Movable: s.node != nil && s.cfg.Workspaces == "shared", Lapsed: s.node.Over,
+		Movable: s.node != nil && s.cfg.Workspaces != "pinned", Lapsed: s.node.Over, Folders: s.storedFolders(),
 		Defaults: session.Controls{
 			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode,
 			NetworkAccess: s.cfg.Defaults.NetworkAccess,

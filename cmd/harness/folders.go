@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"harness/config"
+	"harness/gitworkspace"
+	"harness/session"
+)
+
+// startFolders opens what stores the folders of sessions for other nodes (HARNESS_WORKSPACES=git). A server that could not
+// keep that up does not start.
+func (s *Server) startFolders(ctx context.Context) error {
+	if s.node == nil || s.cfg.Workspaces != config.WorkspacesGit || !s.cfg.Runs() {
+		return nil
+	}
+	dir, err := filepath.Abs(filepath.Join(s.dir.path, "workspaces"))
+	if err != nil {
+		return err
+	}
+	options := gitworkspace.Options{Dir: dir, Remote: s.cfg.WorkspaceRemote}
+	var agents confinement
+	if err := agents.becomeUser(s.cfg.RuntimeUser, s.dir.path); err != nil {
+		return err
+	}
+	if plan := agents.plan; plan.User {
+		options.User = &gitworkspace.User{UID: plan.UID, GID: plan.GID, Groups: plan.Groups}
+	}
+	folders := gitworkspace.New(options)
+	if err := folders.Start(ctx); err != nil {
+		return &usageError{fmt.Errorf("HARNESS_WORKSPACES=git cannot be kept up here: %w", err)}
+	}
+	s.folders = folders
+	return nil
+}
+
+func (s *Server) stopFolders(ctx context.Context) error {
+	if s.folders == nil {
+		return nil
+	}
+	return s.folders.Stop(ctx)
+}
+
+// storedFolders is what sessions store their folders with, nil for nothing.
+func (s *Server) storedFolders() session.Folders {
+	if s.folders == nil {
+		return nil
+	}
+	return s.folders
+}
