@@ -156,6 +156,9 @@ func TestEveryVariableCanBeSetFromEverySource(t *testing.T) {
 					p.env = append(p.env, "HARNESS_S3_BUCKET=b", "HARNESS_S3_ACCESS_KEY_ID=k", "HARNESS_S3_SECRET_ACCESS_KEY=s",
 						"DATABASE_URL=postgres://h/n")
 				}
+				if v.Name == "HARNESS_WORKSPACE_REMOTE" {
+					p.env = append(p.env, "HARNESS_WORKSPACES=git")
+				}
 				c := p.mustLoad()
 				want := value
 				if v.path {
@@ -186,7 +189,7 @@ func otherValue(v Variable) string {
 		"HARNESS_S3_ENDPOINT":          "https://s3.example.com:9000",
 		"HARNESS_ARCHIVE":              "/srv/archive",
 		"HARNESS_NOTIFY_PUSH_SERVICES": "a.example,*.a.example,http://127.0.0.1:81", "HARNESS_NOTIFY_PUSH_CONTACT": "mailto:a@b.example",
-		"HARNESS_NODE_ADDRESS": "node-1.internal:7443", "HARNESS_ROLES": "runner",
+		"HARNESS_NODE_ADDRESS": "node-1.internal:7443", "HARNESS_ROLES": "runner", "HARNESS_WORKSPACE_REMOTE": "/srv/git/folders.git",
 		"HOST": "localhost", "DATABASE_URL": "postgres://u:p@h:5432/n",
 		"HARNESS_ALLOWED_ORIGINS": "https://a.example,http://b.example:81", "HARNESS_ALLOWED_HOSTS": "a.example,b.example:81",
 		"HARNESS_TRUSTED_PROXIES":   "10.0.0.0/8,::1",

@@ -15,11 +15,14 @@ func TestPrintRedactsEverySecret(t *testing.T) {
 	for _, v := range Variables() {
 		if v.Secret {
 			canary := "canary-" + v.Key() + "-0123456789"
+			if v.Name == "HARNESS_WORKSPACE_REMOTE" {
+				canary = "/" + canary
+			}
 			canaries = append(canaries, canary)
 			p.env = append(p.env, v.Name+"="+canary)
 		}
 	}
-	p.env = append(p.env,
+	p.env = append(p.env, "HARNESS_WORKSPACES=git",
 		"DATABASE_URL=postgres://me:canary%2Fdb@db.example:5432/n?sslmode=disable&password=canary-q&sslpassword=canary-s")
 	canaries = append(canaries, "canary%2Fdb", "canary/db", "canary-q", "canary-s")
 	c := p.mustLoad()
@@ -103,7 +106,7 @@ func TestSecretNames(t *testing.T) {
 	want := []string{"HARNESS_AUTH_TOKEN", "DATABASE_URL", "OPENAI_API_KEY", "AGENT_EXTENSION_RBAC_HEADER_SECRET",
 		"AGENT_EXTENSION_RBAC_JWT_SECRET", "HARNESS_ACP_AGENTS", "HARNESS_TOOLS_COMMANDS", "HARNESS_TOOLS_SERVERS",
 		"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_HEADERS",
-		"HARNESS_NOTIFY_WEBHOOK_URL", "HARNESS_NOTIFY_NTFY_URL", "HARNESS_S3_ACCESS_KEY_ID"}
+		"HARNESS_NOTIFY_WEBHOOK_URL", "HARNESS_NOTIFY_NTFY_URL", "HARNESS_S3_ACCESS_KEY_ID", "HARNESS_WORKSPACE_REMOTE"}
 	got := SecretNames()
 	for _, v := range Variables() {
 		telling := strings.HasSuffix(v.Name, "_SECRET") || strings.HasSuffix(v.Name, "_TOKEN") ||

@@ -127,7 +127,7 @@ func storeVariables() []Variable {
 				"are the same ones at the same paths; the node marks them (.harness-workspace). git: their folders are pushed to " +
 				"HARNESS_WORKSPACE_REMOTE after each turn and made at the other node. What agents remember is kept in the database.",
 			field: func(c *Config) any { return &c.Workspaces }},
-		{Name: "HARNESS_WORKSPACE_REMOTE", Allowed: "an absolute path, user@host:path or a URL without a password", check: isRemote,
+		{Name: "HARNESS_WORKSPACE_REMOTE", Secret: true, Allowed: "an absolute path, user@host:path or a URL without a password", check: isRemote,
 			Doc: "Of HARNESS_WORKSPACES=git: the git repository that folders of sessions are pushed to, below refs/harness/, and nothing " +
 				"else is. The server's user must be able to push there without being asked.",
 			field: func(c *Config) any { return &c.WorkspaceRemote }},

@@ -6,10 +6,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"harness/internal/agenttest"
+	"harness/internal/polling"
 )
 
 // What is in a folder, and in its repository, is there again at another node, byte for byte; only what git ignores is not.
@@ -245,7 +248,7 @@ func TestFoldersOfAnotherUser(t *testing.T) {
 	}
 	const nobody = 65534
 	s := newSite(t)
-	open, err := os.MkdirTemp("", "harness-test-")
+	open, err := os.MkdirTemp("", "harness-test-") //nolint:usetesting // t.TempDir is in a folder of this user's alone
 	s.do(err)
 	t.Cleanup(func() { s.do(os.RemoveAll(open)) })
 	s.folder = filepath.Join(open, "folder")
@@ -307,4 +310,42 @@ func TestSnapshotsAreForgotten(t *testing.T) {
 	// What is stored again after that is there.
 	s.store(one, "s/0")
 	s.command("git", "--git-dir", s.remote, "rev-parse", "--verify", "refs/harness/s/0")
+}
+
+// Whatever is under way when a server ends is broken off, and nothing is left of it; nothing begins afterwards.
+func TestTheStoreStops(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.write("a", "1")
+	one := s.node()
+	s.store(one, "s/0")
+	// A remote that never answers.
+	s.do(os.WriteFile(filepath.Join(s.remote, "hooks", "pre-receive"), []byte("#!/bin/sh\necho began >\""+s.remote+"/began\"\nexec sleep 600\n"), 0o755)) //nolint:gosec // a program
+	s.write("a", "2")
+	stored := make(chan error, 1)
+	go func() {
+		_, _, err := one.Store(t.Context(), "s/0", s.folder)
+		stored <- err
+	}()
+	if !polling.Until(time.Minute, func() bool { _, err := os.Stat(filepath.Join(s.remote, "began")); return err == nil }) {
+		t.Fatal("nothing was pushed")
+	}
+	var stops sync.WaitGroup
+	for range 4 {
+		stops.Go(func() {
+			if err := one.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	stops.Wait()
+	if err := <-stored; err == nil {
+		t.Error("it was stored all the same")
+	}
+	if _, _, err := one.Store(t.Context(), "s/0", s.folder); err == nil {
+		t.Error("something was stored after the end")
+	}
+	if left, err := filepath.Glob(filepath.Join(one.opts.Dir, "*")); err != nil || len(left) != 2 {
+		t.Errorf("left are %v, %v", left, err)
+	}
 }

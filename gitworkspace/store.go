@@ -248,7 +248,8 @@ func (c confined) bundle(ctx context.Context, path, before string) (err error) {
 	to := &bounded{to: file, left: MaxBundleBytes}
 	err = c.run(ctx, nil, to, args...)
 	if to.left < 0 {
-		return refusedError(fmt.Sprintf("what is new in its folder is more than %d MiB; have git ignore what can be made again", MaxBundleBytes>>20))
+		return refusedError(fmt.Sprintf("what is new in its folder is more than %d MiB; have git ignore what can be made again",
+			MaxBundleBytes>>20))
 	}
 	return err
 }

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"harness/database"
+	"harness/journal"
 	"harness/runtime"
+	"harness/transcript"
 )
 
 // Folders stores the folders of sessions where other nodes can have them from.
@@ -197,4 +199,27 @@ func (s *Service) clearFor(ctx context.Context, session Session, stored storedFo
 		return pinned("there is another folder at " + session.Cwd + " here")
 	}
 	return nil
+}
+
+// typeFolderRestored is the type of the entry that says what a folder lacks, folderPrefix begins its id; the turn's follows.
+const (
+	typeFolderRestored = "folder.restored"
+	folderPrefix       = "folder-"
+)
+
+// folderMoved notes that the folder of a node goes on here, and tells in the transcript of the session that is taken what of
+// a turn that was cut off stayed behind.
+func (s *Service) folderMoved(ctx context.Context, tx database.Tx, session Session, from string) ([]journal.Event, error) {
+	at := s.now()
+	if err := moveFolder(ctx, tx, from, session.Cwd, s.opts.NodeID, at); err != nil {
+		return nil, err
+	}
+	cut, err := cutTurn(ctx, tx, session.ID)
+	if err != nil || cut == "" {
+		return nil, err
+	}
+	return s.UpsertTranscriptIn(ctx, tx, session.ID, transcript.Entry{MessageID: folderPrefix + cut, TurnID: cut, Role: "system",
+		Type: typeFolderRestored, StartedAt: &at, CompletedAt: &at, Status: transcript.Complete,
+		Content: "The session goes on at another node, with its folder as the last turn before this one left it. What this turn " +
+			"changed there is in " + session.Cwd + " at node " + from + " only."})
 }

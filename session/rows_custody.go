@@ -148,3 +148,15 @@ func heardTurn(ctx context.Context, q database.Querier, sessionID string) (strin
 // beginning in the runtime's memory.
 const lastHeard = `select h.turn_id from turns h where h.session_id = s.id and h.status <> 'inProgress'
 	and not (h.status = 'interrupted' and h.error <> '') order by h.started_at desc, h.turn_id desc limit 1`
+
+// cutTurn is the last turn of a session if its runtime never told the end of it, else "".
+func cutTurn(ctx context.Context, q database.Querier, sessionID string) (string, error) {
+	found, err := database.ReadTexts(ctx, q, "read how the last turn of session "+sessionID+" ended", `select t.turn_id from turns t
+		join sessions s on s.id = t.session_id where s.id = $1 and t.turn_id = (select l.turn_id from turns l
+			where l.session_id = s.id order by l.started_at desc, l.turn_id desc limit 1)
+		and t.turn_id <> coalesce((`+lastHeard+`), '')`, database.EncodeText(sessionID))
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	return found[0], nil
+}

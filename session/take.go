@@ -153,10 +153,10 @@ func (s *Service) take(ctx context.Context, session Session) error {
 		if err := storeTellAgain(ctx, tx, session.ID, tellAgain); err != nil {
 			return nil, err
 		}
-		folder := "same"
+		folder, events := "same", []journal.Event(nil)
 		if folderOf != "" {
 			folder = "restored"
-			if err := moveFolder(ctx, tx, folderOf, session.Cwd, s.opts.NodeID, s.now()); err != nil {
+			if events, err = s.folderMoved(ctx, tx, session, folderOf); err != nil {
 				return nil, err
 			}
 		}
@@ -164,7 +164,7 @@ func (s *Service) take(ctx context.Context, session Session) error {
 		if tellAgain {
 			memory = "toldAgain"
 		}
-		return []journal.Event{{SessionID: session.ID, Type: eventSessionTaken, Time: s.now(), Source: source,
+		return append(events, journal.Event{SessionID: session.ID, Type: eventSessionTaken, Time: s.now(), Source: source,
 			Payload: encode(struct {
 				From  string `json:"from"`
 				By    string `json:"by"`
@@ -173,7 +173,7 @@ func (s *Service) take(ctx context.Context, session Session) error {
 				Memory string `json:"memory"`
 				// Folder is where its files are from: the same folder, or what was stored of it when its last turn ended.
 				Folder string `json:"folder"`
-			}{session.NodeID, s.opts.NodeID, session.epoch + 1, memory, folder})}}, nil
+			}{session.NodeID, s.opts.NodeID, session.epoch + 1, memory, folder})}), nil
 	})
 	if err != nil {
 		return err
