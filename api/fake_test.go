@@ -68,6 +68,10 @@ type fakeSessions struct {
 		pos        int64
 		result     json.RawMessage
 	}
+	// made is what messages with keys made before, keys are those it was asked for.
+	made    string
+	madeErr error
+	keys    []string
 	// rolledBack is how many turns were to be taken back last.
 	rolledBack int
 	// read is what was wanted of the last read, listed of the last list.
@@ -269,7 +273,15 @@ func (f *fakeSessions) Send(_ context.Context, _ string, m session.Message) (str
 	return f.next.turnID, f.fail
 }
 
-func (f *fakeSessions) Retry(_ context.Context, id, turnID string) (string, error) {
+// Made is what a test says.
+func (f *fakeSessions) Made(_ context.Context, id, key string) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.keys = append(f.keys, key)
+	return f.made, f.madeErr
+}
+
+func (f *fakeSessions) Retry(_ context.Context, id, turnID, _ string) (string, error) {
 	if f.fail != nil {
 		return "", f.fail
 	}

@@ -25,9 +25,10 @@ func messageBody(more ...schema.Field) schema.Schema {
 	return schema.Struct(append(fields, rest.Optional("images", imagesField))...)
 }
 
-func messageOf(body schema.Value) session.Message {
+func messageOf(in *rest.Input) session.Message {
+	body := in.Body
 	return session.Message{
-		Text: body.Get("text").Text(), Images: imageURLs(body.Get("images").Items()), Model: body.Get("model").TextPointer(),
+		Key: in.Key, Text: body.Get("text").Text(), Images: imageURLs(body.Get("images").Items()), Model: body.Get("model").TextPointer(),
 		Effort: body.Get("effort").Text(), ApprovalPolicy: body.Get("approvalPolicy").TextPointer(),
 		NetworkAccess: body.Get("networkAccess").TextPointer(), FilesystemSandbox: body.Get("filesystemSandbox").TextPointer(),
 		DynamicTools: body.Get("dynamicTools").JSON(),
@@ -52,9 +53,9 @@ func imageURLs(images []schema.Value) []string {
 func (s *server) messageRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/messages", Operation: operations.Send,
-			Body: sendMessageBody, Mapped: true, Once: true, Handle: s.sendMessage},
+			Body: sendMessageBody, Mapped: true, Once: true, Again: true, Handle: s.sendMessage},
 		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/turns/:turnId/retry", Operation: operations.Retry,
-			Mapped: true, Once: true, Handle: s.retry},
+			Mapped: true, Once: true, Again: true, Handle: s.retry},
 		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/interrupt", Operation: operations.Interrupt,
 			Body: interruptBody, Handle: s.interrupt},
 	}
@@ -67,21 +68,27 @@ type turnBody struct {
 }
 
 func (s *server) sendMessage(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	turnID, err := s.Operations.Send(ctx, in.SessionID(), messageOf(in.Body))
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	noteTurn(ctx, turnID)
-	return rest.Reply{Status: http.StatusAccepted, Body: turnBody{"accepted", in.SessionID(), turnID}}, nil
+	return s.beginTurn(ctx, in, func() (string, error) { return s.Operations.Send(ctx, in.SessionID(), messageOf(in)) })
 }
 
 func (s *server) retry(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	turnID, err := s.Operations.Retry(ctx, in.SessionID(), in.Params["turnId"])
+	return s.beginTurn(ctx, in, func() (string, error) {
+		return s.Operations.Retry(ctx, in.SessionID(), in.Params["turnId"], in.Key)
+	})
+}
+
+// beginTurn answers with the turn that begin makes, or the one that the same request made before.
+func (s *server) beginTurn(ctx context.Context, in *rest.Input, begin func() (string, error)) (rest.Reply, error) {
+	turnID, err := s.made(ctx, in)
+	found := turnID != ""
+	if err == nil && !found {
+		turnID, err = begin()
+	}
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	noteTurn(ctx, turnID)
-	return rest.Reply{Status: http.StatusAccepted, Body: turnBody{"accepted", in.SessionID(), turnID}}, nil
+	return rest.Reply{Status: http.StatusAccepted, Body: turnBody{"accepted", in.SessionID(), turnID}, Replayed: found}, nil
 }
 
 func (s *server) interrupt(ctx context.Context, in *rest.Input) (rest.Reply, error) {

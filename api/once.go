@@ -7,6 +7,8 @@ import (
 
 	"harness/api/rest"
 	"harness/idempotency"
+	"harness/journal"
+	"harness/session"
 	"harness/telemetry"
 )
 
@@ -22,7 +24,7 @@ func (s *server) once(ctx context.Context, key, asked []string, rt *rest.Route, 
 	if err := checkIdempotencyKey(key); err != nil {
 		return rest.Reply{}, err
 	}
-	claim, before, err := s.Idempotency.Claim(ctx, idempotency.Request{Caller: in.Actor, Key: key[0], Parts: asked})
+	claim, before, err := s.claim(ctx, rt, in, idempotency.Request{Caller: in.Actor, Key: key[0], Parts: asked, Again: rt.Again})
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -30,6 +32,9 @@ func (s *server) once(ctx context.Context, key, asked []string, rt *rest.Route, 
 		return rest.Reply{Status: before.Status, Body: encoded(before.Body), Replayed: true}, nil
 	}
 	defer claim.Lose() // by a handler that panics
+	if rt.Again {
+		in.Key = claim.Name()
+	}
 	ctx = context.WithoutCancel(ctx)
 	reply, err := rt.Handle(ctx, in)
 	status, body := reply.Status, reply.Body
@@ -39,6 +44,8 @@ func (s *server) once(ctx context.Context, key, asked []string, rt *rest.Route, 
 		case f.retry, status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests,
 			status == http.StatusMisdirectedRequest: // the owner does it, with this key
 			return reply, s.concluded(ctx, err, claim.GiveBack(ctx))
+		case rt.Again && (status == http.StatusInternalServerError || errors.As(err, new(*journal.OutageError))):
+			return reply, err // it is found out when it comes again
 		}
 	}
 	if status == 0 {
@@ -53,6 +60,32 @@ func (s *server) once(ctx context.Context, key, asked []string, rt *rest.Route, 
 		reply.Body = encoded(text)
 	}
 	return reply, s.concluded(ctx, err, concluded)
+}
+
+// claim claims a key. What another node began of a session that is this one's now it does no more.
+func (s *server) claim(ctx context.Context, rt *rest.Route, in *rest.Input, request idempotency.Request) (
+	*idempotency.Claim, *idempotency.Answer, error) {
+	claim, before, err := s.Idempotency.Claim(ctx, request)
+	if !rt.Again || rt.Operation == "" || !errors.Is(err, idempotency.ErrUnderWay) {
+		return claim, before, err
+	}
+	if err := s.Operations.Check(ctx, rt.Operation, in.SessionID()); err != nil {
+		return nil, nil, err
+	}
+	request.Alone = true
+	return s.Idempotency.Claim(ctx, request)
+}
+
+// made is what a request made that came before with its key, "" for nothing: its server ended before it had answered.
+func (s *server) made(ctx context.Context, in *rest.Input) (string, error) {
+	if in.Key == "" {
+		return "", nil
+	}
+	made, err := s.Operations.Made(ctx, in.SessionID(), in.Key)
+	if errors.Is(err, session.ErrTurnUnknown) {
+		err = errors.Join(idempotency.ErrLost, err)
+	}
+	return made, err
 }
 
 // concluded is what a request is answered with: its own outcome, whatever became of the note of it.

@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"harness/idempotency"
 	"harness/internal/dbtest"
 	"harness/journal"
+	"harness/runtime"
 	"harness/session"
 )
 
@@ -168,5 +170,56 @@ func TestAKeyOfAnotherNodesSessionIsNotKept(t *testing.T) {
 	owner = ""
 	if got := post("ann", "k", path, body); got.Code != http.StatusAccepted {
 		t.Errorf("once it is its own the same request is answered %d %s", got.Code, got.Body)
+	}
+}
+
+// A message whose server ended before it had answered is told by its name, the same when it comes again: what it made is
+// the answer, and it is not sent; when nobody can tell it is not sent either.
+func TestAMessageThatMadeSomethingBefore(t *testing.T) {
+	t.Parallel()
+	b, post := keyed(t)
+	b.sessions.next.turnID = "t-new"
+	const one, body = "/api/sessions/" + knownID, `{"text":"do it"}`
+	accepted := func(turn string) string {
+		return `{"status":"accepted","sessionId":"` + knownID + `","turnId":"` + turn + `"}`
+	}
+	// It is held in an outage, and then found.
+	b.sessions.fail = errors.Join(runtime.ErrTimeout, &journal.OutageError{})
+	if got := post("ann", "k", one+"/messages", body); got.Code != http.StatusGatewayTimeout {
+		t.Fatalf("in an outage: %d %s", got.Code, got.Body)
+	}
+	b.sessions.fail, b.sessions.made = nil, "t-1"
+	sent := len(b.sessions.messages)
+	again := post("ann", "k", one+"/messages", body)
+	expect(t, again, http.StatusAccepted, accepted("t-1"))
+	if again.Header().Get("Idempotency-Replayed") != "true" || len(b.sessions.messages) != sent {
+		t.Errorf("sent %d times; %v", len(b.sessions.messages), again.Header())
+	}
+	if keys := b.sessions.keys; len(keys) != 2 || keys[0] != keys[1] || keys[0] == "" || keys[0] != b.sessions.messages[0].Key {
+		t.Errorf("it is known by %q", keys)
+	}
+	expect(t, post("ann", "r", one+"/turns/t-0/retry", `{}`), http.StatusAccepted, accepted("t-1"))
+	if got := post("ann", "q", one+"/queue", body); got.Code != http.StatusAccepted || !strings.Contains(got.Body.String(), `"id":"t-1"`) ||
+		got.Header().Get("Idempotency-Replayed") != "true" {
+		t.Errorf("what waits already is answered %d %s", got.Code, got.Body)
+	}
+	b.sessions.made, b.sessions.madeErr = "", session.ErrTurnUnknown
+	for path, body := range map[string]string{"/messages": body, "/turns/t-0/retry": `{}`, "/queue": body} {
+		got := post("ann", "unknown"+path, one+path, body)
+		if got.Code != http.StatusConflict || !strings.Contains(got.Body.String(), `"code":"idempotency_outcome_unknown"`) {
+			t.Errorf("%s: %d %s", path, got.Code, got.Body)
+		}
+	}
+	b.sessions.madeErr = errors.Join(runtime.ErrUnavailable, session.ErrTurnUnsettled)
+	if got := post("ann", "later", one+"/messages", body); got.Code != http.StatusServiceUnavailable {
+		t.Errorf("while it is not known yet: %d %s", got.Code, got.Body)
+	}
+	if len(b.sessions.messages) != sent {
+		t.Errorf("sent %d times, not %d", len(b.sessions.messages), sent)
+	}
+	b.sessions.madeErr = nil
+	expect(t, post("ann", "later", one+"/messages", body), http.StatusAccepted, accepted("t-new"))
+	if got := post("ann", keyless, one+"/messages", body); got.Code != http.StatusAccepted || b.sessions.messages[sent+1].Key != "" {
+		t.Errorf("without a key: %d, known by %q", got.Code, b.sessions.messages[sent+1].Key)
 	}
 }

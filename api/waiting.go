@@ -21,7 +21,7 @@ func (s *server) waitingRoutes() []rest.Route {
 	const all = "/api/sessions/:sessionId/queue"
 	return []rest.Route{
 		{Method: http.MethodGet, Path: all, Operation: operations.Read, Handle: s.listWaiting},
-		{Method: http.MethodPost, Path: all, Operation: operations.Send, Body: waitBody, Once: true, Handle: s.wait},
+		{Method: http.MethodPost, Path: all, Operation: operations.Send, Body: waitBody, Once: true, Again: true, Handle: s.wait},
 		{Method: http.MethodPatch, Path: all + "/:messageId", Operation: operations.Send, Body: editWaitingBody,
 			Handle: s.editWaiting},
 		{Method: http.MethodPost, Path: all + "/:messageId/move", Operation: operations.Send, Body: moveWaitingBody,
@@ -52,11 +52,20 @@ func (s *server) listWaiting(ctx context.Context, in *rest.Input) (rest.Reply, e
 }
 
 func (s *server) wait(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	id, now, err := s.Operations.Wait(ctx, in.SessionID(), messageOf(in.Body))
+	id, err := s.made(ctx, in)
+	found := id != ""
+	var now []session.Waiting
+	switch {
+	case found:
+		now, err = s.Operations.Waiting(ctx, in.SessionID())
+	case err == nil:
+		id, now, err = s.Operations.Wait(ctx, in.SessionID(), messageOf(in))
+	}
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.Reply{Status: http.StatusAccepted, Body: waitingBody{"accepted", in.SessionID(), id, now}}, nil
+	return rest.Reply{Status: http.StatusAccepted, Body: waitingBody{"accepted", in.SessionID(), id, append([]session.Waiting{}, now...)},
+		Replayed: found}, nil
 }
 
 func (s *server) editWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {

@@ -3,7 +3,8 @@
 //
 // A request is claimed in the store before it is done and its answer is stored before it is given. It owns the keys and
 // what was answered, for Lifetime. It must never know HTTP or what a request does: a claim that nobody will ever
-// conclude, because its server ended, is told as such and never done again.
+// conclude, because its server ended, is told as such and never done again, unless who does the request finds what it
+// did by its name (Request.Again).
 package idempotency
 
 import (
@@ -63,10 +64,11 @@ type Store struct {
 	claimed map[string]*claimed
 }
 
-// claimed is a claim that stands: under way, or lost because its answer could not be stored.
+// claimed is a claim that stands: under way, or lost because its answer could not be stored. One that may be done again
+// is not kept as lost.
 type claimed struct {
-	request string
-	lost    bool
+	request     string
+	again, lost bool
 }
 
 // New makes a Store. Call Start before the first Claim.
@@ -93,6 +95,9 @@ type Request struct {
 	Caller, Key string
 	// Parts are all that makes it this request.
 	Parts []string
+	// Again says that who does it finds by Claim.Name what it did before: it is handed out again when its server ended in
+	// the middle. Alone says that no other server can be doing it, so that what another one has claimed is handed out, too.
+	Again, Alone bool
 }
 
 // Answer is what a request was answered.
@@ -104,21 +109,26 @@ type Answer struct {
 
 // Claim is a request that its holder is to do, and nobody else. It ends with Conclude, GiveBack or Lose.
 type Claim struct {
-	store *Store
-	id    string
+	store    *Store
+	id       string
+	standing *claimed
 }
+
+// Name names the request: the same for the same request with the same key of the same caller, and for no other.
+func (c *Claim) Name() string { return digest(c.id, c.standing.request) }
 
 // Claim takes a request to do it, or returns how it was answered before. ErrReused, ErrUnderWay, ErrLost.
 func (s *Store) Claim(ctx context.Context, r Request) (*Claim, *Answer, error) {
 	id, request := digest(r.Caller, r.Key), digest(r.Parts...)
-	if err := s.take(id, request); err != nil {
+	claim := &Claim{s, id, &claimed{request: request, again: r.Again}}
+	if err := s.take(claim); err != nil {
 		return nil, nil, err
 	}
-	before, err := s.store(ctx, id, request)
+	before, err := s.store(ctx, id, request, r)
 	if err == nil && before == nil {
-		return &Claim{s, id}, nil, nil
+		return claim, nil, nil
 	}
-	s.drop(id)
+	claim.drop()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -135,14 +145,14 @@ func (s *Store) Claim(ctx context.Context, r Request) (*Claim, *Answer, error) {
 }
 
 // take claims within this process.
-func (s *Store) take(id, request string) error {
+func (s *Store) take(claim *Claim) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch standing := s.claimed[id]; {
+	switch standing := s.claimed[claim.id]; {
 	case standing == nil:
-		s.claimed[id] = &claimed{request: request}
+		s.claimed[claim.id] = claim.standing
 		return nil
-	case standing.request != request:
+	case standing.request != claim.standing.request:
 		return ErrReused
 	case standing.lost:
 		return ErrLost
@@ -150,25 +160,31 @@ func (s *Store) take(id, request string) error {
 	return ErrUnderWay
 }
 
-func (s *Store) drop(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.claimed, id)
+// drop ends a claim in this process; another one of its key may stand by then.
+func (c *Claim) drop() {
+	c.store.mu.Lock()
+	defer c.store.mu.Unlock()
+	if c.store.claimed[c.id] == c.standing {
+		delete(c.store.claimed, c.id)
+	}
 }
 
 // store claims a key in the store, or returns what is known of it: one that is there counts when it is younger than
-// Lifetime, and not when this server wrote it without handing it out.
-func (s *Store) store(ctx context.Context, id, request string) (before *row, err error) {
+// Lifetime, and not when this server wrote it without handing it out, or when its request may be done again and nobody
+// does it.
+func (s *Store) store(ctx context.Context, id, request string, r Request) (before *row, err error) {
 	now := s.opts.Clock().UnixMilli()
 	_, err = s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		before = nil
-		inserted, err := tx.ExecContext(ctx, `insert into idempotency_keys (id, request, node_id, status, answer, created_at)
-			values ($1, $2, $3, 0, '', $4)
+		inserted, err := tx.ExecContext(ctx, `insert into idempotency_keys as k
+				(id, request, node_id, status, answer, created_at, again) values ($1, $2, $3, 0, '', $4, $5)
 			on conflict (id) do update set request = excluded.request, node_id = excluded.node_id, status = 0, answer = '',
-				created_at = excluded.created_at
-			where idempotency_keys.status <> 0 and idempotency_keys.created_at <= $5
-				or idempotency_keys.status = 0 and idempotency_keys.node_id = excluded.node_id`,
-			id, request, s.opts.NodeID, now, now-Lifetime.Milliseconds())
+				created_at = excluded.created_at, again = excluded.again
+			where k.status <> 0 and k.created_at <= $6
+				or k.again = 0 and k.status = 0 and k.node_id = excluded.node_id
+				or k.again = 1 and k.request = excluded.request and (k.status = -1
+					or k.status = 0 and (k.node_id = excluded.node_id or k.created_at <= $7 or $8 = 1))`,
+			id, request, s.opts.NodeID, now, flag(r.Again), now-Lifetime.Milliseconds(), now-silence.Milliseconds(), flag(r.Alone))
 		if err != nil {
 			return nil, fmt.Errorf("claim an idempotency key: %w", err)
 		}
@@ -182,31 +198,34 @@ func (s *Store) store(ctx context.Context, id, request string) (before *row, err
 }
 
 // Conclude stores how the request was answered. When it cannot be stored the request counts as lost: it is not done
-// again.
+// again, unless it may be.
 func (c *Claim) Conclude(ctx context.Context, answer Answer) error {
-	err := c.store.change(ctx, `update idempotency_keys set status = $2, answer = $3 where id = $1`, c.id, answer.Status,
-		database.EncodeText(string(answer.Body)))
+	err := c.store.change(ctx, `update idempotency_keys set status = $3, answer = $4 where id = $1 and node_id = $2`, c.id,
+		c.store.opts.NodeID, answer.Status, database.EncodeText(string(answer.Body)))
 	if err != nil {
 		c.Lose()
 		return err
 	}
-	c.store.drop(c.id)
+	c.drop()
 	return nil
 }
 
 // GiveBack says that the request was not done: it may be sent again with the same key.
 func (c *Claim) GiveBack(ctx context.Context) error {
-	defer c.store.drop(c.id)
-	return c.store.change(ctx, `delete from idempotency_keys where id = $1`, c.id)
+	defer c.drop()
+	return c.store.change(ctx, `delete from idempotency_keys where id = $1 and node_id = $2`, c.id, c.store.opts.NodeID)
 }
 
-// Lose says that nobody knows whether the request was done.
+// Lose says that nobody knows whether the request was done. One that may be done again is handed out to who sends it
+// next. After Conclude and GiveBack it does nothing.
 func (c *Claim) Lose() {
+	if c.standing.again {
+		c.drop()
+		return
+	}
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()
-	if standing := c.store.claimed[c.id]; standing != nil {
-		standing.lost = true
-	}
+	c.standing.lost = true
 }
 
 func (s *Store) change(ctx context.Context, query string, args ...any) error {
@@ -226,6 +245,13 @@ func (s *Store) Prune(ctx context.Context, pruned func(table string, rows int64)
 		s.opts.Clock().Add(-Lifetime).UnixMilli())
 	pruned("idempotency_keys", rows)
 	return err
+}
+
+func flag(on bool) int64 {
+	if on {
+		return 1
+	}
+	return 0
 }
 
 type row struct {

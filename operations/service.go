@@ -57,7 +57,9 @@ type Sessions interface {
 	Send(ctx context.Context, sessionID string, message session.Message) (turnID string, err error)
 	// Retry sends what a turn was asked once more, if that was cut off before any tool ran: *session.NotRetryableError
 	// otherwise.
-	Retry(ctx context.Context, sessionID, turnID string) (newTurnID string, err error)
+	Retry(ctx context.Context, sessionID, turnID, key string) (newTurnID string, err error)
+	// Made is what a message with a key made that came before (session.Message.Key).
+	Made(ctx context.Context, sessionID, key string) (string, error)
 	// Sources tells which files the session's agent reads by itself.
 	Sources(ctx context.Context, sessionID string) (session.Sources, error)
 	// Interrupt ends the running turn; turnID "" means whichever runs. ErrNoActiveTurn, ErrWrongTurn.

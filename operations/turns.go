@@ -28,12 +28,21 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 }
 
 // Retry tries a session's last turn again, one that was cut off before any tool ran, and returns the id of the new one.
-// *session.NotRetryableError.
-func (s *Service) Retry(ctx context.Context, sessionID, turnID string) (string, error) {
+// key names the request as session.Message.Key does. *session.NotRetryableError.
+func (s *Service) Retry(ctx context.Context, sessionID, turnID, key string) (string, error) {
 	if err := s.Check(ctx, Retry, sessionID); err != nil {
 		return "", err
 	}
-	return s.opts.Sessions.Retry(ctx, sessionID, turnID)
+	return s.opts.Sessions.Retry(ctx, sessionID, turnID, key)
+}
+
+// Made is what a message with a key made that came before, the turn or the id it waits by, "" for nothing; it is asked
+// before that is sent again. session.ErrTurnUnknown when it cannot be told, runtime.ErrUnavailable while it cannot yet.
+func (s *Service) Made(ctx context.Context, sessionID, key string) (string, error) {
+	if err := s.Check(ctx, Read, sessionID); err != nil {
+		return "", err
+	}
+	return s.opts.Sessions.Made(ctx, sessionID, key)
 }
 
 // Interrupt ends the running turn, whichever it is for turnID "", and returns its id. session.ErrNoActiveTurn,

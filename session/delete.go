@@ -215,6 +215,7 @@ func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone DeletedEr
 		`delete from session_sources where session_id = $1`,
 		`delete from session_figures where session_id = $1`,
 		`delete from queued_messages where session_id = $1`,
+		`delete from message_keys where session_id = $1`,
 		`delete from session_custody where session_id = $1`,
 		`delete from session_memory where session_id = $1`,
 		`delete from read_markers where session_id = $1`,

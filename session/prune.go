@@ -37,7 +37,7 @@ const usageKept = 365 * 24 * time.Hour
 // Prune removes what a retention keeps no longer, in small transactions, and tells pruned of what went by kind.
 func (s *Service) Prune(ctx context.Context, keep Retention, pruned func(kind string, rows int64)) error {
 	p := pruner{s, journal.Pruner{Journal: s.journal, Now: s.opts.Clock(), Pruned: pruned}, keep, s.now()}
-	for _, one := range []func(context.Context) error{p.requests, p.rolledBack, p.archived, p.turns, p.spools, p.gone} {
+	for _, one := range []func(context.Context) error{p.requests, p.rolledBack, p.archived, p.turns, p.spools, p.messageKeys, p.gone} {
 		if err := one(ctx); err != nil {
 			return err
 		}

@@ -38,13 +38,13 @@ func (m Message) kept() string {
 
 // Retry sends the messages of a session's last turn once more, in a new turn whose id it returns. It does so for a turn
 // that was cut off by the end of its runtime or of the server, and in which no tool has run: *NotRetryableError with
-// the reason for any other. Otherwise it is Send.
-func (s *Service) Retry(ctx context.Context, sessionID, turnID string) (string, error) {
-	return s.Send(ctx, sessionID, Message{retries: turnID})
+// the reason for any other. Otherwise it is Send of a message with this key (Message.Key).
+func (s *Service) Retry(ctx context.Context, sessionID, turnID, key string) (string, error) {
+	return s.Send(ctx, sessionID, Message{retries: turnID, Key: key})
 }
 
 // again is the message that tries a turn again. The session is locked.
-func (s *Service) again(ctx context.Context, sessionID, turnID string) (Message, error) {
+func (s *Service) again(ctx context.Context, sessionID, turnID, key string) (Message, error) {
 	refuse := func(reason string) (Message, error) {
 		return Message{}, &NotRetryableError{SessionID: sessionID, TurnID: turnID, Reason: reason}
 	}
@@ -82,7 +82,7 @@ func (s *Service) again(ctx context.Context, sessionID, turnID string) (Message,
 	case input == "":
 		return refuse("it was not cut off, or what it was asked is not known")
 	}
-	message := Message{Alone: true}
+	message := Message{Alone: true, Key: key}
 	for line := range strings.Lines(input) {
 		var one turnInput
 		if err := json.Unmarshal([]byte(line), &one); err != nil {

@@ -20,7 +20,7 @@ func (k *kit) offered(sessionID string) string {
 func (k *kit) notRetryable(sessionID, turnID, reason string) {
 	k.t.Helper()
 	before, _ := k.fake.seen()
-	_, err := k.Retry(k.t.Context(), sessionID, turnID)
+	_, err := k.Retry(k.t.Context(), sessionID, turnID, "")
 	var refused *NotRetryableError
 	if !errors.As(err, &refused) || refused.TurnID != turnID || !strings.Contains(refused.Reason, reason) {
 		k.t.Errorf("tried again: %v, want %s", err, reason)
@@ -51,7 +51,7 @@ func TestATurnThatWasCutOffIsTriedAgain(t *testing.T) {
 			t.Errorf("after the restart %q is offered, and the runtime was told %+v", k.offered(s.ID), told)
 		}
 		k.notRetryable(s.ID, "none", "no such turn")
-		second, err := k.Retry(t.Context(), s.ID, first)
+		second, err := k.Retry(t.Context(), s.ID, first, "")
 		k.do(err)
 		told, _ := k.fake.seen()
 		if len(told) != 1 || !told[0].Alone || told[0].Effort != "high" && told[0].Effort != "" || second == first {
@@ -115,7 +115,7 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 			k.fake.started(newID())
 			if c.reason != "" {
 				k.notRetryable(s.ID, turn, c.reason)
-			} else if _, err := k.Retry(t.Context(), s.ID, turn); err != nil {
+			} else if _, err := k.Retry(t.Context(), s.ID, turn, ""); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			if raw, err := json.Marshal(

@@ -36,7 +36,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 	}
 	retries := message.retries
 	if retries != "" {
-		if message, err = s.again(ctx, sessionID, retries); err != nil {
+		if message, err = s.again(ctx, sessionID, retries, message.Key); err != nil {
 			return "", err
 		}
 	}
@@ -59,7 +59,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 		cwd = session.Cwd
 	}
 	s.load(session.Runtime, sessionID)
-	if err := s.beginning(ctx, sessionID, message); err != nil {
+	if err := s.beginning(ctx, session, message); err != nil {
 		return "", err
 	}
 	s.sends(ctx, sessionID)
@@ -73,24 +73,38 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 		Sandbox:       controls.FilesystemSandbox,
 		NetworkAccess: controls.NetworkAccess, CollaborateMode: message.CollaborationMode,
 	})
+	if err == nil {
+		return started.TurnID, held(s.turnAccepted(ctx, session, started, message, told))
+	}
+	if kept := s.forgetKey(ctx, message.Key, err); kept != nil {
+		return "", errors.Join(err, kept)
+	}
 	if retries != "" && errors.Is(err, runtime.ErrTurnActive) {
 		err = &NotRetryableError{SessionID: sessionID, TurnID: retries, Reason: "a turn runs in its session"}
 	}
-	if err != nil {
-		return "", err
-	}
-	return started.TurnID, held(s.turnAccepted(ctx, session, started, message, told))
+	return "", err
 }
 
 // beginning stores that a message is about to be told to the runtime.
-func (s *Service) beginning(ctx context.Context, sessionID string, message Message) error {
-	if message.Begin == nil {
+func (s *Service) beginning(ctx context.Context, session Session, message Message) error {
+	if message.Begin == nil && message.Key == "" {
 		return nil
 	}
-	if message.Alone && s.view.active(sessionID) != "" {
+	if message.Alone && s.view.active(session.ID) != "" {
 		return runtime.ErrTurnActive // nothing began
 	}
-	return s.inOrder(ctx, func() journal.Unit { return message.Begin })
+	return s.inOrder(ctx, func() journal.Unit {
+		steers := s.view.active(session.ID) != ""
+		return func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
+			if message.Begin != nil {
+				events, err = message.Begin(ctx, tx)
+			}
+			if err == nil && message.Key != "" {
+				err = s.noteKey(ctx, tx, session, message.Key, steers)
+			}
+			return events, err
+		}
+	})
 }
 
 // forMessage takes the lock of a session for a message: at once where the message can be steered into a running turn,
@@ -113,7 +127,7 @@ func (s *Service) forMessage(ctx context.Context, sessionID string, alone bool) 
 		if release, err = s.locks.Acquire(ctx, sessionID); err != nil {
 			return Session{}, nil, nil, err
 		}
-		var unsettled []Waiting
+		var unsettled []telling
 		if session, adapter, err = s.owned(ctx, sessionID); err == nil {
 			unsettled, err = s.unsettled(ctx, sessionID)
 		}
@@ -219,6 +233,11 @@ func (s *Service) turnAccepted(ctx context.Context, session Session, started run
 					return nil, err
 				}
 				sent = append(sent, more...)
+			}
+			if message.Key != "" {
+				if err := keyMade(ctx, tx, message.Key, turnID); err != nil {
+					return nil, err
+				}
 			}
 			if err := errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, session.ID, at)); err != nil {
 				return sent, err

@@ -28,11 +28,15 @@ type recaller interface {
 // TurnMark reads the turns a session has. Whoever sends a message and may die before it hears of the turn keeps it for
 // TurnSince.
 func (s *Service) TurnMark(ctx context.Context, sessionID string) (TurnMark, error) {
-	var mark TurnMark
-	err := s.db.Read().QueryRowContext(ctx, `select count(*) from turns where session_id = $1`,
+	return markIn(ctx, s.db.Read(), sessionID)
+}
+
+// markIn is TurnMark as a part of a unit.
+func markIn(ctx context.Context, q database.Querier, sessionID string) (mark TurnMark, err error) {
+	err = q.QueryRowContext(ctx, `select count(*) from turns where session_id = $1`,
 		database.EncodeText(sessionID)).Scan(&mark.Turns)
 	if err == nil {
-		err = s.db.Read().QueryRowContext(ctx,
+		err = q.QueryRowContext(ctx,
 			`select turn_id from turns where session_id = $1 order by started_at desc, turn_id desc limit 1`,
 			database.EncodeText(sessionID)).Scan(&mark.Newest)
 	}

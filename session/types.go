@@ -243,6 +243,9 @@ type Message struct {
 	// Begin is stored when the message is about to be told to the runtime, in order with all that the session's turns do;
 	// its error keeps the message from being sent. nil stores nothing.
 	Begin journal.Unit `json:"-"`
+	// Key names the request it came with where the same one may come again, "" where it does not: what it makes is found by
+	// it (Service.Made), which is asked before it is sent.
+	Key string `json:"-"`
 	// accepted is stored together with the turn that the runtime made of it; nil stores nothing.
 	accepted journal.Unit
 	// retries is the turn whose messages it stands for (Service.Retry).

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -171,6 +170,11 @@ func (s *Service) Wait(ctx context.Context, sessionID string, message Message) (
 		if n >= MaxWaiting {
 			return journal.Refuse(ErrWaitingFull)
 		}
+		if message.Key != "" {
+			if err := s.insertKey(ctx, tx, message.Key, sessionID, "", id); err != nil {
+				return err
+			}
+		}
 		_, err := tx.ExecContext(ctx, `insert into queued_messages (`+waitingColumns+`)
 			values ($1, $2, $3, $4, 'queued', '', '', $5)`, id, database.EncodeText(sessionID), last+1,
 			database.EncodeText(string(encode(waitingMessage{message.Text, message.Images, message.Model, message.Effort,
@@ -255,20 +259,4 @@ func (s *Service) MoveWaiting(ctx context.Context, sessionID, id, before string)
 		}
 		return nil
 	})
-}
-
-// markIn is TurnMark as a part of a unit.
-func markIn(ctx context.Context, q database.Querier, sessionID string) (mark TurnMark, err error) {
-	err = q.QueryRowContext(ctx, `select count(*) from turns where session_id = $1`,
-		database.EncodeText(sessionID)).Scan(&mark.Turns)
-	if err == nil {
-		err = q.QueryRowContext(ctx,
-			`select turn_id from turns where session_id = $1 order by started_at desc, turn_id desc limit 1`,
-			database.EncodeText(sessionID)).Scan(&mark.Newest)
-	}
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return TurnMark{}, fmt.Errorf("count the turns of session %s: %w", sessionID, err)
-	}
-	mark.Newest = database.DecodeText(mark.Newest)
-	return mark, nil
 }

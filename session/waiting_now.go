@@ -9,10 +9,6 @@ import (
 	"harness/runtime"
 )
 
-// steeredMark is the mark of a waiting message that is being steered into a turn: no turn of its own tells later
-// whether it was taken.
-const steeredMark = "steered"
-
 // SendWaiting sends a waiting message at once: into the turn that runs where the runtime steers, else as a turn of its
 // own, for which a running turn is interrupted. One that was held is sent again. ErrWaitingNotFound, ErrWaitingSent.
 func (s *Service) SendWaiting(ctx context.Context, sessionID, id string) ([]Waiting, error) {
@@ -85,5 +81,5 @@ func (s *Service) steerWaiting(ctx context.Context, one Waiting) error {
 	case errors.As(err, &refused):
 		return errors.Join(err, s.markWaiting(context.WithoutCancel(ctx), one, WaitingHeld, err.Error()))
 	}
-	return errors.Join(err, s.settleWaiting(context.WithoutCancel(ctx), one.SessionID))
+	return errors.Join(err, s.settleTelling(context.WithoutCancel(ctx), one.SessionID))
 }

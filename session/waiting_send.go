@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -106,7 +105,7 @@ func (s *Service) sendFirst(ctx context.Context, sessionID string) error {
 			return err
 		}
 		if all[0].State == WaitingSending {
-			err = s.settleWaiting(ctx, sessionID)
+			err = s.settleTelling(ctx, sessionID)
 		} else {
 			err = s.sendWhenIdle(ctx, all[0])
 		}
@@ -118,7 +117,7 @@ func (s *Service) sendFirst(ctx context.Context, sessionID string) error {
 }
 
 // sendWhenIdle sends a waiting message as a turn of its own. That it is being told is stored before, and that it was
-// taken with its turn, so that a server that dies in between finds out (settleWaiting).
+// taken with its turn, so that a server that dies in between finds out (settleTelling).
 func (s *Service) sendWhenIdle(ctx context.Context, first Waiting) error {
 	id := first.SessionID
 	session, err := s.stored(ctx, id)
@@ -148,12 +147,12 @@ func (s *Service) sendWhenIdle(ctx context.Context, first Waiting) error {
 		if len(all) == 0 || all[0].ID != first.ID || all[0].State != WaitingQueued || all[0].Text != first.Text {
 			return nil, journal.Refuse(errWaitingChanged)
 		}
-		mark, err := markIn(ctx, tx, id)
+		mark, err := newMark(ctx, tx, session)
 		if err != nil {
 			return nil, err
 		}
 		begun = true
-		return s.putWaiting(ctx, tx, first, WaitingSending, string(encode(mark)), "")
+		return s.putWaiting(ctx, tx, first, WaitingSending, mark, "")
 	}
 	message.accepted = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return s.putWaiting(ctx, tx, first, "", "", "")
@@ -180,55 +179,16 @@ func (s *Service) sendWhenIdle(ctx context.Context, first Waiting) error {
 	return s.markWaiting(ctx, first, WaitingHeld, err.Error())
 }
 
-// settleWaiting finds out whether the message of a session that was being told began a turn.
-func (s *Service) settleWaiting(ctx context.Context, sessionID string) error {
-	release, err := s.locks.Acquire(ctx, "message "+sessionID) // a turn that begins meanwhile would be taken for its
-	if err != nil {
-		return err
-	}
-	defer release()
-	told, err := s.locks.Acquire(ctx, sessionID) // one that is being told right now is settled by who tells it
-	if err != nil {
-		return err
-	}
-	told()
-	unsettled, err := s.unsettled(ctx, sessionID)
-	if err != nil || len(unsettled) == 0 { // a message that came after it has settled it
-		return err
-	}
-	return s.settle(ctx, unsettled[0])
-}
-
-// unsettled is the waiting message of a session that is being told to the runtime, or was when the telling broke off.
-func (s *Service) unsettled(ctx context.Context, sessionID string) ([]Waiting, error) {
-	return readWaiting(ctx, s.db.Read(), `session_id = $1 and state = 'sending'`, database.EncodeText(sessionID))
-}
-
-// settle is settleWaiting for who holds the lock of the session's messages.
-func (s *Service) settle(ctx context.Context, first Waiting) error {
-	if first.mark == steeredMark {
-		return s.holdUnknown(ctx, first)
-	}
-	var mark TurnMark
-	if err := json.Unmarshal([]byte(first.mark), &mark); err != nil {
-		return fmt.Errorf("read the mark of waiting message %s: %w", first.ID, err)
-	}
-	turnID, err := s.TurnSince(ctx, first.SessionID, mark)
+// settleWaiting stores what became of a waiting message whose telling broke off.
+func (s *Service) settleWaiting(ctx context.Context, one Waiting, turnID string, unknown bool) error {
 	switch {
-	case errors.Is(err, ErrTurnUnknown):
-		return s.holdUnknown(ctx, first)
-	case err != nil:
-		return err
+	case unknown:
+		return s.markWaiting(ctx, one, WaitingHeld,
+			"it cannot be told whether the runtime took it; look at the transcript, then send or drop it")
 	case turnID != "":
-		return s.markWaiting(ctx, first, "", "")
+		return s.markWaiting(ctx, one, "", "")
 	}
-	return s.markWaiting(ctx, first, WaitingQueued, "")
-}
-
-// holdUnknown holds a message of which nobody can tell whether the runtime took it.
-func (s *Service) holdUnknown(ctx context.Context, one Waiting) error {
-	return s.markWaiting(ctx, one, WaitingHeld,
-		"it cannot be told whether the runtime took it; look at the transcript, then send or drop it")
+	return s.markWaiting(ctx, one, WaitingQueued, "")
 }
 
 // markWaiting is putWaiting as a unit of its own.

@@ -35,6 +35,9 @@ type Route struct {
 	Upload int64
 	// Once routes do a request that comes with an Idempotency-Key once, however often it comes.
 	Once bool
+	// Again routes are Once routes that can be done again when the server ended in the middle: their handlers find what they
+	// did by Input.Key, or cannot do it twice.
+	Again bool
 	// Begins routes make a session: another node is asked for it when this one makes none.
 	Begins bool
 	// OfRuntimes routes tell of the runtimes of a node: another one is asked where there are none.
@@ -110,6 +113,9 @@ type Input struct {
 	Request *http.Request
 	// IfNoneMatch are the versions the client has, as its header names them.
 	IfNoneMatch string
+	// Key names a request that came with an Idempotency-Key to a route with Again: it is the same when it comes again. ""
+	// for any other.
+	Key string
 }
 
 // SessionID is the session the path names, "" for none.
