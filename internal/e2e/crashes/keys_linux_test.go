@@ -11,6 +11,7 @@ import (
 	"harness/database"
 	"harness/internal/dbtest"
 	"harness/internal/programtest"
+	"harness/runtime/process/shim"
 )
 
 // keyed is a message with a key, and the site whose server is killed while it does it.
@@ -31,15 +32,13 @@ func newKeyed(t *testing.T, engine database.Engine, stalls string, recorded bool
 	if recorded {
 		k.RecordCalls()
 	}
+	k.Start().Stop() // the tables are made
+	k.stall = dbtest.NewStall(t, k.Store())
+	k.stall.Updates(stalls)
 	k.server = k.Start()
 	k.session = k.server.CreateSession(nil)
 	k.path = "/api/sessions/" + k.session + "/messages"
 	k.server.Follow("threadId=" + k.session).WaitTurn(k.server.Send(k.session, "MOCK_REPLY[before]"))
-	k.server.Stop()
-	k.stall = dbtest.NewStall(t, k.Store())
-	k.stall.Updates(stalls)
-	k.server = k.Start()
-	k.server.WaitRuntime()
 	return k
 }
 
@@ -65,7 +64,7 @@ func (k *keyed) post() (status int, answer programtest.Object, replayed bool, er
 }
 
 // killed sends the message, kills the server at a point from which it gives no answer, and starts the next one.
-func (k *keyed) killed(point string, reached func() bool, meanwhile ...func()) {
+func (k *keyed) killed(point string, reached func() bool) {
 	k.T.Helper()
 	ended := make(chan error, 1)
 	go func() {
@@ -78,9 +77,6 @@ func (k *keyed) killed(point string, reached func() bool, meanwhile ...func()) {
 		k.T.Fatal("it was answered before the server was killed")
 	}
 	k.stall.End()
-	for _, do := range meanwhile {
-		do()
-	}
 	k.server = k.Start()
 }
 
@@ -159,22 +155,34 @@ func TestAKeyGivesTheTurnThatWasBegun(t *testing.T) {
 	})
 }
 
-// A server is killed after it has told codex, which was frozen and dies without having heard it: the next server does
-// it.
-func TestAKeyIsDoneThatWasNotBegun(t *testing.T) {
+// A server is killed after it has told codex, which is frozen: as long as codex says nothing it is not known whether the
+// turn begins. Awake, codex begins it; killed, it never has, and the next server does.
+func TestAKeyWhoseCodexSaysNothing(t *testing.T) {
 	t.Parallel()
-	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
-		k := newKeyed(t, engine, "message_keys", false)
-		pid := k.server.SignalRuntime(syscall.SIGSTOP)
-		k.killed("it is noted that codex is told", func() bool {
-			return k.stall.Count(`select count(*) from message_keys where mark <> ''`) == 1
-		}, func() {
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Error(err)
-			}
+	for name, signal := range map[string]syscall.Signal{"awake": syscall.SIGCONT, "killed": syscall.SIGKILL} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
+				k := newKeyed(t, engine, "message_keys", false)
+				pid, f := k.server.SignalRuntime(syscall.SIGSTOP), shimOf(k.Site)
+				k.killed("turn/start is on its way to codex", func() bool {
+					state, err := shim.Status(t.Context(), f)
+					return err == nil && len(state.Calls) == 1 && strings.Contains(state.Calls[0].Label, "turn/start")
+				})
+				k.server.Eventually("it is told to come again", func() bool {
+					status, answer, _, err := k.post()
+					if err != nil || status != http.StatusServiceUnavailable {
+						t.Fatalf("it is answered %d %v, %v", status, answer, err)
+					}
+					return strings.Contains(programtest.Text(answer, "message"), "not known yet")
+				})
+				if err := syscall.Kill(pid, signal); err != nil {
+					t.Fatal(err)
+				}
+				k.once(signal == syscall.SIGCONT)
+			})
 		})
-		k.once(false)
-	})
+	}
 }
 
 // A message that was being steered may have been told, or not: nobody can tell, and it is not told again.
