@@ -21,7 +21,7 @@ func (s *server) jobRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/projects/:projectId/orchestrator/jobs", Query: jobsQuery, Handle: s.listJobs},
 		{Method: http.MethodGet, Path: "/api/orchestrator/jobs/:jobId", OwnReach: true, Handle: s.getJob},
-		{Method: http.MethodPost, Path: "/api/orchestrator/jobs/:jobId/cancel", OwnReach: true, Once: true, Handle: s.cancelJob},
+		{Method: http.MethodPost, Path: "/api/orchestrator/jobs/:jobId/cancel", OwnReach: true, Once: true, Again: true, Handle: s.cancelJob},
 	}
 }
 

@@ -53,11 +53,11 @@ func (s *server) requestRoutes() []rest.Route {
 		list("/tool-input", runtime.RequestToolInput),
 		list("/tool-calls", runtime.RequestToolCall),
 		{Method: http.MethodPost, Path: "/api/approvals/:approvalId/decision", OwnReach: true, Agent: rest.AgentApproval,
-			Body: approvalDecisionBody, Once: true, Handle: s.decideApproval},
+			Body: approvalDecisionBody, Once: true, Again: true, Handle: s.decideApproval},
 		{Method: http.MethodPost, Path: "/api/tool-input/:requestId/decision", OwnReach: true, Body: toolInputDecisionBody,
-			Once: true, Handle: s.decideToolInput},
+			Once: true, Again: true, Handle: s.decideToolInput},
 		{Method: http.MethodPost, Path: "/api/tool-calls/:requestId/response", OwnReach: true, Body: toolCallResponseBody,
-			Once: true, Handle: s.answerToolCall},
+			Once: true, Again: true, Handle: s.answerToolCall},
 	}
 }
 

@@ -20,15 +20,16 @@ type keyed struct {
 	server        *programtest.Server
 	stall         *dbtest.Stall
 	session, path string
-	// text is the message; in its session there is a turn before it.
-	text string
+	// body is the message; in its session there is a turn before it.
+	body programtest.Object
 }
 
 // newKeyed makes a site on which updates of a table stall, with a session at rest. Whether codex's calls are recorded
 // is asked, as what records them is started in its place.
 func newKeyed(t *testing.T, engine database.Engine, stalls string, recorded bool) *keyed {
 	t.Helper()
-	k := &keyed{Site: programtest.New(t, programtest.WithEngine(engine)), text: "MOCK_REPLY[once]"}
+	k := &keyed{Site: programtest.New(t, programtest.WithEngine(engine)),
+		body: programtest.Object{"text": "MOCK_REPLY[once]"}}
 	if recorded {
 		k.RecordCalls()
 	}
@@ -44,7 +45,7 @@ func newKeyed(t *testing.T, engine database.Engine, stalls string, recorded bool
 
 // post sends the message with its key, and tells whether the answer was given before.
 func (k *keyed) post() (status int, answer programtest.Object, replayed bool, err error) {
-	body, err := json.Marshal(programtest.Object{"text": k.text})
+	body, err := json.Marshal(k.body)
 	if err != nil {
 		return 0, nil, false, err
 	}
@@ -112,7 +113,7 @@ func (k *keyed) once(replayed bool) {
 	}
 	var told []string
 	for _, entry := range k.server.Entries(k.session, "userMessage") {
-		if programtest.Text(entry, "content") == k.text {
+		if programtest.Text(entry, "content") == k.body["text"] {
 			told = append(told, programtest.Text(entry, "turnId"))
 		}
 	}
@@ -235,6 +236,32 @@ func TestAKeyOfAMessageThatWaits(t *testing.T) {
 		k.server.Eventually("it is sent", func() bool { return k.stall.Count(`select count(*) from turns`) == 3 })
 		if status, _, replayed := k.again(); status != http.StatusAccepted || !replayed {
 			t.Errorf("once it was sent it is answered %d", status)
+		}
+	})
+}
+
+// A decision cannot be made twice: sent again after a kill it is answered with what was decided, and has reached codex.
+func TestAKeyOfADecision(t *testing.T) {
+	t.Parallel()
+	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
+		k := newKeyed(t, engine, "idempotency_keys", false)
+		session := k.server.CreateSession(programtest.Object{"approvalPolicy": "untrusted"})
+		events := k.server.Follow("threadId=" + session)
+		turn := k.server.Send(session, "MOCK_CMD[echo granted]")
+		approval := programtest.Text(events.WaitType("approval").Decoded(), "approvalId")
+		k.path, k.body = "/api/approvals/"+approval+"/decision", programtest.Object{"decision": "accept"}
+		k.killed("it is decided", func() bool {
+			return k.stall.Count(`select count(*) from interactive_requests where status = 'resolved'`) == 1
+		})
+		for range 2 {
+			status, answer, _ := k.again()
+			if status != http.StatusNotFound || programtest.Text(answer, "code") != "already_resolved" ||
+				programtest.Text(answer, "resolution", "decision") != "accept" {
+				t.Errorf("it is answered %d %v", status, answer)
+			}
+		}
+		if status := k.server.Follow("after=0&threadId=" + session).WaitTurn(turn); status != "completed" {
+			t.Errorf("the turn ended %s", status)
 		}
 	})
 }
