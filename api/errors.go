@@ -383,7 +383,9 @@ func runtimeFailures(err error, rt *rest.Route, in *rest.Input) (failure, bool) 
 				Enforced []string `json:"enforced"`
 			}{control.Runtime, control.Field, control.Value, append([]string{}, control.Enforced...)}}}, true
 	case errors.Is(err, runtime.ErrUnavailable):
-		return problem(http.StatusServiceUnavailable, "runtime_unavailable", err.Error()), true
+		f := problem(http.StatusServiceUnavailable, "runtime_unavailable", err.Error())
+		f.retry = errors.Is(err, session.ErrTurnUnsettled) // until its runtime has said so
+		return f, true
 	case errors.Is(err, journal.ErrStopped):
 		return problem(http.StatusServiceUnavailable, "shutting_down",
 			"the server is shutting down; send the request again to another or a later one"), true

@@ -211,8 +211,8 @@ func TestAMessageThatMadeSomethingBefore(t *testing.T) {
 		}
 	}
 	b.sessions.madeErr = errors.Join(runtime.ErrUnavailable, session.ErrTurnUnsettled)
-	if got := post("ann", "later", one+"/messages", body); got.Code != http.StatusServiceUnavailable {
-		t.Errorf("while it is not known yet: %d %s", got.Code, got.Body)
+	if got := post("ann", "later", one+"/messages", body); got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") == "" {
+		t.Errorf("while it is not known yet: %d %s, %v", got.Code, got.Body, got.Header())
 	}
 	if len(b.sessions.messages) != sent {
 		t.Errorf("sent %d times, not %d", len(b.sessions.messages), sent)

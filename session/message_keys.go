@@ -37,7 +37,7 @@ func (s *Service) Made(ctx context.Context, sessionID, key string) (string, erro
 			return "", fmt.Errorf("%w with which a message came before", ErrTurnUnknown)
 		}
 		if err := s.settleTelling(ctx, sessionID); err != nil {
-			return "", errors.Join(runtime.ErrUnavailable, err)
+			return "", fmt.Errorf("%w: %w", runtime.ErrUnavailable, err)
 		}
 	}
 }

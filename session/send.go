@@ -136,7 +136,7 @@ func (s *Service) forMessage(ctx context.Context, sessionID string, alone bool) 
 			if err = s.settle(ctx, unsettled[0]); err == nil {
 				continue
 			}
-			return Session{}, nil, nil, errors.Join(runtime.ErrUnavailable, err)
+			return Session{}, nil, nil, fmt.Errorf("%w: %w", runtime.ErrUnavailable, err)
 		}
 		var idle <-chan struct{}
 		if err == nil {
