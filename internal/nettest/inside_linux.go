@@ -1,0 +1,86 @@
+package nettest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// namespace is a network of its own in the kernel. It has no name: it is gone with the last process in it and with whoever
+// holds this file, however they end.
+type namespace struct{ file *os.File }
+
+// path is where programs that are started find it.
+func (n namespace) path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), n.file.Fd()) }
+
+// own is the namespace of the thread.
+func own() (*os.File, error) { return os.Open("/proc/thread-self/ns/net") }
+
+// newNamespace makes one in which nothing is, but for a loopback interface that is down.
+func newNamespace() (n namespace, err error) {
+	err = onThread(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("make a network namespace: %w", err)
+		}
+		n.file, err = own()
+		return err
+	})
+	return n, err
+}
+
+// inside runs a function on a thread that is in the namespace: sockets that it makes and programs that it starts are there,
+// also once they are used elsewhere. What it starts goroutines for is not.
+func (n namespace) inside(do func() error) error {
+	return onThread(func() error {
+		if err := unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("go into a network namespace: %w", err)
+		}
+		return do()
+	})
+}
+
+// onThread runs a function that may change the namespace of its thread, which is given up unless it can be led back.
+func onThread(do func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		before, err := own()
+		if err != nil {
+			done <- err
+			return
+		}
+		err = do()
+		back := unix.Setns(int(before.Fd()), unix.CLONE_NEWNET)
+		if back == nil {
+			runtime.UnlockOSThread()
+		}
+		done <- errors.Join(err, before.Close())
+	}()
+	return <-done
+}
+
+// Inside runs a function on a thread that is at the host: sockets that it makes and programs that it starts are there.
+func (h *Host) Inside(do func() error) error { return h.namespace.inside(do) }
+
+// Dial connects from the host to an address, which names no host that would have to be looked up.
+func (h *Host) Dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
+	err = h.Inside(func() error {
+		conn, err = (&net.Dialer{}).DialContext(ctx, network, address)
+		return err
+	})
+	return conn, err
+}
+
+// Listen listens at an address of the host.
+func (h *Host) Listen(network, address string) (listener net.Listener, err error) {
+	err = h.Inside(func() error {
+		listener, err = net.Listen(network, address) //nolint:noctx // a moment
+		return err
+	})
+	return listener, err
+}
