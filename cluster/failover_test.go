@@ -21,6 +21,8 @@ type standbyTrio struct {
 	pair    *dbtest.Pair
 	ways    [2]*dbtest.Way
 	address *dbtest.Proxy
+	// wires are all that connects them.
+	wires wires
 	// held is a session whose turn runs until the model is released; asked one that waits for an approval.
 	held, asked string
 	running     string
@@ -29,12 +31,19 @@ type standbyTrio struct {
 	wrote       *ledger
 }
 
-// newStandbyTrio has turns running, an approval waiting, jobs queued and clients that write and listen at all nodes.
+// newStandbyTrio has turns running, an approval waiting, jobs queued and clients that write and listen at all nodes. What
+// connects them are proxies.
 func newStandbyTrio(t *testing.T, without string) *standbyTrio {
 	t.Helper()
 	pair := dbtest.NewPair(t)
 	p := &standbyTrio{pair: pair, ways: [2]*dbtest.Way{pair.Way(), pair.Way()}, address: dbtest.NewProxy(t, pair.URL(pair.Primary()))}
 	p.trio = newTrioOn(t, time.Minute, without, [3]string{p.ways[0].URL, p.ways[1].URL, p.address.URL}, pair.Way().URL)
+	p.wires = proxies{p}
+	return p.begin()
+}
+
+func (p *standbyTrio) begin() *standbyTrio {
+	p.t.Helper()
 	p.decide()
 	p.held, p.asked = p.session(), p.session()
 	for _, session := range []string{p.held, p.asked} {
@@ -42,8 +51,8 @@ func newStandbyTrio(t *testing.T, without string) *standbyTrio {
 		p.streams[session] = []*programtest.Follower{p.b.Follow(query), p.c.Follow(query)}
 	}
 	p.running = p.send(p.held, "MOCK_HOLD[on]")
-	if err := p.siteA.Model.WaitHeld(t.Context(), "on"); err != nil {
-		t.Fatal(err)
+	if err := p.siteA.Model.WaitHeld(p.t.Context(), "on"); err != nil {
+		p.t.Fatal(err)
 	}
 	p.waiting = p.send(p.asked, "MOCK_CMD[echo granted]")
 	p.eventually("is there an approval", func() bool {
@@ -76,16 +85,16 @@ func takesNoWrites(s *programtest.Server) bool {
 func (p *standbyTrio) failOver() {
 	p.t.Helper()
 	began := time.Now()
-	p.pair.Kill(p.pair.Primary())
-	if err := p.address.Lead(p.pair.URL(p.pair.Standby())); err != nil {
-		p.t.Fatal(err)
-	}
+	lost := p.pair.Primary()
+	p.wires.lose(lost)
+	p.wires.lead(p.pair.Standby())
 	p.eventually("does the third node say that its database takes no writes", func() bool { return takesNoWrites(p.c) })
 	p.want(p.c, http.StatusOK, http.MethodGet, "/api/sessions/"+p.held, nil) // a standby can be read
 	p.pair.Promote()
 	promoted := time.Now()
 	p.t.Logf("promoted %s after the primary was killed; the first writes are acknowledged %v after that",
 		promoted.Sub(began).Round(time.Millisecond), p.awaitAll(p.wrote, promoted, 0, 1, 2))
+	p.wires.restore(lost)
 	p.pair.Follow()
 	inSync := time.Now()
 	p.t.Logf("a new standby is in sync %s after the primary was killed", inSync.Sub(began).Round(time.Millisecond))

@@ -4,7 +4,6 @@ package cluster_test
 
 import (
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -13,7 +12,6 @@ import (
 
 	"harness/database"
 	"harness/internal/dbtest"
-	"harness/internal/programtest"
 )
 
 // A shim that is killed costs the turn it carried, and nothing else: the turn is over for every node, its session goes on
@@ -93,8 +91,7 @@ func theWaySwallows(t *testing.T, what dbtest.Direction) {
 
 // earlier is the program as a release that calls itself another version, built once.
 var earlier = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(folder(), "harness-earlier")
-	return path, programtest.Build("..", "./cmd/harness", path, "-tags", "cluster", "-ldflags", "-X main.version=0.0.1-earlier")
+	return build("harness-earlier", "-ldflags", "-X main.version=0.0.1-earlier")
 })
 
 // A server is replaced by one of another version within the grace, while the others go on with theirs: its turn goes on,

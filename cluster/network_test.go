@@ -3,13 +3,13 @@
 package cluster_test
 
 import (
-	"errors"
-	"net"
+	"fmt"
+	"math/rand/v2"
 	"os"
-	"syscall"
 	"testing"
 	"time"
 
+	"harness/internal/dbtest"
 	"harness/internal/nettest"
 )
 
@@ -23,164 +23,77 @@ func withNamespaces(t *testing.T) bool {
 	return true
 }
 
-// ear is a socket of a host that hears what others send it.
-type ear struct {
-	t    *testing.T
-	host *nettest.Host
-	conn *net.UDPConn
+// network are wires in the kernel: each server and each Postgres is a machine of its own.
+type network struct {
+	*standbyTrio
+	net   *nettest.Network
+	nodes [3]*nettest.Host
+	dbs   [2]*nettest.Host
 }
 
-func newEar(t *testing.T, host *nettest.Host) *ear {
+// newNetworkTrio is newStandbyTrio on a network. The first two servers know the addresses of both Postgres, the third one
+// that moves to the primary.
+func newNetworkTrio(t *testing.T) *standbyTrio {
 	t.Helper()
-	e := &ear{t: t, host: host}
-	if err := host.Inside(func() (err error) {
-		e.conn, err = net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(host.Address), Port: 7})
-		return err
-	}); err != nil {
-		t.Fatal(err)
+	n := network{net: nettest.New(t)}
+	n.dbs = [2]*nettest.Host{n.net.Host("database 1"), n.net.Host("database 2")}
+	for i := range n.nodes {
+		n.nodes[i] = n.net.Host("node " + nodeName(i))
 	}
-	t.Cleanup(func() {
-		if err := e.conn.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return e
+	pair := dbtest.NewPairAt(t, [2]dbtest.Host{n.dbs[0], n.dbs[1]})
+	n.standbyTrio = &standbyTrio{pair: pair, wires: &n}
+	n.lead(pair.Primary())
+	urls := [3]string{pair.NetworkURL(), pair.NetworkURL(), dbtest.URLAt(n.net.Shared())}
+	n.trio = newTrioAt(t, time.Minute, "", urls, pair.Way().URL, n.nodes)
+	return n.begin()
 }
 
-func (e *ear) say(to *ear, word string) {
-	e.t.Helper()
-	if _, err := e.conn.WriteTo([]byte(word), to.conn.LocalAddr()); err != nil {
-		e.t.Fatal(err)
-	}
+// lose has a machine fall silent before its processes end: nobody is told.
+func (n *network) lose(member int) {
+	n.dbs[member].Unplug()
+	n.pair.Kill(member)
 }
 
-// hears the next word that comes. What was sent before it and has not come then is lost: one bridge keeps the order.
-func (e *ear) hears(want string) {
-	e.t.Helper()
-	if err := e.conn.SetReadDeadline(time.Now().Add(hang)); err != nil {
-		e.t.Fatal(err)
-	}
-	buffer := make([]byte, 64)
-	n, err := e.conn.Read(buffer)
-	if got := string(buffer[:n]); err != nil || got != want {
-		e.t.Fatalf("%s heard %q (%v), want %q", e.host.Name, got, err, want)
-	}
-}
+func (n *network) restore(member int) { n.dbs[member].Plug() }
 
-// A cut in one direction is one in that direction alone, between those two alone, and ends.
-func TestALinkIsCutInOneDirection(t *testing.T) {
-	t.Parallel()
-	if !withNamespaces(t) {
-		return
-	}
-	network := nettest.New(t)
-	a, b, c := newEar(t, network.Host("a")), newEar(t, network.Host("b")), newEar(t, network.Host("c"))
-	network.Drop(a.host, b.host)
-	a.say(b, "is lost")
-	b.say(a, "arrives")
-	a.hears("arrives")
-	c.say(b, "arrives, too")
-	b.hears("arrives, too")
-	a.say(c, "arrives as well")
-	c.hears("arrives as well")
-	network.Mend(b.host, a.host)
-	a.say(b, "after it")
-	b.hears("after it")
+func (n *network) lead(member int) { n.net.Move(n.net.Shared(), n.dbs[member]) }
 
-	network.Lose(a.host, b.host, 50)
-	for range 400 {
-		a.say(b, "one of many")
+// interrupt has packets between two machines dropped in one direction or in both, lost now and then, late or refused, or
+// takes a machine's cable out.
+func (n *network) interrupt(chance *rand.Rand) (what string, mend func()) {
+	primary := n.dbs[n.pair.Primary()]
+	all := []*nettest.Host{n.nodes[0], n.nodes[1], n.nodes[2], primary, n.dbs[n.pair.Standby()]}
+	one, other := n.nodes[chance.IntN(3)], primary // most of all nodes and their database
+	if between := chance.IntN(len(all) * 2); between < len(all) {
+		one, other = all[between], all[(between+1+chance.IntN(len(all)-1))%len(all)]
 	}
-	network.Mend(a.host, b.host)
-	a.say(b, "the last")
-	heard := 0
-	for buffer := make([]byte, 64); ; heard++ {
-		if n, err := b.conn.Read(buffer); err != nil || string(buffer[:n]) == "the last" {
-			break
+	mend = func() { n.net.Mend(one, other) }
+	switch chance.IntN(7) {
+	case 0:
+		one.Unplug()
+		return one.Name + " has no cable", one.Plug
+	case 1:
+		n.net.Reset(one, other)
+		n.net.Reset(other, one)
+		return fmt.Sprintf("connections between %s and %s break", one.Name, other.Name), mend
+	case 2:
+		n.net.Drop(one, other)
+		n.net.Drop(other, one)
+		return fmt.Sprintf("%s and %s are cut off from each other", one.Name, other.Name), mend
+	case 3:
+		percent := 5 + chance.IntN(60)
+		n.net.Lose(one, other, percent)
+		n.net.Lose(other, one, percent)
+		return fmt.Sprintf("of 100 packets between %s and %s %d are lost", one.Name, other.Name, percent), mend
+	case 4:
+		by := time.Duration(5+chance.IntN(400)) * time.Millisecond
+		if one.Delay(by) {
+			return fmt.Sprintf("what %s is sent is %s late", one.Name, by), func() { one.Delay(0) }
 		}
+		n.t.Log("this kernel cannot delay packets (sch_netem): some are dropped")
+	case 5:
+		one, other = other, one
 	}
-	if heard < 100 || heard > 300 {
-		t.Errorf("%d of 400 words arrived while half of them are lost", heard)
-	}
-}
-
-// A connection that is reset breaks at who speaks next, a cable that is out takes both directions, and an address that
-// moves leads elsewhere.
-func TestANetworkIsCut(t *testing.T) {
-	t.Parallel()
-	if !withNamespaces(t) {
-		return
-	}
-	network := nettest.New(t)
-	a, b, c := network.Host("a"), network.Host("b"), network.Host("c")
-	listen := func(host *nettest.Host, address string) <-chan net.Conn {
-		t.Helper()
-		listener, err := host.Listen("tcp", address+":80")
-		if err != nil {
-			t.Fatal(err)
-		}
-		accepted := make(chan net.Conn)
-		go func() {
-			defer close(accepted)
-			for {
-				conn, err := listener.Accept()
-				if err != nil {
-					return
-				}
-				accepted <- conn
-			}
-		}()
-		t.Cleanup(func() {
-			_ = listener.Close()
-			for conn := range accepted {
-				_ = conn.Close()
-			}
-		})
-		return accepted
-	}
-	dial := func(from *nettest.Host, address string) net.Conn {
-		t.Helper()
-		conn, err := from.Dial(t.Context(), "tcp", address+":80")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = conn.Close() })
-		return conn
-	}
-	atB, atC := listen(b, ""), listen(c, "")
-	conn := dial(a, b.Address)
-	other := <-atB
-	network.Reset(b, a)
-	if _, err := other.Write([]byte("refused")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := other.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("a connection whose packets are refused ends with %v", err)
-	}
-	network.Mend(a, b)
-	if _, err := conn.Write([]byte("to nobody")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("its other end ends with %v", err)
-	}
-
-	network.Move(network.Shared(), b)
-	dial(a, network.Shared())
-	(<-atB).Close()
-	network.Move(network.Shared(), c)
-	conn = dial(a, network.Shared())
-	other = <-atC
-	c.Unplug()
-	for _, one := range []net.Conn{conn, other} {
-		if _, err := one.Write([]byte("late")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c.Plug()
-	for _, one := range []net.Conn{conn, other} {
-		if _, err := one.Read(make([]byte, 4)); err != nil {
-			t.Errorf("a connection did not survive a cable that was out for a moment: %v", err)
-		}
-	}
+	n.net.Drop(one, other)
+	return fmt.Sprintf("%s is not heard by %s", one.Name, other.Name), mend
 }

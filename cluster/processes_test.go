@@ -17,16 +17,24 @@ import (
 
 	"harness/database"
 	"harness/internal/dbtest"
+	"harness/internal/nettest"
 	"harness/internal/programtest"
 	"harness/journal"
 	"harness/runtime/process/shim"
 )
 
-// program is the program with switches for its mechanisms of many nodes, built once; TestMain removes it.
-var program = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(folder(), "harness")
-	return path, programtest.Build("..", "./cmd/harness", path, "-tags", "cluster")
-})
+// program is the program with switches for its mechanisms of many nodes and a clock that can be moved, built once; TestMain
+// removes it.
+var program = sync.OnceValues(func() (string, error) { return build("harness") })
+
+func build(name string, flags ...string) (string, error) {
+	path := filepath.Join(folder(), name)
+	overlay, err := movableClock()
+	if err != nil {
+		return "", err
+	}
+	return path, programtest.Build("..", "./cmd/harness", path, append(flags, "-tags", "cluster", "-overlay", overlay)...)
+}
 
 func folder() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("harness-cluster-%d", os.Getpid()))
@@ -54,6 +62,7 @@ const (
 type trio struct {
 	t          *testing.T
 	db         *database.DB
+	clocks     [3]*clock
 	siteA      *programtest.Site
 	a, b, c    *programtest.Server
 	ports      [3]*dbtest.Proxy                   // what others find the nodes by
@@ -73,21 +82,34 @@ func newTrio(t *testing.T, grace time.Duration, without string) *trio {
 // newTrioOn is newTrio with a database that each server, and the test, reaches in its own way.
 func newTrioOn(t *testing.T, grace time.Duration, without string, urls [3]string, own string) *trio {
 	t.Helper()
+	return newTrioAt(t, grace, without, urls, own, [3]*nettest.Host{})
+}
+
+// newTrioAt is newTrioOn with each server at a machine of a network, if any.
+func newTrioAt(t *testing.T, grace time.Duration, without string, urls [3]string, own string, hosts [3]*nettest.Host) *trio {
+	t.Helper()
 	path, err := program()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &trio{t: t, chance: seeded(t), streams: map[string][]*programtest.Follower{}}
-	env := func(node int) programtest.SiteOption {
-		port := dbtest.FreeAddress(t, "127.0.0.1")
-		p.ports[node] = dbtest.NewProxy(t, "tcp://"+port)
-		return programtest.WithEnv(fmt.Sprintf("HARNESS_NODE_GRACE_MS=%d", grace.Milliseconds()), "HARNESS_TEST_WITHOUT="+without,
-			"HARNESS_NODE_ADDRESS="+port, "HARNESS_TEST_ADVERTISED="+p.ports[node].Address())
+	site := func(node int, more ...programtest.SiteOption) *programtest.Site {
+		p.clocks[node] = newClock(t)
+		env := []string{fmt.Sprintf("HARNESS_NODE_GRACE_MS=%d", grace.Milliseconds()), "HARNESS_TEST_WITHOUT=" + without,
+			"HARNESS_TEST_CLOCK=" + p.clocks[node].path}
+		if host := hosts[node]; host != nil {
+			more, env = append(more, programtest.WithHost(host)), append(env, "HARNESS_NODE_ADDRESS="+host.Address()+":7443")
+		} else {
+			port := dbtest.FreeAddress(t, "127.0.0.1")
+			p.ports[node] = dbtest.NewProxy(t, "tcp://"+port)
+			env = append(env, "HARNESS_NODE_ADDRESS="+port, "HARNESS_TEST_ADVERTISED="+p.ports[node].Address())
+		}
+		made := programtest.New(t, append(more, programtest.WithDatabase(urls[node]), programtest.WithEnv(env...))...)
+		made.Program = path
+		return made
 	}
-	p.siteA = programtest.New(t, programtest.WithDatabase(urls[0]), env(0))
-	siteB := programtest.New(t, programtest.WithDatabase(urls[1]), programtest.WithoutAgent(), env(1))
-	siteC := programtest.New(t, programtest.WithDatabase(urls[2]), programtest.WithoutAgent(), env(2))
-	p.siteA.Program, siteB.Program, siteC.Program = path, path, path
+	p.siteA = site(0)
+	siteB, siteC := site(1, programtest.WithoutAgent()), site(2, programtest.WithoutAgent())
 	p.db = dbtest.Connect(t, database.Options{URL: own})
 	p.a, p.b, p.c = p.siteA.Start(), siteB.Start(), siteC.Start()
 	p.eventually("is each node guarded", func() bool {
@@ -106,9 +128,9 @@ func (p *trio) endRuntimes() {
 	}
 }
 
-func (p *trio) signal(signal syscall.Signal) {
+func (p *trio) signal(server *programtest.Server, signal syscall.Signal) {
 	p.t.Helper()
-	if err := p.a.Cmd.Process.Signal(signal); err != nil {
+	if err := server.Cmd.Process.Signal(signal); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -275,7 +297,7 @@ func (p *trio) pause() {
 	old := p.runtimes()
 	done := p.write("paused")
 	p.eventually("are there writes", func() bool { return p.count(`select count(*) from projects`) > 20 })
-	p.signal(syscall.SIGSTOP)
+	p.signal(p.a, syscall.SIGSTOP)
 	began := time.Now()
 	// What clients ask meanwhile it reads as soon as it wakes.
 	answers := make(chan int, 8)
@@ -303,7 +325,7 @@ func (p *trio) pause() {
 	if n := p.count(`select count(*) from interactive_requests where status = 'pending'`); n != 0 {
 		p.violated("%d requests wait still", n)
 	}
-	p.signal(syscall.SIGCONT)
+	p.signal(p.a, syscall.SIGCONT)
 	for range cap(answers) {
 		// 0 is no answer. Anything else would be of a turn that is over.
 		if status := <-answers; status != 0 && status != http.StatusServiceUnavailable {

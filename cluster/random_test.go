@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"harness/internal/dbtest"
 )
 
 // randomFaults is how many faults one seed has.
@@ -21,7 +19,20 @@ const randomFaults = 5
 // within the grace, no acknowledged write, turn, approval or job is lost, and reads are those of one register.
 func TestFaultsAtRandom(t *testing.T) {
 	t.Parallel()
-	first, seeds := uint64(200), 1 // one whose faults are all different
+	faultsOfSeeds(t, 200, func(t *testing.T) *standbyTrio { return newStandbyTrio(t, "") })
+}
+
+// TestFaultsAtRandomOnANetwork is TestFaultsAtRandom with the links in the kernel.
+func TestFaultsAtRandomOnANetwork(t *testing.T) {
+	t.Parallel()
+	if withNamespaces(t) {
+		faultsOfSeeds(t, 200, newNetworkTrio)
+	}
+}
+
+// faultsOfSeeds tries the seed that always is, and as many others as are asked for.
+func faultsOfSeeds(t *testing.T, first uint64, system func(t *testing.T) *standbyTrio) {
+	seeds := 1
 	if given := os.Getenv("HARNESS_SEEDS"); given != "" {
 		var err error
 		if seeds, err = strconv.Atoi(given); err != nil || seeds < 1 {
@@ -34,65 +45,19 @@ func TestFaultsAtRandom(t *testing.T) {
 	}
 	for i := range seeds {
 		seed := first + uint64(i)
-		if !t.Run(fmt.Sprintf("HARNESS_SEED=%d", seed), func(t *testing.T) { faultsAtRandom(t, seed) }) {
+		if !t.Run(fmt.Sprintf("HARNESS_SEED=%d", seed), func(t *testing.T) { faultsAtRandom(system(t), seed) }) {
 			return // its history is the one to look at
 		}
 	}
 }
 
-func faultsAtRandom(t *testing.T, seed uint64) {
+func faultsAtRandom(p *standbyTrio, seed uint64) {
 	chance := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // it decides nothing but the order of a test
-	p := newStandbyTrio(t, "")
 	p.enqueue()
 	values, said := p.useRegisters(p.a, p.b), p.converse()
 	began := time.Now()
-	links := []func() *dbtest.Proxy{
-		func() *dbtest.Proxy { return p.ways[0].Link(p.pair.Primary()) },
-		func() *dbtest.Proxy { return p.ways[1].Link(p.pair.Primary()) },
-		func() *dbtest.Proxy { return p.address },
-	}
 	for range randomFaults {
-		node, pause := chance.IntN(3), time.Duration(500+chance.IntN(3500))*time.Millisecond
-		name := nodeName(node)
-		what := []dbtest.Direction{dbtest.Both, dbtest.ToServer, dbtest.ToClient}[chance.IntN(3)]
-		switch fault := chance.IntN(7); fault {
-		case 0:
-			t.Logf("%6s: the primary is lost", time.Since(began).Round(time.Millisecond))
-			p.failOver()
-		case 1:
-			t.Logf("%6s: the server of node a is killed and started again", time.Since(began).Round(time.Millisecond))
-			p.a.Kill()
-			again := p.siteA.Start()
-			p.replacing.Lock()
-			p.a = again
-			p.replacing.Unlock()
-		case 2:
-			t.Logf("%6s: the server of node %s stands still for %s", time.Since(began).Round(time.Millisecond), name, pause)
-			process := p.node(node).Cmd.Process
-			for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
-				if err := process.Signal(signal); err != nil {
-					t.Fatal(err)
-				}
-				if signal == syscall.SIGSTOP {
-					<-time.After(pause)
-				}
-			}
-		case 3, 4:
-			t.Logf("%6s: node %s is %s its database for %s", time.Since(began).Round(time.Millisecond), name,
-				interrupt(links[node](), fault == 3, what), pause)
-			<-time.After(pause)
-			links[node]().Mend()
-		case 5:
-			t.Logf("%6s: the primary is cut off from its standby for %s", time.Since(began).Round(time.Millisecond), pause)
-			p.pair.Isolate()
-			<-time.After(pause)
-			p.pair.Rejoin()
-		case 6:
-			t.Logf("%6s: the others are %s node %s for %s", time.Since(began).Round(time.Millisecond),
-				interrupt(p.ports[node], pause < 2*time.Second, what), name, pause)
-			<-time.After(pause)
-			p.ports[node].Mend()
-		}
+		p.fault(chance, func(what string) { p.t.Logf("%6s: %s", time.Since(began).Round(time.Millisecond), what) })
 		p.awaitAll(p.wrote, time.Now(), 0, 1, 2)
 	}
 	p.checkConversation(said)
@@ -101,19 +66,39 @@ func faultsAtRandom(t *testing.T, seed uint64) {
 	p.report()
 }
 
-// interrupt breaks the connections of a link, or has it swallow what is said in a direction, and tells which.
-func interrupt(link *dbtest.Proxy, cut bool, what dbtest.Direction) string {
-	switch {
-	case cut:
-		link.Cut()
-		return "cut off from"
-	case what == dbtest.ToServer:
-		link.Swallow(what)
-		return "not heard by"
-	case what == dbtest.ToClient:
-		link.Swallow(what)
-		return "hearing nothing of"
+// fault does one by chance and ends it.
+func (p *standbyTrio) fault(chance *rand.Rand, tell func(what string)) {
+	p.t.Helper()
+	node, lasts := chance.IntN(3), time.Duration(500+chance.IntN(3500))*time.Millisecond
+	if chance.IntN(6) == 0 {
+		lasts += leaseOfNodes // somebody's lease is over
 	}
-	link.Swallow(what)
-	return "swallowed on the way to"
+	switch chance.IntN(9) {
+	case 0:
+		tell("the primary is lost")
+		p.failOver()
+	case 1:
+		tell("the server of node a is killed and started again")
+		p.a.Kill()
+		again := p.siteA.Start()
+		p.replacing.Lock()
+		p.a = again
+		p.replacing.Unlock()
+	case 2:
+		tell(fmt.Sprintf("the server of node %s stands still for %s", nodeName(node), lasts))
+		server := p.node(node)
+		p.signal(server, syscall.SIGSTOP)
+		<-time.After(lasts)
+		p.signal(server, syscall.SIGCONT)
+	case 3:
+		by := []time.Duration{time.Hour, 26 * time.Hour, 40 * 24 * time.Hour}[chance.IntN(3)] * time.Duration(1-2*chance.IntN(2))
+		tell(fmt.Sprintf("the clock of node %s is wrong by %s from now on", nodeName(node), by))
+		p.clocks[node].move(by)
+		<-time.After(lasts)
+	default:
+		what, mend := p.wires.interrupt(chance)
+		tell(fmt.Sprintf("%s for %s", what, lasts))
+		<-time.After(lasts)
+		mend()
+	}
 }

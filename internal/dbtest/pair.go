@@ -25,7 +25,9 @@ type Pair struct {
 	bin     string
 	members [2]*member
 	primary int
-	// feeds are the ways a standby has to each member.
+	// hosts are where the members run, nil for this machine.
+	hosts [2]Host
+	// feeds are the ways a standby has to each member of this machine.
 	feeds    [2]*Proxy
 	ways     []*Way
 	settings []string
@@ -38,10 +40,28 @@ type member struct {
 	lifeline io.WriteCloser
 }
 
+// Host is a machine of a test's network.
+type Host interface {
+	// Inside runs a function on a thread at the host: programs that it starts are there.
+	Inside(do func() error) error
+	// Address is where others find the host.
+	Address() string
+}
+
+// NewPairAt is NewPair on two machines. The test itself cuts and mends what is between them.
+func NewPairAt(t testing.TB, hosts [2]Host) *Pair {
+	t.Helper()
+	return startPair(t, &Pair{t: t, hosts: hosts})
+}
+
 // NewPair starts both, with settings like "fsync=on" besides those that make tests fast.
 func NewPair(t testing.TB, settings ...string) *Pair {
 	t.Helper()
-	p := &Pair{t: t, settings: settings}
+	return startPair(t, &Pair{t: t, settings: settings})
+}
+
+func startPair(t testing.TB, p *Pair) *Pair {
+	t.Helper()
 	var err error
 	if p.bin, err = findBinaries(); err != nil {
 		t.Fatal(err)
@@ -53,19 +73,24 @@ func NewPair(t testing.TB, settings ...string) *Pair {
 			}
 		}
 	})
-	p.members[0] = p.start(func(credential *syscall.Credential, data string) *exec.Cmd {
+	p.members[0] = p.start(0, func(credential *syscall.Credential, data string) *exec.Cmd {
 		return command(credential, filepath.Join(p.bin, "initdb"), "-D", data, "-U", "harness", "-A", "trust", "-E", "UTF8",
 			"--locale=C", "-N")
 	})
 	for i := range p.feeds {
-		p.feeds[i] = NewProxy(t, p.URL(0))
+		if p.hosts[i] == nil {
+			p.feeds[i] = NewProxy(t, p.URL(0))
+		}
 	}
 	p.Follow()
 	return p
 }
 
+// anybody may come to a server that listens on a test's network.
+const anybody = "host all all all trust\nhost replication all all trust\n"
+
 // start runs a server on the files that a command makes.
-func (p *Pair) start(files func(credential *syscall.Credential, data string) *exec.Cmd) *member {
+func (p *Pair) start(number int, files func(credential *syscall.Credential, data string) *exec.Cmd) *member {
 	p.t.Helper()
 	dir, err := os.MkdirTemp("", "harness-pg-")
 	if err != nil {
@@ -76,10 +101,22 @@ func (p *Pair) start(files func(credential *syscall.Credential, data string) *ex
 		p.t.Fatal(err)
 	}
 	data := filepath.Join(dir, "data")
-	if out, err := files(credential, data).CombinedOutput(); err != nil {
+	var out []byte
+	err = p.at(number, func() (err error) {
+		out, err = files(credential, data).CombinedOutput()
+		return err
+	})
+	if err != nil {
 		p.t.Fatalf("make a Postgres: %v\n%s", err, out)
 	}
-	script := `"$0" -D "$1" -k "$2" -c listen_addresses= -c fsync=off -c synchronous_commit=on -c full_page_writes=off \
+	listen := ""
+	if p.hosts[number] != nil {
+		listen = "*"
+		if err := appendTo(filepath.Join(data, "pg_hba.conf"), anybody); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	script := `"$0" -D "$1" -k "$2" -c listen_addresses="$4" -c fsync=off -c synchronous_commit=on -c full_page_writes=off \
 		-c max_connections=150 -c shared_buffers=32MB -c wal_keep_size=256MB -c wal_retrieve_retry_interval=100 $3 >"$2/log" 2>&1 & pg=$!
 read -r _; kill -QUIT $pg 2>/dev/null; wait $pg; rm -rf "$2"`
 	var settings strings.Builder
@@ -87,11 +124,11 @@ read -r _; kill -QUIT $pg 2>/dev/null; wait $pg; rm -rf "$2"`
 		settings.WriteString(" -c " + one)
 	}
 	m := &member{dir: dir, watcher: command(credential, "/bin/sh", "-c", script, filepath.Join(p.bin, "postgres"), data, dir,
-		settings.String())}
+		settings.String(), listen)}
 	if m.lifeline, err = m.watcher.StdinPipe(); err != nil {
 		p.t.Fatal(err)
 	}
-	if err := m.watcher.Start(); err != nil {
+	if err := p.at(number, m.watcher.Start); err != nil {
 		p.t.Fatal(err)
 	}
 	if err := waitReady(m.url()); err != nil {
@@ -99,6 +136,23 @@ read -r _; kill -QUIT $pg 2>/dev/null; wait $pg; rm -rf "$2"`
 		p.t.Fatalf("a Postgres did not come up: %v\n%s", err, log)
 	}
 	return m
+}
+
+// at runs a function where a member is.
+func (p *Pair) at(number int, do func() error) error {
+	if host := p.hosts[number]; host != nil {
+		return host.Inside(do)
+	}
+	return do()
+}
+
+func appendTo(path, text string) error {
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	return errors.Join(err, file.Close())
 }
 
 func (m *member) url() string {
@@ -181,13 +235,9 @@ func (p *Pair) Promote() {
 // Follow puts a new standby in the place of the other member, which has ended, and has the primary wait for it.
 func (p *Pair) Follow() {
 	p.t.Helper()
-	feed, other := p.feeds[p.primary], 1-p.primary
-	if err := feed.Lead(p.URL(p.primary)); err != nil {
-		p.t.Fatal(err)
-	}
-	feed.Mend()
-	p.members[other] = p.start(func(credential *syscall.Credential, data string) *exec.Cmd {
-		return command(credential, filepath.Join(p.bin, "pg_basebackup"), "-D", data, "-d", feed.URL, "-R", "-X", "stream",
+	from, other := p.feedURL(), 1-p.primary
+	p.members[other] = p.start(other, func(credential *syscall.Credential, data string) *exec.Cmd {
+		return command(credential, filepath.Join(p.bin, "pg_basebackup"), "-D", data, "-d", from, "-R", "-X", "stream",
 			"-c", "fast")
 	})
 	for _, way := range p.ways {
@@ -198,6 +248,20 @@ func (p *Pair) Follow() {
 	p.awaitSync()
 }
 
+// feedURL is where a standby finds the primary, on a way that works.
+func (p *Pair) feedURL() string {
+	p.t.Helper()
+	feed := p.feeds[p.primary]
+	if feed == nil {
+		return URLAt(p.hosts[p.primary].Address())
+	}
+	if err := feed.Lead(p.URL(p.primary)); err != nil {
+		p.t.Fatal(err)
+	}
+	feed.Mend()
+	return feed.URL
+}
+
 func (p *Pair) awaitSync() {
 	p.t.Helper()
 	p.await("is the standby in sync", `select count(*) = 1 from pg_stat_replication where sync_state = 'sync' and state = 'streaming'`)
@@ -206,7 +270,7 @@ func (p *Pair) awaitSync() {
 // Do runs a statement at the primary.
 func (p *Pair) Do(statement string) {
 	p.t.Helper()
-	p.at(func(ctx context.Context, conn *pgx.Conn) error {
+	p.ask(func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, statement)
 		return err
 	})
@@ -215,10 +279,10 @@ func (p *Pair) Do(statement string) {
 // await waits until a question to the primary is answered with true.
 func (p *Pair) await(what, question string) {
 	p.t.Helper()
-	p.at(func(ctx context.Context, conn *pgx.Conn) error { return until(ctx, conn, what, question) })
+	p.ask(func(ctx context.Context, conn *pgx.Conn) error { return until(ctx, conn, what, question) })
 }
 
-func (p *Pair) at(do func(ctx context.Context, conn *pgx.Conn) error) {
+func (p *Pair) ask(do func(ctx context.Context, conn *pgx.Conn) error) {
 	p.t.Helper()
 	if err := ask(p.URL(p.primary), do); err != nil {
 		p.t.Fatal(err)

@@ -11,6 +11,22 @@ type Way struct {
 	links [2]*Proxy
 }
 
+// readWrite asks for the one of several servers that takes writes.
+const readWrite = "&target_session_attrs=read-write"
+
+// memberURL is that of a database at one or more addresses of a network.
+func memberURL(hosts string) string {
+	return "postgres://harness@" + hosts + "/postgres?sslmode=disable"
+}
+
+// NetworkURL names both machines of a pair that is on two, and asks for the one that takes writes.
+func (p *Pair) NetworkURL() string {
+	return memberURL(p.hosts[0].Address()+":5432,"+p.hosts[1].Address()+":5432") + readWrite
+}
+
+// URLAt is that of whichever of them has an address.
+func URLAt(address string) string { return memberURL(address + ":5432") }
+
 // Way makes another one.
 func (p *Pair) Way() *Way {
 	p.t.Helper()
@@ -27,7 +43,7 @@ func (p *Pair) Way() *Way {
 		}
 		hosts += parsed.Host
 	}
-	w.URL = "postgres://harness@" + hosts + "/postgres?sslmode=disable&target_session_attrs=read-write"
+	w.URL = memberURL(hosts) + readWrite
 	p.ways = append(p.ways, w)
 	return w
 }

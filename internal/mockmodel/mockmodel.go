@@ -61,6 +61,11 @@ func Listen(addr string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mock model can not listen on %s: %w", addr, err)
 	}
+	return Serve(listener)
+}
+
+// Serve starts a mock model that listens there; it closes the listener, also when it fails.
+func Serve(listener net.Listener) (*Server, error) {
 	var id [4]byte
 	if _, err := rand.Read(id[:]); err != nil {
 		_ = listener.Close()
@@ -91,7 +96,17 @@ func Listen(addr string) (*Server, error) {
 // Start starts a mock model that ends with the test.
 func Start(t TB) *Server {
 	t.Helper()
-	s, err := New()
+	return StartOn(t, func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") })
+}
+
+// StartOn is Start with another way to listen.
+func StartOn(t TB, listen func() (net.Listener, error)) *Server {
+	t.Helper()
+	listener, err := listen()
+	var s *Server
+	if err == nil {
+		s, err = Serve(listener)
+	}
 	if err != nil {
 		t.Fatalf("start mock model: %v", err)
 	}

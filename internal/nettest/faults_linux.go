@@ -69,7 +69,7 @@ func (n *Network) apply(from *Host) {
 func (n *Network) table(where namespace, name, hook, rules string) {
 	n.t.Helper()
 	text := fmt.Sprintf("add table %s\ndelete table %[1]s\ntable %[1]s {\nchain faults {\ntype filter hook %s priority 0\n%s}\n}\n", name, hook, rules)
-	if err := run(where, text, "nft", "-f", "-"); err != nil {
+	if _, err := run(where, text, "nft", "-f", "-"); err != nil {
 		n.t.Fatal(err)
 	}
 }
@@ -87,8 +87,8 @@ func (n *Network) Move(address string, to *Host) {
 	}
 	to.moved = append(to.moved, address)
 	n.must(to.namespace, "ip", "address", "add", address+"/32", "dev", "eth0")
+	n.forget(address)
 	for _, h := range n.hosts {
-		n.must(h.namespace, "ip", "neighbour", "flush", "to", address) // which the new one tells them on a network of machines
 		n.apply(h)
 	}
 }
@@ -97,4 +97,4 @@ func (n *Network) Move(address string, to *Host) {
 func (n *Network) Shared() string { return subnet + "200" }
 
 // addresses are all that a host has.
-func (h *Host) addresses() []string { return append([]string{h.Address}, h.moved...) }
+func (h *Host) addresses() []string { return append([]string{h.address}, h.moved...) }

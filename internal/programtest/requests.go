@@ -60,7 +60,14 @@ func (i *Server) Try(method, path string, body any) (int, []byte, error) {
 }
 
 // Client shares its connections with the other requests to this server.
-func (i *Server) Client() *http.Client { return &http.Client{Transport: &i.connections} }
+func (i *Server) Client() *http.Client {
+	i.reached.Do(func() {
+		if i.Host != nil {
+			i.connections.DialContext = i.Host.Dial
+		}
+	})
+	return &http.Client{Transport: &i.connections}
+}
 
 // Want makes a request that must be answered with the status.
 func (i *Server) Want(status int, method, path string, body any) Object {

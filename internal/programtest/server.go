@@ -28,6 +28,7 @@ type Server struct {
 	text    bytes.Buffer
 	// connections end with the process. Each new one costs a server with agents a look at the processes of the machine.
 	connections http.Transport
+	reached     sync.Once
 }
 
 // Start runs a server and returns when it is ready for requests.
@@ -58,7 +59,11 @@ func (s *Site) Launch(binary string, env ...string) *Server {
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	start := cmd.Start
+	if s.Host != nil {
+		start = func() error { return s.Host.Inside(cmd.Start) }
+	}
+	if err := start(); err != nil {
 		s.T.Fatal(err)
 	}
 	i := &Server{Site: s, Cmd: cmd, Ready: make(chan string, 1), Exited: make(chan struct{})}

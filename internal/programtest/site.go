@@ -4,6 +4,7 @@ package programtest
 
 import (
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,6 +41,17 @@ type Site struct {
 	DatabaseURL string
 	// Env are the settings of its servers and commands.
 	Env []string
+	// Host is where its servers run, nil for this machine.
+	Host Host
+}
+
+// Host is a machine of a test's network.
+type Host interface {
+	// Inside runs a function on a thread at the host: programs that it starts are there.
+	Inside(do func() error) error
+	// Dial connects from the host, Listen listens there.
+	Dial(ctx context.Context, network, address string) (net.Conn, error)
+	Listen(network, address string) (net.Listener, error)
 }
 
 // SiteOption changes how a site is made.
@@ -59,7 +71,11 @@ type siteOptions struct {
 	home []codextest.Option
 	// databaseURL is the database of another site, to share it.
 	databaseURL string
+	host        Host
 }
+
+// WithHost has servers, runtimes and the model of a site run at a machine of a test's network.
+func WithHost(host Host) SiteOption { return func(o *siteOptions) { o.host = host } }
 
 // WithEngine makes a site on an engine; SQLite is the one unless named.
 func WithEngine(engine database.Engine) SiteOption { return func(o *siteOptions) { o.engine = engine } }
@@ -105,11 +121,11 @@ func New(t *testing.T, options ...SiteOption) *Site {
 		o.databaseURL = dbtest.URL(t, o.engine)
 	}
 	s := &Site{T: t, User: os.Geteuid(), DataDir: filepath.Join(t.TempDir(), "data"), Workspace: t.TempDir(),
-		DatabaseURL: o.databaseURL, Detecting: UnderRace && (slices.Contains(o.detect, o.engine) || os.Getenv(detectInAll) != "")}
+		DatabaseURL: o.databaseURL, Host: o.host, Detecting: UnderRace && (slices.Contains(o.detect, o.engine) || os.Getenv(detectInAll) != "")}
 	s.Program = programFor(t, s.Detecting, o.scripted)
 	home, path, codex := t.TempDir(), os.Getenv("PATH"), "/nowhere/codex"
 	if !o.bare {
-		s.Model = mockmodel.Start(t)
+		s.Model = mockmodel.StartOn(t, s.listen)
 		home = codextest.Home(t, s.Model.URL(), append(o.home, codextest.For(o.codex))...)
 		path, codex = agenttest.PathWithout(t, "bwrap"), codextest.Binary(t, o.codex)
 	}
@@ -126,6 +142,14 @@ func New(t *testing.T, options ...SiteOption) *Site {
 	}, o.env...)
 	t.Cleanup(s.EndRuntimes)
 	return s
+}
+
+// listen listens at the loopback interface of where the servers run.
+func (s *Site) listen() (net.Listener, error) {
+	if s.Host != nil {
+		return s.Host.Listen("tcp", "127.0.0.1:0")
+	}
+	return net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a moment
 }
 
 // EndRuntimes ends the runtimes that a killed server has left, as they are meant to be. One that the server was just

@@ -53,7 +53,7 @@ func (i *Server) Follow(query string) *Follower {
 	if query != "" {
 		address += "?" + query
 	}
-	conn, _, err := websocket.Dial(ctx, address, nil) //nolint:bodyclose // it is the connection
+	conn, _, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: i.Client()}) //nolint:bodyclose // it is the connection
 	if err != nil {
 		i.T.Fatal(err)
 	}
