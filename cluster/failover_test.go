@@ -11,7 +11,6 @@ import (
 	"harness/database"
 	"harness/internal/dbtest"
 	"harness/internal/programtest"
-	"harness/journal"
 )
 
 // standbyTrio are three servers on a Postgres with a synchronous standby. The first two name both in their DATABASE_URL;
@@ -27,7 +26,6 @@ type standbyTrio struct {
 	held, asked string
 	running     string
 	waiting     string
-	jobs        []string
 	wrote       *ledger
 }
 
@@ -61,16 +59,6 @@ func (p *standbyTrio) begin() *standbyTrio {
 	p.wrote = p.keepWriting()
 	p.awaitAll(p.wrote, time.Time{}, 0, 1, 2)
 	return p
-}
-
-// enqueue has a job made at any node, of a session of its own.
-func (p *standbyTrio) enqueue() {
-	p.t.Helper()
-	session := p.session()
-	turn := p.send(session, "MOCK_REPLY[Now run the tests.]")
-	p.eventually("does the turn end", func() bool { return p.turn(turn) != "inProgress" })
-	answer := p.want(p.anyNode(), http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/suggested-request/jobs", object{})
-	p.jobs = append(p.jobs, answer["jobId"].(string))
 }
 
 // takesNoWrites tells whether a server says that its database refuses.
@@ -123,28 +111,9 @@ func (p *standbyTrio) goOn() {
 		p.violated("the turn of a session that was there before is %s", status)
 	}
 	p.decide()
-	for _, job := range p.jobs {
-		const over = `select count(*) from jobs where id = $1 and state not in ('queued', 'running')`
-		p.eventually("does a job end", func() bool { return p.count(over, job) == 1 })
-	}
+	p.awaitJobs()
 	p.check(p.wrote)
-	finished := map[string]int{}
-	p.readJournal(func(r journal.Record) {
-		var job struct{ JobID string }
-		if r.Type == "orchestrator_job_completed" && json.Unmarshal(r.Payload, &job) == nil {
-			finished[job.JobID]++
-		}
-	})
-	for _, job := range p.jobs {
-		if finished[job] != 1 {
-			var state, said string
-			if err := p.db.Read().QueryRowContext(p.t.Context(), `select state, coalesce(error, '') from jobs where id = $1`, job).
-				Scan(&state, &said); err != nil {
-				p.t.Fatal(err)
-			}
-			p.violated("job %s was finished %d times, and is %s: %s", job, finished[job], state, said)
-		}
-	}
+	p.checkJobs()
 	p.checkStreams()
 	for _, server := range []*programtest.Server{p.a, p.b, p.c} {
 		server.Stop()

@@ -107,6 +107,7 @@ type Lease struct {
 	guarded, draining atomic.Bool
 	wanted            atomic.Bool // there are other nodes
 	alike             atomic.Bool // all of them have a node port, and are of this version
+	clock             storeClock
 }
 
 // Acquire makes the node id this process's. A running server that has it is noticed by its next beat: *HeldError. One
@@ -195,6 +196,9 @@ func (l *Lease) tryTake(ctx context.Context, silent holder, giveUp bool) (now ho
 			return nil
 		}
 		taken = true
+		if err := l.clock.read(ctx, l.opts.DB, tx); err != nil {
+			return err
+		}
 		if err := noteClock(ctx, l.opts.DB, tx); err != nil {
 			return err
 		}
@@ -203,7 +207,7 @@ func (l *Lease) tryTake(ctx context.Context, silent holder, giveUp bool) (now ho
 				lease_until = `+clock(l.opts.DB)+` + $6, grace = $7, guarded = $8, draining = 0, version = $9,
 				address = $10, certificate = $11, roles = $12 where node_id = $1`,
 			l.opts.NodeID, l.process, database.EncodeText(l.opts.Place), database.EncodeText(l.opts.Owner),
-			time.Now().UnixMilli(), l.ttl().Milliseconds(), l.opts.Grace.Milliseconds(), number(held), l.opts.Version,
+			l.Now().UnixMilli(), l.ttl().Milliseconds(), l.opts.Grace.Milliseconds(), number(held), l.opts.Version,
 			l.opts.Address, l.opts.Certificate, rolesOf(l.opts.Roles))
 		return err
 	})
@@ -261,14 +265,14 @@ func (l *Lease) beatOnce(ctx context.Context) (lost *LostError, err error) {
 		result, err := tx.ExecContext(ctx,
 			`update nodes set beat = beat + 1, seen_at = $3, lease_until = `+clock(l.opts.DB)+` + $4, grace = $5, guarded = $6
 			where node_id = $1 and process = $2`,
-			l.opts.NodeID, l.process, time.Now().UnixMilli(), l.ttl().Milliseconds(), l.opts.Grace.Milliseconds(), number(guarded))
+			l.opts.NodeID, l.process, l.Now().UnixMilli(), l.ttl().Milliseconds(), l.opts.Grace.Milliseconds(), number(guarded))
 		if err != nil {
 			return err
 		}
 		if n, err := result.RowsAffected(); err != nil {
 			return err
 		} else if n > 0 {
-			if err := noteClock(ctx, l.opts.DB, tx); err != nil {
+			if err := errors.Join(l.clock.read(ctx, l.opts.DB, tx), noteClock(ctx, l.opts.DB, tx)); err != nil {
 				return err
 			}
 			var draining int64

@@ -63,6 +63,7 @@ type trio struct {
 	t          *testing.T
 	db         *database.DB
 	clocks     [3]*clock
+	jobs       []string
 	siteA      *programtest.Site
 	a, b, c    *programtest.Server
 	ports      [3]*dbtest.Proxy                   // what others find the nodes by

@@ -402,13 +402,16 @@ func (d decider) cancel(ctx context.Context, tx database.Tx, id, reason string, 
 }
 
 // settleOverdue ends what nobody else will: cancels whose grace is over, and jobs whose node stopped renewing its
-// lease.
-func (d decider) settleOverdue(ctx context.Context, tx database.Tx, now int64) ([]Job, []journal.Event, error) {
-	overdue, err := readJobs(ctx, tx, `state = 'running' and (cancel_requested_at <= $1 or lease_until <= $2)`,
-		now-d.policy.CancelGrace.Milliseconds(), now)
+// lease, which silent tells.
+func (d decider) settleOverdue(ctx context.Context, tx database.Tx, now int64, silent func(*Job) bool) ([]Job, []journal.Event, error) {
+	running, err := readJobs(ctx, tx, `state = 'running'`)
 	if err != nil {
 		return nil, nil, err
 	}
+	ended := now - d.policy.CancelGrace.Milliseconds()
+	overdue := slices.DeleteFunc(running, func(job Job) bool {
+		return (job.CancelRequestedAt == nil || *job.CancelRequestedAt > ended) && !silent(&job)
+	})
 	return d.settle(ctx, tx, overdue, nil, now)
 }
 

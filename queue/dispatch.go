@@ -115,12 +115,13 @@ func (q *Queue) look(ctx context.Context) (time.Duration, error) {
 	q.noteUnrunnable(view.unrunnable)
 	now := q.now()
 	wait := q.opts.Poll.Milliseconds()
-	overdue := false
+	silent := q.leases.silent(view.running, time.Now())
+	overdue := len(silent) > 0
 	for _, job := range view.running {
-		due := job.leaseUntil
-		if job.CancelRequestedAt != nil {
-			due = min(due, *job.CancelRequestedAt+q.policy.CancelGrace.Milliseconds())
+		if job.CancelRequestedAt == nil {
+			continue
 		}
+		due := *job.CancelRequestedAt + q.policy.CancelGrace.Milliseconds()
 		if due <= now {
 			overdue = true
 			continue
@@ -128,7 +129,7 @@ func (q *Queue) look(ctx context.Context) (time.Duration, error) {
 		wait = min(wait, due-now)
 	}
 	if overdue {
-		if err := q.settleOverdue(ctx); err != nil {
+		if err := q.settleOverdue(ctx, silent); err != nil {
 			return q.opts.Poll, err
 		}
 		q.nudge()
@@ -152,19 +153,30 @@ func (q *Queue) look(ctx context.Context) (time.Duration, error) {
 
 // settleOverdue recovers the jobs whose processes are silent. This one is not: when the store did not let it say so,
 // its jobs are still its own, unless another process has taken them meanwhile.
-func (q *Queue) settleOverdue(ctx context.Context) error {
+func (q *Queue) settleOverdue(ctx context.Context, silent map[string]int64) error {
 	return q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
-		for id, attempt := range q.ownRuns() {
-			_, err := tx.ExecContext(ctx,
-				`update jobs set lease_until = $1 where id = $2 and state = 'running' and owner = $3 and attempts = $4`,
-				q.now()+q.opts.Lease.Milliseconds(), id, q.owner, attempt)
-			if err != nil {
-				return nil, fmt.Errorf("renew the lease of job %s: %w", id, err)
-			}
+		if err := q.renew(ctx, tx); err != nil {
+			return nil, err
 		}
-		_, events, err := d.settleOverdue(ctx, tx, q.now())
+		_, events, err := d.settleOverdue(ctx, tx, q.now(), func(job *Job) bool {
+			until, is := silent[job.ID]
+			return is && until == job.leaseUntil
+		})
 		return events, err
 	})
+}
+
+// renew says that the jobs that run here do. One that was lost is left to whoever finds it silent.
+func (q *Queue) renew(ctx context.Context, tx database.Tx) error {
+	for id, attempt := range q.ownRuns() {
+		_, err := tx.ExecContext(ctx,
+			`update jobs set lease_until = $1 where id = $2 and state = 'running' and owner = $3 and attempts = $4`,
+			q.now()+q.opts.Lease.Milliseconds(), id, q.owner, attempt)
+		if err != nil {
+			return fmt.Errorf("renew the lease of job %s: %w", id, err)
+		}
+	}
+	return nil
 }
 
 func (q *Queue) claim(ctx context.Context) error {
@@ -243,11 +255,9 @@ func (q *Queue) renewLeases(ctx context.Context) {
 			continue
 		}
 		bounded, cancel := context.WithTimeout(ctx, q.opts.Lease/3)
-		at := q.opts.Clock()
+		at := time.Now()
 		_, err := q.journal.Commit(bounded, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			_, err := tx.ExecContext(ctx, `update jobs set lease_until = $1 where state = 'running' and owner = $2`,
-				q.now()+q.opts.Lease.Milliseconds(), q.owner)
-			return nil, err
+			return nil, q.renew(ctx, tx)
 		})
 		cancel()
 		q.noteRenewal(at, err)
@@ -287,7 +297,7 @@ func (q *Queue) noteRenewal(at time.Time, err error) {
 		return // nobody else is there to take them
 	}
 	for _, run := range q.runs {
-		if since := run.begun; q.opts.Clock().Sub(later(since, q.renewed)) >= q.opts.Lease {
+		if time.Since(later(run.since, q.renewed)) >= q.opts.Lease {
 			run.lose(ErrLost)
 		}
 	}

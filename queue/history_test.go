@@ -187,7 +187,7 @@ func (h *history) step() (string, error) {
 	case 10:
 		name = fmt.Sprintf("%d settle overdue", h.now)
 		h.model.settleOverdue(h.now)
-		_, events, err = h.decider.settleOverdue(h.ctx, h.tx, h.now)
+		_, events, err = h.decider.settleOverdue(h.ctx, h.tx, h.now, func(job *Job) bool { return job.leaseUntil <= h.now })
 	case 11:
 		h.starts++
 		h.owners[node] = fmt.Sprintf("%s%d", node, h.starts)

@@ -28,7 +28,7 @@ type Options struct {
 	Policy      Policy
 	Definitions []Definition
 	// Lease is how long a running job survives the silence of its process (default 15 s); it is renewed every third of it.
-	// It must be well above the difference between the nodes' clocks.
+	// Nobody's clock counts: it has ended when another process has seen for so long that nobody renewed it.
 	Lease time.Duration
 	// Poll is how often the store is asked for what no event told (default 1 s).
 	Poll time.Duration
@@ -68,6 +68,8 @@ type Queue struct {
 	draining bool             // under claiming
 	yielded  map[string]yield // by node; under claiming
 
+	leases leases // the dispatcher's
+
 	mu       sync.Mutex
 	runs     map[string]*Run
 	begun    map[string]int // the last attempt begun here, by job, for as long as the store shows it running
@@ -106,6 +108,7 @@ func New(opts Options) *Queue {
 		journal: opts.Journal, db: opts.DB, log: opts.Logger, owner: uuid.NewString(), wake: make(chan struct{}, 1),
 		stopped: make(chan struct{}), runs: map[string]*Run{}, begun: map[string]int{}, yielded: map[string]yield{},
 		waiters: map[string]map[chan struct{}]struct{}{}, told: map[string]bool{}}
+	q.leases = leases{lease: q.opts.Lease, seen: map[string]sighting{}}
 	q.runsDone = sync.NewCond(&q.mu)
 	return q
 }

@@ -21,6 +21,8 @@ type Run struct {
 	queue *Queue
 	job   Job
 	begun time.Time
+	// since is when this process began it, by its own measure of time.
+	since time.Time
 	ctx   context.Context //nolint:containedctx // the handler's context belongs to the attempt, which many goroutines end
 	abort context.CancelCauseFunc
 
@@ -124,7 +126,7 @@ func (r *Run) lose(cause error) {
 // begin starts an attempt at a job this process has claimed.
 func (q *Queue) begin(job Job) {
 	ctx, abort := context.WithCancelCause(q.running)
-	run := &Run{queue: q, job: job, begun: q.opts.Clock(), ctx: ctx, abort: abort, interrupted: make(chan struct{}),
+	run := &Run{queue: q, job: job, begun: q.opts.Clock(), since: time.Now(), ctx: ctx, abort: abort, interrupted: make(chan struct{}),
 		lost: make(chan struct{}), reached: job.checkpoint,
 		reported: make(chan struct{}, 1)}
 	q.mu.Lock()

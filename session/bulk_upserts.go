@@ -32,14 +32,14 @@ type bulkUpserts struct {
 	waiting []*upsert // the first may be stored in part
 	stopped bool
 	wake    chan struct{}
-	single  atomic.Int64 // when the last single upsert came, ns
+	single  atomic.Pointer[time.Time] // when the last single upsert came
 }
 
 func newBulkUpserts() *bulkUpserts { return &bulkUpserts{wake: make(chan struct{}, 1)} }
 
 // room is how many entries a unit takes now.
 func (b *bulkUpserts) room() int {
-	if time.Since(time.Unix(0, b.single.Load())) < singlesLast {
+	if last := b.single.Load(); last != nil && time.Since(*last) < singlesLast {
 		return minBulk
 	}
 	return maxBulk

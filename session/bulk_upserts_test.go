@@ -155,7 +155,8 @@ func TestPiecesOfBulkUpsertsAreBounded(t *testing.T) {
 	add(1, maxBulkBytes*2)
 	for step, want := range [][]int{{200, 56}, {256}, {44, 5}, {2}, {1}, {1}, {32}, {32}, {32}, {}} {
 		if step == 6 { // from here on single upserts come, too
-			b.single.Store(time.Now().Add(time.Hour).UnixNano())
+			later := time.Now().Add(time.Hour)
+			b.single.Store(&later)
 			add(96, 1)
 		}
 		pieces, gone := b.next()

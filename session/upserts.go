@@ -119,7 +119,8 @@ func (s *Service) UpsertTranscripts(ctx context.Context, sessionID string, entri
 }
 
 func (s *Service) submitSingle(u *upsert) {
-	s.bulk.single.Store(time.Now().UnixNano())
+	now := time.Now()
+	s.bulk.single.Store(&now)
 	if batch, first := s.upserts.join(s, u, s.journal.Overlaps()); first {
 		// Not this caller's context: the unit is everybody's who joins it.
 		if err := s.journal.SubmitOpen(context.Background(), batch.run, batch.done, batch.whole); err != nil {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"harness/internal/boottime"
 )
 
 const (
@@ -33,7 +35,7 @@ type socket struct {
 	direct   *direct // nil when bytes cannot be handed to the system directly, as under TLS
 	stall    time.Duration
 	inflow   *inflow
-	lastMove atomic.Int64 // when the last byte came in, or event frames last went out: ns since the epoch
+	lastMove atomic.Int64 // when the last byte came in, or event frames last went out: ns of boottime
 	held     bool         // Write left the connection busy for Wait; the event writer's own
 
 	mu       sync.Mutex
@@ -217,7 +219,7 @@ func (s *socket) WaitWritten() error {
 	return s.SetWriteDeadline(time.Time{}) //nolint:wrapcheck // see above
 }
 
-func (s *socket) moved() { s.lastMove.Store(time.Now().UnixNano()) }
+func (s *socket) moved() { s.lastMove.Store(int64(boottime.Now())) }
 
 // push writes what is left of a stalled frame and then p; the caller holds busy. What it cannot write within its bound
 // is left in rest.

@@ -5,9 +5,10 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
-	"time"
 
 	"github.com/coder/websocket"
+
+	"harness/internal/boottime"
 )
 
 // websocketConn is a Conn over a websocket. The library does the handshake, reading, pongs and the closing handshake.
@@ -27,7 +28,7 @@ func (w *websocketConn) Wait() error { return w.socket.WaitWritten() }
 
 // Ping implements Conn. Browsers answer it without telling the page.
 func (w *websocketConn) Ping() {
-	w.pinged.Store(time.Now().UnixNano())
+	w.pinged.Store(int64(boottime.Now()))
 	// An unmasked ping without payload. A connection that cannot take it is found out by Alive or by the next batch.
 	_, _ = w.socket.Write([]byte{0x89, 0})
 }

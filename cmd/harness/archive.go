@@ -27,7 +27,7 @@ func (s *Server) makeArchive() error {
 	if err != nil {
 		return err
 	}
-	s.archive = archive.New(archive.Options{Journal: s.journal, DB: s.db, Files: files,
+	s.archive = archive.New(archive.Options{Journal: s.journal, DB: s.db, Files: files, Now: s.now,
 		Logger: s.log.With().Str("package", "archive").Logger(),
 		Turn: func(ctx context.Context) (bool, error) {
 			if s.db.Engine() == database.SQLite {

@@ -21,7 +21,7 @@ const storeCheck = 5 * time.Second
 // now is told, and tried whenever it is needed.
 func (s *Server) openArtifacts(ctx context.Context) error {
 	secrets := telemetry.NewRedactor(s.cfg.Secrets()...)
-	options := artifact.Options{DB: s.db, Journal: s.journal, Dir: filepath.Join(s.dir.path, "artifacts"),
+	options := artifact.Options{DB: s.db, Journal: s.journal, Now: s.now, Dir: filepath.Join(s.dir.path, "artifacts"),
 		ObjectBytes: int64(s.cfg.S3.FromBytes),
 		Redact:      func(content []byte) []byte { return []byte(secrets.String(string(content))) }}
 	if s.cfg.S3.Endpoint != "" && s.db.Engine() == database.Postgres {

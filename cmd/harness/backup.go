@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"harness/backup"
+	"harness/cluster"
 	"harness/config"
 	"harness/database"
 	"harness/migrations"
@@ -328,12 +329,15 @@ func moveStore(ctx context.Context, cfg *config.Config, toPostgres bool) (moved 
 
 // noServers refuses a Postgres that servers were heard on in the last seconds.
 func noServers(ctx context.Context, db *database.DB) error {
-	var alive int
-	err := db.Read().QueryRowContext(ctx, `select count(*) from nodes where process <> '' and seen_at > $1`,
-		time.Now().Add(-10*time.Second).UnixMilli()).
-		Scan(&alive)
+	nodes, err := cluster.List(ctx, db)
 	if err != nil {
 		return fmt.Errorf("look for servers on Postgres: %w", err)
+	}
+	alive := 0
+	for _, node := range nodes {
+		if node.State == cluster.Up || node.State == cluster.Draining {
+			alive++
+		}
 	}
 	if alive > 0 {
 		return fmt.Errorf("%d servers run on this Postgres (or were killed less than 10 s ago): stop them", alive)

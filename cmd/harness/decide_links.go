@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"harness/auth"
 	"harness/decidelink"
@@ -26,7 +25,7 @@ func (s *Server) startLinks(ctx context.Context) error {
 	}
 	key, err := notify.Key(ctx, s.db, "link", decidelink.NewKey)
 	if err == nil {
-		s.links, err = decidelink.NewSigner(key, time.Now)
+		s.links, err = decidelink.NewSigner(key, s.now)
 	}
 	return err
 }

@@ -45,7 +45,7 @@ func (s *Server) startActions(ctx context.Context) error {
 	parts := actionParts{s.sessions}
 	s.extensions.actions = action.New(action.Options{
 		Journal: s.journal, DB: s.db, Transcripts: parts, Approvals: parts, Turns: parts, Titles: parts,
-		Jobs: extensionJobs{s}, Logger: s.log.With().Str("package", "actions").Logger(),
+		Jobs: extensionJobs{s}, Clock: s.now, Logger: s.log.With().Str("package", "actions").Logger(),
 	})
 	if err := s.loadExtensions(ctx); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (s *Server) startExtensions(ctx context.Context) error {
 	log := s.log.With().Str("package", "extensions").Logger()
 	options := extensions.DispatcherOptions{
 		Registry: e.registry, Journal: s.journal, DB: s.db, Sessions: extensionSessions{s.sessions}, NodeID: s.dir.nodeID,
-		Observe: e.catchUps, Logger: log,
+		Observe: e.catchUps, Clock: s.now, Logger: log,
 	}
 	if s.nodePort != nil {
 		options.Owns, options.Taken = newOwnership(s.sessions).owns, session.Taking
@@ -132,8 +132,8 @@ func (s *Server) stopExtensions(ctx context.Context) error {
 // lifecycle is what the extension routes stand on.
 func (s *Server) lifecycle() *api.Lifecycle {
 	e := &s.extensions
-	return &api.Lifecycle{RBAC: auth.NewRBAC(rbacOptions(s.cfg)), Lifecycle: operations.Lifecycle{
-		Extensions: e.registry, Audit: extensions.NewAudit(s.journal, s.db, nil),
+	return &api.Lifecycle{RBAC: auth.NewRBAC(s.rbacOptions()), Lifecycle: operations.Lifecycle{
+		Extensions: e.registry, Audit: extensions.NewAudit(s.journal, s.db, s.now),
 		Reloaded: func() {
 			// What waits for a decision is offered to the extensions that are there now.
 			e.after.Go(func(running context.Context) {
@@ -143,6 +143,12 @@ func (s *Server) lifecycle() *api.Lifecycle {
 			})
 		},
 	}}
+}
+
+func (s *Server) rbacOptions() auth.RBACOptions {
+	rules := rbacOptions(s.cfg)
+	rules.Clock = s.now
+	return rules
 }
 
 // rbacOptions are the rules of the configuration; serve and doctor tell of their Warning.

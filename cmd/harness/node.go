@@ -47,6 +47,15 @@ func (s *Server) startNode(ctx context.Context) error {
 	return err
 }
 
+// now is the time of all nodes of a store, for what is stored or compared with what is: this machine's date may be wrong.
+// On SQLite it is the machine's.
+func (s *Server) now() time.Time {
+	if s.node == nil {
+		return time.Now()
+	}
+	return s.node.Now()
+}
+
 func (s *Server) stopNode(ctx context.Context) error {
 	if s.node == nil {
 		return nil

@@ -125,7 +125,7 @@ func toolPolicy(cfg config.Tools, yolo bool) (tools.Policy, error) {
 
 // startTools settles the calls that an earlier server left, and makes the door to the tools.
 func (s *Server) startTools(ctx context.Context) error {
-	records := ledger.New(s.journal, s.dir.nodeID, nil)
+	records := ledger.New(s.journal, s.dir.nodeID, s.now)
 	if err := records.Recover(ctx); err != nil {
 		return fmt.Errorf("settle the tool calls of an earlier server: %w", err)
 	}
@@ -167,7 +167,7 @@ func (s *Server) startTools(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if owned.grants, err = mcphost.NewGrants(secret, s.db, s.journal, nil); err != nil {
+	if owned.grants, err = mcphost.NewGrants(secret, s.db, s.journal, s.now); err != nil {
 		return err
 	}
 	in, err := s.sandboxes(limits)

@@ -90,13 +90,13 @@ func (s *Server) pruneOldEvents(ctx context.Context) error {
 	if s.cfg.Retention.JournalDays == 0 {
 		return nil
 	}
-	rows, err := s.journal.PruneBefore(ctx, time.Now().Add(-days(s.cfg.Retention.JournalDays)).UnixMilli())
+	rows, err := s.journal.PruneBefore(ctx, s.now().Add(-days(s.cfg.Retention.JournalDays)).UnixMilli())
 	s.pruned("journal_events", rows)
 	return err
 }
 
 func (s *Server) pruneRecords(ctx context.Context) error {
-	keep, now := s.cfg.Retention, time.Now()
+	keep, now := s.cfg.Retention, s.now()
 	p := journal.Pruner{Journal: s.journal, Now: now, Pruned: s.pruned}
 	records := journal.Retention{Age: days(keep.RecordDays), Max: keep.Records}
 	return errors.Join(
@@ -133,7 +133,7 @@ func (s *Server) signAudit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = audit.Checkpoint(ctx, s.journal, key, time.Now().UnixMilli())
+	_, err = audit.Checkpoint(ctx, s.journal, key, s.now().UnixMilli())
 	return err
 }
 
@@ -145,7 +145,7 @@ func (s *Server) pruneAudit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now()
+	now := s.now()
 	rows, err := audit.Prune(ctx, s.journal, key, now.Add(-days(s.cfg.Retention.RecordDays)).UnixMilli(), now.UnixMilli())
 	s.pruned("audit_log", rows)
 	return err

@@ -9,7 +9,6 @@ import (
 	"encoding/base64"
 	"slices"
 	"strings"
-	"time"
 
 	"harness/auth"
 	"harness/notify"
@@ -98,7 +97,7 @@ func (p *pushAccess) allows(ctx context.Context, who notify.Subscriber, news not
 		holder, counts = p.server.tokens.Holder(id)
 		limit = holder.Projects
 	case strings.HasPrefix(who.Holder, holderSigned):
-		counts = who.Until == 0 || time.Now().UnixMilli() < who.Until
+		counts = who.Until == 0 || p.server.now().UnixMilli() < who.Until
 	case who.Holder == holderOwner:
 		counts = set.AuthToken != "" && who.Proof == p.ownersProof()
 	case who.Holder == holderLocal:

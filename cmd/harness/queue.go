@@ -38,7 +38,7 @@ func (s *Server) startQueue(ctx context.Context) error {
 	}
 	settings := s.cfg.Queue
 	q.Queue = queue.New(queue.Options{
-		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID,
+		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, Clock: s.now,
 		Policy: queue.Policy{
 			Concurrency: settings.GlobalConcurrency, MaxGlobal: settings.MaxGlobal, MaxPerProject: settings.MaxPerProject,
 			MaxAttempts: settings.MaxAttempts, BackgroundAging: settings.BackgroundAging, MaxBurst: settings.MaxInteractiveBurst,

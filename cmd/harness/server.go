@@ -260,7 +260,7 @@ func (s *Server) traceOf(sessionID, turnID string) (traceID, spanID string) {
 }
 
 func (s *Server) startJournal(ctx context.Context) error {
-	s.journal = journal.New(s.db, journal.Options{Logger: s.log.With().Str("package", "journal").Logger(),
+	s.journal = journal.New(s.db, journal.Options{Now: s.now, Logger: s.log.With().Str("package", "journal").Logger(),
 		Observe: s.metrics.observeBatch, Origin: origin, Before: audit.NewWriter().Write, Upcast: stream.Upcast,
 		Refused: s.metrics.database.refusals.Inc, Recorded: storeRefused, TraceOf: s.traceOf, Owned: s.owned(), Announce: s.announce(),
 		Told:    s.tellEarly(),
@@ -283,14 +283,14 @@ func (s *Server) startJournal(ctx context.Context) error {
 func (s *Server) stopJournal(ctx context.Context) error { return s.journal.Stop(ctx) }
 
 func (s *Server) startTokens(ctx context.Context) error {
-	s.tokens = tokens.New(tokens.Options{Journal: s.journal, DB: s.db, Logger: s.log.With().Str("package", "tokens").Logger()})
+	s.tokens = tokens.New(tokens.Options{Journal: s.journal, DB: s.db, Clock: s.now, Logger: s.log.With().Str("package", "tokens").Logger()})
 	return s.tokens.Start(ctx)
 }
 
 func (s *Server) stopTokens(ctx context.Context) error { return s.tokens.Stop(ctx) }
 
 func (s *Server) startAnswers(ctx context.Context) error {
-	s.answers = idempotency.New(idempotency.Options{Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID})
+	s.answers = idempotency.New(idempotency.Options{Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, Clock: s.now})
 	return s.answers.Start(ctx)
 }
 
@@ -315,7 +315,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		return err
 	}
 	s.sessions = session.New(session.Options{
-		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, NativeToolsOff: s.nativeToolsOff(),
+		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, Clock: s.now, NativeToolsOff: s.nativeToolsOff(),
 		WorkspaceRoot: sessionFolder(s.cfg, s.workspace), Surviving: left,
 		DefaultRuntime: s.runtimes.makers[0].name, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
 		NoRuntimes: !s.cfg.Runs(), Draining: s.draining, OnlyNode: s.db.Engine() == database.SQLite,
@@ -379,7 +379,7 @@ func (s *Server) startHTTP(context.Context) error {
 	}
 	rules := auth.Options{
 		BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
-		Token: s.cfg.AuthToken, Named: s.tokens, Signed: auth.NewSigned(auth.NewRBAC(rbacOptions(s.cfg))), TrustedProxies: trustedProxies(s.cfg),
+		Token: s.cfg.AuthToken, Named: s.tokens, Signed: auth.NewSigned(auth.NewRBAC(s.rbacOptions())), TrustedProxies: trustedProxies(s.cfg),
 		Agent:   agents.of,
 		Open:    func(r *http.Request) bool { return s.isLink(r) || pages.open != nil && pages.open(r) },
 		Refused: s.metrics.http.guardRefused,

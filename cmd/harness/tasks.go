@@ -13,7 +13,7 @@ import (
 func (s *Server) startTasks(ctx context.Context) error {
 	ops := operations.New(s.operations())
 	s.tasks = tasks.New(tasks.Options{
-		Journal: s.journal, DB: s.db, Sessions: s.sessions, Operations: ops, Yolo: s.cfg.AllowYolo,
+		Journal: s.journal, DB: s.db, Sessions: s.sessions, Operations: ops, Clock: s.now, Yolo: s.cfg.AllowYolo,
 		Mode: tasks.Mode(s.cfg.Tasks.Mode), MaxOpen: s.cfg.Tasks.Max, MaxPerSession: s.cfg.Tasks.MaxPerSession,
 		Logger: s.log.With().Str("package", "tasks").Logger(), Ended: s.taskEnded, Artifacts: s.artifacts,
 		Tools: s.givenTools, TellRuntime: s.cfg.Tasks.RuntimeEvents,

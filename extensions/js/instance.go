@@ -32,8 +32,8 @@ type instance struct {
 	stuck     chan struct{}
 	stuckOnce sync.Once
 	watch     *time.Timer
-	// busyUntil is the limit of the turn that runs, in Unix nanoseconds, 0 between turns.
-	busyUntil atomic.Int64
+	// busyUntil is the limit of the turn that runs, nil between turns.
+	busyUntil atomic.Pointer[time.Time]
 	// running is the machine while it may be interrupted from outside.
 	running atomic.Pointer[engine]
 
@@ -71,7 +71,7 @@ func newInstance(m *module) *instance {
 
 // look runs when a turn should be long over.
 func (i *instance) look() {
-	if until := i.busyUntil.Load(); until != 0 && time.Now().UnixNano() >= until+int64(i.m.host.limits.Grace) {
+	if until := i.busyUntil.Load(); until != nil && time.Since(*until) >= i.m.host.limits.Grace {
 		i.stuckOnce.Do(func() { close(i.stuck) })
 	}
 }
@@ -155,10 +155,10 @@ func (i *instance) serve() error {
 // on.
 func (i *instance) enter(t turn) error {
 	limit := i.m.turnLimit(t.inv)
-	i.busyUntil.Store(limit.UnixNano())
+	i.busyUntil.Store(&limit)
 	i.watch.Reset(time.Until(limit) + i.m.host.limits.Grace + time.Millisecond)
 	defer func() {
-		i.busyUntil.Store(0)
+		i.busyUntil.Store(nil)
 		i.watch.Stop()
 	}()
 	i.engine.limit(time.Until(limit))

@@ -25,15 +25,15 @@ func (o *OpenCode) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 // watched are the turns in which the model is waited for: while a person is asked, or a command runs, which has a limit
 // of its own, nobody is silent.
 func (p *protocol) watched() (turns []stdio.Turn) {
-	now := time.Now().UnixMilli()
+	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, in := range p.state.Talks {
-		if in.heard == 0 || len(in.Asked) > 0 ||
+		if in.heard.IsZero() || len(in.Asked) > 0 ||
 			slices.ContainsFunc(in.Open, func(one item) bool { return one.Begun && one.Tool == toolShell }) {
 			in.heard = now
 		}
-		turns = append(turns, stdio.Turn{ID: in.Turn, Heard: time.UnixMilli(in.heard), Stopped: in.Silent != ""})
+		turns = append(turns, stdio.Turn{ID: in.Turn, Heard: in.heard, Stopped: in.Silent != ""})
 	}
 	return turns
 }

@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"slices"
+	"time"
 
 	"harness/runtime/wire"
 )
@@ -82,8 +83,8 @@ type talk struct {
 	// nothing in it.
 	Failure *failure `json:"failure,omitempty"`
 	Silent  string   `json:"silent,omitempty"`
-	// heard is when (ms) something was said in it last, 0 when nobody listened yet.
-	heard int64
+	// heard is when something was said in it last, zero when nobody listened yet.
+	heard time.Time
 }
 
 // item is one that is open: known, and perhaps not begun yet.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"harness/runtime"
 	"harness/runtime/opencode/bridge"
@@ -48,7 +49,7 @@ func (s *state) translate(line bridge.Line, at int64, name func(native string) s
 	known = s.Talks[about.SessionID] != nil
 	t.event(e, about)
 	if in := t.asker(about.SessionID); in != nil {
-		in.heard = at
+		in.heard = time.Now() // not at: how long ago that is does not depend on the date
 	}
 	return t.out, known || len(t.out) > 0
 }

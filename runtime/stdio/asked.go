@@ -119,6 +119,6 @@ func (c *Conn) AsksIn(threadID string) bool {
 func (c *Conn) Quiet(since time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.requests) == 0 && len(c.orphaned) == 0 && time.Unix(0, c.spoke.Load()).Before(since) &&
+	return len(c.requests) == 0 && len(c.orphaned) == 0 && c.made.Add(time.Duration(c.spoke.Load())).Before(since) &&
 		c.stored.Load() >= c.told.Load()
 }

@@ -76,8 +76,9 @@ type Conn struct {
 	gone     chan struct{}
 	refusing sync.WaitGroup
 	probing  sync.WaitGroup
-	// spoke is when the process last said something (ns); told and stored are the offsets of the last batch, and of the
-	// last that is stored.
+	// made is when the connection was, spoke how long after that (ns) the process last said something; told and stored are
+	// the offsets of the last batch, and of the last that is stored.
+	made                time.Time
 	spoke, told, stored atomic.Int64
 	// onStarted hears once that the process can be used, hello is what it said about itself then.
 	onStarted func()
@@ -105,7 +106,7 @@ func newConn(name, generation string, p pipes, out *queue, counters *Counters, n
 		name: name, generation: generation, pipes: p, log: log, out: out, counters: counters, natives: natives,
 		pulse: pulse{source: p.out}, slots: make(chan struct{}, maxInFlight), writing: make(chan struct{}, 1),
 		onStarted: func() {}, pending: map[string]*pending{}, requests: map[string]openRequest{}, lost: map[string]bool{},
-		gone: make(chan struct{}),
+		gone: make(chan struct{}), made: time.Now(),
 	}
 	c.protocol = speak(c)
 	return c
@@ -183,7 +184,7 @@ func (c *Conn) read() {
 // push passes on what a line means, with its place in the output when that is kept. It is not delivered before first is
 // closed.
 func (c *Conn) push(first <-chan struct{}, offset int64, said Line) {
-	c.spoke.Store(time.Now().UnixNano())
+	c.spoke.Store(int64(time.Since(c.made)))
 	batch := runtime.Batch{Generation: c.generation, Native: said.Native, Signals: said.Signals, About: said.About,
 		State: said.State, Refuse: c.sendRefusal}
 	if ack := c.pipes.ack; ack != nil {
