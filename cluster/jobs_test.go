@@ -17,6 +17,11 @@ func (p *trio) enqueueWith(body object) (job string) {
 	session := p.session()
 	turn := p.send(session, "MOCK_REPLY[Now run the tests.]")
 	p.eventually("does the turn end", func() bool { return p.turn(turn) != "inProgress" })
+	return p.enqueueAt(session, body)
+}
+
+func (p *trio) enqueueAt(session string, body object) (job string) {
+	p.t.Helper()
 	answer := p.want(p.anyNode(), http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/suggested-request/jobs", body)
 	job = answer["jobId"].(string)
 	p.jobs = append(p.jobs, job)

@@ -59,7 +59,7 @@ func (e *ear) hears(want string) {
 // A cut in one direction is one in that direction alone, between those two alone, and ends.
 func TestALinkIsCutInOneDirection(t *testing.T) {
 	t.Parallel()
-	if !withNamespaces(t) {
+	if !asRoot(t) {
 		return
 	}
 	network := nettest.New(t)
@@ -97,7 +97,7 @@ func TestALinkIsCutInOneDirection(t *testing.T) {
 // moves leads elsewhere.
 func TestANetworkIsCut(t *testing.T) {
 	t.Parallel()
-	if !withNamespaces(t) {
+	if !asRoot(t) {
 		return
 	}
 	network := nettest.New(t)

@@ -13,11 +13,11 @@ import (
 	"harness/internal/nettest"
 )
 
-// withNamespaces tells whether networks can be made here. Root has to: what is missing then fails the test.
-func withNamespaces(t *testing.T) bool {
+// asRoot tells whether networks and disks can be made here. Root has to: what is missing then fails the test.
+func asRoot(t *testing.T) bool {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Log("NOT ROOT: links are proxies of this process, not a network of namespaces in the kernel")
+		t.Log("NOT ROOT: links are proxies of this process and no network of namespaces in the kernel, and no disk is filled")
 		return false
 	}
 	return true

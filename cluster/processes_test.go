@@ -17,6 +17,7 @@ import (
 
 	"harness/database"
 	"harness/internal/dbtest"
+	"harness/internal/disktest"
 	"harness/internal/nettest"
 	"harness/internal/programtest"
 	"harness/journal"
@@ -64,6 +65,7 @@ type trio struct {
 	db         *database.DB
 	clocks     [3]*clock
 	jobs       []string
+	disk       *disktest.Disk // of the first node's files, nil for who cannot mount one
 	siteA      *programtest.Site
 	a, b, c    *programtest.Server
 	ports      [3]*dbtest.Proxy                   // what others find the nodes by
@@ -109,7 +111,12 @@ func newTrioAt(t *testing.T, grace time.Duration, without string, urls [3]string
 		made.Program = path
 		return made
 	}
-	p.siteA = site(0)
+	var files []programtest.SiteOption
+	if asRoot(t) {
+		p.disk = disktest.New(t, "32m")
+		files = append(files, programtest.WithDataDir(filepath.Join(p.disk.Path, "data")))
+	}
+	p.siteA = site(0, files...)
 	siteB, siteC := site(1, programtest.WithoutAgent()), site(2, programtest.WithoutAgent())
 	p.db = dbtest.Connect(t, database.Options{URL: own})
 	p.a, p.b, p.c = p.siteA.Start(), siteB.Start(), siteC.Start()

@@ -25,7 +25,7 @@ func TestFaultsAtRandom(t *testing.T) {
 // TestFaultsAtRandomOnANetwork is TestFaultsAtRandom with the links in the kernel.
 func TestFaultsAtRandomOnANetwork(t *testing.T) {
 	t.Parallel()
-	if withNamespaces(t) {
+	if asRoot(t) {
 		faultsOfSeeds(t, 200, newNetworkTrio)
 	}
 }
@@ -73,7 +73,7 @@ func (p *standbyTrio) fault(chance *rand.Rand, tell func(what string)) {
 	if chance.IntN(6) == 0 {
 		lasts += leaseOfNodes // somebody's lease is over
 	}
-	switch chance.IntN(9) {
+	switch chance.IntN(10) {
 	case 0:
 		tell("the primary is lost")
 		p.failOver()
@@ -95,6 +95,14 @@ func (p *standbyTrio) fault(chance *rand.Rand, tell func(what string)) {
 		tell(fmt.Sprintf("the clock of node %s is wrong by %s from now on", nodeName(node), by))
 		p.clocks[node].move(by)
 		<-time.After(lasts)
+	case 4:
+		if p.disk == nil {
+			return
+		}
+		tell(fmt.Sprintf("the disk of node a is full for %s", lasts))
+		p.disk.Fill()
+		<-time.After(lasts)
+		p.disk.Free()
 	default:
 		what, mend := p.wires.interrupt(chance)
 		tell(fmt.Sprintf("%s for %s", what, lasts))

@@ -72,7 +72,11 @@ type siteOptions struct {
 	// databaseURL is the database of another site, to share it.
 	databaseURL string
 	host        Host
+	dataDir     string
 }
+
+// WithDataDir has the servers of a site keep their files in a folder, which may not be there yet.
+func WithDataDir(folder string) SiteOption { return func(o *siteOptions) { o.dataDir = folder } }
 
 // WithHost has servers, runtimes and the model of a site run at a machine of a test's network.
 func WithHost(host Host) SiteOption { return func(o *siteOptions) { o.host = host } }
@@ -120,7 +124,10 @@ func New(t *testing.T, options ...SiteOption) *Site {
 	if o.databaseURL == "" {
 		o.databaseURL = dbtest.URL(t, o.engine)
 	}
-	s := &Site{T: t, User: os.Geteuid(), DataDir: filepath.Join(t.TempDir(), "data"), Workspace: t.TempDir(),
+	if o.dataDir == "" {
+		o.dataDir = filepath.Join(t.TempDir(), "data")
+	}
+	s := &Site{T: t, User: os.Geteuid(), DataDir: o.dataDir, Workspace: t.TempDir(),
 		DatabaseURL: o.databaseURL, Host: o.host, Detecting: UnderRace && (slices.Contains(o.detect, o.engine) || os.Getenv(detectInAll) != "")}
 	s.Program = programFor(t, s.Detecting, o.scripted)
 	home, path, codex := t.TempDir(), os.Getenv("PATH"), "/nowhere/codex"
