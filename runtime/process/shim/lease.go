@@ -1,6 +1,8 @@
 package shim
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,7 +45,11 @@ func (l Lease) Hold(stop, kill time.Duration) error {
 	if err := os.MkdirAll(l.RunDir, 0o700); err != nil {
 		return fmt.Errorf("make the folder of runtimes: %w", err)
 	}
-	err := writeJSON(filepath.Join(l.RunDir, leaseFile), bounds{Boot: process.Boot(), Stop: stop, Kill: kill})
+	path, now := filepath.Join(l.RunDir, leaseFile), bounds{Boot: process.Boot(), Stop: stop, Kill: kill}
+	err := writeJSON(path, now)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		err = overwriteJSON(path, now)
+	}
 	if err != nil {
 		return fmt.Errorf("tell runtimes how long they may run: %w", err)
 	}
@@ -60,13 +66,35 @@ func (l Lease) Lift() error {
 
 // Held tells whether there are bounds.
 func (l Lease) Held() bool {
-	_, held := l.bounds()
-	return held
+	_, held, err := l.bounds()
+	return held || err != nil
 }
 
-func (l Lease) bounds() (b bounds, held bool) {
-	err := readJSON(filepath.Join(l.RunDir, leaseFile), &b)
-	return b, err == nil && b.Boot == process.Boot()
+// bounds are those that are held. An error is that of a file that is there and says nothing: it may just be overwritten.
+func (l Lease) bounds() (b bounds, held bool, err error) {
+	err = readJSON(filepath.Join(l.RunDir, leaseFile), &b)
+	if errors.Is(err, fs.ErrNotExist) {
+		return b, false, nil
+	}
+	return b, err == nil && b.Boot == process.Boot(), err
+}
+
+// overwriteJSON writes into a file that is there, which takes no space on a disk that is full. A reader may see a part.
+func overwriteJSON(path string, value any) error {
+	content, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err == nil {
+		content = append(content, bytes.Repeat([]byte{' '}, max(0, int(info.Size())-len(content)))...)
+		_, err = file.WriteAt(content, 0)
+	}
+	return errors.Join(err, file.Close())
 }
 
 // bounded is a shim under the lease of its server.
@@ -74,11 +102,17 @@ type bounded struct {
 	lease  Lease
 	server *server
 	frozen bool
+	// until are the bounds as they could be read last, held that there were some.
+	until bounds
+	held  bool
 }
 
 // obey does what the lease says now, and tells when to look again.
 func (b *bounded) obey() time.Duration {
-	until, held := b.lease.bounds()
+	if until, held, err := b.lease.bounds(); err == nil {
+		b.until, b.held = until, held
+	}
+	until, held := b.until, b.held
 	now := boottime.Now()
 	switch {
 	case held && now >= until.Kill:

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"harness/internal/boottime"
+	"harness/internal/disktest"
 	"harness/runtime/process/shim"
 )
 
@@ -49,6 +51,33 @@ func TestARuntimeStopsWithItsLease(t *testing.T) {
 		t.Errorf("exit %+v", exit)
 	}
 	p.eventually("nothing is left", func() bool { return len(p.left()) == 0 })
+}
+
+// A full disk keeps nobody from renewing a lease: what waits there for space would be ended.
+func TestALeaseIsRenewedOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	disk := disktest.New(t, "1m")
+	p.host.RunDir = filepath.Join(disk.Path, "run")
+	lease := shim.Lease{RunDir: p.host.RunDir}
+	if err := lease.Hold(boottime.Now(), boottime.Now()+time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	a := p.sh(`echo $$; sleep 300`, nil)
+	var runtime int
+	if _, err := fmt.Sscan(line(t, bufio.NewReader(a)), &runtime); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually("it is frozen", func() bool { return state(t, runtime) == "T" })
+	disk.Fill()
+	if err := lease.Hold(boottime.Now()+time.Hour, boottime.Now()+2*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually("it goes on", func() bool { return state(t, runtime) != "T" })
+	if err := lease.Hold(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	p.end(a)
 }
 
 // state is the letter of a process's state, "" when it is gone.
