@@ -73,14 +73,19 @@ outages: ## every way a store can refuse at every point of a turn, on each engin
 	scripts/setup-test.sh
 	HARNESS_OUTAGE_ROUNDS=$${HARNESS_OUTAGE_ROUNDS:-6} go test -v -timeout 30m -run TestAnOutageOfTheStoreLeavesNoTrace ./internal/e2e/crashes
 
+# Networks of namespaces, and disks to be filled, are made by root.
+TELL_LINKS = [ "$$(id -u)" = 0 ] || echo 'NOT ROOT: links are proxies, not a network of namespaces in the kernel, and no disk is filled'
+
 .PHONY: cluster
 cluster: ## three servers on one Postgres that are killed, frozen and cut off from it, with and without what must hold then (two minutes)
 	scripts/setup-test.sh
+	@$(TELL_LINKS)
 	$(SHIPPED) go test -tags cluster -vet=off -timeout 10m ./cluster
 
 .PHONY: cluster-night
 cluster-night: ## HARNESS_SEEDS (200) schedules of faults at random on three servers, primary and standby, until the first that fails (hours)
 	scripts/setup-test.sh
+	@$(TELL_LINKS)
 	HARNESS_SEEDS=$${HARNESS_SEEDS:-200} $(SHIPPED) go test -tags cluster -vet=off -v -timeout 12h -run TestFaultsAtRandom ./cluster
 
 .PHONY: live

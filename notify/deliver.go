@@ -73,7 +73,7 @@ func (n *Notifier) step(ctx context.Context, l *lane) (wait time.Duration, sent 
 	if err != nil {
 		return patience, false, fmt.Errorf("read what is to be told: %w", err)
 	}
-	now := time.Now()
+	now := n.opts.Clock()
 	if early := time.UnixMilli(m.due).Sub(now); early > 0 {
 		return min(early, patience), false, nil
 	}

@@ -125,6 +125,8 @@ type Options struct {
 	// Ended counts what became of messages.
 	Ended  func(target string, outcome Outcome)
 	Logger zerolog.Logger
+	// Clock is that of events, time.Now when nil.
+	Clock func() time.Time
 	// Pause is how long news may take to be looked at (default 500 ms), Retry how long the second attempt waits for the
 	// first, which itself is given up after half of that (default 10 s).
 	Pause, Retry time.Duration
@@ -145,6 +147,9 @@ func New(opts Options) *Notifier {
 	}
 	if opts.Retry <= 0 {
 		opts.Retry = 10 * time.Second
+	}
+	if opts.Clock == nil {
+		opts.Clock = time.Now
 	}
 	return &Notifier{opts: opts, lanes: lanes(opts), client: &http.Client{Timeout: opts.Retry / 2,
 		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true},

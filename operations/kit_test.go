@@ -55,7 +55,7 @@ func open(t *testing.T, db *database.DB, adapter func(sink func(name string) run
 				return nil, context.Cause(ctx)
 			}}}})
 	lifecycletest.Run(t, waiting)
-	suggestions := jobs.NewSuggestions(db, s.journal, s.sessions)
+	suggestions := jobs.NewSuggestions(db, s.journal, s.sessions, nil)
 	options := operations.Options{Sessions: s.sessions, Controls: s.sessions, Jobs: waiting, Suggestions: suggestions,
 		Suggester: jobs.NewSuggester(suggestions, waiting, time.Second)}
 	for _, change := range edit {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Brings the parts that the tests need: go, a C compiler for the race detector, npm, Python, both pinned codex versions, the other pinned
-# agents, the generators of clients, an S3 server, what commands are confined with (bubblewrap, socat, Docker), the Postgres server binaries, pgBackRest,
-# Chromium, and the web console. Nothing is skipped: what is missing and cannot be installed here is named in one line, and the exit code is 1.
+# agents, the generators of clients, an S3 server, what commands are confined with (bubblewrap, socat, Docker), what makes networks (iproute2,
+# nftables), the Postgres server binaries, pgBackRest, Chromium, and the web console. Nothing is skipped: what is missing and cannot be installed here is named in one line, and the exit code is 1.
 # Running it again is cheap. It starts nothing: the Go test kit
 # (internal/dbtest) starts its own private cluster.
 set -eu
@@ -122,6 +122,13 @@ check_socat() {
 	apt_install socat
 }
 
+# check_network: as root the tests of many nodes make networks of their own.
+check_network() {
+	if [ "$(uname -s)" != Linux ] || [ "$(id -u)" != 0 ] || { have ip && have tc && have nft; }; then return 0; fi
+	apt_root || fail "ip, tc or nft is missing; install iproute2 and nftables from your package manager"
+	apt_install iproute2 nftables
+}
+
 # check_bubblewrap CODEX tries the one that codex brings, as Claude Code uses it. It is taken for both: codex does not get on with the older one
 # of some distributions while its home is a temporary folder, as it is in tests.
 check_bubblewrap() {
@@ -152,6 +159,7 @@ check_cc
 check_npm
 check_python
 check_socat
+check_network
 check_postgres
 check_chromium
 check_bubblewrap "$("$here/agents.sh" codex)"

@@ -44,7 +44,7 @@ func (s *Server) startNotifier(ctx context.Context) error {
 	if s.push != nil {
 		push = s.push.Push
 	}
-	s.notifier = notify.New(notify.Options{DB: s.db, Targets: targets, Push: push, Read: s.journal.Read, Head: s.journal.Head,
+	s.notifier = notify.New(notify.Options{DB: s.db, Clock: s.now, Targets: targets, Push: push, Read: s.journal.Read, Head: s.journal.Head,
 		Tells: func(record *journal.Record) (notify.News, bool) {
 			news, is := newsOf(record)
 			return news, is && slices.Contains(set.Kinds, string(news.Kind))

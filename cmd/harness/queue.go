@@ -27,7 +27,7 @@ type jobQueue struct {
 // only suggestions that others make are kept.
 func (s *Server) startQueue(ctx context.Context) error {
 	q := &s.queue
-	q.suggestions = jobs.NewSuggestions(s.db, s.journal, s.sessions)
+	q.suggestions = jobs.NewSuggestions(s.db, s.journal, s.sessions, s.now)
 	q.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: s.db, Journal: s.journal, Sessions: s.sessions,
 		NodeID: s.dir.nodeID, Policies: q.policies, MaxTurns: s.cfg.Agent.MaxSessionTurns,
 		Logger: s.log.With().Str("package", "jobs").Logger()})
@@ -77,7 +77,7 @@ func (u unrunnableJobs) Collect(to chan<- prometheus.Metric) {
 func (s *Server) jobDefinitions() []queue.Definition {
 	agent := s.cfg.Agent
 	options := jobs.Options{
-		Sessions: s.sessions, Journal: s.journal, Workers: s.queue.workers, Actions: s.queue.actions,
+		Sessions: s.sessions, Journal: s.journal, Clock: s.now, Workers: s.queue.workers, Actions: s.queue.actions,
 		Suggestions: s.queue.suggestions, Timing: jobs.Timing{Turn: agent.TurnTimeout, Poll: agent.PollInterval,
 			IncludeTurns:      agent.IncludeTurnsGrace,
 			UntrustedTerminal: agent.UntrustedTerminalGrace, EmptyTurn: agent.EmptyTurnGrace},

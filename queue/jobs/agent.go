@@ -31,7 +31,9 @@ type Options struct {
 	AttemptTimeout time.Duration
 	// SuggestWait is how long a suggestion may take before its fallback is written.
 	SuggestWait time.Duration
-	Logger      zerolog.Logger
+	// Clock is time.Now when nil.
+	Clock  func() time.Time
+	Logger zerolog.Logger
 }
 
 // leastTimeout bounds an attempt at an instruction whatever the queue's default is.
@@ -45,8 +47,11 @@ type agents struct {
 
 // Definitions are the job types: agent_instruction, and suggest_request when it is enabled.
 func Definitions(options Options) []queue.Definition {
+	if options.Clock == nil {
+		options.Clock = time.Now
+	}
 	a := &agents{Options: options, turns: turns{sessions: options.Sessions, journal: options.Journal,
-		timing: options.Timing, log: options.Logger}}
+		timing: options.Timing, clock: options.Clock, log: options.Logger}}
 	definitions := []queue.Definition{{
 		Type: TypeAgentInstruction, Priority: queue.Interactive, Dedupe: queue.SingleFlight,
 		Timeout: max(options.AttemptTimeout, leastTimeout), Validate: validateInstruction, Run: a.run, Retryable: retryable,

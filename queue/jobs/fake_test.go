@@ -336,7 +336,7 @@ func newBench(t *testing.T, db *database.DB, change ...func(*jobs.Options, *fake
 	}
 	f := &fakeSessions{journal: j, gone: map[string]bool{}, turns: map[string]*fakeTurn{}, titles: map[string]string{},
 		answer: ready}
-	b := &bench{t: t, db: db, journal: j, sessions: f, suggestions: jobs.NewSuggestions(db, j, f)}
+	b := &bench{t: t, db: db, journal: j, sessions: f, suggestions: jobs.NewSuggestions(db, j, f, nil)}
 	options := jobs.Options{Sessions: f, Journal: j, Suggestions: b.suggestions, SuggestEnabled: true,
 		SuggestWait: time.Minute, Timing: jobs.Timing{Turn: patience, Poll: 20 * time.Millisecond,
 			IncludeTurns: 100 * time.Millisecond, UntrustedTerminal: 100 * time.Millisecond, EmptyTurn: patience},

@@ -87,7 +87,7 @@ func (a *agents) noted(ctx context.Context, one worker, p phase, do func(began f
 	if started.IsZero() || left(err) { // whoever goes on with the turn tells how it ended
 		return err
 	}
-	now := time.Now().UnixMilli()
+	now := a.Clock().UnixMilli()
 	entry.CompletedAt = &now
 	took := detail{"durationMs", now - *entry.StartedAt}
 	switch {

@@ -49,7 +49,7 @@ func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string
 		if err != nil {
 			return step{}, err
 		}
-		s := step{Name: name, SessionID: sessionID, Before: before, At: time.Now().UnixMilli()}
+		s := step{Name: name, SessionID: sessionID, Before: before, At: t.clock().UnixMilli()}
 		if err := run.SetCheckpoint(ctx, encode(s)); err != nil {
 			return step{}, err
 		}

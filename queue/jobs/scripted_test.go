@@ -31,7 +31,7 @@ func jobsIn(t *testing.T, s *sessiontest.Site) (q *queue.Queue, instruct func(in
 		Policies: policies, Logger: zerolog.Nop()})
 	q = queue.New(queue.Options{Journal: s.Journal, DB: s.DB, NodeID: "node", Logger: zerolog.Nop(),
 		Definitions: jobs.Definitions(jobs.Options{
-			Sessions: s, Journal: s.Journal, Workers: workers, Suggestions: jobs.NewSuggestions(s.DB, s.Journal, s),
+			Sessions: s, Journal: s.Journal, Workers: workers, Suggestions: jobs.NewSuggestions(s.DB, s.Journal, s, nil),
 			SuggestWait: time.Minute, Timing: jobs.Timing{Turn: patience, Poll: 20 * time.Millisecond, IncludeTurns: patience,
 				UntrustedTerminal: patience, EmptyTurn: patience},
 			Logger: zerolog.Nop()})})

@@ -44,9 +44,12 @@ type Suggestions struct {
 	clock    func() time.Time
 }
 
-// NewSuggestions makes the store of suggested requests.
-func NewSuggestions(db *database.DB, j *journal.Journal, sessions Transcripts) *Suggestions {
-	return &Suggestions{db: db, journal: j, sessions: sessions, clock: time.Now}
+// NewSuggestions makes the store of suggested requests; clock is time.Now when nil.
+func NewSuggestions(db *database.DB, j *journal.Journal, sessions Transcripts, clock func() time.Time) *Suggestions {
+	if clock == nil {
+		clock = time.Now
+	}
+	return &Suggestions{db: db, journal: j, sessions: sessions, clock: clock}
 }
 
 // Upsert stores a suggestion and announces it. What is stored afterwards is returned: a final one is not reopened by

@@ -43,6 +43,7 @@ type turns struct {
 	sessions Sessions
 	journal  *journal.Journal
 	timing   Timing
+	clock    func() time.Time
 	log      zerolog.Logger
 }
 
@@ -199,7 +200,7 @@ func (t turns) remaining(s step) time.Duration {
 	if !s.resumed {
 		return t.timing.Turn
 	}
-	return min(t.timing.Turn, max(leastPatience, t.timing.Turn-time.Since(time.UnixMilli(s.At))))
+	return min(t.timing.Turn, max(leastPatience, t.timing.Turn-t.clock().Sub(time.UnixMilli(s.At))))
 }
 
 // interrupt ends a turn nobody waits for, best effort.
