@@ -22,7 +22,7 @@ var errKeyTold = fmt.Errorf("%w: what became of a message with this key is not k
 // id it waits by. "" says that it made nothing, and will not any more. ErrTurnUnknown when that cannot be told;
 // runtime.ErrUnavailable while it cannot be told yet.
 func (s *Service) Made(ctx context.Context, sessionID, key string) (string, error) {
-	for {
+	for settled := false; ; settled = true {
 		var mark, made string
 		err := s.db.Read().QueryRowContext(ctx, `select mark, made from message_keys where key = $1 and created_at > $2`, key,
 			s.now()-messageKeyKept.Milliseconds()).Scan(&mark, &made)
@@ -35,6 +35,8 @@ func (s *Service) Made(ctx context.Context, sessionID, key string) (string, erro
 			return database.DecodeText(made), nil
 		case mark == "":
 			return "", fmt.Errorf("%w with which a message came before", ErrTurnUnknown)
+		case settled: // what is read is older than what was stored
+			return "", fmt.Errorf("%w: %w", runtime.ErrUnavailable, ErrTurnUnsettled)
 		}
 		if err := s.settleTelling(ctx, sessionID); err != nil {
 			return "", fmt.Errorf("%w: %w", runtime.ErrUnavailable, err)

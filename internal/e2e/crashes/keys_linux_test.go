@@ -2,6 +2,7 @@ package crashes
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -49,7 +50,9 @@ func (k *keyed) post() (status int, answer programtest.Object, replayed bool, er
 	if err != nil {
 		return 0, nil, false, err
 	}
-	request, err := http.NewRequestWithContext(k.T.Context(), http.MethodPost, k.server.URL+k.path, bytes.NewReader(body))
+	ctx, cancel := context.WithTimeout(k.T.Context(), programtest.Patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, k.server.URL+k.path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, false, err
 	}
@@ -69,8 +72,12 @@ func (k *keyed) killed(point string, reached func() bool) {
 	k.T.Helper()
 	ended := make(chan error, 1)
 	go func() {
-		_, _, _, err := k.post()
-		ended <- err
+		for {
+			if status, _, _, err := k.post(); err != nil || status != http.StatusServiceUnavailable {
+				ended <- err
+				return
+			}
+		}
 	}()
 	k.server.Eventually(point, reached)
 	k.server.Kill()

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -41,7 +42,9 @@ func newKeyed(t *testing.T, stalls string, option programtest.SiteOption) *keyed
 
 // post sends the message with its key to b, and tells whether the answer was given before, or when to ask again.
 func (k *keyed) post(t *testing.T) (status int, answer programtest.Object, header http.Header, err error) {
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, k.b.URL+"/api/sessions/"+k.session+"/messages",
+	ctx, cancel := context.WithTimeout(t.Context(), programtest.Patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, k.b.URL+"/api/sessions/"+k.session+"/messages",
 		strings.NewReader(`{"text":"MOCK_REPLY[once]"}`))
 	if err != nil {
 		return 0, nil, nil, err
@@ -59,15 +62,26 @@ func (k *keyed) post(t *testing.T) (status int, answer programtest.Object, heade
 // lostAt sends the message and ends a with end at a point from which it gives no answer.
 func (k *keyed) lostAt(t *testing.T, point string, reached func() bool, end func()) {
 	t.Helper()
-	ended := make(chan int, 1)
+	ended, lost := make(chan int, 1), make(chan struct{})
 	go func() {
-		status, _, _, err := k.post(t)
-		if err != nil {
-			status = -1
+		for {
+			status, _, _, err := k.post(t)
+			if err != nil {
+				status = -1
+			}
+			select {
+			case <-lost:
+			default:
+				if status == http.StatusServiceUnavailable {
+					continue // a busy machine's node may not be sure of its lease
+				}
+			}
+			ended <- status
+			return
 		}
-		ended <- status
 	}()
 	k.a.Eventually(point, reached)
+	close(lost)
 	end()
 	if status := <-ended; status != http.StatusGatewayTimeout && status != http.StatusServiceUnavailable {
 		t.Errorf("the answer that was lost is %d", status)
