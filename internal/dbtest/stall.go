@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"harness/database"
+	"harness/internal/polling"
 )
 
 // Stall is a store in which no update of some table ends: a server that is killed in one has not done it, and nothing
@@ -18,7 +19,6 @@ type Stall struct {
 	db     *sql.DB
 	engine database.Engine
 	lock   string
-	table  string
 }
 
 // NewStall looks at a store, whether or not a server runs on it.
@@ -44,7 +44,6 @@ func NewStall(t testing.TB, opts database.Options) *Stall {
 // Updates stalls the updates of a table from now on; while a server runs, on Postgres alone.
 func (s *Stall) Updates(table string) {
 	s.t.Helper()
-	s.table = table
 	if s.engine == database.Postgres {
 		s.do(`create function stall() returns trigger language plpgsql as $$
 			begin perform pg_advisory_lock(` + s.lock + `); perform pg_sleep(600); return new; end $$`)
@@ -65,9 +64,13 @@ func (s *Stall) End() {
 		s.do(`drop table stall_rows`)
 		return
 	}
-	s.do(`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and
-		(classid::bigint << 32) + objid::bigint = ` + s.lock)
-	s.do(`drop function stall() cascade`)
+	if !polling.Until(30*time.Second, func() bool { // what a server sent before it was killed may come to stall only now
+		s.do(`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and
+			(classid::bigint << 32) + objid::bigint = ` + s.lock)
+		return s.try(`do $$ begin set local lock_timeout = '500ms'; drop function stall() cascade; end $$`) == nil
+	}) {
+		s.t.Fatal("updates stall on")
+	}
 }
 
 // Count is the number that a query answers.
@@ -83,9 +86,14 @@ func (s *Stall) Count(query string, args ...any) (n int) {
 
 func (s *Stall) do(statement string) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	if _, err := s.db.ExecContext(ctx, statement); err != nil {
+	if err := s.try(statement); err != nil {
 		s.t.Fatalf("%s: %v", statement, err)
 	}
+}
+
+func (s *Stall) try(statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	_, err := s.db.ExecContext(ctx, statement)
+	return err
 }
