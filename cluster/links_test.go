@@ -156,7 +156,9 @@ func TestANetworkIsCut(t *testing.T) {
 
 	network.Move(network.Shared(), b)
 	dial(a, network.Shared())
-	(<-atB).Close()
+	if err := (<-atB).Close(); err != nil {
+		t.Fatal(err)
+	}
 	network.Move(network.Shared(), c)
 	conn = dial(a, network.Shared())
 	other = <-atC

@@ -68,7 +68,8 @@ func (n *Network) apply(from *Host) {
 // table puts rules in the place of those of a table.
 func (n *Network) table(where namespace, name, hook, rules string) {
 	n.t.Helper()
-	text := fmt.Sprintf("add table %s\ndelete table %[1]s\ntable %[1]s {\nchain faults {\ntype filter hook %s priority 0\n%s}\n}\n", name, hook, rules)
+	text := fmt.Sprintf("add table %s\ndelete table %[1]s\ntable %[1]s {\nchain faults {\ntype filter hook %s priority 0\n%s}\n}\n",
+		name, hook, rules)
 	if _, err := run(where, text, "nft", "-f", "-"); err != nil {
 		n.t.Fatal(err)
 	}
