@@ -5,7 +5,6 @@ package cluster_test
 import (
 	"net/http"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -88,11 +87,6 @@ func theWaySwallows(t *testing.T, what dbtest.Direction) {
 	p.check(wrote)
 	p.report()
 }
-
-// earlier is the program as a release that calls itself another version, built once.
-var earlier = sync.OnceValues(func() (string, error) {
-	return build("harness-earlier", "-ldflags", "-X main.version=0.0.1-earlier")
-})
 
 // A server is replaced by one of another version within the grace, while the others go on with theirs: its turn goes on,
 // and nothing is lost. One that does not know the store's schema is refused, and harms nobody.

@@ -24,31 +24,6 @@ import (
 	"harness/runtime/process/shim"
 )
 
-// program is the program with switches for its mechanisms of many nodes and a clock that can be moved, built once; TestMain
-// removes it.
-var program = sync.OnceValues(func() (string, error) { return build("harness") })
-
-func build(name string, flags ...string) (string, error) {
-	path := filepath.Join(folder(), name)
-	overlay, err := movableClock()
-	if err != nil {
-		return "", err
-	}
-	return path, programtest.Build("..", "./cmd/harness", path, append(flags, "-tags", "cluster", "-overlay", overlay)...)
-}
-
-func folder() string {
-	return filepath.Join(os.TempDir(), fmt.Sprintf("harness-cluster-%d", os.Getpid()))
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if err := os.RemoveAll(folder()); err != nil {
-		code = 1
-	}
-	os.Exit(code)
-}
-
 type object = programtest.Object
 
 // graceOfNodes is HARNESS_NODE_GRACE_MS of the servers, within how long after the last word of a node with it what it ran

@@ -248,12 +248,15 @@ func (p *Pair) Follow() {
 	p.awaitSync()
 }
 
+// deadLink ends a connection of libpq over which nothing comes any more, as when a killed test took its network with it.
+const deadLink = "&keepalives_idle=10&keepalives_interval=5&keepalives_count=3"
+
 // feedURL is where a standby finds the primary, on a way that works.
 func (p *Pair) feedURL() string {
 	p.t.Helper()
 	feed := p.feeds[p.primary]
 	if feed == nil {
-		return URLAt(p.hosts[p.primary].Address())
+		return URLAt(p.hosts[p.primary].Address()) + deadLink
 	}
 	if err := feed.Lead(p.URL(p.primary)); err != nil {
 		p.t.Fatal(err)

@@ -3,8 +3,11 @@ package disktest
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -20,8 +23,11 @@ type Disk struct {
 // New mounts a file system of so many bytes, which goes at the end of the test. It needs the right to mount.
 func New(t testing.TB, size string) *Disk {
 	t.Helper()
+	if err := sweep(); err != nil {
+		t.Fatal(err)
+	}
 	d := &Disk{t: t, Path: t.TempDir()}
-	if err := unix.Mount("tmpfs", d.Path, "tmpfs", 0, "mode=0755,size="+size); err != nil {
+	if err := unix.Mount(fmt.Sprint(named, os.Getpid()), d.Path, "tmpfs", 0, "mode=0755,size="+size); err != nil {
 		t.Fatalf("mount a small file system: %v (run the tests as root, or under `unshare --user --map-root-user --mount`)",
 			err)
 	}
@@ -31,6 +37,29 @@ func New(t testing.TB, size string) *Disk {
 		}
 	})
 	return d
+}
+
+// named is what the file systems of a process are called, with its id.
+const named = "harness-disk-"
+
+// sweep takes away the file systems of test runs that were killed.
+func sweep() error {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return fmt.Errorf("look for what killed tests have left mounted: %w", err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		fields := strings.Fields(line)
+		pid, err := strconv.Atoi(strings.TrimPrefix(fields[0], named))
+		if err != nil || !strings.HasPrefix(fields[0], named) || !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			continue
+		}
+		// Another test may be at it, too.
+		if err := unix.Unmount(fields[1], unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
+			return fmt.Errorf("unmount what a killed test has left at %s: %w", fields[1], err)
+		}
+	}
+	return nil
 }
 
 func (d *Disk) ballast() string { return filepath.Join(d.Path, "ballast") }
