@@ -37,6 +37,24 @@ func (c Conn) raw(fn func(conn *pgx.Conn) error) error {
 	return c.Raw(func(conn any) error { return fn(conn.(*stdlib.Conn).Conn()) })
 }
 
+// readEach is ReadEach. Its rows are the driver's own: database/sql copies each value twice on its way to where it is
+// scanned.
+func (c Conn) readEach(ctx context.Context, scan func(Row) error, query string, args ...any) error {
+	return c.raw(func(conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := scan(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
+
 // mustWait is a statement whose commit waits for whatever a commit of this server waits for: its log's way to the disk,
 // and to the standby. A transaction that writes nothing waits for neither.
 const mustWait = `select pg_logical_emit_message(true, 'harness', '')`

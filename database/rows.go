@@ -5,11 +5,17 @@ import (
 	"fmt"
 )
 
-// Row is a row of a result, to be scanned. *sql.Row and *sql.Rows are rows.
+// Row is a row of a result, to be scanned. *sql.Row, *sql.Rows and those of pgx are rows.
 type Row interface{ Scan(dest ...any) error }
 
 // ReadEach calls scan with each row of a query, in the query's order. An error says what was to be done.
 func ReadEach(ctx context.Context, q Querier, what string, scan func(Row) error, query string, args ...any) error {
+	if conn, isConn := q.(Conn); isConn {
+		if err := conn.readEach(ctx, scan, query, args...); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return nil
+	}
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

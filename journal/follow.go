@@ -50,31 +50,35 @@ func (j *Journal) readOthers(ctx context.Context, f *follower) {
 		case <-ctx.Done():
 			return
 		}
-		for more := true; more; {
-			records, err := j.Read(ctx, Query{After: j.head.Load()})
-			if ctx.Err() != nil {
-				return
-			}
-			if err != nil {
-				// Subscribers are late, not wrong: the next poll or commit tries again from the same position.
-				j.opts.Logger.Warn().Err(err).Msg("cannot read new journal events")
-			}
-			if more = len(records) > 0; more {
-				select {
-				case f.found <- records:
-				case <-ctx.Done():
-					return
-				}
-			}
+		records, err := j.Read(ctx, Query{After: j.head.Load()})
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			// Subscribers are late, not wrong: the next poll or commit tries again from the same position.
+			j.opts.Logger.Warn().Err(err).Msg("cannot read new journal events")
+		}
+		if len(records) == 0 {
+			continue
+		}
+		select {
+		case f.found <- records:
+		case <-ctx.Done():
+			return
 		}
 	}
 }
 
-// deliverNew hands out what is new of events that were read from the last position handed out then.
-func (j *Journal) deliverNew(page []Record) {
+// deliverNew hands out what is new of events that were read from the last position handed out then, and has the next
+// ones read. Without anything new the writer has passed on others' events with its own meanwhile, and will do so again:
+// each of them would be read twice.
+func (j *Journal) deliverNew(page []Record, others *follower) {
 	known := 0
 	for known < len(page) && page[known].Pos <= j.head.Load() {
 		known++
 	}
-	j.deliver(page[known:])
+	if known < len(page) {
+		j.deliver(page[known:])
+		others.look()
+	}
 }

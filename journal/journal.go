@@ -33,8 +33,8 @@ var ErrStopped = errors.New("journal is stopped")
 // Options configure a Journal.
 type Options struct {
 	Logger zerolog.Logger
-	// MaxBatch bounds the units of one transaction (default 64), Gather how long a batch waits for company once a second
-	// unit is in sight (default 2 ms; a lone unit never waits).
+	// MaxBatch bounds the units of one transaction (default 64), Gather how long a unit of SubmitOpen waits for company
+	// (default 2 ms; any other never does).
 	MaxBatch int
 	Gather   time.Duration
 	// Queue bounds the units waiting for the writer (default 1024); a full queue slows its producers.

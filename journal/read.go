@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"harness/database"
 )
@@ -47,16 +48,41 @@ func (j *Journal) Read(ctx context.Context, query Query) ([]Record, error) {
 	if limit <= 0 {
 		limit = defaultLimit
 	}
+	if query.Session == "" {
+		return j.readAfter(ctx, query.After, limit, query.Short)
+	}
 	wanted := stored
 	if query.Short {
 		wanted = columns
 	}
-	if query.Session == "" {
-		return j.read(ctx, `select `+wanted+` from journal_events where pos > $1 order by pos limit $2`, query.After, limit)
-	}
 	return j.read(ctx, `select `+wanted+
 		` from journal_events where pos > $1 and (session_id in ($2, '') or broadcast = 1) order by pos limit $3`,
 		query.After, query.Session, limit)
+}
+
+// readAfter is Read of all sessions, which every process does with what others wrote. So rows are asked for as they are,
+// which is a third of the work, and once more where one of them stands in parts.
+func (j *Journal) readAfter(ctx context.Context, after int64, limit int, short bool) (records []Record, err error) {
+	err = j.settled(ctx, func(q database.Querier) (last int64, err error) {
+		records, err = j.readFrom(ctx, q, `select `+columns+` from journal_events where pos > $1 order by pos limit $2`, after,
+			limit)
+		if err == nil && !short && slices.ContainsFunc(records, func(r Record) bool { return len(r.Payload) == 0 }) {
+			records, err = j.readFrom(ctx, q, selectAfter, after, limit)
+		}
+		return lastOf(records), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return records, nil
+}
+
+// lastOf is the highest position of records, 0 without any.
+func lastOf(records []Record) (last int64) {
+	for i := range records {
+		last = max(last, records[i].Pos)
+	}
+	return last
 }
 
 // ReadSession returns one session's records after a per-session sequence number, in order. Session "" means the global
@@ -99,10 +125,7 @@ func Bounds(ctx context.Context, q database.Querier) (oldest, head int64, err er
 func (j *Journal) read(ctx context.Context, query string, args ...any) (records []Record, err error) {
 	err = j.settled(ctx, func(q database.Querier) (last int64, err error) {
 		records, err = j.readFrom(ctx, q, query, args...)
-		for i := range records {
-			last = max(last, records[i].Pos)
-		}
-		return last, err
+		return lastOf(records), err
 	})
 	if err != nil {
 		return nil, err

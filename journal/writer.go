@@ -23,7 +23,7 @@ func (j *Journal) run(ctx context.Context) {
 	defer others.stop()
 	process := func(first *submission) (passed bool) {
 		head := j.head.Load()
-		j.process(ctx, j.gather(first))
+		j.process(ctx, j.gather(first), true)
 		return j.head.Load() != head
 	}
 	for passed := false; ; { // the last batch was passed on, and with it what others had written before it
@@ -37,7 +37,7 @@ func (j *Journal) run(ctx context.Context) {
 		case <-look:
 			others.look()
 		case page := <-others.found:
-			j.deliverNew(page)
+			j.deliverNew(page, others)
 		default:
 		}
 		select {
@@ -56,7 +56,7 @@ func (j *Journal) run(ctx context.Context) {
 		case <-idle:
 			passed = false
 		case page := <-others.found:
-			j.deliverNew(page)
+			j.deliverNew(page, others)
 		case <-j.sealed:
 			if len(j.queue) == 0 {
 				return
@@ -72,22 +72,28 @@ func (j *Journal) run(ctx context.Context) {
 func (j *Journal) gather(first *submission) []*submission {
 	runtime.Gosched() // who is about to submit does so first
 	batch := j.awaitWhole(first)
-	if len(j.queue) == 0 || first.unit == nil {
+	if first.unit == nil {
 		return batch
 	}
-	timeout := time.NewTimer(j.opts.Gather)
-	defer timeout.Stop()
-	for units := 1; units < j.opts.MaxBatch && len(batch) < maxEphemeral*j.opts.MaxBatch; {
+	return j.join(batch)
+}
+
+// join adds what is waiting to a batch, as far as there is room in it.
+func (j *Journal) join(batch []*submission) []*submission {
+	units := 0
+	for _, s := range batch {
+		if s.unit != nil {
+			units++
+		}
+	}
+	for units < j.opts.MaxBatch && len(batch) < maxEphemeral*j.opts.MaxBatch {
 		select {
 		case next := <-j.queue:
 			batch = append(batch, next)
 			if next.unit != nil {
 				units++
 			}
-			if len(j.queue) == 0 {
-				return batch
-			}
-		case <-timeout.C:
+		default:
 			return batch
 		}
 	}
@@ -133,8 +139,9 @@ func (j *Journal) refuseQueued() {
 // process commits a batch. A unit that fails after writing, or whose events cannot be stored, spoils the shared
 // transaction; then each unit gets its own. While the store refuses (database.Transient) the batch is held and tried
 // again, and nothing after it is begun: producers are slowed, nothing is dropped or overtaken. It returns when the
-// store takes writes.
-func (j *Journal) process(ctx context.Context, batch []*submission) {
+// store takes writes. What comes while a batch waits for the head goes with it when it is open: nothing taken from the
+// queue earlier is still to follow.
+func (j *Journal) process(ctx context.Context, batch []*submission, open bool) {
 	if len(batch) == 0 {
 		return
 	}
@@ -147,9 +154,9 @@ func (j *Journal) process(ctx context.Context, batch []*submission) {
 			batch = []*submission{probe()}
 		}
 		batch = j.withOutages(batch)
-		left, err := j.commit(ctx, batch)
-		if err == nil {
-			j.process(ctx, left)
+		var err error
+		if batch, err = j.commit(ctx, batch, open); err == nil {
+			j.process(ctx, batch, open)
 			return
 		}
 		if database.Transient(err) {
@@ -165,7 +172,7 @@ func (j *Journal) process(ctx context.Context, batch []*submission) {
 		}
 		if len(batch) > 1 && ctx.Err() == nil {
 			for _, s := range batch {
-				j.process(ctx, []*submission{s})
+				j.process(ctx, []*submission{s}, false)
 			}
 			return
 		}
@@ -237,8 +244,9 @@ const (
 )
 
 // commit runs the batch, or as much of it as one transaction takes, and hands it over to be published. It returns the
-// rest. On an error nobody has been told.
-func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*submission, err error) {
+// rest: all of it on an error, when nobody has been told. An open one is closed once the head is held, which may have
+// been waited for.
+func (j *Journal) commit(ctx context.Context, batch []*submission, open bool) (left []*submission, err error) {
 	began, overlaps := time.Now(), j.underWay.Load() > 0
 	j.unheard.Add(1)
 	j.batches++
@@ -254,6 +262,9 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 			records, outcomes = nil, nil
 			if err := j.checkFence(ctx, tx, held); err != nil {
 				return database.Last{}, err
+			}
+			if open {
+				batch = dropCanceled(j.join(batch))
 			}
 			bytes := 0
 			running := withTakeovers(withEarlier(ctx, pos, &records), held)
@@ -297,7 +308,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission) (left []*subm
 		}
 		if !j.committedAnyway(ctx, err, name, records) {
 			j.unheard.Add(-1)
-			return nil, err
+			return batch, err
 		}
 	}
 	j.own = ended
