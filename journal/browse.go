@@ -23,7 +23,7 @@ type Selection struct {
 
 // Browse reads what a selection has. Its cost grows with the stretch, not with the journal.
 func (j *Journal) Browse(ctx context.Context, want Selection) ([]Record, error) {
-	where, args := `pos > $1 and pos < $2`, []any{want.After, want.Before}
+	where, args := `pos > `+kept+` and pos < $2`, []any{want.After, want.Before}
 	add := func(text string, value any) {
 		args = append(args, value)
 		where += ` and ` + text + ` $` + strconv.Itoa(len(args))

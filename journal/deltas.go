@@ -13,7 +13,7 @@ import (
 // events of an item.
 const (
 	deltasOfItem = `select ` + stored + ` from journal_events
-		where session_id = $1 and item_id = $2 and type = 'runtime.notification' and meta like '%"text":{%' order by pos`
+		where session_id = $1 and item_id = $2 and type = 'runtime.notification' and meta like '%"text":{%' and ` + isKept + ` order by pos`
 	deltaType = "runtime.notification"
 	deltaMark = `"text":{`
 )

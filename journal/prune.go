@@ -9,7 +9,7 @@ import (
 	"harness/database"
 )
 
-// pruneChunk is how many events one transaction deletes at most: few enough that who wants to write meanwhile waits for
+// pruneChunk is how many events one transaction prunes at most: few enough that who wants to write meanwhile waits for
 // milliseconds.
 const pruneChunk = 500
 
@@ -51,62 +51,78 @@ func (j *Journal) PruneBefore(ctx context.Context, at int64) (deleted int64, err
 	})
 }
 
-// prune deletes the events below the position that limit names, which is between the oldest one and the one it is
-// given, until it names none.
+// prune has the journal begin at the position that limit names, which is between the oldest one and the one it is given,
+// until it names none, and returns how many events it deleted. They are no more, to everybody, once that is committed,
+// which is short and holds the head; their rows go after that, without it, so that nobody who writes waits for them. What
+// a process leaves behind that ends in between goes with the next pruning.
 func (j *Journal) prune(ctx context.Context, limit func(ctx context.Context, tx database.Tx, oldest, head, most int64) (
 	int64, error)) (int64, error) {
+	oldest, _, err := Bounds(ctx, j.db.Read())
+	if err != nil {
+		return 0, err
+	}
+	deleted, err := j.deleteRows(ctx, 0, oldest)
+	for err == nil {
+		began := time.Now()
+		var from, below int64
+		if from, below, err = j.moveOldest(ctx, limit); err != nil || below <= from {
+			break
+		}
+		var gone int64
+		if gone, err = j.deleteRows(ctx, from, below); err == nil {
+			deleted += gone
+			err = letWriters(ctx, time.Since(began))
+		}
+	}
+	return deleted, err
+}
+
+// moveOldest has the journal begin below a position, after what refers to the events before it has taken what it needs.
+func (j *Journal) moveOldest(ctx context.Context, limit func(ctx context.Context, tx database.Tx, oldest, head, most int64) (
+	int64, error)) (oldest, below int64, err error) {
 	j.publishing.Lock()
 	hooks := j.pruning
 	j.publishing.Unlock()
-	var deleted int64
-	for {
-		var gone int64
-		began := time.Now()
-		err := j.db.Update(ctx, func(tx database.Tx) error {
-			gone = 0
-			head, err := j.lockHead(ctx, tx)
-			if err != nil {
-				return err
-			}
-			var oldest int64
-			if err := tx.QueryRowContext(ctx, `select oldest from journal_head where id = 1`).Scan(&oldest); err != nil {
-				return fmt.Errorf("read the journal's oldest position: %w", err)
-			}
-			below, err := limit(ctx, tx, oldest, head, oldest+pruneChunk)
-			if err == nil && j.opts.Archived && below > oldest {
-				var archived int64
-				archived, err = ArchivedBelow(ctx, tx)
-				below = min(below, archived)
-			}
-			if err != nil || below <= oldest {
-				return err
-			}
-			for _, before := range hooks {
-				if err := before(ctx, tx, below); err != nil {
-					return err
-				}
-			}
-			if _, err := tx.ExecContext(ctx, `delete from journal_parts where pos < $1`, below); err != nil {
-				return fmt.Errorf("prune the journal's long events: %w", err)
-			}
-			result, err := tx.ExecContext(ctx, `delete from journal_events where pos < $1`, below)
-			if err != nil {
-				return fmt.Errorf("prune the journal: %w", err)
-			}
-			if _, err := tx.ExecContext(ctx, `update journal_head set oldest = $1 where id = 1`, below); err != nil {
-				return fmt.Errorf("move the journal's oldest position: %w", err)
-			}
-			gone, err = result.RowsAffected()
+	err = j.db.Update(ctx, func(tx database.Tx) (err error) {
+		var head int64
+		if err := tx.QueryRowContext(ctx, `select pos, oldest from journal_head where id = 1`+j.db.LockClause()).
+			Scan(&head, &oldest); err != nil {
+			return fmt.Errorf("lock the journal head: %w", err)
+		}
+		below, err = limit(ctx, tx, oldest, head, oldest+pruneChunk)
+		if err == nil && j.opts.Archived && below > oldest {
+			var archived int64
+			archived, err = ArchivedBelow(ctx, tx)
+			below = min(below, archived)
+		}
+		if err != nil || below <= oldest {
 			return err
-		})
+		}
+		for _, before := range hooks {
+			if err := before(ctx, tx, below); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.ExecContext(ctx, `update journal_head set oldest = $1 where id = 1`, below); err != nil {
+			return fmt.Errorf("move the journal's oldest position: %w", err)
+		}
+		return nil
+	})
+	return oldest, below, err
+}
+
+// deleteRows deletes the rows of events that are no more, from a position and below another one.
+func (j *Journal) deleteRows(ctx context.Context, from, below int64) (events int64, err error) {
+	err = j.db.Update(ctx, func(tx database.Tx) error {
+		if _, err := tx.ExecContext(ctx, `delete from journal_parts where pos >= $1 and pos < $2`, from, below); err != nil {
+			return fmt.Errorf("prune the journal's long events: %w", err)
+		}
+		result, err := tx.ExecContext(ctx, `delete from journal_events where pos >= $1 and pos < $2`, from, below)
 		if err != nil {
-			return deleted, err
+			return fmt.Errorf("prune the journal: %w", err)
 		}
-		if deleted += gone; gone == 0 {
-			return deleted, nil
-		}
-		if err := letWriters(ctx, time.Since(began)); err != nil {
-			return deleted, err
-		}
-	}
+		events, err = result.RowsAffected()
+		return err
+	})
+	return events, err
 }

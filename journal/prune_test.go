@@ -3,11 +3,13 @@ package journal_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"harness/database"
 	"harness/internal/dbtest"
+	"harness/internal/polling"
 	"harness/journal"
 )
 
@@ -113,4 +115,111 @@ func TestPruningLetsWritersIn(t *testing.T) {
 			t.Errorf("of %d transactions the writer came in between: %v (%v)", chunks, between, err)
 		}
 	})
+}
+
+// A process that ends after it has moved the oldest position leaves rows behind. They are no events to anybody, however
+// they are read, and go with the next pruning.
+func TestRowsThatPruningLeftBehindAreNoEvents(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		j := start(t, db, journal.Options{})
+		delta := journal.Event{SessionID: "s", ItemID: "i", Type: "runtime.notification", Meta: []byte(`{"text":{}}`)}
+		long := journal.Event{SessionID: "s", Payload: []byte(`"` + strings.Repeat("x", 2*database.PartBytes) + `"`)}
+		events := slices.Concat([]journal.Event{long}, slices.Repeat([]journal.Event{delta}, 59))
+		if _, err := j.Append(t.Context(), events...); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Update(t.Context(), func(tx database.Tx) error {
+			_, err := tx.ExecContext(t.Context(), `update journal_head set oldest = 31 where id = 1`)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		kept := func() {
+			t.Helper()
+			for what, read := range map[string]func() ([]journal.Record, error){
+				"all": func() ([]journal.Record, error) { return j.Read(t.Context(), journal.Query{}) },
+				"all, short": func() ([]journal.Record, error) {
+					return j.Read(t.Context(), journal.Query{Short: true})
+				},
+				"what a session is told": func() ([]journal.Record, error) {
+					return j.Read(t.Context(), journal.Query{After: 3, Session: "s"})
+				},
+				"of a session": func() ([]journal.Record, error) { return j.ReadSession(t.Context(), "s", 0, 0) },
+				"a stretch": func() ([]journal.Record, error) {
+					return j.Browse(t.Context(), journal.Selection{Before: 100, Limit: 100, Backwards: true})
+				},
+				"the texts of an item": func() ([]journal.Record, error) {
+					return j.ReadDeltas(t.Context(), db.Read(), "s", "i")
+				},
+			} {
+				records, err := read()
+				if err != nil || len(records) != 30 {
+					t.Fatalf("%s: %d events, want 30: %v", what, len(records), err)
+				}
+				for i := range records {
+					if records[i].Pos <= 30 {
+						t.Errorf("%s: the event at %d is told", what, records[i].Pos)
+					}
+				}
+			}
+		}
+		kept()
+		if deleted, err := j.Prune(t.Context(), 30); err != nil || deleted != 30 {
+			t.Errorf("%d rows went, want 30: %v", deleted, err)
+		}
+		kept()
+		for table, want := range map[string]int{"journal_events": 30, "journal_parts": 0} {
+			if n := ask(t, db, `select count(*) from `+table); n != want {
+				t.Errorf("%d rows in %s, want %d", n, table, want)
+			}
+		}
+	})
+}
+
+// Rows are deleted without the head: who writes does not wait for that, and who reads does not see what of it is left.
+func TestPruningDeletesWithoutTheHead(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.Postgres)
+	j := start(t, db, journal.Options{})
+	if _, err := j.Append(t.Context(), make([]journal.Event, 50)...); err != nil {
+		t.Fatal(err)
+	}
+	hold, err := db.Raw().BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if err := hold.QueryRowContext(t.Context(), `select pg_backend_pid() from journal_events where pos = 40 for update`).
+		Scan(&pid); err != nil {
+		t.Fatal(err)
+	}
+	type outcome struct {
+		deleted int64
+		err     error
+	}
+	pruned := make(chan outcome, 1)
+	go func() {
+		deleted, err := j.Prune(t.Context(), 10)
+		pruned <- outcome{deleted, err}
+	}()
+	if !polling.Until(time.Minute, func() bool {
+		return ask(t, db, `select count(*) from pg_stat_activity where $1 = any(pg_blocking_pids(pid))`, pid) == 1
+	}) {
+		t.Fatal("nothing waits for the row that is held")
+	}
+	soon, cancel := context.WithTimeout(t.Context(), 3*time.Second) // less than anybody waits for a lock
+	defer cancel()
+	if records, err := j.Append(soon, journal.Event{}); err != nil || records[0].Pos != 51 {
+		t.Errorf("a write beside pruning: %v", err)
+	}
+	if records, err := j.Read(soon, journal.Query{}); err != nil || len(records) != 11 || records[0].Pos != 41 {
+		t.Errorf("%d events are read, want those from 41 to 51: %v", len(records), err)
+	}
+	if err := hold.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-pruned; got.err != nil || got.deleted != 40+1 {
+		t.Errorf("pruned %d, %v", got.deleted, got.err)
+	}
 }

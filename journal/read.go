@@ -39,7 +39,12 @@ const (
 		`trace_id, span_id, meta, payload`
 	stored = `pos, seq, schema_version, session_id, turn_id, item_id, type, time, source, actor, broadcast, trace_id, span_id, meta, ` +
 		Payload
-	selectAfter = `select ` + stored + ` from journal_events where pos > $1 order by pos limit $2`
+	// kept is the position $1, or the one before the oldest event when that comes later: rows before it are about to be
+	// deleted (Prune), and what refers to them has taken what it needs.
+	kept = `(select case when oldest > $1 then oldest - 1 else $1 end from journal_head where id = 1)`
+	// isKept is the condition that a row is not one of them. It does not make an engine look through all rows by position.
+	isKept      = `+pos >= (select oldest from journal_head where id = 1)`
+	selectAfter = `select ` + stored + ` from journal_events where pos > ` + kept + ` order by pos limit $2`
 )
 
 // Read returns the committed records after a position, in order.
@@ -56,7 +61,7 @@ func (j *Journal) Read(ctx context.Context, query Query) ([]Record, error) {
 		wanted = columns
 	}
 	return j.read(ctx, `select `+wanted+
-		` from journal_events where pos > $1 and (session_id in ($2, '') or broadcast = 1) order by pos limit $3`,
+		` from journal_events where pos > `+kept+` and (session_id in ($2, '') or broadcast = 1) order by pos limit $3`,
 		query.After, query.Session, limit)
 }
 
@@ -64,7 +69,7 @@ func (j *Journal) Read(ctx context.Context, query Query) ([]Record, error) {
 // which is a third of the work, and once more where one of them stands in parts.
 func (j *Journal) readAfter(ctx context.Context, after int64, limit int, short bool) (records []Record, err error) {
 	err = j.settled(ctx, func(q database.Querier) (last int64, err error) {
-		records, err = j.readFrom(ctx, q, `select `+columns+` from journal_events where pos > $1 order by pos limit $2`, after,
+		records, err = j.readFrom(ctx, q, `select `+columns+` from journal_events where pos > `+kept+` order by pos limit $2`, after,
 			limit)
 		if err == nil && !short && slices.ContainsFunc(records, func(r Record) bool { return len(r.Payload) == 0 }) {
 			records, err = j.readFrom(ctx, q, selectAfter, after, limit)
@@ -91,8 +96,8 @@ func (j *Journal) ReadSession(ctx context.Context, sessionID string, afterSeq in
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	return j.read(ctx, `select `+stored+` from journal_events where session_id = $1 and seq > $2 order by seq limit $3`,
-		sessionID, afterSeq, limit)
+	return j.read(ctx, `select `+stored+` from journal_events where session_id = $1 and seq > $2 and `+isKept+
+		` order by seq limit $3`, sessionID, afterSeq, limit)
 }
 
 // Sequence is the number of a session's newest event, 0 when it had none. It stays when the events are pruned.
