@@ -108,8 +108,8 @@ type Last struct {
 }
 
 // UpdateHolding is Update for a transaction others wait for: it runs hold first, a query of one row of numbers (one
-// number on SQLite) without parameters that locks what they wait for, and hands fn its answer; fn may leave a last
-// statement to run with the commit. On Postgres either costs no round trip of its own, and statements of a Bulk may be
+// number on SQLite) without parameters that locks what they wait for, and hands fn its answer, unless it is "" and fn
+// does so itself; fn may leave a last statement to run with the commit. On Postgres either costs no round trip of its own, and statements of a Bulk may be
 // sent later than they are made: their error is that of a later one.
 //
 // Unlike Update it returns before a commit of SQLite survives loss of power, so that the next transaction may begin:
@@ -120,9 +120,12 @@ func (db *DB) UpdateHolding(ctx context.Context, hold string, fn func(tx Tx, hel
 		return db.updatePostgres(ctx, hold, fn)
 	}
 	return db.updateSQLite(ctx, func(tx Tx) error {
-		held := make([]int64, 1)
-		if err := tx.QueryRowContext(ctx, hold).Scan(&held[0]); err != nil {
-			return err
+		var held []int64
+		if hold != "" {
+			held = make([]int64, 1)
+			if err := tx.QueryRowContext(ctx, hold).Scan(&held[0]); err != nil {
+				return err
+			}
 		}
 		last, err := fn(tx, held)
 		if err != nil || last.Query == "" {

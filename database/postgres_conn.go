@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
@@ -60,26 +61,41 @@ func (c Conn) readEach(ctx context.Context, scan func(Row) error, query string, 
 const mustWait = `select pg_logical_emit_message(true, 'harness', '')`
 
 // Settle waits until all that was visible on this connection when it was called survives what a commit survives, and
-// returns what a query of one number without parameters answered before that.
-func (c Conn) Settle(ctx context.Context, query string) (number int64, err error) {
+// returns what a query of one row of numbers without parameters answered before that.
+func (c Conn) Settle(ctx context.Context, query string) (numbers []int64, err error) {
 	err = c.raw(func(conn *pgx.Conn) error {
 		// One round trip, and one transaction: statements that are sent together are.
 		results, err := conn.PgConn().Exec(ctx, query+"; "+mustWait).ReadAll()
 		if err != nil {
 			return err
 		}
-		if len(results) != 2 || len(results[0].Rows) != 1 {
+		if len(results) != 2 {
 			return sql.ErrNoRows
 		}
-		if number, err = strconv.ParseInt(string(results[0].Rows[0][0]), 10, 64); err != nil {
+		if numbers, err = numbersOf(results[0]); err != nil {
 			return err
 		}
 		return awaited(conn)
 	})
 	if err != nil {
-		return 0, fmt.Errorf("wait until what was read is on the standby: %w", err)
+		return nil, fmt.Errorf("wait until what was read is on the standby: %w", err)
 	}
-	return number, nil
+	return numbers, nil
+}
+
+// numbersOf are the numbers of an answer's only row.
+func numbersOf(result *pgconn.Result) ([]int64, error) {
+	if len(result.Rows) != 1 {
+		return nil, sql.ErrNoRows
+	}
+	numbers := make([]int64, len(result.Rows[0]))
+	for i, text := range result.Rows[0] {
+		var err error
+		if numbers[i], err = strconv.ParseInt(string(text), 10, 64); err != nil {
+			return nil, err
+		}
+	}
+	return numbers, nil
 }
 
 // awaited is errUnwaited when the waiting of the last commit for the standby was broken off.

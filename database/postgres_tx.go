@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -99,17 +98,8 @@ func (db *DB) begin(ctx context.Context, tx *postgresTx, hold string) (held []in
 		if hold == "" {
 			return nil
 		}
-		rows := results[len(results)-1].Rows
-		if len(rows) != 1 {
-			return sql.ErrNoRows
-		}
-		held = make([]int64, len(rows[0]))
-		for i, number := range rows[0] {
-			if held[i], err = strconv.ParseInt(string(number), 10, 64); err != nil {
-				return err
-			}
-		}
-		return nil
+		held, err = numbersOf(results[len(results)-1])
+		return err
 	})
 	return held, err
 }

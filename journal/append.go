@@ -120,11 +120,11 @@ var (
 	insertEvents = database.NewBulk(`insert or fail into journal_events (`+columns+`) {rows}`, eventKinds...)
 )
 
-// appendStatement moves the head to $1 and signs it $2 beside the last signatures of other writers, unless that is
-// empty (this one's is $3), moves the counters $4 and $5, and inserts events whose numbers count from there.
+// appendStatement moves the head to $1 and counts and signs it $2 beside the last signatures of other writers, unless that
+// is empty (this one's is $3), moves the counters $4 and $5, and inserts events whose numbers count from there.
 const appendStatement = `with
-	head as (update journal_head set pos = $1, batch = case when $2 = '' then batch
-		else left($2 || regexp_replace(batch, $3, ''), 1500) end where id = 1),
+	head as (update journal_head set pos = $1, eventless = case when $2 = '' then eventless else eventless + 1 end,
+		batch = case when $2 = '' then batch else left($2 || regexp_replace(batch, $3, ''), 1500) end where id = 1),
 	counters as (insert into journal_sequences (session_id, seq) select * from unnest($4::text[], $5::bigint[])
 		on conflict (session_id) do update set seq = journal_sequences.seq + excluded.seq returning session_id, seq),
 	events as (insert into journal_events (` + columns + `)

@@ -18,15 +18,22 @@ type barrier struct {
 	durable atomic.Pointer[durable]
 }
 
-// durable says that everything up to a position survives, at a server: another one may have something else there, be it
-// a former primary that does not know it yet.
+// mark is where the head stood: its position, and how many batches without events there had been. It moves on with every
+// batch.
+type mark struct{ pos, eventless int64 }
+
+// markOfHead asks for it.
+const markOfHead = `select pos, eventless from journal_head where id = 1`
+
+// durable says that everything up to a mark survives, at a server: another one may have something else there, be it a
+// former primary that does not know it yet.
 type durable struct {
 	server string
-	pos    int64
+	upTo   mark
 }
 
-func (d *durable) covers(server string, pos int64) bool {
-	return d != nil && server != "" && d.server == server && pos <= d.pos
+func (d *durable) covers(server string, m mark) bool {
+	return d != nil && server != "" && d.server == server && m.pos <= d.upTo.pos && m.eventless <= d.upTo.eventless
 }
 
 func newBarrier() *barrier {
@@ -35,21 +42,20 @@ func newBarrier() *barrier {
 	return b
 }
 
-// survives notes that everything up to a position at a server does.
-func (b *barrier) survives(server string, pos int64) {
+// survives notes that everything up to a mark at a server does.
+func (b *barrier) survives(server string, m mark) {
 	for {
 		last := b.durable.Load()
-		if server == "" || last.covers(server, pos) || b.durable.CompareAndSwap(last, &durable{server, pos}) {
+		if server == "" || last.covers(server, m) || b.durable.CompareAndSwap(last, &durable{server, m}) {
 			return
 		}
 	}
 }
 
-// pass waits until what was read on a connection, up to a position, survives. before is what was known to when it was
-// read.
-func (b *barrier) pass(ctx context.Context, conn database.Conn, before *durable, pos int64) error {
+// pass waits until what was read on a connection, up to a mark, survives. before is what was known to when it was read.
+func (b *barrier) pass(ctx context.Context, conn database.Conn, before *durable, m mark) error {
 	server := conn.Server()
-	if before.covers(server, pos) {
+	if before.covers(server, m) {
 		return nil
 	}
 	select {
@@ -58,21 +64,29 @@ func (b *barrier) pass(ctx context.Context, conn database.Conn, before *durable,
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if b.durable.Load().covers(server, pos) {
+	if b.durable.Load().covers(server, m) {
 		// What was read may still be another thing: the server has lost it in a crash, and has this one instead. Then it has
 		// ended this connection, too.
 		return conn.PingContext(ctx)
 	}
-	head, err := conn.Settle(ctx, headPosition)
+	head, err := conn.Settle(ctx, markOfHead)
 	if err == nil {
-		b.survives(server, head)
+		b.survives(server, mark{head[0], head[1]})
 	}
 	return err
 }
 
-// settled reads from the store, and returns when what it has read, up to the position that read returns (0: nothing), may
-// be shown.
+// settled reads events from the store, and returns when what it has read, up to the position that read returns (0:
+// nothing), may be shown.
 func (j *Journal) settled(ctx context.Context, read func(q database.Querier) (last int64, err error)) error {
+	return j.settledUpTo(ctx, func(q database.Querier) (mark, error) {
+		last, err := read(q)
+		return mark{pos: last}, err
+	})
+}
+
+// settledUpTo is settled of whatever there is, up to a mark.
+func (j *Journal) settledUpTo(ctx context.Context, read func(q database.Querier) (last mark, err error)) error {
 	if j.barrier == nil {
 		_, err := read(j.db.Read())
 		return err
@@ -80,7 +94,7 @@ func (j *Journal) settled(ctx context.Context, read func(q database.Querier) (la
 	return j.db.ReadOn(ctx, func(conn database.Conn) error {
 		before := j.barrier.durable.Load()
 		last, err := read(conn)
-		if err != nil || last == 0 {
+		if err != nil || last == (mark{}) {
 			return err
 		}
 		return j.barrier.pass(ctx, conn, before, last)

@@ -15,6 +15,7 @@ type committed struct {
 	batch       []*submission
 	outcomes    []outcome
 	records     []Record
+	ended       mark      // where the head stood after it
 	began       time.Time // zero when nothing was written
 	overlaps    bool      // the one before was on its way to the disk when it ran
 	ends        *outage   // the last one known when it was taken, nil for none
@@ -95,8 +96,8 @@ func (j *Journal) conclude(ctx context.Context, c *committed) {
 		j.taken(c.ends)
 		j.took.Store(int64(time.Since(c.began)))
 	}
-	if n := len(c.records); n > 0 && j.barrier != nil {
-		j.barrier.survives(c.transaction.Server(), c.records[n-1].Pos)
+	if !c.began.IsZero() && j.barrier != nil {
+		j.barrier.survives(c.transaction.Server(), c.ended)
 	}
 	if len(c.records) > 0 && j.opts.Announce != nil {
 		j.opts.Announce() // others read while subscribers here are handed theirs

@@ -7,11 +7,11 @@ import (
 	"harness/database"
 )
 
-// holdHead locks the head row. On Postgres, where other processes write, too, it reads the count of takeovers with it:
-// from the row as it is once it is locked, and not as it was when the statement began.
+// holdHead locks the head row. On Postgres, where other processes write, too, it reads the counts of takeovers and of
+// batches without events with it: from the row as it is once it is locked, and not as it was when the statement began.
 func (j *Journal) holdHead() string {
 	if j.db.Engine() == database.Postgres {
-		return `select pos, takeovers from journal_head where id = 1` + j.db.LockClause()
+		return `select pos, takeovers, eventless from journal_head where id = 1` + j.db.LockClause()
 	}
 	return headPosition + j.db.LockClause()
 }

@@ -77,17 +77,18 @@ func (j *Journal) prune(ctx context.Context, limit func(ctx context.Context, tx 
 	return deleted, err
 }
 
-// moveOldest has the journal begin below a position, after what refers to the events before it has taken what it needs.
+// moveOldest has the journal begin at a position, after what refers to the events before it has taken what it needs. On
+// Postgres the head is let go before that survives: until then no row is deleted, and if it is lost, nothing was pruned.
 func (j *Journal) moveOldest(ctx context.Context, limit func(ctx context.Context, tx database.Tx, oldest, head, most int64) (
 	int64, error)) (oldest, below int64, err error) {
 	j.publishing.Lock()
 	hooks := j.pruning
 	j.publishing.Unlock()
-	err = j.db.Update(ctx, func(tx database.Tx) (err error) {
+	moved, err := j.db.UpdateHolding(ctx, "", func(tx database.Tx, _ []int64) (last database.Last, err error) {
 		var head int64
 		if err := tx.QueryRowContext(ctx, `select pos, oldest from journal_head where id = 1`+j.db.LockClause()).
 			Scan(&head, &oldest); err != nil {
-			return fmt.Errorf("lock the journal head: %w", err)
+			return last, fmt.Errorf("lock the journal head: %w", err)
 		}
 		below, err = limit(ctx, tx, oldest, head, oldest+pruneChunk)
 		if err == nil && j.opts.Archived && below > oldest {
@@ -96,18 +97,18 @@ func (j *Journal) moveOldest(ctx context.Context, limit func(ctx context.Context
 			below = min(below, archived)
 		}
 		if err != nil || below <= oldest {
-			return err
+			return last, err
 		}
 		for _, before := range hooks {
 			if err := before(ctx, tx, below); err != nil {
-				return err
+				return last, err
 			}
 		}
-		if _, err := tx.ExecContext(ctx, `update journal_head set oldest = $1 where id = 1`, below); err != nil {
-			return fmt.Errorf("move the journal's oldest position: %w", err)
-		}
-		return nil
+		return database.Last{Query: `update journal_head set oldest = $1 where id = 1`, Args: []any{below}, Early: true}, nil
 	})
+	if err == nil {
+		err = moved.Synced(ctx)
+	}
 	return oldest, below, err
 }
 

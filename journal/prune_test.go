@@ -223,3 +223,71 @@ func TestPruningDeletesWithoutTheHead(t *testing.T) {
 		t.Errorf("pruned %d, %v", got.deleted, got.err)
 	}
 }
+
+// The head is let go before the standby has what pruning committed. No row is deleted before that: when the primary is
+// lost just then, so is the pruning, and nothing else.
+func TestPruningLetsGoOfTheHeadEarly(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]bool{"the standby comes back": false, "the primary is lost": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pair, db := replicated(t)
+			way := dbtest.NewProxy(t, pair.URL(pair.Primary()))
+			j := start(t, dbtest.Connect(t, database.Options{URL: way.URL}), journal.Options{})
+			writer := start(t, hasty(t, pair), journal.Options{})
+			if _, err := j.Append(t.Context(), make([]journal.Event, 50)...); err != nil {
+				t.Fatal(err)
+			}
+			pair.Isolate()
+			pruned := make(chan error, 1)
+			go func() {
+				_, err := j.Prune(t.Context(), 10)
+				pruned <- err
+			}()
+			if !polling.Until(time.Minute, func() bool { return waits(t, db) == 1 }) {
+				t.Fatal("pruning does not wait for the standby")
+			}
+			soon, cancel := context.WithTimeout(t.Context(), 3*time.Second) // less than anybody waits for a lock
+			defer cancel()
+			if _, err := writer.Append(soon, journal.Event{}); err != nil {
+				t.Errorf("a write while pruning waits for the standby: %v", err)
+			}
+			if n := ask(t, db, `select count(*) from journal_events`); n != 51 {
+				t.Errorf("%d rows are left before the standby has that they go, want 51", n)
+			}
+			if lost {
+				former := pair.Primary()
+				pair.Promote()
+				if err := way.Lead(pair.URL(pair.Primary())); err != nil {
+					t.Fatal(err)
+				}
+				pair.Kill(former)
+				if err := <-pruned; err == nil {
+					t.Error("what the standby does not have is pruned")
+				}
+				if !polling.Until(time.Minute, func() bool {
+					oldest, _, err := j.Bounds(t.Context())
+					return err == nil && oldest == 1
+				}) {
+					t.Fatal("the new primary is out of reach, or its oldest event is not the first")
+				}
+				if records := readAll(t, j); len(records) != 50 {
+					t.Errorf("%d events are left, want 50", len(records))
+				}
+				go func() {
+					_, err := j.Prune(t.Context(), 10)
+					pruned <- err
+				}()
+			} else {
+				pair.Rejoin()
+			}
+			if err := <-pruned; err != nil {
+				t.Fatal(err)
+			}
+			after := dbtest.Connect(t, database.Options{URL: pair.URL(pair.Primary())})
+			if n := ask(t, after, `select count(*) from journal_events`); n != 10 {
+				t.Errorf("%d rows are left, want 10", n)
+			}
+		})
+	}
+}

@@ -33,17 +33,18 @@ func (j *Journal) Settled(ctx context.Context) error {
 		waiting, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	err := j.settled(waiting, func(q database.Querier) (head int64, err error) {
+	err := j.settledUpTo(waiting, func(q database.Querier) (head mark, err error) {
 		if err := read.Only(q.(database.Conn).Server()); err != nil {
-			return 0, err
+			return head, err
 		}
 		var standby bool
-		err = q.QueryRowContext(waiting, `select pos, pg_is_in_recovery() from journal_head where id = 1`).Scan(&head, &standby)
+		err = q.QueryRowContext(waiting, `select pos, eventless, pg_is_in_recovery() from journal_head where id = 1`).
+			Scan(&head.pos, &head.eventless, &standby)
 		if err != nil {
-			return 0, fmt.Errorf("read the journal head: %w", err)
+			return head, fmt.Errorf("read the journal head: %w", err)
 		}
 		if standby {
-			return 0, nil // what it shows is not lost with the primary
+			return mark{}, nil // what it shows is not lost with the primary
 		}
 		return head, nil
 	})

@@ -119,3 +119,73 @@ func TestAStandbyIsRead(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Somebody breaks off what a batch without events waits for: its rows are visible at the primary, and told to nobody, in
+// whatever process, before the standby has them.
+func TestABatchWithoutEventsWhoseWaitWasBrokenOffIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	pair, db := replicated(t)
+	opts := journal.Options{Barrier: true, PollInterval: time.Hour}
+	writer, other := start(t, db, opts), start(t, dbtest.Connect(t, database.Options{URL: pair.URL(pair.Primary())}), opts)
+	if _, err := other.Append(t.Context(), journal.Event{Type: "its own"}); err != nil {
+		t.Fatal(err)
+	}
+	pair.Isolate()
+	written := make(chan error, 1)
+	go func() {
+		_, err := writer.Commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			return nil, noteHead.Exec(ctx, tx, []any{"somebody", int64(7)})
+		})
+		written <- err
+	}()
+	visible := func() bool {
+		return ask(t, db, `select count(*) from journal_sequences where session_id = 'somebody'`) == 1
+	}
+	if !polling.Until(time.Minute, func() bool { return waits(t, db) == 1 }) {
+		t.Fatal("the batch does not wait for the standby")
+	}
+	pair.Do(`select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`)
+	if !polling.Until(time.Minute, visible) {
+		t.Fatal("the rows of the batch are not visible")
+	}
+	for name, log := range map[string]*journal.Journal{"the process itself": writer, "another process": other} {
+		ctx := log.Reading(journal.Patient(t.Context(), 50*time.Millisecond))
+		look(t, ctx, db)
+		if err := log.Settled(ctx); !database.Refused(err) {
+			t.Errorf("%s may show what the standby does not have: %v", name, err)
+		}
+	}
+	select {
+	case err := <-written:
+		t.Errorf("the batch is acknowledged although the standby does not have it: %v", err)
+	default:
+	}
+	pair.Rejoin()
+	if err := <-written; err != nil {
+		t.Error(err)
+	}
+	ctx := other.Reading(t.Context())
+	look(t, ctx, db)
+	if err := other.Settled(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// What this process has written, with events or without, it need not wait for again.
+func TestWhatAProcessHasWrittenIsKnownToSurvive(t *testing.T) {
+	t.Parallel()
+	pair, db := replicated(t)
+	log := start(t, db, journal.Options{Barrier: true, PollInterval: time.Hour})
+	if _, err := log.Commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return nil, noteHead.Exec(ctx, tx, []any{"somebody", int64(7)})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	pair.Isolate()
+	ctx := log.Reading(journal.Patient(t.Context(), time.Minute))
+	look(t, ctx, db)
+	if err := log.Settled(ctx); err != nil {
+		t.Error(err)
+	}
+	pair.Rejoin()
+}

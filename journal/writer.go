@@ -254,7 +254,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission, open bool) (l
 	var (
 		records  []Record
 		outcomes []outcome
-		ended    int64
+		ended    mark
 	)
 	transaction, err := j.db.UpdateHolding(ctx, j.holdHead(),
 		func(tx database.Tx, held []int64) (database.Last, error) {
@@ -297,7 +297,13 @@ func (j *Journal) commit(ctx context.Context, batch []*submission, open bool) (l
 					return database.Last{}, err
 				}
 			}
-			ended = pos + int64(len(records))
+			ended = mark{pos: pos + int64(len(records))}
+			if len(held) > 2 {
+				ended.eventless = held[2]
+			}
+			if len(records) == 0 {
+				ended.eventless++
+			}
 			last, err := j.append(ctx, tx, name, pos, records)
 			last.Early = j.releasesEarly(pos, len(records))
 			return last, err
@@ -311,11 +317,11 @@ func (j *Journal) commit(ctx context.Context, batch []*submission, open bool) (l
 			return batch, err
 		}
 	}
-	j.own = ended
+	j.own = ended.pos
 	mean(&j.runs, time.Since(began))
 	ran, left := batch[:len(outcomes):len(outcomes)], batch[len(outcomes):]
 	j.handOver(ctx, &committed{transaction: transaction, batch: ran, outcomes: outcomes, records: records, began: began,
-		overlaps: overlaps, ends: j.outage.Load()})
+		overlaps: overlaps, ends: j.outage.Load(), ended: ended})
 	return left, nil
 }
 
