@@ -20,6 +20,9 @@ type Journal interface {
 	Bounds(ctx context.Context) (oldest, head int64, err error)
 	Read(ctx context.Context, query journal.Query) ([]journal.Record, error)
 	Commit(ctx context.Context, unit journal.Unit) ([]journal.Record, error)
+	// Reading is a context whose reads Settled waits for, until what was read may be shown; an error says why it may not.
+	Reading(ctx context.Context) context.Context
+	Settled(ctx context.Context) error
 	// Head is the last position handed to subscribers.
 	Head() int64
 }

@@ -115,6 +115,7 @@ func (d *Dispatcher) Reconcile(ctx context.Context) error {
 }
 
 func (d *Dispatcher) reconcile(ctx context.Context, job dispatch) {
+	ctx = d.opts.Journal.Reading(ctx)
 	pending, err := d.opts.Sessions.RequestPending(ctx, job.sessionID, job.requestID)
 	if err != nil {
 		d.logFailure(ctx, err, job)

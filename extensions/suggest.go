@@ -1,6 +1,7 @@
 package extensions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,8 +51,9 @@ const noTurn = "suggest-request"
 // said, numbered; the end of it when it is long. TurnID is the running turn, if any.
 func (d *Dispatcher) Suggest(ctx context.Context, request SuggestRequest) (job sdk.EmitResult, results []sdk.EmitResult,
 	err error) {
+	ctx = d.opts.Journal.Reading(ctx)
 	entries, err := transcript.Store{}.List(ctx, d.opts.DB.Read(), request.SessionID)
-	if err != nil {
+	if err = cmp.Or(err, d.opts.Journal.Settled(ctx)); err != nil {
 		return sdk.EmitResult{}, nil, err
 	}
 	request.UserRequest = "User request unavailable."

@@ -71,7 +71,7 @@ func (d *Dispatcher) fileChangeRequested(ctx context.Context, rec *journal.Recor
 	if len(params) == 0 {
 		params = json.RawMessage("null")
 	}
-	d.fileChange(ctx, job, fileChange{summary: request.Summary, details: params, itemID: request.ItemID,
+	d.fileChange(d.opts.Journal.Reading(ctx), job, fileChange{summary: request.Summary, details: params, itemID: request.ItemID,
 		source: sourceRequest})
 }
 
@@ -80,7 +80,8 @@ type fileChange struct {
 	details                 json.RawMessage
 }
 
-// fileChange emits one file_change.approval_requested. Only sessions of a project are reviewed, as in codex-manager.
+// fileChange emits one file_change.approval_requested. Only sessions of a project are reviewed, as in codex-manager. The
+// context is one of Journal.Reading.
 func (d *Dispatcher) fileChange(ctx context.Context, job dispatch, change fileChange) {
 	info, ok := d.describe(ctx, job)
 	if !ok {
@@ -105,7 +106,11 @@ func (d *Dispatcher) fileChange(ctx context.Context, job dispatch, change fileCh
 		ItemID: change.itemID, ApprovalID: job.requestID, AnchorItemID: change.itemID, UserRequest: turn.request,
 		TurnTranscript: turn.transcript},
 		change.summary, string(change.details), change.source, "pending_approval"}
-	results := d.emit(ctx, job, EventFileChange, encode(payload), *info.ProjectID)
+	results, err := d.emit(ctx, job, EventFileChange, encode(payload), *info.ProjectID)
+	if err != nil {
+		d.logFailure(ctx, err, job)
+		return
+	}
 	job.attempts++
 	if actionable(results) {
 		job.state = dispatchDone
@@ -167,6 +172,7 @@ func (d *Dispatcher) fileChanges(ctx context.Context, job dispatch) (int, error)
 
 // turnEnd emits turn.completed once and plans the next try when nobody acted on it.
 func (d *Dispatcher) turnEnd(ctx context.Context, job dispatch) {
+	ctx = d.opts.Journal.Reading(ctx)
 	info, ok := d.describe(ctx, job)
 	if !ok {
 		return
@@ -190,8 +196,9 @@ func (d *Dispatcher) turnEnd(ctx context.Context, job dispatch) {
 	}{eventContext{ProjectID: *info.ProjectID, SourceSessionID: job.sessionID, ThreadID: job.sessionID, TurnID: job.turnID,
 		UserRequest: turn.request},
 		true, turn.transcript, changes}
-	results := d.emit(ctx, job, EventTurnCompleted, encode(payload), *info.ProjectID)
-	if ctx.Err() != nil {
+	results, err := d.emit(ctx, job, EventTurnCompleted, encode(payload), *info.ProjectID)
+	if err != nil || ctx.Err() != nil {
+		d.logFailure(ctx, err, job)
 		return // cut off by Stop: the next start tries again
 	}
 	job.attempts++
@@ -209,10 +216,14 @@ func (d *Dispatcher) turnEnd(ctx context.Context, job dispatch) {
 	}
 }
 
+// emit tells extensions of what was read for a dispatch, once that may be shown.
 func (d *Dispatcher) emit(ctx context.Context, job dispatch, eventType string, payload json.RawMessage,
-	projectID string) []sdk.EmitResult {
+	projectID string) ([]sdk.EmitResult, error) {
+	if err := d.opts.Journal.Settled(ctx); err != nil {
+		return nil, err
+	}
 	event := &Event{Type: eventType, EmittedAt: javascript.ISOTime(d.now()), CorrelationID: job.key, Payload: payload}
-	return d.opts.Registry.Emit(ctx, event, Scope{ProjectID: projectID, SessionID: job.sessionID, TurnID: job.turnID})
+	return d.opts.Registry.Emit(ctx, event, Scope{ProjectID: projectID, SessionID: job.sessionID, TurnID: job.turnID}), nil
 }
 
 // describe finds the session of a dispatch; one that is gone or a worker's ends the dispatch.

@@ -66,7 +66,7 @@ func (s *site) agent(base, folder string) *mcp.ClientSession {
 	}
 	executor := tools.NewExecutor(tools.Options{Registry: registry, Recorder: ledger.New(s.Journal, "node", nil),
 		Approver: person{s.Service, s.slowly}, Sandboxes: map[tools.Class]tools.Sandbox{tools.Write: tools.NewInProcess()}})
-	server := httptest.NewServer(mcphost.New(mcphost.Options{Executor: executor, Grants: grants, Logger: zerolog.Nop(),
+	server := httptest.NewServer(mcphost.New(mcphost.Options{Executor: executor, Reads: s.Journal, Grants: grants, Logger: zerolog.Nop(),
 		Session: func(ctx context.Context, id string) (mcphost.Session, error) {
 			return mcphost.Session{Workspace: folder, TurnID: s.CallingTurn(ctx, id), Policy: tools.Policy{Mode: tools.ModeAsk}}, nil
 		}}))

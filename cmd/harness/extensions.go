@@ -42,7 +42,7 @@ type extensionParts struct {
 
 // startActions makes what executes actions, before the queue whose workers ask for them.
 func (s *Server) startActions(ctx context.Context) error {
-	parts := actionParts{s.sessions}
+	parts := actionParts{s.sessions, s.journal}
 	s.extensions.actions = action.New(action.Options{
 		Journal: s.journal, DB: s.db, Transcripts: parts, Approvals: parts, Turns: parts, Titles: parts,
 		Jobs: extensionJobs{s}, Clock: s.now, Logger: s.log.With().Str("package", "actions").Logger(),
@@ -73,7 +73,7 @@ func (s *Server) loadExtensions(ctx context.Context) error {
 	e.registry = extensions.New(extensions.Options{
 		Roots: roots, Native: nativeExtensions(), Hosts: hosts, ProcessAllowed: s.cfg.Extensions.ProcessAllowed,
 		Consent: s.consents.extension, Runtimes: s.cfg.Runtimes, Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
-		Jobs: extensionJobs{s}, Settings: extensionSettings{s.sessions}, Actions: e.actions, Observe: dispatches, Logger: log,
+		Jobs: extensionJobs{s}, Settings: extensionSettings{s.sessions, s.journal}, Actions: e.actions, Observe: dispatches, Logger: log,
 		AgentTools: s.extensionTools(),
 	})
 	e.registry.Load(ctx)
@@ -247,11 +247,14 @@ func gone(err error) bool {
 }
 
 // extensionSettings gives handlers a session's settings.
-type extensionSettings struct{ sessions *session.Service }
+type extensionSettings struct {
+	sessions *session.Service
+	reads    reads
+}
 
 // SessionSettings implements extensions.Settings.
 func (e extensionSettings) SessionSettings(ctx context.Context, id string) (map[string]json.RawMessage, error) {
-	found, err := e.sessions.Lookup(ctx, id)
+	found, err := settled(ctx, e.reads, func(ctx context.Context) (session.Session, error) { return e.sessions.Lookup(ctx, id) })
 	return found.Controls.Settings, err
 }
 
@@ -276,11 +279,14 @@ func (e extensionJobs) EnqueueJob(ctx context.Context, in sdk.EnqueueInput) (sdk
 }
 
 // actionParts is what actions change.
-type actionParts struct{ sessions *session.Service }
+type actionParts struct {
+	sessions *session.Service
+	reads    reads
+}
 
 // UpsertTranscript implements action.Transcripts.
 func (a actionParts) UpsertTranscript(ctx context.Context, id string, entry transcript.Entry) error {
-	err := a.sessions.UpsertTranscript(ctx, id, entry)
+	err := done(ctx, a.reads, func(ctx context.Context) error { return a.sessions.UpsertTranscript(ctx, id, entry) })
 	if gone(err) {
 		return fmt.Errorf("%w: %w", action.ErrGone, err)
 	}
@@ -289,7 +295,9 @@ func (a actionParts) UpsertTranscript(ctx context.Context, id string, entry tran
 
 // Approval implements action.Approvals.
 func (a actionParts) Approval(ctx context.Context, id string) (action.Approval, error) {
-	request, err := a.sessions.Request(ctx, id, runtime.RequestApproval)
+	request, err := settled(ctx, a.reads, func(ctx context.Context) (session.Request, error) {
+		return a.sessions.Request(ctx, id, runtime.RequestApproval)
+	})
 	if errors.Is(err, session.ErrRequestNotFound) {
 		return action.Approval{}, fmt.Errorf("%w: %w", action.ErrGone, err)
 	}
@@ -298,8 +306,11 @@ func (a actionParts) Approval(ctx context.Context, id string) (action.Approval, 
 
 // Decide implements action.Approvals.
 func (a actionParts) Decide(ctx context.Context, d action.Decision) error {
-	_, err := a.sessions.Settle(ctx, d.ApprovalID, runtime.RequestApproval,
-		runtime.Reply{Decision: d.Decision, Scope: d.Scope, Message: d.Message}, d.Actor)
+	err := done(ctx, a.reads, func(ctx context.Context) error {
+		_, err := a.sessions.Settle(ctx, d.ApprovalID, runtime.RequestApproval,
+			runtime.Reply{Decision: d.Decision, Scope: d.Scope, Message: d.Message}, d.Actor)
+		return err
+	})
 	var settled *session.SettledError
 	var refused *runtime.ReplyError
 	switch {
@@ -315,7 +326,7 @@ func (a actionParts) Decide(ctx context.Context, d action.Decision) error {
 
 // Steer implements action.Turns.
 func (a actionParts) Steer(ctx context.Context, id, turnID, text string) error {
-	err := a.sessions.Steer(ctx, id, turnID, text)
+	err := done(ctx, a.reads, func(ctx context.Context) error { return a.sessions.Steer(ctx, id, turnID, text) })
 	switch {
 	case errors.Is(err, session.ErrNoActiveTurn), errors.Is(err, session.ErrWrongTurn), isElsewhere(err):
 		return fmt.Errorf("%w: %w", action.ErrConflict, err)
@@ -327,7 +338,10 @@ func (a actionParts) Steer(ctx context.Context, id, turnID, text string) error {
 
 // Rename implements action.Titles.
 func (a actionParts) Rename(ctx context.Context, id, title, onlyFrom string) error {
-	_, err := a.sessions.RenameFrom(ctx, id, title, onlyFrom)
+	err := done(ctx, a.reads, func(ctx context.Context) error {
+		_, err := a.sessions.RenameFrom(ctx, id, title, onlyFrom)
+		return err
+	})
 	var other *session.TitleError
 	switch {
 	case errors.As(err, &other):

@@ -5,9 +5,14 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"harness/runtime/runtimetest/scripted"
 )
 
 func TestMain(m *testing.M) {
+	if scripted.Play() {
+		return
+	}
 	if startedByServer() {
 		os.Exit(execute())
 	}

@@ -179,7 +179,7 @@ func (s *Server) startTools(ctx context.Context) error {
 		Limits: map[tools.Class]tools.Limits{tools.Dangerous: {Hidden: limits.Hidden, MemoryBytes: 2 << 30, Processes: 256,
 			CPUSeconds: 300}}})
 	owned.registry = registry
-	owned.host = mcphost.New(mcphost.Options{Executor: executor, Grants: owned.grants, Session: owned.session,
+	owned.host = mcphost.New(mcphost.Options{Executor: executor, Grants: owned.grants, Session: owned.session, Reads: s.journal,
 		Version: version, Logger: s.log.With().Str("package", "mcphost").Logger()})
 	s.tools = owned
 	return nil

@@ -1,6 +1,7 @@
 package mcphost
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,13 +47,9 @@ func (h *Host) call(ctx context.Context, request *mcp.CallToolRequest) (*mcp.Cal
 }
 
 func (h *Host) do(ctx context.Context, request *mcp.CallToolRequest) (tools.Outcome, error) {
-	id, err := h.opts.Grants.session(ctx, bearer(request.Extra.Header))
+	id, session, err := h.find(ctx, bearer(request.Extra.Header))
 	if err != nil {
 		return tools.Outcome{}, err
-	}
-	session, err := h.opts.Session(ctx, id)
-	if err != nil {
-		return tools.Outcome{}, fmt.Errorf("session %s: %w", id, err)
 	}
 	input := request.Params.Arguments
 	if len(input) == 0 || string(input) == "null" {
@@ -66,6 +63,21 @@ func (h *Host) do(ctx context.Context, request *mcp.CallToolRequest) (tools.Outc
 	call := tools.Call{SessionID: id, TurnID: session.TurnID, Epoch: session.Epoch, NativeID: nativeID(request.Params.Meta),
 		Tool: request.Params.Name, Input: input, Workspace: session.Workspace}
 	return h.opts.Executor.Do(ctx, call, session.Policy, nil)
+}
+
+// find is the session of a bearer. Why there is none is told once what that was read of may be; what becomes of a call
+// is recorded after all that was read for it.
+func (h *Host) find(ctx context.Context, token string) (id string, session Session, err error) {
+	ctx = h.opts.Reads.Reading(ctx)
+	if id, err = h.opts.Grants.session(ctx, token); err == nil {
+		if session, err = h.opts.Session(ctx, id); err != nil {
+			err = fmt.Errorf("session %s: %w", id, err)
+		}
+	}
+	if err != nil {
+		err = cmp.Or(h.opts.Reads.Settled(ctx), err)
+	}
+	return id, session, err
 }
 
 // nativeID is what the runtime calls the call, "" when it does not say: Claude Code and codex do.

@@ -58,12 +58,22 @@ type Session struct {
 	MaxCalls int
 }
 
+// Reads keeps what was read of rows from being told before it survives what an acknowledged write does;
+// *journal.Journal implements it.
+type Reads interface {
+	// Reading is a context whose reads Settled waits for.
+	Reading(ctx context.Context) context.Context
+	// Settled returns when what was read with the context may be told; an error says why it may not.
+	Settled(ctx context.Context) error
+}
+
 // Options are the parts of a Host. All but Progress and Version are required.
 type Options struct {
 	Executor *tools.Executor
 	Grants   *Grants
 	// Session looks a session up.
 	Session  func(ctx context.Context, id string) (Session, error)
+	Reads    Reads
 	Progress time.Duration
 	Version  string
 	Logger   zerolog.Logger

@@ -2,6 +2,7 @@ package mcphost_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,7 +44,15 @@ type site struct {
 	folder  string
 	policy  tools.Policy
 	most    int
+	// unsettled is why nothing that was read may be told, nil when it may.
+	unsettled error
 }
+
+// Settled implements mcphost.Reads.
+func (s *site) Settled(ctx context.Context) error { return cmp.Or(s.unsettled, s.Journal.Settled(ctx)) }
+
+// Reading implements mcphost.Reads.
+func (s *site) Reading(ctx context.Context) context.Context { return s.Journal.Reading(ctx) }
 
 // person asks by the approvals of sessions.
 type person struct{ *session.Service }
@@ -70,7 +79,7 @@ func newSite(t *testing.T, s *sessiontest.Site) *site {
 	in := map[tools.Class]tools.Sandbox{tools.ReadOnly: tools.NewInProcess(), tools.Write: tools.NewInProcess()}
 	executor := tools.NewExecutor(tools.Options{Registry: registry, Recorder: one.ledger, Approver: person{s.Service},
 		Sandboxes: in})
-	host := mcphost.New(mcphost.Options{Executor: executor, Grants: one.grants, Progress: 10 * time.Millisecond,
+	host := mcphost.New(mcphost.Options{Executor: executor, Reads: one, Grants: one.grants, Progress: 10 * time.Millisecond,
 		Logger: zerolog.Nop(),
 		Session: func(_ context.Context, id string) (mcphost.Session, error) {
 			if id != one.session {
@@ -168,6 +177,27 @@ var (
 	askedAndRan    = []string{"call.requested", "call.policy_evaluated", "call.policy_evaluated", "call.approved",
 		"call.started", "call.completed"}
 )
+
+// Why a session has no tools is told once what that was read of may be. What was run is told at once: it was recorded
+// after all that was read for it.
+func TestAgentsAreToldWhatMayBeShown(t *testing.T) {
+	sessiontest.Each(t, func(t *testing.T, base *sessiontest.Site) {
+		s := newSite(t, base)
+		unbound, _ := s.grants.Unnamed()
+		s.unsettled = errors.New("the standby does not have it")
+		for name, token := range map[string]string{"a session that is not there": s.grants.Token("none"),
+			"a bearer that is no session's": unbound} {
+			got := said(s.client(token, nil).CallTool(t.Context(), write("a")))
+			if !strings.HasPrefix(got, "true ") || !strings.Contains(got, s.unsettled.Error()) {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+		list := &mcp.CallToolParams{Name: "workspace_list", Arguments: map[string]any{"path": "."}}
+		if got := said(s.client(s.grants.Token(s.session), nil).CallTool(t.Context(), list)); !strings.HasPrefix(got, "false") {
+			t.Errorf("a call is told %s", got)
+		}
+	})
+}
 
 // TL-10, TL-23, TL-29: what is shown is what can be called, by the same policy, approvals and events; a reason reaches
 // the agent.

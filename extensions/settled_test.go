@@ -1,0 +1,76 @@
+package extensions_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"harness/database"
+	"harness/extensions"
+	"harness/internal/dbtest"
+	"harness/journal"
+)
+
+// unsettledJournal is one behind whose reads something stands that may not be shown yet.
+type unsettledJournal struct {
+	*journal.Journal
+	asked   chan struct{}
+	settled chan struct{} // closed once it may
+	reading atomic.Int32
+}
+
+func (u *unsettledJournal) Reading(ctx context.Context) context.Context {
+	u.reading.Add(1)
+	return u.Journal.Reading(ctx)
+}
+
+func (u *unsettledJournal) Settled(ctx context.Context) error {
+	select {
+	case u.asked <- struct{}{}:
+	default:
+	}
+	select {
+	case <-u.settled:
+		return u.Journal.Settled(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// What is read of rows for an event is told to extensions once it may be shown, be it told for the first time, again, or
+// suggested by a client.
+func TestExtensionsAreToldWhatMayBeShown(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.SQLite)
+	s, l := newSite(t, db), newListener(queued)
+	var held *unsettledJournal
+	hold := func() { held.settled, held.asked = make(chan struct{}), make(chan struct{}, 1) }
+	held = &unsettledJournal{Journal: s.journal}
+	hold()
+	d, _, _ := s.start(l, func(o *extensions.DispatcherOptions) { o.Journal = held }, extensions.EventFileChange,
+		extensions.EventTurnCompleted, extensions.EventSuggestRequest)
+	told := func(eventType string) {
+		t.Helper()
+		<-held.asked
+		if n := len(l.events); n > 0 || held.reading.Load() == 0 {
+			t.Errorf("%d events are told before they may be", n)
+		}
+		close(held.settled)
+		l.expect(t, eventType)
+	}
+	s.fileChange("s1", "t1", "item-1", "req-1")
+	told(extensions.EventFileChange)
+	hold()
+	s.turnEnd("s1", "t1")
+	told(extensions.EventTurnCompleted)
+	hold()
+	suggested := make(chan error, 1)
+	go func() {
+		_, _, err := d.Suggest(t.Context(), extensions.SuggestRequest{SessionID: "s1", ProjectID: "p1"})
+		suggested <- err
+	}()
+	told(extensions.EventSuggestRequest)
+	if err := <-suggested; err != nil {
+		t.Error(err)
+	}
+}
