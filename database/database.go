@@ -109,8 +109,8 @@ type Last struct {
 
 // UpdateHolding is Update for a transaction others wait for: it runs hold first, a query of one row of numbers (one
 // number on SQLite) without parameters that locks what they wait for, and hands fn its answer, unless it is "" and fn
-// does so itself; fn may leave a last statement to run with the commit. On Postgres either costs no round trip of its own, and statements of a Bulk may be
-// sent later than they are made: their error is that of a later one.
+// does so itself; fn may leave a last statement to run with the commit. On Postgres either costs no round trip of its
+// own, and statements of a Bulk may be sent later than they are made: their error is that of a later one.
 //
 // Unlike Update it returns before a commit of SQLite survives loss of power, so that the next transaction may begin:
 // nobody is told of this one before Committed.Synced. That is also how long reads take that see it.
