@@ -180,7 +180,7 @@ func TestHealthcheckTellsWhetherThereIsARuntime(t *testing.T) {
 			}
 		}
 		server.Stop()
-		if strings.Contains(server.LogTail(), "left behind") {
+		if strings.Contains(server.Log(), "left behind") {
 			t.Errorf("a shim that ends is told as a leftover:\n%s", server.LogTail())
 		}
 	}
@@ -191,7 +191,7 @@ func TestAClosedTerminalEndsAServerInOrder(t *testing.T) {
 	t.Parallel()
 	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nowhere/codex")).Start()
 	server.StopBy(syscall.SIGHUP)
-	if !strings.Contains(server.LogTail(), "stopping") {
+	if !strings.Contains(server.Log(), "stopping") {
 		t.Errorf("it did not stop in order:\n%s", server.LogTail())
 	}
 }

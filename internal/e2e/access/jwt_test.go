@@ -35,7 +35,7 @@ func TestTokensWithoutExpiry(t *testing.T) {
 			t.Errorf("exp required %v: answered %d %s", required, got, body)
 		}
 		server.Stop()
-		if n := strings.Count(server.LogTail(), "AGENT_EXTENSION_RBAC_JWT_REQUIRE_EXP"); n != warnings {
+		if n := strings.Count(server.Log(), "AGENT_EXTENSION_RBAC_JWT_REQUIRE_EXP"); n != warnings {
 			t.Errorf("exp required %v: %d warnings", required, n)
 		}
 	}

@@ -67,7 +67,7 @@ func requireKeyKept(s *programtest.Site, server *programtest.Server, pid string)
 			s.T.Errorf("%s holds the key", path)
 		}
 	}
-	if strings.Contains(server.LogTail(), programtest.ClaudeKey) {
+	if strings.Contains(server.Log(), programtest.ClaudeKey) {
 		s.T.Error("the log holds the key")
 	}
 }

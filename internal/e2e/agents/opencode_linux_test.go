@@ -35,7 +35,7 @@ func requireSecretsKept(s *programtest.Site, server *programtest.Server, pid str
 	}
 	health, _ := json.Marshal(server.Want(http.StatusOK, http.MethodGet, "/api/health", nil))
 	for _, secret := range append(secrets, password, "canary-of-opencode") {
-		if strings.Contains(string(cmdline), secret) || strings.Contains(server.LogTail(), secret) ||
+		if strings.Contains(string(cmdline), secret) || strings.Contains(server.Log(), secret) ||
 			strings.Contains(string(health), secret) {
 			s.T.Errorf("%s is in the command line, the log or health", secret)
 		}

@@ -64,7 +64,7 @@ func TestAServerOfAnotherRuntime(t *testing.T) {
 	server.Want(http.StatusOK, http.MethodPost, "/api/approvals/"+programtest.Text(asked[0], "approvalId")+"/decision",
 		programtest.Object{"decision": "accept"})
 	server.Eventually("its command was refused, as of its session", func() bool {
-		return strings.Contains(server.LogTail(), `"agent_session":"`+session+`"`)
+		return strings.Contains(server.Log(), `"agent_session":"`+session+`"`)
 	})
 
 	var job programtest.Object
@@ -109,7 +109,7 @@ func TestAServerOfAnotherRuntime(t *testing.T) {
 		t.Errorf("the deleted session still has its process:%s", served())
 	}
 	server.Stop()
-	if strings.Contains(server.LogTail(), scripted.PlantedToken) {
+	if strings.Contains(server.Log(), scripted.PlantedToken) {
 		t.Error("the log has the agent's token")
 	}
 }

@@ -46,7 +46,7 @@ func TestATraceReachesTheJournalAndTheLog(t *testing.T) {
 		t.Errorf("no upsert with its trace and actor in %+v", records)
 	}
 	logged := false
-	for line := range strings.Lines(server.LogTail()) {
+	for line := range strings.Lines(server.Log()) {
 		logged = logged || (strings.Contains(line, requestID) && strings.Contains(line, session))
 	}
 	if !logged {

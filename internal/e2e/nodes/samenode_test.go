@@ -36,7 +36,7 @@ func TestACopiedDataDirectoryIsRefused(t *testing.T) {
 	running.Want(http.StatusOK, http.MethodGet, "/api/sessions", nil)
 	running.Kill()
 	running = first.Start()
-	if strings.Contains(running.LogTail(), "waiting to see") {
+	if strings.Contains(running.Log(), "waiting to see") {
 		t.Errorf("the restart after a kill waited: %s", running.LogTail())
 	}
 	forgetNodeID(copied)

@@ -32,7 +32,7 @@ func TestAServerThatStartsSaysSo(t *testing.T) {
 	}
 	server := s.Launch(s.Program)
 	server.Eventually("it is starting", func() bool {
-		for line := range strings.Lines(server.LogTail()) {
+		for line := range strings.Lines(server.Log()) {
 			var entry struct{ URL, Message string }
 			if json.Unmarshal([]byte(line), &entry) == nil && entry.Message == "harness is starting" {
 				server.URL = entry.URL
@@ -73,7 +73,7 @@ func TestOpenConnectionsDoNotSpoilTheEnd(t *testing.T) {
 	if code, err := stream.end(programtest.Patience); code != 1012 {
 		t.Errorf("the stream was closed with %d, %v", code, err)
 	}
-	if strings.Contains(server.LogTail(), "not stopped cleanly") {
+	if strings.Contains(server.Log(), "not stopped cleanly") {
 		t.Error("a part was not stopped cleanly")
 	}
 }
@@ -88,10 +88,10 @@ func TestARequestCutOffDoesNotSpoilTheEnd(t *testing.T) {
 	// the asking one, too
 	server.Eventually("it is accepted", func() bool { return server.Metric("harness_http_connections") == 2 })
 	server.Stop()
-	if !strings.Contains(server.LogTail(), "requests were still running") {
+	if !strings.Contains(server.Log(), "requests were still running") {
 		t.Error("nobody is told that a request was cut off")
 	}
-	if strings.Contains(server.LogTail(), "not stopped cleanly") {
+	if strings.Contains(server.Log(), "not stopped cleanly") {
 		t.Error("a part was not stopped cleanly")
 	}
 	_ = p.Close()
@@ -107,7 +107,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	if err := server.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	server.Eventually("it is stopping", func() bool { return strings.Contains(server.LogTail(), "a second signal ends") })
+	server.Eventually("it is stopping", func() bool { return strings.Contains(server.Log(), "a second signal ends") })
 	began := time.Now()
 	if err := server.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -189,7 +189,7 @@ func TestALongRequestIsShownWhole(t *testing.T) {
 		t.Errorf("REST shows %d requests, or another one than the frame", len(data))
 	}
 	server.Eventually("the extension has failed visibly", func() bool {
-		return strings.Contains(server.LogTail(), "ran out of memory")
+		return strings.Contains(server.Log(), "ran out of memory")
 	})
 	server.Want(http.StatusOK, http.MethodPost, "/api/approvals/"+programtest.Text(data[0], "approvalId")+"/decision",
 		programtest.Object{"decision": "accept"})
@@ -200,6 +200,6 @@ func TestALongRequestIsShownWhole(t *testing.T) {
 	}
 	server.say(line)
 	server.Eventually("the extension hears of the next one", func() bool {
-		return strings.Contains(server.LogTail(), "asked for 0")
+		return strings.Contains(server.Log(), "asked for 0")
 	})
 }
