@@ -100,6 +100,13 @@ soak: ## all of it at once for SOAK_LENGTH (3m, an hour before a release): fails
 bench: ## measure the real server against baselines of the same run (minutes; tables as in docs/performance.md)
 	cd bench && go run . $(BENCH_FLAGS)
 
+.PHONY: bench-nodes
+bench-nodes: ## what many nodes cost, each against its baseline in the same run: other nodes' frames, forwarding, taking sessions, writers (minutes)
+	scripts/setup-test.sh
+	$(SHIPPED) go test -v -count 1 -run 'AnotherNodeShows|WhatAskingTheOwnerCosts' ./internal/e2e/nodes
+	$(SHIPPED) go test -v -count 1 -run OneOfTenThousand ./session
+	$(SHIPPED) go test -run - -bench 'WritersBehindAStandby|AWriterAlone|WritesBesidePruning' -benchtime 1x -timeout 30m ./journal
+
 .PHONY: lint
 lint: ## golangci-lint as pinned in scripts/lint/go.mod
 	@tool=$$(scripts/lint-tool.sh) && $(SHIPPED) "$$tool" run $(PKG)
