@@ -49,17 +49,11 @@ func (j *Journal) catchUp(ctx context.Context, before int64) bool {
 	for j.head.Load()+1 < before {
 		head := j.head.Load()
 		// No more than that: what comes later may have to be waited for.
-		records, err := j.Read(ctx, Query{After: head, Limit: int(min(defaultLimit, before-head-1))})
+		records, err := j.Read(ctx, Query{After: head, Before: before})
 		if err != nil {
 			// Subscribers are late, not wrong: the next poll or commit tries again from the same position.
 			j.opts.Logger.Warn().Err(err).Msg("cannot read new journal events")
 			return false
-		}
-		for i := range records {
-			if records[i].Pos >= before {
-				j.deliver(records[:i])
-				return true
-			}
 		}
 		if len(records) == 0 {
 			return false

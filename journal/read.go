@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 
 	"harness/database"
 )
@@ -23,8 +25,8 @@ const PayloadStartAtEventPos = `(select case when journal_events.payload = '' th
 
 // Query selects records by global position.
 type Query struct {
-	// After is the last position already known.
-	After int64
+	// After is the last position already known, Before the one up to which events are wanted, without it; 0 means all.
+	After, Before int64
 	// Session, when set, leaves out other sessions' events unless they are broadcasts; global events stay.
 	Session string
 	// Limit bounds the answer; 0 means 256.
@@ -53,26 +55,33 @@ func (j *Journal) Read(ctx context.Context, query Query) ([]Record, error) {
 	if limit <= 0 {
 		limit = defaultLimit
 	}
+	before := query.Before
+	if before == 0 {
+		before = math.MaxInt64
+	}
 	if query.Session == "" {
-		return j.readAfter(ctx, query.After, limit, query.Short)
+		return j.readAfter(ctx, query.After, before, limit, query.Short)
 	}
 	wanted := stored
 	if query.Short {
 		wanted = columns
 	}
 	return j.read(ctx, `select `+wanted+
-		` from journal_events where pos > `+kept+` and (session_id in ($2, '') or broadcast = 1) order by pos limit $3`,
-		query.After, query.Session, limit)
+		` from journal_events where pos > `+kept+` and pos < $4 and (session_id in ($2, '') or broadcast = 1) order by pos limit $3`,
+		query.After, query.Session, limit, before)
 }
 
 // readAfter is Read of all sessions, which every process does with what others wrote. So rows are asked for as they are,
 // which is a third of the work, and once more where one of them stands in parts.
-func (j *Journal) readAfter(ctx context.Context, after int64, limit int, short bool) (records []Record, err error) {
+//
+// Neither bound nor limit is a parameter that Postgres would plan the statement for each time: that would take as long
+// as it does.
+func (j *Journal) readAfter(ctx context.Context, after, before int64, limit int, short bool) (records []Record, err error) {
+	where := ` from journal_events where pos > ` + kept + ` and pos < (select cast($2 as bigint)) order by pos limit ` + strconv.Itoa(limit)
 	err = j.settled(ctx, func(q database.Querier) (last int64, err error) {
-		records, err = j.readFrom(ctx, q, `select `+columns+` from journal_events where pos > `+kept+` order by pos limit $2`, after,
-			limit)
+		records, err = j.readFrom(ctx, q, `select `+columns+where, after, before)
 		if err == nil && !short && slices.ContainsFunc(records, func(r Record) bool { return len(r.Payload) == 0 }) {
-			records, err = j.readFrom(ctx, q, selectAfter, after, limit)
+			records, err = j.readFrom(ctx, q, `select `+stored+where, after, before)
 		}
 		return lastOf(records), err
 	})
