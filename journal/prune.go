@@ -13,8 +13,8 @@ import (
 // milliseconds.
 const pruneChunk = 500
 
-// BeforePrune adds what runs in every transaction that is about to delete the events below a position, for who refers
-// to events.
+// BeforePrune adds what runs in every transaction after which the events below a position are no more, for who refers to
+// events.
 func (j *Journal) BeforePrune(fn func(ctx context.Context, tx database.Tx, below int64) error) {
 	j.publishing.Lock()
 	defer j.publishing.Unlock()
