@@ -105,13 +105,27 @@ func NewPatroni(t testing.TB, tool, recipe string) *Patroni {
 		p.Start(i)
 	}
 	p.AwaitSync()
-	primary := p.machines[p.Primary()]
-	psql := p.run(filepath.Join(bin, "psql"), "-h", primary.dir, "-p", port(primary.postgres), "-d", "postgres",
-		"-c", "create role harness login password 'secret'", "-c", "create database harness owner harness")
-	if out, err := psql.CombinedOutput(); err != nil {
+	if out, err := p.psql(bin, p.machines[p.Primary()], "postgres", "create role harness login password 'secret'",
+		"create database harness owner harness"); err != nil {
 		t.Fatalf("make the database: %v\n%s", err, out)
 	}
+	// Who asks a machine for a database that it has not been told of yet is sent away.
+	for _, m := range p.machines {
+		p.await(m.name+" has the database", func([]patroniMember) bool {
+			_, err := p.psql(bin, m, "harness", "select 1")
+			return err == nil
+		})
+	}
 	return p
+}
+
+// psql has a machine's Postgres run statements in a database.
+func (p *Patroni) psql(bin string, m *machine, database string, statements ...string) ([]byte, error) {
+	args := []string{"-h", m.dir, "-p", port(m.postgres), "-d", database}
+	for _, statement := range statements {
+		args = append(args, "-c", statement)
+	}
+	return p.run(filepath.Join(bin, "psql"), args...).CombinedOutput()
 }
 
 func port(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
