@@ -77,7 +77,7 @@ outages: ## every way a store can refuse at every point of a turn, on each engin
 TELL_LINKS = [ "$$(id -u)" = 0 ] || echo 'NOT ROOT: links are proxies, not a network of namespaces in the kernel, and no disk is filled'
 
 .PHONY: cluster
-cluster: ## three servers on one Postgres that are killed, frozen and cut off from it, with and without what must hold then (two minutes)
+cluster: ## three servers on one Postgres that are killed, frozen and cut off from it, with and without what must hold then (three to four minutes)
 	scripts/setup-test.sh
 	@$(TELL_LINKS)
 	$(SHIPPED) go test -tags cluster -vet=off -timeout 10m ./cluster
