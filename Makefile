@@ -139,6 +139,11 @@ release: ## make a release (VERSION=1.2.3) of the commit in dist/: archives, pac
 check-release: ## what can be checked of unit and chart here (systemd-analyze, helm lint)
 	scripts/release/check.sh
 
+.PHONY: check-compose
+check-compose: ## build the images and run deploy/postgres/compose.yml on an engine of Docker of its own (root, Debian; makes iptables rules as Docker does)
+	@scripts/compose-tool.sh >/dev/null
+	go test -tags containers -count 1 -v -timeout 60m ./internal/e2e/containers
+
 .PHONY: check-alerts
 check-alerts: ## the unit tests of deploy/alerts.yml with the promtool there is (Debian: in prometheus), else built once in many minutes
 	tool=$$(command -v promtool || scripts/tool.sh promtool github.com/prometheus/prometheus cmd/promtool) && \

@@ -1,5 +1,6 @@
 #!/bin/sh
-# tool.sh FOLDER MODULE PACKAGE builds a tool as pinned in scripts/FOLDER/go.mod into the cache when it is not there yet, and prints its path.
+# tool.sh FOLDER MODULE PACKAGE [VARIABLE] builds a tool as pinned in scripts/FOLDER/go.mod into the cache when it is not there yet, and prints
+# its path. VARIABLE of the tool is its version, where others ask for that.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -11,7 +12,7 @@ tool=$cache/$(basename "$package")-$version-$(cd "$root" && go env GOVERSION)
 if [ ! -x "$tool" ]; then
 	echo "tool.sh: building $(basename "$package") $version (once, takes minutes)" >&2
 	mkdir -p "$cache"
-	(cd "$root/scripts/$folder" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$tool.tmp.$$" "$module/$package")
+	(cd "$root/scripts/$folder" && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w ${4:+-X $4=$version}" -o "$tool.tmp.$$" "$module/$package")
 	mv "$tool.tmp.$$" "$tool"
 fi
 echo "$tool"

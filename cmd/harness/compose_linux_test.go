@@ -13,16 +13,16 @@ import (
 	"harness/internal/programtest"
 )
 
-// composeLine is a command of the comment that begins docker-compose.yml, by how it begins.
-func composeLine(t *testing.T, begin string) string {
+// composeLine is a command of the comment that begins a compose file, by how it begins.
+func composeLine(t *testing.T, file, begin string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docker-compose.yml")
+	text, err := os.ReadFile("../../" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	line := regexp.MustCompile(`(?m)^#.*?(` + regexp.QuoteMeta(begin) + `.*)$`).FindSubmatch(text)
 	if line == nil {
-		t.Fatalf("docker-compose.yml has no line with %s", begin)
+		t.Fatalf("%s has no line with %s", file, begin)
 	}
 	return string(line[1])
 }
@@ -31,6 +31,18 @@ func composeLine(t *testing.T, begin string) string {
 // can look up the token.
 func TestTheSecretsOfTheContainersAreKept(t *testing.T) {
 	t.Parallel()
+	for file, others := range map[string][]string{
+		"docker-compose.yml": {"POSTGRES_PASSWORD"}, "deploy/postgres/compose.yml": {"POSTGRES_PASSWORD", "PATRONI_PASSWORD"},
+	} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			secretsAreKept(t, file, others)
+		})
+	}
+}
+
+func secretsAreKept(t *testing.T, file string, others []string) {
+	t.Helper()
 	dir := t.TempDir()
 	sh := func(line string) string {
 		t.Helper()
@@ -42,22 +54,27 @@ func TestTheSecretsOfTheContainersAreKept(t *testing.T) {
 		}
 		return string(out)
 	}
-	makes, shows := composeLine(t, "[ -e compose.env ]"), composeLine(t, "grep HARNESS_AUTH_TOKEN")
+	makes, shows := composeLine(t, file, "[ -e compose.env ]"), composeLine(t, file, "grep HARNESS_AUTH_TOKEN")
 	sh(makes)
 	token := sh(shows)
 	if !regexp.MustCompile(`^HARNESS_AUTH_TOKEN=[0-9a-f]{48}\n$`).MatchString(token) {
 		t.Errorf("the token is shown as %q", token)
 	}
-	file := filepath.Join(dir, "compose.env")
-	before, err := os.ReadFile(file)
-	if err != nil || !strings.Contains(string(before), "\nPOSTGRES_PASSWORD=") {
-		t.Errorf("the secrets are %q, %v", before, err)
+	secrets := filepath.Join(dir, "compose.env")
+	before, err := os.ReadFile(secrets)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+	for _, name := range others {
+		if !regexp.MustCompile(`(?m)^` + name + `=[0-9a-f]{48}$`).Match(before) {
+			t.Errorf("the secrets are %q, without %s", before, name)
+		}
+	}
+	if info, err := os.Stat(secrets); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("who may read them: %v, %v", info, err)
 	}
 	sh(makes)
-	if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
+	if after, err := os.ReadFile(secrets); err != nil || string(after) != string(before) {
 		t.Errorf("the second start has others: %v", err)
 	}
 }
@@ -65,7 +82,7 @@ func TestTheSecretsOfTheContainersAreKept(t *testing.T) {
 // Who logs codex in inside of the container is the user of agents, who reads nothing of the server's.
 func TestTheContainersCodexIsLoggedIn(t *testing.T) {
 	t.Parallel()
-	login := composeLine(t, "docker compose --env-file compose.env exec")
+	login := composeLine(t, "docker-compose.yml", "docker compose --env-file compose.env exec")
 	if !strings.Contains(login, " exec --user agent harness harness login -- ") {
 		t.Errorf("the login is %s", login)
 	}
