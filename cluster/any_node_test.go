@@ -110,7 +110,10 @@ func (p *trio) checkStreams() {
 		}
 		for i, client := range streams {
 			last := entries[len(entries)-1]
-			client.Find("the last event", func(f programtest.Frame) bool { return f.Pos/framesPerEvent == last })
+			// Of the frames of an event this one comes last.
+			client.Find("the last event", func(f programtest.Frame) bool {
+				return f.Pos/framesPerEvent == last && f.Type == "notification"
+			})
 			var shown []int64
 			cursor, grown := int64(0), texts{}
 			for _, f := range client.All() {
