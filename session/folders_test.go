@@ -204,6 +204,20 @@ func TestAFolderIsBroughtOnceForAllItsSessions(t *testing.T) {
 	if mark, err := readMark(f.folder); err != nil || mark != f.row(third.ID).mark {
 		t.Errorf("its mark is %q, %v", mark, err)
 	}
+	moved := func(want int) {
+		t.Helper()
+		three.prune(defaults())
+		if n := three.number(`select count(*) from moved_folders`); n != want {
+			t.Errorf("where %d folders went on is remembered, want %d", n, want)
+		}
+	}
+	moved(1) // two has lost sessions in it
+	for _, s := range []Session{first, second} {
+		now, err := three.Lookup(t.Context(), s.ID)
+		three.do(err)
+		three.do(three.Own(t.Context(), now))
+	}
+	moved(0)
 }
 
 // An old copy of the folder is put aside; one that others work in, or that is not known, is left alone.

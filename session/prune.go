@@ -92,6 +92,11 @@ func (p pruner) gone(ctx context.Context) error {
 	if err := p.Rows(ctx, "usage_days", "day", `day < $1`, p.at-usageKept.Milliseconds()); err != nil {
 		return err
 	}
+	// Where a folder went on is asked for the sessions that its lost node still has in it.
+	if err := p.Rows(ctx, "moved_folders", "node_id || ' ' || folder", `not exists (select 1 from sessions s where s.node_id = moved_folders.node_id
+			and substr(s.cwd || '/', 1, length(moved_folders.folder) + 1) = moved_folders.folder || '/')`); err != nil {
+		return err
+	}
 	rows, err := p.journal.SweepSequences(ctx, `not exists (select 1 from sessions where id = journal_sequences.session_id)`)
 	return p.tell("journal_sequences", rows, err)
 }
