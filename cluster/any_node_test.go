@@ -20,11 +20,16 @@ import (
 	"harness/stream"
 )
 
-// seeded is what chooses, by HARNESS_SEED when it is set: which node is asked, not when what happens.
+// seeded is what chooses, by the seed that a test is named after, or HARNESS_SEED when it is set: which node is asked, not
+// when what happens.
 func seeded(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
-	if given := os.Getenv("HARNESS_SEED"); given != "" {
+	given := os.Getenv("HARNESS_SEED")
+	if _, named, found := strings.Cut(t.Name(), seedOfTest); found {
+		given = named
+	}
+	if given != "" {
 		var err error
 		if seed, err = strconv.ParseUint(given, 10, 64); err != nil {
 			t.Fatalf("HARNESS_SEED: %v", err)

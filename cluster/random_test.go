@@ -26,6 +26,9 @@ func TestFaultsAtRandom(t *testing.T) {
 	faultsOfSeeds(t, 478, func(t *testing.T) *standbyTrio { return newStandbyTrio(t, "") })
 }
 
+// seedOfTest begins the name of a test of one seed, which is the rest.
+const seedOfTest = "HARNESS_SEED="
+
 // manySeeds is how many are tried; the one that always is when it is not set.
 const manySeeds = "HARNESS_SEEDS"
 
@@ -52,7 +55,7 @@ func faultsOfSeeds(t *testing.T, first uint64, system func(t *testing.T) *standb
 	}
 	for i := range seeds {
 		seed := first + uint64(i)
-		if !t.Run(fmt.Sprintf("HARNESS_SEED=%d", seed), func(t *testing.T) { faultsAtRandom(system(t), seed) }) {
+		if !t.Run(seedOfTest+strconv.FormatUint(seed, 10), func(t *testing.T) { faultsAtRandom(system(t), seed) }) {
 			return // its history is the one to look at
 		}
 	}
