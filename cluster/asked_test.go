@@ -84,6 +84,8 @@ func (c *conversation) say(p *trio, i int) (turn string, goOn bool) {
 		case status == http.StatusAccepted:
 			turn = answer.TurnID
 			c.accepted = append(c.accepted, turn)
+		case answer.Code == "idempotency_key_in_use": // the one that was sent before is under way
+			return false
 		case answer.Code == "idempotency_outcome_unknown":
 			c.unknown++
 		default:
