@@ -93,8 +93,9 @@ func (p pruner) gone(ctx context.Context) error {
 		return err
 	}
 	// Where a folder went on is asked for the sessions that its lost node still has in it.
-	if err := p.Rows(ctx, "moved_folders", "node_id || ' ' || folder", `not exists (select 1 from sessions s where s.node_id = moved_folders.node_id
-			and substr(s.cwd || '/', 1, length(moved_folders.folder) + 1) = moved_folders.folder || '/')`); err != nil {
+	if err := p.Rows(ctx, "moved_folders", "node_id || ' ' || folder", `not exists (select 1 from sessions s
+			where s.node_id = moved_folders.node_id and
+			substr(s.cwd || '/', 1, length(moved_folders.folder) + 1) = moved_folders.folder || '/')`); err != nil {
 		return err
 	}
 	rows, err := p.journal.SweepSequences(ctx, `not exists (select 1 from sessions where id = journal_sequences.session_id)`)
