@@ -105,7 +105,7 @@ bench-nodes: ## what many nodes cost, each against its baseline in the same run:
 	scripts/setup-test.sh
 	$(SHIPPED) go test -v -count 1 -run 'AnotherNodeShows|WhatAskingTheOwnerCosts' ./internal/e2e/nodes
 	$(SHIPPED) go test -v -count 1 -run OneOfTenThousand ./session
-	$(SHIPPED) go test -run - -bench 'WritersBehindAStandby|AWriterAlone|WritesBesidePruning' -benchtime 1x -timeout 30m ./journal
+	$(SHIPPED) go test -run - -bench 'WritersBehindAStandby|AWriterAlone|WritesBesidePruning|PartitionsOfEvents' -benchtime 1x -timeout 30m ./journal
 
 .PHONY: lint
 lint: ## golangci-lint as pinned in scripts/lint/go.mod

@@ -46,9 +46,13 @@ func newEngine(t *testing.T) *engine {
 	if err := daemon.Start(); err != nil {
 		t.Fatal(err)
 	}
+	own := exec.Command("ip", "link", "show", "docker0").Run() != nil // no other engine has made its bridge
 	t.Cleanup(func() {
 		_ = daemon.Process.Signal(os.Interrupt) // it ends what it started
 		_ = daemon.Wait()
+		if own {
+			_ = exec.Command("ip", "link", "delete", "docker0").Run() // an engine leaves it behind
+		}
 	})
 	e := &engine{t: t, docker: filepath.Join(bin, "docker"),
 		environment: append(os.Environ(), "DOCKER_HOST=unix://"+path("s"), "DOCKER_CONFIG="+tools, "DOCKER_BUILDKIT=1")}
