@@ -43,10 +43,10 @@ func newEngine(t *testing.T) *engine {
 		"--host", "unix://"+path("s"))
 	daemon.Env = append(os.Environ(), "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	daemon.Stdout, daemon.Stderr = &said, &said
+	own := exec.Command("ip", "link", "show", "docker0").Run() != nil // no other engine has made its bridge
 	if err := daemon.Start(); err != nil {
 		t.Fatal(err)
 	}
-	own := exec.Command("ip", "link", "show", "docker0").Run() != nil // no other engine has made its bridge
 	t.Cleanup(func() {
 		_ = daemon.Process.Signal(os.Interrupt) // it ends what it started
 		_ = daemon.Wait()
