@@ -200,6 +200,20 @@ func TestAFolderThatIsNotWholeIsRefused(t *testing.T) {
 	}
 }
 
+// An empty .git, as a sandbox of an agent that was killed leaves one behind, makes a folder no repository, nor one of one.
+func TestAnEmptyGitIsNoRepository(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	one, two := s.node(), s.node()
+	s.do(os.Mkdir(filepath.Join(filepath.Dir(s.folder), ".git"), 0o755))
+	s.do(os.Mkdir(filepath.Join(s.folder, ".git"), 0o755))
+	s.write("a", "content")
+	s.lose(two, "session/0", s.store(one, "session/0"))
+	if got := s.read("a"); got != "content" {
+		t.Errorf("the file is %q", got)
+	}
+}
+
 // inner makes a commit in a repository within the folder.
 func (s *site) inner(name string) {
 	s.git("-C", name, "add", ".")

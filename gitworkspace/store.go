@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,18 +102,15 @@ func inspect(folder string) (repository bool, err error) {
 		return false, refusedError(fmt.Sprintf("%s is no folder (any more)", folder))
 	}
 	for above := filepath.Dir(folder); ; above = filepath.Dir(above) {
-		if _, err := os.Lstat(filepath.Join(above, ".git")); err == nil {
+		if info, err := gitOf(above); err == nil && info != nil {
 			return false, refusedError(fmt.Sprintf("its folder is one of the repository %s, of which it would be cut off", above))
 		}
 		if above == filepath.Dir(above) {
 			break
 		}
 	}
-	info, err = os.Lstat(filepath.Join(folder, ".git"))
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
+	info, err = gitOf(folder)
+	if err != nil || info == nil {
 		return false, err
 	}
 	if !info.IsDir() {
@@ -127,6 +125,23 @@ func inspect(folder string) (repository bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// gitOf is what makes a folder a repository or a work tree of one, nil when it is neither: an empty .git makes it none, and
+// is what a sandbox of an agent that was killed leaves behind.
+func gitOf(folder string) (fs.FileInfo, error) {
+	path := filepath.Join(folder, ".git")
+	info, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil || !info.IsDir() {
+		return info, err
+	}
+	if entries, err := os.ReadDir(path); err != nil || len(entries) > 0 {
+		return info, err
+	}
+	return nil, nil
 }
 
 // snapshot makes a commit of the folder: its files, and when it is a repository what that has, as parents all that its
