@@ -127,6 +127,22 @@ test("frames that the list has already do not turn it back", () => {
   expect(store.sessions.get("s")!.state).toBe("idle");
 });
 
+test("a list from before a turn began, or a session was deleted, does not turn that back", () => {
+  const store = fresh();
+  const calls: string[] = [];
+  store.onCall = (_, kind) => calls.push(kind);
+  store.take([note("turn/started", { turn: { id: "t" } }, 16)]);
+  store.setSessions([session], 8);
+  expect(store.sessions.get("s")).toMatchObject({ state: "running", activeTurnId: "t" });
+  store.take([note("turn/completed", { turn: { id: "t", status: "completed" } }, 32)]);
+  store.setSessions([{ ...session, state: "running", activeTurnId: "t" }], 16);
+  expect(store.sessions.get("s")).toMatchObject({ state: "idle", activeTurnId: null });
+  expect(calls).toEqual(["ended"]);
+  store.take([{ type: "session_deleted", threadId: "s", payload: {}, pos: 48 }]);
+  store.setSessions([session], 32);
+  expect(store.sessions.size).toBe(0);
+});
+
 test("a session nobody knows is asked for, one that is deleted goes", () => {
   const store = fresh();
   const asked: (string | null)[] = [];

@@ -33,6 +33,9 @@ export class Open {
 }
 
 const maxOpen = 5;
+/** How many frames about sessions are kept for a list that is being read: more than come while it is. */
+const maxTold = 500;
+const changesSessions = new Set<Meaning["is"]>(["turn", "title", "entry", "request", "settled", "gone"]);
 /** How long who decided stands beside a request that is settled, in ms. */
 export const settledFor = 10_000;
 
@@ -61,6 +64,8 @@ export class Store {
   /** Told whether somebody looks at the end of a session just now. */
   looksAt: (sessionId: string) => boolean = () => false;
   private listPos = 0;
+  /** The newest that sessions were told, for a list that is true as of before some of it: it was on its way meanwhile. */
+  private told: { pos: number; id: string | null; meaning: Meaning }[] = [];
 
   constructor(private readonly now: () => number = Date.now) {}
 
@@ -68,6 +73,8 @@ export class Store {
     this.sessions.clear();
     for (const session of sessions) this.sessions.set(session.sessionId, session);
     this.listPos = pos;
+    this.told = this.told.filter((told) => told.pos > pos);
+    for (const { id, meaning } of this.told) this.change(id, meaning);
     this.list.touch();
     this.flush();
   }
@@ -142,6 +149,10 @@ export class Store {
     if (meaning.is === "job") return this.jobs.touch();
     this.toRequests(meaning);
     if (frame.pos === undefined || frame.pos > this.listPos) this.toSession(id, meaning);
+    if (frame.pos !== undefined && changesSessions.has(meaning.is)) {
+      this.told.push({ pos: frame.pos, id, meaning });
+      if (this.told.length > maxTold) this.told.shift();
+    }
     if (!open) return;
     if (open.loading) open.waiting.push(frame);
     else this.toTranscript(open, frame, meaning);
@@ -177,10 +188,16 @@ export class Store {
       if (id && ["turn", "request", "title"].includes(meaning.is)) this.onUnknown(id);
       return;
     }
-    const change = this.changeOf(session, meaning);
     if (meaning.is === "turn" && meaning.state !== "started") {
       this.onCall(session.sessionId, meaning.failed === null ? "ended" : "failed", meaning.failed ?? "");
     }
+    this.change(id, meaning);
+  }
+
+  private change(id: string | null, meaning: Meaning) {
+    const session = id ? this.sessions.get(id) : undefined;
+    if (!session) return;
+    const change = this.changeOf(session, meaning);
     if (meaning.is === "gone") this.sessions.delete(session.sessionId);
     else if (change) this.sessions.set(session.sessionId, { ...session, ...change, updatedAt: Math.floor(this.now() / 1000) });
     else return;
