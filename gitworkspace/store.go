@@ -138,10 +138,10 @@ func gitOf(folder string) (fs.FileInfo, error) {
 	if err != nil || !info.IsDir() {
 		return info, err
 	}
-	if entries, err := os.ReadDir(path); err != nil || len(entries) > 0 {
-		return info, err
+	if entries, err := os.ReadDir(path); err == nil && len(entries) == 0 {
+		return nil, nil
 	}
-	return nil, nil
+	return info, nil // one that cannot be read counts
 }
 
 // snapshot makes a commit of the folder: its files, and when it is a repository what that has, as parents all that its
