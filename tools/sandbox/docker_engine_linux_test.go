@@ -1,7 +1,6 @@
 package sandbox_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"harness/internal/polling"
+	"harness/internal/dockertest"
 	"harness/tools/sandbox"
 )
 
@@ -56,47 +55,12 @@ const image = "harness-test:1"
 // engine starts an engine of Docker with that image, and returns its client.
 func engine(t *testing.T) (client string) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Fatal("an engine of Docker is started by root alone: run the tests as root")
-	}
-	found, err := exec.Command(filepath.Join("..", "..", "scripts", "docker-tool.sh")).Output()
-	if err != nil {
-		t.Fatalf("Docker is missing (%v); scripts/setup-test.sh brings it", err)
-	}
-	bin := strings.TrimSpace(string(found))
-	//nolint:usetesting // a socket's path is short
-	dir, err := os.MkdirTemp("", "dk-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	path := func(name string) string { return filepath.Join(dir, name) }
-	var said bytes.Buffer
-	daemon := exec.Command(filepath.Join(bin, "dockerd"), "--storage-driver", "vfs", "--iptables=false", "--ip6tables=false",
-		"--bridge", "none", "--data-root", path("data"), "--exec-root", path("run"), "--pidfile", path("pid"), "--host",
-		"unix://"+path("s"))
-	daemon.Env = append(os.Environ(), "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	daemon.Stdout, daemon.Stderr = &said, &said
-	if err := daemon.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = daemon.Process.Signal(os.Interrupt) // it ends what it started
-		_ = daemon.Wait()
-	})
-	client = path("docker")
-	script := fmt.Sprintf("#!/bin/sh\nexec %s --host unix://%s \"$@\"\n", filepath.Join(bin, "docker"), path("s"))
+	started := dockertest.Start(t, filepath.Join("..", "..", "scripts", "docker-tool.sh"), "--storage-driver", "vfs", "--iptables=false",
+		"--ip6tables=false", "--bridge", "none")
+	client = filepath.Join(t.TempDir(), "docker")
+	script := fmt.Sprintf("#!/bin/sh\nexec %s --host %s \"$@\"\n", started.Docker, started.Host)
 	if err := os.WriteFile(client, []byte(script), 0o700); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
-	}
-	if !polling.Until(time.Minute, func() bool { return exec.Command(client, "version").Run() == nil }) {
-		_ = daemon.Process.Kill()
-		_ = daemon.Wait()
-		t.Fatalf("the engine of Docker does not come up: %s", &said)
 	}
 	if out, err := exec.Command("sh", "-c", `tar -C "$1" -c . | "$2" import - "$3"`, "sh", files(t), client,
 		image).CombinedOutput(); err != nil {

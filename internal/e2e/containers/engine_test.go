@@ -3,15 +3,13 @@
 package containers_test
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"harness/internal/polling"
+	"harness/internal/dockertest"
 )
 
 // engine is an engine of Docker that a test started, with the base images that the repository's own are made from: stand-ins
@@ -26,41 +24,22 @@ type engine struct {
 // newEngine starts one that ends with the test.
 func newEngine(t *testing.T) *engine {
 	t.Helper()
-	tools := script(t, "compose-tool.sh")
-	bin := script(t, "docker-tool.sh")
-	dir, err := os.MkdirTemp("", "dk-") //nolint:usetesting // a socket's path is short
+	prepare := exec.Command(scripts("compose-tool.sh"))
+	prepare.Stderr = os.Stderr
+	folder, err := prepare.Output()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("compose-tool.sh: %v", err)
 	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	path := func(name string) string { return filepath.Join(dir, name) }
-	var said bytes.Buffer
-	daemon := exec.Command(filepath.Join(bin, "dockerd"), "--data-root", path("data"), "--exec-root", path("run"), "--pidfile", path("pid"),
-		"--host", "unix://"+path("s"))
-	daemon.Env = append(os.Environ(), "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	daemon.Stdout, daemon.Stderr = &said, &said
+	tools := strings.TrimSpace(string(folder))
 	own := exec.Command("ip", "link", "show", "docker0").Run() != nil // no other engine has made its bridge
-	if err := daemon.Start(); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
-		_ = daemon.Process.Signal(os.Interrupt) // it ends what it started
-		_ = daemon.Wait()
 		if own {
 			_ = exec.Command("ip", "link", "delete", "docker0").Run() // an engine leaves it behind
 		}
 	})
-	e := &engine{t: t, docker: filepath.Join(bin, "docker"),
-		environment: append(os.Environ(), "DOCKER_HOST=unix://"+path("s"), "DOCKER_CONFIG="+tools, "DOCKER_BUILDKIT=1")}
-	if !polling.Until(time.Minute, func() bool { return e.command("version").Run() == nil }) {
-		_ = daemon.Process.Kill()
-		_ = daemon.Wait()
-		t.Fatalf("the engine of Docker does not come up: %s", &said)
-	}
+	started := dockertest.Start(t, scripts("docker-tool.sh"))
+	e := &engine{t: t, docker: started.Docker,
+		environment: append(os.Environ(), "DOCKER_HOST="+started.Host, "DOCKER_CONFIG="+tools, "DOCKER_BUILDKIT=1")}
 	for file, image := range map[string]string{"debian.tar": "debian:bookworm-slim", "node.tar": "node:22-bookworm-slim", "go.tar": "golang:1.26-bookworm"} {
 		e.run("import", "--change", "ENV PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 			"--change", "ENV NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt", filepath.Join(tools, file), image)
@@ -68,17 +47,7 @@ func newEngine(t *testing.T) *engine {
 	return e
 }
 
-// script runs a script of the repository's that prints a folder.
-func script(t *testing.T, name string) string {
-	t.Helper()
-	cmd := exec.Command(filepath.Join("..", "..", "..", "scripts", name))
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return strings.TrimSpace(string(out))
-}
+func scripts(name string) string { return filepath.Join("..", "..", "..", "scripts", name) }
 
 func (e *engine) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(e.docker, args...)
