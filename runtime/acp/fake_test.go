@@ -18,12 +18,14 @@ import (
 )
 
 // runAsFake makes the test binary an agent that never answers a message; its value says what it does when a turn is
-// cancelled: obey or ignore. With ask it asks in each turn, and ends it as a good one as soon as it is answered.
+// cancelled: obey or ignore. With ask it asks in each turn, and ends it as a good one as soon as it is answered; with wait,
+// too, unless it was cancelled before.
 const runAsFake = "HARNESS_TEST_FAKE_AGENT"
 
 // fakeAgent is an agent in trouble, which real ones cannot be brought to be.
 func fakeAgent(mode string) {
-	prompts := map[string]json.RawMessage{}
+	prompts, cancelled := map[string]json.RawMessage{}, map[string]bool{}
+	asks := mode == "ask" || mode == "wait"
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		var l struct {
 			ID     json.RawMessage `json:"id"`
@@ -45,17 +47,23 @@ func fakeAgent(mode string) {
 			answer(l.ID, fmt.Sprintf(`{"sessionId":"fake-%d"}`, time.Now().UnixNano()))
 		case l.Method == "session/prompt":
 			prompts[l.Params.SessionID] = l.ID
-			if mode == "ask" {
+			if asks {
 				fmt.Printf(`{"jsonrpc":"2.0","id":"%s","method":"session/request_permission","params":{"sessionId":"%[1]s",`+
 					`"toolCall":{"toolCallId":"call","kind":"execute","rawInput":{"command":"ls"}},`+
 					`"options":[{"optionId":"no","name":"No","kind":"reject_once"}]}}`+"\n", l.Params.SessionID)
 			}
-		case l.Method == "" && mode == "ask":
+		case l.Method == "" && asks:
 			var session string
 			if json.Unmarshal(l.ID, &session) != nil {
 				os.Exit(3)
 			}
+			if cancelled[session] {
+				answer(prompts[session], `{"stopReason":"cancelled"}`)
+				continue
+			}
 			answer(prompts[session], `{"stopReason":"end_turn"}`)
+		case l.Method == "session/cancel" && mode == "wait":
+			cancelled[l.Params.SessionID] = true
 		case l.Method == "session/cancel" && mode == "obey":
 			answer(prompts[l.Params.SessionID], `{"stopReason":"cancelled"}`)
 		case l.Method != "" && l.ID != nil:
@@ -106,20 +114,22 @@ func TestASilentTurnIsEnded(t *testing.T) {
 // whose request is declined ends as the agent says.
 func TestACancelledRequestInterruptsItsTurn(t *testing.T) {
 	t.Parallel()
-	for decision, want := range map[string]runtime.TurnStatus{"cancel": runtime.TurnInterrupted, "decline": runtime.TurnDone} {
-		t.Run(decision, func(t *testing.T) {
-			t.Parallel()
-			store := runtimetest.NewStore()
-			agent := fake(t, "ask", false, store, 0)
-			_, turn := begin(t, agent)
-			asked := runtimetest.Ref(store.Asked(t, turn, runtime.RequestApproval))
-			if err := agent.Answer(t.Context(), asked, runtime.Reply{Decision: decision}); err != nil {
-				t.Errorf("answer: %v", err)
-			}
-			if end := store.End(t, turn); end.Status != want {
-				t.Errorf("it ended %+v", end)
-			}
-		})
+	for _, mode := range []string{"ask", "wait"} {
+		for decision, want := range map[string]runtime.TurnStatus{"cancel": runtime.TurnInterrupted, "decline": runtime.TurnDone} {
+			t.Run(mode+" "+decision, func(t *testing.T) {
+				t.Parallel()
+				store := runtimetest.NewStore()
+				agent := fake(t, mode, false, store, 0)
+				_, turn := begin(t, agent)
+				asked := runtimetest.Ref(store.Asked(t, turn, runtime.RequestApproval))
+				if err := agent.Answer(t.Context(), asked, runtime.Reply{Decision: decision}); err != nil {
+					t.Errorf("answer: %v", err)
+				}
+				if end := store.End(t, turn); end.Status != want {
+					t.Errorf("it ended %+v", end)
+				}
+			})
+		}
 	}
 }
 

@@ -377,45 +377,50 @@ func (p *protocol) Probe() (method string, params any) { return "harness/probe",
 
 // settle answers a request of the agent, once.
 func (p *protocol) settle(ctx context.Context, id json.RawMessage, decision string, result json.RawMessage) error {
+	p.mu.Lock()
+	p.translator.told(id, decision)
+	p.mu.Unlock()
+	return p.sendResult(ctx, id, result)
+}
+
+func (p *protocol) sendResult(ctx context.Context, id, result json.RawMessage) error {
 	raw, err := written(message{Version: "2.0", ID: id, Result: result})
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
-	p.translator.told(id, decision)
-	p.mu.Unlock()
 	return p.SendOnce(ctx, id, raw)
 }
 
-// stop asks a turn to end. Some agents wait for their requests to be answered before they do, so that comes first.
-// ErrNoActiveTurn.
-func (p *protocol) stop(ctx context.Context, turnID string) error {
+// stop asks a turn to end, and answers what the agent asks in it, and claimed, which somebody has claimed for that:
+// some agents end no turn before. They are told to stop first, so that none goes on with the answer. ErrNoActiveTurn.
+func (p *protocol) stop(ctx context.Context, turnID string, claimed ...json.RawMessage) error {
 	p.mu.Lock()
 	native, of := p.translator.state.turn(turnID)
-	var thread string
-	forms := map[string]bool{}
-	if of != nil {
-		of.Cancelled, p.translator.unsaid, thread = true, true, of.Thread
-		for _, request := range of.Asked {
-			forms[string(request.ID)] = request.Form
-		}
-	}
-	p.mu.Unlock()
 	if of == nil {
+		p.mu.Unlock()
 		return runtime.ErrNoActiveTurn
 	}
-	for _, id := range p.ClaimIn(thread) {
-		result := cancelled()
-		if forms[string(id)] {
-			result = json.RawMessage(`{"action":"cancel"}`)
-		}
-		if err := p.settle(ctx, id, actionCancel, result); err != nil {
-			return err
-		}
+	of.Cancelled, p.translator.unsaid = true, true
+	forms := map[string]bool{}
+	for _, request := range of.Asked {
+		forms[string(request.ID)] = request.Form
 	}
+	claimed = append(claimed, p.ClaimIn(of.Thread)...)
+	for _, id := range claimed {
+		p.translator.told(id, actionCancel)
+	}
+	p.mu.Unlock()
 	raw, err := written(message{Version: "2.0", Method: methodCancel, Params: map[string]string{"sessionId": native}})
 	if err != nil {
 		return err
 	}
-	return p.Send(ctx, raw)
+	failed := []error{p.Send(ctx, raw)}
+	for _, id := range claimed {
+		result := cancelled()
+		if forms[string(id)] {
+			result = json.RawMessage(`{"action":"cancel"}`)
+		}
+		failed = append(failed, p.sendResult(ctx, id, result))
+	}
+	return errors.Join(failed...)
 }

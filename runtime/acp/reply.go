@@ -131,14 +131,15 @@ func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runt
 	p := protocolOf(conn)
 	// Whoever went away has answered all the same.
 	ctx = context.WithoutCancel(ctx)
-	if err := p.settle(ctx, ref.RequestID, reply.Decision, result); err != nil {
+	stops := reply.Decision == actionCancel && ref.Kind == runtime.RequestApproval
+	if stops {
+		err = p.stop(ctx, ref.TurnID, ref.RequestID)
+	}
+	if !stops || errors.Is(err, runtime.ErrNoActiveTurn) { // it may be over by now
+		err = p.settle(ctx, ref.RequestID, reply.Decision, result)
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", runtime.ErrRequestGone, err)
-	}
-	if reply.Decision != actionCancel || ref.Kind != runtime.RequestApproval {
-		return nil
-	}
-	if err := p.stop(ctx, ref.TurnID); err != nil && !errors.Is(err, runtime.ErrNoActiveTurn) { // it may be over by now
-		return fmt.Errorf("stop the turn whose request was cancelled: %w", err)
 	}
 	return nil
 }
