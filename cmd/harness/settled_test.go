@@ -39,15 +39,15 @@ func TestExtensionsWaitForTheStandby(t *testing.T) {
 	query.Set("synchronous_commit", "local")
 	hasty.RawQuery = query.Encode()
 	other := dbtest.Connect(t, database.Options{URL: hasty.String()})
-	pair.Isolate()
 	writer := journal.New(other, journal.Options{Logger: zerolog.Nop()})
 	site.Start(writer)
-	if _, err := writer.Commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		_, err := tx.ExecContext(ctx, `update sessions set title = 'of another node' where id = $1`, id)
-		return nil, err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	pair.Alone(func() error {
+		_, err := writer.Commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			_, err := tx.ExecContext(ctx, `update sessions set title = 'of another node' where id = $1`, id)
+			return nil, err
+		})
+		return err
+	})
 	parts := actionParts{site.Service, log}
 	asked := map[string]func(ctx context.Context) error{
 		"settings": func(ctx context.Context) error {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"harness/internal/polling"
 )
 
 // Pair is a Postgres and its synchronous standby, which are a test's own: what the one acknowledges the other has. Which
@@ -221,6 +223,33 @@ func (p *Pair) Isolate() { p.feeds[p.primary].Cut() }
 
 // Rejoin ends what Isolate did.
 func (p *Pair) Rejoin() { p.feeds[p.primary].Mend() }
+
+// Alone isolates the standby and has a write, which waits for nobody, committed at the primary alone. A commit of
+// somebody else that was under way waits for the standby, and may keep the write waiting: both are let through then,
+// and it is tried again.
+func (p *Pair) Alone(write func() error) {
+	p.t.Helper()
+	if !polling.Until(time.Minute, func() bool {
+		p.Isolate()
+		done := make(chan error, 1)
+		go func() { done <- write() }()
+		alone := true
+		var err error
+		select {
+		case err = <-done:
+		case <-time.After(5 * time.Second):
+			alone = false
+			p.Rejoin()
+			err = <-done
+		}
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return alone
+	}) {
+		p.t.Fatal("somebody waits for the standby whenever it is isolated")
+	}
+}
 
 // Promote makes the standby a primary that waits for no standby, as it has none.
 func (p *Pair) Promote() {

@@ -31,7 +31,7 @@ func Start(t testing.TB, script string, args ...string) Engine {
 		t.Fatalf("Docker is missing (%v); scripts/setup-test.sh brings it", err)
 	}
 	bin := strings.TrimSpace(string(found))
-	dir, err := os.MkdirTemp("", "dk-") // a socket's path is short
+	dir, err := os.MkdirTemp("", "dk-") //nolint:usetesting // a socket's path is short
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,14 +36,13 @@ func TestAnswersWaitForTheStandby(t *testing.T) {
 	if err := other.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	pair.Isolate()
-	_, err = other.Commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		_, err := tx.ExecContext(ctx, `update sessions set title = 'of another node' where id = $1`, session)
-		return []journal.Event{{SessionID: session, Type: "test"}}, err
+	pair.Alone(func() error {
+		_, err := other.Commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			_, err := tx.ExecContext(ctx, `update sessions set title = 'of another node' where id = $1`, session)
+			return []journal.Event{{SessionID: session, Type: "test"}}, err
+		})
+		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := other.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
