@@ -2,12 +2,10 @@ package database
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -36,7 +34,8 @@ var errUnwaited = errors.New("the waiting for the synchronous standby was broken
 
 // lookout asks Postgres, over connections of its own, about connections that are silent.
 type lookout struct {
-	config *pgx.ConnConfig
+	dial   pgconn.DialFunc
+	config *pgx.ConnConfig // for connections that are not looked after
 	ctx    context.Context //nolint:containedctx // it ends with the pools
 	cancel context.CancelFunc
 
@@ -44,30 +43,8 @@ type lookout struct {
 	closed  bool
 	lines   map[*line]struct{} // that are open
 	looking sync.WaitGroup
-	// away says that Postgres did not answer the last look, and nobody else since; dialed is when somebody tried an
-	// address last.
-	away   bool
-	dialed map[string]time.Time
-}
-
-// again is how often somebody tries whether a Postgres answers that did not; all others are refused at once.
-const again = time.Second
-
-// mayDial tells whether to make a connection to an address. Each has its turn: of several the first may be a standby.
-func (o *lookout) mayDial(address string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.away && time.Since(o.dialed[address]) < again {
-		return false
-	}
-	o.dialed[address] = time.Now()
-	return true
-}
-
-func (o *lookout) setAway(away bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.away = away
+	// silent are addresses at which nobody answers: no connection is made to them until somebody does.
+	silent map[address]struct{}
 }
 
 // guard has every connection that is made with a configuration looked after.
@@ -75,23 +52,20 @@ func guard(config *pgx.ConnConfig) *lookout {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = handshake
 	}
-	o := &lookout{config: config.Copy(), lines: map[*line]struct{}{}, dialed: map[string]time.Time{}}
+	o := &lookout{dial: config.DialFunc, config: config.Copy(), lines: map[*line]struct{}{}, silent: map[address]struct{}{}}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	config.OnNotice = func(conn *pgconn.PgConn, notice *pgconn.Notice) {
 		if l := lineOf(conn); l != nil && notice.Routine == waitForStandby {
 			l.unwaited.Store(true)
 		}
 	}
-	dial := config.DialFunc
-	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if !o.mayDial(address) {
-			return nil, errSilent
-		}
-		conn, err := dial(ctx, network, address)
+	o.config.DialFunc = o.dialUnlessSilent
+	config.DialFunc = func(ctx context.Context, network, at string) (net.Conn, error) {
+		conn, err := o.dialUnlessSilent(ctx, network, at)
 		if err != nil {
 			return nil, err
 		}
-		l := &line{Conn: conn, of: o}
+		l := &line{Conn: conn, of: o, to: address{network, at}}
 		for _, w := range []*wait{&l.reading, &l.writing} {
 			w.timer = time.AfterFunc(silence, func() { o.look(l, w) })
 			w.timer.Stop()
@@ -106,17 +80,21 @@ func guard(config *pgx.ConnConfig) *lookout {
 
 // cutIdle cuts the lines nobody waits for: one was silent, and to say goodbye over those that are takes seconds each.
 func (o *lookout) cutIdle() {
+	o.cutThose(func(l *line) bool { return l.reading.round.Load()%2 == 0 && l.writing.round.Load()%2 == 0 })
+}
+
+// cutThose cuts open lines.
+func (o *lookout) cutThose(which func(l *line) bool) {
 	o.mu.Lock()
-	var idle []*line
+	var useless []*line
 	for l := range o.lines {
-		if l.reading.round.Load()%2 == 0 && l.writing.round.Load()%2 == 0 {
-			idle = append(idle, l)
+		if which(l) {
+			useless = append(useless, l)
 		}
 	}
 	o.mu.Unlock()
-	for _, l := range idle {
-		l.cut.Store(true)
-		_ = l.Close() // it is of no use
+	for _, l := range useless {
+		l.giveUp()
 	}
 }
 
@@ -131,42 +109,50 @@ func (o *lookout) close() {
 
 // look cuts a line that is waited for in vain.
 func (o *lookout) look(l *line, w *wait) {
-	o.mu.Lock()
-	if o.closed {
-		o.mu.Unlock()
+	if !o.enter() {
 		return
 	}
-	o.looking.Add(1)
-	o.mu.Unlock()
 	defer o.looking.Done()
 	round := w.round.Load()
 	if round%2 == 0 {
 		return // it came just now
 	}
-	ctx, cancel := context.WithTimeout(o.ctx, lookTimeout)
-	defer cancel()
-	works := o.works(ctx, l.pid.Load())
+	works := o.works(l)
 	switch {
 	case w.round.Load() != round || o.ctx.Err() != nil:
 	case works:
 		w.timer.Reset(silence)
 	default:
-		l.cut.Store(true)
-		_ = l.Close() // whoever waits hears of it
+		l.giveUp()
 	}
 }
 
-// works tells whether Postgres works for a process of its own (0 when it is not known which): not when that is gone or
-// waits for its client, and not when Postgres does not answer. One that answers with a refusal cannot be asked.
-func (o *lookout) works(ctx context.Context, pid uint32) bool {
-	conn, err := pgconn.ConnectConfig(ctx, &o.config.Config)
-	if away := err != nil && !errors.As(err, new(*pgconn.PgError)); away || err != nil {
-		o.setAway(away && o.ctx.Err() == nil)
-		return !away
+// enter is false once this is closed; looking.Done is due else.
+func (o *lookout) enter() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed {
+		o.looking.Add(1)
+	}
+	return !o.closed
+}
+
+// works asks the Postgres of a line whether it works for the line's process: not when that is gone or waits for its
+// client, and not when nobody answers, which is remembered. One that answers with a refusal cannot be asked.
+func (o *lookout) works(l *line) bool {
+	ctx, cancel := context.WithTimeout(o.ctx, lookTimeout)
+	defer cancel()
+	conn, answers, err := o.ask(ctx, l.to)
+	if !answers && o.ctx.Err() == nil {
+		o.setSilent(l.to)
+	}
+	if err != nil {
+		return errors.As(err, new(*pgconn.PgError))
 	}
 	defer func() { _ = conn.Close(ctx) }()
+	pid := l.pid.Load()
 	if pid == 0 {
-		return true
+		return true // it is not known yet
 	}
 	results, err := conn.Exec(ctx, `select count(*) from pg_stat_activity where pid = `+
 		strconv.FormatUint(uint64(pid), 10)+
@@ -177,89 +163,13 @@ func (o *lookout) works(ctx context.Context, pid uint32) bool {
 	return string(results[0].Rows[0][0]) != "0"
 }
 
-// line is a connection's way to Postgres.
-type line struct {
-	net.Conn
-	of *lookout
-	// pid is the process that serves the connection, 0 as long as it is not known.
-	pid atomic.Uint32
-	// server is when the server was started, "" when it is not known; set before the connection is used.
-	server string
-	cut    atomic.Bool
-	// unwaited: a commit was acknowledged whose waiting for the standby had been broken off.
-	unwaited         atomic.Bool
-	reading, writing wait
-}
-
-// wait is somebody's waiting for a line: round is odd while it lasts.
-type wait struct {
-	round atomic.Uint64
-	timer *time.Timer
-}
-
-func (w *wait) begin() {
-	w.round.Add(1)
-	w.timer.Reset(silence)
-}
-
-func (w *wait) end() {
-	w.round.Add(1)
-	w.timer.Stop()
-}
-
-// Close implements net.Conn. Closing a line that was cut is no error.
-func (l *line) Close() error {
-	l.of.mu.Lock()
-	delete(l.of.lines, l)
-	l.of.mu.Unlock()
-	if err := l.Conn.Close(); !errors.Is(err, net.ErrClosed) {
-		return err
-	}
-	return nil
-}
-
-// Read implements net.Conn.
-func (l *line) Read(into []byte) (n int, err error) {
-	l.reading.begin()
-	n, err = l.Conn.Read(into)
-	l.reading.end()
-	return n, l.told(err)
-}
-
-// Write implements net.Conn.
-func (l *line) Write(said []byte) (n int, err error) {
-	l.writing.begin()
-	n, err = l.Conn.Write(said)
-	l.writing.end()
-	return n, l.told(err)
-}
-
-func (l *line) told(err error) error {
-	if err != nil && l.cut.Load() {
-		return errSilent
-	}
-	return err
-}
-
-// identify notes which process of which server serves a connection; asked is what it calls itself, and when the server
-// was started. A pooler in between gives itself out for one.
-func identify(conn *pgconn.PgConn, asked [][]byte) {
-	l := lineOf(conn)
-	if l == nil {
-		return
-	}
-	l.of.setAway(false)
-	if string(asked[0]) == strconv.FormatUint(uint64(conn.PID()), 10) {
-		l.pid.Store(conn.PID())
-		l.server = string(asked[1])
-	}
-}
-
-func lineOf(conn *pgconn.PgConn) *line {
-	over := conn.Conn()
-	if secure, is := over.(*tls.Conn); is {
-		over = secure.NetConn()
-	}
-	l, _ := over.(*line)
-	return l
+// ask makes a connection to an address, and to no other that DATABASE_URL names, whether or not it takes writes.
+// answers is false when ctx ended while nobody said anything: being refused, or cut off, is an answer.
+func (o *lookout) ask(ctx context.Context, at address) (conn *pgconn.PgConn, answers bool, err error) {
+	config := o.config.Copy()
+	config.ConnectTimeout = 0 // ctx bounds it
+	config.ValidateConnect = nil
+	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return o.dial(ctx, at.network, at.at) }
+	conn, err = pgconn.ConnectConfig(ctx, &config.Config)
+	return conn, err == nil || ctx.Err() == nil, err
 }
