@@ -92,7 +92,8 @@ func (r *Runtime) sink(t *talk, p *process, batch runtime.Batch) {
 		}
 		return
 	}
-	// Whoever hears of an end may go on at once, so the process is let go of before it is told.
+	// Whoever hears of an end may go on at once, so the process is let go of before it is told; one that has ended is
+	// nobody's any more, and the next one starts when that was told.
 	ended := len(batch.Signals) == 0 // what worked in the background may have
 	for _, signal := range batch.Signals {
 		switch signal.Change.(type) {
@@ -100,6 +101,9 @@ func (r *Runtime) sink(t *talk, p *process, batch runtime.Batch) {
 			r.keep(t)
 		case runtime.TurnCompleted:
 			ended = true
+		}
+		if signal.Kind == runtime.SignalExited && p.gone != nil {
+			r.set.Leaving(t.thread)
 		}
 	}
 	if spoken := p.spoken.Load(); ended && spoken != nil {
@@ -115,7 +119,7 @@ func (r *Runtime) sink(t *talk, p *process, batch runtime.Batch) {
 			t.mu.Unlock()
 			t.rest()
 			if p.gone != nil {
-				p.gone() // whoever has heard of the end gets another one
+				p.gone()
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"harness/internal/polling"
 	"harness/runtime"
 	"harness/runtime/claude"
 	"harness/runtime/runtimetest"
@@ -249,6 +250,48 @@ func TestAProcessIsFreeOnceItsTurnsEndIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-ended; errors.Is(err, runtime.ErrTurnActive) {
+		t.Error(err)
+	}
+}
+
+// A message that comes while the end of a process is being told is for the next one.
+func TestAMessageBesideTheEndOfAProcess(t *testing.T) {
+	t.Parallel()
+	store, answer := runtimetest.NewStore(), make(chan error, 2)
+	g := newRig(t, store, false)
+	var (
+		agent  *runtimetest.Agent
+		thread runtime.Thread
+	)
+	g.setup.Supervise.Sink = func(batch runtime.Batch) {
+		for _, signal := range batch.Signals {
+			if signal.Kind != runtime.SignalExited || len(answer) > 0 {
+				continue
+			}
+			go func() {
+				_, err := agent.StartTurn(t.Context(),
+					runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text("MOCK_REPLY[again]")})
+				answer <- err
+			}()
+			polling.Until(300*time.Millisecond, func() bool { return len(answer) > 0 }) // it waits for the next one
+		}
+		store.Sink(batch)
+	}
+	agent = g.start(t)
+	controls := open()
+	controls.Cwd = g.dir
+	var err error
+	if thread, err = agent.StartThread(t.Context(), controls); err != nil {
+		t.Fatal(err)
+	}
+	started, err := agent.StartTurn(t.Context(),
+		runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text("MOCK_REPLY[done]")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.End(t, started.TurnID)
+	agent.Kill(t, thread.ID)
+	if err := <-answer; err != nil {
 		t.Error(err)
 	}
 }

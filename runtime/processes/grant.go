@@ -131,7 +131,7 @@ func (s *Set[P]) end(e *entry[P]) {
 func (s *Set[P]) gone(e *entry[P]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.state == Running {
+	if e.state == Running || e.over {
 		s.leave(e)
 	}
 }

@@ -80,6 +80,7 @@ type entry[P any] struct {
 	process   P
 	err       error
 	ended     chan struct{}
+	over      bool // it ended by itself, and gone is to come
 }
 
 // waiter is a use that has no entry yet.
@@ -187,6 +188,19 @@ func (s *Set[P]) Adopt(threadID string, process P, startedAt time.Time) (done, g
 	close(e.ready)
 	e.uses++
 	return sync.OnceFunc(func() { s.release(e) }), func() { s.gone(e) }, true
+}
+
+// Leaving notes that the process of a conversation has ended by itself, before anybody else is told of it: nobody gets
+// it from then on, and whoever wants one waits until its gone is called.
+func (s *Set[P]) Leaving(threadID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.entries[threadID]; e != nil && e.state == Running {
+		e.state, e.over = Ending, true
+		if e.timer != nil {
+			e.timer.Stop()
+		}
+	}
 }
 
 // Close ends the process of a conversation and waits for that; without one it does nothing. runtime.ErrTurnActive while

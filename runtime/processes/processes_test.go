@@ -173,6 +173,31 @@ func TestDeath(t *testing.T) {
 	})
 }
 
+// From the moment that a process is known to have ended nobody gets it; the next one starts once that was told.
+func TestADeathThatIsBeingTold(t *testing.T) {
+	play(t, Options[string]{Max: 1, Idle: time.Minute}, func(t *testing.T, s *script) {
+		_, done := s.use("a")
+		done()
+		s.heard()
+		s.set.Leaving("nobody")
+		s.set.Leaving("a")
+		s.over("a#1")
+		if _, kept := s.set.Keep("a"); kept {
+			t.Error("a process that has ended is kept")
+		}
+		s.uses(t.Context(), "a")
+		pass(2 * time.Minute)
+		s.want("a waits for 0")
+		s.gone["a#1"]()
+		pass(startTime)
+		s.want("start a#2, use a#2")
+		s.gone["a#1"]() // once more
+		if name, _ := s.use("a"); name != "a#2" {
+			t.Errorf("used %s", name)
+		}
+	})
+}
+
 // A process of an earlier server is gone on with, even where there are too many: none of them is ended while it is
 // used.
 func TestAdopt(t *testing.T) {
