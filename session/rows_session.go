@@ -109,8 +109,8 @@ func insertSession(ctx context.Context, tx database.Tx, s Session, controls *Con
 		on conflict (id) do update set runtime_session_id = excluded.runtime_session_id, node_id = excluded.node_id,
 			title = excluded.title, cwd = excluded.cwd, source = excluded.source,
 			model_provider = excluded.model_provider, thread = excluded.thread, controls = excluded.controls,
-			system_owned = excluded.system_owned, updated_at = excluded.updated_at, history_at = excluded.history_at,
-			capabilities = excluded.capabilities
+			system_owned = excluded.system_owned, created_at = excluded.created_at, updated_at = excluded.updated_at,
+			history_at = excluded.history_at, capabilities = excluded.capabilities
 		where sessions.runtime = excluded.runtime`,
 		database.EncodeText(s.ID), s.Runtime, database.EncodeText(s.RuntimeSessionID), s.NodeID, nullText(s.ProjectID),
 		database.EncodeText(s.Title), database.EncodeText(s.Cwd), database.EncodeText(s.Source),

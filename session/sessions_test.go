@@ -1,13 +1,16 @@
 package session
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"harness/database"
 	"harness/journal"
 	"harness/runtime"
 	"harness/stream"
@@ -381,6 +384,26 @@ func TestProjectsOfSessions(t *testing.T) {
 		if got := string(previous[2].Payload); !strings.HasSuffix(got,
 			fmt.Sprintf(`"projectId":null,"previousProjectId":%q}`, project.ID)) {
 			t.Errorf("event %s", got)
+		}
+	})
+}
+
+// A signal may name a session before its creation is stored: it is the one that was answered all the same.
+func TestASessionIsAsItWasAnswered(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		id := newID()
+		k.do(k.commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			return nil, insertPlaceholder(ctx, tx, id, "codex", "node", time.Now().UnixMilli()+1)
+		}))
+		k.fake.mu.Lock()
+		k.fake.natives = []string{id}
+		k.fake.mu.Unlock()
+		answered := k.create()
+		stored, err := k.Get(t.Context(), id)
+		k.do(err)
+		if answered.ID != id || stored.Session.CreatedAt != answered.CreatedAt ||
+			stored.Session.UpdatedAt != answered.UpdatedAt {
+			t.Errorf("it is %+v, and was answered as %+v", stored.Session, answered)
 		}
 	})
 }
