@@ -169,6 +169,7 @@ func (o *lookout) ask(ctx context.Context, at address) (conn *pgconn.PgConn, ans
 	config := o.config.Copy()
 	config.ConnectTimeout = 0 // ctx bounds it
 	config.ValidateConnect = nil
+	config.LookupFunc = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
 	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return o.dial(ctx, at.network, at.at) }
 	conn, err = pgconn.ConnectConfig(ctx, &config.Config)
 	return conn, err == nil || ctx.Err() == nil, err
