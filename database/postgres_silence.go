@@ -42,6 +42,7 @@ type lookout struct {
 	mu      sync.Mutex
 	closed  bool
 	lines   map[*line]struct{} // that are open
+	dialing map[*dialing]struct{}
 	looking sync.WaitGroup
 	// silent are addresses at which nobody answers: no connection is made to them until somebody does.
 	silent map[address]struct{}
@@ -52,7 +53,8 @@ func guard(config *pgx.ConnConfig) *lookout {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = handshake
 	}
-	o := &lookout{dial: config.DialFunc, config: config.Copy(), lines: map[*line]struct{}{}, silent: map[address]struct{}{}}
+	o := &lookout{dial: config.DialFunc, config: config.Copy(), lines: map[*line]struct{}{},
+		dialing: map[*dialing]struct{}{}, silent: map[address]struct{}{}}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	config.OnNotice = func(conn *pgconn.PgConn, notice *pgconn.Notice) {
 		if l := lineOf(conn); l != nil && notice.Routine == waitForStandby {

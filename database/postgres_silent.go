@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"errors"
 	"net"
 	"time"
 )
@@ -16,17 +17,36 @@ const (
 // address is where connections are made to.
 type address struct{ network, at string }
 
+// dialing is a connection's line that is being made.
+type dialing struct {
+	to   address
+	stop context.CancelCauseFunc
+}
+
+// dialUnlessSilent makes a connection's line. errSilent when nobody answers at its address.
 func (o *lookout) dialUnlessSilent(ctx context.Context, network, at string) (net.Conn, error) {
-	to := address{network, at}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil) // of a line that is made it stops nothing
+	d := &dialing{address{network, at}, stop}
 	o.mu.Lock()
-	_, silent := o.silent[to]
+	_, silent := o.silent[d.to]
+	if !silent {
+		o.dialing[d] = struct{}{}
+	}
 	o.mu.Unlock()
 	if silent {
 		return nil, errSilent
 	}
-	late := time.AfterFunc(silence, func() { o.setSilent(to) }) // this one waits on; others pass over it
-	defer late.Stop()
-	return o.dial(ctx, network, at)
+	late := time.AfterFunc(silence, func() { o.setSilent(d.to) })
+	conn, err := o.dial(ctx, network, at)
+	late.Stop()
+	o.mu.Lock()
+	delete(o.dialing, d)
+	o.mu.Unlock()
+	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
+		return nil, errSilent
+	}
+	return conn, err
 }
 
 // setSilent has callers pass over an address, to the next one or with an error at once, until somebody answers there;
@@ -40,6 +60,11 @@ func (o *lookout) setSilent(at address) {
 		return
 	}
 	o.silent[at] = struct{}{}
+	for d := range o.dialing {
+		if d.to == at {
+			d.stop(errSilent)
+		}
+	}
 	o.looking.Go(func() {
 		o.awaitAnswer(at)
 		o.mu.Lock()
