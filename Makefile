@@ -7,10 +7,10 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 
 # Packages tested at once. Each brings processes of its own (codex, Postgres), so more than the cores only makes them wait for each other.
 TEST_P       ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-TEST_TIMEOUT ?= 25m
+TEST_TIMEOUT ?= 40m
 TEST_FLAGS   ?=
-# Tests of a package that run at once: many wait for an agent, a model or a store most of their time.
-TEST_PARALLEL ?= $(shell echo $$(($(TEST_P) + 1)))
+# Tests of a package that run at once. Most bring agents, which take seconds of a processor to start: more of them only time out.
+TEST_PARALLEL ?= $(TEST_P)
 # The packages that take longest begin first: one that began late would be waited for alone.
 LONGEST      := ./session ./runtime/claude ./runtime/acp ./internal/e2e/... ./runtime/opencode ./runtime/codex ./cmd/harness ./queue ./journal
 RUNTIMES     ?= claude gemini opencode
@@ -42,6 +42,10 @@ demo: build ## a first turn without an account: server, scripted model, an appro
 runtimes: ## install the pinned agents (RUNTIMES="claude gemini opencode") into .cache and print their paths
 	@scripts/agents.sh $(RUNTIMES)
 
+.PHONY: newest
+newest: ## install the newest agents of npm, run the conformance suite on each, write docs/runtimes/tested.md (AGENTS="codex claude" for some)
+	@scripts/newest.sh $(AGENTS)
+
 .PHONY: build
 build: ## build bin/harness, with the web console when Node.js and npm are there
 	@scripts/console.sh
@@ -54,8 +58,14 @@ test: ## install what the tests need, then vet and test everything with -race, w
 	GORACE=$(TEST_GORACE) scripts/progress.sh 'test 2/2: go test' scripts/offline.sh go test -race $(SQLITE_IN_C) -p $(TEST_P) -parallel $(TEST_PARALLEL) -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(TEST_PKG)
 
 .PHONY: fuzz
-fuzz: ## every fuzz target on FUZZ_RUNS (50000) inputs
+fuzz: ## every fuzz target on FUZZ_RUNS (50000) inputs (FUZZ_PART=3: a third of them by date)
 	$(SHIPPED) scripts/fuzz.sh
+
+.PHONY: mutants
+mutants: ## break the product on purpose: a test of the promise that a mutant breaks must fail (MUTANTS="-time 1m": a sample by date)
+	scripts/setup-test.sh
+	$(SHIPPED) go build -o bin/mutants ./scripts/mutants
+	$(SHIPPED) scripts/offline.sh bin/mutants $(MUTANTS)
 
 .PHONY: histories
 histories: ## HARNESS_HISTORIES (500) random kills, freezes, stops and outages of the store over jobs on each engine (half an hour)

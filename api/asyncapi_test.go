@@ -24,7 +24,7 @@ type frames struct {
 }
 
 // oursAlone are messages no recording has; their examples are held against them instead.
-const oursAlone = "subscribeTexts subscribed resumed gap ahead sessionRolledBack serverRequest"
+const oursAlone = "subscribeTexts subscribed resumed gap ahead sessionRolledBack sessionBackgroundUpdated serverRequest"
 
 const framesURL = "https://harness.invalid/asyncapi.json"
 

@@ -115,3 +115,14 @@ func unread(err error) error {
 	}
 	return &requestError{http.StatusBadRequest, "Request body could not be read"}
 }
+
+// acceptable says with a 415 what to send; the body is the original's.
+func acceptable(w http.ResponseWriter, status int) {
+	if status == http.StatusUnsupportedMediaType {
+		w.Header().Set("Accept", "application/json")
+	}
+}
+
+func internalErrorBody() []byte {
+	return []byte(`{"status":"error","code":"internal_error","message":"internal server error"}`)
+}

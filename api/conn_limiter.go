@@ -35,7 +35,7 @@ type ConnLimiterMetrics struct {
 	Refused func()
 }
 
-// maxHeaderBytes bounds a request header; net/http answers 431 beyond.
+// maxHeaderBytes bounds a request header. net/http reads twice as much, so that most that are longer are told the bound.
 const maxHeaderBytes = 64 << 10
 
 // ConnLimiter is where connections come in: it knows which of them wait for their peer, and for how long they may.
@@ -81,7 +81,7 @@ func (l *ConnLimiter) Listener(inner net.Listener) net.Listener { return limited
 func (l *ConnLimiter) Server(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: l.bound(handler), ReadHeaderTimeout: l.opts.HeaderTimeout, IdleTimeout: l.opts.IdleTimeout,
-		MaxHeaderBytes: maxHeaderBytes, ConnState: l.observe,
+		MaxHeaderBytes: 2 * maxHeaderBytes, ConnState: l.observe,
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return context.WithValue(ctx, limitedKey{}, limitedOf(conn))
 		},

@@ -100,6 +100,34 @@ func (g *gate) dial(t *testing.T, said string) net.Conn {
 // shortTime is a peer's time: long enough for a busy machine to say the next word in time.
 const shortTime = 500 * time.Millisecond
 
+// A request whose header is longer than 64 KiB is refused, also where net/http would let it pass, and one that is not is
+// answered.
+func TestTheBoundOfAHeader(t *testing.T) {
+	t.Parallel()
+	g := openGate(t, api.ConnLimiterOptions{HeaderTimeout: time.Minute, BodyTimeout: time.Minute, IdleTimeout: time.Minute},
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for length, want := range map[int]int{60_000: 200, 65_000: 200, 66_000: 431, 70_000: 431, 80_000: 431, 1 << 20: 431} {
+		for name, said := range map[string]string{
+			"one field":   "GET / HTTP/1.1\r\nHost: a\r\nX-Long: " + strings.Repeat("x", length) + "\r\n\r\n",
+			"many fields": "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X-L: "+strings.Repeat("x", 93)+"\r\n", length/100) + "\r\n",
+			"the URL":     "GET /" + strings.Repeat("x", length) + " HTTP/1.1\r\nHost: a\r\n\r\n",
+		} {
+			conn := g.dial(t, "")
+			go func() { _, _ = io.WriteString(conn, said) }() // refused before all of it is read
+			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Errorf("%s of %d bytes: %v", name, length, err)
+				continue
+			}
+			text, _ := io.ReadAll(response.Body) // one that is broken off lacks the bound
+			_ = response.Body.Close()
+			if response.StatusCode != want || want != 200 && length < 1<<17 && !strings.Contains(string(text), "65536 bytes") {
+				t.Errorf("%s of %d bytes: %d %s, want %d", name, length, response.StatusCode, text, want)
+			}
+		}
+	}
+}
+
 // Whatever a peer leaves undone ends within its time, and a body that is late is told so.
 func TestLatePeersAreReaped(t *testing.T) {
 	t.Parallel()

@@ -50,6 +50,7 @@ func (s *server) writeError(ctx context.Context, w http.ResponseWriter, rt *rest
 	if f.retry {
 		w.Header().Set("Retry-After", cmp.Or(f.retryAfter, retryAfter))
 	}
+	acceptable(w, f.status)
 	s.writeJSON(ctx, w, f.status, f.body)
 }
 
@@ -99,10 +100,6 @@ func internalFailure() failure {
 	f := problem(http.StatusInternalServerError, "internal_error", "internal server error")
 	f.opaque = true
 	return f
-}
-
-func internalErrorBody() []byte {
-	return []byte(`{"status":"error","code":"internal_error","message":"internal server error"}`)
 }
 
 // requestFailures are requests that are wrong in themselves.
@@ -231,6 +228,10 @@ func sessionFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 		body.Owner.NodeID = pinned.Owner
 		return failure{status: http.StatusConflict, body: body}, true
 	}
+	var folder *session.FolderError
+	if errors.As(err, &folder) {
+		return folderFailure(folder), true
+	}
 	var system *operations.SystemSessionError
 	if errors.As(err, &system) {
 		return failure{status: http.StatusForbidden, body: struct {
@@ -241,10 +242,7 @@ func sessionFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 		}{"error", "system_session", system.SessionID, "system-owned sessions are reserved for orchestrator workers"}}, true
 	}
 	if errors.Is(err, session.ErrNotFound) {
-		return failure{status: http.StatusNotFound, body: struct {
-			Status    string `json:"status"`
-			SessionID string `json:"sessionId"`
-		}{"not_found", in.SessionID()}}, true
+		return unknownSession(err, in), true
 	}
 	if errors.Is(err, session.ErrNotMaterialized) {
 		return failure{status: http.StatusConflict, body: struct {
@@ -319,6 +317,17 @@ func turnFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
 				Reason    string `json:"reason"`
 			}{refused.SessionID, refused.TurnID, refused.Reason}}}, true
 	}
+	var working *session.BackgroundError
+	if errors.As(err, &working) {
+		return failure{status: http.StatusConflict,
+			body: errorBody{Status: "error", Code: "background_work", Message: err.Error(), Details: struct {
+				SessionID  string                   `json:"sessionId"`
+				Background []session.BackgroundTask `json:"background"`
+			}{working.SessionID, working.Tasks}}}, true
+	}
+	if errors.Is(err, runtime.ErrNoBackground) {
+		return problem(http.StatusNotFound, "background_not_found", err.Error()), true
+	}
 	if !errors.Is(err, session.ErrNoActiveTurn) && !errors.Is(err, session.ErrWrongTurn) &&
 		!errors.Is(err, runtime.ErrNoActiveTurn) {
 		return failure{}, false
@@ -384,7 +393,8 @@ func runtimeFailures(err error, rt *rest.Route, in *rest.Input) (failure, bool) 
 			}{control.Runtime, control.Field, control.Value, append([]string{}, control.Enforced...)}}}, true
 	case errors.Is(err, runtime.ErrUnavailable):
 		f := problem(http.StatusServiceUnavailable, "runtime_unavailable", err.Error())
-		f.retry = errors.Is(err, session.ErrTurnUnsettled) // until its runtime has said so
+		// A turn may be unsettled until its runtime has said so, and a process that is gone is followed by another one.
+		f.retry = errors.Is(err, session.ErrTurnUnsettled) || errors.Is(err, runtime.ErrProcessGone)
 		return f, true
 	case errors.Is(err, journal.ErrStopped):
 		return problem(http.StatusServiceUnavailable, "shutting_down",
@@ -394,6 +404,8 @@ func runtimeFailures(err error, rt *rest.Route, in *rest.Input) (failure, bool) 
 			true
 	case errors.As(err, &refusal):
 		return refusalFailure(refusal, rt, in), true
+	case errors.Is(err, runtime.ErrTurnActive):
+		return problem(http.StatusConflict, "turn_active", err.Error()), true
 	case errors.Is(err, runtime.ErrThreadNotFound) && in.SessionID() != "":
 		return sessionFailures(session.ErrNotFound, rt, in)
 	case errors.Is(err, runtime.ErrTooLarge):
@@ -421,36 +433,4 @@ var refusals = []struct {
 	{runtime.ErrAuthRequired, http.StatusUnauthorized, "auth_required"},
 	{runtime.ErrInvalidState, http.StatusConflict, "invalid_state"},
 	{runtime.ErrProviderTimeout, http.StatusGatewayTimeout, "codex_timeout"},
-}
-
-// refusalFailure words what the runtime refused. codex-manager did so for mapped routes only and answered 500
-// elsewhere, where a client's own mistake is a 4xx here too.
-func refusalFailure(e *runtime.Error, rt *rest.Route, in *rest.Input) failure {
-	status, code := http.StatusInternalServerError, "codex_error"
-	for _, row := range refusals {
-		if errors.Is(e, row.kind) {
-			status, code = row.status, row.code
-			break
-		}
-	}
-	if !rt.Mapped {
-		if errors.Is(e, runtime.ErrThreadNotFound) && in.SessionID() != "" {
-			f, _ := sessionFailures(session.ErrNotFound, rt, in)
-			return f
-		}
-		if status == http.StatusInternalServerError {
-			return internalFailure()
-		}
-		if code == "invalid_state" {
-			status, code = http.StatusBadRequest, "invalid_params"
-		}
-	}
-	var details any = struct {
-		Method    string `json:"method"`
-		SessionID string `json:"sessionId,omitempty"`
-	}{Method: e.Method, SessionID: in.SessionID()}
-	if rt.Details != nil {
-		details = rt.Details(e.Method, in)
-	}
-	return failure{status: status, body: errorBody{Status: "error", Code: code, Message: e.Error(), Details: details}}
 }

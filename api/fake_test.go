@@ -68,6 +68,8 @@ type fakeSessions struct {
 		pos        int64
 		result     json.RawMessage
 	}
+	// background is what works on outside the turns of every session.
+	background []session.BackgroundTask
 	// made is what messages with keys made before, keys are those it was asked for.
 	made    string
 	madeErr error
@@ -150,11 +152,6 @@ func (f *fakeSessions) SteerTurn(ctx context.Context, id, turnID, text string) e
 	return err
 }
 
-func (f *fakeSessions) AskFor(ctx context.Context, id string) error {
-	_, err := f.ask(ctx, "thread/read", id)
-	return err
-}
-
 func (f *fakeSessions) Lookup(_ context.Context, id string) (session.Session, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -178,6 +175,8 @@ func (f *fakeSessions) answer() (session.Session, error) {
 	defer f.mu.Unlock()
 	return f.next.session, f.fail
 }
+
+func (f *fakeSessions) CheckFolder(cwd string) (string, error) { return cwd, nil }
 
 func (f *fakeSessions) Create(_ context.Context, in session.Create) (session.Session, error) {
 	f.mu.Lock()
@@ -266,11 +265,11 @@ func (f *fakeSessions) AssignProject(_ context.Context, id string, projectID *st
 	return session.Session{ID: id, ProjectID: projectID}, f.fail
 }
 
-func (f *fakeSessions) Send(_ context.Context, _ string, m session.Message) (string, error) {
+func (f *fakeSessions) Submit(_ context.Context, _ string, m session.Message) (session.Submitted, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.messages = append(f.messages, m)
-	return f.next.turnID, f.fail
+	return session.Submitted{TurnID: f.next.turnID}, f.fail
 }
 
 // Made is what a test says.
@@ -296,18 +295,42 @@ func (f *fakeSessions) Sources(context.Context, string) (session.Sources, error)
 			{Source: now, State: session.SourceChanged, Began: &runtime.Source{Bytes: 2, SHA256: "bb"}}}}, f.fail
 }
 
-func (f *fakeSessions) Interrupt(_ context.Context, _, turnID string) (string, error) {
+func (f *fakeSessions) StopTurn(_ context.Context, _, turnID string, keepBackground bool) (session.Stopped, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case f.fail != nil:
-		return "", f.fail
+		return session.Stopped{}, f.fail
 	case f.next.turnID == "":
-		return "", session.ErrNoActiveTurn
+		return session.Stopped{}, session.ErrNoActiveTurn
 	case turnID != "" && turnID != f.next.turnID:
-		return "", session.ErrWrongTurn
+		return session.Stopped{}, session.ErrWrongTurn
 	}
-	return f.next.turnID, nil
+	stopped := session.Stopped{TurnID: f.next.turnID}
+	if keepBackground {
+		f.told = append(f.told, "keep the background work")
+		stopped.GoesOn = f.background
+	} else {
+		stopped.Ended = f.background
+	}
+	return stopped, nil
+}
+
+func (f *fakeSessions) Background(context.Context, string) ([]session.BackgroundTask, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.background, f.fail
+}
+
+func (f *fakeSessions) EndBackground(_ context.Context, _, id string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	left := slices.DeleteFunc(slices.Clone(f.background), func(one session.BackgroundTask) bool { return one.ID == id })
+	if len(left) == len(f.background) {
+		return runtime.ErrNoBackground
+	}
+	f.background = left
+	return f.fail
 }
 
 func (f *fakeSessions) UpsertTranscripts(ctx context.Context, id string, entries []transcript.Entry) (

@@ -93,7 +93,8 @@ func TestHTTPLayer(t *testing.T) {
 	t.Run("another media type is refused by its name", func(t *testing.T) {
 		response, text := call(t, http.MethodPost, server.URL+"/api/projects", "application/xml", strings.NewReader("<a/>"))
 		if response.StatusCode != http.StatusUnsupportedMediaType ||
-			!strings.Contains(text, "Unsupported Media Type: application/xml") {
+			!strings.Contains(text, "Unsupported Media Type: application/xml") ||
+			!strings.HasPrefix(response.Header.Get("Accept"), "application/json") {
 			t.Errorf("got %d %s", response.StatusCode, text)
 		}
 	})

@@ -152,6 +152,11 @@ func (l *ConnLimiter) bound(next http.Handler) http.Handler {
 		if known && c != nil {
 			c.head.begin()
 		}
+		if headerBytes(r) > maxHeaderBytes { // net/http lets some more pass
+			w.Header().Set("Connection", "close")
+			writeRaw(w, http.StatusRequestHeaderFieldsTooLarge, jsonType, headerTooLongBody())
+			return
+		}
 		switch {
 		case !known || c == nil:
 		case c.refused.Load():
@@ -177,6 +182,23 @@ func (l *ConnLimiter) bound(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// headerBytes is how long the request line and the header of a request are.
+func headerBytes(r *http.Request) int {
+	const separators = len(": ") + len("\r\n")
+	bytes := len(r.Method) + len(r.RequestURI) + len(r.Proto) + len("Host") + len(r.Host) + 2*separators
+	for name, values := range r.Header {
+		for _, value := range values {
+			bytes += len(name) + len(value) + separators
+		}
+	}
+	return bytes
+}
+
+func headerTooLongBody() []byte {
+	return []byte(`{"status":"error","code":"request_failed",` +
+		`"message":"the header of the request is longer than 65536 bytes: send fewer or shorter header fields, or a shorter URL"}`)
 }
 
 func tooManyConnectionsBody() []byte {

@@ -12,7 +12,8 @@ import (
 
 var (
 	sendMessageBody = messageBody(rest.Optional("dynamicTools", dynamicToolsField))
-	interruptBody   = schema.Optional(schema.Struct(rest.Optional("turnId", rest.Name)))
+	interruptBody   = schema.Optional(schema.Struct(rest.Optional("turnId", rest.Name),
+		rest.Optional("keepBackground", schema.Boolean())))
 )
 
 // messageBody is a message and what else may go with it; messageOf reads it.
@@ -65,37 +66,58 @@ type turnBody struct {
 	Status    string `json:"status"`
 	SessionID string `json:"sessionId"`
 	TurnID    string `json:"turnId"`
+	// MessageID and Position are those of a message that is queued behind the running turn; its TurnID is "".
+	MessageID string `json:"messageId,omitempty"`
+	Position  int    `json:"position,omitempty"`
 }
 
 func (s *server) sendMessage(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	return s.beginTurn(ctx, in, func() (string, error) { return s.Operations.Send(ctx, in.SessionID(), messageOf(in)) })
+	return s.beginTurn(ctx, in, func() (session.Submitted, error) { return s.Operations.Send(ctx, in.SessionID(), messageOf(in)) })
 }
 
 func (s *server) retry(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	return s.beginTurn(ctx, in, func() (string, error) {
-		return s.Operations.Retry(ctx, in.SessionID(), in.Params["turnId"], in.Key)
+	return s.beginTurn(ctx, in, func() (session.Submitted, error) {
+		turnID, err := s.Operations.Retry(ctx, in.SessionID(), in.Params["turnId"], in.Key)
+		return session.Submitted{TurnID: turnID}, err
 	})
 }
 
 // beginTurn answers with the turn that begin makes, or the one that the same request made before.
-func (s *server) beginTurn(ctx context.Context, in *rest.Input, begin func() (string, error)) (rest.Reply, error) {
-	turnID, err := s.made(ctx, in)
-	found := turnID != ""
-	if err == nil && !found {
-		turnID, err = begin()
+func (s *server) beginTurn(ctx context.Context, in *rest.Input, begin func() (session.Submitted, error)) (rest.Reply, error) {
+	made, err := s.made(ctx, in)
+	found := made != ""
+	sent := session.Submitted{TurnID: made}
+	switch {
+	case found:
+		var queue []session.Waiting
+		queue, err = s.Operations.Waiting(ctx, in.SessionID())
+		if at := session.PositionOf(queue, made); at > 0 {
+			sent = session.Submitted{QueuedID: made, Position: at}
+		}
+	case err == nil:
+		sent, err = begin()
 	}
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	noteTurn(ctx, turnID)
-	return rest.Reply{Status: http.StatusAccepted, Body: turnBody{"accepted", in.SessionID(), turnID}, Replayed: found}, nil
+	if sent.QueuedID != "" {
+		return rest.Reply{Status: http.StatusAccepted, Replayed: found, Body: turnBody{
+			Status: "queued", SessionID: in.SessionID(), MessageID: sent.QueuedID, Position: sent.Position}}, nil
+	}
+	noteTurn(ctx, sent.TurnID)
+	return rest.Reply{Status: http.StatusAccepted, Replayed: found, Body: turnBody{
+		Status: "accepted", SessionID: in.SessionID(), TurnID: sent.TurnID}}, nil
 }
 
 func (s *server) interrupt(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	turnID, err := s.Operations.Interrupt(ctx, in.SessionID(), in.Body.Get("turnId").Text())
+	stopped, err := s.Operations.StopTurn(ctx, in.SessionID(), in.Body.Get("turnId").Text(), in.Body.Get("keepBackground").True())
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	noteTurn(ctx, turnID)
-	return rest.OK(turnBody{"ok", in.SessionID(), turnID})
+	noteTurn(ctx, stopped.TurnID)
+	return rest.OK(struct {
+		turnBody
+		Ended  []session.BackgroundTask `json:"endedBackground,omitempty"`
+		GoesOn []session.BackgroundTask `json:"background,omitempty"`
+	}{turnBody{Status: "ok", SessionID: in.SessionID(), TurnID: stopped.TurnID}, stopped.Ended, stopped.GoesOn})
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"harness/runtime"
-	"harness/runtime/codex"
 )
 
 // TestProviderCalls: what the runtime is asked, parameter for parameter.
@@ -68,11 +67,8 @@ func TestRollback(t *testing.T) {
 		t.Errorf("more turns than there are: got %d %s", got.Code, got.Body)
 	}
 	b.sessions.fail = nil
-	b.runtime.fail = codex.Refusal("thread/read", -32600, "thread not loaded: x")
-	if got := b.post("/api/sessions/"+unknownID+"/rollback", `{}`); got.Code != http.StatusConflict ||
-		!strings.Contains(got.Body.String(), "thread not loaded: x") {
-		t.Errorf("of an unknown session: got %d %s", got.Code, got.Body)
-	}
+	expect(t, b.post("/api/sessions/"+unknownID+"/rollback", `{}`), http.StatusNotFound,
+		`{"status":"not_found","sessionId":"`+unknownID+`"}`)
 }
 
 // TestForkTakesIn: the fork answers as a session of ours.

@@ -245,13 +245,18 @@ func (r recordedSession) stored(thread json.RawMessage) session.Session {
 }
 
 // activity is what a session says beyond codex-manager's: of the idle ones the recordings have.
-var activity = []byte(`,"state":"idle","activeTurnId":null,"pendingCount":0,"lastError":null,"runtime":""`)
+var activity = []byte(`,"state":"idle","activity":{"turn":null,"background":[]},"activeTurnId":null,"pendingCount":0,` +
+	`"lastError":null,"runtime":""`)
 
 // runtimesOfHealth are what health says beyond codex-manager's.
 var runtimesOfHealth = regexp.MustCompile(`,"runtimes":\[\{"name":"codex".*\](,"timestamp")`)
 
+// effective is what controls say beyond codex-manager's: what full access comes to beside the network that was sent.
+var effective = []byte(`,"effective":{"networkAccess":"enabled"}`)
+
 func withoutActivity(body *bytes.Buffer) {
-	rest := runtimesOfHealth.ReplaceAll(bytes.ReplaceAll(body.Bytes(), activity, nil), []byte("$1"))
+	rest := bytes.ReplaceAll(bytes.ReplaceAll(body.Bytes(), activity, nil), effective, nil)
+	rest = runtimesOfHealth.ReplaceAll(rest, []byte("$1"))
 	body.Reset()
 	body.Write(rest)
 }

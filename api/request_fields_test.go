@@ -52,7 +52,7 @@ var fieldCases = map[string]fieldCase{
 	"POST /api/sessions/{sessionId}/resume": {base: `{}`, fields: map[string]string{"dynamicTools": aTool}},
 	"POST /api/sessions/{sessionId}/project": {base: `{"projectId":null}`,
 		fields: map[string]string{"projectId": `"p"`}},
-	"POST /api/sessions/{sessionId}/interrupt": {base: `{}`, fields: map[string]string{"turnId": `"t"`}},
+	"POST /api/sessions/{sessionId}/interrupt": {base: `{}`, fields: map[string]string{"turnId": `"t"`, "keepBackground": `true`}},
 	"POST /api/sessions/{sessionId}/rollback":  {base: `{}`, fields: map[string]string{"numTurns": `2`}},
 	"POST /api/sessions/{sessionId}/approval-policy": {base: `{"approvalPolicy":"untrusted"}`,
 		fields: map[string]string{"approvalPolicy": `"never"`}},

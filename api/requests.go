@@ -12,6 +12,7 @@ import (
 	"harness/runtime"
 	"harness/session"
 	"harness/stream"
+	"harness/telemetry"
 )
 
 var (
@@ -156,12 +157,25 @@ type settledBody struct {
 	ApprovalID string `json:"approvalId,omitempty"`
 	RequestID  string `json:"requestId,omitempty"`
 	ThreadID   string `json:"threadId"`
+	// Reaches says that the reason of a denial reaches the agent with the next message, "" when it does at once.
+	Reaches string `json:"reasonReaches,omitempty"`
 }
+
+// withNextMessage is settledBody.Reaches.
+const withNextMessage = "next_message"
 
 func (s *server) settled(ctx context.Context, request session.Request, body settledBody) (rest.Reply, error) {
 	noteSession(ctx, request.SessionID)
 	noteTurn(ctx, request.TurnID)
 	body.ThreadID = request.SessionID
+	waits, err := s.Operations.ReasonWaits(ctx, request)
+	switch {
+	case err != nil: // it is decided all the same
+		telemetry.Log(ctx).Warn().Err(err).Str("session", request.SessionID).
+			Msg("it is not known when the reason of a denial reaches the agent")
+	case waits:
+		body.Reaches = withNextMessage
+	}
 	return rest.OK(body)
 }
 

@@ -9,6 +9,7 @@ import (
 	"harness/api/schema"
 	"harness/operations"
 	"harness/runtime"
+	"harness/runtime/environment"
 	"harness/session"
 )
 
@@ -29,6 +30,8 @@ type runtimeView struct {
 	Auth         authView                 `json:"auth"`
 	Install      *runtime.Install         `json:"install,omitempty"`
 	Limits       limitsView               `json:"limits"`
+	// Providers are the clouds in which it can reach its models, with the names of what each needs.
+	Providers []environment.ProviderStatus `json:"providers,omitempty"`
 }
 
 // limitsView is what a runtime has to do now, and the most it may have; 0 is no bound.
@@ -62,7 +65,7 @@ func viewRuntimeOf(one operations.Runtime) runtimeView {
 	}
 	view := runtimeView{viewRuntime(RuntimeHealth{one.Name, one.Status}, position), one.Offered, one.Capabilities,
 		authView{one.Auth, len(one.Logins) > 0, one.Logins}, one.Install, limitsView{one.Load.Turns, one.Load.Limits.Turns, one.Load.Messages,
-			one.Load.Limits.Messages, one.Load.Limits.SessionMessages, one.Load.Waiting}}
+			one.Load.Limits.Messages, one.Load.Limits.SessionMessages, one.Load.Waiting}, one.Providers}
 	for i := range one.Status.Processes {
 		view.Processes[i].SessionID = one.Status.Processes[i].Serves
 	}

@@ -271,7 +271,7 @@ func TestRuntimes(t *testing.T) {
 	list := b.send(http.MethodGet, "/api/runtimes", "", "").Body.String()
 	for _, part := range []string{`{"data":[{"name":"codex","default":true,"state":`,
 		`"auth":{"state":"missing","credentials":[],"remedy":"set OPENAI_API_KEY`, `"login":true,"logins":["page"]}`,
-		`"tested":["0.101.0","0.169.0"]`, `"setting":"CODEX_BIN"`, `"command":"npm install -g @openai/codex"`,
+		`"tested":["0.101.0","0.171.0"]`, `"setting":"CODEX_BIN"`, `"command":"npm install -g @openai/codex"`,
 		`{"name":"scripted","default":false,"state":"stopped","reason":"it is not started","version":"7.1",` +
 			`"processes":[],"waiting":0,"status":"active","capabilities":{`,
 		`"auth":{"state":"found","credentials":["apiKey"],"login":false,"logins":[]}`} {

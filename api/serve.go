@@ -61,6 +61,12 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 		s.writeError(ctx, w, rt, in, err)
 		return
 	}
+	if answer.Serve != nil {
+		if err := answer.Serve(w, r); err != nil {
+			s.writeError(ctx, w, rt, in, err)
+		}
+		return
+	}
 	if answer.Status == 0 {
 		answer.Status = http.StatusOK
 	}

@@ -23,6 +23,7 @@ type sessionView struct {
 	ProjectID       *string          `json:"projectId"`
 	// What goes on in it now; codex-manager has no such members.
 	State        session.State  `json:"state"`
+	Activity     session.Doing  `json:"activity"`
 	ActiveTurnID *string        `json:"activeTurnId"`
 	PendingCount int64          `json:"pendingCount"`
 	LastError    *turnErrorView `json:"lastError"`
@@ -64,7 +65,8 @@ func viewSession(s session.Session) sessionView {
 		SessionID: s.ID, Title: s.Title, Materialized: s.Materialized, ModelProvider: s.ModelProvider,
 		ApprovalPolicy: controls.ApprovalPolicy, SessionControls: controls,
 		CreatedAt: s.CreatedAt / 1000, UpdatedAt: s.UpdatedAt / 1000, Cwd: s.Cwd, Source: s.Source, ProjectID: s.ProjectID,
-		State: s.Activity.State, ActiveTurnID: textOrNull(s.Activity.ActiveTurnID), PendingCount: s.Activity.PendingCount,
+		State: s.Activity.State, Activity: s.Activity.Doing(),
+		ActiveTurnID: textOrNull(s.Activity.ActiveTurnID), PendingCount: s.Activity.PendingCount,
 		Runtime: s.Runtime, RetryableTurnID: s.Activity.RetryableTurnID,
 	}
 	if view.State == "" {

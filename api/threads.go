@@ -35,6 +35,8 @@ func (s *server) threadRoutes() []rest.Route {
 			Method: http.MethodPost, Path: one + "/background-terminals/clean", Operation: operations.CleanTerminals,
 			Mapped: true, Handle: asked(s.Operations.CleanTerminals),
 		},
+		{Method: http.MethodGet, Path: one + "/background", Operation: operations.ReadBackground, Handle: s.background},
+		{Method: http.MethodPost, Path: one + "/background/:taskId/stop", Operation: operations.EndBackground, Handle: s.endBackground},
 		{Method: http.MethodPost, Path: one + "/rollback", Operation: operations.RollBack, Body: rollbackBody, Mapped: true,
 			Handle: s.rollback},
 		{Method: http.MethodPost, Path: one + "/review", Operation: operations.Review, Body: reviewBody, Mapped: true,

@@ -77,6 +77,8 @@ type contents interface {
 	// put stores a content, which may be there already, before its row; the unit, if any, belongs into the row's
 	// transaction.
 	put(ctx context.Context, hash string, content []byte) (journal.Unit, error)
+	// within stores a content, which may be there already, in the transaction of its row.
+	within(ctx context.Context, tx database.Tx, hash string, content []byte) error
 	// open reads a content; ErrNotFound when it is gone.
 	open(ctx context.Context, hash string, size int64) (io.ReadSeekCloser, error)
 	// drop removes a content that nobody refers to, in the transaction that saw so.
@@ -125,14 +127,40 @@ func (s *Store) Put(ctx context.Context, sessionID, name, contentType string, co
 	hash := hex.EncodeToString(sum[:])
 	ref := Ref{ID: uuid.NewString(), ContentType: cleanType(contentType), Size: int64(len(content)),
 		Hash: "sha256:" + hash, Name: cleanName(name), CreatedAt: s.opts.Now().UnixMilli(), SessionID: sessionID}
+	if err := s.storeAgain(ctx, ref, hash, content); err != nil {
+		return Ref{}, err
+	}
+	return ref, nil
+}
+
+// PutAs stores a content under a reference that the caller made of it, redacted already. One that is there stays.
+// ErrMismatch for a content that is not the reference's; *TooLargeError.
+func (s *Store) PutAs(ctx context.Context, ref Ref, content []byte) error {
+	if size := int64(len(content)); size > s.opts.MaxBytes {
+		return &TooLargeError{size, s.opts.MaxBytes}
+	}
+	sum := sha256.Sum256(content)
+	hash := hex.EncodeToString(sum[:])
+	if ref.Hash != "sha256:"+hash || !artifactID().MatchString(ref.ID) {
+		return fmt.Errorf("artifact %s: %w", ref.ID, ErrMismatch)
+	}
+	if _, err := s.Get(ctx, ref.ID); !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	ref.ContentType, ref.Name, ref.CreatedAt = cleanType(ref.ContentType), cleanName(ref.Name), s.opts.Now().UnixMilli()
+	return s.storeAgain(ctx, ref, hash, content)
+}
+
+// ErrMismatch says that a content is not the one that its reference names.
+var ErrMismatch = errors.New("the reference names another content")
+
+// storeAgain keeps a content and its reference, also when the content is dropped meanwhile.
+func (s *Store) storeAgain(ctx context.Context, ref Ref, hash string, content []byte) error {
 	err := s.store(ctx, ref, hash, content)
 	if errors.Is(err, errDropped) {
 		err = s.store(ctx, ref, hash, content) // nobody drops what is stored anew
 	}
-	if err != nil {
-		return Ref{}, err
-	}
-	return ref, nil
+	return err
 }
 
 // errDropped says that a content that was there is not any more.
@@ -152,7 +180,8 @@ func (s *Store) store(ctx context.Context, ref Ref, hash string, content []byte)
 		}
 		_, err := tx.ExecContext(ctx,
 			`insert into artifacts (id, session_id, name, content_type, size_bytes, hash, created_at)
-			values ($1, $2, $3, $4, $5, $6, $7)`, ref.ID, database.EncodeText(ref.SessionID), database.EncodeText(ref.Name),
+			values ($1, $2, $3, $4, $5, $6, $7) on conflict (id) do nothing`,
+			ref.ID, database.EncodeText(ref.SessionID), database.EncodeText(ref.Name),
 			ref.ContentType, ref.Size, hash, ref.CreatedAt)
 		if err != nil {
 			return nil, fmt.Errorf("store artifact %s: %w", ref.Name, err)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"harness/database"
+	"harness/internal/durable"
 	"harness/journal"
 )
 
@@ -21,7 +22,7 @@ func (f *files) path(hash string) string { return filepath.Join(f.dir, hash[:2],
 // put writes a content beside its place and moves it there, synced: a row that refers to it never finds half of it.
 func (f *files) put(_ context.Context, hash string, content []byte) (_ journal.Unit, err error) {
 	target := f.path(hash)
-	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+	if err := durable.MkdirAll(filepath.Dir(target)); err != nil {
 		return nil, err
 	}
 	temporary := target + "." + rand.Text()
@@ -46,16 +47,8 @@ func (f *files) put(_ context.Context, hash string, content []byte) (_ journal.U
 			_, err = f.put(ctx, hash, content)
 			return nil, err
 		}
-		return nil, syncDir(filepath.Dir(target))
+		return nil, durable.SyncFolder(filepath.Dir(target))
 	}, nil
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }
 
 func (f *files) open(_ context.Context, hash string, _ int64) (io.ReadSeekCloser, error) {

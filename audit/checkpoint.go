@@ -10,10 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/mod/sumdb/note"
 
 	"harness/database"
+	"harness/internal/durable"
 	"harness/journal"
 )
 
@@ -36,6 +38,9 @@ type Key struct {
 // stands beside it (.pub).
 func ReadKey(path string) (Key, error) {
 	text, err := os.ReadFile(path)
+	if err == nil && len(text) == 0 {
+		text, err = withoutEmpty(path)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		text, err = makeKey(path)
 	}
@@ -53,49 +58,41 @@ func ReadKey(path string) (Key, error) {
 	}
 	public += "\n"
 	if known, err := os.ReadFile(path + ".pub"); err != nil || string(known) != public {
-		err := place(path+".pub", []byte(public), os.Rename)
-		if err != nil {
+		if err := durable.Write(path+".pub", []byte(public)); err != nil {
 			return Key{}, fmt.Errorf("the public key of the audit log: %w", err)
 		}
 	}
 	return Key{signer, verifier}, nil
 }
 
+// withoutEmpty removes a key file that a loss of power left empty, with which nothing was signed: fs.ErrNotExist. Another caller
+// that was faster may have made a key by now; that is returned.
+func withoutEmpty(path string) ([]byte, error) {
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	if err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(path)
+	if err == nil && len(text) == 0 {
+		err = errors.Join(os.Remove(path), fs.ErrNotExist)
+	}
+	return text, err
+}
+
 // makeKey makes a key and returns what is in the file then: the key of whoever was first.
 func makeKey(path string) ([]byte, error) {
 	private, public, err := note.GenerateKey(rand.Reader, keyName)
 	if err == nil {
-		err = place(path, []byte(private+"\n"+public+"\n"), keepFirst)
+		err = durable.Create(path, []byte(private+"\n"+public+"\n"))
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	return os.ReadFile(path)
-}
-
-// keepFirst has a file appear unless one is there already: fs.ErrExist. Where a file system has no links, the last one counts.
-func keepFirst(from, to string) error {
-	err := os.Link(from, to)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return os.Rename(from, to)
-}
-
-// place has a file appear whole: it is written beside, and put there by os.Rename or keepFirst.
-func place(path string, text []byte, put func(from, to string) error) error {
-	beside, err := os.CreateTemp(filepath.Dir(path), ".audit.key-*") // for its user alone
-	if err != nil {
-		return err
-	}
-	_, err = beside.Write(text)
-	if err = errors.Join(err, beside.Close()); err == nil {
-		err = put(beside.Name(), path)
-	}
-	if gone := os.Remove(beside.Name()); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
-		err = errors.Join(err, gone)
-	}
-	return err
 }
 
 // ReadPublic reads the public half of a key.

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -241,17 +242,20 @@ func quoted(s string) string {
 
 // refuse answers in the error shape of the API (codex-manager's envelope).
 func refuse(w http.ResponseWriter, status int, code, message string) {
-	body, err := json.Marshal(struct {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false) // "<" is no markup in JSON, and people read it in terminals
+	err := encoder.Encode(struct {
 		Status  string `json:"status"`
 		Code    string `json:"code"`
 		Message string `json:"message"`
 	}{"error", code, message})
-	if err != nil { // three strings always marshal
+	if err != nil { // three strings can always be encoded
 		http.Error(w, code, status)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client may be gone; nothing is left to do
+	_, _ = w.Write(bytes.TrimSuffix(body.Bytes(), []byte("\n"))) // the client may be gone; nothing is left to do
 }

@@ -230,6 +230,19 @@ func TestPrincipals(t *testing.T) {
 	}
 }
 
+// A refusal is read in terminals: it has no characters of markup in place of its own.
+func TestARefusalIsNotEscaped(t *testing.T) {
+	t.Parallel()
+	answer := httptest.NewRecorder()
+	auth.Guard(auth.Options{BoundHost: "127.0.0.1", Token: token})(http.NotFoundHandler()).
+		ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/api/sessions", nil))
+	const want = `{"status":"error","code":"unauthorized","message":"a valid access token is required: send Authorization: ` +
+		`Bearer <HARNESS_AUTH_TOKEN>"}`
+	if got := answer.Body.String(); answer.Code != http.StatusUnauthorized || got != want {
+		t.Errorf("%d %s, want %s", answer.Code, got, want)
+	}
+}
+
 func TestQueryTokenIsTakenOutOfTheURL(t *testing.T) {
 	t.Parallel()
 	var url, uri string

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -13,8 +14,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-
-	"harness/database"
 )
 
 // notKept are entries of a data directory that are not in an archive, with the reasons where there is something to say.
@@ -27,6 +26,12 @@ func notKept() map[string]string {
 	}
 }
 
+// leftOut tells of an entry of a data directory whether archives leave it out.
+func leftOut(name string) bool {
+	_, left := notKept()[name]
+	return left && name != artifactsDir || strings.HasPrefix(name, replacedPrefix)
+}
+
 // data writes the data directory.
 func (w *writer) data(ctx context.Context) error {
 	skip := notKept()
@@ -36,10 +41,7 @@ func (w *writer) data(ctx context.Context) error {
 		}
 	}
 	slices.SortFunc(w.Omitted, func(a, b Omission) int { return strings.Compare(a.What, b.What) })
-	return w.folder(ctx, w.DataDir, dataDir, func(name string) bool {
-		_, left := skip[name]
-		return left || strings.HasPrefix(name, replacedPrefix)
-	})
+	return w.folder(ctx, w.DataDir, dataDir, func(name string) bool { return name == artifactsDir || leftOut(name) })
 }
 
 // artifacts writes contents that are not in the archive yet.
@@ -52,54 +54,105 @@ func (w *writer) artifacts(ctx context.Context) error {
 }
 
 // folder writes the files below a folder as files below a path of the archive. skip, which may be nil, tells of names
-// relative to the folder whether they are left out. Files that go meanwhile were not there.
+// relative to the folder whether they are left out. Files that go meanwhile were not there. Agents may write the folder
+// at the same time: no link is followed, nothing is waited for but disks, and what is read is what was looked at.
 func (w *writer) folder(ctx context.Context, root, under string, skip func(name string) bool) error {
-	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil || file == root {
-			return err
-		}
-		name, err := filepath.Rel(root, file)
-		if err != nil {
-			return err
-		}
-		name = filepath.ToSlash(name)
-		if skip != nil && skip(name) {
-			if entry.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		return w.entry(ctx, file, path.Join(under, name), entry)
-	})
+	dir, err := os.OpenRoot(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return w.below(ctx, &level{dir: dir, path: root, under: under, skip: skip})
 }
 
-func (w *writer) entry(ctx context.Context, file, name string, entry fs.DirEntry) error {
-	info, err := entry.Info()
-	if err == nil {
-		switch {
-		case info.IsDir():
-			return w.out.WriteHeader(headerOf(name+"/", tar.TypeDir, "", info))
-		case info.Mode()&fs.ModeSymlink != 0:
-			var target string
-			if target, err = os.Readlink(file); err == nil {
-				return w.out.WriteHeader(headerOf(name, tar.TypeSymlink, target, info))
-			}
-		case info.Mode().IsRegular():
-			err = w.regular(ctx, file, name, info)
+// level is a folder that is being read.
+type level struct {
+	dir *os.Root
+	// path is where the folder is, under where it is in the archive, name where it is below the folder that was asked for.
+	path, under, name string
+	depth             int
+	skip              func(name string) bool
+}
+
+// maxDepth is how many folders may lie in each other: each is held open while those in it are read.
+const maxDepth = 200
+
+// below writes what is in a folder and closes it.
+func (w *writer) below(ctx context.Context, at *level) (err error) {
+	defer func() { err = errors.Join(err, at.dir.Close()) }()
+	entries, err := fs.ReadDir(at.dir.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		// Sockets and pipes are of processes that run.
+		name := path.Join(at.name, entry.Name())
+		if at.skip != nil && at.skip(name) {
+			continue
+		}
+		if err := w.entry(ctx, at, entry.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	return nil
+}
+
+// entry writes one entry of a folder. Sockets, pipes and devices are of processes that run.
+func (w *writer) entry(ctx context.Context, at *level, name string) error {
+	info, err := at.dir.Lstat(name)
+	if err != nil {
+		return err
 	}
-	return err
+	kept := path.Join(at.under, at.name, name)
+	switch {
+	case info.IsDir():
+		if at.depth >= maxDepth {
+			w.leave(filepath.Join(at.path, name), fmt.Sprintf("more than %d folders lie in each other", maxDepth))
+			return nil
+		}
+		dir, err := at.dir.OpenRoot(name)
+		if err != nil {
+			return w.changed(at, name, info, err)
+		}
+		if now, err := dir.Stat("."); err != nil || !os.SameFile(info, now) {
+			return errors.Join(w.changed(at, name, info, err), dir.Close())
+		}
+		if err := w.out.WriteHeader(headerOf(kept+"/", tar.TypeDir, "", info)); err != nil {
+			return errors.Join(err, dir.Close())
+		}
+		return w.below(ctx, &level{dir: dir, path: filepath.Join(at.path, name), under: at.under,
+			name: path.Join(at.name, name), depth: at.depth + 1, skip: at.skip})
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := at.dir.Readlink(name)
+		if err != nil {
+			return w.changed(at, name, info, err)
+		}
+		return w.out.WriteHeader(headerOf(kept, tar.TypeSymlink, target, info))
+	case info.Mode().IsRegular():
+		return w.regular(ctx, at, name, info)
+	}
+	return nil
+}
+
+// leave notes what the archive does not have.
+func (w *writer) leave(what, why string) { w.Omitted = append(w.Omitted, Omission{what, why}) }
+
+// changed notes an entry that became another one after it was looked at. err is why it could not be read, nil when what
+// was opened is another one; it is returned when the entry is what it was.
+func (w *writer) changed(at *level, name string, before fs.FileInfo, err error) error {
+	now, gone := at.dir.Lstat(name)
+	if gone != nil {
+		return gone
+	}
+	if err != nil && os.SameFile(before, now) {
+		return err
+	}
+	w.leave(filepath.Join(at.path, name), "it became another file while the backup was made")
+	return nil
 }
 
 func headerOf(name string, kind byte, link string, info fs.FileInfo) *tar.Header {
@@ -111,23 +164,67 @@ func headerOf(name string, kind byte, link string, info fs.FileInfo) *tar.Header
 	return header
 }
 
-// sqliteMagic begins a SQLite file.
-const sqliteMagic = "SQLite format 3\x00"
+// openRegular opens a regular file of a folder, never a pipe, another kind of file or what a link names. It is nil when
+// there is none.
+func openRegular(dir *os.Root, name string) (*os.File, error) {
+	info, err := dir.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, err := openAs(dir, name, info)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errOther) {
+		return nil, nil
+	}
+	return file, err
+}
 
-// regular writes a file by way of a copy, which has one length: others may be writing the file. Of a SQLite file that
-// is one state of it, for which its log is needed.
-func (w *writer) regular(ctx context.Context, file, name string, info fs.FileInfo) (err error) {
+// errOther says that a name is of another file than the one that was looked at.
+var errOther = errors.New("it is another file")
+
+// openAs opens a file if it is the one that was looked at. errOther.
+func openAs(dir *os.Root, name string, want fs.FileInfo) (*os.File, error) {
+	file, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe is not waited for
+	if err != nil {
+		return nil, err
+	}
+	now, err := file.Stat()
+	if err == nil && !os.SameFile(want, now) {
+		err = errOther
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// regular writes a file as it is now, as long as it is now: others may be writing it.
+func (w *writer) regular(ctx context.Context, at *level, name string, info fs.FileInfo) (err error) {
 	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
-		if owner, is := strings.CutSuffix(file, suffix); is && isSQLite(owner) {
-			return nil
+		if owner, is := strings.CutSuffix(name, suffix); is && isSQLite(at.dir, owner) {
+			return nil // it is written with its owner
 		}
 	}
-	header := headerOf(name, tar.TypeReg, "", info)
-	if info.Size() < partBytes && !isSQLite(file) {
-		content, err := os.ReadFile(file)
+	file, err := openAs(at.dir, name, info)
+	if errors.Is(err, errOther) {
+		return w.changed(at, name, info, nil)
+	}
+	if err != nil {
+		return w.changed(at, name, info, err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if hasMagic(file) {
+		return w.sqlite(ctx, at, name, file)
+	}
+	kept := path.Join(at.under, at.name, name)
+	if info.Size() < partBytes {
+		content, err := io.ReadAll(io.LimitReader(file, partBytes))
 		if err != nil {
 			return err
 		}
+		header := headerOf(kept, tar.TypeReg, "", info)
 		header.Size = int64(len(content))
 		return w.put(*header, bytes.NewReader(content))
 	}
@@ -140,32 +237,32 @@ func (w *writer) regular(ctx context.Context, file, name string, info fs.FileInf
 	if err != nil {
 		return err
 	}
-	defer content.Close()
-	if info, err = content.Stat(); err != nil {
+	return errors.Join(w.copied(kept, info, content), content.Close())
+}
+
+// copied writes a copy of a file.
+func (w *writer) copied(kept string, of fs.FileInfo, content *os.File) error {
+	info, err := content.Stat()
+	if err != nil {
 		return err
 	}
+	header := headerOf(kept, tar.TypeReg, "", of)
 	header.Size = info.Size()
 	return w.put(*header, content)
 }
 
-// copyOf makes a copy of a file and opens it.
-func copyOf(ctx context.Context, from, to string) (*os.File, error) {
-	if isSQLite(from) {
-		if err := database.CopyFile(ctx, from, to); err != nil {
-			return nil, err
-		}
-		return os.Open(to)
-	}
-	source, err := os.Open(from)
+// copyOf makes a copy of a file as long as the file is now, and opens it at its beginning.
+func copyOf(ctx context.Context, from *os.File, to string) (*os.File, error) {
+	info, err := from.Stat()
 	if err != nil {
 		return nil, err
 	}
-	defer source.Close()
 	target, err := os.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if _, err = io.Copy(target, source); err == nil {
+	_, err = io.Copy(target, &interruptible{ctx, io.NewSectionReader(from, 0, info.Size())})
+	if err == nil {
 		_, err = target.Seek(0, io.SeekStart)
 	}
 	if err != nil {
@@ -174,13 +271,16 @@ func copyOf(ctx context.Context, from, to string) (*os.File, error) {
 	return target, nil
 }
 
-func isSQLite(path string) bool {
-	file, err := os.Open(path)
-	if err != nil {
-		return false
+// interruptible reads until its context ends.
+type interruptible struct {
+	ctx  context.Context //nolint:containedctx // it lives as long as one call
+	from io.Reader
+}
+
+// Read implements io.Reader.
+func (r *interruptible) Read(into []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
 	}
-	defer file.Close()
-	magic := make([]byte, len(sqliteMagic))
-	_, err = io.ReadFull(file, magic)
-	return err == nil && string(magic) == sqliteMagic
+	return r.from.Read(into)
 }

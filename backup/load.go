@@ -23,6 +23,8 @@ type loader struct {
 	engine database.Engine
 	// dir is the data directory that is filled.
 	dir string
+	// schema has the columns of the tables that may be filled, sorted, by their names.
+	schema map[string][]string
 }
 
 // fill brings an empty store to a schema version, has it loaded, and brings it to this program's version. lockFile is
@@ -44,13 +46,17 @@ func fill(ctx context.Context, db *database.DB, lockFile string, schema int64, d
 	if err != nil {
 		return err
 	}
+	columns, err := schemaOf(ctx, db.Read(), schema)
+	if err != nil {
+		return err
+	}
 	err = db.Load(ctx, func(tx database.Tx) error {
 		for _, table := range slices.Backward(tables) { // what migrations put in
 			if _, err := tx.ExecContext(ctx, `delete from `+table); err != nil {
 				return fmt.Errorf("empty the table %s: %w", table, err)
 			}
 		}
-		return load(&loader{ctx, tx, db.Engine(), dir})
+		return load(&loader{ctx, tx, db.Engine(), dir, columns})
 	})
 	if err != nil {
 		return err
@@ -79,8 +85,34 @@ func requireEmpty(ctx context.Context, db *database.DB) error {
 	return nil
 }
 
-// rows puts rows of a table in and counts them.
+// schemaOf lists the columns of the tables that a backup keeps, sorted, by the names of the tables.
+func schemaOf(ctx context.Context, q database.Querier, version int64) (map[string][]string, error) {
+	tables, err := tablesOf(ctx, q, version)
+	schema := make(map[string][]string, len(tables))
+	for _, table := range tables {
+		schema[table.Name] = slices.Sorted(slices.Values(table.Columns))
+	}
+	return schema, err
+}
+
+// check refuses a table that the schema does not have, or has with other columns. The names come from an archive or
+// from another store, and become part of statements.
+func (l *loader) check(table Table) error {
+	want, is := l.schema[table.Name]
+	if !is {
+		return damaged("the schema has no table %.60q", table.Name)
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(table.Columns)), want) {
+		return damaged("the table %s has the columns %.200q, the schema has %q", table.Name, table.Columns, want)
+	}
+	return nil
+}
+
+// rows puts rows of a table in and counts them. ErrDamaged for a table or a column that the schema does not have.
 func (l *loader) rows(table Table, rows iter.Seq[[]any]) (count int64, err error) {
+	if err := l.check(table); err != nil {
+		return 0, err
+	}
 	if table.Name == partsTable && l.engine == database.SQLite {
 		for row := range rows {
 			if err := l.part(table, row); err != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -65,11 +66,14 @@ func Verify(archive string) (Manifest, error) {
 
 // eachFile calls do with each entry of an archive, in order.
 func eachFile(archive string, do func(*tar.Header, io.Reader) error) error {
-	file, err := os.Open(archive)
+	file, err := os.OpenFile(archive, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return fmt.Errorf("open the archive: %w", err)
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return errors.Join(err, fmt.Errorf("%s is no file: an archive is read twice, so it cannot come from a pipe", archive))
+	}
 	content, err := zstd.NewReader(file)
 	if err != nil {
 		return damaged("%w", err)

@@ -13,10 +13,10 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"harness/database"
+	"harness/internal/durable"
 	"harness/migrations"
 )
 
@@ -37,6 +37,12 @@ func Restore(ctx context.Context, archive string, target Target) (Manifest, erro
 	manifest, err := Verify(archive)
 	if err != nil {
 		return Manifest{}, err
+	}
+	if known, err := migrations.Latest(); err != nil || manifest.Schema > known {
+		return Manifest{}, errors.Join(err, &migrations.NewerSchemaError{Store: manifest.Schema, Binary: known})
+	}
+	if manifest.Schema < 1 {
+		return Manifest{}, damaged("its schema version is %d", manifest.Schema)
 	}
 	places := map[string]*stage{dataDir: {dir: target.DataDir}}
 	for name, folder := range target.Homes {
@@ -97,6 +103,9 @@ func (r *restore) all(l *loader, archive string) error {
 		}
 		for under, place := range r.places {
 			if rest, is := strings.CutPrefix(name, under+"/"); is {
+				if first, _, _ := strings.Cut(rest, "/"); under == dataDir && leftOut(first) {
+					return damaged("it has the file %.100q, which no backup keeps", name) // the store itself is such a file
+				}
 				return place.put(rest, header, content)
 			}
 		}
@@ -283,11 +292,7 @@ func (s *stage) commit() error {
 			}
 		}
 	}
-	dir, err := os.Open(s.dir)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(dir.Sync(), dir.Close()); err != nil && !errors.Is(err, syscall.EINVAL) {
+	if err := durable.SyncFolder(s.dir); err != nil {
 		return err
 	}
 	return os.Remove(waiting)

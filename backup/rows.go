@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"harness/database"
@@ -47,7 +46,7 @@ func columnsOf(ctx context.Context, q database.Querier, table string) (columns [
 
 // eachRow calls do with the rows of a table: texts, int64 and nil. The parts of an artifact come in their order.
 func eachRow(ctx context.Context, q database.Querier, table Table, do func(row []any) error) error {
-	query := `select ` + strings.Join(table.Columns, ", ") + ` from ` + table.Name
+	query := `select ` + database.QuoteNames(table.Columns...) + ` from ` + database.QuoteNames(table.Name)
 	if table.Name == partsTable {
 		query += ` order by hash, number`
 	}

@@ -15,8 +15,6 @@ import (
 	"harness/internal/programtest"
 )
 
-func TestMain(m *testing.M) { programtest.Main(m) }
-
 type projects struct {
 	Data []struct{ ProjectID, Name, CreatedAt, UpdatedAt string }
 }

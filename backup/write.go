@@ -19,6 +19,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"harness/database"
+	"harness/internal/durable"
 	"harness/migrations"
 )
 
@@ -84,11 +85,10 @@ func place(draft, target string) error {
 	if err != nil {
 		return fmt.Errorf("name the archive: %w", err)
 	}
-	dir, err := os.Open(filepath.Dir(target))
-	if err != nil {
+	if err := durable.SyncFolder(filepath.Dir(target)); err != nil {
 		return fmt.Errorf("name the archive: %w", err)
 	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return nil
 }
 
 // writer writes one archive.

@@ -84,7 +84,9 @@ type Manifest struct {
 	Runtime     string `json:"runtime"`
 	CreatedAt   int64  `json:"session_created_at"` // ms
 	GeneratedAt string `json:"generated_at"`
-	Version     string `json:"version"`
+	// About is what the events begin with.
+	About   tasks.About `json:"about"`
+	Version string      `json:"version"`
 	// Oldest is the number of the oldest record that is kept, 1 as a rule.
 	Oldest int64 `json:"oldest_record"`
 	// Redacted is how many secrets were taken out.
@@ -139,9 +141,13 @@ func (s *Service) Make(ctx context.Context, sessionID, taskID string) (_ *os.Fil
 			err = errors.Join(err, file.Close())
 		}
 	}()
+	begin, err := s.opts.Tasks.About(ctx, sessionID)
+	if err != nil {
+		return nil, err
+	}
 	packed := gzip.NewWriter(file)
 	m := &maker{Service: s, out: tar.NewWriter(packed),
-		manifest: Manifest{Format: Format, SessionID: about.ID, TaskID: taskID,
+		manifest: Manifest{Format: Format, SessionID: about.ID, TaskID: taskID, About: begin,
 			Runtime: about.Runtime, CreatedAt: about.CreatedAt, GeneratedAt: javascript.ISOTime(s.opts.Clock().UnixMilli()),
 			Version: s.opts.Version, Files: []File{}, Artifacts: []Artifact{}}}
 	if err := m.all(ctx); err != nil {

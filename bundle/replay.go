@@ -71,8 +71,11 @@ func Replay(b *Bundle, adapter Adapter) *Result {
 	case result.Messages == 0:
 		result.Notes = append(result.Notes, "no message of the agent was compared: the records have none")
 	}
-	derived := tasks.Events(tasks.About{SessionID: b.Manifest.SessionID, Runtime: b.Manifest.Runtime,
-		CreatedAt: b.Manifest.CreatedAt}, b.Records)
+	about := b.Manifest.About
+	if about.SessionID == "" { // a bundle of an earlier version
+		about = tasks.About{SessionID: b.Manifest.SessionID, Runtime: b.Manifest.Runtime, CreatedAt: b.Manifest.CreatedAt}
+	}
+	derived := tasks.Events(about, b.Records)
 	recorded := b.Events
 	if b.Manifest.Oldest > 1 {
 		result.Notes = append(result.Notes,

@@ -58,7 +58,7 @@ type FollowOptions struct {
 // envelopes.
 const readLimit = 128 << 20
 
-// silence is how long a connection may say nothing, not even a ping, which the server sends every 30 s.
+// silence is how long a connection may say nothing, not even a ping, which the server sends every 15 s (30 s before).
 const silence = 90 * time.Second
 
 // Follow hands the frames of the event stream to handle, in order and one at a time, until ctx ends or handle returns an

@@ -25,6 +25,13 @@ const (
 	Untrusted ApprovalPolicy = "untrusted"
 )
 
+// Defines values for BackgroundTaskKind.
+const (
+	Agent   BackgroundTaskKind = "agent"
+	Command BackgroundTaskKind = "command"
+	Monitor BackgroundTaskKind = "monitor"
+)
+
 // Defines values for CapabilitiesImplicitSources.
 const (
 	CapabilitiesImplicitSourcesAll  CapabilitiesImplicitSources = "all"
@@ -87,8 +94,8 @@ const (
 
 // Defines values for JobPriority.
 const (
-	Background  JobPriority = "background"
-	Interactive JobPriority = "interactive"
+	JobPriorityBackground  JobPriority = "background"
+	JobPriorityInteractive JobPriority = "interactive"
 )
 
 // Defines values for JobState.
@@ -159,6 +166,7 @@ const (
 // Defines values for RuntimeAuthCredentials.
 const (
 	RuntimeAuthCredentialsAPIKey RuntimeAuthCredentials = "apiKey"
+	RuntimeAuthCredentialsCloud  RuntimeAuthCredentials = "cloud"
 	RuntimeAuthCredentialsLogin  RuntimeAuthCredentials = "login"
 )
 
@@ -252,6 +260,13 @@ const (
 	TaskCreatePermissionModeYolo TaskCreatePermissionMode = "yolo"
 )
 
+// Defines values for TaskSessionIsolationLevel.
+const (
+	TaskSessionIsolationLevelEphemeral  TaskSessionIsolationLevel = "ephemeral"
+	TaskSessionIsolationLevelNamespaced TaskSessionIsolationLevel = "namespaced"
+	TaskSessionIsolationLevelShared     TaskSessionIsolationLevel = "shared"
+)
+
 // Defines values for TaskSessionIsolationMode.
 const (
 	Subprocess TaskSessionIsolationMode = "subprocess"
@@ -263,6 +278,20 @@ const (
 	TaskSessionPermissionModeAuto        TaskSessionPermissionMode = "auto"
 	TaskSessionPermissionModeLessThanNil TaskSessionPermissionMode = "<nil>"
 	TaskSessionPermissionModeYolo        TaskSessionPermissionMode = "yolo"
+)
+
+// Defines values for TaskSessionCreateImplicitSources.
+const (
+	TaskSessionCreateImplicitSourcesAll  TaskSessionCreateImplicitSources = "all"
+	TaskSessionCreateImplicitSourcesHome TaskSessionCreateImplicitSources = "home"
+	TaskSessionCreateImplicitSourcesNone TaskSessionCreateImplicitSources = "none"
+)
+
+// Defines values for TaskSessionCreateIsolationLevel.
+const (
+	TaskSessionCreateIsolationLevelEphemeral  TaskSessionCreateIsolationLevel = "ephemeral"
+	TaskSessionCreateIsolationLevelNamespaced TaskSessionCreateIsolationLevel = "namespaced"
+	TaskSessionCreateIsolationLevelShared     TaskSessionCreateIsolationLevel = "shared"
 )
 
 // Defines values for TaskSessionCreateNativeTools.
@@ -422,6 +451,7 @@ const (
 // Defines values for ReadRuntime200JSONResponseBodyAuthCredentials.
 const (
 	ReadRuntime200JSONResponseBodyAuthCredentialsAPIKey ReadRuntime200JSONResponseBodyAuthCredentials = "apiKey"
+	ReadRuntime200JSONResponseBodyAuthCredentialsCloud  ReadRuntime200JSONResponseBodyAuthCredentials = "cloud"
 	ReadRuntime200JSONResponseBodyAuthCredentialsLogin  ReadRuntime200JSONResponseBodyAuthCredentials = "login"
 )
 
@@ -526,6 +556,12 @@ const (
 // Defines values for ReadSessionParamsView.
 const (
 	ReadSessionParamsViewConsole ReadSessionParamsView = "console"
+)
+
+// Defines values for SendSessionMessage202JSONResponseBodyStatus.
+const (
+	SendSessionMessage202JSONResponseBodyStatusAccepted SendSessionMessage202JSONResponseBodyStatus = "accepted"
+	SendSessionMessage202JSONResponseBodyStatusQueued   SendSessionMessage202JSONResponseBodyStatus = "queued"
 )
 
 // Defines values for SetSessionProject404JSONResponseBodyStatus.
@@ -697,6 +733,31 @@ type Approval struct {
 // ApprovalPolicy When the agent asks a person. `on-failure` is taken on every runtime version; one that dropped it runs `on-request`.
 type ApprovalPolicy string
 
+// Background defines model for Background.
+type Background struct {
+	Background []BackgroundTask `json:"background"`
+	SessionID  string           `json:"sessionId"`
+	Status     interface{}      `json:"status"`
+}
+
+// BackgroundTask defines model for BackgroundTask.
+type BackgroundTask struct {
+	// CanEnd false: it ends only together with all background work of the session.
+	CanEnd bool `json:"canEnd"`
+
+	// Command What runs: the command, or what an agent works at.
+	Command   string             `json:"command"`
+	ID        string             `json:"id"`
+	Kind      BackgroundTaskKind `json:"kind"`
+	StartedAt time.Time          `json:"startedAt"`
+
+	// TurnID The turn that began it; empty when that is not known.
+	TurnID string `json:"turnId"`
+}
+
+// BackgroundTaskKind defines model for BackgroundTask.Kind.
+type BackgroundTaskKind string
+
 // Capabilities What the session's runtime can do. What it cannot is refused: an operation with 409 `unsupported_by_runtime`, a level that is not in a list with 400 `unsupported_control`.
 type Capabilities struct {
 	ApprovalPolicies *[]string `json:"approvalPolicies,omitempty"`
@@ -706,7 +767,7 @@ type Capabilities struct {
 	Archive           *bool `json:"archive,omitempty"`
 	Compact           *bool `json:"compact,omitempty"`
 
-	// DenyReason The reason of a refusal reaches the model.
+	// DenyReason The reason of a refusal reaches the model at once; else with the next message.
 	DenyReason   *bool `json:"denyReason,omitempty"`
 	DynamicTools *bool `json:"dynamicTools,omitempty"`
 	Fork         *bool `json:"fork,omitempty"`
@@ -741,6 +802,9 @@ type Capabilities struct {
 	// Subagents It may hand work on to agents of its own.
 	Subagents *bool `json:"subagents,omitempty"`
 
+	// Unasked What of the agent's own runs without a question under the approval policy untrusted.
+	Unasked *[]string `json:"unasked,omitempty"`
+
 	// Usage It tells how many tokens it used.
 	Usage                *bool                  `json:"usage,omitempty"`
 	AdditionalProperties map[string]interface{} `json:"-"`
@@ -761,9 +825,12 @@ type Controls struct {
 	AcceptEdits interface{} `json:"acceptEdits,omitempty"`
 
 	// ApprovalPolicy When the agent asks a person. `on-failure` is taken on every runtime version; one that dropped it runs `on-request`.
-	ApprovalPolicy    ApprovalPolicy    `json:"approvalPolicy"`
-	FilesystemSandbox FilesystemSandbox `json:"filesystemSandbox"`
-	Model             *string           `json:"model"`
+	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy"`
+
+	// Effective There when the levels come to something else than was sent: with `danger-full-access` nothing restricts the network.
+	Effective         *Controls_Effective `json:"effective,omitempty"`
+	FilesystemSandbox FilesystemSandbox   `json:"filesystemSandbox"`
+	Model             *string             `json:"model"`
 
 	// NativeTools There when the agent has no tools of its own. Chosen when the session is made.
 	NativeTools   interface{}   `json:"nativeTools,omitempty"`
@@ -774,6 +841,11 @@ type Controls struct {
 
 	// Settings Free-form values by key.
 	Settings Settings `json:"settings"`
+}
+
+// Controls_Effective There when the levels come to something else than was sent: with `danger-full-access` nothing restricts the network.
+type Controls_Effective struct {
+	NetworkAccess NetworkAccess `json:"networkAccess"`
 }
 
 // ControlsReply defines model for ControlsReply.
@@ -1201,6 +1273,9 @@ type Readiness_Store struct {
 // Reason A person's reason, kept with the decision and passed on where the runtime has a place for it.
 type Reason = string
 
+// ReasonReaches The runtime takes no reason with a denial. The agent is told with the next message. Absent when it was told at once.
+type ReasonReaches = interface{}
+
 // Refusal Who may do this.
 type Refusal struct {
 	Code     string        `json:"code"`
@@ -1237,6 +1312,9 @@ type Runtime struct {
 	// Processes One, or one for each session in use.
 	Processes []Runtime_Processes `json:"processes"`
 
+	// Providers The clouds in which it can reach its models. Variables are named, and no value of theirs. Absent when there are none.
+	Providers *[]Runtime_Providers `json:"providers,omitempty"`
+
 	// Reason Why it is not ready and what to do about it.
 	Reason *string      `json:"reason,omitempty"`
 	State  RuntimeState `json:"state"`
@@ -1260,7 +1338,7 @@ type RuntimeAuthState string
 
 // Runtime_Auth defines model for Runtime.Auth.
 type Runtime_Auth struct {
-	// Credentials The kinds that were found.
+	// Credentials The kinds that were found. cloud: what a cloud needs in which its models are (`providers`).
 	Credentials []RuntimeAuthCredentials `json:"credentials"`
 
 	// Login A login works from here: `POST /api/runtimes/{runtime}/login`.
@@ -1329,6 +1407,50 @@ type Runtime_Processes struct {
 	Shim      *Runtime_Processes_Shim `json:"shim,omitempty"`
 	StartedAt *time.Time              `json:"startedAt,omitempty"`
 	State     string                  `json:"state"`
+}
+
+// Runtime_Providers_HeldBack defines model for Runtime.Providers.HeldBack.
+type Runtime_Providers_HeldBack struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// Runtime_Providers_Needs defines model for Runtime.Providers.Needs.
+type Runtime_Providers_Needs struct {
+	// Ambient It may come from the machine, where nobody can look it up.
+	Ambient *bool `json:"ambient,omitempty"`
+
+	// AnyOf The ways to give it: variables joined by +, or a file below $HOME.
+	AnyOf []string `json:"anyOf"`
+	What  string   `json:"what"`
+}
+
+// Runtime_Providers defines model for Runtime.Providers.
+type Runtime_Providers struct {
+	// ChooseWith How it is chosen.
+	ChooseWith string `json:"chooseWith"`
+
+	// Chosen The runtime uses it.
+	Chosen bool `json:"chosen"`
+
+	// HeldBack Variables of the cloud in the server's environment that the runtime does not get.
+	HeldBack []Runtime_Providers_HeldBack `json:"heldBack"`
+
+	// Missing Which needs were not found.
+	Missing []string `json:"missing"`
+
+	// Name bedrock, vertex, foundry or azure.
+	Name string `json:"name"`
+
+	// Needs What it does not work without.
+	Needs []Runtime_Providers_Needs `json:"needs"`
+
+	// Passed Variables of the server's environment that the runtime gets.
+	Passed []string `json:"passed"`
+
+	// Remedy What to do when it is chosen and something is missing.
+	Remedy *string `json:"remedy,omitempty"`
+	Title  string  `json:"title"`
 }
 
 // RuntimeState defines model for Runtime.State.
@@ -1409,6 +1531,9 @@ type SearchHit_Marks struct {
 type Session struct {
 	ActiveTurnID *string `json:"activeTurnId,omitempty"`
 
+	// Activity The running turn, and the work that goes on outside the turns. Background work does not make a session `running`.
+	Activity *SessionActivity `json:"activity,omitempty"`
+
 	// ApprovalPolicy When the agent asks a person. `on-failure` is taken on every runtime version; one that dropped it runs `on-request`.
 	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy"`
 
@@ -1419,7 +1544,7 @@ type Session struct {
 	// LastEntryAt Only with `view=console`: when its last entry was made, in seconds since 1970; null when it has none.
 	LastEntryAt *int `json:"lastEntryAt,omitempty"`
 
-	// LastError Why the last turn failed; null when it did not.
+	// LastError Why the last turn failed, or why the running one tries again to reach its model; null else.
 	LastError     *Session_LastError `json:"lastError,omitempty"`
 	Materialized  bool               `json:"materialized"`
 	ModelProvider string             `json:"modelProvider"`
@@ -1455,7 +1580,7 @@ type Session struct {
 	// UpdatedAt Seconds since 1970.
 	UpdatedAt int `json:"updatedAt"`
 
-	// Usage Only with `view=console`: the tokens its runtime says it used, `total` and with the `last` request to the model, and `modelContextWindow`; null for none.
+	// Usage Only with `view=console`: the tokens its runtime says it used, `total` and with the `last` request to the model, `modelContextWindow`, and the turn in which it said so; null for none.
 	Usage *Session_Usage `json:"usage,omitempty"`
 }
 
@@ -1481,17 +1606,38 @@ type Session_Plan struct {
 // SessionState running: a turn runs; waiting: it waits for a person; error: none runs, and the last one failed; unresponsive: a turn runs, and its runtime does not answer.
 type SessionState string
 
-// Session_Usage Only with `view=console`: the tokens its runtime says it used, `total` and with the `last` request to the model, and `modelContextWindow`; null for none.
+// Session_Usage Only with `view=console`: the tokens its runtime says it used, `total` and with the `last` request to the model, `modelContextWindow`, and the turn in which it said so; null for none.
 type Session_Usage struct {
 	Last               *map[string]int `json:"last,omitempty"`
 	ModelContextWindow *int            `json:"modelContextWindow,omitempty"`
 	Total              *map[string]int `json:"total,omitempty"`
+	TurnID             *string         `json:"turnId,omitempty"`
+}
+
+// SessionActivity The running turn, and the work that goes on outside the turns. Background work does not make a session `running`.
+type SessionActivity struct {
+	Background []BackgroundTask `json:"background"`
+	Turn       *string          `json:"turn"`
 }
 
 // SessionNotFound defines model for SessionNotFound.
 type SessionNotFound struct {
-	SessionID string      `json:"sessionId"`
-	Status    interface{} `json:"status"`
+	// Details Runtimes that could not be asked for the session, because they are down, boot or are silent.
+	Details   *SessionNotFound_Details `json:"details,omitempty"`
+	SessionID string                   `json:"sessionId"`
+	Status    interface{}              `json:"status"`
+}
+
+// SessionNotFound_Details_NotAsked defines model for SessionNotFound.Details.NotAsked.
+type SessionNotFound_Details_NotAsked struct {
+	Reason  string `json:"reason"`
+	Runtime string `json:"runtime"`
+	State   string `json:"state"`
+}
+
+// SessionNotFound_Details Runtimes that could not be asked for the session, because they are down, boot or are silent.
+type SessionNotFound_Details struct {
+	NotAsked []SessionNotFound_Details_NotAsked `json:"notAsked"`
 }
 
 // SessionResult defines model for SessionResult.
@@ -1602,9 +1748,14 @@ type TaskAcceptedStatus string
 
 // TaskCreate defines model for TaskCreate.
 type TaskCreate struct {
-	Messages       []TaskCreate_Messages     `json:"messages"`
-	PermissionMode *TaskCreatePermissionMode `json:"permission_mode,omitempty"`
-	TaskID         *string                   `json:"task_id,omitempty"`
+	// AllowChangedSources As of the session, for this task.
+	AllowChangedSources *bool                     `json:"allow_changed_sources,omitempty"`
+	ClientID            *string                   `json:"client_id,omitempty"`
+	Messages            []TaskCreate_Messages     `json:"messages"`
+	PermissionMode      *TaskCreatePermissionMode `json:"permission_mode,omitempty"`
+	RequestID           *string                   `json:"request_id,omitempty"`
+	TaskID              *string                   `json:"task_id,omitempty"`
+	UserID              *string                   `json:"user_id,omitempty"`
 }
 
 // TaskCreateMessagesRole defines model for TaskCreate.Messages.Role.
@@ -1621,8 +1772,11 @@ type TaskCreatePermissionMode string
 
 // TaskDecided defines model for TaskDecided.
 type TaskDecided struct {
-	Ok         interface{} `json:"ok"`
-	ToolCallID string      `json:"tool_call_id"`
+	Ok interface{} `json:"ok"`
+
+	// ReasonReaches The runtime takes no reason with a denial. The agent is told with the next message. Absent when it was told at once.
+	ReasonReaches *ReasonReaches `json:"reason_reaches,omitempty"`
+	ToolCallID    string         `json:"tool_call_id"`
 }
 
 // TaskDecision defines model for TaskDecision.
@@ -1630,11 +1784,14 @@ type TaskDecision struct {
 	// Answers Answers to questions of the agent, by their ids.
 	Answers   *map[string]interface{} `json:"answers,omitempty"`
 	Attempt   int                     `json:"attempt"`
+	ClientID  *string                 `json:"client_id,omitempty"`
 	InputHash string                  `json:"input_hash"`
 	Reason    *string                 `json:"reason,omitempty"`
+	RequestID *string                 `json:"request_id,omitempty"`
 
 	// Result What a tool of the client came to.
 	Result *string `json:"result,omitempty"`
+	UserID *string `json:"user_id,omitempty"`
 }
 
 // TaskEvent defines model for TaskEvent.
@@ -1650,16 +1807,21 @@ type TaskEvent struct {
 
 // TaskEvent_Runtime defines model for TaskEvent.Runtime.
 type TaskEvent_Runtime struct {
-	Name string `json:"name"`
+	Model            *string `json:"model,omitempty"`
+	Name             string  `json:"name"`
+	RuntimeSessionID *string `json:"runtime_session_id,omitempty"`
 }
 
 // TaskEvent_Trace defines model for TaskEvent.Trace.
 type TaskEvent_Trace struct {
+	ClientID  *string `json:"client_id,omitempty"`
+	RequestID *string `json:"request_id,omitempty"`
 	SessionID string  `json:"session_id"`
 	SpanID    *string `json:"span_id,omitempty"`
 	TaskID    *string `json:"task_id,omitempty"`
 	TraceID   *string `json:"trace_id,omitempty"`
 	TurnID    *string `json:"turn_id,omitempty"`
+	UserID    *string `json:"user_id,omitempty"`
 }
 
 // TaskEvents defines model for TaskEvents.
@@ -1688,8 +1850,16 @@ type TaskRefusal struct {
 
 // TaskSession defines model for TaskSession.
 type TaskSession struct {
-	CreatedAt time.Time `json:"created_at"`
-	Cwd       *string   `json:"cwd,omitempty"`
+	// Activity The running turn, and the work that goes on outside the turns. Background work does not make a session `running`.
+	Activity  *SessionActivity `json:"activity,omitempty"`
+	CreatedAt time.Time        `json:"created_at"`
+
+	// CredentialNamespace Whose logins and state its runtime uses.
+	CredentialNamespace *string `json:"credential_namespace,omitempty"`
+	Cwd                 *string `json:"cwd,omitempty"`
+
+	// IsolationLevel How far its runtime shares logins and state.
+	IsolationLevel *TaskSessionIsolationLevel `json:"isolation_level,omitempty"`
 
 	// IsolationMode Where its runtime is hosted: in a process of its own.
 	IsolationMode *TaskSessionIsolationMode `json:"isolation_mode,omitempty"`
@@ -1706,6 +1876,9 @@ type TaskSession struct {
 	Title            *string                    `json:"title,omitempty"`
 }
 
+// TaskSessionIsolationLevel How far its runtime shares logins and state.
+type TaskSessionIsolationLevel string
+
 // TaskSessionIsolationMode Where its runtime is hosted: in a process of its own.
 type TaskSessionIsolationMode string
 
@@ -1714,24 +1887,46 @@ type TaskSessionPermissionMode string
 
 // TaskSessionCreate Members may be spelled in camelCase, too. What is not supported is refused with 400 unless it has its default.
 type TaskSessionCreate struct {
-	CredentialNamespace interface{}             `json:"credential_namespace,omitempty"`
+	// AllowChangedSources Lets tasks run although a file that the agent reads by itself has changed since the session began; else they fail with `SOURCES_CHANGED`.
+	AllowChangedSources *bool `json:"allow_changed_sources,omitempty"`
+
+	// ClientID Is in `trace` of the events that the request causes, as the next two are.
+	ClientID *string `json:"client_id,omitempty"`
+
+	// CredentialNamespace The namespace of this server; another one is 503 `namespace_unavailable`.
+	CredentialNamespace *string                 `json:"credential_namespace,omitempty"`
 	Cwd                 *string                 `json:"cwd,omitempty"`
 	Env                 *map[string]interface{} `json:"env,omitempty"`
-	IsolationLevel      interface{}             `json:"isolation_level,omitempty"`
-	IsolationMode       interface{}             `json:"isolation_mode,omitempty"`
-	Model               *string                 `json:"model,omitempty"`
 
-	// NativeTools Whether the agent has tools of its own; `off` is 400 `not_supported` where its runtime cannot be told so (`nativeToolsOff` of its capabilities).
+	// ImplicitSources How much the agent may read by itself; without it the least that its runtime can be held to (`implicitSources` of its capabilities).
+	ImplicitSources *TaskSessionCreateImplicitSources `json:"implicit_sources,omitempty"`
+
+	// IsolationLevel The level of the runtime here; another one is 400 `not_supported`.
+	IsolationLevel *TaskSessionCreateIsolationLevel `json:"isolation_level,omitempty"`
+	IsolationMode  interface{}                      `json:"isolation_mode,omitempty"`
+	Model          *string                          `json:"model,omitempty"`
+
+	// NativeTools Whether the agent has tools of its own, `off` without it; `off` is 400 `unsupported_control` where its runtime cannot be told so (`nativeToolsOff` of its capabilities).
 	NativeTools *TaskSessionCreateNativeTools `json:"native_tools,omitempty"`
 
 	// NonInteractive That no person is there: what the agent asks is declined at once.
 	NonInteractive *bool                            `json:"non_interactive,omitempty"`
 	PermissionMode *TaskSessionCreatePermissionMode `json:"permission_mode,omitempty"`
-	Runtime        *string                          `json:"runtime,omitempty"`
-	RuntimeConfig  *map[string]interface{}          `json:"runtime_config,omitempty"`
+
+	// RequestID Without it the X-Request-Id of the HTTP request.
+	RequestID     *string                 `json:"request_id,omitempty"`
+	Runtime       *string                 `json:"runtime,omitempty"`
+	RuntimeConfig *map[string]interface{} `json:"runtime_config,omitempty"`
+	UserID        *string                 `json:"user_id,omitempty"`
 }
 
-// TaskSessionCreateNativeTools Whether the agent has tools of its own; `off` is 400 `not_supported` where its runtime cannot be told so (`nativeToolsOff` of its capabilities).
+// TaskSessionCreateImplicitSources How much the agent may read by itself; without it the least that its runtime can be held to (`implicitSources` of its capabilities).
+type TaskSessionCreateImplicitSources string
+
+// TaskSessionCreateIsolationLevel The level of the runtime here; another one is 400 `not_supported`.
+type TaskSessionCreateIsolationLevel string
+
+// TaskSessionCreateNativeTools Whether the agent has tools of its own, `off` without it; `off` is 400 `unsupported_control` where its runtime cannot be told so (`nativeToolsOff` of its capabilities).
 type TaskSessionCreateNativeTools string
 
 // TaskSessionCreatePermissionMode defines model for TaskSessionCreate.PermissionMode.
@@ -1745,7 +1940,10 @@ type TaskSessions struct {
 
 // TaskStop defines model for TaskStop.
 type TaskStop struct {
-	Reason *string `json:"reason,omitempty"`
+	ClientID  *string `json:"client_id,omitempty"`
+	Reason    *string `json:"reason,omitempty"`
+	RequestID *string `json:"request_id,omitempty"`
+	UserID    *string `json:"user_id,omitempty"`
 }
 
 // TaskStopped defines model for TaskStopped.
@@ -1803,9 +2001,11 @@ type ToolInput struct {
 	CreatedAt time.Time `json:"createdAt"`
 
 	// Details The runtime's request.
-	Details   map[string]interface{}   `json:"details"`
-	ItemID    *string                  `json:"itemId"`
-	Method    string                   `json:"method"`
+	Details map[string]interface{} `json:"details"`
+	ItemID  *string                `json:"itemId"`
+	Method  string                 `json:"method"`
+
+	// Questions The questions, in the words of the runtime. `multiple` is true for one that takes several answers, `optional` for one that needs none.
 	Questions []map[string]interface{} `json:"questions"`
 	RequestID string                   `json:"requestId"`
 	Status    interface{}              `json:"status"`
@@ -2243,9 +2443,12 @@ type DecideApprovalJSONBodyScope string
 
 // DecideApproval200JSONResponseBody defines parameters for DecideApproval.
 type DecideApproval200JSONResponseBody struct {
-	ApprovalID string      `json:"approvalId"`
-	Status     interface{} `json:"status"`
-	ThreadID   string      `json:"threadId"`
+	ApprovalID string `json:"approvalId"`
+
+	// ReasonReaches The runtime takes no reason with a denial. The agent is told with the next message. Absent when it was told at once.
+	ReasonReaches *ReasonReaches `json:"reasonReaches,omitempty"`
+	Status        interface{}    `json:"status"`
+	ThreadID      string         `json:"threadId"`
 }
 
 // ListAppsParams defines parameters for ListApps.
@@ -2919,7 +3122,7 @@ type ReadRuntime200JSONResponseBodyAuthState string
 
 // ReadRuntime200JSONResponseBody_Auth defines parameters for ReadRuntime.
 type ReadRuntime200JSONResponseBody_Auth struct {
-	// Credentials The kinds that were found.
+	// Credentials The kinds that were found. cloud: what a cloud needs in which its models are (`providers`).
 	Credentials []ReadRuntime200JSONResponseBodyAuthCredentials `json:"credentials"`
 
 	// Login A login works from here: `POST /api/runtimes/{runtime}/login`.
@@ -2990,6 +3193,50 @@ type ReadRuntime200JSONResponseBody_Processes struct {
 	State     string                                         `json:"state"`
 }
 
+// ReadRuntime200JSONResponseBody_Providers_HeldBack defines parameters for ReadRuntime.
+type ReadRuntime200JSONResponseBody_Providers_HeldBack struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// ReadRuntime200JSONResponseBody_Providers_Needs defines parameters for ReadRuntime.
+type ReadRuntime200JSONResponseBody_Providers_Needs struct {
+	// Ambient It may come from the machine, where nobody can look it up.
+	Ambient *bool `json:"ambient,omitempty"`
+
+	// AnyOf The ways to give it: variables joined by +, or a file below $HOME.
+	AnyOf []string `json:"anyOf"`
+	What  string   `json:"what"`
+}
+
+// ReadRuntime200JSONResponseBody_Providers defines parameters for ReadRuntime.
+type ReadRuntime200JSONResponseBody_Providers struct {
+	// ChooseWith How it is chosen.
+	ChooseWith string `json:"chooseWith"`
+
+	// Chosen The runtime uses it.
+	Chosen bool `json:"chosen"`
+
+	// HeldBack Variables of the cloud in the server's environment that the runtime does not get.
+	HeldBack []ReadRuntime200JSONResponseBody_Providers_HeldBack `json:"heldBack"`
+
+	// Missing Which needs were not found.
+	Missing []string `json:"missing"`
+
+	// Name bedrock, vertex, foundry or azure.
+	Name string `json:"name"`
+
+	// Needs What it does not work without.
+	Needs []ReadRuntime200JSONResponseBody_Providers_Needs `json:"needs"`
+
+	// Passed Variables of the server's environment that the runtime gets.
+	Passed []string `json:"passed"`
+
+	// Remedy What to do when it is chosen and something is missing.
+	Remedy *string `json:"remedy,omitempty"`
+	Title  string  `json:"title"`
+}
+
 // ReadRuntime200JSONResponseBodyState defines parameters for ReadRuntime.
 type ReadRuntime200JSONResponseBodyState string
 
@@ -3014,6 +3261,9 @@ type ReadRuntime200JSONResponseBody struct {
 
 	// Processes One, or one for each session in use.
 	Processes []ReadRuntime200JSONResponseBody_Processes `json:"processes"`
+
+	// Providers The clouds in which it can reach its models. Variables are named, and no value of theirs. Absent when there are none.
+	Providers *[]ReadRuntime200JSONResponseBody_Providers `json:"providers,omitempty"`
 
 	// Reason Why it is not ready and what to do about it.
 	Reason *string                             `json:"reason,omitempty"`
@@ -3362,6 +3612,11 @@ type ArchiveSession409JSONResponseBody struct {
 	union json.RawMessage
 }
 
+// StopBackgroundTask404JSONResponseBody defines parameters for StopBackgroundTask.
+type StopBackgroundTask404JSONResponseBody struct {
+	union json.RawMessage
+}
+
 // ForkSessionParams defines parameters for ForkSession.
 type ForkSessionParams struct {
 	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
@@ -3380,14 +3635,21 @@ type ForkSession200JSONResponseBody struct {
 
 // InterruptSessionTurnJSONBody defines parameters for InterruptSessionTurn.
 type InterruptSessionTurnJSONBody struct {
-	TurnID *string `json:"turnId,omitempty"`
+	// KeepBackground Leave the background work running that the turn began.
+	KeepBackground *bool   `json:"keepBackground,omitempty"`
+	TurnID         *string `json:"turnId,omitempty"`
 }
 
 // InterruptSessionTurn200JSONResponseBody defines parameters for InterruptSessionTurn.
 type InterruptSessionTurn200JSONResponseBody struct {
-	SessionID string      `json:"sessionId"`
-	Status    interface{} `json:"status"`
-	TurnID    string      `json:"turnId"`
+	// Background The background work that goes on; absent for none.
+	Background *[]BackgroundTask `json:"background,omitempty"`
+
+	// EndedBackground The background work that ended with the turn; absent for none.
+	EndedBackground *[]BackgroundTask `json:"endedBackground,omitempty"`
+	SessionID       string            `json:"sessionId"`
+	Status          interface{}       `json:"status"`
+	TurnID          string            `json:"turnId"`
 }
 
 // InterruptSessionTurn409JSONResponseBody defines parameters for InterruptSessionTurn.
@@ -3428,11 +3690,23 @@ type SendSessionMessageJSONBody_Images struct {
 	union json.RawMessage
 }
 
+// SendSessionMessage202JSONResponseBodyStatus defines parameters for SendSessionMessage.
+type SendSessionMessage202JSONResponseBodyStatus string
+
 // SendSessionMessage202JSONResponseBody defines parameters for SendSessionMessage.
 type SendSessionMessage202JSONResponseBody struct {
-	SessionID string      `json:"sessionId"`
-	Status    interface{} `json:"status"`
-	TurnID    string      `json:"turnId"`
+	// MessageID The queued message, as in `GET .../queue`.
+	MessageID *string `json:"messageId,omitempty"`
+
+	// Position Its place in the queue, from 1.
+	Position  *int   `json:"position,omitempty"`
+	SessionID string `json:"sessionId"`
+
+	// Status `queued`: the runtime cannot steer, and the message waits for the running turn.
+	Status SendSessionMessage202JSONResponseBodyStatus `json:"status"`
+
+	// TurnID Empty of a message that is queued.
+	TurnID string `json:"turnId"`
 }
 
 // SendSessionMessage429JSONResponseBody_Details defines parameters for SendSessionMessage.
@@ -4202,9 +4476,11 @@ type DecideToolInputJSONBody_Answers struct {
 
 // DecideToolInput200JSONResponseBody defines parameters for DecideToolInput.
 type DecideToolInput200JSONResponseBody struct {
-	RequestID string      `json:"requestId"`
-	Status    interface{} `json:"status"`
-	ThreadID  string      `json:"threadId"`
+	// ReasonReaches The runtime takes no reason with a denial. The agent is told with the next message. Absent when it was told at once.
+	ReasonReaches *ReasonReaches `json:"reasonReaches,omitempty"`
+	RequestID     string         `json:"requestId"`
+	Status        interface{}    `json:"status"`
+	ThreadID      string         `json:"threadId"`
 }
 
 // ReadUsageParams defines parameters for ReadUsage.
@@ -4279,6 +4555,12 @@ type ListTaskSessionsParams struct {
 
 	// After next_after of the page before.
 	After *string `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// StopSessionBackground200JSONResponseBody defines parameters for StopSessionBackground.
+type StopSessionBackground200JSONResponseBody struct {
+	Background []BackgroundTask `json:"background"`
+	SessionID  string           `json:"session_id"`
 }
 
 // ListTaskEventsParams defines parameters for ListTaskEvents.
@@ -4654,6 +4936,14 @@ func (a *Capabilities) UnmarshalJSON(b []byte) error {
 		delete(object, "subagents")
 	}
 
+	if raw, found := object["unasked"]; found {
+		err = json.Unmarshal(raw, &a.Unasked)
+		if err != nil {
+			return fmt.Errorf("error reading 'unasked': %w", err)
+		}
+		delete(object, "unasked")
+	}
+
 	if raw, found := object["usage"]; found {
 		err = json.Unmarshal(raw, &a.Usage)
 		if err != nil {
@@ -4825,6 +5115,13 @@ func (a Capabilities) MarshalJSON() ([]byte, error) {
 		object["subagents"], err = json.Marshal(a.Subagents)
 		if err != nil {
 			return nil, fmt.Errorf("error marshaling 'subagents': %w", err)
+		}
+	}
+
+	if a.Unasked != nil {
+		object["unasked"], err = json.Marshal(a.Unasked)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'unasked': %w", err)
 		}
 	}
 
@@ -5848,6 +6145,68 @@ func (t *ArchiveSession409JSONResponseBody) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// AsSessionNotFound returns the union data inside the StopBackgroundTask404JSONResponseBody as a SessionNotFound
+func (t StopBackgroundTask404JSONResponseBody) AsSessionNotFound() (SessionNotFound, error) {
+	var body SessionNotFound
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSessionNotFound overwrites any union data inside the StopBackgroundTask404JSONResponseBody as the provided SessionNotFound
+func (t *StopBackgroundTask404JSONResponseBody) FromSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSessionNotFound performs a merge with any union data inside the StopBackgroundTask404JSONResponseBody, using the provided SessionNotFound
+func (t *StopBackgroundTask404JSONResponseBody) MergeSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsProblem returns the union data inside the StopBackgroundTask404JSONResponseBody as a Problem
+func (t StopBackgroundTask404JSONResponseBody) AsProblem() (Problem, error) {
+	var body Problem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProblem overwrites any union data inside the StopBackgroundTask404JSONResponseBody as the provided Problem
+func (t *StopBackgroundTask404JSONResponseBody) FromProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProblem performs a merge with any union data inside the StopBackgroundTask404JSONResponseBody, using the provided Problem
+func (t *StopBackgroundTask404JSONResponseBody) MergeProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t StopBackgroundTask404JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *StopBackgroundTask404JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsSessionStatus returns the union data inside the InterruptSessionTurn409JSONResponseBody as a SessionStatus
 func (t InterruptSessionTurn409JSONResponseBody) AsSessionStatus() (SessionStatus, error) {
 	var body SessionStatus
@@ -5864,6 +6223,32 @@ func (t *InterruptSessionTurn409JSONResponseBody) FromSessionStatus(v SessionSta
 
 // MergeSessionStatus performs a merge with any union data inside the InterruptSessionTurn409JSONResponseBody, using the provided SessionStatus
 func (t *InterruptSessionTurn409JSONResponseBody) MergeSessionStatus(v SessionStatus) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsProblem returns the union data inside the InterruptSessionTurn409JSONResponseBody as a Problem
+func (t InterruptSessionTurn409JSONResponseBody) AsProblem() (Problem, error) {
+	var body Problem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProblem overwrites any union data inside the InterruptSessionTurn409JSONResponseBody as the provided Problem
+func (t *InterruptSessionTurn409JSONResponseBody) FromProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProblem performs a merge with any union data inside the InterruptSessionTurn409JSONResponseBody, using the provided Problem
+func (t *InterruptSessionTurn409JSONResponseBody) MergeProblem(v Problem) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -7360,10 +7745,24 @@ type ClientInterface interface {
 	// Corresponds with POST /api/sessions/{sessionId}/archive (the `ArchiveSession` operationId).
 	ArchiveSession(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListBackgroundTasks List background work
+	//
+	// What an agent left running when a turn ended, as its runtime lists it now. `activity.background` of a session shows the same.
+	//
+	// Corresponds with GET /api/sessions/{sessionId}/background (the `ListBackgroundTasks` operationId).
+	ListBackgroundTasks(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CleanBackgroundTerminals End background terminals
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/background-terminals/clean (the `CleanBackgroundTerminals` operationId).
 	CleanBackgroundTerminals(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StopBackgroundTask End background work
+	//
+	// Ends one task and answers with what still runs. Its end begins no turn. 404 `background_not_found`: it is over. 409 `unsupported_by_runtime`: the runtime cannot end this one alone; the message says what it can do.
+	//
+	// Corresponds with POST /api/sessions/{sessionId}/background/{taskId}/stop (the `StopBackgroundTask` operationId).
+	StopBackgroundTask(ctx context.Context, sessionID SessionID, taskID string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CompactSession Compact the context
 	//
@@ -7375,14 +7774,25 @@ type ClientInterface interface {
 	// Corresponds with POST /api/sessions/{sessionId}/fork (the `ForkSession` operationId).
 	ForkSession(ctx context.Context, sessionID SessionID, params *ForkSessionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// InterruptSessionTurnWithBody Interrupt the running turn
+	// ReadImage Read an image of the session's transcript
+	//
+	// The transcript names it in a line `[image] /api/sessions/{sessionId}/images/{imageId}`. It is kept until the session is deleted, and never changes.
+	//
+	// Corresponds with GET /api/sessions/{sessionId}/images/{imageId} (the `ReadImage` operationId).
+	ReadImage(ctx context.Context, sessionID SessionID, imageID string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// InterruptSessionTurnWithBody Stop the running turn and wait for its end
+	//
+	// The background work that the turn began ends with it, unless `keepBackground` is true. What earlier turns began goes on.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/interrupt (the `InterruptSessionTurn` operationId).
 	InterruptSessionTurnWithBody(ctx context.Context, sessionID SessionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// InterruptSessionTurn Interrupt the running turn
+	// InterruptSessionTurn Stop the running turn and wait for its end
+	//
+	// The background work that the turn began ends with it, unless `keepBackground` is true. What earlier turns began goes on.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -8002,6 +8412,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/sessions/{sessionId} (the `GetTaskSession` operationId).
 	GetTaskSession(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StopSessionBackground End background work
+	//
+	// `taskId` is the id of one of `activity.background` of the session. 404 `background_not_found`: it is over.
+	//
+	// Corresponds with POST /v1/sessions/{sessionId}/background/{taskId}/stop (the `StopSessionBackground` operationId).
+	StopSessionBackground(ctx context.Context, sessionID SessionID, taskID string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListTaskEvents The events of a session, as a page or as a stream
 	//
@@ -9491,11 +9908,45 @@ func (c *Client) ArchiveSession(ctx context.Context, sessionID SessionID, reqEdi
 	return c.Client.Do(req)
 }
 
+// ListBackgroundTasks List background work
+//
+// What an agent left running when a turn ended, as its runtime lists it now. `activity.background` of a session shows the same.
+//
+// Corresponds with GET /api/sessions/{sessionId}/background (the `ListBackgroundTasks` operationId).
+func (c *Client) ListBackgroundTasks(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListBackgroundTasksRequest(c.Server, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CleanBackgroundTerminals End background terminals
 //
 // Corresponds with POST /api/sessions/{sessionId}/background-terminals/clean (the `CleanBackgroundTerminals` operationId).
 func (c *Client) CleanBackgroundTerminals(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCleanBackgroundTerminalsRequest(c.Server, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StopBackgroundTask End background work
+//
+// Ends one task and answers with what still runs. Its end begins no turn. 404 `background_not_found`: it is over. 409 `unsupported_by_runtime`: the runtime cannot end this one alone; the message says what it can do.
+//
+// Corresponds with POST /api/sessions/{sessionId}/background/{taskId}/stop (the `StopBackgroundTask` operationId).
+func (c *Client) StopBackgroundTask(ctx context.Context, sessionID SessionID, taskID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStopBackgroundTaskRequest(c.Server, sessionID, taskID)
 	if err != nil {
 		return nil, err
 	}
@@ -9536,7 +9987,26 @@ func (c *Client) ForkSession(ctx context.Context, sessionID SessionID, params *F
 	return c.Client.Do(req)
 }
 
-// InterruptSessionTurnWithBody Interrupt the running turn
+// ReadImage Read an image of the session's transcript
+//
+// The transcript names it in a line `[image] /api/sessions/{sessionId}/images/{imageId}`. It is kept until the session is deleted, and never changes.
+//
+// Corresponds with GET /api/sessions/{sessionId}/images/{imageId} (the `ReadImage` operationId).
+func (c *Client) ReadImage(ctx context.Context, sessionID SessionID, imageID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadImageRequest(c.Server, sessionID, imageID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// InterruptSessionTurnWithBody Stop the running turn and wait for its end
+//
+// The background work that the turn began ends with it, unless `keepBackground` is true. What earlier turns began goes on.
 //
 // Takes any type of body and a specified content type.
 //
@@ -9553,7 +10023,9 @@ func (c *Client) InterruptSessionTurnWithBody(ctx context.Context, sessionID Ses
 	return c.Client.Do(req)
 }
 
-// InterruptSessionTurn Interrupt the running turn
+// InterruptSessionTurn Stop the running turn and wait for its end
+//
+// The background work that the turn began ends with it, unless `keepBackground` is true. What earlier turns began goes on.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11014,6 +11486,23 @@ func (c *Client) CreateTaskSession(ctx context.Context, body CreateTaskSessionJS
 // Corresponds with GET /v1/sessions/{sessionId} (the `GetTaskSession` operationId).
 func (c *Client) GetTaskSession(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetTaskSessionRequest(c.Server, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StopSessionBackground End background work
+//
+// `taskId` is the id of one of `activity.background` of the session. 404 `background_not_found`: it is over.
+//
+// Corresponds with POST /v1/sessions/{sessionId}/background/{taskId}/stop (the `StopSessionBackground` operationId).
+func (c *Client) StopSessionBackground(ctx context.Context, sessionID SessionID, taskID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStopSessionBackgroundRequest(c.Server, sessionID, taskID)
 	if err != nil {
 		return nil, err
 	}
@@ -14724,6 +15213,40 @@ func NewArchiveSessionRequest(server string, sessionID SessionID) (*http.Request
 	return req, nil
 }
 
+// NewListBackgroundTasksRequest constructs an http.Request for the ListBackgroundTasks method
+func NewListBackgroundTasksRequest(server string, sessionID SessionID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/background", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewCleanBackgroundTerminalsRequest constructs an http.Request for the CleanBackgroundTerminals method
 func NewCleanBackgroundTerminalsRequest(server string, sessionID SessionID) (*http.Request, error) {
 	var err error
@@ -14741,6 +15264,47 @@ func NewCleanBackgroundTerminalsRequest(server string, sessionID SessionID) (*ht
 	}
 
 	operationPath := fmt.Sprintf("/api/sessions/%s/background-terminals/clean", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewStopBackgroundTaskRequest constructs an http.Request for the StopBackgroundTask method
+func NewStopBackgroundTaskRequest(server string, sessionID SessionID, taskID string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "taskId", taskID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/background/%s/stop", pathParam0, pathParam1)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -14836,6 +15400,47 @@ func NewForkSessionRequest(server string, sessionID SessionID, params *ForkSessi
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewReadImageRequest constructs an http.Request for the ReadImage method
+func NewReadImageRequest(server string, sessionID SessionID, imageID string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "imageId", imageID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/images/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -17765,6 +18370,47 @@ func NewGetTaskSessionRequest(server string, sessionID SessionID) (*http.Request
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewStopSessionBackgroundRequest constructs an http.Request for the StopSessionBackground method
+func NewStopSessionBackgroundRequest(server string, sessionID SessionID, taskID string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "taskId", taskID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sessions/%s/background/%s/stop", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -105,6 +105,7 @@ type Config struct {
 	sources map[string]Source
 	files   []string
 	unknown []string
+	notes   []string
 }
 
 // Serves tells whether this server answers clients, Runs whether it runs agents and owns their sessions.
@@ -282,3 +283,6 @@ func (c *Config) Files() []string { return c.files }
 // Unknown are the names in the environment and the .env that begin like this program's settings and are none, in order:
 // they have no effect.
 func (c *Config) Unknown() []string { return c.unknown }
+
+// Notes say what of the .env was passed over, a sentence each.
+func (c *Config) Notes() []string { return c.notes }

@@ -61,6 +61,8 @@ An empty variable counts as unset, but for ` + "`HARNESS_ALLOWED_ORIGINS`" + `. 
 separated by commas (extension roots by ` + "`:`" +
 	`); a config file may use a real list. Relative paths start at the working directory.
 A value of ours in ` + "`.env`" + ` that contains ` + "`$`" + ` must stand in single quotes.
+All else in that file is passed over, whatever program it is of
+(` + "`harness doctor`" + ` says what was no assignment), and so is what is no file there or longer than 1 MiB.
 
 A ` + "`.env`" + ` that sets a variable of ours and is not consented to, or was edited since, stops every command with exit code 2,` +
 	` its hash and the

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"regexp"
 	"strings"
 
 	"github.com/joho/godotenv"
@@ -17,35 +15,37 @@ type dotenvFile struct {
 	values  map[string]any
 	path    string
 	unknown []string
+	// notes say what of it was passed over.
+	notes []string
 }
 
 // dotenvLayer reads a `.env`; a missing one is an empty layer. Variables that
-// are not ours are ignored: the file is commonly shared with other programs.
+// are not ours are ignored, and so is what is no assignment: the file is
+// commonly that of another program, whose dialect it is in.
 // One that has variables of ours counts only with consent: it names programs to
 // run and doors to open, and whoever wrote the folder wrote it.
 func dotenvLayer(path string, consent Consent) (dotenvFile, error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	text, err := ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return dotenvFile{}, nil
-	}
-	if err != nil {
+	case errors.Is(err, ErrNoFile), errors.Is(err, ErrTooLong):
+		return dotenvFile{notes: []string{fmt.Sprintf("%s is passed over: %s", path, err)}}, nil
+	case err != nil:
 		return dotenvFile{}, &FileError{Path: path, Reason: "cannot read", Err: err}
 	}
-	if err := refuseExpansion(path, string(text)); err != nil {
+	f := dotenvFile{values: make(map[string]any)}
+	set, err := f.own(path, strings.TrimPrefix(string(text), "\ufeff"))
+	if err != nil {
 		return dotenvFile{}, err
 	}
-	parsed, err := godotenv.Unmarshal(string(text))
-	if err != nil {
-		// The parser's message quotes the line, and with it perhaps a secret.
-		return dotenvFile{}, &FileError{Path: path, Reason: fmt.Sprintf("line %d is not NAME=value", badLine(string(text)))}
-	}
-	f := dotenvFile{values: make(map[string]any), path: parsed[configEnv], unknown: unknownNames(maps.Keys(parsed))}
+	f.path, f.unknown = set[configEnv], unknownNames(maps.Keys(set))
 	for _, v := range Variables() {
-		if raw, set := parsed[v.Name]; raw != "" || set && v.emptySet {
+		if raw, is := set[v.Name]; raw != "" || is && v.emptySet {
 			f.values[v.Key()] = raw
 		}
 	}
-	if _, set := parsed[trustEnv]; set {
+	if _, is := set[trustEnv]; is {
 		return dotenvFile{}, &FileError{Path: path,
 			Reason: trustEnv + " counts only in the environment: a file cannot consent to itself"}
 	}
@@ -57,32 +57,43 @@ func dotenvLayer(path string, consent Consent) (dotenvFile, error) {
 	return f, nil
 }
 
-// refuseExpansion stops at a "$" that the parser would expand: a password
-// "ab$cd" would silently become "ab", which codex-manager's own reader of the
-// same file does not do.
-func refuseExpansion(path, text string) error {
-	assignment := regexp.MustCompile(`^\s*(?:export\s+)?([A-Za-z0-9_.]+)\s*[=:]\s*([^'\s#].*)$`)
-	for i, line := range strings.Split(text, "\n") {
-		m := assignment.FindStringSubmatch(line)
-		if m == nil {
+// own reads the assignments to names that are ours and passes over all else.
+func (f *dotenvFile) own(path, text string) (map[string]string, error) {
+	all, others := statements(text)
+	set := map[string]string{}
+	for _, one := range all {
+		if !isOwn(one.name) {
 			continue
 		}
-		if _, ours := find(m[1]); ours && strings.Contains(strings.ReplaceAll(m[2], `\$`, ""), "$") {
-			return &FileError{Path: path, Reason: fmt.Sprintf("line %d: the value of %s contains $; put it in single quotes",
-				i+1, m[1])}
+		if _, known := find(one.name); known && expands(one.value) {
+			return nil, &FileError{Path: path, Reason: fmt.Sprintf("line %d: the value of %s contains $; put it in single quotes",
+				one.line, one.name)}
 		}
+		parsed, err := godotenv.Unmarshal(one.text)
+		value, is := parsed[one.name]
+		if err != nil || !is || one.open {
+			// The parser's message quotes the line, and with it perhaps a secret.
+			return nil, &FileError{Path: path, Reason: fmt.Sprintf("line %d is not %s=value", one.line, one.name)}
+		}
+		set[one.name] = value
 	}
-	return nil
+	if len(others) > 0 {
+		f.notes = append(f.notes, fmt.Sprintf("%s: %d lines are not NAME=value and are passed over; the first is line %d", path,
+			len(others), others[0]))
+	}
+	return set, nil
 }
 
-// badLine finds the first line after which the file no longer parses.
-func badLine(text string) int {
-	lines := strings.Split(text, "\n")
-	good := 0
-	for n := 1; n <= len(lines); n++ {
-		if _, err := godotenv.Unmarshal(strings.Join(lines[:n], "\n") + "\n"); err == nil {
-			good = n
-		}
-	}
-	return good + 1
+// expands tells of a "$" that the parser would expand: a password "ab$cd" would
+// silently become "ab", which codex-manager's own reader of the same file does
+// not do.
+func expands(value string) bool {
+	return value != "" && !strings.HasPrefix(value, "'") && !strings.HasPrefix(value, "#") &&
+		strings.Contains(strings.ReplaceAll(value, `\$`, ""), "$")
+}
+
+// isOwn tells whether a name of a .env is a setting, or begins as those of this program alone.
+func isOwn(name string) bool {
+	_, known := find(name)
+	return known && strings.ToUpper(name) == name || strings.HasPrefix(name, ownPrefix)
 }

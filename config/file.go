@@ -1,10 +1,13 @@
 package config
 
 import (
+	"bytes"
+	stdjson "encoding/json"
+	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +29,7 @@ func fileLayer(path string, consent Consent) (layer, error) {
 	if err != nil {
 		return layer{}, err
 	}
-	text, err := os.ReadFile(path)
+	text, err := ReadFile(path)
 	if err != nil {
 		return layer{}, &FileError{Path: path, Reason: "cannot read the config file", Err: err}
 	}
@@ -38,14 +41,17 @@ func fileLayer(path string, consent Consent) (layer, error) {
 	parsed, err := parser.Unmarshal(text)
 	if err != nil {
 		// The parsers' messages quote the text around the fault, which may be a secret.
-		return layer{}, &FileError{Path: path, Reason: "the config file must be one object of variable: value"}
+		reason := "the config file must be one object of variable: value"
+		if line := faultLine(text, err); line > 0 {
+			reason = fmt.Sprintf("line %d cannot be read; %s", line, reason)
+		}
+		return layer{}, &FileError{Path: path, Reason: reason}
 	}
 	values := make(map[string]any)
 	for key, value := range parsed {
 		v, ok := find(key)
 		if !ok {
-			return layer{}, &FileError{Path: path,
-				Reason: fmt.Sprintf("%q is no variable; names are listed by `harness config print`", key)}
+			return layer{}, &FileError{Path: path, Reason: noVariable(text, key)}
 		}
 		if _, twice := values[v.Key()]; twice {
 			// Which of them came last is not known any more.
@@ -55,6 +61,35 @@ func fileLayer(path string, consent Consent) (layer, error) {
 	}
 	maps.DeleteFunc(values, func(_ string, value any) bool { return value == nil })
 	return layer{SourceFile, values}, nil
+}
+
+// faultLine is the line at which a parser gave up, 0 when it does not say.
+func faultLine(text []byte, err error) int {
+	var syntax *stdjson.SyntaxError
+	if errors.As(err, &syntax) {
+		return 1 + bytes.Count(text[:min(int(syntax.Offset), len(text))], []byte("\n"))
+	}
+	found := regexp.MustCompile(`\bline (\d+)`).FindStringSubmatch(err.Error()) // of YAML
+	if found == nil {
+		return 0
+	}
+	line, _ := strconv.Atoi(found[1]) // digits
+	if strings.Contains(err.Error(), "did not find expected") {
+		line++ // what the parser, and not its scanner, finds it counts from 0
+	}
+	return line
+}
+
+// noVariable says that a key of a config file is no setting, where it stands, and which one was meant.
+func noVariable(text []byte, key string) string {
+	at := ""
+	if found := regexp.MustCompile(`(?m)^[\s{,]*["']?` + regexp.QuoteMeta(key) + `["']?\s*:`).FindIndex(text); found != nil {
+		at = fmt.Sprintf("line %d: ", 1+bytes.Count(text[:found[1]], []byte("\n")))
+	}
+	if nearest := Nearest(key); nearest != "" {
+		return fmt.Sprintf("%s%q is no variable; did you mean %s? Names are listed by `harness config print`", at, key, nearest)
+	}
+	return fmt.Sprintf("%s%q is no variable; names are listed by `harness config print`", at, key)
 }
 
 func parserFor(path string) (koanf.Parser, error) {

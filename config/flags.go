@@ -1,6 +1,10 @@
 package config
 
-import "github.com/spf13/pflag"
+import (
+	"slices"
+
+	"github.com/spf13/pflag"
+)
 
 const (
 	configFlag = "config"
@@ -12,7 +16,8 @@ const trustEnv = "HARNESS_TRUST"
 
 // AddFlags defines --config, --trust and one flag for every variable that is not
 // secret. The flags only collect text: Load parses and validates, so that a
-// bad flag and a bad variable give the same line.
+// bad flag and a bad variable give the same line. Help shows those that say where
+// a server keeps its state; ShowCommonFlags and ShowAllFlags show more.
 func AddFlags(fs *pflag.FlagSet) {
 	fs.String(configFlag, "", "YAML or JSON config file ("+configEnv+")")
 	f := fs.VarPF(&flagText{kind: "bool"}, trustFlag, "",
@@ -24,9 +29,37 @@ func AddFlags(fs *pflag.FlagSet) {
 		}
 		usage := v.Doc + " (" + v.Name + ")"
 		f := fs.VarPF(&flagText{kind: v.Type()}, v.Flag(), "", usage)
-		f.DefValue = v.Default
+		f.DefValue, f.Hidden = v.Default, !slices.Contains(placeFlags(), v.Flag())
 		if v.Type() == "bool" {
 			f.NoOptDefVal = "true"
+		}
+	}
+}
+
+// placeFlags say where a server keeps its state: commands that look at this machine need them.
+func placeFlags() []string { return []string{"data-dir", "database-url"} }
+
+// commonFlags are what most people set of a server.
+func commonFlags() []string {
+	return []string{"host", "port", "base-path", "public-url", "allowed-hosts", "allowed-origins", "insecure-no-auth", "log-level",
+		"workspace", "runtimes", "default-runtime", "default-approval-policy", "default-sandbox-mode", "default-network-access",
+		"allow-yolo", "runtime-user", "runtime-confine", "tools"}
+}
+
+// ShowCommonFlags has the help show what most people set of a server.
+func ShowCommonFlags(fs *pflag.FlagSet) { show(fs, commonFlags()) }
+
+// ShowAllFlags has the help show every setting of a server.
+func ShowAllFlags(fs *pflag.FlagSet) {
+	for _, v := range Variables() {
+		show(fs, []string{v.Flag()})
+	}
+}
+
+func show(fs *pflag.FlagSet, names []string) {
+	for _, name := range names {
+		if f := fs.Lookup(name); f != nil {
+			f.Hidden = false
 		}
 	}
 }

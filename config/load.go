@@ -58,17 +58,18 @@ func Load(o Options) (*Config, error) {
 	}
 	c, err := build(merged, origins, dir)
 	if err == nil {
-		c.files, c.unknown, c.Trust = read.files, read.unknown, trust
+		c.files, c.unknown, c.notes, c.Trust = read.files, read.unknown, read.notes, trust
 	}
 	return c, err
 }
 
 // sources are the layers, weakest first, the files that are or would be among them, and the names that begin like ours
-// and are no setting.
+// and are no setting; notes say what of the files was passed over.
 type sources struct {
 	layers  []layer
 	files   []string
 	unknown []string
+	notes   []string
 }
 
 func readSources(o Options, dir string) (sources, error) {
@@ -77,7 +78,7 @@ func readSources(o Options, dir string) (sources, error) {
 	if err != nil {
 		return sources{}, err
 	}
-	read := sources{layers: []layer{{SourceDefault, defaults()}}, files: []string{file}}
+	read := sources{layers: []layer{{SourceDefault, defaults()}}, files: []string{file}, notes: dotenv.notes}
 	read.unknown = append(unknownNames(environNames(o.Environ)), dotenv.unknown...)
 	if path := configPath(o.Flags, o.Environ); path != "" || dotenv.path != "" {
 		consent := Consent(nil) // who names it on the command line or in the environment means it

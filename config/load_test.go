@@ -291,6 +291,7 @@ func TestFlagsKeepOffSecrets(t *testing.T) {
 	if err := fs.Parse([]string{"--auth-token=x"}); err == nil {
 		t.Error("--auth-token was accepted")
 	}
+	ShowCommonFlags(fs)
 	if usage := fs.FlagUsages(); !strings.Contains(usage, "--port int") {
 		t.Errorf("usage does not show the type of --port:\n%s", usage)
 	}

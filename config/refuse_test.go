@@ -82,7 +82,7 @@ func TestRefusalsNeverShowSecrets(t *testing.T) {
 		"database broken": envPlace(t, "DATABASE_URL=postgres://u:"+canary+"%zz@h/n"),
 		"database hash":   envPlace(t, "DATABASE_URL=postgres://u:12#"+canary+"@h/n"),
 		"database dsn":    envPlace(t, "DATABASE_URL=host=h password="+canary),
-		"dotenv broken":   newPlace(t).file(".env", "A=1\n"+canary+" is no assignment\n"),
+		"dotenv broken":   newPlace(t).file(".env", "A=1\nHARNESS_AUTH_TOKEN='"+canary+"\n"),
 		"dotenv dollar":   newPlace(t).file(".env", "HARNESS_AUTH_TOKEN="+canary+"$x\n"),
 		"yaml broken":     envPlace(t, "HARNESS_CONFIG=c.yaml").file("c.yaml", "a: "+canary+": x\n\t- "+canary),
 		"yaml scalar":     envPlace(t, "HARNESS_CONFIG=c.yaml").file("c.yaml", canary),
@@ -123,7 +123,7 @@ func TestFilesAreRefusedWithTheRemedy(t *testing.T) {
 		"unknown key":  {envPlace(t, "HARNESS_CONFIG=c.yaml").file("c.yaml", "prot: 1\n"), `"prot" is no variable`},
 		"port a list":  {envPlace(t, "HARNESS_CONFIG=c.yaml").file("c.yaml", "port: [1]\n"), "PORT (from file)"},
 		"port a float": {envPlace(t, "HARNESS_CONFIG=c.json").file("c.json", `{"port": 80.5}`), `"80.5"`},
-		"dotenv line":  {newPlace(t).file(".env", "A=1\n\nB 2 3\nC=1\n"), "line 3"},
+		"dotenv line":  {newPlace(t).file(".env", "A=1\n\nDATA_DIR='2 3\nC=1\n"), "line 3"},
 		"dotenv $":     {newPlace(t).file(".env", "A=$x\nDATA_DIR=a$b\n"), "line 2: the value of DATA_DIR contains $"},
 	}
 	for name, c := range cases {

@@ -291,7 +291,7 @@ func runtimeVariables() []Variable {
 		{Name: "HARNESS_RUNTIME_STATUS", check: isRuntimeStatus,
 			Allowed: "a comma-separated list of RUNTIME=STATUS with active, preview, deprecated or disabled",
 			Doc: "What clients are told of runtimes; unnamed ones are active, agents of HARNESS_ACP_AGENTS a preview. " +
-				"A disabled one does nothing new, whoever asks.",
+				"A disabled one is neither started nor asked.",
 			field: func(c *Config) any { return &c.RuntimeStatus }},
 		{Name: "HARNESS_RUNTIME_CREDENTIALS", Default: "namespaced", check: isCredentialLevel,
 			Allowed: "a comma-separated list of shared, namespaced, ephemeral and RUNTIME=LEVEL",

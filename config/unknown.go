@@ -18,9 +18,7 @@ func unknownNames(names iter.Seq[string]) []string {
 		if !strings.HasPrefix(name, ownPrefix) || strings.HasPrefix(name, "HARNESS_TEST_") {
 			continue
 		}
-		switch name {
-		case configEnv, trustEnv, "HARNESS_CACHE", "HARNESS_URL", "HARNESS_TOKEN", "HARNESS_TOKEN_FILE",
-			"HARNESS_PROFILE":
+		if slices.Contains(furtherNames(), name) {
 			continue
 		}
 		if _, known := find(name); !known {
@@ -29,6 +27,54 @@ func unknownNames(names iter.Seq[string]) []string {
 	}
 	slices.Sort(unknown)
 	return slices.Compact(unknown)
+}
+
+// furtherNames are this program's names that are no setting of the server.
+func furtherNames() []string {
+	return []string{configEnv, trustEnv, "HARNESS_CACHE", "HARNESS_URL", "HARNESS_TOKEN", "HARNESS_TOKEN_FILE", "HARNESS_PROFILE"}
+}
+
+// Nearest is the name that was most likely meant by one that is no setting, "" when none is near.
+func Nearest(name string) string {
+	known := furtherNames()
+	for _, v := range Variables() {
+		known = append(known, v.Name)
+	}
+	name = strings.ToUpper(name)
+	bare := strings.TrimPrefix(name, ownPrefix)
+	best, nearest := len(bare)/3+1, ""
+	for _, one := range known {
+		// Many settings have no prefix, and more are written with one than have it.
+		far := min(distance(name, one), distance(bare, one), distance(bare, strings.TrimPrefix(one, ownPrefix)))
+		if far < best {
+			best, nearest = far, one
+		}
+	}
+	return nearest
+}
+
+// distance is how many letters of one text have to be put in, taken out, changed or swapped with the next to make it the
+// other one.
+func distance(a, b string) int {
+	before, row, next := []int(nil), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		next[0] = i + 1
+		for j := range len(b) {
+			changed := row[j]
+			if a[i] != b[j] {
+				changed++
+			}
+			next[j+1] = min(changed, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
+		}
+		before, row, next = row, next, make([]int, len(b)+1)
+	}
+	return row[len(b)]
 }
 
 // environNames are the names of an environment as os.Environ gives it.

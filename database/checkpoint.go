@@ -87,6 +87,16 @@ func (c *checkpointer) restart(ctx context.Context) (pages int, err error) {
 	return pages, nil
 }
 
+// EmptyLog moves SQLite's log into the database and empties it, so that nothing of what was deleted is left in it. It is
+// false when readers kept it from that; try again.
+func (db *DB) EmptyLog(ctx context.Context) (bool, error) {
+	if db.checkpoints == nil {
+		return true, nil
+	}
+	pages, err := db.checkpoints.restart(ctx)
+	return pages == 0, err
+}
+
 // moveAll moves all of the log into the database.
 func moveAll(ctx context.Context, conn *sql.Conn) error {
 	pages, moved, err := impatiently(ctx, conn, "full")

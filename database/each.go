@@ -9,8 +9,7 @@ import (
 )
 
 // InsertEach inserts rows (string and int64, in the order of the columns) one after the other: for rows so long that
-// they should not be in memory together, in whatever form the engine wants them. Table and columns are names of ours,
-// not quoted.
+// they should not be in memory together, in whatever form the engine wants them. Names are quoted.
 func InsertEach(ctx context.Context, tx Tx, table string, columns []string, rows iter.Seq[[]any]) error {
 	if postgres, isPostgres := tx.(*postgresTx); isPostgres {
 		// A statement for each would encode each into buffers of its own.
@@ -27,11 +26,20 @@ func InsertEach(ctx context.Context, tx Tx, table string, columns []string, rows
 			return err
 		})
 	}
-	insert := `insert into ` + table + ` (` + strings.Join(columns, ", ") + `) values ` + placeholders(1, len(columns))
+	insert := `insert into ` + QuoteNames(table) + ` (` + QuoteNames(columns...) + `) values ` + placeholders(1, len(columns))
 	for row := range rows {
 		if _, err := tx.ExecContext(ctx, insert, row...); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// QuoteNames is a list of names for a statement of either engine, each quoted, so that it is a name whatever is in it.
+func QuoteNames(names ...string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = pgx.Identifier{name}.Sanitize()
+	}
+	return strings.Join(quoted, ", ")
 }

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"harness/internal/durable"
 )
 
 // applicationID marks a SQLite file as one of ours ("HRNS"), at its place in the file's header.
@@ -123,10 +125,15 @@ func createFile(ctx context.Context, path string) (err error) {
 		return fmt.Errorf("make the database: %w", err)
 	}
 	// A link, not a rename: when another process was faster, its file stays. Not every file system has links.
-	if err := os.Link(draft.Name(), path); err == nil || errors.Is(err, fs.ErrExist) {
-		return nil
+	err = os.Link(draft.Name(), path)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		err = os.Rename(draft.Name(), path)
 	}
-	if err := os.Rename(draft.Name(), path); err != nil {
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("make the database: %w", err)
+	}
+	// What is acknowledged later must not be in a file without a name.
+	if err := durable.SyncFolder(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("make the database: %w", err)
 	}
 	return nil

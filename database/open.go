@@ -69,6 +69,8 @@ func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 		"foreign_keys(1)", "cache_size(-16384)", fmt.Sprintf("wal_autocheckpoint(%d)", logPages),
 		// where a statement of many rows notes what it would have to undo: a file of its own is a tenth of the writer's time
 		"temp_store(MEMORY)",
+		// what is deleted is overwritten, also in pages that nothing uses any more
+		"secure_delete(1)",
 	}
 	kept, err := openWriter(ctx, func() (*lite.Conn, error) { return lite.Open(sqliteURI(opts.Path), pragmas...) },
 		synchronous == "FULL", opts.Sync)

@@ -99,6 +99,23 @@ func TestALinkDecidesOnce(t *testing.T) {
 	k.want(http.StatusOK, http.MethodPost, k.signer.PathOf("r2"), "decline", "Declined")
 }
 
+// What prints as nothing is spelled out, whatever kind of character it is by name, in the title and the summary, too.
+func TestNothingIsHiddenOnThePage(t *testing.T) {
+	t.Parallel()
+	for _, hidden := range []rune{0x3164, 0x2800, 0x034f, 0xfe0f, 0xfe00, 0xe0100, 0x115f, 0x1160, 0xffa0, 0x17b4, 0x180b, 0x200b, 0x200d,
+		0x2060, 0x2064, 0x00ad, 0xfeff, 0x202e, 0x2066, 0xe0041, 0x00a0, 0x2003, 0x3000, 0x061c, 0x1d173, 0x7f, 0x9b, '\t', '\r'} {
+		k := newKit(t, waiting{"r1": {Title: "t" + string(hidden) + "t", Summary: "s" + string(hidden) + "s",
+			Shown: "ls" + string(hidden) + "-a", Whole: true}})
+		spelled := fmt.Sprintf(`\u{%x}`, hidden)
+		for _, want := range []string{"t" + spelled + "t", "s" + spelled + "s", "ls" + spelled + "-a"} {
+			k.want(http.StatusOK, http.MethodGet, k.signer.PathOf("r1"), "", want)
+		}
+	}
+	const shown = "é 한글 ไทย नमस्ते 日本 😀"
+	k := newKit(t, waiting{"r1": {Shown: shown, Whole: true}})
+	k.want(http.StatusOK, http.MethodGet, k.signer.PathOf("r1"), "", shown)
+}
+
 // No link counts but one that was made here, as it was made, within an hour.
 func TestALinkThatDoesNotCount(t *testing.T) {
 	t.Parallel()

@@ -119,7 +119,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (int, view) {
 	case approval.Settled != "":
 		return http.StatusGone, view{Heading: "Decided already", Words: approval.Settled}
 	}
-	approval.Shown = plain(approval.Shown)
+	approval.Title, approval.Summary, approval.Shown = plain(approval.Title), plain(approval.Summary), plain(approval.Shown)
 	approval.Whole = approval.Whole && len(approval.Shown) <= maxShown
 	approval.Shown = strings.ToValidUTF8(approval.Shown[:min(len(approval.Shown), maxShown)], "")
 	if r.Method != http.MethodPost {
@@ -158,15 +158,21 @@ func sentence(err error) string {
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
-// plain spells out characters that are not seen, or that change how others are.
+// plain spells out characters that are not seen, look like a space, or change how others are.
 func plain(text string) string {
 	var out strings.Builder
 	for _, r := range text {
-		if unicode.IsPrint(r) || r == '\n' {
+		if r == '\n' || unicode.IsPrint(r) && !unseen(r) {
 			out.WriteRune(r)
 		} else {
 			_, _ = fmt.Fprintf(&out, "\\u{%x}", r) // a builder takes everything
 		}
 	}
 	return out.String()
+}
+
+// unseen tells of characters that print as nothing though they are letters, marks or signs by name: those that Unicode has
+// programs ignore, and the empty pattern of Braille.
+func unseen(r rune) bool {
+	return r == '\u2800' || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }

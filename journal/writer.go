@@ -371,6 +371,14 @@ func (j *Journal) origin(s *submission) Origin {
 	return j.opts.Origin(s.ctx)
 }
 
+// Actor is on whose behalf ctx is, as events say it; "" for the server itself.
+func (j *Journal) Actor(ctx context.Context) string {
+	if j.opts.Origin == nil {
+		return ""
+	}
+	return j.opts.Origin(ctx).Actor
+}
+
 func (j *Journal) record(event Event, origin Origin) Record {
 	event.attribute(origin)
 	if event.TraceID == "" && event.TurnID != "" && j.opts.TraceOf != nil {

@@ -13,18 +13,11 @@ import (
 // Look tells what Up would do and does none of it: From is the store's schema version, 0 for an empty store, To this
 // binary's. From may be greater.
 func Look(ctx context.Context, db *database.DB) (Result, error) {
-	var result Result
-	names, err := fs.Glob(files, "*.sql")
+	latest, err := Latest()
 	if err != nil {
 		return Result{}, err
 	}
-	for _, name := range names {
-		version, err := versionOf(name)
-		if err != nil {
-			return Result{}, err
-		}
-		result.To = max(result.To, version)
-	}
+	result := Result{To: latest}
 	question := `select count(*) from sqlite_master where type = 'table' and name = 'goose_db_version'`
 	if db.Engine() == database.Postgres {
 		question = `select count(*) from pg_tables where tablename = 'goose_db_version' and schemaname = current_schema()`
@@ -42,6 +35,22 @@ func Look(ctx context.Context, db *database.DB) (Result, error) {
 		return Result{}, fmt.Errorf("read the schema version: %w", err)
 	}
 	return result, nil
+}
+
+// Latest is the schema version that this binary brings a store to.
+func Latest() (latest int64, err error) {
+	names, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		version, err := versionOf(name)
+		if err != nil {
+			return 0, err
+		}
+		latest = max(latest, version)
+	}
+	return latest, nil
 }
 
 // versionOf is the schema version after a migration.

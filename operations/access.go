@@ -28,6 +28,8 @@ const (
 	Fork           Operation = "fork"
 	Compact        Operation = "compact"
 	CleanTerminals Operation = "clean terminals"
+	ReadBackground Operation = "read background work"
+	EndBackground  Operation = "end background work"
 	RollBack       Operation = "roll back"
 	Review         Operation = "review"
 	Upsert         Operation = "upsert"
@@ -60,11 +62,12 @@ func rulesOf(op Operation) rules {
 		return known
 	case ReadControls, EditControls, StoreSuggested:
 		return userSession
-	case Rename, Archive, Unarchive, Delete, ReadSources, Suggest:
+	case Rename, Archive, Unarchive, Delete, ReadSources, Suggest, ReadBackground, EndBackground,
+		RollBack:
 		return ownedSession
 	case Resume, Send, Retry:
 		return ownedSession | enabled
-	case Interrupt, CleanTerminals, RollBack:
+	case Interrupt, CleanTerminals:
 		return notSystem | owned
 	case Steer, Fork, Compact, Review:
 		return notSystem | owned | enabled
@@ -114,7 +117,7 @@ func (s *Service) find(ctx context.Context, op Operation, sessionID string) (ses
 		}
 	}
 	if err == nil && must&enabled != 0 {
-		err = s.checkEnabled(found.Runtime)
+		err = s.CheckEnabled(found.Runtime)
 	}
 	return found, true, err
 }

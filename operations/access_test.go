@@ -43,7 +43,7 @@ func TestWhichSessionsAnOperationIsFor(t *testing.T) {
 		operations.Unarchive: all, operations.Resume: all, operations.Delete: all, operations.Send: all,
 		operations.Suggest: all, "one that nobody thought of": all, operations.Interrupt: notSystem | owned,
 		operations.Steer: notSystem | owned, operations.Fork: notSystem | owned, operations.Compact: notSystem | owned,
-		operations.CleanTerminals: notSystem | owned, operations.RollBack: notSystem | owned,
+		operations.CleanTerminals: notSystem | owned, operations.RollBack: all,
 		operations.Review: notSystem | owned, operations.AssignProject: notSystem, operations.ListRequests: notSystem,
 	} {
 		var (
@@ -78,16 +78,18 @@ func TestAnUnknownSessionIsAskedOfTheRuntime(t *testing.T) {
 	s, _ := openScripted(t, dbtest.Open(t, database.SQLite))
 	ctx := t.Context()
 	for name, do := range map[string]func() error{
-		"fork":     func() error { _, err := s.Fork(ctx, "unknown"); return err },
-		"compact":  func() error { _, err := s.Compact(ctx, "unknown"); return err },
-		"clean":    func() error { _, err := s.CleanTerminals(ctx, "unknown"); return err },
-		"review":   func() error { _, err := s.Review(ctx, "unknown", operations.ReviewRequest{}); return err },
-		"rollback": func() error { _, err := s.RollBack(ctx, "unknown", 1); return err },
-		"steer":    func() error { return s.Steer(ctx, "unknown", "t", "x") },
+		"fork":    func() error { _, err := s.Fork(ctx, "unknown"); return err },
+		"compact": func() error { _, err := s.Compact(ctx, "unknown"); return err },
+		"clean":   func() error { _, err := s.CleanTerminals(ctx, "unknown"); return err },
+		"review":  func() error { _, err := s.Review(ctx, "unknown", operations.ReviewRequest{}); return err },
+		"steer":   func() error { return s.Steer(ctx, "unknown", "t", "x") },
 	} {
 		if err := do(); !errors.Is(err, runtime.ErrThreadNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if _, err := s.RollBack(ctx, "unknown", 1); !errors.Is(err, session.ErrNotFound) {
+		t.Errorf("rollback: %v", err)
 	}
 	if _, err := s.Interrupt(ctx, "unknown", ""); !errors.Is(err, session.ErrNoActiveTurn) {
 		t.Errorf("interrupt: %v", err)

@@ -35,13 +35,14 @@ func (s *Service) RealID(ctx context.Context, id string) (string, error) {
 	return s.opts.Sessions.RealID(ctx, id)
 }
 
-// Stop ends what a session is doing, if anything, gives back what its runtime keeps of it, and tells everybody who
-// follows it. The next message loads it again.
-func (s *Service) Stop(ctx context.Context, sessionID string) error {
+// Stop ends what a session is doing, if anything, with the background work that its turn began unless that is to be kept;
+// it gives back what its runtime keeps of the session, and tells everybody who follows it. The next message loads it
+// again. It says which background work it ended and which goes on.
+func (s *Service) Stop(ctx context.Context, sessionID string, keepBackground bool) (session.Stopped, error) {
 	if err := s.Check(ctx, Interrupt, sessionID); err != nil {
-		return err
+		return session.Stopped{}, err
 	}
-	return s.opts.Sessions.StopSession(ctx, sessionID)
+	return s.opts.Sessions.StopSession(ctx, sessionID, keepBackground)
 }
 
 // TranscriptPage reads at most limit entries of a session's transcript behind the first offset ones, from its beginning

@@ -131,7 +131,7 @@ func (s *Service) SetPermissions(ctx context.Context, sessionID string, next Per
 			current.ApprovalPolicy = *next.ApprovalPolicy
 		}
 		if next.FilesystemSandbox != nil {
-			current.FilesystemSandbox = *next.FilesystemSandbox
+			current = current.WithSandbox(*next.FilesystemSandbox)
 		}
 		if next.AcceptEdits != nil {
 			current.AcceptEdits = *next.AcceptEdits

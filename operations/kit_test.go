@@ -106,9 +106,9 @@ func (s *site) ended(sessionID, turnID string) {
 // send sends a message whose turn is not waited for.
 func (s *site) send(sessionID, text string) (turnID string) {
 	s.t.Helper()
-	turnID, err := s.Send(s.t.Context(), sessionID, session.Message{Text: text})
+	sent, err := s.Send(s.t.Context(), sessionID, session.Message{Text: text})
 	s.do(err)
-	return turnID
+	return sent.TurnID
 }
 
 // asked sends a message and waits for the request its turn makes.

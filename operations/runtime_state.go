@@ -34,9 +34,12 @@ type RuntimeState struct {
 // DisabledRuntimeError refuses what would be done by a runtime that the operator switched off.
 type DisabledRuntimeError struct{ Runtime string }
 
+// DisabledReason is why a disabled runtime does nothing.
+const DisabledReason = "the operator switched it off (HARNESS_RUNTIME_STATUS)"
+
 // Error implements error.
 func (e *DisabledRuntimeError) Error() string {
-	return fmt.Sprintf("the %s runtime is disabled: the operator switched it off (HARNESS_RUNTIME_STATUS)", e.Runtime)
+	return fmt.Sprintf("the %s runtime is disabled: %s", e.Runtime, DisabledReason)
 }
 
 // RuntimeStates are those of all runtimes, the default one first. Nothing is asked of any.
@@ -64,8 +67,8 @@ func (s *Service) offered(name string, status runtime.Status) (word RuntimeStatu
 	return word, false
 }
 
-// checkEnabled refuses a runtime that the operator switched off: *DisabledRuntimeError.
-func (s *Service) checkEnabled(name string) error {
+// CheckEnabled refuses a runtime that the operator switched off: *DisabledRuntimeError.
+func (s *Service) CheckEnabled(name string) error {
 	if s.opts.RuntimeStatus[name] == RuntimeDisabled {
 		return &DisabledRuntimeError{Runtime: name}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"harness/runtime"
+	"harness/runtime/environment"
 	"harness/session"
 )
 
@@ -33,6 +34,8 @@ type Runtime struct {
 	Install *runtime.Install
 	Logins  []string
 	Load    session.Load
+	// Providers are the clouds in which it can reach its models.
+	Providers []environment.ProviderStatus
 }
 
 // Ways to log in, as in Runtime.Logins: at a page of the provider's (Login), and with a key (TakeKey).
@@ -66,6 +69,9 @@ func (s *Service) Runtime(ctx context.Context, name string) (Runtime, error) {
 	}
 	one := Runtime{Name: adapter.Name(), Default: adapter.Name() == s.DefaultRuntime(), Status: adapter.Status(),
 		Capabilities: runtime.CapabilitiesOf(adapter), Auth: auth, Load: s.opts.Runtimes.Load(adapter.Name())}
+	if s.opts.Providers != nil {
+		one.Providers = s.opts.Providers(one.Name)
+	}
 	one.Offered, _ = s.offered(one.Name, one.Status)
 	if installer, ok := adapter.(runtime.Installer); ok {
 		install := installer.Install()
@@ -88,9 +94,9 @@ func (s *Service) DefaultRuntime() string {
 	return ""
 }
 
-// Models are those a runtime offers, the default one's for "". *session.UnknownRuntimeError.
+// Models are those a runtime offers, the default one's for "". *session.UnknownRuntimeError, *DisabledRuntimeError.
 func (s *Service) Models(ctx context.Context, name string) ([]runtime.Model, error) {
-	adapter, err := s.chosen(name)
+	adapter, err := s.usable(name)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +105,7 @@ func (s *Service) Models(ctx context.Context, name string) ([]runtime.Model, err
 
 // Login begins a login of a runtime. *session.UnknownRuntimeError, *runtime.UnsupportedError.
 func (s *Service) Login(ctx context.Context, name string) (runtime.Login, error) {
-	adapter, err := s.chosen(name)
+	adapter, err := s.usable(name)
 	if err != nil {
 		return runtime.Login{}, err
 	}
@@ -117,7 +123,7 @@ func (s *Service) Login(ctx context.Context, name string) (runtime.Login, error)
 // FinishLogin ends a login of a runtime with the code its page showed. *session.UnknownRuntimeError,
 // *runtime.UnsupportedError, and errors of runtime.LoginFinisher.
 func (s *Service) FinishLogin(ctx context.Context, name, id, code string) error {
-	adapter, err := s.chosen(name)
+	adapter, err := s.usable(name)
 	if err != nil {
 		return err
 	}
@@ -142,7 +148,7 @@ func (s *Service) cannotLogIn(ctx context.Context, adapter runtime.Adapter, oper
 // TakeKey logs a runtime in with the key of a model provider, which is kept nowhere here.
 // *session.UnknownRuntimeError, *runtime.UnsupportedError, and errors of runtime.KeyTaker, none of which tells the key.
 func (s *Service) TakeKey(ctx context.Context, name string, key runtime.ProviderKey) (runtime.TakenKey, error) {
-	adapter, err := s.chosen(name)
+	adapter, err := s.usable(name)
 	if err != nil {
 		return runtime.TakenKey{}, err
 	}
@@ -168,6 +174,15 @@ func (s *Service) runtimeNames() []string {
 		return nil
 	}
 	return s.opts.Runtimes.Runtimes()
+}
+
+// usable is chosen for what asks or starts the runtime: *DisabledRuntimeError.
+func (s *Service) usable(name string) (runtime.Adapter, error) {
+	adapter, err := s.chosen(name)
+	if err == nil {
+		err = s.CheckEnabled(adapter.Name())
+	}
+	return adapter, err
 }
 
 func (s *Service) chosen(name string) (runtime.Adapter, error) {

@@ -15,6 +15,7 @@ import (
 	"harness/queue"
 	"harness/queue/jobs"
 	"harness/runtime"
+	"harness/runtime/environment"
 	"harness/session"
 	"harness/stream"
 	"harness/transcript"
@@ -37,6 +38,8 @@ type Sessions interface {
 	CheckNew() error
 	// CheckRuns refuses with *session.ElsewhereError what needs an agent at a node that runs none.
 	CheckRuns() error
+	// CheckFolder is the absolute path of the folder a session is to work in: *session.FolderError.
+	CheckFolder(cwd string) (string, error)
 	Create(ctx context.Context, in session.Create) (session.Session, error)
 	List(ctx context.Context, query session.ListQuery) (session.Page, error)
 	// Read reads the session, its native thread (with turns) and the assembled transcript, or a window of it (without
@@ -53,8 +56,8 @@ type Sessions interface {
 	Delete(ctx context.Context, sessionID string) (session.Deleted, error)
 	AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error)
 
-	// Send starts a turn with a message, or steers it into the running one, and returns the turn's id.
-	Send(ctx context.Context, sessionID string, message session.Message) (turnID string, err error)
+	// Submit starts a turn with a message, steers it into the running one, or queues it behind that.
+	Submit(ctx context.Context, sessionID string, message session.Message) (session.Submitted, error)
 	// Retry sends what a turn was asked once more, if that was cut off before any tool ran: *session.NotRetryableError
 	// otherwise.
 	Retry(ctx context.Context, sessionID, turnID, key string) (newTurnID string, err error)
@@ -62,8 +65,12 @@ type Sessions interface {
 	Made(ctx context.Context, sessionID, key string) (string, error)
 	// Sources tells which files the session's agent reads by itself.
 	Sources(ctx context.Context, sessionID string) (session.Sources, error)
-	// Interrupt ends the running turn; turnID "" means whichever runs. ErrNoActiveTurn, ErrWrongTurn.
-	Interrupt(ctx context.Context, sessionID, turnID string) (interrupted string, err error)
+	// StopTurn ends the running turn and, unless it is to be kept, the background work which that began; turnID "" means
+	// whichever runs. ErrNoActiveTurn, ErrWrongTurn.
+	StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error)
+	// Background lists the background work of a session, EndBackground ends a task of it: runtime.ErrNoBackground.
+	Background(ctx context.Context, sessionID string) ([]session.BackgroundTask, error)
+	EndBackground(ctx context.Context, sessionID, id string) error
 	// RollBack takes back the last turns and returns the runtime's answer; *runtime.TooFewTurnsError.
 	RollBack(ctx context.Context, sessionID string, numTurns int) (json.RawMessage, error)
 
@@ -73,7 +80,6 @@ type Sessions interface {
 	CleanTerminals(ctx context.Context, sessionID string) (json.RawMessage, error)
 	Review(ctx context.Context, sessionID string, review runtime.Review) (json.RawMessage, error)
 	SteerTurn(ctx context.Context, sessionID, turnID, text string) error
-	AskFor(ctx context.Context, sessionID string) error
 
 	// UpsertTranscripts stores the entries, all or none, and announces each as it is, which is also returned as JSON. The
 	// session must exist (Lookup).
@@ -98,9 +104,9 @@ type Attended interface {
 	PromiseSession(ctx context.Context, runtimeName, projectID string) (session.Temporary, error)
 	KeepPromise(ctx context.Context, t session.Temporary, in session.Create, word func(error) string) error
 	RealID(ctx context.Context, id string) (string, error)
-	// StopSession interrupts the running turn, has the runtime give back what it keeps of the session, and tells everybody
-	// who follows it.
-	StopSession(ctx context.Context, sessionID string) error
+	// StopSession ends the running turn as StopTurn does, has the runtime give back what it keeps of the session, and tells
+	// everybody who follows it.
+	StopSession(ctx context.Context, sessionID string, keepBackground bool) (session.Stopped, error)
 	// TranscriptPage reads a stretch of a transcript by number; MessageCounts are the lengths of transcripts, by session.
 	TranscriptPage(ctx context.Context, sessionID string, offset, limit int, newestFirst bool) (
 		session.TranscriptPage, error)
@@ -194,6 +200,8 @@ type Options struct {
 	DefaultsLocked bool
 	// Jobs is the job queue, Suggestions keeps suggested requests, Suggester has them made. nil: ErrQueueOff.
 	Jobs Jobs
+	// Providers tells the clouds in which a runtime can reach its models, by the runtime's name; nil tells none.
+	Providers func(name string) []environment.ProviderStatus
 	// Searching finds titles and entries. Required where Service.Search is called.
 	Searching Searching
 	// Events lists what happened. Required where Service.Events and Service.Event are called.

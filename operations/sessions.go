@@ -45,14 +45,18 @@ func (s *Service) prepare(ctx context.Context, in session.Create) (session.Creat
 	if err := p.err(); err != nil {
 		return in, err
 	}
-	if in.Runtime == "" {
+	if in.RuntimeNamed = in.Runtime != ""; !in.RuntimeNamed {
 		in.Runtime = s.DefaultRuntime()
 	}
 	in.Cwd, in.Model = strings.TrimSpace(in.Cwd), named(in.Model)
-	if err := s.checkEnabled(in.Runtime); err != nil {
+	if err := s.CheckEnabled(in.Runtime); err != nil {
 		return in, err
 	}
-	return s.settle(ctx, in)
+	in, err := s.settle(ctx, in)
+	if err == nil {
+		in.Cwd, err = s.opts.Sessions.CheckFolder(in.Cwd)
+	}
+	return in, err
 }
 
 // named is a model's name without blanks around it; a blank one is no model.

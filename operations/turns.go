@@ -11,20 +11,21 @@ import (
 	"harness/session"
 )
 
-// Send starts a turn with a message, or steers it into the running one, and returns the turn's id. *InvalidError for no
-// text, and for images that are none.
-func (s *Service) Send(ctx context.Context, sessionID string, message session.Message) (turnID string, err error) {
+// Send starts a turn with a message, or steers it into the running one. Where the runtime cannot steer, the message is
+// queued behind the running turn. *InvalidError for no text, and for images that are none; session.ErrWaitingFull.
+func (s *Service) Send(ctx context.Context, sessionID string, message session.Message) (sent session.Submitted, err error) {
 	if err := s.Check(ctx, Send, sessionID); err != nil {
-		return "", err
+		return sent, err
 	}
 	if err := checkMessage(message); err != nil {
-		return "", err
+		return sent, err
 	}
+	message.Names = message.Images
 	if message.Images, err = s.pictures(ctx, sessionID, message.Images); err != nil {
-		return "", err
+		return sent, err
 	}
 	message.Model = named(message.Model)
-	return s.opts.Sessions.Send(ctx, sessionID, message)
+	return s.opts.Sessions.Submit(ctx, sessionID, message)
 }
 
 // Retry tries a session's last turn again, one that was cut off before any tool ran, and returns the id of the new one.
@@ -45,21 +46,47 @@ func (s *Service) Made(ctx context.Context, sessionID, key string) (string, erro
 	return s.opts.Sessions.Made(ctx, sessionID, key)
 }
 
-// Interrupt ends the running turn, whichever it is for turnID "", and returns its id. session.ErrNoActiveTurn,
-// session.ErrWrongTurn.
+// Interrupt ends the running turn with the background work that it began, whichever it is for turnID "", and returns its
+// id. session.ErrNoActiveTurn, session.ErrWrongTurn.
 func (s *Service) Interrupt(ctx context.Context, sessionID, turnID string) (interrupted string, err error) {
+	stopped, err := s.StopTurn(ctx, sessionID, turnID, false)
+	return stopped.TurnID, err
+}
+
+// StopTurn is Interrupt that says which background work it ended and which goes on. With keepBackground it ends none.
+func (s *Service) StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error) {
 	_, found, err := s.find(ctx, Interrupt, sessionID)
 	if err != nil {
-		return "", err
+		return session.Stopped{}, err
 	}
 	if !found {
-		return "", session.ErrNoActiveTurn // nothing runs in an unknown session
+		return session.Stopped{}, session.ErrNoActiveTurn // nothing runs in an unknown session
 	}
-	interrupted, err = s.opts.Sessions.Interrupt(ctx, sessionID, turnID)
+	stopped, err := s.opts.Sessions.StopTurn(ctx, sessionID, turnID, keepBackground)
 	if errors.Is(err, session.ErrNotFound) {
 		err = session.ErrNoActiveTurn // it went away meanwhile
 	}
-	return interrupted, err
+	return stopped, err
+}
+
+// Background lists the background work of a session as its runtime has it now.
+func (s *Service) Background(ctx context.Context, sessionID string) ([]session.BackgroundTask, error) {
+	if err := s.Check(ctx, ReadBackground, sessionID); err != nil {
+		return nil, err
+	}
+	return s.opts.Sessions.Background(ctx, sessionID)
+}
+
+// EndBackground ends one background task of a session and returns what still runs. runtime.ErrNoBackground,
+// *runtime.UnsupportedError.
+func (s *Service) EndBackground(ctx context.Context, sessionID, id string) ([]session.BackgroundTask, error) {
+	if err := s.Check(ctx, EndBackground, sessionID); err != nil {
+		return nil, err
+	}
+	if err := s.opts.Sessions.EndBackground(ctx, sessionID, id); err != nil {
+		return nil, err
+	}
+	return s.opts.Sessions.Background(ctx, sessionID)
 }
 
 // Steer adds a text to a running turn. The runtime's refusal is returned as it is.
@@ -110,11 +137,7 @@ func (s *Service) CleanTerminals(ctx context.Context, sessionID string) (json.Ra
 // RollBack takes back the last turns of a session, also from its transcript, and returns the runtime's answer.
 // *InvalidError when it has fewer turns. While a turn runs it is refused.
 func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int64) (json.RawMessage, error) {
-	_, found, err := s.find(ctx, RollBack, sessionID)
-	if err == nil && !found {
-		err = s.opts.Sessions.AskFor(ctx, sessionID)
-	}
-	if err != nil {
+	if err := s.Check(ctx, RollBack, sessionID); err != nil {
 		return nil, err
 	}
 	result, err := s.opts.Sessions.RollBack(ctx, sessionID, int(min(numTurns, math.MaxInt32)))

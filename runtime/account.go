@@ -17,6 +17,7 @@ const (
 const (
 	CredentialAPIKey = "apiKey" // a key in the environment or in the configuration
 	CredentialLogin  = "login"  // what a login has left
+	CredentialCloud  = "cloud"  // what a cloud needs in which the models are (environment.Provider)
 )
 
 // AuthStatus is what is known of a runtime's credentials. It never names a secret, an account or a path.

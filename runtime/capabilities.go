@@ -26,8 +26,8 @@ type Capabilities struct {
 	Review  bool `json:"review"`
 	// Images says that a message may carry images.
 	Images bool `json:"images"`
-	// DenyReason says that the reason of a refusal reaches the model, ApproveForSession that an approval can hold for the
-	// whole session.
+	// DenyReason says that the reason of a refusal reaches the model at once; of others it does with the next message
+	// (StartTurn.Aside). ApproveForSession says that an approval can hold for the whole session.
 	DenyReason        bool `json:"denyReason"`
 	ApproveForSession bool `json:"approveForSession"`
 	// Plan and Usage say that the runtime tells of its plan and of the tokens it used.
@@ -49,9 +49,16 @@ type Capabilities struct {
 	Sandboxes        []string `json:"sandboxes"`
 	ApprovalPolicies []string `json:"approvalPolicies"`
 	NetworkAccess    []string `json:"networkAccess"`
+	// KeepsFullAccessPair says that danger-full-access with a restricted network is taken as it is sent, although nothing
+	// restricts the network then: clients of codex-manager send it.
+	KeepsFullAccessPair bool `json:"-"`
 	// ImplicitSources are what the agent can be held to of what it reads by itself (ImplicitAll, ...), what it does unless
 	// told otherwise first; none where that is not known.
 	ImplicitSources []string `json:"implicitSources"`
+	// Unasked is what of the agent's own runs without a question under the approval policy untrusted, in its own names.
+	Unasked []string `json:"unasked"`
+	// Facts are shown by the task API alone.
+	Facts Facts `json:"-"`
 }
 
 // Values of Capabilities.ProcessPer: one process for all conversations of a runtime, or one for each.
@@ -90,6 +97,9 @@ func CapabilitiesOf(adapter Adapter) Capabilities {
 	_, c.Review = Has[Reviewer](adapter, OpReview)
 	if c.ImplicitSources == nil {
 		c.ImplicitSources = []string{}
+	}
+	if c.Unasked == nil {
+		c.Unasked = []string{}
 	}
 	if c.OwnedTools == "" {
 		c.OwnedTools = OwnedNone

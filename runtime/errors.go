@@ -11,6 +11,9 @@ import (
 var (
 	// ErrUnavailable: there is no runtime process to talk to. Wrapped with the cause and the remedy.
 	ErrUnavailable = errors.New("runtime unavailable")
+	// ErrProcessGone: the process ended, and another one may follow. What it was sent last has had no effect unless it said
+	// so before its end. It is a kind of ErrUnavailable, with the same words.
+	ErrProcessGone error = processGone{}
 	// ErrTimeout: the runtime did not answer within the call's deadline.
 	ErrTimeout = errors.New("runtime request timed out")
 	// ErrThreadNotFound: the runtime has no such conversation.
@@ -45,6 +48,14 @@ var (
 	// ErrOtherTurn: not the turn that was named runs, another one does. It is a kind of ErrNoActiveTurn.
 	ErrOtherTurn = fmt.Errorf("another turn runs: %w", ErrNoActiveTurn)
 )
+
+type processGone struct{}
+
+// Error implements error.
+func (processGone) Error() string { return ErrUnavailable.Error() }
+
+// Unwrap makes errors.Is match ErrUnavailable.
+func (processGone) Unwrap() error { return ErrUnavailable }
 
 // Refused tells whether an error says that what was asked cannot be done as it was asked, or as things stand: in the
 // runtime's words or the adapter's.

@@ -12,6 +12,12 @@ type Steerer interface {
 	SteerTurn(ctx context.Context, threadID, turnID string, input []json.RawMessage) error
 }
 
+// Namer is a runtime that may name its conversations itself.
+type Namer interface {
+	// NamesThreads says that StartThread answers with another Thread.ID than SessionID.
+	NamesThreads() bool
+}
+
 // Historian is a runtime that can tell of the conversations it has stored.
 type Historian interface {
 	// ListThreads returns one page of stored conversations, newest first.
@@ -38,6 +44,13 @@ type Forgetter interface {
 	// ForgetThread removes what is stored of a conversation, ends its process, and returns how many files went. Unknown
 	// ones are no error. ErrTurnActive while it is used.
 	ForgetThread(ctx context.Context, in ResumeThread) (deletedFiles int, err error)
+}
+
+// Ender is a runtime that can end the process of a conversation whatever it does.
+type Ender interface {
+	// EndProcess kills the process that serves a conversation, with all that it started, and returns when it is gone; without
+	// one it does nothing. The turns in it end with it. It may serve other conversations (Capabilities.ProcessPer).
+	EndProcess(ctx context.Context, threadID, reason string) error
 }
 
 // Reverter is a runtime that can take back the last turns of a conversation.

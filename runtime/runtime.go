@@ -138,6 +138,9 @@ type Signal struct {
 	// Serves is the one conversation the process that started or exited is for (as ThreadID), "" when it is for all of the
 	// runtime.
 	Serves string
+	// WorkerOpening: a worker's conversation was asked for whose id is still to come (Namer), so an unknown conversation may be
+	// that one.
+	WorkerOpening bool
 }
 
 // Resumption is what is stored of a runtime process that outlived the server it talked to.
@@ -164,7 +167,7 @@ type OpenRequest struct {
 }
 
 // Change is the neutral meaning of a signal: one of TurnStarted, TurnCompleted, ItemChanged, InteractiveRequested,
-// RequestResolved, ThreadNamed, TextDelta.
+// RequestResolved, ThreadNamed, ThreadOpened, TextDelta, BackgroundChanged, TurnRetrying.
 type Change interface{ change() }
 
 // TurnStarted says a turn began. StartedAt is in ms, 0 when unknown.
@@ -173,6 +176,8 @@ type TurnStarted struct {
 	StartedAt int64
 	// Native is the turn as the runtime describes it, without its items; nil when it does not.
 	Native json.RawMessage
+	// Own says that no message began it: the agent did, for example because background work ended.
+	Own bool
 }
 
 // TurnStatus is the state of a turn.
@@ -229,6 +234,13 @@ type RequestResolved struct{ RequestID json.RawMessage }
 // ThreadNamed says the conversation's stored name changed.
 type ThreadNamed struct{ Name string }
 
+// ThreadOpened says whose a new conversation is. SystemOwned: it is a worker's (StartThread.SystemOwned). ParentID: it is
+// that of a sub-agent of this conversation, and belongs to whom that belongs to; "" for none.
+type ThreadOpened struct {
+	SystemOwned bool
+	ParentID    string
+}
+
 // Values of TextDelta.Into: a text that stands in the item's content, behind what the item began with; and what a path
 // into its details begins with.
 const (
@@ -257,7 +269,20 @@ func (ItemChanged) change()          {}
 func (InteractiveRequested) change() {}
 func (RequestResolved) change()      {}
 func (ThreadNamed) change()          {}
+func (ThreadOpened) change()         {}
 func (TextDelta) change()            {}
+func (TurnRetrying) change()         {}
+
+// TurnRetrying says that a turn cannot reach its model, and that the runtime tries again by itself.
+type TurnRetrying struct {
+	// TurnID is "" when the runtime does not name the turn.
+	TurnID string
+	// Attempt is the number of this retry from 1, 0 when the runtime does not count; Of is how many it makes, 0 when
+	// unknown.
+	Attempt, Of int
+	// Reason is why the last attempt failed, Remedy what a person can do about it.
+	Reason, Remedy string
+}
 
 // RequestKind is the kind of an interactive request.
 type RequestKind string
@@ -291,6 +316,8 @@ type Item struct {
 	Native json.RawMessage `json:",omitempty"`
 	// Outlives says that the item may go on when its turn is over.
 	Outlives bool
+	// Images are those whose bytes are within the item.
+	Images []Image `json:"-"`
 }
 
 // Turn is one stored turn of a conversation. Times are in ms, 0 when unknown.
@@ -367,6 +394,9 @@ type StartThread struct {
 	Implicit string
 	// NativeToolsOff says that the agent is to have no tools of its own, where Capabilities.NativeToolsOff does.
 	NativeToolsOff bool
+	// SystemOwned says that it is a worker's. A runtime that names its conversations itself (Namer) has ThreadOpened come
+	// before all else that it says of it.
+	SystemOwned bool
 }
 
 // ResumeThread are the arguments of Adapter.ResumeThread.
@@ -402,7 +432,10 @@ type StartTurn struct {
 	Continues bool
 	// History, when set, is what was said before in a conversation that the runtime has lost: it is begun anew, and the
 	// agent is told that first. It is no part of the message. Only for runtimes with Capabilities.Reconstruct.
-	History                string
+	History string
+	// Aside, when set, is what the agent is told beside the message, of which it is no part. Only for runtimes without
+	// Capabilities.DenyReason.
+	Aside                  string
 	Cwd, Model, Effort     string
 	ApprovalPolicy         string
 	Sandbox, NetworkAccess string

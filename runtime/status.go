@@ -45,6 +45,9 @@ type Status struct {
 	Version    string // as the runtime reports it, "" before it did
 	// Reason says in one line why the runtime is not ready and what to do about it.
 	Reason string
+	// Suspended says of a runtime that is ready that its process does not run now: somebody has stopped it (SIGSTOP). It is
+	// known before any probe is left unanswered.
+	Suspended bool
 	// Missing says of an unavailable runtime that its program is not on this machine.
 	Missing  bool
 	LastExit *Exit

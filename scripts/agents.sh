@@ -3,7 +3,7 @@
 #
 #   scripts/agents.sh [NAME[@VERSION]...]     names of scripts/agents.versions (codex, claude, gemini, ...); none means all
 #
-# HARNESS_CACHE names the cache folder (default: .cache in the repository). Running it again is cheap. Native binaries are taken out of
+# HARNESS_CACHE names the cache folder (default: .cache in the repository), HARNESS_AGENTS_VERSIONS another file of versions. Running it again is cheap. Native binaries are taken out of
 # their platform packages and not from the npm wrappers, because a wrapper is a node parent: signals and the process id would be the wrong
 # ones. Agents with dependencies (package "-") are installed from scripts/agents/NAME/package-lock.json, without their optional
 # dependencies: those are second copies of the agents themselves.
@@ -11,6 +11,7 @@ set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 cache=${HARNESS_CACHE:-$here/../.cache}
+versions=${HARNESS_AGENTS_VERSIONS:-$here/agents.versions}
 mkdir -p "$cache/agents" "$cache/codex"
 cache=$(CDPATH='' cd -- "$cache" && pwd)
 
@@ -72,9 +73,17 @@ fetch() {
 	tar -xzf "$tarball" -C "$2"
 }
 
-# locked NAME FOLDER installs what a lock file pins, with npm's check of every checksum in it, into FOLDER/package.
+# locked NAME FOLDER VERSION installs what a lock file pins, with npm's check of every checksum in it, into FOLDER/package. Another
+# version than the one of the lock file is installed with the dependencies npm chooses.
 locked() {
 	mkdir "$2/package"
+	pinned=$(awk -v n="$1" '$1 == n {print $2}' "$here/agents.versions")
+	if [ "$3" != "$pinned" ]; then
+		sed "s/\"$pinned\"/\"$3\"/" "$here/agents/$1/package.json" >"$2/package/package.json"
+		(cd "$2/package" && npm install --silent --ignore-scripts --omit=optional --no-audit --no-fund >/dev/null) ||
+			fail "npm install of $1 $3 failed; is the registry reachable, and has it this version?"
+		return
+	fi
 	cp "$here/agents/$1/package.json" "$here/agents/$1/package-lock.json" "$2/package/"
 	(cd "$2/package" && npm ci --silent --ignore-scripts --omit=optional --no-audit --no-fund >/dev/null) ||
 		fail "npm ci of scripts/agents/$1 failed; is the registry reachable?"
@@ -83,14 +92,14 @@ locked() {
 install_one() {
 	name=$1 version=$2 template=$3 entry=$4
 	case $name in
-	codex | codex-oldest) target=$cache/codex/$version ;;
+	codex | codex-recorded | codex-oldest) target=$cache/codex/$version ;;
 	*) target=$cache/agents/$name-$version ;;
 	esac
 	if executable "$target" "$entry"; then return; fi
 	command -v npm >/dev/null 2>&1 || fail "npm is missing; install Node.js with npm (Debian/Ubuntu: apt-get install npm, macOS: brew install node)"
 	work=$(mktemp -d "$cache/agents/.tmp-$name-XXXXXX")
 	trap 'rm -rf "$work"' EXIT INT TERM HUP
-	if [ "$template" = - ]; then locked "$name" "$work"; else fetch "$(package "$name" "$version" "$template")" "$work"; fi
+	if [ "$template" = - ]; then locked "$name" "$work" "$version"; else fetch "$(package "$name" "$version" "$template")" "$work"; fi
 	# Scripts come without the permission. Everything a package holds stays beside its executable, which finds its helpers there.
 	for file in "$work/package"/$entry; do
 		[ -f "$file" ] || fail "there is no $entry inside $name $version"
@@ -113,11 +122,11 @@ install_one() {
 
 set -f # entries are patterns, but not yet
 if [ $# -eq 0 ]; then
-	set -- $(awk '{print $1}' "$here/agents.versions")
+	set -- $(awk '{print $1}' "$versions")
 fi
 for arg in "$@"; do
-	line=$(awk -v n="${arg%%@*}" '$1 == n' "$here/agents.versions")
-	[ -n "$line" ] || fail "scripts/agents.versions pins no agent called $arg; it has: $(awk '{print $1}' "$here/agents.versions" | tr '\n' ' ')"
+	line=$(awk -v n="${arg%%@*}" '$1 == n' "$versions")
+	[ -n "$line" ] || fail "$versions pins no agent called $arg; it has: $(awk '{print $1}' "$versions" | tr '\n' ' ')"
 	set -- $line
 	case $arg in *@*) set -- "$1" "${arg#*@}" "$3" "$4" ;; esac
 	set +f

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Brings the parts that the tests need: go, a C compiler for the race detector, npm, Python, both pinned codex versions, the other pinned
-# agents, the generators of clients, an S3 server, what commands are confined with (bubblewrap, socat, Docker), what makes networks (iproute2,
+# agents, the generators of clients, an S3 server, what commands are confined with (bubblewrap, socat, Docker), strace, what makes networks (iproute2,
 # nftables), the Postgres server binaries, pgBackRest, Chromium, and the web console. Nothing is skipped: what is missing and cannot be installed here is named in one line, and the exit code is 1.
 # Running it again is cheap. It starts nothing: the Go test kit
 # (internal/dbtest) starts its own private cluster.
@@ -122,6 +122,13 @@ check_socat() {
 	apt_install socat
 }
 
+# check_strace: the order in which a server brings its files to the disk is read from its system calls.
+check_strace() {
+	if [ "$(uname -s)" != Linux ] || have strace; then return 0; fi
+	apt_root || fail "strace is missing; install it (Debian/Ubuntu, as root: apt-get install strace)"
+	apt_install strace
+}
+
 # check_network: as root the tests of many nodes make networks of their own.
 check_network() {
 	if [ "$(uname -s)" != Linux ] || [ "$(id -u)" != 0 ] || { have ip && have tc && have nft; }; then return 0; fi
@@ -159,6 +166,7 @@ check_cc
 check_npm
 check_python
 check_socat
+check_strace
 check_network
 check_postgres
 check_chromium

@@ -202,7 +202,7 @@ func (x *Index) read(ctx context.Context, c *changes) error {
 				return err
 			}
 			for _, title := range titles {
-				d.words, d.gone = wordsOf(title), false
+				d.words, d.gone = termsOf(title), false
 			}
 		} else {
 			content, there, err := x.opts.Entries.Beginning(ctx, q, database.DecodeText(k.session), database.DecodeText(k.message),
@@ -211,7 +211,7 @@ func (x *Index) read(ctx context.Context, c *changes) error {
 				return err
 			}
 			if there {
-				d.words, d.gone = wordsOf(content), false
+				d.words, d.gone = termsOf(content), false
 			}
 		}
 		c.documents = append(c.documents, d)

@@ -62,8 +62,19 @@ func (x *Index) Start(ctx context.Context) error {
 
 // Stop ends it. What is not followed yet is when it is started again.
 func (x *Index) Stop(ctx context.Context) error {
-	_, err := x.loops.Stop(ctx, "search index")
-	return err
+	was, err := x.loops.Stop(ctx, "search index")
+	if err != nil || !was {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, stopPatience)
+	defer cancel()
+	if err = x.catchUp(bounded, x.opts.Head()); err == nil {
+		err = x.clean(bounded, func(time.Duration) {})
+	}
+	if err != nil && bounded.Err() == nil {
+		x.opts.Logger.Warn().Err(err).Msg("the search index may have words of what was deleted until the next start")
+	}
+	return nil
 }
 
 // modesty is how many times longer than its work took the index waits before it goes on when nobody asked.
@@ -76,6 +87,7 @@ func (x *Index) follow(ctx context.Context) {
 	ticker := time.NewTicker(x.opts.Pause)
 	defer ticker.Stop()
 	known, busy := int64(-1), 0
+	var next time.Time // when it is cleaned again
 	for {
 		if head := x.opts.Head(); head == known || busy >= patience {
 			busy = 0
@@ -83,6 +95,12 @@ func (x *Index) follow(ctx context.Context) {
 				x.opts.Logger.Warn().Err(err).Msg("the search index cannot follow; it is tried again")
 			}
 			known = x.opts.Head()
+			if began := time.Now(); began.After(next) {
+				if err := x.clean(ctx, x.rest(ctx)); err != nil && ctx.Err() == nil {
+					x.opts.Logger.Warn().Err(err).Msg("the search index keeps words of what was deleted; it is tried again")
+				}
+				next = time.Now().Add(cleanRest * time.Since(began))
+			}
 		} else {
 			known = head
 			busy++
@@ -106,12 +124,19 @@ func (x *Index) catchUp(ctx context.Context, upTo int64) error {
 		if there.idle || upTo > 0 && there.walking == 0 && there.pos >= upTo {
 			return nil
 		}
-		if upTo == 0 { // nobody waits for it: most of the time is for others
-			select {
-			case <-time.After(modesty * time.Since(began)):
-			case <-ctx.Done():
-			}
+		if upTo == 0 {
+			x.rest(ctx)(time.Since(began))
 		}
 	}
 	return ctx.Err()
+}
+
+// rest leaves most of the time to others, where nobody waits for the index.
+func (x *Index) rest(ctx context.Context) func(took time.Duration) {
+	return func(took time.Duration) {
+		select {
+		case <-time.After(modesty * took):
+		case <-ctx.Done():
+		}
+	}
 }

@@ -15,7 +15,8 @@ import (
 
 // Query is what is looked for.
 type Query struct {
-	// Text is words, of which all are to be found, without case and accents; the last may be the beginning of one.
+	// Text is words and phrases in quotes, all of which are to be found, without case and accents; the last word may be the
+	// beginning of one.
 	Text string
 	// Session and Project select nothing when they are "". Projects, when not nil, are all that is looked through.
 	Session, Project string
@@ -75,30 +76,55 @@ func (x *Index) Search(ctx context.Context, query Query) (Page, error) {
 	if page.Behind, err = x.behind(ctx); err != nil {
 		return Page{}, err
 	}
-	rows, err := x.find(ctx, query, want, before)
-	if err != nil {
-		return Page{}, err
-	}
-	if len(rows) > query.Limit {
-		rows = rows[:query.Limit]
-		page.Next = strconv.FormatInt(rows[query.Limit-1].id, 10)
-	}
-	for _, r := range rows {
-		text := r.Title
-		if r.EntryID != "" {
-			content, there, err := x.opts.Entries.Beginning(ctx, x.opts.DB.Read(), r.SessionID, r.EntryID, maxText)
+	for examined := 0; ; {
+		rows, err := x.find(ctx, query, want, before)
+		if err != nil {
+			return Page{}, err
+		}
+		more := len(rows) > query.Limit
+		for i, r := range rows[:min(len(rows), query.Limit)] {
+			before = r.id
+			there, err := x.show(ctx, &r, want)
 			if err != nil {
 				return Page{}, err
 			}
-			if !there {
-				continue // deleted meanwhile
+			if there {
+				page.Hits = append(page.Hits, r.Hit)
 			}
-			text = content
+			if len(page.Hits) == query.Limit {
+				more = i+1 < len(rows)
+				break
+			}
 		}
-		r.Snippet, r.Marks = snippetOf(text, want)
-		page.Hits = append(page.Hits, r.Hit)
+		examined += query.Limit
+		if more && (len(page.Hits) == query.Limit || want.exact() || examined >= maxExamined) {
+			page.Next = strconv.FormatInt(before, 10)
+		}
+		if !more || page.Next != "" {
+			return page, nil
+		}
 	}
-	return page, nil
+}
+
+// maxExamined is how many documents with all terms are looked at for a page whether they have what is looked for in one
+// piece, before the page is given out shorter.
+const maxExamined = 1000
+
+// show puts the text of a hit in. It is none when it is deleted meanwhile, or has the terms but not one after the other.
+func (x *Index) show(ctx context.Context, r *row, want wanted) (bool, error) {
+	text := r.Title
+	if r.EntryID != "" {
+		content, there, err := x.opts.Entries.Beginning(ctx, x.opts.DB.Read(), r.SessionID, r.EntryID, maxText)
+		if err != nil || !there {
+			return false, err
+		}
+		text = content
+	}
+	if !want.exact() && !want.in(text) {
+		return false, nil
+	}
+	r.Snippet, r.Marks = snippetOf(text, want)
+	return true, nil
 }
 
 // behind waits until what is stored now is in the index, and tells whether that took too long.

@@ -239,7 +239,7 @@ func TestSearchRefuses(t *testing.T) {
 		for n := range 40 {
 			many += fmt.Sprint(n, " ")
 		}
-		for _, text := range []string{"", " ", `"`, "* - ' ( : \\", "\U0001f600", "\x00\xff", many} {
+		for _, text := range []string{"", " ", `"`, "* - ' ( : \\", "\x00\xff", many} {
 			var refused *search.QueryError
 			if _, err := x.Search(t.Context(), search.Query{Text: text, Limit: 1}); !errors.As(err, &refused) {
 				t.Errorf("%q: %v", text, err)

@@ -19,36 +19,35 @@ const (
 
 // snippetOf is the part of a text that has the first word looked for, with what is marked in it.
 func snippetOf(text string, want wanted) (snippet string, marks []Mark) {
-	if len(text) > maxText {
-		text = text[:maxText]
-	}
+	text = prepared(text)
 	marks = []Mark{}
-	from, to := 0, min(len(text), snippetBytes)
-	eachWord(text, func(word string, at, _ int) bool {
-		if !want.has(word) {
-			return true
+	units := unitsOf(text)
+	from := 0
+	for i, u := range units {
+		if want.at(units[i:]) > 0 {
+			from = start(text, max(0, u.from-before))
+			break
 		}
-		from = start(text, max(0, at-before))
-		to = min(len(text), from+snippetBytes)
-		return false
-	})
-	to = start(text, to)
-	snippet = text[from:to]
-	units, counted := 0, 0
-	count := func(upTo int) int {
-		for _, r := range snippet[counted:upTo] {
-			units += max(1, utf16.RuneLen(r))
-		}
-		counted = upTo
-		return units
 	}
-	eachWord(snippet, func(word string, at, end int) bool {
-		if want.has(word) {
-			first := count(at)
-			marks = append(marks, Mark{first, count(end)})
+	to := start(text, min(len(text), from+snippetBytes))
+	snippet = text[from:to]
+	counted, upTo := 0, 0 // in UTF-16 units, up to a byte
+	count := func(at int) int {
+		for _, r := range snippet[upTo:at] {
+			counted += max(1, utf16.RuneLen(r))
 		}
-		return true
-	})
+		upTo = at
+		return counted
+	}
+	units = unitsOf(snippet)
+	for i := 0; i < len(units); {
+		length := want.at(units[i:])
+		if length > 0 {
+			first := count(units[i].from)
+			marks = append(marks, Mark{first, count(units[i+length-1].to)})
+		}
+		i += max(1, length)
+	}
 	return snippet, marks
 }
 

@@ -1,8 +1,6 @@
 package search
 
 import (
-	"slices"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -18,110 +16,166 @@ const (
 	maxWords = 32
 )
 
-// eachWord gives the words of a text as they are compared, without case and accents, and where (bytes) each stands,
-// until yield returns false. A word is a run of letters and digits; a sign of a script without spaces is one by itself.
-func eachWord(text string, yield func(word string, from, to int) bool) {
-	var word []byte
-	from := -1
-	flush := func(to int) bool {
-		more := from < 0 || len(word) == 0 || yield(string(word), from, to)
-		word, from = word[:0], -1
-		return more
-	}
-	for at, r := range text {
-		alone := unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
-		within := unicode.IsLetter(r) || unicode.IsNumber(r) || from >= 0 && unicode.IsMark(r)
-		if (alone || !within) && !flush(at) {
-			return
-		}
-		if !within && !alone {
-			continue
-		}
-		if from < 0 {
-			from = at
-		}
-		if folded := fold(r); len(word)+len(folded) <= maxWord {
-			word = append(word, folded...)
-		}
-		if alone && !flush(at+max(1, utf8.RuneLen(r))) {
-			return
-		}
-	}
-	flush(len(text))
+// unit is a piece of a text as it is compared, without case and accents, and where (bytes) it stands: a word, which is a
+// run of letters and digits, or one sign of a script whose words have no signs between them or grow at their ends.
+type unit struct {
+	text     string
+	from, to int
+	sign     bool
+	// joined tells that the unit before it is a sign, too, with nothing between.
+	joined bool
 }
 
+// unitsOf are the units of a text.
+func unitsOf(text string) (units []unit) {
+	var open unit // the one that grows; it has no text before its first letter
+	flush := func() {
+		if open.text != "" {
+			units = append(units, open)
+		}
+		open = unit{}
+	}
+	for at, r := range text {
+		end := at + utf8.RuneLen(r)
+		if r == utf8.RuneError {
+			end = at + 1
+		}
+		switch {
+		case ignored(r):
+			if open.text != "" {
+				open.to = end
+			}
+		case unicode.IsMark(r) || r == '\uff9e' || r == '\uff9f': // half-width marks of katakana are letters by name
+			if open.text != "" {
+				open.add(fold(r), end)
+			}
+		case isSign(r):
+			flush()
+			before := len(units) - 1
+			open = unit{from: at, sign: true, joined: before >= 0 && units[before].sign && units[before].to == at}
+			open.add(fold(r), end)
+		case unicode.IsLetter(r) || unicode.IsNumber(r):
+			if open.sign || open.text == "" {
+				flush()
+				open.from = at
+			}
+			open.add(fold(r), end)
+		default:
+			flush()
+		}
+	}
+	flush()
+	return units
+}
+
+func (u *unit) add(folded string, to int) {
+	if len(u.text)+len(folded) <= maxWord {
+		u.text += folded
+	}
+	u.to = to
+}
+
+// ignored are signs that say how others are drawn, or where a line may end.
+func ignored(r rune) bool { return r == '\u200c' || r == '\u200d' || r == '\u00ad' || r == '\u2060' }
+
+// isSign tells of letters that are units by themselves: of Chinese, Japanese, Thai, Lao, Khmer and Burmese, and of Korean,
+// whose words end in what other languages write apart. Pictures are, too.
+func isSign(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo, unicode.Thai,
+		unicode.Lao, unicode.Khmer, unicode.Myanmar) && !unicode.IsPunct(r) && !unicode.IsDigit(r) ||
+		r == 'ー' || r == 'ｰ' || unicode.Is(unicode.So, r) && r != utf8.RuneError
+}
+
+// fold is a letter without case, accents and what else does not tell words apart.
 func fold(r rune) string {
 	r = unicode.ToLower(r)
 	if r < utf8.RuneSelf {
 		return string(r)
 	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsMark(r) || !unicode.IsLetter(r) && !unicode.IsNumber(r) {
-			return -1
+	if plain, is := spelled(r); is {
+		return plain
+	}
+	var folded []rune
+	for _, part := range norm.NFKD.String(string(r)) {
+		if !dropped(part) && (unicode.IsLetter(part) || unicode.IsNumber(part) || unicode.IsMark(part) || unicode.Is(unicode.So, part)) {
+			folded = append(folded, unicode.ToLower(part))
 		}
-		return unicode.ToLower(r)
-	}, norm.NFKD.String(string(r)))
+	}
+	return norm.NFC.String(string(folded))
 }
 
-// wordsOf are the different words of a text's beginning.
-func wordsOf(text string) []string {
+// spelled is how a letter is written with others where it is not at hand.
+func spelled(r rune) (string, bool) {
+	switch r {
+	case 'ß':
+		return "ss", true
+	case 'æ':
+		return "ae", true
+	case 'œ':
+		return "oe", true
+	case 'þ':
+		return "th", true
+	case 'ø':
+		return "o", true
+	case 'đ', 'ð':
+		return "d", true
+	case 'ħ':
+		return "h", true
+	case 'ı':
+		return "i", true
+	case 'ł':
+		return "l", true
+	case 'ς':
+		return "σ", true
+	case 'ى', 'ی':
+		return "ي", true
+	case 'ک':
+		return "ك", true
+	case 'ة':
+		return "ه", true
+	case 'ـ':
+		return "", true
+	}
+	return "", false
+}
+
+// dropped tells of marks without which a word is the same: accents, the points of Hebrew and Arabic, and dots that make a
+// letter of an Indian script one of another language. The vowels of those scripts, and the voice of kana, are none.
+func dropped(r rune) bool {
+	switch r {
+	case '\u3099', '\u309a': // voiced kana
+		return false
+	case '\u093c', '\u09bc', '\u0a3c', '\u0abc', '\u0b3c', '\u0cbc':
+		return true
+	}
+	return unicode.IsMark(r) && unicode.In(r, unicode.Inherited, unicode.Hebrew, unicode.Arabic, unicode.Cyrillic, unicode.Syriac)
+}
+
+// prepared is the part of a text that is found, with its letters composed.
+func prepared(text string) string {
 	if len(text) > maxText {
-		text = text[:maxText]
+		text = text[:start(text, maxText)]
 	}
+	return norm.NFC.String(text)
+}
+
+// termsOf are the different terms of a text's beginning: its words, and of its signs each with the next one, or alone
+// where it is the last of a run.
+func termsOf(text string) (terms []string) {
 	seen := map[string]bool{}
-	var words []string
-	eachWord(text, func(word string, _, _ int) bool {
-		if !seen[word] {
-			seen[word] = true
-			words = append(words, word)
+	add := func(term string) {
+		if !seen[term] {
+			seen[term] = true
+			terms = append(terms, term)
 		}
-		return true
-	})
-	return words
-}
-
-// wanted are the words of a query. All are to be found; the last one may be the beginning of a word.
-type wanted struct {
-	words []string
-	begun string
-}
-
-func parse(query string) (wanted, error) {
-	words := []string{}
-	eachWord(query, func(word string, _, _ int) bool {
-		words = append(words, word)
-		return true
-	})
-	if len(words) == 0 {
-		return wanted{}, &QueryError{"there is no word to look for: give one letter or digit at least"}
 	}
-	last := words[len(words)-1]
-	slices.Sort(words)
-	words = slices.Compact(words)
-	if len(words) > maxWords {
-		return wanted{}, &QueryError{"there are too many words: give 32 at most"}
+	units := unitsOf(prepared(text))
+	for i, u := range units {
+		if u.sign && i+1 < len(units) && units[i+1].joined {
+			add(u.text + units[i+1].text)
+		} else {
+			add(u.text)
+		}
 	}
-	return wanted{slices.DeleteFunc(words, func(w string) bool { return w == last }), last}, nil
-}
-
-// lite and postgres spell the query for the engines. Words are letters and digits only, so that nothing in them is an
-// operator.
-func (w wanted) lite() string {
-	terms := make([]string, 0, len(w.words)+1)
-	for _, word := range w.words {
-		terms = append(terms, `"`+word+`"`)
-	}
-	return strings.Join(append(terms, `"`+w.begun+`"*`), " ")
-}
-
-func (w wanted) postgres() string {
-	terms := make([]string, 0, len(w.words)+1)
-	for _, word := range w.words {
-		terms = append(terms, "'"+word+"'")
-	}
-	return strings.Join(append(terms, "'"+w.begun+"':*"), " & ")
-}
-
-func (w wanted) has(word string) bool {
-	return strings.HasPrefix(word, w.begun) || slices.Contains(w.words, word)
+	return terms
 }

@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"harness/database"
@@ -16,8 +17,18 @@ func Renew(ctx context.Context, tx database.Tx) error {
 	return nil
 }
 
+// forgets tells whether words of what is gone may be left behind.
+func (c *changes) forgets() bool {
+	return c.all || len(c.swept) > 0 || slices.ContainsFunc(c.documents, func(d document) bool { return d.gone })
+}
+
 func (c *changes) write(ctx context.Context, tx database.Tx, engine database.Engine) error {
 	w := writer{tx, engine}
+	if c.forgets() {
+		if _, err := tx.ExecContext(ctx, `update search_state set unclean = 1 where id = 1`); err != nil {
+			return err
+		}
+	}
 	if c.all {
 		if err := w.forget(ctx, `1 = 1`); err != nil {
 			return err

@@ -131,7 +131,7 @@ func TestEditsAreAccepted(t *testing.T) {
 		}
 		edit(func(c Controls) Controls { c.FilesystemSandbox = "read-only"; return c })
 		check(k, "read-only", false, k.askToEdit(s, turnID, 2, true, "", "a.go"))
-		edit(func(c Controls) Controls { c.FilesystemSandbox = sandboxFullAccess; return c })
+		edit(func(c Controls) Controls { return c.WithSandbox(sandboxFullAccess) })
 		check(k, "without a sandbox", true, k.askToEdit(s, turnID, 3, true, "", "/etc/a.conf"))
 		edit(func(c Controls) Controls { c.ApprovalPolicy = "untrusted"; return c })
 		edit(func(c Controls) Controls { c.ApprovalPolicy = policyOnRequest; return c })

@@ -20,7 +20,7 @@ func (s *Service) Request(ctx context.Context, requestID string, kind runtime.Re
 }
 
 // Steer adds a text to a running turn. ErrNoActiveTurn when no turn runs, ErrWrongTurn when another one does,
-// ErrNotFound, *DeletedError, *NotOwnerError, *runtime.UnsupportedError.
+// ErrNotFound, *DeletedError, *NotOwnerError, *FolderError, *runtime.UnsupportedError.
 func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) error {
 	row, err := readSession(ctx, s.db.Read(), sessionID)
 	if err == nil {
@@ -32,10 +32,13 @@ func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) err
 	s.load(row.Runtime, sessionID)
 	active := s.view.active(sessionID)
 	switch {
-	case active == "":
+	case active == "", s.view.stopping(sessionID):
 		return ErrNoActiveTurn
 	case turnID != active:
 		return fmt.Errorf("%w: %s runs, not %s", ErrWrongTurn, active, turnID)
+	}
+	if _, err := s.workspace(row.Session); err != nil {
+		return err
 	}
 	adapter, err := s.adapter(row.Runtime)
 	if err != nil {
@@ -55,7 +58,7 @@ func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) err
 	}
 	return s.record(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		at := s.now()
-		events := []journal.Event{messageSent(row.ID, turnID, message.input(), at)}
+		events := []journal.Event{messageSent(row.ID, turnID, message.input(), nil, at)}
 		if err := addInput(ctx, tx, row.ID, turnID, message); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -26,9 +27,14 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 		args[i], marks[i] = database.EncodeText(one.ID), "$"+strconv.Itoa(i+1)
 	}
 	// The limit keeps Postgres from looking for the last turn again for each use of it.
-	const failure = ` from transcript_entries where session_id = a.id and message_id = '` + turnErrorPrefix +
-		`' || a.last)`
+	const failure = ` from transcript_entries where session_id = a.id and message_id = case a.running
+		when '' then '` + turnErrorPrefix + `' || a.last else '` + turnRetryPrefix + `' || a.running end
+		and (a.running = '' or status = 'error'))`
 	what := fmt.Sprintf("read what goes on in %d sessions", len(sessions))
+	working, err := backgroundOf(ctx, q, `session_id in (`+strings.Join(marks, ", ")+`)`, args...)
+	if err != nil {
+		return err
+	}
 	return database.ReadEach(ctx, q, what, func(row database.Row) error {
 		var (
 			id, last        string
@@ -48,7 +54,7 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 			if err != nil {
 				return fmt.Errorf("read why turn %s failed: %w", database.DecodeText(last), err)
 			}
-			now.LastError = &TurnError{TurnID: database.DecodeText(last), Message: message}
+			now.LastError = &TurnError{TurnID: cmp.Or(now.ActiveTurnID, database.DecodeText(last)), Message: message}
 		}
 		switch {
 		case now.ActiveTurnID != "" && now.PendingCount > 0:
@@ -64,6 +70,7 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 			if now.ActiveTurnID != "" && s.unresponsive(*one) {
 				now.State = StateUnresponsive
 			}
+			now.Background = working[one.ID]
 			one.Activity = now
 		}
 		return nil

@@ -88,9 +88,13 @@ func TestAToolOfTheServerIsAskedAbout(t *testing.T) {
 		}
 
 		asked, done = ask(t.Context(), "two")
-		if _, err := s.Settle(t.Context(), asked.ID, runtime.RequestApproval,
-			runtime.Reply{Decision: "decline", Message: "not on a Friday"}, "ann"); err != nil {
+		denied, err := s.Settle(t.Context(), asked.ID, runtime.RequestApproval,
+			runtime.Reply{Decision: "decline", Message: "not on a Friday"}, "ann")
+		if err != nil {
 			t.Fatal(err)
+		}
+		if denied.ReasonGiven() {
+			t.Error("the agent would be told the reason again with the next message")
 		}
 		if got := <-done; got.err != nil || got.answer != (session.ToolAnswer{Actor: "ann", Reason: "not on a Friday"}) {
 			t.Errorf("declined: %+v", got)

@@ -51,7 +51,8 @@ func (c Controls) Equal(other Controls) bool {
 	if c.model() != other.model() || (c.Model == nil) != (other.Model == nil) ||
 		c.ApprovalPolicy != other.ApprovalPolicy ||
 		c.NetworkAccess != other.NetworkAccess || c.FilesystemSandbox != other.FilesystemSandbox ||
-		c.AcceptEdits != other.AcceptEdits || c.NonInteractive != other.NonInteractive || c.NativeTools != other.NativeTools {
+		c.AcceptEdits != other.AcceptEdits || c.NonInteractive != other.NonInteractive || c.NativeTools != other.NativeTools ||
+		c.NetworkBefore != other.NetworkBefore {
 		return false
 	}
 	return maps.EqualFunc(c.Settings, other.Settings, func(a, b json.RawMessage) bool {
@@ -119,7 +120,7 @@ func (s *Service) controlsIn(ctx context.Context, q database.Querier, sessionID 
 // between the value Edit is given and the write. What comes out equal is neither written nor audited. A change is not
 // announced on the stream; with an audit it is told by an entry in the transcript of the session, whichever the scope.
 // *DeletedError, ErrNotFound, ErrDefaultsLocked, *SettingsLimitError, *runtime.ControlError for a level the session's
-// runtime does not enforce.
+// runtime does not enforce, *BackgroundError for one it cannot take while background work runs.
 func (s *Service) EditControls(ctx context.Context, sessionID string, edit ControlEdit) (ControlChange, error) {
 	if edit.Defaults && s.opts.DefaultsLocked {
 		return ControlChange{}, ErrDefaultsLocked
@@ -148,6 +149,9 @@ func (s *Service) EditControls(ctx context.Context, sessionID string, edit Contr
 		if !edit.Defaults {
 			if err := s.checkChangedControls(name, previous, *target); err != nil {
 				return nil, journal.Refuse(err)
+			}
+			if err := s.checkEditRestart(ctx, tx, sessionID, name, previous, *target); err != nil {
+				return nil, err
 			}
 		}
 		change = ControlChange{Controls: controls, Defaults: defaults, Changed: !target.Equal(previous)}

@@ -57,6 +57,7 @@ func (c Controls) complete() Controls {
 
 // with overlays what a client asked for.
 func (c Controls) with(model, approval, network, sandbox *string) Controls {
+	before := c
 	if model != nil {
 		c.Model = model
 	}
@@ -66,7 +67,7 @@ func (c Controls) with(model, approval, network, sandbox *string) Controls {
 			*target = *wish
 		}
 	}
-	return c
+	return c.settleNetwork(before, network != nil)
 }
 
 func (c Controls) model() string {
@@ -95,6 +96,11 @@ func (s *Service) checkChangedControls(runtimeName string, before, after Control
 		}
 		return is
 	}
+	if !before.unrestrictable() {
+		if err := checkNetwork(adapter, after, false); err != nil {
+			return err
+		}
+	}
 	return checkControls(adapter, Controls{ApprovalPolicy: changed(before.ApprovalPolicy, after.ApprovalPolicy),
 		FilesystemSandbox: changed(before.FilesystemSandbox, after.FilesystemSandbox),
 		NetworkAccess:     changed(before.NetworkAccess, after.NetworkAccess)})
@@ -109,7 +115,7 @@ func encodeControls(controls *Controls) (sql.NullString, error) {
 			return sql.NullString{}, fmt.Errorf("encode controls: setting %q is not JSON", key)
 		}
 	}
-	return sql.NullString{String: string(encode(controls.complete())), Valid: true}, nil
+	return sql.NullString{String: string(encode(plainControls(controls.complete()))), Valid: true}, nil
 }
 
 // decodeControls reads stored controls; fields an older version did not store come from the defaults.

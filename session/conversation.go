@@ -11,7 +11,7 @@ import (
 
 // What follows is done to a session's conversation by its runtime. A session that is not stored here is asked for by
 // its id at the default runtime: its words about it are the answer. Errors are those of Lookup but ErrNotFound,
-// *NotOwnerError, *runtime.UnsupportedError, and the runtime's refusals.
+// *NotOwnerError, *runtime.UnsupportedError, *FolderError, and the runtime's refusals.
 
 // Forked is a session that was made of another one.
 type Forked struct {
@@ -38,9 +38,25 @@ func (s *Service) Compact(ctx context.Context, sessionID string) (json.RawMessag
 	return act(ctx, s, sessionID, runtime.OpCompact, runtime.Compactor.CompactThread)
 }
 
-// CleanTerminals ends the programs a session's turns left running, and returns the runtime's answer.
+// CleanTerminals ends the programs a session's turns left running, and returns the runtime's answer, or which were ended
+// where the runtime has no answer of its own.
 func (s *Service) CleanTerminals(ctx context.Context, sessionID string) (json.RawMessage, error) {
-	return act(ctx, s, sessionID, runtime.OpTerminals, runtime.TerminalCleaner.CleanTerminals)
+	_, adapter, err := s.owned(ctx, sessionID)
+	if err == nil {
+		_, cleans := runtime.Has[runtime.TerminalCleaner](adapter, runtime.OpTerminals)
+		_, ends := runtime.Has[runtime.Backgrounder](adapter, runtime.OpTerminals)
+		if ends && !cleans {
+			ended, err := s.EndAllBackground(ctx, sessionID)
+			return encode(struct {
+				Ended []BackgroundTask `json:"ended"`
+			}{append([]BackgroundTask{}, ended...)}), err
+		}
+	}
+	result, err := act(ctx, s, sessionID, runtime.OpTerminals, runtime.TerminalCleaner.CleanTerminals)
+	if err == nil {
+		s.background.want(sessionID)
+	}
+	return result, err
 }
 
 // Review begins a review in a session and returns the runtime's answer.
@@ -62,24 +78,18 @@ func (s *Service) SteerTurn(ctx context.Context, sessionID, turnID, text string)
 	return err
 }
 
-// AskFor asks the default runtime for a conversation that is not stored here: its refusal, or nil when it knows one of
-// that id.
-func (s *Service) AskFor(ctx context.Context, sessionID string) error {
-	_, err := act(ctx, s, sessionID, runtime.OpHistory,
-		func(r runtime.Historian, ctx context.Context, threadID string) (runtime.Thread, error) {
-			return r.ReadThread(ctx, threadID, false)
-		})
-	return err
-}
-
 // act has the runtime of a session do something to its conversation. A runtime that was restarted has to load it first.
 func act[Part, Result any](
 	ctx context.Context, s *Service, sessionID, operation string, do func(Part, context.Context, string) (Result, error),
 ) (result Result, err error) {
 	session, adapter, err := s.owned(ctx, sessionID)
 	if errors.Is(err, ErrNotFound) {
+		unknown := err
 		session.ID = sessionID
 		adapter, err = s.Chosen("")
+		if e := (*UnknownError)(nil); err == nil && errors.As(unknown, &e) && e.waitsFor(adapter.Name()) {
+			err = unknown
+		}
 	}
 	if err != nil {
 		return result, err
@@ -87,6 +97,11 @@ func act[Part, Result any](
 	part, err := runtime.As[Part](adapter, operation)
 	if err != nil {
 		return result, err
+	}
+	if operation != runtime.OpTerminals { // what runs is ended wherever it runs
+		if _, err := s.workspace(session); err != nil {
+			return result, err
+		}
 	}
 	err = loaded(ctx, adapter, session, func() (err error) {
 		result, err = do(part, ctx, sessionID)

@@ -11,8 +11,8 @@ import (
 )
 
 // Create opens a conversation in a runtime and stores it with its controls. The reply says Materialized false, as
-// clients expect of a session nobody has written to. *ElsewhereError, *UnknownRuntimeError, *LimitError, and runtime.ErrUnavailable with
-// the cause and the remedy.
+// clients expect of a session nobody has written to. *ElsewhereError, *UnknownRuntimeError, *LimitError, *FolderError, and
+// runtime.ErrUnavailable with the cause and the remedy.
 func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return Session{}, err // before the runtime is told anything
@@ -48,9 +48,16 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 		defaults.Model = nil // the default is people's choice for their chats
 	}
 	controls := defaults.with(in.Model, in.ApprovalPolicy, in.NetworkAccess, in.FilesystemSandbox)
+	if in.NetworkAccess == nil {
+		controls = networkOfNew(adapter, controls, defaults, in.RuntimeNamed)
+	}
 	controls.AcceptEdits, controls.NonInteractive = in.AcceptEdits, in.NonInteractive
 	controls = controls.complete()
-	if err := checkControls(adapter, controls); err != nil {
+	err = checkControls(adapter, controls)
+	if err == nil {
+		err = checkNetwork(adapter, controls, in.RuntimeNamed)
+	}
+	if err != nil {
 		return Session{}, s.settled(in, err)
 	}
 	if len(in.DynamicTools) > 0 && !runtime.CapabilitiesOf(adapter).DynamicTools {
@@ -67,9 +74,9 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if nativeTools == runtime.NativeToolsOff {
 		controls.NativeTools = nativeTools
 	}
-	cwd := in.Cwd
-	if cwd == "" {
-		cwd = s.opts.WorkspaceRoot
+	cwd, err := s.CheckFolder(in.Cwd)
+	if err != nil {
+		return Session{}, err
 	}
 	// A conversation that exists must not be left without a row by a caller who goes away. The calls have deadlines of
 	// their own.
@@ -79,12 +86,16 @@ func (s *Service) Create(ctx context.Context, in Create) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
+	abandon, err := s.expectWorker(ctx, adapter, id, in.SystemOwned)
+	if err != nil {
+		return Session{}, err
+	}
 	t, err := adapter.StartThread(ctx, runtime.StartThread{SessionID: id, Cwd: cwd, Model: controls.model(),
 		ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox, NetworkAccess: controls.NetworkAccess,
 		DynamicTools: in.DynamicTools, RawEvents: true, Implicit: implicit,
-		NativeToolsOff: nativeTools == runtime.NativeToolsOff})
+		NativeToolsOff: nativeTools == runtime.NativeToolsOff, SystemOwned: in.SystemOwned})
 	if err != nil {
-		return Session{}, s.settled(in, err)
+		return Session{}, errors.Join(s.settled(in, err), abandon())
 	}
 	t.NativeID, t.ID = t.Native(), cmp.Or(t.ID, id)
 	// Naming also makes the runtime write it to disk: an unnamed, unused conversation would not survive a restart.

@@ -71,9 +71,8 @@ func (s *Service) deleteThread(ctx context.Context, session Session, by time.Tim
 	defer cancel()
 	adapter, err := s.adapter(session.Runtime)
 	if err == nil {
-		s.interruptFirst(ctx, adapter, session)
+		s.endWork(ctx, adapter, session)
 		if err = ctx.Err(); err == nil {
-			s.giveBack(ctx, adapter, session)
 			files, err = deleteThread(ctx, adapter, session)
 		}
 	}
@@ -94,46 +93,6 @@ func deleteThread(ctx context.Context, adapter runtime.Adapter, session Session)
 		return forgetter.ForgetThread(ctx, runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID})
 	}
 	return 0, nil
-}
-
-// giveBack ends the process of a session that nobody goes on with for now, where its runtime has one for each. One that
-// cannot be ended is closed when it has been idle for long enough.
-func (s *Service) giveBack(ctx context.Context, adapter runtime.Adapter, session Session) {
-	if runtime.CapabilitiesOf(adapter).ProcessPer != runtime.ProcessPerThread {
-		return
-	}
-	if err := adapter.CloseThread(ctx, session.ID); err != nil {
-		s.opts.Logger.Info().Err(err).Str("session", session.ID).Str("runtime", session.Runtime).
-			Msg("the session's process goes on for now")
-	}
-}
-
-// interruptGrace is how long a deletion waits for the end of the turn it interrupted, so that clients hear of that
-// first.
-const interruptGrace = 2 * time.Second
-
-// interruptFirst ends the running turn, if there is one. A turn that can not be interrupted does not keep its session
-// from being deleted.
-func (s *Service) interruptFirst(ctx context.Context, adapter runtime.Adapter, session Session) {
-	active := s.view.active(session.ID)
-	if active == "" {
-		return
-	}
-	idle := s.view.whenIdle(session.ID)
-	err := adapter.InterruptTurn(ctx, session.ID, active)
-	switch {
-	case errors.Is(err, runtime.ErrNoActiveTurn), errors.Is(err, runtime.ErrThreadNotFound):
-		return
-	case err != nil:
-		s.opts.Logger.Warn().Err(err).Str("session", session.ID).Str("turn", active).
-			Msg("turn could not be interrupted before its session is deleted")
-		return
-	}
-	select {
-	case <-idle:
-	case <-time.After(interruptGrace):
-	case <-ctx.Done():
-	}
 }
 
 // bury replaces a session's rows by its tombstone and returns the sessions of its workers, which nobody needs any more.
@@ -209,6 +168,7 @@ func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone DeletedEr
 		`delete from turns where session_id = $1`,
 		`delete from runtime_messages where session_id = $1`,
 		`delete from running_items where session_id = $1`,
+		`delete from background_tasks where session_id = $1`,
 		`delete from open_rollbacks where session_id = $1`,
 		`delete from interactive_requests where session_id = $1`,
 		`delete from bulk_upserts where session_id = $1`,

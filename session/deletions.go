@@ -113,6 +113,9 @@ func (s *Service) tellDeletion(ctx context.Context, session Session) error {
 	}
 	asking, cancel := context.WithTimeout(ctx, deletionCall)
 	defer cancel()
+	if err := endOwnProcess(asking, adapter, session.ID); err != nil {
+		return err
+	}
 	if _, err := deleteThread(asking, adapter, session); err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
 		return err
 	}

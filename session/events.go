@@ -29,6 +29,9 @@ func RemovesEntries(eventType string) bool {
 	return eventType == eventTranscriptPruned || eventType == eventSessionDeleted
 }
 
+// EventMessageSent is the type of the event that tells that a message was sent, and with which controls.
+const EventMessageSent = "message.sent"
+
 // source names this package in the events it causes itself.
 const source = "harness"
 
@@ -157,20 +160,35 @@ func sessionCreated(session Session) journal.Event {
 }
 
 // messageSent tells that somebody sent a message, which begins a turn or is part of it. Its words are the transcript's:
-// they go with the session, this stays.
-func messageSent(sessionID, turnID string, input []json.RawMessage, at int64) journal.Event {
+// they go with the session, this stays. controls are those its turn runs with, nil for a turn that runs already.
+func messageSent(sessionID, turnID string, input []json.RawMessage, controls *Controls, at int64) journal.Event {
 	said := sha256.New()
 	size := 0
 	for _, part := range input {
 		_, _ = said.Write(append(part, '\n')) // a hash takes everything
 		size += len(part)
 	}
-	return journal.Event{SessionID: sessionID, TurnID: turnID, Type: eventMessageSent, Time: at, Source: source,
+	return journal.Event{SessionID: sessionID, TurnID: turnID, Type: EventMessageSent, Time: at, Source: source,
 		Payload: encode(struct {
-			TurnID string `json:"turnId"`
-			Bytes  int    `json:"bytes"`
-			Hash   string `json:"hash"`
-		}{turnID, size, "sha256:" + hex.EncodeToString(said.Sum(nil))})}
+			TurnID   string      `json:"turnId"`
+			Bytes    int         `json:"bytes"`
+			Hash     string      `json:"hash"`
+			Controls *sentLevels `json:"controls,omitempty"`
+		}{turnID, size, "sha256:" + hex.EncodeToString(said.Sum(nil)), sentLevelsOf(controls)})}
+}
+
+// sentLevels are the levels of the controls a message was sent with.
+type sentLevels struct {
+	Approval   string `json:"approvalPolicy"`
+	Filesystem string `json:"filesystemSandbox"`
+	Network    string `json:"networkAccess"`
+}
+
+func sentLevelsOf(controls *Controls) *sentLevels {
+	if controls == nil {
+		return nil
+	}
+	return &sentLevels{controls.ApprovalPolicy, controls.FilesystemSandbox, controls.NetworkAccess}
 }
 
 // turnStopped tells that somebody stopped a turn.

@@ -21,7 +21,6 @@ const (
 
 	eventTranscriptPruned = "transcript.pruned"
 	eventSessionCreated   = "session.created"
-	eventMessageSent      = "message.sent"
 	eventTurnStopped      = "turn.stopped"
 	eventDefaultsChanged  = "default_controls.changed"
 )
@@ -34,6 +33,7 @@ func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Uni
 		s.deletions.signal()
 	}
 	s.delivery.wantAgain()
+	s.background.want(s.background.all()...)
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var events []journal.Event
 		if replaced != "" {
@@ -127,7 +127,11 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead f
 		events = append(events, interrupted...)
 	}
 	left, err := s.cancelLeft(ctx, tx, node, dead, at)
-	return append(events, left...), err
+	if err != nil {
+		return nil, err
+	}
+	gone, err := s.endBackgroundOf(ctx, tx, node, dead, at)
+	return append(append(events, left...), gone...), err
 }
 
 // expire ends a pending request nobody can answer any more: its row, its transcript entry, and the event that tells
@@ -160,6 +164,10 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, r
 	[]journal.Event, error) {
 	turn.status, turn.failure, turn.completedAt, turn.cutOff = runtime.TurnInterrupted, reason, max(at,
 		turn.startedAt), true
+	retried, err := s.endRetry(ctx, tx, turn)
+	if err != nil {
+		return nil, err
+	}
 	dropped, err := s.tellDropped(ctx, tx, turn)
 	if err := errors.Join(err, closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn),
 		s.settleInput(ctx, tx, turn)); err != nil {
@@ -185,7 +193,7 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, r
 	ended := wire.TurnCompleted(turn.sessionID,
 		wire.Turn{ID: turn.turnID, Status: turn.status, Error: &wire.Failure{Message: turn.failure},
 			StartedAt: turn.startedAt, CompletedAt: turn.completedAt})
-	events := append(append(dropped, failed...), spoken(runtimeName, ended, meta, at))
+	events := append(slices.Concat(retried, dropped, failed), spoken(runtimeName, ended, meta, at))
 	inTracesOf([]turnRow{turn}, events)
 	return events, nil
 }

@@ -28,8 +28,9 @@ type fake struct {
 	processes  map[string]string // of one that is apart: session id → generation
 	generation string
 	down       bool
-	forgets    bool          // it cannot be told a conversation again that it has lost
-	frozen     chan struct{} // while it is open, nothing that is asked is answered
+	status     runtime.Status // what it says of itself in place of ready, when set
+	forgets    bool           // it cannot be told a conversation again that it has lost
+	frozen     chan struct{}  // while it is open, nothing that is asked is answered
 	threads    []runtime.Thread
 	answers    []runtime.Reply
 	refs       []runtime.RequestRef
@@ -38,16 +39,23 @@ type fake struct {
 	closed     []string
 	deleteErr  error
 	interrupts []string
+	restarts   bool     // another model takes another process
+	deaf       bool     // it does not end the turns that it is asked to end
+	ended      []string // the conversations whose process was ended
 	turns      []runtime.StartTurn
 	began      []runtime.StartThread
 	// nativeToolsOff is the capability.
 	nativeToolsOff bool
+	keepsPair      bool // the capability KeepsFullAccessPair
 	resumed        []runtime.ResumeThread
 	nextTurn       int
 	sources        []runtime.Source
 	histories      int // how often a history was read
 	historyErr     error
 	asked          int // the native id a test asked with last
+	// background is what works on outside the turns, by session; stuck is a task that cannot be ended.
+	background map[string][]runtime.BackgroundTask
+	stuck      string
 	// onTurn, when set, replaces the plain start of a turn.
 	onTurn func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error)
 	// onName, when set, is called when the runtime has named a conversation and not answered yet.
@@ -64,7 +72,7 @@ func (f *fake) Capabilities() runtime.Capabilities {
 		Sandboxes:        []string{"read-only", "workspace-write", "danger-full-access"},
 		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"},
 		NetworkAccess:    []string{"restricted", "enabled"}, ImplicitSources: []string{"all", "home"},
-		NativeToolsOff: f.nativeToolsOff}
+		NativeToolsOff: f.nativeToolsOff, KeepsFullAccessPair: f.keepsPair}
 }
 
 // Sources are those a test says.
@@ -85,6 +93,9 @@ func (f *fake) Status() runtime.Status {
 	defer f.mu.Unlock()
 	if f.down {
 		return runtime.Status{State: runtime.StateUnavailable}
+	}
+	if f.status.State != "" {
+		return f.status
 	}
 	return runtime.Status{State: runtime.StateReady, Generation: f.generation}
 }
@@ -157,9 +168,17 @@ func (f *fake) StartThread(ctx context.Context, in runtime.StartThread) (runtime
 	} else if f.apart {
 		f.serve(id, newID())
 	}
+	if in.SystemOwned && f.NamesThreads() {
+		f.emit(runtime.Signal{Kind: runtime.SignalNotification, ThreadID: id, Change: runtime.ThreadOpened{SystemOwned: true}})
+	}
 	f.notify(id, "", "thread/started", nil)
+	if in.SystemOwned {
+		f.notify(id, "", "warning", nil)
+	}
 	return t, nil
 }
+
+func (f *fake) NamesThreads() bool { return !f.apart }
 
 func (f *fake) find(id string) *runtime.Thread {
 	if i := slices.IndexFunc(f.threads, func(t runtime.Thread) bool { return t.Native() == id }); i >= 0 {
@@ -299,8 +318,24 @@ func (f *fake) InterruptTurn(ctx context.Context, threadID, turnID string) error
 	}
 	f.mu.Lock()
 	f.interrupts = append(f.interrupts, turnID)
+	deaf := f.deaf
 	f.mu.Unlock()
-	f.end(threadID, turnID, runtime.TurnInterrupted)
+	if !deaf {
+		f.end(threadID, turnID, runtime.TurnInterrupted)
+	}
+	return nil
+}
+
+// EndProcess is told as a process is that was killed.
+func (f *fake) EndProcess(_ context.Context, threadID, _ string) error {
+	f.mu.Lock()
+	f.ended = append(f.ended, threadID)
+	f.mu.Unlock()
+	if f.apart {
+		f.leave(threadID)
+	} else {
+		f.exited()
+	}
 	return nil
 }
 

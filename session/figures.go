@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"harness/database"
+	"harness/runtime/jsonobject"
 	"harness/runtime/wire"
 )
 
@@ -78,10 +79,12 @@ type figuresRow struct {
 	plan, planTurn, usage string
 }
 
-// usageFigure is what a runtime says it used.
+// usageFigure is what a runtime says it used. TurnID is the turn in which it said so; this server adds it to what it
+// stores.
 type usageFigure struct {
-	Total wire.Tokens `json:"total"`
-	Last  wire.Tokens `json:"last"`
+	Total  wire.Tokens `json:"total"`
+	Last   wire.Tokens `json:"last"`
+	TurnID string      `json:"turnId"`
 }
 
 // use takes in what a runtime says it used, and adds what is new to the day's row.
@@ -96,11 +99,11 @@ func (r *figuresRow) use(ctx context.Context, tx database.Tx, a arrival, told js
 			return fmt.Errorf("read the usage of session %s: %w", a.signal.ThreadID, err)
 		}
 	}
-	r.usage = string(told)
+	now.TurnID = a.meta.TurnID
+	r.usage = string(jsonobject.Parse(told).Set("turnId", quote(now.TurnID)).Encode())
 	used := now.since(before)
-	if !known {
-		used = now.Last
-		if a.thread.activeTurn == "" {
+	if another := !known || now.TurnID != before.TurnID; another && (!known || less(used, now.Last)) {
+		if used = now.Last; a.thread.activeTurn == "" {
 			return nil // a history from elsewhere; what it used was not used now
 		}
 	}
@@ -122,7 +125,8 @@ func (r *figuresRow) use(ctx context.Context, tx database.Tx, a arrival, told js
 	return nil
 }
 
-// since is what was used between two reports. A runtime that began to count anew says what its last request used.
+// since is what was used between two reports. A runtime that began to count anew says what its last request used. In the
+// first report of a turn its total may have grown beyond the one before all the same, but by less than that turn used.
 func (u usageFigure) since(before usageFigure) wire.Tokens {
 	all, was := u.Total, before.Total
 	if all.Total < was.Total || all.Input < was.Input || all.Cached < was.Cached || all.Output < was.Output ||
@@ -131,6 +135,11 @@ func (u usageFigure) since(before usageFigure) wire.Tokens {
 	}
 	return wire.Tokens{Total: all.Total - was.Total, Input: all.Input - was.Input, Cached: all.Cached - was.Cached,
 		Output: all.Output - was.Output, Reasoning: all.Reasoning - was.Reasoning}
+}
+
+// less tells whether a is less than b, in any way they are counted.
+func less(a, b wire.Tokens) bool {
+	return a.Total < b.Total || a.Input < b.Input || a.Output < b.Output
 }
 
 // fillFigures tells sessions' figures, in one query for all of them, whose cost does not depend on how long they are.

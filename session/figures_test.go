@@ -59,7 +59,8 @@ func TestFigures(t *testing.T) {
 			}
 		}
 		plan := fmt.Sprintf(`{"turnId":%q,"explanation":null,"plan":[{"step":"look \u0000","status":"pending"}]}`, turn)
-		const usage = `{"total":{"totalTokens":100,"inputTokens":100},"last":{"totalTokens":100,"inputTokens":100},"modelContextWindow":9}`
+		usage := fmt.Sprintf(`{"total":{"totalTokens":100,"inputTokens":100},"last":{"totalTokens":100,"inputTokens":100},`+
+			`"modelContextWindow":9,"turnId":%q}`, turn)
 		page, err := k.List(t.Context(), ListQuery{Figures: true})
 		k.do(err)
 		for _, one := range page.Sessions {
@@ -187,6 +188,42 @@ func TestUsageDays(t *testing.T) {
 		k.later(2 * day)
 		if gone := k.prune(Retention{}); gone["usage_days"] != 3 {
 			t.Errorf("of older usage went %d rows, want 3", gone["usage_days"])
+		}
+	})
+}
+
+// Each turn counts with what it used, also when the process that counted was another one for each of them.
+func TestTurnsOfKilledProcessesCount(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		for name, one := range map[string]struct {
+			turns [][][2]int // of each turn the reports: total and last
+			want  int64
+		}{
+			"equal turns, each in a process of its own": {[][][2]int{{{170, 170}}, {{170, 170}}, {{170, 170}}, {{170, 170}}}, 680},
+			"larger turns":                    {[][][2]int{{{100, 100}}, {{150, 150}}, {{400, 400}}}, 650},
+			"smaller turns":                   {[][][2]int{{{400, 400}}, {{150, 150}}, {{100, 100}}}, 650},
+			"one process":                     {[][][2]int{{{170, 170}}, {{340, 170}}, {{510, 170}}}, 510},
+			"two requests in each":            {[][][2]int{{{100, 100}, {170, 70}}, {{270, 100}, {340, 70}}}, 340},
+			"reports that add up in the turn": {[][][2]int{{{100, 100}, {170, 170}}, {{270, 100}, {340, 170}}}, 340},
+			"the same, each in a process":     {[][][2]int{{{100, 100}, {170, 170}}, {{100, 100}, {170, 170}}}, 340},
+			"told twice":                      {[][][2]int{{{170, 170}, {170, 170}}, {{340, 170}, {340, 170}}}, 340},
+			"one report was lost":             {[][][2]int{{{100, 100}}, {{300, 70}}}, 300},
+		} {
+			s := k.create()
+			for _, reports := range one.turns {
+				turn := k.send(s.ID)
+				for _, report := range reports {
+					k.used(s.ID, turn, report[0], report[1])
+				}
+				k.end(s.ID, turn)
+				k.used(s.ID, turn, reports[len(reports)-1][0], reports[len(reports)-1][1]) // told again when it is loaded
+			}
+			k.flush()
+			_, total, err := k.Usage(t.Context(), UsageQuery{SessionID: s.ID, Limit: 1})
+			k.do(err)
+			if total.Total != one.want {
+				t.Errorf("%s: %d are counted, want %d", name, total.Total, one.want)
+			}
 		}
 	})
 }

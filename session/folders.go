@@ -161,7 +161,7 @@ func (s *Service) bringFolder(ctx context.Context, session Session) (from string
 	}
 	aside, err := s.opts.Folders.Restore(ctx, stored.name, stored.snapshot, folder)
 	if err != nil {
-		return "", fmt.Errorf("%w: the folder %s cannot be made here now: %w", runtime.ErrUnavailable, folder, err)
+		return "", runtime.WithKind(runtime.ErrUnavailable, fmt.Errorf("the folder %s cannot be made here now: %w", folder, err))
 	}
 	if aside != "" {
 		s.opts.Logger.Info().Str("folder", folder).Str("aside", aside).

@@ -22,7 +22,11 @@ func (s *Service) importHistory(ctx context.Context, session Session, historian 
 		if _, err := presence(ctx, tx, session.ID); err != nil {
 			return nil, journal.Refuse(err)
 		}
-		if err := s.entries.Import(ctx, tx, session.ID, importedTurns(session.ID, t.Turns)); err != nil {
+		turns, err := s.importedTurns(ctx, tx, session.ID, t.Turns)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.entries.Import(ctx, tx, session.ID, turns); err != nil {
 			return nil, err
 		}
 		if err := s.importRows(ctx, tx, session, t); err != nil {
@@ -71,7 +75,8 @@ func (s *Service) importRows(ctx context.Context, tx database.Tx, session Sessio
 }
 
 // importedTurns are a history's turns as transcript entries. An item without times of its own has its turn's.
-func importedTurns(sessionID string, turns []runtime.Turn) []transcript.Turn {
+func (s *Service) importedTurns(ctx context.Context, tx database.Tx, sessionID string, turns []runtime.Turn) (
+	[]transcript.Turn, error) {
 	out := make([]transcript.Turn, 0, len(turns))
 	for _, turn := range turns {
 		imported := transcript.Turn{ID: turn.ID}
@@ -80,6 +85,9 @@ func importedTurns(sessionID string, turns []runtime.Turn) []transcript.Turn {
 				Content: item.Content, StartedAt: instant(item.StartedAt, turn.StartedAt),
 				CompletedAt: instant(item.CompletedAt, turn.CompletedAt), Status: transcript.Complete}
 			setDetails(&entry, item)
+			if err := s.showImages(ctx, tx, sessionID, &entry, item); err != nil {
+				return nil, err
+			}
 			imported.Entries = append(imported.Entries, entry.Whole())
 		}
 		if turn.Status == runtime.TurnFailed {
@@ -89,7 +97,7 @@ func importedTurns(sessionID string, turns []runtime.Turn) []transcript.Turn {
 		}
 		out = append(out, imported)
 	}
-	return out
+	return out, nil
 }
 
 // instant is the first of the times (ms) that is known.

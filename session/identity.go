@@ -46,6 +46,9 @@ func (s *Service) preload(runtimeName string, batch runtime.Batch) (ids []string
 				ids = append(ids, id)
 			}
 		}
+		if opened, is := batch.Signals[i].Change.(runtime.ThreadOpened); is && opened.ParentID != "" {
+			s.bring(runtimeName, opened.ParentID)
+		}
 	}
 	return ids
 }

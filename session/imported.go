@@ -99,7 +99,7 @@ func ImportDefaults(ctx context.Context, tx database.Tx, controls Controls) (imp
 func IsItem(entryType string) bool {
 	switch entryType {
 	case wire.ItemUserMessage, wire.ItemAgentMessage, wire.ItemReasoning, wire.ItemPlan, wire.ItemCommand,
-		wire.ItemFileChange, wire.ItemToolCall, wire.ItemClientTool:
+		wire.ItemFileChange, wire.ItemToolCall, wire.ItemClientTool, wire.ItemCleared:
 		return true
 	}
 	return false

@@ -38,7 +38,7 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 	}
 	nativeOf = s.nativeOf(batch, ours)
 	natives := s.nativeEvents(runtimeName, nativeOf, batch.Native)
-	if onlyTexts(batch) && !slices.Contains(ours, false) {
+	if onlyTexts(batch) && !slices.Contains(ours, false) && !s.retrying(batch) {
 		s.takePieces(runtimeName, batch, natives)
 		return nativeOf
 	}
@@ -49,7 +49,10 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 			units[i] = s.refuse(runtimeName, signal)
 			continue
 		}
-		units[i] = s.unitOf(runtimeName, signal)
+		known, _ := s.view.peek(signal.ThreadID)
+		if units[i] = s.unitOf(runtimeName, signal); s.answersAgain(signal) {
+			units[i] = inSequence([]journal.Unit{s.modelAnswers(signal, known.retrying), units[i]})
+		}
 		exited = exited || signal.Kind == runtime.SignalExited
 	}
 	s.submit(runtimeName, batch, s.once(runtimeName, batch, s.after(natives, inSequence(units))))
@@ -83,11 +86,18 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 	case runtime.SignalUnanswered:
 		return s.unanswered(runtimeName, signal)
 	}
+	if opened, is := signal.Change.(runtime.ThreadOpened); is && opened.SystemOwned {
+		return s.workerOpened(runtimeName, signal.ThreadID)
+	}
 	var a arrival
 	switch change := signal.Change.(type) {
+	case runtime.BackgroundChanged:
+		return s.backgroundUnit(runtimeName, signal, change)
 	case runtime.TextDelta:
 		a = s.wholePiece(runtimeName, signal, change)
 	default:
+		s.wantBackground(signal)
+		s.keepQuiet(signal)
 		a = s.arrive(runtimeName, signal)
 		if _, began := change.(runtime.TurnStarted); began {
 			s.adoption.wantDescription(runtimeName, signal.ThreadID)
@@ -217,19 +227,6 @@ func (s *Service) arrive(runtimeName string, signal runtime.Signal) arrival {
 	return a
 }
 
-// see lets the view know what a signal says before its event's meta is made; a turn's end comes after (signalUnit),
-// because the event of the end still belongs to the turn.
-func (s *Service) see(signal runtime.Signal) {
-	s.view.change(signal.ThreadID, func(t *thread) {
-		switch change := signal.Change.(type) {
-		case runtime.TurnStarted:
-			t.begin(change.TurnID)
-		case runtime.ThreadNamed:
-			t.call(change.Name)
-		}
-	})
-}
-
 // load makes sure the view has a thread. A store that cannot be read leaves it out: the unit looks at the rows itself.
 func (s *Service) load(runtimeName, id string) {
 	if err := s.tryLoad(runtimeName, id); err != nil {
@@ -258,7 +255,7 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thr
 		if gone.runtime != "" {
 			runtimeName = gone.runtime
 		}
-		return thread{runtime: runtimeName, known: true, deleted: true}, nil
+		return thread{runtime: runtimeName, known: true, deleted: true, systemOwned: gone.systemOwned}, nil
 	case errors.Is(err, ErrNotFound):
 		return thread{runtime: runtimeName}, nil
 	case err != nil:
@@ -278,7 +275,10 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thr
 	if err != nil {
 		s.opts.Logger.Warn().Err(err).Str("session", id).Msg("the running turn could not be read; taking the session as idle")
 	}
-	return t, nil
+	if t.activeTurn != "" {
+		err = s.loadRetrying(ctx, id, &t)
+	}
+	return t, err
 }
 
 // event is what a signal is told by, without its meta.
@@ -308,11 +308,11 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 		switch {
 		case errors.As(err, &gone):
 			// Deleted while the signal was queued: it is still journaled, as one of a purged session, and changes nothing.
-			meta.Purged, meta.Session = true, nil
+			meta.Purged, meta.Session, meta.SystemOwned = true, nil, gone.systemOwned
 		case err != nil:
 			return nil, err
 		default:
-			meta.SystemOwned = systemOwned
+			meta.SystemOwned = systemOwned || a.thread.undecided
 			if before, err = s.change(ctx, tx, a, &meta); err != nil {
 				return nil, err
 			}
@@ -330,31 +330,14 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 	return append(events, decided...), err
 }
 
-// ensureRow returns whether the session is system-owned, making a row for one nobody here knows.
-func (s *Service) ensureRow(ctx context.Context, tx database.Tx, a arrival) (systemOwned bool, err error) {
-	systemOwned, err = presence(ctx, tx, a.signal.ThreadID)
-	if !errors.Is(err, ErrNotFound) {
-		return systemOwned, err
-	}
-	return false, insertPlaceholder(ctx, tx, a.signal.ThreadID, a.runtime, s.opts.NodeID, a.receivedAt)
-}
-
 // change stores what a signal means. The events it returns come before the signal's own, as clients had them from
 // codex-manager.
 func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *stream.Meta) ([]journal.Event, error) {
 	id := a.signal.ThreadID
 	switch change := a.signal.Change.(type) {
 	case runtime.TurnStarted:
-		started := change.StartedAt
-		// codex tells whole seconds, which would put this turn before one that was accepted earlier in the same second.
-		switch since := a.receivedAt - started; {
-		case started == 0 || since >= 0 && since < 1000:
-			started = a.receivedAt
-		case since >= 1000 && started%1000 == 0: // heard late
-			started += 999
-		}
 		turn := turnRow{sessionID: id, turnID: change.TurnID, generation: a.signal.Generation, nodeID: s.opts.NodeID,
-			startedAt: started, native: change.Native}
+			startedAt: a.moment(change.StartedAt), native: change.Native}
 		if a.thread.trace.turnID == change.TurnID {
 			turn.trace = a.thread.trace.stored()
 		}
@@ -375,7 +358,7 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 		if change.Item.ID == "" {
 			return nil, nil
 		}
-		if _, _, err := s.entries.UpsertItem(ctx, tx, id, entryOfItem(turnID, change, a.receivedAt)); err != nil {
+		if err := s.upsertItem(ctx, tx, id, entryOfItem(turnID, change, a.receivedAt), change.Item); err != nil {
 			return nil, err
 		}
 		if change.Done {
@@ -389,22 +372,38 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 			a.receivedAt)
 	case runtime.InteractiveRequested:
 		return nil, s.requested(ctx, tx, a, change, meta)
+	case runtime.TurnRetrying:
+		return s.turnRetrying(ctx, tx, a, change, meta.SystemOwned)
 	case runtime.RequestResolved:
 		return s.resolvedElsewhere(ctx, tx, a, change, meta)
 	}
 	return nil, nil
 }
 
+// moment is the time (ms) of what a runtime says: it counts in whole seconds, which would put a turn before one that was
+// accepted earlier in the same second, and its end before what it did in its last one.
+func (a arrival) moment(said int64) int64 {
+	switch since := a.receivedAt - said; {
+	case said == 0 || since >= 0 && since < 1000:
+		return a.receivedAt
+	case since >= 1000 && said%1000 == 0: // received late
+		return said + 999
+	}
+	return said
+}
+
 func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, change runtime.TurnCompleted) (
 	[]journal.Event, error) {
 	turn := turnRow{sessionID: a.signal.ThreadID, turnID: change.TurnID, status: change.Status, failure: change.Error,
-		generation: a.signal.Generation, nodeID: s.opts.NodeID, startedAt: change.StartedAt, completedAt: change.CompletedAt,
-		native: change.Native}
-	if turn.completedAt == 0 {
-		turn.completedAt = a.receivedAt
-	}
+		generation: a.signal.Generation, nodeID: s.opts.NodeID, startedAt: change.StartedAt,
+		completedAt: a.moment(change.CompletedAt), native: change.Native}
 	turn.cutOff = turn.status == runtime.TurnInterrupted && turn.failure != "" // who stops a turn needs no reason
-	events, err := s.tellDropped(ctx, tx, turn)
+	events, err := s.endRetry(ctx, tx, turn)
+	if err != nil {
+		return nil, err
+	}
+	dropped, err := s.tellDropped(ctx, tx, turn)
+	events = append(events, dropped...)
 	err = errors.Join(err, closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn), s.settleInput(ctx, tx, turn),
 		touch(ctx, tx, turn.sessionID, a.receivedAt))
 	if err != nil {

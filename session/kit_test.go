@@ -42,6 +42,9 @@ func each(t *testing.T, test func(t *testing.T, k *kit)) {
 	dbtest.Each(t, func(t *testing.T, db *database.DB) { test(t, open(t, db, "node")) })
 }
 
+// actorKey is where a test's context says on whose behalf it is.
+type actorKey struct{}
+
 // open builds a Service on a store that may have been used before: a restarted server, whose runtime process may be one
 // that survived.
 func open(t *testing.T, db *database.DB, node string, surviving ...string) *kit {
@@ -54,7 +57,8 @@ func openWith(t *testing.T, db *database.DB, node string, edit func(*Options)) *
 	k := &kit{t: t}
 	log := journal.New(db, journal.Options{Logger: zerolog.Nop(), Origin: func(ctx context.Context) journal.Origin {
 		of := telemetry.IDsFrom(ctx).Trace
-		return journal.Origin{TraceID: of.TraceID, SpanID: of.SpanID}
+		actor, _ := ctx.Value(actorKey{}).(string)
+		return journal.Origin{Actor: actor, TraceID: of.TraceID, SpanID: of.SpanID}
 	}, TraceOf: func(sessionID, turnID string) (traceID, spanID string) { return k.TraceOf(sessionID, turnID) }})
 	if err := log.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -70,6 +74,7 @@ func openWith(t *testing.T, db *database.DB, node string, edit func(*Options)) *
 		f.generation = opts.Surviving[0]
 	}
 	k.Service = New(opts)
+	k.unfit = func(string) string { return "" } // the folders of these tests are names
 	f.sink = k.Sink("codex")
 	if err := k.Start(t.Context()); err != nil {
 		t.Fatal(err)

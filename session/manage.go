@@ -57,24 +57,34 @@ func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string)
 }
 
 // Archive puts a session away, in its runtime too where that keeps an archive; ErrNotMaterialized when its runtime has
-// nothing stored to put away.
+// nothing stored to put away. What runs of it is ended, and messages that wait in it are held.
 func (s *Service) Archive(ctx context.Context, sessionID string) (Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
+		s.endWork(ctx, adapter, session)
 		if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
 			if err := librarian.ArchiveThread(ctx, session.RuntimeSessionID); err != nil {
 				return nil, materialized(err)
 			}
 		}
-		s.giveBack(ctx, adapter, session)
 		var t runtime.Thread
 		if historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory); ok {
 			// Where it is kept has changed. Not to learn of that now is no failure of what was asked for.
 			t, _ = historian.ReadThread(ctx, session.RuntimeSessionID, false)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
-			return nil, errors.Join(updateSession(ctx, tx, sessionID, `archived = 1`), storeThread(ctx, tx, sessionID, t))
+			held, err := s.holdWaiting(ctx, tx, sessionID, "the session was archived; unarchive it, then send the message again")
+			return held, errors.Join(err, updateSession(ctx, tx, sessionID, `archived = 1`), storeThread(ctx, tx, sessionID, t))
 		}, nil
 	})
+}
+
+// ArchivedIn tells within a unit whether a session is archived; one that is not stored is not.
+func ArchivedIn(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
+	found, err := readSession(ctx, q, sessionID)
+	if absent(err) {
+		return false, nil
+	}
+	return found.Archived, err
 }
 
 // Unarchive takes a session back.
@@ -96,12 +106,15 @@ func (s *Service) Unarchive(ctx context.Context, sessionID string) (Session, err
 }
 
 // Resume loads the conversation in its runtime, so that its events flow; turns do this by themselves. *ToolsError for
-// client tools that are not the session's.
+// client tools that are not the session's, *FolderError.
 func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools json.RawMessage) (Session, error) {
 	var t runtime.Thread
 	resumed, err := told(&t)(
 		s.manage(ctx, sessionID, func(ctx context.Context, session Session, adapter runtime.Adapter) (change, error) {
-			err := s.checkTools(ctx, sessionID, dynamicTools)
+			_, err := s.workspace(session)
+			if err == nil {
+				err = s.checkTools(ctx, sessionID, dynamicTools)
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -177,7 +190,7 @@ func (s *Service) manage(ctx context.Context, sessionID string,
 
 func materialized(err error) error {
 	if errors.Is(err, runtime.ErrThreadNotFound) {
-		return fmt.Errorf("%w: %w", ErrNotMaterialized, err)
+		return runtime.WithKind(ErrNotMaterialized, err)
 	}
 	return err
 }

@@ -36,10 +36,10 @@ func (s *Service) Made(ctx context.Context, sessionID, key string) (string, erro
 		case mark == "":
 			return "", fmt.Errorf("%w with which a message came before", ErrTurnUnknown)
 		case settled: // what is read is older than what was stored
-			return "", fmt.Errorf("%w: %w", runtime.ErrUnavailable, ErrTurnUnsettled)
+			return "", runtime.WithKind(runtime.ErrUnavailable, ErrTurnUnsettled)
 		}
 		if err := s.settleTelling(ctx, sessionID); err != nil {
-			return "", fmt.Errorf("%w: %w", runtime.ErrUnavailable, err)
+			return "", runtime.WithKind(runtime.ErrUnavailable, err)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"harness/database"
 	"harness/journal"
@@ -64,48 +63,6 @@ func (s *Service) adopt(ctx context.Context, sessionID string) (Session, error) 
 		return s.stored(ctx, sessionID)
 	}
 	return session, nil // the bare row is what there is
-}
-
-// Lookup finds a session in the stored rows, or adopts one a runtime knows and we do not: a runtime is asked about an
-// id that is not stored here, and no other. *DeletedError for a deleted session, ErrNotFound for an unknown one;
-// runtime.ErrUnavailable when the rows do not have it and the runtime that could can not be asked.
-func (s *Service) Lookup(ctx context.Context, sessionID string) (Session, error) {
-	session, err := s.stored(ctx, sessionID)
-	if !errors.Is(err, ErrNotFound) {
-		return session, err
-	}
-	if sessionID == "" || database.EncodeText(sessionID) != sessionID {
-		return Session{}, ErrNotFound // no runtime gives out such an id
-	}
-	var silent error // of a runtime that may have it
-	for _, adapter := range s.allAdapters() {
-		historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
-		if !ok {
-			continue
-		}
-		asked := s.now()
-		t, err := historian.ReadThread(ctx, sessionID, false)
-		var refused *runtime.Error
-		switch {
-		case err == nil && t.ID == sessionID:
-			if err := s.takeIn(ctx, adapter.Name(), []runtime.Thread{t}, asked); err != nil {
-				return Session{}, err
-			}
-			s.imports.want(sessionID)
-			return s.stored(ctx, sessionID)
-		case err == nil, errors.Is(err, runtime.ErrThreadNotFound):
-		case errors.Is(err, runtime.ErrUnavailable), errors.Is(err, runtime.ErrTimeout):
-			silent = fmt.Errorf("session %s is not stored here and its runtime cannot be asked: %w", sessionID, err)
-		case errors.As(err, &refused):
-			// It would not even look: not an id of this runtime.
-		default:
-			return Session{}, err
-		}
-	}
-	if silent != nil {
-		return Session{}, silent
-	}
-	return Session{}, ErrNotFound
 }
 
 // Keeps tells whether a session is stored. No runtime is asked.

@@ -55,7 +55,7 @@ func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sessio
 		return started, nil, err
 	}
 	if err = errMemoryElsewhere; !again {
-		started, err = adapter.StartTurn(ctx, in)
+		started, err = s.beginTurn(ctx, adapter, session, in)
 	}
 	if !errors.Is(err, runtime.ErrThreadNotFound) || !in.Continues || session.SystemOwned ||
 		!runtime.CapabilitiesOf(adapter).Reconstruct {
@@ -94,7 +94,18 @@ func (s *Service) recount(ctx context.Context, sessionID string, told *Restored)
 	if err != nil {
 		return "", err
 	}
-	turns, fitted := window.Fit(window.Of(entries), s.opts.HistoryBytes)
+	var keep func(string) json.RawMessage
+	if s.opts.Keep != nil {
+		keep = func(output string) json.RawMessage {
+			ref, failed := s.opts.Keep(ctx, sessionID, "tool_result.txt", "text/plain; charset=utf-8", []byte(output))
+			err = errors.Join(err, failed)
+			return ref
+		}
+	}
+	turns, fitted := window.FitKeeping(window.Of(entries), s.opts.HistoryBytes, keep)
+	if err != nil {
+		return "", fmt.Errorf("keep long results of session %s: %w", sessionID, err)
+	}
 	for _, turn := range turns {
 		told.Messages += len(turn.Messages)
 	}

@@ -69,6 +69,9 @@ func TestALostConversationIsToldAgain(t *testing.T) {
 			!strings.Contains(last.History, `"cut_from_bytes":10000`) || len(last.History) > 5000 || last.Cwd == "" {
 			t.Fatalf("the runtime was told %d times, at last %+v", len(*told), last)
 		}
+		if len(kept["tool_result.txt"]) != 10000 || !strings.Contains(last.History, `"artifact_ref":{"artifact_id":"one"}`) {
+			t.Errorf("of the long output %d bytes are kept", len(kept["tool_result.txt"]))
+		}
 		if kept["restored.txt"] != last.History {
 			t.Errorf("kept is %q", kept["restored.txt"])
 		}

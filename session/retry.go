@@ -129,8 +129,8 @@ func (s *Service) settleInput(ctx context.Context, tx database.Tx, turn turnRow)
 
 // harmless are the types of entries that are no work of a tool.
 func harmless() []string {
-	return []string{wire.ItemUserMessage, wire.ItemAgentMessage, wire.ItemReasoning, wire.ItemPlan, "turn.error",
-		"approval.request", "approval.resolved", "tool_input.request", "tool_input.resolved"}
+	return []string{wire.ItemUserMessage, wire.ItemAgentMessage, wire.ItemReasoning, wire.ItemPlan, "turn.error", retryEntry,
+		typeTurnStopped, wire.ItemCleared, "approval.request", "approval.resolved", "tool_input.request", "tool_input.resolved"}
 }
 
 // toolsRan tells whether a tool may have run in a turn: anything that is no message, and no call whose approval nobody

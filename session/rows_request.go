@@ -165,6 +165,7 @@ func scanRequest(row database.Row) (requestRow, error) {
 	for _, text := range []*string{&r.SessionID, &r.TurnID, &r.ItemID, &r.Method, &r.Summary, &r.DecidedBy} {
 		*text = database.DecodeText(*text)
 	}
+	r.OfServer = r.runtime == source
 	r.Params, r.nativeID = json.RawMessage(params), json.RawMessage(database.DecodeText(cmp.Or(long, nativeID)))
 	if decisions != "" {
 		r.Decisions = json.RawMessage(decisions)

@@ -68,16 +68,17 @@ func readSession(ctx context.Context, q database.Querier, id string) (storedSess
 // readTombstone returns *DeletedError when the session was deleted, nil when not.
 func readTombstone(ctx context.Context, q database.Querier, id string) error {
 	gone := &DeletedError{SessionID: id}
-	err := q.QueryRowContext(ctx, `select title, deleted_at, runtime from deleted_sessions where session_id = $1`,
-		database.EncodeText(id)).
-		Scan(&gone.Title, &gone.DeletedAt, &gone.runtime)
+	var owned int64
+	err := q.QueryRowContext(ctx,
+		`select title, deleted_at, runtime, system_owned from deleted_sessions where session_id = $1`, database.EncodeText(id)).
+		Scan(&gone.Title, &gone.DeletedAt, &gone.runtime, &owned)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read tombstone of session %s: %w", id, err)
 	}
-	gone.Title = database.DecodeText(gone.Title)
+	gone.Title, gone.systemOwned = database.DecodeText(gone.Title), owned != 0
 	return gone
 }
 
@@ -129,11 +130,19 @@ func insertSession(ctx context.Context, tx database.Tx, s Session, controls *Con
 // placeholderThread is stored until the runtime has been asked for its own description.
 const placeholderThread = "null"
 
-// insertPlaceholder makes a row for a conversation a signal named and nobody here knows yet.
-func insertPlaceholder(ctx context.Context, tx database.Tx, id, runtimeName, nodeID string, at int64) error {
+// placeholder is a conversation of which only the id is known, and whether it is a worker's.
+type placeholder struct {
+	id, runtime, node string
+	systemOwned       bool
+	at                int64 // ms
+}
+
+// insertPlaceholder makes a row for a conversation that a signal named or a worker is to have.
+func insertPlaceholder(ctx context.Context, tx database.Tx, p placeholder) error {
+	id := p.id
 	_, err := tx.ExecContext(ctx, `insert into sessions (`+sessionColumns+`)
-		values ($1, $2, $1, $3, null, '', '', '', '', $4, null, 0, 0, $5, $5, 0, '', 0) on conflict do nothing`,
-		database.EncodeText(id), runtimeName, nodeID, placeholderThread, at)
+		values ($1, $2, $1, $3, null, '', '', '', '', $4, null, $6, 0, $5, $5, 0, '', 0) on conflict do nothing`,
+		database.EncodeText(id), p.runtime, p.node, placeholderThread, p.at, flag(p.systemOwned))
 	if err != nil {
 		return fmt.Errorf("adopt session %s: %w", id, err)
 	}
@@ -214,7 +223,7 @@ func fromThread(runtimeName, nodeID string, t runtime.Thread, at int64) Session 
 	if id == "" {
 		id = newID()
 	}
-	return Session{ID: id, Runtime: runtimeName, RuntimeSessionID: t.Native(), NodeID: nodeID, Title: title, Cwd: t.Cwd,
+	return Session{ID: id, Runtime: runtimeName, RuntimeSessionID: t.Native(), RunsModel: t.Model, NodeID: nodeID, Title: title, Cwd: t.Cwd,
 		Source: t.Source, ModelProvider: t.ModelProvider, SystemOwned: t.Name == draftTitle && t.Preview == "",
 		Archived: t.Archived, CreatedAt: created, UpdatedAt: updated, Thread: t.Raw}
 }

@@ -98,7 +98,7 @@ func TestAStoppedSessionHasNoProcess(t *testing.T) {
 		if err := s.Agent.AwaitHeld(t.Context(), "stopped"); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.StopSession(t.Context(), id); err != nil {
+		if _, err := s.StopSession(t.Context(), id, false); err != nil {
 			t.Fatal(err)
 		}
 		if state := s.Ended(id, turn); state.Status != runtime.TurnInterrupted {

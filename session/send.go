@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"time"
 
 	"harness/database"
 	"harness/journal"
@@ -16,7 +14,8 @@ import (
 // cannot steer, it waits for the running turn's end first. Sends to one session go one after the other, so two at once
 // make one turn. Options given become the session's controls once the runtime took the message. *ToolsError for client
 // tools that are not the session's, *runtime.ControlError for levels its runtime does not enforce,
-// *runtime.UnsupportedError for images it does not take, *LimitError when too many messages are on their way.
+// *runtime.UnsupportedError for images it does not take, *BackgroundError for options it cannot have while background work
+// runs, *LimitError when too many messages are on their way.
 func (s *Service) Send(ctx context.Context, sessionID string, message Message) (string, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return "", err // before the runtime is told anything
@@ -34,16 +33,17 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 	if err := s.drained(session.SystemOwned); err != nil {
 		return "", err
 	}
+	cwd, err := s.workspace(session)
+	if err != nil {
+		return "", err
+	}
 	retries := message.retries
 	if retries != "" {
 		if message, err = s.again(ctx, sessionID, retries, message.Key); err != nil {
 			return "", err
 		}
 	}
-	if len(message.Images) > 0 && !runtime.CapabilitiesOf(adapter).Images {
-		return "", &runtime.UnsupportedError{Runtime: session.Runtime, Operation: runtime.OpImages}
-	}
-	if err := s.checkTools(ctx, sessionID, message.DynamicTools); err != nil {
+	if err := s.checkMessage(ctx, session, adapter, message); err != nil {
 		return "", err
 	}
 	if err := s.settleRollback(ctx, session, false); err != nil {
@@ -51,28 +51,29 @@ func (s *Service) Send(ctx context.Context, sessionID string, message Message) (
 	}
 	controls := session.Controls.with(message.Model, message.ApprovalPolicy, message.NetworkAccess,
 		message.FilesystemSandbox)
-	if err := s.checkChangedControls(session.Runtime, session.Controls, controls); err != nil {
+	s.load(session.Runtime, sessionID)
+	start := runtime.StartTurn{
+		ThreadID: session.ID, NativeID: session.RuntimeSessionID, Input: message.input(), Alone: message.Alone, Cwd: cwd,
+		Model: controls.model(), Effort: message.Effort, ApprovalPolicy: controls.ApprovalPolicy,
+		Sandbox:       controls.FilesystemSandbox,
+		NetworkAccess: controls.NetworkAccess, CollaborateMode: message.CollaborationMode,
+	}
+	if err := s.checkRestart(ctx, s.db.Read(), adapter, start, wishOf(session.Controls, controls)); err != nil {
 		return "", err
 	}
-	cwd := message.Cwd
-	if cwd == "" {
-		cwd = session.Cwd
+	if start.Aside, err = s.denialReasons(ctx, adapter, sessionID); err != nil {
+		return "", err
 	}
-	s.load(session.Runtime, sessionID)
 	if err := s.beginning(ctx, session, message); err != nil {
 		return "", err
 	}
 	s.sends(ctx, sessionID)
+	s.quiet.end(sessionID)
 	// A caller who goes away does not take the message back: the runtime may have it already. The call has its own
 	// deadline.
 	ctx = context.WithoutCancel(ctx)
-	started, told, err := s.startTurn(ctx, adapter, session, runtime.StartTurn{
-		ThreadID: session.ID, NativeID: session.RuntimeSessionID, Input: message.input(),
-		ActiveTurnID: s.view.active(sessionID), Alone: message.Alone, Cwd: cwd,
-		Model: controls.model(), Effort: message.Effort, ApprovalPolicy: controls.ApprovalPolicy,
-		Sandbox:       controls.FilesystemSandbox,
-		NetworkAccess: controls.NetworkAccess, CollaborateMode: message.CollaborationMode,
-	})
+	start.ActiveTurnID = s.view.active(sessionID)
+	started, told, err := s.startTurn(ctx, adapter, session, start)
 	if err == nil {
 		return started.TurnID, held(s.turnAccepted(ctx, session, started, message, told))
 	}
@@ -136,7 +137,7 @@ func (s *Service) forMessage(ctx context.Context, sessionID string, alone bool) 
 			if err = s.settle(ctx, unsettled[0]); err == nil {
 				continue
 			}
-			return Session{}, nil, nil, fmt.Errorf("%w: %w", runtime.ErrUnavailable, err)
+			return Session{}, nil, nil, runtime.WithKind(runtime.ErrUnavailable, err)
 		}
 		var idle <-chan struct{}
 		if err == nil {
@@ -221,14 +222,15 @@ func (s *Service) turnAccepted(ctx context.Context, session Session, started run
 			} else if !mine {
 				return nil, journal.Refuse(&TakenError{SessionID: session.ID, Node: s.opts.NodeID})
 			}
-			if err := s.storeWishes(ctx, tx, session.ID, message); err != nil {
+			news, err := s.sentWith(ctx, tx, session.ID, started, message, at)
+			if err != nil {
 				return nil, err
 			}
 			turn := turnRow{sessionID: session.ID, turnID: turnID, generation: generation, nodeID: s.opts.NodeID, startedAt: at,
 				input: message.kept(), trace: s.storedTraceOf(session.ID, turnID)}
-			sent := []journal.Event{messageSent(session.ID, turnID, message.input(), at)}
+			sent := []journal.Event{news}
 			if message.accepted != nil {
-				more, err := message.accepted(ctx, tx)
+				more, err := message.accepted(ctx, tx, turnID)
 				if err != nil {
 					return nil, err
 				}
@@ -263,6 +265,23 @@ func (s *Service) turnAccepted(ctx context.Context, session Session, started run
 	})
 }
 
+// sentWith stores the options a message came with, and returns the news that it was sent.
+func (s *Service) sentWith(ctx context.Context, tx database.Tx, sessionID string, started runtime.StartedTurn,
+	message Message, at int64) (journal.Event, error) {
+	if err := s.storeWishes(ctx, tx, sessionID, message); err != nil {
+		return journal.Event{}, err
+	}
+	var with *Controls
+	if !started.Steered {
+		_, controls, _, err := s.controlsIn(ctx, tx, sessionID)
+		if err != nil {
+			return journal.Event{}, err
+		}
+		with = &controls
+	}
+	return messageSent(sessionID, started.TurnID, message.input(), with, at), nil
+}
+
 // storeWishes makes the options a message came with the session's controls. They are laid over what is stored now:
 // controls may have been edited while the runtime took the message.
 func (s *Service) storeWishes(ctx context.Context, tx database.Tx, sessionID string, m Message) error {
@@ -285,61 +304,4 @@ func (s *Service) sweepTurn(ctx context.Context, tx database.Tx, turn turnRow, r
 		return nil, err
 	}
 	return s.interrupt(ctx, tx, stored, reason, at)
-}
-
-// lateTurn bounds how long a runtime may take to know of a turn that it has accepted.
-const lateTurn = time.Second
-
-// interruptTurn ends a turn. A runtime that has just accepted one may say for a moment that none runs; it is asked again as
-// long as the turn is not over here.
-func (s *Service) interruptTurn(ctx context.Context, adapter runtime.Adapter, threadID, turnID string) error {
-	for began := time.Now(); ; {
-		err := adapter.InterruptTurn(ctx, threadID, turnID)
-		if !errors.Is(err, runtime.ErrNoActiveTurn) || s.view.active(threadID) != turnID || time.Since(began) > lateTurn {
-			return err
-		}
-		select {
-		case <-time.After(lateTurn / 20):
-		case <-ctx.Done():
-			return err
-		}
-	}
-}
-
-// Interrupt ends the running turn; turnID "" means whichever runs. ErrNoActiveTurn when none does, ErrWrongTurn when
-// another one does.
-func (s *Service) Interrupt(ctx context.Context, sessionID, turnID string) (string, error) {
-	row, err := readSession(ctx, s.db.Read(), sessionID)
-	if errors.Is(err, ErrNotFound) {
-		return "", ErrNoActiveTurn
-	}
-	if err == nil {
-		err = s.CheckOwner(row.Session)
-	}
-	if err != nil {
-		return "", err
-	}
-	s.load(row.Runtime, sessionID)
-	active := s.view.active(sessionID)
-	switch {
-	case active == "":
-		return "", ErrNoActiveTurn
-	case turnID != "" && turnID != active:
-		return "", fmt.Errorf("%w: %s runs, not %s", ErrWrongTurn, active, turnID)
-	}
-	adapter, err := s.adapter(row.Runtime)
-	if err != nil {
-		return "", err
-	}
-	err = s.interruptTurn(ctx, adapter, row.ID, active)
-	if errors.Is(err, runtime.ErrNoActiveTurn) || errors.Is(err, runtime.ErrThreadNotFound) {
-		return "", ErrNoActiveTurn // it ended by itself
-	}
-	if err != nil {
-		return active, err
-	}
-	at := s.now()
-	return active, s.record(ctx, func(context.Context, database.Tx) ([]journal.Event, error) {
-		return []journal.Event{turnStopped(row.ID, active, at)}, nil
-	})
 }

@@ -62,14 +62,19 @@ type Options struct {
 	RuntimeLimits func(runtime string) RuntimeLimits
 	// DefaultsLocked makes Defaults the only ones: they are not to be edited (SESSION_DEFAULTS_LOCKED).
 	DefaultsLocked bool
-	// WorkspaceRoot is where sessions work whose creator named no directory.
+	// WorkspaceRoot is where sessions work whose creator named no directory, and what relative paths are below.
 	WorkspaceRoot string
+	// EnterFolder, when set, returns why the agents' user may not enter a folder, nil when it may. Otherwise agents run as
+	// the server's user.
+	EnterFolder func(folder string) error
 	// KeepNative says what is kept of the lines of agents whose words are translated: NativeRing (in NativeLines),
 	// NativeAll or NativeOff.
 	KeepNative  string
 	NativeLines *nativelog.Ring
 	// HistoryBytes bounds what a runtime that has lost a conversation is told of it (200,000).
 	HistoryBytes int
+	// Images, when set, keeps the images of items.
+	Images Images
 	// Pictures, when set, makes pictures for a runtime of the images of a message that has waited.
 	Pictures func(ctx context.Context, sessionID string, images []string) ([]string, error)
 	// Keep, when set, keeps what a runtime is told and returns a reference to it, as JSON.
@@ -94,13 +99,23 @@ type Service struct {
 	folders  *endedTurns // of sessions whose folder may have changed
 	sender   *waitingSender
 	asking   *asking
-	bulk     *bulkUpserts
+	// background knows which sessions have background work.
+	background *backgroundWatch
+	quiet      quiet
+	bulk       *bulkUpserts
 	// temporaries are those of this process.
 	temporaries temporaries
 	upserts     upserts
 	// deletions wakes who tells runtimes of deletions; deletePatience is how long a deletion waits for its runtime.
 	deletions      deletions
 	deletePatience time.Duration
+	// stopPatience is how long an agent has to end a turn that was stopped.
+	stopPatience time.Duration
+	// restartPatience is how long a message waits for the process that follows one that is gone.
+	restartPatience time.Duration
+
+	// unfit is why an agent cannot work in a folder, "" when it can.
+	unfit func(folder string) string
 
 	adaptersMu sync.RWMutex
 	adapters   []runtime.Adapter
@@ -133,13 +148,15 @@ func New(opts Options) *Service {
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
 		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), sender: newWaitingSender(), asking: newAsking(),
-		custody: newEndedTurns(), folders: newEndedTurns(),
-		deletions: newDeletions(), deletePatience: deletePatience, order: newOrderLock(),
+		custody: newEndedTurns(), folders: newEndedTurns(), background: newBackgroundWatch(),
+		deletions: newDeletions(), deletePatience: deletePatience, stopPatience: stopPatience, restartPatience: restartPatience,
+		order:   newOrderLock(),
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
 		adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
 		serving: map[string]string{},
 	}
 	s.view = newView(s.now, newLimits(opts.RuntimeLimits))
+	s.unfit = func(folder string) string { return unfitFolder(folder, opts.EnterFolder) }
 	s.journal.BeforePrune(s.entries.KeepPruned)
 	return s
 }
@@ -189,7 +206,7 @@ func (s *Service) begin(ctx context.Context) error {
 		var loops sync.WaitGroup
 		for _, loop := range []func(context.Context){
 			s.textLoop, s.deliverLoop, s.deletionLoop, s.sweepNatives, s.bulkLoop, s.importLoop, s.adoptLoop, s.custodyLoop,
-			s.waitingLoop, s.folderLoop,
+			s.waitingLoop, s.folderLoop, s.backgroundLoop,
 		} {
 			loops.Go(func() { loop(running) })
 		}

@@ -75,7 +75,7 @@ func (s *Service) TurnSince(ctx context.Context, sessionID string, mark TurnMark
 		return func(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }
 	})
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrTurnUnsettled, err)
+		return "", runtime.WithKind(ErrTurnUnsettled, err)
 	}
 	turnID, err = s.turnAfter(ctx, sessionID, mark)
 	if turnID == "" && err == nil && lost {

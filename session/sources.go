@@ -40,11 +40,26 @@ type Sources struct {
 	Files    []SourceNow
 }
 
+// NarrowestSources as Create.ImplicitSources asks for as little as the runtime can be held to.
+const NarrowestSources = "narrowest"
+
+// narrowest is the least of what a runtime can be held to, "" where that is not known.
+func narrowest(choices []string) string {
+	for _, one := range []string{runtime.ImplicitNone, runtime.ImplicitHome, runtime.ImplicitAll} {
+		if slices.Contains(choices, one) {
+			return one
+		}
+	}
+	return ""
+}
+
 // chosenSources is how much the agent of a new session may read by itself: *runtime.ControlError for what its runtime
 // cannot be held to.
 func chosenSources(adapter runtime.Adapter, wish string) (string, error) {
 	choices := runtime.CapabilitiesOf(adapter).ImplicitSources
 	switch {
+	case wish == NarrowestSources:
+		return narrowest(choices), nil
 	case wish != "" && !slices.Contains(choices, wish):
 		return "", &runtime.ControlError{Runtime: adapter.Name(), Field: "implicitSources", Value: wish, Enforced: choices}
 	case wish == "" && len(choices) > 0:

@@ -14,8 +14,8 @@ func TestASessionIsStopped(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		turnID := k.send(s.ID)
-		k.do(k.StopSession(t.Context(), s.ID))
-		k.do(k.StopSession(t.Context(), s.ID))
+		k.stopSession(s.ID)
+		k.stopSession(s.ID)
 		k.fake.mu.Lock()
 		interrupted, closed := slices.Clone(k.fake.interrupts), slices.Clone(k.fake.closed)
 		k.fake.mu.Unlock()
@@ -31,8 +31,46 @@ func TestASessionIsStopped(t *testing.T) {
 		if again := k.send(s.ID); again == turnID || k.turn(s.ID, again).status != runtime.TurnInProgress {
 			t.Errorf("the next message is turn %s", again)
 		}
-		if err := k.StopSession(t.Context(), "nobody"); !errors.Is(err, ErrNotFound) {
+		if _, err := k.StopSession(t.Context(), "nobody", false); !errors.Is(err, ErrNotFound) {
 			t.Errorf("an unknown session: %v", err)
+		}
+	})
+}
+
+func (k *kit) stopSession(id string) Stopped {
+	k.t.Helper()
+	stopped, err := k.StopSession(k.t.Context(), id, false)
+	k.do(err)
+	return stopped
+}
+
+// A message that waits for the turn is the next turn of a session that is stopped: it begins when the stop is told, and
+// that stop does not end it.
+func TestAStoppedSessionGoesOnWithWhatWaits(t *testing.T) {
+	eachPlain(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		turn := k.send(s.ID)
+		queued, err := k.Submit(t.Context(), s.ID, Message{Text: "later"})
+		k.do(err)
+		if stopped := k.stopSession(s.ID); stopped.TurnID != turn || queued.Position != 1 {
+			t.Errorf("of %s with %+v behind it %+v was stopped", turn, queued, stopped)
+		}
+		k.awaitWaiting(s.ID, 0)
+		next := k.ActiveTurn(s.ID)
+		if next == "" || next == turn || k.turn(s.ID, next).status != runtime.TurnInProgress {
+			t.Errorf("after the stop %q runs", next)
+		}
+		stop, sent := k.events(EventStopped), k.events(EventMessageSent)
+		if len(stop) != 1 || len(sent) != 2 || sent[1].Pos < stop[0].Pos {
+			t.Errorf("stopped are %+v, sent %+v", stop, sent)
+		}
+		_, err = k.Submit(t.Context(), s.ID, Message{Text: "last"})
+		k.do(err)
+		_, err = k.StopTurn(t.Context(), s.ID, next, false)
+		k.do(err)
+		k.awaitWaiting(s.ID, 0)
+		if last := k.ActiveTurn(s.ID); last == "" || last == next {
+			t.Errorf("after the stop of %s %q runs", next, last)
 		}
 	})
 }

@@ -6,10 +6,12 @@
 package session
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
+	"harness/database"
 	"harness/journal"
 	"harness/runtime"
 	"harness/transcript"
@@ -41,6 +43,9 @@ type Controls struct {
 	// NonInteractive says that no person is there: what the agent asks is declined at once (unasked.go). It is chosen when
 	// the session is made.
 	NonInteractive bool `json:"nonInteractive,omitempty"`
+	// NetworkBefore is the network access that counts again when the sandbox is no longer danger-full-access, "" when a
+	// client named the present one. Clients do not see it.
+	NetworkBefore string `json:"networkBefore,omitempty"`
 	// NativeTools is runtime.NativeToolsOff of an agent without tools of its own, else "". It is chosen when the session is
 	// made.
 	NativeTools string `json:"nativeTools,omitempty"`
@@ -53,18 +58,20 @@ type Session struct {
 	Runtime string
 	// RuntimeSessionID is the runtime's own id of the conversation, unique within it.
 	RuntimeSessionID string
-	NodeID           string
-	ProjectID        *string
-	Title            string
-	Cwd              string
-	Source           string
-	ModelProvider    string
-	Materialized     bool
-	Controls         Controls
-	SystemOwned      bool
-	Archived         bool
-	CreatedAt        int64
-	UpdatedAt        int64
+	// RunsModel is the model the runtime said it runs as the session was opened; it is not stored.
+	RunsModel     string
+	NodeID        string
+	ProjectID     *string
+	Title         string
+	Cwd           string
+	Source        string
+	ModelProvider string
+	Materialized  bool
+	Controls      Controls
+	SystemOwned   bool
+	Archived      bool
+	CreatedAt     int64
+	UpdatedAt     int64
 	// Capabilities is what its runtime could do when the session was opened (runtime.Capabilities as JSON); in Detail of
 	// one that began elsewhere what it can do now, nil when that runtime is not configured.
 	Capabilities json.RawMessage
@@ -100,11 +107,13 @@ type Activity struct {
 	ActiveTurnID string
 	// PendingCount is how many interactive requests wait for a person.
 	PendingCount int64
-	// LastError is why the last turn failed; nil when it did not, and once another one runs.
+	// LastError is why the last turn failed, or why the running one tries again to reach its model; nil else.
 	LastError *TurnError
 	// RetryableTurnID is the last turn when it was cut off before any tool ran, so that it can be tried again
 	// (Service.Retry); "" otherwise.
 	RetryableTurnID string
+	// Background is the work that goes on outside the turns, the oldest first.
+	Background []BackgroundTask
 }
 
 // TurnError is why a turn failed.
@@ -159,9 +168,11 @@ type Reading struct {
 // "". A system-owned session without a Model has its runtime's.
 type Create struct {
 	// ID is that of the session where its runtime takes one, "" for a new one.
-	ID                string
-	Cwd               string
-	Runtime           string
+	ID      string
+	Cwd     string
+	Runtime string
+	// RuntimeNamed says that the client named the runtime, as those of codex-manager never do.
+	RuntimeNamed      bool
 	Model             *string
 	ApprovalPolicy    *string
 	NetworkAccess     *string
@@ -235,7 +246,6 @@ type Message struct {
 	ApprovalPolicy    *string
 	NetworkAccess     *string
 	FilesystemSandbox *string
-	Cwd               string
 	DynamicTools      json.RawMessage
 	CollaborationMode json.RawMessage
 	// Alone asks for a turn of its own: while another one runs the message is refused with runtime.ErrTurnActive.
@@ -246,8 +256,10 @@ type Message struct {
 	// Key names the request it came with where the same one may come again, "" where it does not: what it makes is found by
 	// it (Service.Made), which is asked before it is sent.
 	Key string `json:"-"`
+	// Names are Images as a client named them, which a message is queued with; nil when they are the same.
+	Names []string `json:"-"`
 	// accepted is stored together with the turn that the runtime made of it; nil stores nothing.
-	accepted journal.Unit
+	accepted func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error)
 	// retries is the turn whose messages it stands for (Service.Retry).
 	retries string
 }
@@ -279,6 +291,8 @@ type Request struct {
 	Method    string
 	Summary   string
 	Params    json.RawMessage
+	// OfServer says that this server asks, about a call of a tool of its own.
+	OfServer bool
 	// Decisions and Questions are as the runtime's InteractiveRequested had them.
 	Decisions, Questions json.RawMessage
 	// Asked is the request in neutral words; the zero value of one that was stored before there were any.
@@ -324,6 +338,7 @@ type DeletedError struct {
 	DeletedAt int64
 	// runtime is that of the conversation, nativeID its own id there; "" where that was not kept.
 	runtime, nativeID string
+	systemOwned       bool
 }
 
 // Error implements error.

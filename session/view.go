@@ -40,9 +40,14 @@ type thread struct {
 	known       bool   // has a row, or a queued unit makes one
 	deleted     bool
 	systemOwned bool
-	title       string
-	projectID   *string
-	activeTurn  string
+	// undecided: it may be the worker's conversation that is being opened (runtime.Signal.WorkerOpening).
+	undecided  bool
+	title      string
+	projectID  *string
+	activeTurn string
+	stopping   string // the turn that is being stopped, "" for none
+	// retrying is the running turn while it cannot reach its model, "" else.
+	retrying string
 	// epoch is that under which this node owns it, notOwned when another one does.
 	epoch int64
 	// trace is that of the turn that began last, sending that of a message on its way.
@@ -173,10 +178,12 @@ func (v *view) count(t *thread, had bool) {
 	}
 }
 
-// rest notes that no turn runs in a thread. mu is held.
+// rest notes that the turn of a thread, if one runs, has ended with its process. mu is held.
 func (v *view) rest(t *thread) {
 	had := t.activeTurn != ""
-	t.rest()
+	if had {
+		t.end(t.activeTurn) // a reply about it may still come
+	}
 	v.count(t, had)
 }
 
@@ -227,6 +234,12 @@ func (v *view) active(id string) string {
 	return t.activeTurn
 }
 
+// stopping tells whether the running turn of a session is being stopped.
+func (v *view) stopping(id string) bool {
+	t, _ := v.get(id)
+	return t.stopping != "" && t.stopping == t.activeTurn
+}
+
 // call and place note a title and a project.
 func (t *thread) call(title string)       { t.title, t.named = title, t.named+1 }
 func (t *thread) place(projectID *string) { t.projectID, t.named = projectID, t.named+1 }
@@ -252,7 +265,7 @@ func (t *thread) end(turnID string) {
 
 // rest notes that no turn runs.
 func (t *thread) rest() {
-	t.activeTurn = ""
+	t.activeTurn, t.stopping, t.retrying = "", "", ""
 	for _, idle := range t.idle {
 		close(idle)
 	}
@@ -285,6 +298,6 @@ func (t thread) meta(id string) stream.Meta {
 	if t.deleted {
 		return stream.Meta{Purged: true, SystemOwned: t.systemOwned}
 	}
-	return stream.Meta{SystemOwned: t.systemOwned,
+	return stream.Meta{SystemOwned: t.systemOwned || t.undecided,
 		Session: &stream.SessionRef{ID: id, Title: t.title, ProjectID: t.projectID}}
 }

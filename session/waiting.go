@@ -117,14 +117,14 @@ func (s *Service) changeWaiting(ctx context.Context, sessionID string,
 		if now, err = readWaiting(ctx, tx, `session_id = $1`, database.EncodeText(sessionID)); err != nil {
 			return nil, err
 		}
-		return []journal.Event{waitingUpdated(sessionID, now, systemOwned, s.now())}, nil
+		return []journal.Event{waitingUpdated(sessionID, now, systemOwned, s.now(), nil)}, nil
 	})
 	s.sender.want()
 	return now, err
 }
 
-// waitingUpdated tells what waits in a session.
-func waitingUpdated(sessionID string, now []Waiting, systemOwned bool, at int64) journal.Event {
+// waitingUpdated tells what waits in a session, and which message was sent, nil for none.
+func waitingUpdated(sessionID string, now []Waiting, systemOwned bool, at int64, sent *sentMessage) journal.Event {
 	told := make([]json.RawMessage, len(now))
 	for i, one := range now {
 		told[i] = one.encode()
@@ -132,7 +132,8 @@ func waitingUpdated(sessionID string, now []Waiting, systemOwned bool, at int64)
 	return sessionEvent(sessionID, eventWaiting, at, systemOwned, encode(struct {
 		SessionID string            `json:"sessionId"`
 		Data      []json.RawMessage `json:"data"`
-	}{sessionID, told}))
+		Sent      *sentMessage      `json:"sent,omitempty"`
+	}{sessionID, told, sent}))
 }
 
 // encode is a waiting message as clients see it, in frames and answers alike.
@@ -157,8 +158,12 @@ func orNil(text string) *string {
 	return &text
 }
 
-// Wait has a message sent when the turns of its session that run and the messages before it are over. ErrWaitingFull.
+// Wait has a message sent when the turns of its session that run and the messages before it are over. ErrWaitingFull,
+// *FolderError.
 func (s *Service) Wait(ctx context.Context, sessionID string, message Message) (id string, now []Waiting, err error) {
+	if err := s.CheckWorkspace(ctx, sessionID); err != nil {
+		return "", nil, err
+	}
 	id = newID()
 	asked := s.traceOfRequest(ctx).stored()
 	now, err = s.changeWaiting(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {

@@ -25,7 +25,7 @@ func (s *Service) SendWaiting(ctx context.Context, sessionID, id string) ([]Wait
 	if _, steers := runtime.Has[runtime.Steerer](adapter, runtime.OpSteer); steers {
 		err = s.steerWaiting(ctx, now[0])
 	} else {
-		_, err = s.Interrupt(ctx, sessionID, active)
+		_, err = s.StopTurn(ctx, sessionID, active, true) // the message goes on with what the turn has begun
 		if errors.Is(err, ErrNoActiveTurn) || errors.Is(err, ErrWrongTurn) {
 			err = nil // that turn is over
 		}
@@ -68,8 +68,8 @@ func (s *Service) steerWaiting(ctx context.Context, one Waiting) error {
 		begun = true
 		return s.putWaiting(ctx, tx, one, WaitingSending, steeredMark, "")
 	}
-	message.accepted = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return s.putWaiting(ctx, tx, one, "", "", "")
+	message.accepted = func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error) {
+		return s.sentWaiting(ctx, tx, one, turnID)
 	}
 	_, err = s.Send(ctx, one.SessionID, message)
 	var refused *runtime.Error

@@ -154,8 +154,8 @@ func (s *Service) sendWhenIdle(ctx context.Context, first Waiting) error {
 		begun = true
 		return s.putWaiting(ctx, tx, first, WaitingSending, mark, "")
 	}
-	message.accepted = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return s.putWaiting(ctx, tx, first, "", "", "")
+	message.accepted = func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error) {
+		return s.sentWaiting(ctx, tx, first, turnID)
 	}
 	_, err = s.Send(inTrace(ctx, first.message.Trace), id, message)
 	var refused *runtime.Error
@@ -186,7 +186,10 @@ func (s *Service) settleWaiting(ctx context.Context, one Waiting, turnID string,
 		return s.markWaiting(ctx, one, WaitingHeld,
 			"it cannot be told whether the runtime took it; look at the transcript, then send or drop it")
 	case turnID != "":
-		return s.markWaiting(ctx, one, "", "")
+		_, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			return s.sentWaiting(ctx, tx, one, turnID)
+		})
+		return err
 	}
 	return s.markWaiting(ctx, one, WaitingQueued, "")
 }
@@ -199,7 +202,7 @@ func (s *Service) markWaiting(ctx context.Context, one Waiting, state WaitingSta
 	return err
 }
 
-// putWaiting gives a message another state, with "" takes it out, and tells everybody.
+// putWaiting gives a message another state, and tells everybody.
 func (s *Service) putWaiting(ctx context.Context, tx database.Tx, one Waiting, state WaitingState, mark, failure string) (
 	[]journal.Event, error) {
 	systemOwned, err := presence(ctx, tx, one.SessionID)
@@ -209,15 +212,11 @@ func (s *Service) putWaiting(ctx context.Context, tx database.Tx, one Waiting, s
 	if err != nil {
 		return nil, err
 	}
-	if state == "" {
-		_, err = tx.ExecContext(ctx, `delete from queued_messages where id = $1`, one.ID)
-	} else {
-		_, err = tx.ExecContext(ctx, `update queued_messages set state = $2, mark = $3, error = $4 where id = $1`, one.ID,
-			string(state), mark, database.EncodeText(failure))
-	}
+	_, err = tx.ExecContext(ctx, `update queued_messages set state = $2, mark = $3, error = $4 where id = $1`, one.ID,
+		string(state), mark, database.EncodeText(failure))
 	if err != nil {
 		return nil, fmt.Errorf("store waiting message %s: %w", one.ID, err)
 	}
 	now, err := readWaiting(ctx, tx, `session_id = $1`, database.EncodeText(one.SessionID))
-	return []journal.Event{waitingUpdated(one.SessionID, now, systemOwned, s.now())}, err
+	return []journal.Event{waitingUpdated(one.SessionID, now, systemOwned, s.now(), nil)}, err
 }

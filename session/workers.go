@@ -108,7 +108,8 @@ func (s *Service) removeWorkers(ctx context.Context, sessionIDs []string, by tim
 const draftTitle = "Harness worker (starting)"
 
 // sweepWorkers removes worker sessions of this node that work for nobody: the server was killed while it made one, or
-// before it removed it. Those made since the start are left alone: they are somebody's in a moment.
+// before it removed it. Those made since the start are left alone: they are somebody's in a moment. So are those in
+// which a turn runs: a sub-agent may work for a worker.
 func (s *Service) sweepWorkers(ctx context.Context) error {
 	workers := s.workerStore()
 	if workers == nil {
@@ -116,7 +117,8 @@ func (s *Service) sweepWorkers(ctx context.Context) error {
 	}
 	// Runtimes count in seconds.
 	ids, err := database.ReadTexts(ctx, s.db.Read(), "list worker sessions", `select id from sessions
-		where system_owned = 1 and node_id = $1 and created_at < $2 order by id`, s.opts.NodeID, s.begun/1000*1000)
+		where system_owned = 1 and node_id = $1 and created_at < $2 and not exists (select 1 from turns
+			where turns.session_id = sessions.id and turns.status = 'inProgress') order by id`, s.opts.NodeID, s.begun/1000*1000)
 	if err != nil {
 		return err
 	}

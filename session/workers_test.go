@@ -32,7 +32,7 @@ func TestKillLeavesNoWorkers(t *testing.T) {
 		threads := append(k.fake.threads, draft(unborn), draft(noted))
 		k.fake.mu.Unlock()
 		k.do(k.commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			return nil, insertPlaceholder(ctx, tx, noted, "codex", "node", 1000)
+			return nil, insertPlaceholder(ctx, tx, placeholder{id: noted, runtime: "codex", node: "node", at: 1000})
 		}))
 		k.close()
 

@@ -88,7 +88,8 @@ type Options struct {
 	// CatchUpPage is how many records a connection that catches up reads at a time (128), CatchUpReads how many
 	// connections read at once (8).
 	CatchUpPage, CatchUpReads int
-	// PingEvery is the time between pings (30 s), PingTimeout the time a peer has for any sign of life after one (15 s).
+	// PingEvery is the time between pings (15 s, since proxies cut what is silent for 20 s), PingTimeout the time a peer
+	// has for any sign of life after one (15 s).
 	PingEvery, PingTimeout time.Duration
 	// StopTimeout bounds the closing of open connections on Stop (5 s).
 	StopTimeout time.Duration
@@ -106,7 +107,7 @@ func (o *Options) setDefaults() {
 	o.Shards = positive(o.Shards, runtime.GOMAXPROCS(0))
 	o.CatchUpPage = positive(o.CatchUpPage, 128)
 	o.CatchUpReads = positive(o.CatchUpReads, 8)
-	o.PingEvery = positive(o.PingEvery, 30*time.Second)
+	o.PingEvery = positive(o.PingEvery, 15*time.Second)
 	o.PingTimeout = min(positive(o.PingTimeout, 15*time.Second), o.PingEvery)
 	o.StopTimeout = positive(o.StopTimeout, 5*time.Second)
 	if o.Metrics.Connections == nil {

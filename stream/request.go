@@ -84,10 +84,10 @@ func AppendRequestPayload(out []byte, ref RequestRef, method string, params json
 	return append(out, `"pending"}`...)
 }
 
-// appendQuestions rewrites the questions with the original's members in the original's order; the values stay as the
-// runtime wrote them.
+// appendQuestions rewrites the questions with the original's members in the original's order, and after them multiple and
+// optional where the runtime wrote them; the values stay as they are.
 func appendQuestions(dst []byte, raw json.RawMessage) []byte {
-	members := []string{"id", "header", "question", "options", "isOther", "isSecret"}
+	members := []string{"id", "header", "question", "options", "isOther", "isSecret", "multiple", "optional"}
 	missing := []string{`""`, `""`, `""`, "null", "false", "false"}
 	dst = append(dst, '[')
 	first := true
@@ -102,8 +102,10 @@ func appendQuestions(dst []byte, raw json.RawMessage) []byte {
 		}
 		dst = append(dst, '{')
 		for i, value := range wire.Members(question, members...) {
-			dst = appendMember(dst, members[i])
-			dst = appendRaw(dst, value, missing[i])
+			if i < len(missing) || value != nil {
+				dst = appendMember(dst, members[i])
+				dst = appendRaw(dst, value, missing[min(i, len(missing)-1)])
+			}
 		}
 		dst = append(dst, '}')
 	}

@@ -21,31 +21,56 @@ type Decision struct {
 	InputHash string
 	// Reason is why, in that person's words.
 	Reason string
+	// Origin is what the caller says of itself.
+	Origin Origin
 	// Answers are those to the agent's questions by their ids, Result what a tool of the client came to; nil for calls that
 	// take none.
 	Answers json.RawMessage
 	Result  *string
 }
 
+// Decided is what came of a decision. ReasonWaits: the reason of a denial reaches the agent with the next message only.
+type Decided struct{ ReasonWaits bool }
+
 // Decide answers a tool call of a session, whoever owns the tool, once. ErrNotPending when nothing is asked about it,
 // with a *session.SettledError when it was decided before; *MismatchError when the decision is about something else, and
 // *PartError when it has what the call has no place for: then the call goes on waiting. Others are those of
 // operations.DecideApproval.
-func (s *Service) Decide(ctx context.Context, sessionID, callID string, d Decision, actor string) error {
+func (s *Service) Decide(ctx context.Context, sessionID, callID string, d Decision, actor string) (Decided, error) {
 	if err := s.opts.Operations.Check(ctx, operations.ListRequests, sessionID); err != nil {
-		return err
+		return Decided{}, err
 	}
-	c, events, err := s.called(ctx, sessionID, callID)
+	c, events, err := s.called(ctx, sessionID, callID, d)
 	if err != nil {
-		return err
+		return Decided{}, err
 	}
+	if c == nil || c.Request == "" {
+		return Decided{}, decidedBefore(events, callID)
+	}
+	if err := d.fits(c); err != nil {
+		return Decided{}, err
+	}
+	if err := s.noteOrigin(ctx, sessionID, ownRecord{CallID: c.ID, Origin: d.Origin}, actor); err != nil {
+		return Decided{}, err
+	}
+	settled, err := s.settle(ctx, c, d, actor)
+	var before *session.SettledError
+	if errors.As(err, &before) || errors.Is(err, session.ErrRequestNotFound) {
+		return Decided{}, errors.Join(ErrNotPending, err)
+	}
+	if err != nil {
+		return Decided{}, err
+	}
+	waits, err := s.opts.Operations.ReasonWaits(ctx, settled)
+	if err != nil { // it is decided all the same
+		s.opts.Logger.Warn().Err(err).Str("session", sessionID).Msg("it is not known when the reason of a denial reaches the agent")
+	}
+	return Decided{ReasonWaits: waits}, nil
+}
+
+// fits refuses a decision with parts that a call has no place for: *PartError.
+func (d Decision) fits(c *call) error {
 	switch {
-	case c == nil || c.Request == "":
-		return decidedBefore(events, callID)
-	case c.Attempt != d.Attempt:
-		return &MismatchError{c.ID, c.Attempt, c.Hash, "attempt"}
-	case c.Hash != d.InputHash:
-		return &MismatchError{c.ID, c.Attempt, c.Hash, "input_hash"}
 	case d.Answers != nil && (c.Kind != runtime.RequestToolInput || !d.Allow):
 		return &PartError{"answers", "they go with the approval of the agent's questions only"}
 	case d.Result != nil && (c.Kind != runtime.RequestToolCall || !d.Allow):
@@ -53,6 +78,11 @@ func (s *Service) Decide(ctx context.Context, sessionID, callID string, d Decisi
 	case d.Result == nil && c.Kind == runtime.RequestToolCall && d.Allow:
 		return &PartError{"result", "say what the tool of the client came to"}
 	}
+	return nil
+}
+
+// settle gives the decision about a call to its session.
+func (s *Service) settle(ctx context.Context, c *call, d Decision, actor string) (session.Request, error) {
 	decision := "decline"
 	if d.Allow {
 		decision = "accept"
@@ -60,7 +90,7 @@ func (s *Service) Decide(ctx context.Context, sessionID, callID string, d Decisi
 	ops := s.opts.Operations
 	switch c.Kind {
 	case runtime.RequestToolInput:
-		_, err = ops.DecideToolInput(ctx, c.Request,
+		return ops.DecideToolInput(ctx, c.Request,
 			operations.ToolInputDecision{Decision: decision, Message: d.Reason, Answers: d.Answers}, actor)
 	case runtime.RequestToolCall:
 		answer := operations.ToolCallAnswer{Success: &d.Allow, Text: d.Result}
@@ -68,24 +98,20 @@ func (s *Service) Decide(ctx context.Context, sessionID, callID string, d Decisi
 			answer.Refusal = cmp.Or(d.Reason, denied)
 			answer.Text = &answer.Refusal
 		}
-		_, err = ops.AnswerToolCall(ctx, c.Request, answer, actor)
-	default:
-		_, err = ops.DecideApproval(ctx, c.Request, operations.ApprovalDecision{Decision: decision, Scope: "turn",
-			Message: d.Reason}, actor)
+		return ops.AnswerToolCall(ctx, c.Request, answer, actor)
 	}
-	var settled *session.SettledError
-	if errors.As(err, &settled) || errors.Is(err, session.ErrRequestNotFound) {
-		return errors.Join(ErrNotPending, err)
-	}
-	return err
+	return ops.DecideApproval(ctx, c.Request, operations.ApprovalDecision{Decision: decision, Scope: "turn",
+		Message: d.Reason}, actor)
 }
 
-// askWait bounds the wait for the question about a call that is told of already.
-const askWait = 5 * time.Second
+// askWait is how long a decision about a call that nobody is asked about yet is kept. On a busy machine an agent needs some
+// seconds from its call to its question.
+const askWait = 30 * time.Second
 
-// called is an open call, nil when there is none, with the events so far. A call of a tool of this server is told of
-// before it is asked about: who decides as soon as it hears of the call is not told that nothing is asked.
-func (s *Service) called(ctx context.Context, sessionID, callID string) (*call, []Event, error) {
+// called is an open call, nil when there is none, with the events so far. Clients are told of a call before it is asked
+// about: of a tool of this server by a moment, of one of the runtime by a second. A decision that comes in between is
+// kept for the question. *MismatchError when it is about another attempt or input.
+func (s *Service) called(ctx context.Context, sessionID, callID string, d Decision) (*call, []Event, error) {
 	news, cancel := s.News(sessionID)
 	defer cancel()
 	late := time.NewTimer(askWait)
@@ -96,7 +122,14 @@ func (s *Service) called(ctx context.Context, sessionID, callID string) (*call, 
 			return nil, nil, err
 		}
 		c := log.find(callID)
-		if c == nil || c.Request != "" || !c.Owned || c.Started {
+		switch {
+		case c == nil:
+			return nil, events, nil
+		case c.Attempt != d.Attempt && (c.Request != "" || !c.Started):
+			return nil, nil, &MismatchError{c.ID, c.Attempt, c.Hash, "attempt"}
+		case c.Hash != d.InputHash && (c.Request != "" || !c.Started):
+			return nil, nil, &MismatchError{c.ID, c.Attempt, c.Hash, "input_hash"}
+		case c.Request != "" || c.Started:
 			return c, events, nil
 		}
 		select {

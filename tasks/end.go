@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,21 +91,27 @@ func (s *Service) endIn(ctx context.Context, tx database.Tx, t Task, outcome Out
 	return []journal.Event{s.record(now, recordEnded, what)}, nil
 }
 
+// Stop is a wish to stop a task.
+type Stop struct {
+	// Reason is why, in the caller's words, "" for DefaultStop.
+	Reason string
+	// Origin is what the caller says of itself.
+	Origin Origin
+}
+
 // DefaultStop is why a task was stopped when nobody says.
 const DefaultStop = "stop requested"
 
-// StopTask ends a task: one that waits at once, one that runs as soon as its turn is over. already says that it was over.
-// ErrNotFound; others are those of operations.Check.
-func (s *Service) StopTask(ctx context.Context, sessionID, taskID, reason string) (t Task, already bool, err error) {
+// StopTask ends a task, and returns when it is over: one that waits at once, one that runs with its turn. A turn that does
+// not end for stopPatience leaves it running. already says that it was over. ErrNotFound; others are those of operations.Check.
+func (s *Service) StopTask(ctx context.Context, sessionID, taskID string, stop Stop) (t Task, already bool, err error) {
 	// The second is for sessions that are not known: there is nothing to interrupt in them.
 	for _, op := range []operations.Operation{operations.Interrupt, operations.Read} {
 		if err := s.opts.Operations.Check(ctx, op, sessionID); err != nil {
 			return Task{}, false, err
 		}
 	}
-	if reason == "" {
-		reason = DefaultStop
-	}
+	reason := cmp.Or(stop.Reason, DefaultStop)
 	stored, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		already = false
 		if t, err = readTask(ctx, tx, sessionID, taskID); err != nil {
@@ -119,8 +126,14 @@ func (s *Service) StopTask(ctx context.Context, sessionID, taskID, reason string
 		if t.Status == Queued {
 			return s.endIn(ctx, tx, t, Outcome{Status: Stopped, Reason: valid(reason)})
 		}
-		_, err := change(ctx, tx, t, `stop_reason = $3`, `ended_at = 0 and stop_reason = ''`, database.EncodeText(valid(reason)))
-		return nil, err
+		changed, err := change(ctx, tx, t, `stop_reason = $3`, `ended_at = 0 and stop_reason = ''`,
+			database.EncodeText(valid(reason)))
+		if err != nil || !changed || stop.Origin == (Origin{}) {
+			return nil, err
+		}
+		stopper := t
+		stopper.Origin = stop.Origin
+		return []journal.Event{s.record(stopper, recordAsked, ownRecord{TaskID: t.ID})}, nil
 	})
 	if errors.Is(err, ErrNotFound) {
 		return s.stopForeign(ctx, sessionID, taskID)
@@ -130,8 +143,37 @@ func (s *Service) StopTask(ctx context.Context, sessionID, taskID, reason string
 	}
 	s.tell(t, stored)
 	s.wake(sessionID)
-	t, err = readTask(ctx, s.db.Read(), sessionID, taskID)
+	t, err = s.awaitEnd(ctx, sessionID, func(ctx context.Context) (Task, error) {
+		return readTask(ctx, s.db.Read(), sessionID, taskID)
+	})
 	return t, already, err
+}
+
+// stopPatience is how long a stop waits for the end of its task: as long as a turn has to end, and the process after it.
+const stopPatience = 13 * time.Second
+
+// awaitEnd reads a task again until it is over, at most as long as a stop may take.
+func (s *Service) awaitEnd(ctx context.Context, sessionID string, read func(context.Context) (Task, error)) (Task, error) {
+	news, cancel := s.News(sessionID)
+	defer cancel()
+	patience := time.NewTimer(stopPatience)
+	defer patience.Stop()
+	again := time.NewTicker(s.opts.Poll)
+	defer again.Stop()
+	for {
+		t, err := read(ctx)
+		if err != nil || t.Status.Over() {
+			return t, err
+		}
+		select {
+		case <-news:
+		case <-again.C:
+		case <-patience.C:
+			return t, nil
+		case <-ctx.Done():
+			return t, ctx.Err()
+		}
+	}
 }
 
 // stopForeign interrupts a turn that somebody else began.
@@ -143,6 +185,9 @@ func (s *Service) stopForeign(ctx context.Context, sessionID, turnID string) (t 
 	_, err = s.opts.Operations.Interrupt(ctx, sessionID, turnID)
 	if errors.Is(err, session.ErrNoActiveTurn) || errors.Is(err, session.ErrWrongTurn) {
 		err = nil // it ended meanwhile
+	}
+	if err == nil {
+		t, err = s.awaitEnd(ctx, sessionID, func(ctx context.Context) (Task, error) { return s.foreign(ctx, sessionID, turnID) })
 	}
 	return t, false, err
 }

@@ -28,7 +28,7 @@ func TestTheOrderOfEnds(t *testing.T) {
 		}
 	}
 	stop := func(s *site, session, task string) {
-		if _, _, err := s.tasks.StopTask(s.t.Context(), session, task, "enough"); err != nil {
+		if _, _, err := s.tasks.StopTask(s.t.Context(), session, task, tasks.Stop{Reason: "enough"}); err != nil {
 			s.t.Error(err)
 		}
 	}

@@ -29,11 +29,15 @@ type Trace struct {
 	// TraceID and SpanID are those of the request that asked for the task (W3C, hex).
 	TraceID string `json:"trace_id,omitempty"`
 	SpanID  string `json:"span_id,omitempty"`
+	// Origin is what the caller says of itself.
+	Origin
 }
 
-// RuntimeRef names the runtime of an event's session.
+// RuntimeRef names the runtime of an event's session, the model it runs as far as it says, and its own id of the
+// conversation.
 type RuntimeRef struct {
 	Name             string `json:"name"`
+	Model            string `json:"model,omitempty"`
 	RuntimeSessionID string `json:"runtime_session_id,omitempty"`
 }
 
@@ -71,6 +75,7 @@ const (
 	recordStarted = "task.started"
 	recordBound   = "task.bound"
 	recordEnded   = "task.ended"
+	recordAsked   = "task.asked" // who decides about a call, or stops a task
 )
 
 // sessionDeleted is the type of the journal's event by which a session is gone.

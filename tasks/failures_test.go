@@ -3,9 +3,11 @@ package tasks_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"harness/journal"
+	"harness/stream"
 	"harness/tasks"
 )
 
@@ -130,4 +132,44 @@ func TestACallThatWaitsKeepsItsOpinions(t *testing.T) {
 		return
 	}
 	t.Error("it is not denied")
+}
+
+// A call that fails while a person is asked about it has not run, whatever its runtime calls that: it is denied, and the
+// task is stopped. One that was allowed before has run.
+func TestACallThatFailsWhileItWaitsIsDenied(t *testing.T) {
+	t.Parallel()
+	const item = `"threadId":"s","turnId":"t","item":{"type":"commandExecution","id":"i","command":"touch x","cwd":"/","exitCode":null,`
+	lines := []string{`{"method":"turn/started","params":{"threadId":"s","turn":{"id":"t","status":"inProgress","items":[]}}}`,
+		`{"method":"item/started","params":{` + item + `"status":"inProgress"}}}`,
+		`{"id":1,"method":"item/commandExecution/requestApproval","params":{"threadId":"s","turnId":"t",` +
+			`"itemId":"i","command":"touch x","cwd":"/"}}`,
+		`{"method":"item/completed","params":{` + item + `"status":"failed","aggregatedOutput":"The call was aborted"}}}`,
+		`{"method":"turn/completed","params":{"threadId":"s","turn":{"id":"t","status":"interrupted","items":[]}}}`}
+	for _, allowed := range []bool{false, true} {
+		var records []journal.Record
+		for _, line := range lines {
+			one, ok := record([]byte(line), int64(len(records)+1))
+			if !ok {
+				t.Fatalf("%s is no line of the vocabulary", line)
+			}
+			records = append(records, one)
+			if answer, is := settled(one, 0); is && allowed && one.Type == stream.EventRequest {
+				answer.Seq = int64(len(records) + 1)
+				records = append(records, answer)
+			}
+		}
+		events := tasks.Events(tasks.About{SessionID: "s", Runtime: "recorded"}, records)
+		check(t, events)
+		seen := map[string]int{}
+		for _, e := range events {
+			seen[e.Type]++
+			if e.Type == tasks.CallDenied && !strings.Contains(string(e.Payload), "the runtime did not run it: The call was aborted") {
+				t.Errorf("it is denied with %s", e.Payload)
+			}
+		}
+		ran := seen[tasks.CallApproved] + seen[tasks.CallStarted] + seen[tasks.CallCompleted]
+		if allowed && (ran != 3 || seen[tasks.CallDenied] > 0) || !allowed && (ran > 0 || seen[tasks.CallDenied] != 1) {
+			t.Errorf("allowed: %t; the events are %v", allowed, seen)
+		}
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"harness/artifact"
 	"harness/database"
@@ -16,6 +18,8 @@ import (
 // Artifacts keep what a runtime was given. *artifact.Store implements it.
 type Artifacts interface {
 	Put(ctx context.Context, sessionID, name, contentType string, content []byte) (artifact.Ref, error)
+	// PutAs stores a content under a reference that was made before; one that is there stays.
+	PutAs(ctx context.Context, ref artifact.Ref, content []byte) error
 }
 
 // Tool is a tool of this server that an agent was given: its name and the hashes of its schemas.
@@ -56,6 +60,8 @@ type sources struct {
 	Disabled bool             `json:"disabled"`
 	Reason   string           `json:"reason,omitempty"`
 	Sources  []runtime.Source `json:"sources"`
+	// Precedence are the paths in the order in which they count: where two say otherwise, the later one holds.
+	Precedence []string `json:"precedence"`
 }
 
 // visibilityPrompt says that the input is what this server tells the runtime. What the runtime makes of it for its model
@@ -86,7 +92,7 @@ func (s *Service) keepInput(ctx context.Context, t Task, message session.Message
 	told := input{Messages: t.Messages, ToolManifest: []Tool{}, Window: contextWindow{"none"},
 		Visibility: visibilityPrompt, Config: config{Runtime: stored.Runtime, Cwd: stored.Cwd, Mode: mode,
 			Approval: stored.Controls.ApprovalPolicy, Sandbox: stored.Controls.FilesystemSandbox,
-			Network: stored.Controls.NetworkAccess, SessionID: stored.RuntimeSessionID}}
+			Network: stored.Controls.EffectiveNetwork(), SessionID: stored.RuntimeSessionID}}
 	for value, wish := range map[*string]*string{&told.Config.Approval: message.ApprovalPolicy,
 		&told.Config.Sandbox: message.FilesystemSandbox, &told.Config.Model: stored.Controls.Model} {
 		if wish != nil {
@@ -113,10 +119,10 @@ func (s *Service) keepInput(ctx context.Context, t Task, message session.Message
 }
 
 func sourcesOf(found session.Sources) sources {
-	out := sources{Implicit: found.Implicit, Sources: []runtime.Source{}}
+	out := sources{Implicit: found.Implicit, Sources: []runtime.Source{}, Precedence: []string{}}
 	switch found.Implicit {
 	case runtime.ImplicitNone:
-		out.Disabled, out.Reason = true, "the session was opened with implicitSources none"
+		out.Disabled, out.Reason = true, "the session was opened with implicitSources none; only what the machine's administrator enforces counts"
 	case "":
 		out.Reason = "what this runtime reads by itself is not known"
 	}
@@ -125,7 +131,21 @@ func sourcesOf(found session.Sources) sources {
 			out.Sources = append(out.Sources, file.Source)
 		}
 	}
+	for _, last := range []bool{false, true} {
+		for _, one := range out.Sources {
+			if enforced(one) == last {
+				out.Precedence = append(out.Precedence, one.Path)
+			}
+		}
+	}
 	return out
+}
+
+// enforced tells of settings that an administrator, or this server, puts above those of the user and the folder.
+func enforced(one runtime.Source) bool {
+	name := filepath.Base(one.Path)
+	return one.Kind == runtime.SourceSettings && (strings.HasPrefix(name, "managed") || name == "requirements.toml" ||
+		one.Scope == runtime.SourceOfSystem && name != "config.toml")
 }
 
 // keep stores a value in its canonical form; the hash is that of what was stored.

@@ -148,7 +148,7 @@ const interruptTime = 5 * time.Second
 func (s *Service) interrupt(ctx context.Context, t Task) {
 	ctx, cancel := context.WithTimeout(ctx, interruptTime)
 	defer cancel()
-	_, err := s.opts.Sessions.Interrupt(ctx, t.SessionID, t.TurnID)
+	_, err := s.opts.Sessions.StopTurn(ctx, t.SessionID, t.TurnID, false)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, session.ErrNoActiveTurn) && !errors.Is(err, session.ErrWrongTurn) {
 		s.opts.Logger.Warn().Err(err).Str("session", t.SessionID).Str("task", t.ID).
 			Msg("the turn of a stopped task could not be interrupted; trying again")
@@ -159,6 +159,9 @@ func (s *Service) interrupt(ctx context.Context, t Task) {
 func refused(err error) bool {
 	var native *runtime.Error
 	var elsewhere *session.NotOwnerError
+	if working := (*session.BackgroundError)(nil); errors.As(err, &working) {
+		return true
+	}
 	return errors.Is(err, runtime.ErrTurnActive) || errors.As(err, &elsewhere) ||
 		errors.As(err, &native) && !errors.Is(err, runtime.ErrTimeout)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"harness/artifact"
 	"harness/database"
 	"harness/internal/javascript"
 	"harness/journal"
@@ -12,19 +13,18 @@ import (
 	"harness/stream"
 )
 
-// About is what a session's events say of it. CreatedAt is in ms.
-type About struct {
-	SessionID, Runtime string
-	CreatedAt          int64
-}
-
 // Log derives the events of a session from its records, which it takes one after the other, from the first on or from
 // where a mark was made. The same records give the same events, with the same numbers.
 type Log struct {
+	// Redact, when set, takes out of long contents what must not be stored.
+	Redact func([]byte) []byte
+
 	about About
 	state state
+	by    *Origin // whose request causes what is derived now, nil for the task's
 	out   []Event
-	at    int64 // of the record that is taken, ms
+	long  []longContent // what out refers to
+	at    int64         // of the record that is taken, ms
 }
 
 // state is all that has to be known of the records before: a mark is made of it.
@@ -35,8 +35,13 @@ type state struct {
 	Task    *openTask `json:"task,omitempty"`
 	// LastTask is the turn of the task that ended last: what comes of it later is of no task.
 	LastTurn string `json:"last_turn,omitempty"`
+	// Levels are those that the last message was sent with, nil when they are not known.
+	Levels *levels `json:"levels,omitempty"`
 	// Restored is told with the next task, whose runtime had lost the conversation.
 	Restored *given `json:"restored,omitempty"`
+	// Facts are what events say of the runtime now; Used is when use was last reported, or the task began (ms).
+	Facts Facts `json:"facts"`
+	Used  int64 `json:"used,omitempty"`
 }
 
 // openTask is a task that has begun and not ended.
@@ -47,10 +52,15 @@ type openTask struct {
 	Turn    string `json:"turn,omitempty"`
 	Foreign bool   `json:"foreign,omitempty"`
 	// Told says that it was told of; a foreign one is as soon as its messages are known.
-	Told    bool   `json:"told,omitempty"`
-	Mode    Mode   `json:"mode,omitempty"`
-	TraceID string `json:"trace_id,omitempty"`
-	SpanID  string `json:"span_id,omitempty"`
+	Told bool `json:"told,omitempty"`
+	Mode Mode `json:"mode,omitempty"`
+	// Levels are those it runs with, nil for the session's.
+	Levels  *levels `json:"levels,omitempty"`
+	TraceID string  `json:"trace_id,omitempty"`
+	SpanID  string  `json:"span_id,omitempty"`
+	Origin  Origin  `json:"origin"`
+	// Stopper asked for its stop.
+	Stopper *Origin `json:"stopper,omitempty"`
 	// Asked is when its runtime was asked (ms), 0 where that is not told.
 	Asked int64 `json:"asked,omitempty"`
 	// Calls are those that have begun and not ended, Attempts how often each was begun.
@@ -59,7 +69,7 @@ type openTask struct {
 }
 
 // NewLog makes a log that has taken nothing.
-func NewLog(about About) *Log { return &Log{about: about} }
+func NewLog(about About) *Log { return &Log{about: about, state: state{Facts: about.Begin}} }
 
 // Seq is the number of the last event, Journal that of the last record.
 func (l *Log) Seq() int64 { return l.state.Seq }
@@ -72,7 +82,7 @@ func (l *Log) Begin() []Event {
 	if l.state.Seq > 0 {
 		return nil
 	}
-	l.out, l.at = nil, l.about.CreatedAt
+	l.out, l.long, l.at = nil, nil, l.about.CreatedAt
 	l.tell(SessionCreated, struct {
 		ContractVersion string `json:"contract_version"`
 	}{ContractVersion})
@@ -81,15 +91,17 @@ func (l *Log) Begin() []Event {
 
 // Take is what a record comes to, often nothing.
 func (l *Log) Take(record *journal.Record) []Event {
-	l.out, l.at = nil, record.Time
+	l.out, l.long, l.at = nil, nil, record.Time
 	l.state.Journal = record.Seq
 	switch record.Type {
-	case recordStarted, recordBound, recordEnded:
+	case recordStarted, recordBound, recordEnded, recordAsked:
 		l.takeOwn(record)
 	case stream.EventNotification, stream.EventRequest:
 		l.takeLine(record)
 	case session.EventRestored:
 		l.takeRestored(record)
+	case session.EventMessageSent:
+		l.takeSent(record)
 	case "approval_resolved", "tool_user_input_resolved", "tool_call_resolved":
 		l.takeResolution(record)
 	default:
@@ -111,38 +123,54 @@ func Events(about About, records []journal.Record) []Event {
 // tell adds an event of the open task, or of none.
 func (l *Log) tell(kind string, payload any) {
 	l.state.Seq++
-	trace := Trace{SessionID: l.about.SessionID}
+	trace := Trace{SessionID: l.about.SessionID, Origin: l.about.Origin}
 	if t := l.state.Task; t != nil {
 		trace.TaskID, trace.TurnID, trace.TraceID, trace.SpanID = t.ID, t.Turn, t.TraceID, t.SpanID
+		trace.Origin = t.Origin
 	}
+	if l.by != nil {
+		trace.Origin = *l.by
+	}
+	facts := &l.state.Facts
 	l.out = append(l.out, Event{SchemaVersion: SchemaVersion, Seq: l.state.Seq, Time: javascript.ISOTime(l.at), Type: kind,
-		Trace: trace, Runtime: RuntimeRef{Name: l.about.Runtime}, Payload: encode(payload)})
+		Trace: trace, Runtime: RuntimeRef{l.about.Runtime, facts.Model, facts.RuntimeSessionID}, Payload: encode(payload)})
 }
 
 // ownRecord is what this package tells itself.
 type ownRecord struct {
-	TaskID   string          `json:"task_id"`
+	TaskID   string          `json:"task_id,omitempty"`
 	Messages json.RawMessage `json:"messages,omitempty"`
 	Mode     Mode            `json:"permission_mode,omitempty"`
 	TurnID   string          `json:"turn_id,omitempty"`
 	Outcome  *Outcome        `json:"outcome,omitempty"`
+	// Levels are those the task runs with.
+	Levels *levels `json:"levels,omitempty"`
 	// Given is what the runtime was given, nil when it is not kept.
 	Given *given `json:"given,omitempty"`
 	// TellRuntime says that what is asked of the runtime is told. It stands here, so that the numbers of events stay when
 	// the setting does not.
 	TellRuntime bool `json:"tell_runtime,omitempty"`
+	// Origin is who asked for the task, Facts what events say of the runtime from now on.
+	Origin Origin `json:"origin"`
+	Facts  *Facts `json:"facts,omitempty"`
+	// CallID is the call that Origin decides about.
+	CallID string `json:"tool_call_id,omitempty"`
 }
 
 func (l *Log) takeOwn(record *journal.Record) {
 	var own ownRecord
-	if json.Unmarshal(record.Payload, &own) != nil || own.TaskID == "" {
+	if json.Unmarshal(record.Payload, &own) != nil || own.TaskID+own.CallID == "" {
 		return // the session was deleted, and what it said with it
 	}
+	l.state.Facts.replace(own.Facts)
 	switch record.Type {
+	case recordAsked:
+		l.takeAsked(own, record.Actor)
 	case recordStarted:
 		l.close(Outcome{Status: Failed, Failure: &Failure{Code: CodeInterrupted, Message: "another task was begun",
 			Runtime: l.about.Runtime}})
-		l.state.Task = &openTask{ID: own.TaskID, Mode: own.Mode, TraceID: record.TraceID, SpanID: record.SpanID}
+		l.state.Task = &openTask{ID: own.TaskID, Mode: own.Mode, Levels: own.Levels, TraceID: record.TraceID,
+			SpanID: record.SpanID, Origin: own.Origin}
 		l.start(own.Messages, own.Given)
 		if own.TellRuntime {
 			l.state.Task.Asked = record.Time
@@ -159,7 +187,7 @@ func (l *Log) takeOwn(record *journal.Record) {
 		}
 		// It was stopped before it began, while another one may run.
 		running := l.state.Task
-		l.state.Task = &openTask{ID: own.TaskID, Mode: own.Mode, TraceID: record.TraceID, SpanID: record.SpanID}
+		l.state.Task = &openTask{ID: own.TaskID, Mode: own.Mode, TraceID: record.TraceID, SpanID: record.SpanID, Origin: own.Origin}
 		l.start(own.Messages, nil)
 		l.close(*own.Outcome)
 		l.state.Task = running
@@ -171,7 +199,7 @@ func (l *Log) start(messages json.RawMessage, what *given) {
 	if len(messages) == 0 {
 		messages = json.RawMessage("[]")
 	}
-	l.state.Task.Told = true
+	l.state.Task.Told, l.state.Used = true, l.at
 	l.tell(TaskStarted, struct {
 		Messages json.RawMessage `json:"messages"`
 	}{messages})
@@ -220,6 +248,10 @@ func (l *Log) close(outcome Outcome) {
 	if !t.Told {
 		l.start(nil, nil)
 	}
+	if outcome.Status == Stopped && t.Stopper != nil {
+		l.by = t.Stopper
+		defer func() { l.by = nil }()
+	}
 	for len(t.Calls) > 0 {
 		l.abandon(t.Calls[0], outcome)
 	}
@@ -231,10 +263,24 @@ func (l *Log) close(outcome Outcome) {
 		Reason string `json:"reason"`
 	}{outcome.Reason}
 	if outcome.Status == Failed && outcome.Failure != nil {
-		payload = outcome.Failure
+		payload = l.shortFailure(outcome.Failure)
 	}
 	l.tell(terminal(outcome.Status), payload)
 	l.state.LastTurn, l.state.Task = t.Turn, nil
+}
+
+// shortFailure is a failure whose raw words, when they are long, are an artifact.
+func (l *Log) shortFailure(f *Failure) any {
+	raw, ref := l.shorten("failure", f.Raw)
+	if ref == nil {
+		return f
+	}
+	short := *f
+	short.Raw = raw
+	return struct {
+		Failure
+		RawRef *artifact.Ref `json:"raw_ref"`
+	}{short, ref}
 }
 
 // takeLine is a line of the runtime.
@@ -259,6 +305,10 @@ func (l *Log) takeLine(record *journal.Record) {
 		return
 	}
 	switch method {
+	case wire.MethodTurnStarted:
+		l.state.Facts.replace(&Facts{Model: wire.Text(wire.Members(line.Params, "model")[0])})
+	case wire.MethodModelRerouted:
+		l.state.Facts.replace(&Facts{Model: wire.Text(wire.Members(line.Params, "toModel")[0])})
 	case wire.MethodTurnCompleted:
 		if t := l.state.Task; t.Foreign {
 			ended := wire.ReadTurn(wire.Members(line.Params, "turn")[0])

@@ -1,14 +1,15 @@
 package tasks
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"harness/artifact"
 	"harness/journal"
 	"harness/runtime"
 	"harness/runtime/wire"
@@ -29,9 +30,13 @@ type call struct {
 	// Alone says that it is nothing but what is asked: it ends with the answer.
 	Alone bool `json:"alone,omitempty"`
 	// Owned is a call of a tool of this server, whose own records tell of it.
-	Owned   bool            `json:"owned,omitempty"`
-	Started bool            `json:"started,omitempty"`
+	Owned   bool `json:"owned,omitempty"`
+	Started bool `json:"started,omitempty"`
+	// Waits says that it was asked about and not allowed so far.
+	Waits   bool            `json:"waits,omitempty"`
 	Sources []tools.Opinion `json:"sources,omitempty"`
+	// By is who decides about it.
+	By *decider `json:"by,omitempty"`
 	// Said is how many bytes it has said.
 	Said int `json:"said,omitempty"`
 }
@@ -47,7 +52,7 @@ type identity struct {
 func (c *call) identity() identity { return identity{c.ID, c.Native, c.Attempt, c.Hash} }
 
 func (l *Log) snapshot(c *call, decision tools.Result) tools.Snapshot {
-	return tools.Snapshot{Mode: tools.Mode(l.state.Task.Mode), Decision: decision,
+	return tools.Snapshot{Mode: tools.Mode(cmp.Or(l.state.Task.Mode, l.levels().mode())), Decision: decision,
 		Sources: append([]tools.Opinion{}, c.Sources...)}
 }
 
@@ -121,8 +126,9 @@ type completion struct {
 	ExecutedBy   string          `json:"executed_by"`
 	ExecutionEnv string          `json:"execution_env"`
 	Snapshot     tools.Snapshot  `json:"policy_snapshot"`
-	Sandbox      struct{}        `json:"sandbox"`
+	Sandbox      any             `json:"sandbox"`
 	Preview      json.RawMessage `json:"result_preview"`
+	Ref          *artifact.Ref   `json:"result_ref,omitempty"`
 	IsError      bool            `json:"is_error"`
 	ExitCode     json.RawMessage `json:"exit_code,omitempty"`
 	DurationMS   json.RawMessage `json:"duration_ms,omitempty"`
@@ -133,14 +139,23 @@ func (l *Log) complete(c *call, end completion) {
 	l.drop(c)
 	end.identity, end.Name, end.Snapshot = c.identity(), c.Name, l.snapshot(c, tools.Allow)
 	end.ExecutedBy, end.ExecutionEnv = tools.SourceRuntime, "runtime_internal"
+	end.Sandbox = l.levels().confines()
 	l.tell(CallCompleted, end)
 }
 
-// abandon ends a call with its task.
+// commandTool is the tool of runtimes whose call may outlive its turn.
+const commandTool = "runtime.command_execution"
+
+// abandon ends a call with its task. A command that outlives a turn which ended well has not failed.
 func (l *Log) abandon(c *call, outcome Outcome) {
 	rule, why := "task_ended", "the task ended before the call did"
 	if outcome.Status == Stopped {
 		rule, why = "task_stopped", "the task was stopped: "+outcome.Reason
+	}
+	if runs := c.Started || c.Request == ""; runs && c.Name == commandTool && outcome.Status == Completed {
+		l.complete(c, completion{Preview: encode(map[string]string{"background": "the command goes on in the background of the " +
+			"session, which lists it as activity.background"})})
+		return
 	}
 	if c.Started {
 		l.complete(c, completion{IsError: true, Preview: encode(map[string]string{"error": "cancelled: " + why})})
@@ -165,56 +180,52 @@ func (l *Log) takeToolItem(kind string, raw json.RawMessage, done bool) {
 		if done && l.state.Task.Attempts[id] > 0 {
 			return // it was denied, or told of before
 		}
-		c = l.open(call{ID: id, Native: told.ID, Name: told.Name}, told.Input)
+		c = l.open(call{ID: id, Native: told.ID, Name: told.Name}, l.ownInput(told.Name, told.Input))
 	}
 	if !done {
 		return
 	}
-	if told.Status == wire.StatusDeclined && !c.Started {
+	// What failed while it was asked about has not run: its turn was stopped, or its agent gave it up.
+	unanswered := c.Waits && told.Failed && told.ExitCode == nil
+	if (told.Status == wire.StatusDeclined || unanswered) && !c.Started {
 		l.evaluate(c, tools.Opinion{Source: tools.SourceRuntime, Result: tools.Deny, Rule: "runtime_policy"})
-		l.deny(c, "", "the runtime did not run it")
+		l.deny(c, "", refusalOf(told))
 		return
 	}
 	l.run(c, "", "")
+	result, ref := l.shorten("tool_result", told.Result)
 	if told.Said != nil {
+		stdout, whole := result, ref
+		if !bytes.Equal(told.Said, told.Result) {
+			stdout, whole = l.shorten("tool_output", told.Said)
+		}
 		l.tell(CallSaid, struct {
 			identity
 			Stdout json.RawMessage `json:"stdout"`
-		}{c.identity(), preview(told.Said)})
+			Ref    *artifact.Ref   `json:"stdout_ref,omitempty"`
+		}{c.identity(), stdout, whole})
 	}
-	l.complete(c, completion{ExitCode: told.ExitCode, DurationMS: told.DurationMS, IsError: told.Failed,
-		Preview: preview(told.Result)})
+	l.complete(c, completion{ExitCode: told.ExitCode, DurationMS: told.DurationMS, IsError: told.Failed, Preview: result, Ref: ref})
+}
+
+// maxRefusal is how much (bytes) of a runtime's words stands in the reason of a denial.
+const maxRefusal = 500
+
+// refusalOf is why a runtime did not run a call, with its own words where it gave some.
+func refusalOf(told wire.Call) string {
+	const unrun = "the runtime did not run it"
+	said := wire.Text(told.Result)
+	if message := wire.Members(told.Result, "message"); said == "" && len(message) > 0 {
+		said = wire.Text(message[0])
+	}
+	if said = strings.TrimSpace(said); said == "" || len(said) > maxRefusal {
+		return unrun
+	}
+	return unrun + ": " + said
 }
 
 // callID is our id of a call that a runtime calls native.
 func (l *Log) callID(native string) string { return l.about.Runtime + ":" + native }
-
-// What of a result stands in an event: what is longer is cut to a preview.
-const (
-	inlineBytes  = 8000
-	previewRunes = 512
-)
-
-// preview is a result, or the beginning of a long one as a text.
-func preview(raw json.RawMessage) json.RawMessage {
-	if wire.Known(raw) == nil {
-		return json.RawMessage("null")
-	}
-	if len(raw) <= inlineBytes {
-		return raw
-	}
-	text := string(raw)
-	if raw[0] == '"' {
-		text = wire.Text(raw)
-	}
-	count := 0
-	for at := range text {
-		if count++; count > previewRunes {
-			return encode(fmt.Sprintf("%s… (cut here: it has %d bytes)", text[:at], len(text)))
-		}
-	}
-	return encode(text)
-}
 
 // takeToolOutput is what a tool says while it runs.
 func (l *Log) takeToolOutput(native, delta string) {
@@ -256,18 +267,33 @@ func (l *Log) takeRequest(meta *stream.Meta, method string, params json.RawMessa
 		if wire.Known(input) == nil {
 			input = json.RawMessage("{}")
 		}
-		c = l.open(call{ID: id, Native: ref.ItemID, Name: name, Alone: alone}, input)
+		c = l.open(call{ID: id, Native: ref.ItemID, Name: name, Alone: alone}, l.ownInput(name, input))
 	}
-	c.Request, c.Kind = ref.ID, asked.Kind
+	c.Request, c.Kind, c.Waits = ref.ID, asked.Kind, true
 	l.evaluate(c, tools.Opinion{Source: tools.SourceRuntime, Result: tools.Ask, Rule: "approval_policy"})
+}
+
+// clientTools begin the names of tools that the client runs, questionTool is the agent's question.
+const (
+	clientTools  = "client."
+	questionTool = "runtime.request_user_input"
+)
+
+// ownInput is the input of a tool of the runtime as it is shown and hashed: without the place of the session's folder.
+// What the client is to run or to answer stays as the agent wrote it.
+func (l *Log) ownInput(name string, input json.RawMessage) json.RawMessage {
+	if strings.HasPrefix(name, clientTools) || name == questionTool {
+		return input
+	}
+	return neutral(input, l.state.Facts.Folders)
 }
 
 func askedName(asked runtime.InteractiveRequested, alone bool) string {
 	switch {
 	case asked.Kind == runtime.RequestToolInput:
-		return "runtime.request_user_input"
+		return questionTool
 	case asked.Kind == runtime.RequestToolCall:
-		return "client." + asked.Asked.Tool
+		return clientTools + asked.Asked.Tool
 	case asked.Asked.Subject == runtime.SubjectCommand && !alone:
 		return "runtime.command_execution"
 	case asked.Asked.Subject == runtime.SubjectTool:
@@ -297,6 +323,7 @@ func (l *Log) takeResolution(record *journal.Record) {
 	c := l.state.Task.Calls[at]
 	kind := c.Kind
 	c.Request, c.Kind = "", ""
+	defer l.because(c, record.Actor)()
 	if c.Owned {
 		return // its own records say what came of it
 	}
@@ -309,6 +336,7 @@ func (l *Log) takeResolution(record *journal.Record) {
 	case told.Status != "resolved":
 		// The runtime goes on without an answer, or ends.
 	case allowed:
+		c.Waits = false
 		l.evaluate(c, tools.Opinion{Source: tools.SourceUser, Result: tools.Allow, Rule: "user_approved"})
 		l.run(c, record.Actor, told.Message)
 		if c.Alone {
@@ -330,7 +358,8 @@ func (l *Log) takeTool(record *journal.Record) {
 	}
 	var about struct {
 		identity
-		Name string `json:"name"`
+		Name  string `json:"name"`
+		Actor string `json:"actor"`
 	}
 	if json.Unmarshal(record.Payload, &about) != nil || about.CallID == "" {
 		return
@@ -353,6 +382,9 @@ func (l *Log) takeTool(record *journal.Record) {
 		c.Started = true
 	case record.Type == CallDenied || record.Type == CallCompleted:
 		l.drop(c)
+	}
+	if about.Actor != "" { // it was decided
+		defer l.because(c, about.Actor)()
 	}
 	l.tell(record.Type, record.Payload)
 }

@@ -130,6 +130,12 @@ func (l *Log) told() {
 	}
 }
 
+// timings say how long something took, in ms.
+type timings struct {
+	// Duration is from the task's begin, or the report before, until now.
+	Duration int64 `json:"duration_ms"`
+}
+
 // takeUsage is what the last request to the model took.
 func (l *Log) takeUsage(params json.RawMessage) {
 	raw := wire.Members(params, "tokenUsage")[0]
@@ -144,11 +150,15 @@ func (l *Log) takeUsage(params json.RawMessage) {
 		return
 	}
 	l.told()
+	l.state.Facts.replace(&Facts{Model: wire.Text(wire.Members(params, "model")[0])})
+	since := max(l.at-l.state.Used, 0)
+	l.state.Used = l.at
 	l.tell(UsageReported, struct {
 		Input     int64           `json:"input_tokens"`
 		Cached    int64           `json:"cached_input_tokens"`
 		Output    int64           `json:"output_tokens"`
 		Reasoning int64           `json:"reasoning_tokens"`
+		Timings   timings         `json:"timings"`
 		Raw       json.RawMessage `json:"raw"`
-	}{used.Input, used.Cached, used.Output, used.Reasoning, raw})
+	}{used.Input, used.Cached, used.Output, used.Reasoning, timings{since}, raw})
 }

@@ -8,7 +8,6 @@ import (
 
 	"harness/database"
 	"harness/journal"
-	"harness/operations"
 	"harness/session"
 )
 
@@ -28,15 +27,12 @@ type Reader struct {
 
 // Reader begins to read after a number. Errors are those of operations.Check.
 func (s *Service) Reader(ctx context.Context, sessionID string, after int64) (*Reader, error) {
-	about, err := s.opts.Operations.Find(ctx, sessionID)
+	about, err := s.About(ctx, sessionID)
 	if err != nil {
 		return nil, err
 	}
-	if about.SystemOwned {
-		return nil, &operations.SystemSessionError{SessionID: sessionID}
-	}
-	r := &Reader{s: s, after: after, Oldest: 1,
-		log: NewLog(About{SessionID: about.ID, Runtime: about.Runtime, CreatedAt: about.CreatedAt})}
+	r := &Reader{s: s, after: after, Oldest: 1, log: NewLog(about)}
+	r.log.Redact = s.opts.Redact
 	m, found, err := readMark(ctx, s.db.Read(), sessionID, `seq <= $2 order by seq desc limit 1`, after)
 	if err == nil && found {
 		err = r.from(m)
@@ -49,6 +45,9 @@ func (r *Reader) from(m mark) error {
 	var at state
 	if err := json.Unmarshal([]byte(m.state), &at); err != nil {
 		return fmt.Errorf("read a mark of session %s: %w", r.log.about.SessionID, err)
+	}
+	if at.Facts.RuntimeSessionID == "" { // a mark of an earlier version
+		at.Facts = r.log.about.Begin
 	}
 	r.log.state = at
 	return nil
@@ -74,7 +73,9 @@ func (r *Reader) Next(ctx context.Context, limit int) ([]Event, error) {
 				return nil, &session.DeletedError{SessionID: r.log.about.SessionID, DeletedAt: records[i].Time}
 			}
 			if records[i].Seq > r.log.Journal() {
-				r.keep(r.log.Take(&records[i]))
+				events := r.log.Take(&records[i])
+				r.s.keepLong(ctx, r.log.long)
+				r.keep(events)
 			}
 		}
 	}

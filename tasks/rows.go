@@ -11,13 +11,20 @@ import (
 )
 
 const taskColumns = `session_id, task_id, number, status, messages, permission_mode, stop_reason, before_turn, turn_id, outcome, last_seq,
-	actor, trace_id, span_id, created_at, started_at, ended_at`
+	actor, trace_id, span_id, created_at, started_at, ended_at, origin`
+
+// asking is what is kept of how a task was asked for.
+type asking struct {
+	Origin
+	AllowSources bool `json:"allow_changed_sources,omitempty"`
+}
 
 func insertTask(ctx context.Context, tx database.Tx, t Task) error {
 	_, err := tx.ExecContext(ctx, `insert into tasks (id, `+taskColumns+`) values
-		($1, $2, $3, $4, $5, $6, $7, '', '', '', '', 0, $8, $9, $10, $11, 0, 0)`, newID(), database.EncodeText(t.SessionID),
+		($1, $2, $3, $4, $5, $6, $7, '', '', '', '', 0, $8, $9, $10, $11, 0, 0, $12)`, newID(), database.EncodeText(t.SessionID),
 		database.EncodeText(t.ID), t.number, string(t.Status), database.EncodeText(string(encode(t.Messages))), string(t.Mode),
-		database.EncodeText(t.actor), t.traceID, t.spanID, t.CreatedAt)
+		database.EncodeText(t.actor), t.traceID, t.spanID, t.CreatedAt,
+		database.EncodeText(string(encode(asking{t.Origin, t.AllowChangedSources}))))
 	if err != nil {
 		return fmt.Errorf("store task %s: %w", t.ID, err)
 	}
@@ -52,16 +59,24 @@ func nextTask(ctx context.Context, q database.Querier, sessionID string) (Task, 
 }
 
 func scanTask(row database.Row) (t Task, err error) {
-	var messages, outcome string
+	var messages, outcome, origin string
 	err = row.Scan(&t.SessionID, &t.ID, &t.number, &t.Status, &messages, &t.Mode, &t.stopReason, &t.before, &t.TurnID,
-		&outcome, &t.LastSeq, &t.actor, &t.traceID, &t.spanID, &t.CreatedAt, &t.StartedAt, &t.EndedAt)
+		&outcome, &t.LastSeq, &t.actor, &t.traceID, &t.spanID, &t.CreatedAt, &t.StartedAt, &t.EndedAt,
+		&origin)
 	if err != nil {
 		return t, err
 	}
-	for _, text := range []*string{&t.SessionID, &t.ID, &t.stopReason, &t.TurnID, &t.actor, &messages, &outcome} {
+	for _, text := range []*string{&t.SessionID, &t.ID, &t.stopReason, &t.TurnID, &t.actor, &messages, &outcome, &origin} {
 		*text = database.DecodeText(*text)
 	}
 	t.Outcome = decodeOutcome(outcome)
+	if origin != "" { // a task of an earlier version has none
+		var asked asking
+		if err := json.Unmarshal([]byte(origin), &asked); err != nil {
+			return t, fmt.Errorf("read who asked for task %s: %w", t.ID, err)
+		}
+		t.Origin, t.AllowChangedSources = asked.Origin, asked.AllowSources
+	}
 	return t, json.Unmarshal([]byte(messages), &t.Messages)
 }
 
@@ -98,10 +113,11 @@ func sessionModes(ctx context.Context, q database.Querier, sessionIDs []string) 
 	return modes, err
 }
 
-// noteSession notes that the task API has to do with a session.
-func noteSession(ctx context.Context, tx database.Tx, sessionID string, mode Mode, at int64) error {
-	_, err := tx.ExecContext(ctx, `insert into task_sessions (session_id, permission_mode, created_at) values ($1, $2, $3)
-		on conflict (session_id) do nothing`, database.EncodeText(sessionID), string(mode), at)
+// noteSession notes that the task API has to do with a session, and what its log begins with.
+func noteSession(ctx context.Context, tx database.Tx, sessionID string, mode Mode, noted note, at int64) error {
+	_, err := tx.ExecContext(ctx, `insert into task_sessions (session_id, permission_mode, created_at, about)
+		values ($1, $2, $3, $4) on conflict (session_id) do nothing`, database.EncodeText(sessionID), string(mode), at,
+		database.EncodeText(string(encode(noted))))
 	if err != nil {
 		return fmt.Errorf("note that session %s has tasks: %w", sessionID, err)
 	}

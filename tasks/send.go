@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -15,17 +16,44 @@ import (
 // errNotQueued keeps the message of a task from being sent that was stopped, or ended, meanwhile.
 var errNotQueued = errors.New("the task waits no longer")
 
+// errArchived is why a task ends that waits in a session which was archived.
+var errArchived = errors.New("the session was archived; unarchive it, then submit the task again")
+
+// unlessArchived is a unit that begins a task, in a session that is not archived.
+func (s *Service) unlessArchived(sessionID string, begin journal.Unit) journal.Unit {
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		archived, err := session.ArchivedIn(ctx, tx, sessionID)
+		if err == nil && archived {
+			err = journal.Refuse(errArchived)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return begin(ctx, tx)
+	}
+}
+
 // send begins the turn of a task that waits, as soon as the session has none and its runtime takes one more.
 func (s *Service) send(ctx context.Context, l *lane, t Task, runtimeName string) error {
 	message, before, mode, err := s.message(ctx, t)
 	if err != nil {
 		return err
 	}
+	if changed, err := s.changedSources(ctx, t, runtimeName); err != nil || changed != nil {
+		if err == nil {
+			err = s.end(ctx, t, *changed)
+		}
+		return err
+	}
 	kept, err := s.keepInput(ctx, t, message, mode)
 	if err != nil {
 		return err
 	}
-	message.Begin = s.begin(t, Queued, before, kept)
+	as, err := s.started(ctx, t, message, mode, kept)
+	if err != nil {
+		return err
+	}
+	message.Begin = s.unlessArchived(t.SessionID, s.begin(t, Queued, before, as))
 	turnID, err := s.sendWatched(ctx, l, t, message)
 	if err == nil {
 		return s.bind(ctx, t, turnID)
@@ -39,6 +67,8 @@ func (s *Service) send(ctx context.Context, l *lane, t Task, runtimeName string)
 		return nil
 	case readErr != nil:
 		return readErr
+	case errors.Is(err, errArchived):
+		return s.end(ctx, now, Outcome{Status: Stopped, Reason: errArchived.Error()})
 	case now.Status == starting:
 		return s.afterRefusal(ctx, l, now, runtimeName, err)
 	case passes(err):
@@ -122,7 +152,7 @@ func (s *Service) Modes(ctx context.Context, sessionIDs ...string) (map[string]M
 }
 
 // begin is the unit that starts a task whose status is from: from then on clients are told that it runs.
-func (s *Service) begin(t Task, from Status, before session.TurnMark, kept *given) journal.Unit {
+func (s *Service) begin(t Task, from Status, before session.TurnMark, as ownRecord) journal.Unit {
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		at := s.now()
 		changed, err := change(ctx, tx, t, `status = $4, before_turn = $5, started_at = $6`, `status = $3`, string(from),
@@ -136,27 +166,44 @@ func (s *Service) begin(t Task, from Status, before session.TurnMark, kept *give
 		if from == starting {
 			return nil, nil // it was told before
 		}
-		return []journal.Event{s.record(t, recordStarted, ownRecord{TaskID: t.ID, Messages: encode(t.Messages), Mode: t.Mode,
-				Given: kept, TellRuntime: s.opts.TellRuntime})},
-			nil
+		return []journal.Event{s.record(t, recordStarted, as)}, nil
 	}
 }
 
+// started is how the start of a task is told: with the mode and the levels it runs with, whoever chose them.
+func (s *Service) started(ctx context.Context, t Task, message session.Message, mode Mode, kept *given) (ownRecord,
+	error) {
+	stored, err := s.opts.Sessions.Lookup(ctx, t.SessionID)
+	if err != nil {
+		return ownRecord{}, err
+	}
+	runs := levelsOf(stored.Controls, message)
+	return ownRecord{TaskID: t.ID, Messages: encode(t.Messages), Mode: cmp.Or(mode, runs.mode()), Levels: runs, Given: kept,
+		TellRuntime: s.opts.TellRuntime, Facts: pointer(factsOf(stored, ""))}, nil
+}
+
+func pointer[T any](value T) *T { return &value }
+
 // record is an event by which this package tells what became of a task, on behalf of who asked for it.
 func (s *Service) record(t Task, kind string, what ownRecord) journal.Event {
+	what.Origin = t.Origin
 	return journal.Event{SessionID: database.EncodeText(t.SessionID), TurnID: database.EncodeText(what.TurnID), Type: kind,
 		Time: s.now(), Source: "tasks", Actor: t.actor, TraceID: t.traceID, SpanID: t.spanID, Payload: encode(what)}
 }
 
 // bind notes the turn of a task.
 func (s *Service) bind(ctx context.Context, t Task, turnID string) error {
-	_, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	facts, err := s.factsNow(ctx, t.SessionID) // the runtime may have begun the conversation anew
+	if err != nil {
+		return err
+	}
+	_, err = s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		changed, err := change(ctx, tx, t, `status = $4, turn_id = $5`, `status = $3`, string(starting), string(Running),
 			database.EncodeText(turnID))
 		if err != nil || !changed {
 			return nil, err
 		}
-		return []journal.Event{s.record(t, recordBound, ownRecord{TaskID: t.ID, TurnID: turnID})}, nil
+		return []journal.Event{s.record(t, recordBound, ownRecord{TaskID: t.ID, TurnID: turnID, Facts: facts})}, nil
 	})
 	return err
 }
@@ -211,7 +258,7 @@ func (s *Service) sendAgain(ctx context.Context, t Task, runtimeName string) err
 	if err != nil {
 		return err
 	}
-	message.Begin = s.begin(t, starting, before, nil)
+	message.Begin = s.begin(t, starting, before, ownRecord{})
 	turnID, err := s.opts.Sessions.Send(s.inTrace(ctx, t), t.SessionID, message)
 	switch {
 	case err == nil:

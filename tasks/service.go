@@ -23,8 +23,10 @@ import (
 type Sessions interface {
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
 	CheckOwner(session session.Session) error
+	// CheckWorkspace refuses a session in whose folder an agent cannot work: *session.FolderError.
+	CheckWorkspace(ctx context.Context, sessionID string) error
 	Send(ctx context.Context, sessionID string, message session.Message) (turnID string, err error)
-	Interrupt(ctx context.Context, sessionID, turnID string) (interrupted string, err error)
+	StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error)
 	Turn(ctx context.Context, sessionID, turnID string) (session.TurnState, bool, error)
 	TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error)
 	TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error)
@@ -48,7 +50,9 @@ type Options struct {
 	// Artifacts, when set, keep what runtimes are given; Tools, when set, are those of this server that agents are given.
 	Artifacts Artifacts
 	Tools     func() []Tool
-	Logger    zerolog.Logger
+	// Redact, when set, takes out of long contents what must not be stored, as the store of Artifacts does.
+	Redact func([]byte) []byte
+	Logger zerolog.Logger
 	// Poll is how often is looked for what nobody told of (1 s), Unknown how long a turn may be unknown to its session
 	// (10 s).
 	Poll, Unknown time.Duration
@@ -69,6 +73,7 @@ type Service struct {
 	running bool
 	lanes   map[string]*lane // of sessions with tasks that are not over
 	readers map[string]map[chan struct{}]struct{}
+	stored  map[string]bool // artifacts of long results, by id
 	gone    map[string]bool // sessions that were deleted, whose tasks are to be
 	going   chan struct{}
 }
@@ -91,7 +96,7 @@ func New(options Options) *Service {
 		options.Clock = time.Now
 	}
 	s := &Service{opts: options, journal: options.Journal, db: options.DB, lanes: map[string]*lane{},
-		readers: map[string]map[chan struct{}]struct{}{}, gone: map[string]bool{}, going: make(chan struct{}, 1)}
+		readers: map[string]map[chan struct{}]struct{}{}, stored: map[string]bool{}, gone: map[string]bool{}, going: make(chan struct{}, 1)}
 	s.journal.BeforePrune(s.keepMarks)
 	return s
 }
@@ -170,6 +175,12 @@ type Create struct {
 	NonInteractive bool
 	// NativeTools is whether its agent has tools of its own (session.Create), "" for on.
 	NativeTools string
+	// Origin is what the caller says of itself.
+	Origin Origin
+	// ImplicitSources is how much its agent may read by itself (session.Create). AllowChangedSources lets tasks run although
+	// a file that it reads has changed.
+	ImplicitSources     string
+	AllowChangedSources bool
 }
 
 // CreateSession opens a session. ErrYolo; other errors are those of operations.Create.
@@ -181,7 +192,7 @@ func (s *Service) CreateSession(ctx context.Context, in Create) (session.Session
 		return session.Session{}, err
 	}
 	wanted := session.Create{Runtime: in.Runtime, Cwd: in.Cwd, NonInteractive: in.NonInteractive,
-		NativeTools: in.NativeTools}
+		NativeTools: in.NativeTools, ImplicitSources: in.ImplicitSources}
 	if in.Model != "" {
 		wanted.Model = &in.Model
 	}
@@ -191,7 +202,8 @@ func (s *Service) CreateSession(ctx context.Context, in Create) (session.Session
 		return session.Session{}, err
 	}
 	_, err = s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return nil, noteSession(ctx, tx, made.ID, in.Mode, s.now())
+		begun := note{Origin: in.Origin, Facts: factsOf(made, made.RunsModel), Pinned: !in.AllowChangedSources}
+		return nil, noteSession(ctx, tx, made.ID, in.Mode, begun, s.now())
 	})
 	return made, err
 }
@@ -226,17 +238,24 @@ func (s *Service) Submit(ctx context.Context, t Task) (Task, error) {
 	if err := s.opts.Operations.Check(ctx, operations.Send, t.SessionID); err != nil {
 		return Task{}, err
 	}
+	if err := s.opts.Sessions.CheckWorkspace(ctx, t.SessionID); err != nil {
+		return Task{}, err
+	}
 	if t.ID == "" {
 		t.ID = newID()
 	}
 	if err := database.CheckKeys("task_id", t.ID); err != nil {
 		return Task{}, err
 	}
+	found, err := s.opts.Sessions.Lookup(ctx, t.SessionID)
+	if err != nil {
+		return Task{}, err
+	}
 	origin := make([]journal.Event, 1)
 	s.journal.Attribute(ctx, origin)
 	t.actor, t.traceID, t.spanID = origin[0].Actor, origin[0].TraceID, origin[0].SpanID
 	t.Status, t.CreatedAt = Queued, s.now()
-	_, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	_, err = s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if _, err := readTask(ctx, tx, t.SessionID, t.ID); !errors.Is(err, ErrNotFound) {
 			if err == nil {
 				err = journal.Refuse(ErrExists)
@@ -259,7 +278,7 @@ func (s *Service) Submit(ctx context.Context, t Task) (Task, error) {
 			database.EncodeText(t.SessionID)).Scan(&t.number); err != nil {
 			return nil, fmt.Errorf("number a task: %w", err)
 		}
-		return nil, errors.Join(noteSession(ctx, tx, t.SessionID, "", t.CreatedAt), insertTask(ctx, tx, t))
+		return nil, errors.Join(noteSession(ctx, tx, t.SessionID, "", note{Facts: factsOf(found, "")}, t.CreatedAt), insertTask(ctx, tx, t))
 	})
 	if err != nil {
 		return Task{}, err

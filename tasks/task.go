@@ -50,6 +50,10 @@ type Task struct {
 	CreatedAt, StartedAt, EndedAt int64
 	// LastSeq is the number of its last event, 0 when it has none.
 	LastSeq int64
+	// Origin is what the caller said of itself.
+	Origin Origin
+	// AllowChangedSources lets it run although a file that the agent reads by itself has changed.
+	AllowChangedSources bool
 	// Ahead is how many tasks of its session were not over when it was asked for, as Submit counted them.
 	Ahead int
 
@@ -110,6 +114,7 @@ const (
 	CodeUnknown     = "OUTCOME_UNKNOWN" // it cannot be told whether it was begun
 	CodeRefused     = "REFUSED"         // the session takes no task as it is
 	CodeGone        = "SESSION_GONE"    // the session was deleted
+	CodeSources     = "SOURCES_CHANGED" // a file that its agent reads by itself is not what it was
 )
 
 // Sentinels, to be tested with errors.Is.

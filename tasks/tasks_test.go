@@ -213,7 +213,7 @@ func TestRuntimeApprovalsAreDecided(t *testing.T) {
 		for _, wrong := range []tasks.Decision{{Allow: true, Attempt: 2, InputHash: call.Hash},
 			{Allow: true, Attempt: 1, InputHash: "sha256:0"}} {
 			var mismatch *tasks.MismatchError
-			if err := s.tasks.Decide(t.Context(), session, call.ID, wrong, "me"); !errors.As(err, &mismatch) ||
+			if _, err := s.tasks.Decide(t.Context(), session, call.ID, wrong, "me"); !errors.As(err, &mismatch) ||
 				mismatch.Attempt != 1 || mismatch.InputHash != call.Hash {
 				t.Errorf("%+v: %v", wrong, err)
 			}
@@ -221,13 +221,13 @@ func TestRuntimeApprovalsAreDecided(t *testing.T) {
 		if _, err := os.Stat(s.Path("made")); err == nil {
 			t.Error("it ran before it was approved")
 		}
-		if err := s.tasks.Decide(t.Context(), session, "none", yes, "me"); !errors.Is(err, tasks.ErrNotPending) {
+		if _, err := s.tasks.Decide(t.Context(), session, "none", yes, "me"); !errors.Is(err, tasks.ErrNotPending) {
 			t.Errorf("%v", err)
 		}
-		if err := s.tasks.Decide(t.Context(), session, call.ID, yes, "me"); err != nil {
+		if _, err := s.tasks.Decide(t.Context(), session, call.ID, yes, "me"); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.tasks.Decide(t.Context(), session, call.ID, yes, "me"); !errors.Is(err, tasks.ErrNotPending) {
+		if _, err := s.tasks.Decide(t.Context(), session, call.ID, yes, "me"); !errors.Is(err, tasks.ErrNotPending) {
 			t.Errorf("decided twice: %v", err)
 		}
 		s.over(session, "yes")
@@ -236,7 +236,7 @@ func TestRuntimeApprovalsAreDecided(t *testing.T) {
 		}
 		s.submit(session, "no", "RUN[echo out > "+s.Path("not made")+"]")
 		call = pending("no")
-		if err := s.tasks.Decide(t.Context(), session, call.ID, tasks.Decision{Attempt: call.Attempt, InputHash: call.Hash,
+		if _, err := s.tasks.Decide(t.Context(), session, call.ID, tasks.Decision{Attempt: call.Attempt, InputHash: call.Hash,
 			Reason: "not today"}, "me"); err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +268,7 @@ func TestTasksAreStopped(t *testing.T) {
 			t.Fatal(err)
 		}
 		stop := func(id string) (tasks.Task, bool) {
-			task, already, err := s.tasks.StopTask(t.Context(), session, id, "enough")
+			task, already, err := s.tasks.StopTask(t.Context(), session, id, tasks.Stop{Reason: "enough"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -277,8 +277,8 @@ func TestTasksAreStopped(t *testing.T) {
 		if task, already := stop("waits"); already || task.Status != tasks.Stopped {
 			t.Errorf("%+v %v", task, already)
 		}
-		stop("runs")
-		if task := s.over(session, "runs"); task.Status != tasks.Stopped || task.Outcome.Reason != "enough" {
+		stopped, _ := stop("runs") // it is answered when the task is over
+		if task := s.over(session, "runs"); stopped.Status != tasks.Stopped || task.Status != tasks.Stopped || task.Outcome.Reason != "enough" {
 			t.Errorf("%+v", task)
 		}
 		if _, already := stop("runs"); !already {
@@ -289,7 +289,7 @@ func TestTasksAreStopped(t *testing.T) {
 		if task := s.over(session, "next"); task.Status != tasks.Stopped {
 			t.Errorf("%+v", task)
 		}
-		if _, _, err := s.tasks.StopTask(t.Context(), session, "none", ""); !errors.Is(err, tasks.ErrNotFound) {
+		if _, _, err := s.tasks.StopTask(t.Context(), session, "none", tasks.Stop{Reason: ""}); !errors.Is(err, tasks.ErrNotFound) {
 			t.Errorf("%v", err)
 		}
 		s.submit(session, "last", "REPLY[fine]")
@@ -306,6 +306,37 @@ func TestTasksAreStopped(t *testing.T) {
 	})
 }
 
+// What waits in a session that is archived never begins, and says why; unarchived, the session takes tasks again.
+func TestTasksOfAnArchivedSessionDoNotBegin(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		session := s.NewSession()
+		s.submit(session, "runs", "HOLD[b]")
+		s.submit(session, "waits", "REPLY[never]")
+		if err := s.Agent.AwaitHeld(t.Context(), "b"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Archive(t.Context(), session); err != nil {
+			t.Fatal(err)
+		}
+		if task := s.over(session, "waits"); task.Status != tasks.Stopped || !strings.Contains(task.Outcome.Reason, "archived") {
+			t.Errorf("%+v %+v", task, task.Outcome)
+		}
+		if task := s.over(session, "runs"); !task.Status.Over() {
+			t.Errorf("%+v", task)
+		}
+		if _, err := s.Unarchive(t.Context(), session); err != nil {
+			t.Fatal(err)
+		}
+		s.submit(session, "last", "REPLY[fine]")
+		if task := s.over(session, "last"); task.Status != tasks.Completed {
+			t.Errorf("%+v %+v", task, task.Outcome)
+		}
+		if got := types(s.events(session), "waits"); got != "task.started model.input task.stopped" {
+			t.Error(got)
+		}
+	})
+}
+
 // EV-06: a stop wins or loses against the end, and the record says which, once.
 func TestAStopRacesTheEnd(t *testing.T) {
 	t.Parallel()
@@ -317,7 +348,7 @@ func TestAStopRacesTheEnd(t *testing.T) {
 		var stops sync.WaitGroup
 		for range 3 {
 			stops.Go(func() {
-				if _, _, err := s.tasks.StopTask(context.WithoutCancel(t.Context()), session, id, "race"); err != nil {
+				if _, _, err := s.tasks.StopTask(context.WithoutCancel(t.Context()), session, id, tasks.Stop{Reason: "race"}); err != nil {
 					t.Error(err)
 				}
 			})

@@ -87,7 +87,7 @@ func TestATaskIsATreeOfSpans(t *testing.T) {
 	folder := t.TempDir()
 	server.Headers["Traceparent"] = "00-" + trace + "-" + caller + "-01"
 	session := programtest.Text(server.Want(http.StatusCreated, http.MethodPost, "/v1/sessions",
-		map[string]any{"runtime": "codex", "permission_mode": "ask", "cwd": folder}), "session_id")
+		map[string]any{"runtime": "codex", "permission_mode": "ask", "native_tools": "on", "cwd": folder}), "session_id")
 	server.Want(http.StatusAccepted, http.MethodPost, "/v1/sessions/"+session+"/tasks", map[string]any{"messages": []any{
 		map[string]any{"role": "user", "content": prompt + ` MOCK_CALL[harness/workspace_list|{"path":"."}]END MOCK_CMD[echo hello]`}}})
 	decided := []string{}

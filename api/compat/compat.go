@@ -58,6 +58,11 @@ func (m *Mount) Routes() []rest.Route {
 
 // call passes a request through; params nil sends none.
 func (m *Mount) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	if m.opts.Provider != "" {
+		if err := m.opts.Operations.CheckEnabled(m.opts.Provider); err != nil {
+			return nil, err
+		}
+	}
 	if m.opts.Runtime == nil {
 		return nil, fmt.Errorf("%w: this server was started without one", runtime.ErrUnavailable)
 	}

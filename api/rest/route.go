@@ -140,6 +140,8 @@ type Reply struct {
 	Version  string
 	Replayed bool
 	Cookie   *http.Cookie
+	// Serve answers instead of Body, with other content than JSON. What it returns an error for is not answered yet.
+	Serve func(w http.ResponseWriter, r *http.Request) error
 }
 
 // OK answers 200.

@@ -232,7 +232,7 @@ func (c *call) find(ctx context.Context, id string) (*session.Session, error) {
 			if c.method.name == registry.Start {
 				return nil, nil
 			}
-			return nil, sessionNotFound(id)
+			return nil, sessionNotFound(id, err)
 		}
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,8 +58,18 @@ type failureData struct {
 
 // sessionData names the session an error is about.
 type sessionData struct {
-	SessionID string `json:"session_id"`
-	DeletedAt string `json:"deleted_at,omitempty"`
+	SessionID string       `json:"session_id"`
+	DeletedAt string       `json:"deleted_at,omitempty"`
+	Details   *lookDetails `json:"details,omitempty"`
+	// AgentType, Method and Supported are those of a runtime's method; AgentType is "" when the client names none.
+	AgentType string   `json:"agent_type,omitempty"`
+	Method    string   `json:"method,omitempty"`
+	Supported []string `json:"supported_agent_types,omitempty"`
+}
+
+// lookDetails are the runtimes that may have an unknown session and could not be asked.
+type lookDetails struct {
+	NotAsked []session.NotAsked `json:"not_asked"`
 }
 
 func invalidParams(field, reason, message string) *wire.Error {
@@ -82,8 +93,13 @@ func unknownAgent(agent, method string, known []string) *wire.Error {
 		}{agent, method, ids}}
 }
 
-func sessionNotFound(id string) *wire.Error {
-	return &wire.Error{Code: codeSessionNotFound, Message: "Session not found", Data: sessionData{SessionID: id}}
+func sessionNotFound(id string, err error) *wire.Error {
+	data := sessionData{SessionID: id}
+	var unknown *session.UnknownError
+	if errors.As(err, &unknown) {
+		data.Details = &lookDetails{unknown.NotAsked}
+	}
+	return &wire.Error{Code: codeSessionNotFound, Message: "Session not found", Data: data}
 }
 
 // away refuses a call to a runtime that does nothing now.
@@ -105,6 +121,23 @@ func (c *call) away(code, status, reason string, retryable bool) *wire.Error {
 
 // failed words an error for the client. What is ours to mend is logged, and the client is told that much.
 func (c *call) failed(ctx context.Context, err error) *wire.Error {
+	worded := c.worded(ctx, err)
+	if c.method.scope != scopeRuntime {
+		return worded
+	}
+	switch data := worded.Data.(type) {
+	case failureData:
+		data.AgentType = cmp.Or(data.AgentType, c.agent)
+		worded.Data = data
+	case sessionData:
+		data.AgentType, data.Method = c.agent, c.method.name
+		data.Supported = slices.Sorted(slices.Values(c.server.agents()))
+		worded.Data = data
+	}
+	return worded
+}
+
+func (c *call) worded(ctx context.Context, err error) *wire.Error {
 	for _, row := range []func(error) *wire.Error{c.requestFailure, c.sessionFailure, c.runtimeFailure, c.storeFailure} {
 		if worded := row(err); worded != nil {
 			return worded
@@ -127,8 +160,17 @@ func (c *call) requestFailure(err error) *wire.Error {
 		unable  *runtime.UnsupportedError
 		refusal *runtime.Error
 		limited *operations.LimitedError
+		folder  *session.FolderError
+		working *session.BackgroundError
 	)
 	switch {
+	case errors.As(err, &folder) && folder.SessionID == "":
+		return &wire.Error{Code: wire.CodeInvalidParams, Message: folder.Error(), Data: struct {
+			fieldData
+			Code string `json:"code"`
+		}{fieldData{"cwd", folder.Reason}, folder.Code()}}
+	case errors.As(err, &folder):
+		return failure(folder.Code(), c.method.name, folder.Error(), false)
 	case errors.As(err, &limited):
 		return &wire.Error{Code: codeForbidden, Message: "Forbidden: " + limited.Error()}
 	case errors.As(err, &worded):
@@ -144,6 +186,10 @@ func (c *call) requestFailure(err error) *wire.Error {
 		return unknownAgent(unknown.Runtime, c.method.name, c.server.agents())
 	case errors.Is(err, session.ErrBadCursor), errors.Is(err, transcript.ErrBadCursor):
 		return invalidParams("cursor", "not one this server gave out", "The cursor is not one this server gave out")
+	case errors.As(err, &working):
+		return failure("background_work", c.method.name, working.Error(), false)
+	case errors.Is(err, runtime.ErrNoBackground):
+		return failure("background_not_found", c.method.name, err.Error(), false)
 	case errors.As(err, &unable):
 		return failure("unsupported_by_runtime", c.method.name, unable.Error(), false)
 	case errors.As(err, &refusal):
@@ -168,9 +214,9 @@ func (c *call) sessionFailure(err error) *wire.Error {
 	switch {
 	case errors.As(err, &deleted):
 		return &wire.Error{Code: codeSessionDeleted, Message: "Session was permanently deleted",
-			Data: sessionData{deleted.SessionID, javascript.ISOTime(deleted.DeletedAt)}}
+			Data: sessionData{SessionID: deleted.SessionID, DeletedAt: javascript.ISOTime(deleted.DeletedAt)}}
 	case errors.Is(err, session.ErrNotFound):
-		return sessionNotFound(c.text("session_id"))
+		return sessionNotFound(c.text("session_id"), err)
 	case errors.Is(err, session.ErrNotMaterialized):
 		return failure("not_materialized", c.method.name, "Nothing was said in the session yet", false)
 	case errors.As(err, &elsewhere):

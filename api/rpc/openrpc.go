@@ -114,7 +114,10 @@ func schemas(agents []string) schema {
 		"existing", "not_found")
 	flags := schema{"type": "object", "additionalProperties": schema{"type": "boolean"}}
 	program := props(map[string]any{"name": "string", "version": "string"})
+	task := props(map[string]any{"id": "string", "kind": words("command", "agent", "monitor"), "command": "string", "turnId": "string",
+		"startedAt": "string", "canEnd": "boolean"})
 	one := map[string]any{
+		"activity":   props(map[string]any{"turn": null, "background": list(task)}),
 		"session_id": "string", "id": "string", "workspace_id": "string", "agent_type": agent, "summary": "string",
 		"project_path": "string", "status": statuses, "started_at": "string", "last_updated": "string",
 		"last_active": "string", "model?": null, "start_time": "string", "message_count": "integer",
@@ -156,10 +159,11 @@ func schemas(agents []string) schema {
 		"StartResult": props(map[string]any{"session_id": "string", "id": "string", "workspace_id": "string",
 			"agent_type": agent, "status": statuses, "source": words("", "history", "managed"), "message": "string",
 			"started_at?": "string", "has_pending_permission?": "boolean"}),
-		"SendResult": props(map[string]any{"status": words("sent"), "session_id": "string", "agent_type": agent,
-			"turn_id": "string", "steered": "boolean", "workspace_id?": "string", "auto_created?": "boolean"}),
+		"SendResult": props(map[string]any{"status": words("sent", "queued"), "session_id": "string", "agent_type": agent,
+			"turn_id": "string", "steered": "boolean", "message_id?": "string", "queue_position?": "integer",
+			"workspace_id?": "string", "auto_created?": "boolean"}),
 		"StopResult": props(map[string]any{"success": "boolean", "status": words("stopped"), "session_id": "string",
-			"agent_type": agent}),
+			"agent_type": agent, "ended_background?": list(task), "background?": list(task)}),
 		"InputResult": props(map[string]any{"status": words("sent"), "agent_type": agent, "key?": "string"}),
 		"PermissionResult": props(map[string]any{"success": "boolean", "message?": "string", "error?": "string",
 			"resolution?": props(map[string]any{

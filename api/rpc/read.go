@@ -38,9 +38,9 @@ func readMethods() []method {
 			params: page(sessionID.must()), result: ref("MessagePage"), handle: listMessages},
 		elementsMethod(),
 		{name: registry.State, summary: "What a session does and waits for.", role: roleViewer, scope: scopeRuntime,
-			params: []param{sessionID.must()}, result: ref("SessionState"), handle: sessionState},
+			params: []param{sessionID.must(), agentParam()}, result: ref("SessionState"), handle: sessionState},
 		{name: "session/info", summary: "A session.", role: roleViewer, scope: scopeRuntime,
-			params: []param{sessionID.must()}, result: ref("Session"), handle: sessionInfo},
+			params: []param{sessionID.must(), agentParam()}, result: ref("Session"), handle: sessionInfo},
 		{name: "session/get", summary: "As session/info.", role: roleViewer, scope: scopeRuntime,
 			params: []param{sessionID.must(), agentParam()}, result: ref("Session"), handle: sessionInfo},
 		{name: "session/active", summary: "The sessions in which a turn runs.", role: roleViewer,
@@ -69,13 +69,16 @@ type sessionView struct {
 	StartTime string `json:"start_time"`
 	// MessageCount is how many messages workspace/session/messages has.
 	MessageCount int64 `json:"message_count"`
+	// Activity is the running turn and the background work.
+	Activity session.Doing `json:"activity"`
 }
 
 func viewSession(s session.Session) sessionView {
 	updated := javascript.ISOTime(s.UpdatedAt)
 	v := sessionView{SessionID: s.ID, ID: s.ID, WorkspaceID: s.Owner(), AgentType: s.Runtime, Summary: s.Title,
 		ProjectPath: s.Cwd, Status: "historical", StartedAt: javascript.ISOTime(s.CreatedAt), LastUpdated: updated,
-		LastActive: updated, Model: s.Controls.Model, StartTime: javascript.ISOTime(s.CreatedAt)}
+		LastActive: updated, Model: s.Controls.Model, StartTime: javascript.ISOTime(s.CreatedAt),
+		Activity: s.Activity.Doing()}
 	if turning(s.Activity.State) {
 		v.Status = "running"
 	}
@@ -228,6 +231,9 @@ func sessionState(ctx context.Context, c *call) (any, error) {
 	switch read.Activity.State {
 	case session.StateRunning, session.StateUnresponsive:
 		result.RuntimeState = "running"
+		if retrying := read.Activity.LastError; retrying != nil {
+			result.Error = retrying.Message
+		}
 	case session.StateWaiting:
 		result.RuntimeState = "waiting"
 	case session.StateError:

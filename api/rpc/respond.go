@@ -22,10 +22,16 @@ func requestMethods() []method {
 				text("input", "A text: it answers the open question, else it is sent."),
 				text("key", "escape interrupts; enter, digits, y and n choose of what is asked."), agentParam()},
 			result: ref("InputResult"), check: checkInput, handle: input},
+		{name: "session/background", summary: "The background work of a session.", role: roleViewer, scope: scopeRuntime,
+			works: true, params: []param{text("session_id", "The session.").must(), agentParam()},
+			result: object("session_id", "background"), handle: background},
+		{name: "session/background/stop", summary: "End background work of a session.", role: roleOperator, scope: scopeRuntime,
+			works: true, params: []param{text("session_id", "The session.").must(), text("id", "The task."), agentParam()},
+			result: object("session_id", "background"), handle: stopBackground},
 		{name: registry.Respond, summary: "Answer what a session asks first.", role: roleOperator, scope: scopeRuntime,
 			works: true, params: []param{text("session_id", "The session.").must(),
 				text("type", "What is answered.").must().of("permission", "question"),
-				text("response", "yes or no; or the answer.").must(), agentParam()},
+				text("response", "yes or no; or the answer, a JSON list of texts where several are allowed.").must(), agentParam()},
 			result: object("status", "agent_type"), handle: respond},
 		{name: "permission/respond", summary: "Decide a request for a permission.", role: roleOperator,
 			params: []param{text("tool_use_id", "The request.").must(), text("decision", "").must().of("allow", "deny"),
@@ -109,11 +115,14 @@ func (c *call) decideAs(ctx context.Context, open session.Request, word string) 
 	return err
 }
 
-// answer answers a session's questions: the only one with the text, several with an object of texts by question.
+// answer answers a session's questions: the only one with the text, several with an object of texts by question. Where
+// a question takes several answers, a JSON list of texts is several.
 func (c *call) answer(ctx context.Context, open session.Request, text string) error {
-	var asked []struct {
-		ID string `json:"id"`
+	type question struct {
+		ID       string `json:"id"`
+		Multiple bool   `json:"multiple"`
 	}
+	var asked []question
 	questions := open.Questions
 	if questions == nil {
 		var params struct {
@@ -127,13 +136,18 @@ func (c *call) answer(ctx context.Context, open session.Request, text string) er
 		Answers []string `json:"answers"`
 	}
 	answers := map[string]reply{}
-	var several map[string]string
+	var several map[string]json.RawMessage
 	switch {
 	case len(asked) == 1:
-		answers[asked[0].ID] = reply{[]string{text}}
+		answers[asked[0].ID] = reply{texts(json.RawMessage(text), text, asked[0].Multiple)}
 	case json.Unmarshal([]byte(text), &several) == nil:
-		for id, one := range several {
-			answers[id] = reply{[]string{one}}
+		for id, given := range several {
+			var one string
+			many := slices.ContainsFunc(asked, func(q question) bool { return q.ID == id && q.Multiple })
+			if json.Unmarshal(given, &one) != nil && !many {
+				return invalidParams("response", "must be a text", "response must have a text for "+id)
+			}
+			answers[id] = reply{texts(given, one, many)}
 		}
 	default:
 		return invalidParams("response", "several questions are open",
@@ -142,6 +156,14 @@ func (c *call) answer(ctx context.Context, open session.Request, text string) er
 	_, err := c.ops().DecideToolInput(ctx, open.ID,
 		operations.ToolInputDecision{Decision: "accept", Answers: javascript.MustEncode(answers)}, c.actor())
 	return err
+}
+
+// texts are the answers to a question: the one, or those of a JSON list where it takes several.
+func texts(given json.RawMessage, one string, multiple bool) (list []string) {
+	if multiple && json.Unmarshal(given, &list) == nil && list != nil {
+		return list
+	}
+	return []string{one}
 }
 
 // inputResult is what became of session/input.

@@ -169,7 +169,7 @@ func TestNoAnswerOvertakesAnEvent(t *testing.T) {
 	const times = 200
 	told := make(map[int]bool)
 	for n := range times {
-		if err := b.StopSession(t.Context(), session); err != nil { // an internal event: it shows no frame of the stream
+		if _, err := b.StopSession(t.Context(), session, false); err != nil { // an internal event: it shows no frame of the stream
 			t.Fatal(err)
 		}
 		if _, err := b.Rename(t.Context(), session, fmt.Sprint("title ", n)); err != nil {

@@ -41,7 +41,9 @@ func sessionMethods() []method {
 				text("mode", "").of("new", "continue")}, permissionParams()...),
 			result: ref("SendResult"), handle: send},
 		{name: registry.Stop, summary: "End what a session is doing.", role: roleOperator, scope: scopeRuntime, works: true,
-			params: []param{text("session_id", "The session.").must(), agentParam()}, result: ref("StopResult"), handle: stop},
+			params: []param{text("session_id", "The session.").must(),
+				flag("keep_background", "Leave the background work running that the turn began."), agentParam()},
+			result: ref("StopResult"), handle: stop},
 	}
 }
 
@@ -244,6 +246,8 @@ type sendResult struct {
 	AgentType   string `json:"agent_type"`
 	TurnID      string `json:"turn_id"`
 	Steered     bool   `json:"steered"`
+	MessageID   string `json:"message_id,omitempty"`
+	Position    int    `json:"queue_position,omitempty"`
 	WorkspaceID string `json:"workspace_id,omitempty"`
 	AutoCreated bool   `json:"auto_created,omitempty"`
 }
@@ -271,9 +275,12 @@ func send(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	result.TurnID, err = c.ops().Send(ctx, to.ID, session.Message{Text: c.text("prompt")})
+	sent, err := c.ops().Send(ctx, to.ID, session.Message{Text: c.text("prompt")})
 	if err != nil {
 		return nil, err
+	}
+	if result.TurnID, result.MessageID, result.Position = sent.TurnID, sent.QueuedID, sent.Position; sent.QueuedID != "" {
+		result.Status = "queued"
 	}
 	result.Steered = before.Activity.ActiveTurnID != "" && before.Activity.ActiveTurnID == result.TurnID
 	return result, nil
@@ -312,11 +319,15 @@ type stopResult struct {
 	Status    string `json:"status"`
 	SessionID string `json:"session_id"`
 	AgentType string `json:"agent_type"`
+	// Ended is the background work that ended with the turn, Background what goes on.
+	Ended      []session.BackgroundTask `json:"ended_background,omitempty"`
+	Background []session.BackgroundTask `json:"background,omitempty"`
 }
 
 func stop(ctx context.Context, c *call) (any, error) {
-	if err := c.ops().Stop(ctx, c.session.ID); err != nil {
+	stopped, err := c.ops().Stop(ctx, c.session.ID, c.flag("keep_background"))
+	if err != nil {
 		return nil, err
 	}
-	return stopResult{true, "stopped", c.session.ID, c.agent}, nil
+	return stopResult{true, "stopped", c.session.ID, c.agent, stopped.Ended, stopped.GoesOn}, nil
 }

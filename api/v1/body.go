@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -119,6 +120,26 @@ func (b body) only(name, why string, values ...string) error {
 		return nil
 	}
 	return &refusal{http.StatusBadRequest, "not_supported", name + ": " + why, members{"field": name}}
+}
+
+// runtimeConfig refuses what is to be configured of a runtime, with a list of what is not taken and of what there is in
+// its place.
+func (b body) runtimeConfig() error {
+	if !b.has("runtime_config") {
+		return nil
+	}
+	var asked map[string]json.RawMessage
+	if json.Unmarshal(b["runtime_config"], &asked) != nil {
+		return invalid("runtime_config is no object")
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	refused := slices.Sorted(maps.Keys(asked))
+	return &refusal{http.StatusBadRequest, "not_supported", "runtime_config: this server does not take " +
+		strings.Join(refused, ", ") + "; say what is for a session with members of its own",
+		members{"field": "runtime_config", "refused": refused, "supported": []string{"cwd", "model", "native_tools",
+			"non_interactive", "permission_mode", "runtime"}}}
 }
 
 // count reads a number of the query, or what stands for it when it is not given.

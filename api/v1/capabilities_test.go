@@ -60,8 +60,12 @@ func TestARuntimeTellsWhatItCan(t *testing.T) {
 			}
 		}
 	}
-	if native := told["resumeModel"] == "native"; native != can.Resume {
-		t.Errorf("resumeModel is %v", told["resumeModel"])
+	for fact, want := range map[string]string{"authModel": can.Facts.Auth, "toolExecutionModel": can.Facts.ToolExecution,
+		"permissionModel": can.Facts.Permission, "stateModel": can.Facts.State, "resumeModel": can.Facts.Resume,
+		"toolReplaySafety": can.Facts.Replay, "mcpSupport": can.Facts.MCP, "cancellationModel": can.Facts.Cancellation} {
+		if told[fact] != want || want == "" {
+			t.Errorf("%s is %v, its adapter says %q", fact, told[fact], want)
+		}
 	}
 	if http := told["mcpSupport"] == "client_only"; http != (can.OwnedTools == runtime.OwnedMCP || can.OwnedTools == runtime.OwnedControl) {
 		t.Errorf("mcpSupport is %v, and it reaches tools of ours by %s", told["mcpSupport"], can.OwnedTools)

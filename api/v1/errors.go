@@ -3,6 +3,7 @@ package v1
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"harness/database"
@@ -79,14 +80,24 @@ func sessionRefusals(err error, r *http.Request) *refusal {
 		pinned    *session.PinnedError
 		turns     *session.LimitError
 		limited   *operations.LimitedError
+		folder    *session.FolderError
+		unknown   *session.UnknownError
 	)
 	switch {
+	case errors.As(err, &folder) && folder.SessionID == "":
+		return &refusal{http.StatusBadRequest, folder.Code(), err.Error(), members{"cwd": folder.Folder}}
+	case errors.As(err, &folder):
+		about["session_id"], about["cwd"] = folder.SessionID, folder.Folder
+		return &refusal{http.StatusConflict, folder.Code(), err.Error(), about}
 	case errors.As(err, &limited):
 		return &refusal{http.StatusForbidden, "project_limited", err.Error(), nil}
 	case errors.Is(err, session.ErrProjectNotFound):
 		return &refusal{http.StatusNotFound, "project_not_found", "", nil}
 	case errors.As(err, &gone):
 		return &refusal{http.StatusGone, "session_deleted", err.Error(), about}
+	case errors.As(err, &unknown):
+		about["details"] = members{"not_asked": unknown.NotAsked}
+		return &refusal{http.StatusNotFound, "session_not_found", err.Error(), about}
 	case errors.Is(err, session.ErrNotFound), errors.As(err, &system):
 		return &refusal{http.StatusNotFound, "session_not_found", "", about}
 	case errors.As(err, &elsewhere):
@@ -111,11 +122,20 @@ func runtimeRefusals(err error, _ *http.Request) *refusal {
 		unsupported *runtime.UnsupportedError
 		native      *runtime.Error
 	)
+	var working *session.BackgroundError
 	switch {
+	case errors.As(err, &working):
+		return &refusal{http.StatusConflict, "background_work", err.Error(), members{"session_id": working.SessionID}}
+	case errors.Is(err, runtime.ErrNoBackground):
+		return &refusal{http.StatusNotFound, "background_not_found", err.Error(), nil}
 	case errors.As(err, &unknown):
 		return &refusal{http.StatusBadRequest, "unknown_runtime", "", members{"runtime": unknown.Runtime}}
 	case errors.As(err, &disabled):
 		return &refusal{http.StatusConflict, "runtime_disabled", err.Error(), members{"runtime": disabled.Runtime}}
+	case errors.As(err, &control) && control.Field == "nativeTools" && control.Value == runtime.NativeToolsOff:
+		return &refusal{http.StatusBadRequest, "unsupported_control", fmt.Sprintf("sessions of this API have no native tools unless they "+
+			"ask for them, and the %s runtime cannot be kept from its own: open the session with \"native_tools\": \"on\"",
+			control.Runtime) + control.Because, members{"field": "native_tools", "runtime": control.Runtime}}
 	case errors.As(err, &control):
 		return &refusal{http.StatusBadRequest, "not_supported", err.Error(), members{"field": control.Field}}
 	case errors.As(err, &unsupported):

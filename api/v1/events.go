@@ -91,6 +91,12 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, reader *tasks.Re
 	header.Set("Cache-Control", "no-cache, no-transform")
 	header.Set("X-Accel-Buffering", "no")
 	out := &sse{w: w, control: http.NewResponseController(w), timeout: s.opts.WriteTimeout, last: after}
+	overflow := func() {
+		if s.opts.Overflowed != nil {
+			s.opts.Overflowed()
+		}
+		out.event("overflow", map[string]any{"last_seq": out.last})
+	}
 	w.WriteHeader(http.StatusOK)
 	out.event("ready", map[string]any{"session_id": session, "after_seq": after})
 	beat := time.NewTicker(s.opts.Heartbeat)
@@ -100,10 +106,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, reader *tasks.Re
 		if live {
 			behind, err := reader.Behind(r.Context())
 			if err == nil && behind > s.opts.Behind {
-				if s.opts.Overflowed != nil {
-					s.opts.Overflowed()
-				}
-				out.event("overflow", map[string]any{"last_seq": out.last})
+				overflow()
 				return nil
 			}
 		}
@@ -121,8 +124,12 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, reader *tasks.Re
 			out.event("gap", map[string]any{"from_seq": out.last + 1, "to_seq": reader.Oldest - 1})
 			out.last = reader.Oldest - 1
 		}
-		for i := range found {
+		for i := 0; i < len(found) && !out.slow; i++ {
 			out.tell(&found[i])
+		}
+		if out.slow {
+			overflow()
+			return nil
 		}
 		if len(found) > 0 {
 			out.flush()
@@ -179,21 +186,33 @@ type sse struct {
 	timeout time.Duration
 	last    int64 // number of the last event
 	err     error
+	// slow says that the client took nothing for the timeout.
+	slow bool
 }
 
+// lingers is for how many timeouts a client that takes nothing is waited for. It reads what was on its way and that the
+// stream ended (overflow); after that the connection is cut.
+const lingers = 5
+
 func (o *sse) write(text []byte) {
+	o.patiently(func() error {
+		_, err := o.w.Write(text)
+		return err
+	})
+}
+
+func (o *sse) flush() { o.patiently(o.control.Flush) }
+
+// patiently does something that waits for the client.
+func (o *sse) patiently(do func() error) {
 	if o.err != nil {
 		return
 	}
+	began := time.Now()
 	// A connection whose writes have no deadlines waits as long as its client does.
-	_ = o.control.SetWriteDeadline(time.Now().Add(o.timeout))
-	_, o.err = o.w.Write(text)
-}
-
-func (o *sse) flush() {
-	if o.err == nil {
-		o.err = o.control.Flush()
-	}
+	_ = o.control.SetWriteDeadline(began.Add(lingers * o.timeout))
+	o.err = do()
+	o.slow = o.slow || time.Since(began) > o.timeout
 }
 
 // event is one about the stream itself.

@@ -55,8 +55,10 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 			{400, "not_supported", sessions, `{"permission_mode":"auto"}`}, // the scripted agent asks about everything
 			{403, "yolo_not_allowed", sessions, `{"permission_mode":"yolo"}`},
 			{400, "invalid_request", sessions, `{"non_interactive":"yes"}`}, {400, "invalid_request", sessions, `{"native_tools":"some"}`},
-			{400, "not_supported", sessions, `{"nativeTools":"off"}`}, // the scripted agent cannot be told
-			{400, "not_supported", sessions, `{"credential_namespace":"user:1"}`}, {400, "not_supported", sessions, `{"env":{"A":"b"}}`},
+			{503, "namespace_unavailable", sessions, `{"credential_namespace":"user:1"}`},
+			{400, "not_supported", sessions, `{"isolation_level":"ephemeral"}`}, {400, "invalid_request", sessions, `{"isolation_level":"x"}`},
+			{400, "not_supported", sessions, `{"implicit_sources":"home"}`}, {400, "invalid_request", sessions, `{"allow_changed_sources":1}`},
+			{400, "not_supported", sessions, `{"env":{"A":"b"}}`},
 			{413, "payload_too_large", sessions, `{"cwd":"` + strings.Repeat("x", 1<<20) + `"}`},
 
 			{400, "invalid_request", base + "/tasks", ``}, {400, "invalid_request", base + "/tasks", `{"messages":[]}`},

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -54,31 +55,24 @@ type abilities struct {
 	Cancellation    string   `json:"cancellationModel"`
 	Isolation       []string `json:"supportedIsolationModes"`
 	Recommended     string   `json:"recommendedIsolationMode"`
+	// Unasked is what of the runtime's own runs without a question in mode ask.
+	Unasked []string `json:"unaskedTools"`
 }
 
+// unknown stands for a fact that an adapter does not give.
+const unknown = "unknown"
+
 func abilitiesOf(c runtime.Capabilities) abilities {
-	a := abilities{Streaming: c.Streaming, ToolCalls: true, Parallel: c.ParallelToolCalls, SessionCreate: true,
+	f := c.Facts
+	return abilities{Streaming: c.Streaming, ToolCalls: true, Parallel: c.ParallelToolCalls, SessionCreate: true,
 		SessionResume: c.Resume, Stop: c.Interrupt, Artifacts: true, Usage: c.Usage,
-		NonInteractive: slices.Contains(c.ApprovalPolicies, "never"), MaxOutstanding: c.MaxToolCalls(), AuthModel: "both",
-		ToolExecution: "runtime_internal", PermissionModel: "runtime", StateModel: "local_disk", ResumeModel: "none",
-		ReplaySafety: "requires_reapproval", MCP: "none", Transports: []string{}, Cancellation: "best_effort",
-		Isolation: []string{isolation}, Recommended: isolation}
-	a.Reconstructs = c.Reconstruct
-	switch {
-	case c.Resume:
-		a.ResumeModel = "native"
-	case c.Reconstruct:
-		a.ResumeModel = "reconstruct"
-	}
-	switch c.OwnedTools {
-	case runtime.OwnedMCP, runtime.OwnedDynamic: // where a client declares tools, this server's come over MCP
-		a.MCP, a.Transports = "client_only", []string{"http"}
-		a.ToolExecution, a.PermissionModel = "hybrid", "hybrid"
-	case runtime.OwnedControl:
-		a.MCP, a.Transports = "client_only", []string{"stdio"}
-		a.ToolExecution, a.PermissionModel = "hybrid", "hybrid"
-	}
-	return a
+		NonInteractive: slices.Contains(c.ApprovalPolicies, "never"), MaxOutstanding: c.MaxToolCalls(),
+		AuthModel: cmp.Or(f.Auth, unknown), ToolExecution: cmp.Or(f.ToolExecution, runtime.ToolsInternal),
+		PermissionModel: cmp.Or(f.Permission, runtime.PermissionRuntime), StateModel: cmp.Or(f.State, unknown),
+		ResumeModel: cmp.Or(f.Resume, runtime.ResumeNone), ReplaySafety: cmp.Or(f.Replay, unknown), MCP: cmp.Or(f.MCP, runtime.MCPNone),
+		Transports: append([]string{}, f.Transports...), Cancellation: cmp.Or(f.Cancellation, unknown),
+		Isolation: append([]string{}, f.Isolation...), Recommended: isolation, Reconstructs: c.Reconstruct,
+		Unasked: append([]string{}, c.Unasked...)}
 }
 
 // authBody is what is known of a runtime's credentials; it names none.
@@ -96,8 +90,8 @@ type authDetails struct {
 	Remedy      string            `json:"remedy,omitempty"`
 }
 
-func viewAuth(auth runtime.AuthStatus) authBody {
-	return authBody{OK: true, LoggedIn: auth.State == runtime.AuthFound, AuthModel: "both",
+func viewAuth(auth runtime.AuthStatus, can runtime.Capabilities) authBody {
+	return authBody{OK: true, LoggedIn: auth.State == runtime.AuthFound, AuthModel: cmp.Or(can.Facts.Auth, unknown),
 		Details: authDetails{auth.State, append([]string{}, auth.Credentials...), auth.Remedy}}
 }
 
@@ -150,7 +144,7 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			h.Error = err.Error()
 		} else {
-			auth := viewAuth(one.Auth)
+			auth := viewAuth(one.Auth, one.Capabilities)
 			h.Auth = &auth
 		}
 		all = append(all, h)
@@ -201,9 +195,9 @@ func (s *Server) authStatus(w http.ResponseWriter, r *http.Request) error {
 	}{}
 	seen := 0
 	err := s.each(r.Context(), named, func(one operations.Runtime, err error) {
-		auth := viewAuth(one.Auth)
+		auth := viewAuth(one.Auth, one.Capabilities)
 		if err != nil {
-			auth = authBody{AuthModel: "unknown", Details: authDetails{State: runtime.AuthUnknown, Credentials: []string{}},
+			auth = authBody{AuthModel: unknown, Details: authDetails{State: runtime.AuthUnknown, Credentials: []string{}},
 				Error: err.Error()}
 		}
 		if seen++; seen == 1 {

@@ -49,6 +49,9 @@ type Options struct {
 	Owners Owners
 	// Reads keeps what is read from being answered before it may be shown. nil: all of it may.
 	Reads rest.Reads
+	// Credentials tells at which level (shared, namespaced, ephemeral) a runtime keeps its logins and state, and the
+	// credential namespace of this server. nil: shared, default.
+	Credentials func(runtime string) (level, namespace string)
 	// Clock is time.Now when nil.
 	Clock func() time.Time
 }
@@ -119,6 +122,7 @@ func table() []route {
 		post(session+"/tasks", sessionPattern+"/tasks", (*Server).createTask),
 		get(session+"/tasks/:taskId", sessionPattern+"/tasks/{task}", (*Server).getTask),
 		post(session+"/tasks/:taskId/stop", sessionPattern+"/tasks/{task}/stop", (*Server).stopTask),
+		post(session+"/background/:taskId/stop", sessionPattern+"/background/{task}/stop", (*Server).stopBackground),
 		post(session+"/tool-calls/:toolCallId/approve", sessionPattern+"/tool-calls/{call}/approve", (*Server).approve),
 		post(session+"/tool-calls/:toolCallId/deny", sessionPattern+"/tool-calls/{call}/deny", (*Server).deny),
 	}
@@ -140,6 +144,9 @@ func New(options Options) *Server {
 	}
 	if options.Context == nil {
 		options.Context = func(ctx context.Context) context.Context { return ctx }
+	}
+	if options.Credentials == nil {
+		options.Credentials = func(string) (string, string) { return "shared", "default" }
 	}
 	if options.Heartbeat <= 0 {
 		options.Heartbeat = 15 * time.Second

@@ -1,12 +1,14 @@
 package v1
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
 	"strings"
 
 	"harness/internal/javascript"
+	"harness/operations"
 	"harness/runtime"
 	"harness/session"
 	"harness/tasks"
@@ -27,6 +29,11 @@ type sessionBody struct {
 	Isolation string `json:"isolation_mode"`
 	// NativeTools is "off" of an agent without tools of its own.
 	NativeTools string `json:"native_tools,omitempty"`
+	// Activity is the running turn and the background work.
+	Activity session.Doing `json:"activity"`
+	// Level and Namespace are where its runtime keeps logins and state.
+	Level     string `json:"isolation_level"`
+	Namespace string `json:"credential_namespace"`
 }
 
 // isolation is where every runtime is hosted: in a process of its own.
@@ -47,7 +54,8 @@ func (s *Server) view(ctx context.Context, sessions ...session.Session) ([]sessi
 		one := &sessions[i]
 		views[i] = sessionBody{SessionID: one.ID, Runtime: one.Runtime, CreatedAt: javascript.ISOTime(one.CreatedAt),
 			Cwd: one.Cwd, Title: one.Title, Model: one.Controls.Model, Isolation: isolation,
-			NativeTools: one.Controls.NativeTools}
+			NativeTools: one.Controls.NativeTools, Activity: one.Activity.Doing()}
+		views[i].Level, views[i].Namespace = s.opts.Credentials(one.Runtime)
 		if one.RuntimeSessionID != "" {
 			views[i].RuntimeSessionID = &one.RuntimeSessionID
 		}
@@ -67,26 +75,26 @@ func (s *Server) replyOne(ctx context.Context, w http.ResponseWriter, status int
 	return reply(w, status, views[0])
 }
 
-// sharedOnly is why sessions are not kept apart from each other in further ways.
-const sharedOnly = "the agents of this server share its user and its credentials; run another server for others"
-
 func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 	b, err := read(w, r, "runtime", "cwd", "model", "permission_mode", "credential_namespace", "isolation_level",
-		"isolation_mode", "env", "runtime_config", "non_interactive", "native_tools")
+		"isolation_mode", "env", "runtime_config", "non_interactive", "native_tools", "client_id", "request_id", "user_id",
+		"implicit_sources", "allow_changed_sources")
 	if err != nil {
 		return err
 	}
 	for _, err := range []error{
-		b.only("credential_namespace", sharedOnly, `"default"`), b.only("isolation_level", sharedOnly, `"shared"`),
 		b.only("isolation_mode", "every runtime is a process of its own here", `"`+isolation+`"`),
 		b.only("env", "agents get the environment the operator gives them", `{}`),
-		b.only("runtime_config", "there is nothing to configure by request", `{}`),
+		b.runtimeConfig(),
 	} {
 		if err != nil {
 			return err
 		}
 	}
 	var in tasks.Create
+	if in.Origin, err = originOf(w, b); err != nil {
+		return err
+	}
 	for name, into := range map[string]*string{"runtime": &in.Runtime, "cwd": &in.Cwd, "model": &in.Model} {
 		if *into, err = b.text(name); err != nil {
 			return err
@@ -104,7 +112,18 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 	if !slices.Contains([]string{"", runtime.NativeToolsOn, runtime.NativeToolsOff}, in.NativeTools) {
 		return invalid("native_tools is on or off")
 	}
+	in.NativeTools = cmp.Or(in.NativeTools, runtime.NativeToolsOff)
+	if in.ImplicitSources, err = b.text("implicit_sources"); err != nil {
+		return err
+	}
+	in.ImplicitSources = cmp.Or(in.ImplicitSources, session.NarrowestSources)
+	if in.AllowChangedSources, err = b.flag("allow_changed_sources"); err != nil {
+		return err
+	}
 	in.Runtime = s.runtimeName(in.Runtime)
+	if err := s.checkCredentials(b, in.Runtime); err != nil {
+		return err
+	}
 	made, err := s.opts.Tasks.CreateSession(r.Context(), in)
 	if err != nil {
 		return err
@@ -179,5 +198,23 @@ func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
 	if found.SystemOwned {
 		return session.ErrNotFound
 	}
+	read, _, err := s.opts.Operations.Read(r.Context(), found.ID, operations.Reading{Limit: 1})
+	if err != nil {
+		return err
+	}
+	found.Activity = read.Session.Activity
 	return s.replyOne(r.Context(), w, http.StatusOK, found)
+}
+
+// stopBackground ends one task of the background work of a session.
+func (s *Server) stopBackground(w http.ResponseWriter, r *http.Request) error {
+	sessionID := r.PathValue("session")
+	left, err := s.opts.Operations.EndBackground(r.Context(), sessionID, r.PathValue("task"))
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, struct {
+		SessionID  string                   `json:"session_id"`
+		Background []session.BackgroundTask `json:"background"`
+	}{sessionID, append([]session.BackgroundTask{}, left...)})
 }

@@ -206,6 +206,27 @@ func TestAReplayEndsWithTheServer(t *testing.T) {
 	}
 }
 
+// EV-29: a reader that took nothing for a while, and reads again, is told that its stream ended and where it goes on: an
+// overflow is readable.
+func TestAReaderThatPausesReadsOfItsOverflow(t *testing.T) {
+	t.Parallel()
+	s := open(t, database.SQLite, func(o *v1.Options) { o.WriteTimeout = 20 * time.Millisecond })
+	base := s.ask()
+	s.task(base, "some", "say it")
+	s.over(base, "some")
+	goOn := s.hold(base, "id: 3\n")
+	<-time.After(25 * time.Millisecond) // it takes nothing for longer than that
+	if got, end := goOn(), "event: overflow\ndata: {\"last_seq\":3}\n\n"; !strings.HasSuffix(got, end) ||
+		strings.Count(got, "id: ") != 3 {
+		t.Errorf("a reader that paused was sent\n%s", got)
+	}
+	all := s.page(base)
+	back := s.follow(base, "", "3").until("the end", isEvent(tasks.TaskCompleted, "some"))
+	if got := events(back); !slices.Equal(got, all[3:]) {
+		t.Errorf("it comes back and gets %d events, of %d", len(got), len(all)-3)
+	}
+}
+
 // EV-29: a reader that takes nothing is left after a while, and its place is another's.
 func TestAReaderThatTakesNothingIsLeft(t *testing.T) {
 	t.Parallel()

@@ -49,18 +49,25 @@ func isoOf(at int64) *string {
 }
 
 func (s *Server) createTask(w http.ResponseWriter, r *http.Request) error {
-	b, err := read(w, r, "messages", "task_id", "permission_mode", "runtime_config", "tool_manifest")
+	b, err := read(w, r, "messages", "task_id", "permission_mode", "runtime_config", "tool_manifest", "client_id",
+		"request_id", "user_id", "allow_changed_sources")
 	if err != nil {
 		return err
 	}
 	task := tasks.Task{SessionID: r.PathValue("session")}
 	for _, err := range []error{
-		b.only("runtime_config", "there is nothing to configure by request", `{}`),
+		b.runtimeConfig(),
 		b.only("tool_manifest", "which tools there are the operator says (HARNESS_TOOLS)", `[]`, `{}`),
 	} {
 		if err != nil {
 			return err
 		}
+	}
+	if task.Origin, err = originOf(w, b); err != nil {
+		return err
+	}
+	if task.AllowChangedSources, err = b.flag("allow_changed_sources"); err != nil {
+		return err
 	}
 	if task.ID, err = b.text("task_id"); err != nil {
 		return err
@@ -150,7 +157,7 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) stopTask(w http.ResponseWriter, r *http.Request) error {
-	b, err := read(w, r, "reason")
+	b, err := read(w, r, "reason", "client_id", "request_id", "user_id")
 	if err != nil {
 		return err
 	}
@@ -158,7 +165,11 @@ func (s *Server) stopTask(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, already, err := s.opts.Tasks.StopTask(r.Context(), r.PathValue("session"), r.PathValue("task"), reason)
+	by, err := originOf(w, b)
+	if err != nil {
+		return err
+	}
+	t, already, err := s.opts.Tasks.StopTask(r.Context(), r.PathValue("session"), r.PathValue("task"), tasks.Stop{Reason: reason, Origin: by})
 	if err != nil {
 		return err
 	}
@@ -175,11 +186,14 @@ func (s *Server) approve(w http.ResponseWriter, r *http.Request) error { return 
 func (s *Server) deny(w http.ResponseWriter, r *http.Request) error { return s.decide(w, r, false) }
 
 func (s *Server) decide(w http.ResponseWriter, r *http.Request, allow bool) error {
-	b, err := read(w, r, "attempt", "input_hash", "reason", "answers", "result")
+	b, err := read(w, r, "attempt", "input_hash", "reason", "answers", "result", "client_id", "request_id", "user_id")
 	if err != nil {
 		return err
 	}
 	d := tasks.Decision{Allow: allow}
+	if d.Origin, err = originOf(w, b); err != nil {
+		return err
+	}
 	if !b.has("attempt") || !b.has("input_hash") || json.Unmarshal(b["attempt"], &d.Attempt) != nil ||
 		json.Unmarshal(b["input_hash"], &d.InputHash) != nil {
 		return invalid("attempt (number) and input_hash (string) required")
@@ -201,11 +215,17 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, allow bool) erro
 		d.Result = &result
 	}
 	call := r.PathValue("call")
-	if err := s.opts.Tasks.Decide(r.Context(), r.PathValue("session"), call, d, s.opts.Actor(r)); err != nil {
+	decided, err := s.opts.Tasks.Decide(r.Context(), r.PathValue("session"), call, d, s.opts.Actor(r))
+	if err != nil {
 		return err
 	}
+	reaches := ""
+	if decided.ReasonWaits {
+		reaches = "next_message"
+	}
 	return reply(w, http.StatusOK, struct {
-		OK     bool   `json:"ok"`
-		CallID string `json:"tool_call_id"`
-	}{true, call})
+		OK      bool   `json:"ok"`
+		CallID  string `json:"tool_call_id"`
+		Reaches string `json:"reason_reaches,omitempty"`
+	}{true, call, reaches})
 }

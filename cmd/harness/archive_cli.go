@@ -50,7 +50,7 @@ func archiving(cmd *cobra.Command, read func(cmd *cobra.Command, files archive.F
 func newArchiveList() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{Use: "list", Short: "List the ranges of events in the archive"}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addJSON(cmd, &asJSON, "print JSON")
 	return archiving(cmd, func(cmd *cobra.Command, _ archive.Files, all []archive.Range) error {
 		if asJSON {
 			return json.NewEncoder(cmd.OutOrStdout()).Encode(all)

@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"harness/artifact"
 	"harness/config"
@@ -20,10 +23,9 @@ const storeCheck = 5 * time.Second
 // openArtifacts makes the store of what is too long for an event, or kept beside it. An object store that cannot be used
 // now is told, and tried whenever it is needed.
 func (s *Server) openArtifacts(ctx context.Context) error {
-	secrets := telemetry.NewRedactor(s.cfg.Secrets()...)
 	options := artifact.Options{DB: s.db, Journal: s.journal, Now: s.now, Dir: filepath.Join(s.dir.path, "artifacts"),
 		ObjectBytes: int64(s.cfg.S3.FromBytes),
-		Redact:      func(content []byte) []byte { return []byte(secrets.String(string(content))) }}
+		Redact:      s.redactArtifact}
 	if s.cfg.S3.Endpoint != "" && s.db.Engine() == database.Postgres {
 		objects, err := openObjects(s.cfg.S3)
 		if err != nil {
@@ -38,6 +40,11 @@ func (s *Server) openArtifacts(ctx context.Context) error {
 	}
 	s.artifacts = artifact.New(options)
 	return nil
+}
+
+// redactArtifact takes the server's secrets out of what is kept as an artifact.
+func (s *Server) redactArtifact(content []byte) []byte {
+	return []byte(telemetry.NewRedactor(s.cfg.Secrets()...).String(string(content)))
 }
 
 func openObjects(set config.S3) (*objectstore.Store, error) {
@@ -65,4 +72,23 @@ func (s *Server) givenTools() (given []tasks.Tool) {
 		given = append(given, tasks.Tool{Name: one.Name, SchemaHash: one.SchemaHash, OutputSchemaHash: one.OutputSchemaHash})
 	}
 	return given
+}
+
+// itemImages is session.Images.
+type itemImages struct {
+	store *artifact.Store
+	log   zerolog.Logger
+}
+
+// KeepImage implements session.Images. An image that is too long, or whose bytes cannot be written, is not kept: the
+// session goes on without it.
+func (i itemImages) KeepImage(ctx context.Context, tx database.Tx, sessionID string, content []byte) (string, error) {
+	id, err := i.store.KeepImage(ctx, tx, sessionID, content)
+	var tooLarge *artifact.TooLargeError
+	var unwritten *artifact.BytesError
+	if errors.As(err, &tooLarge) || errors.As(err, &unwritten) {
+		i.log.Warn().Err(err).Str("session", sessionID).Msg("an image of a transcript is not kept")
+		return "", nil
+	}
+	return id, err
 }

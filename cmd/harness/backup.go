@@ -48,7 +48,7 @@ func newBackup() *cobra.Command {
 			return tellBackup(cmd.OutOrStdout(), made, "kept in "+args[0], asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the manifest as JSON")
+	addJSON(cmd, &asJSON, "print the manifest as JSON")
 	cmd.Flags().BoolVar(&withoutHomes, "without-homes", false, "leave codex's home (its logins and conversations) out")
 	config.AddFlags(cmd.Flags())
 	return cmd
@@ -142,6 +142,12 @@ func newRestore() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if _, err := os.Stat(cfg.DataDir); errors.Is(err, fs.ErrNotExist) {
+				// An archive that cannot be read leaves no data directory behind.
+				if _, err := backup.Verify(args[0]); err != nil {
+					return err
+				}
+			}
 			if err := newConsents(cfg.Trust).claimDataDir(cfg); err != nil {
 				return err
 			}
@@ -174,7 +180,7 @@ func newRestore() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&asJSON, "json", false, "print the manifest as JSON")
+	addJSON(cmd, &asJSON, "print the manifest as JSON")
 	flags.BoolVar(&replace, "replace", false,
 		"move what is in DATA_DIR and CODEX_HOME into a folder .replaced-TIME there first")
 	flags.BoolVar(&withoutHomes, "without-homes", false, "leave codex's home in the backup")

@@ -192,6 +192,6 @@ func newReplay() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON, for scripts")
+	addJSON(cmd, &asJSON, "print the result as JSON, for scripts")
 	return cmd
 }

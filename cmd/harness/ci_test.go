@@ -14,7 +14,7 @@ import (
 // that does; that command vets, type-checks and tests everything.
 func TestCIRunsTheLinterAndEveryTest(t *testing.T) {
 	t.Parallel()
-	steps := []string{"make lint", "make test", "scripts/first-hour.sh", "make cluster", "make fuzz"}
+	steps := []string{"make lint", "make test", "make mutants", "scripts/first-hour.sh", "make cluster", "make fuzz"}
 	for fails := 0; fails <= len(steps); fails++ {
 		failing := ""
 		if fails < len(steps) {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"harness/config"
+	"harness/internal/durable"
 	"harness/internal/trust"
 )
 
@@ -141,6 +142,9 @@ func grantDataDir(store *trust.Store, path string) (granted map[string]string, e
 	}
 	_, err = draft.Write(secret)
 	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
+		return nil, fmt.Errorf("claim the data directory: %w", err)
+	}
+	if err := durable.SyncFolder(path); err != nil {
 		return nil, fmt.Errorf("claim the data directory: %w", err)
 	}
 	granted = map[string]string{place: trust.HashBytes(secret)}

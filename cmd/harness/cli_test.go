@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"harness/config"
 	"harness/database"
 	"harness/internal/dbtest"
 	"harness/internal/programtest"
@@ -48,7 +49,26 @@ func TestBadSettingsAreOneLineAndExitCodeTwo(t *testing.T) {
 		"unknown extensions": {args: []string{"extensions", "bogus"}, code: 2,
 			says: []string{`"bogus"`, "harness extensions --help"}},
 		"an argument too many": {args: []string{"migrate", "bogus"}, code: 2, says: []string{`"bogus"`, "harness migrate"}},
-		"an argument too few":  {args: []string{"restore"}, code: 2, says: []string{"harness restore"}},
+		"an argument too few":  {args: []string{"restore"}, code: 2, says: []string{"FILE is missing", "harness restore"}},
+		"a word that is none": {args: []string{"run", "--sandbox", "none", "hi"}, code: 2,
+			says: []string{"--sandbox none", "read-only, workspace-write or danger-full-access"}},
+		"a rule that is none": {args: []string{"run", "--approve", "maybe", "hi"}, code: 2,
+			says: []string{"--approve maybe", "ask, accept or decline"}},
+		"a limit too high":    {args: []string{"sessions", "list", "--limit", "5000"}, code: 2, says: []string{"--limit 5000", "1 to 200"}},
+		"no number":           {args: []string{"sessions", "list", "--limit", "x"}, code: 2, says: []string{"--limit x", "1 to 200"}},
+		"no time":             {args: []string{"jobs", "wait", "j", "--timeout", "y"}, code: 2, says: []string{"--timeout y", "5m"}},
+		"no role":             {args: []string{"tokens", "create", "x"}, code: 2, says: []string{"--role is missing", "viewer, ci"}},
+		"a role that is none": {args: []string{"tokens", "create", "x", "--role", "boss"}, code: 2, says: []string{"--role boss", "viewer"}},
+		"another such role":   {args: []string{"tokens", "role", "x", "boss"}, code: 2, says: []string{`"boss" is no role`, "viewer"}},
+		"an empty name":       {args: []string{"projects", "create", " "}, code: 2, says: []string{"the name is empty"}},
+		"help for nothing":    {args: []string{"help", "foo"}, code: 2, says: []string{`"foo"`, "harness --help"}},
+		"no such shell":       {args: []string{"completion", "tcsh"}, code: 2, says: []string{`"tcsh"`, "bash, zsh or fish"}},
+		"nearly a command":    {args: []string{"sesions"}, code: 2, says: []string{"did you mean sessions?"}},
+		"nearly one below":    {args: []string{"sessions", "lst"}, code: 2, says: []string{"did you mean list?"}},
+		"a session missing":   {args: []string{"sessions", "delete"}, code: 2, says: []string{"SESSION is missing", "harness sessions delete"}},
+		"a flag missing":      {args: []string{"mcp"}, code: 2, says: []string{"--session is missing"}},
+		"another output":      {args: []string{"doctor", "-o", "xml"}, code: 2, says: []string{"it is json"}},
+		"no archive":          {args: []string{"restore", "/no/such"}, code: 1, says: []string{"/no/such"}},
 		"no data directory": {args: []string{"runtimes", "list"}, code: 2,
 			says: []string{"there is no data directory", "--data-dir"}},
 		"open bind": {env: []string{"HOST=0.0.0.0"}, args: []string{"serve"}, code: 2,
@@ -78,10 +98,11 @@ func TestBadSettingsAreOneLineAndExitCodeTwo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			data := filepath.Join(t.TempDir(), "data")
 			s := &programtest.Site{T: t, Workspace: t.TempDir(), Env: append([]string{
 				// A server that gets as far as its port takes none that others have.
 				"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PORT=0",
-				"DATA_DIR=" + filepath.Join(t.TempDir(), "data"), "LOG_LEVEL=silent", "CODEX_BIN=/nowhere/codex",
+				"DATA_DIR=" + data, "LOG_LEVEL=silent", "CODEX_BIN=/nowhere/codex",
 			}, c.env...)}
 			code, out := s.Command(c.args...)
 			if code != c.code || strings.Count(out, "\n") != 1 || strings.Contains(out, "canary") {
@@ -91,6 +112,9 @@ func TestBadSettingsAreOneLineAndExitCodeTwo(t *testing.T) {
 				if !strings.Contains(out, word) {
 					t.Errorf("%q does not say %s", out, word)
 				}
+			}
+			if _, err := os.Stat(data); c.args[0] == "restore" && !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("it left a data directory: %v", err)
 			}
 		})
 	}
@@ -193,5 +217,27 @@ func TestAClosedTerminalEndsAServerInOrder(t *testing.T) {
 	server.StopBy(syscall.SIGHUP)
 	if !strings.Contains(server.Log(), "stopping") {
 		t.Errorf("it did not stop in order:\n%s", server.LogTail())
+	}
+}
+
+// Help shows a command's own flags: of the server's settings serve shows those most people set, and all on demand; other
+// commands take each setting and show where the state is.
+func TestHelpShowsFlagsOfTheCommand(t *testing.T) {
+	t.Parallel()
+	s := &programtest.Site{T: t, Workspace: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}}
+	flags := func(args ...string) int { return strings.Count(s.MustRun(args...), "\n      --") }
+	if n := flags("serve", "--help"); n < 15 || n > 25 {
+		t.Errorf("serve --help shows %d flags", n)
+	}
+	if n := flags("serve", "--help-all"); n < len(config.Variables())*8/10 {
+		t.Errorf("serve --help-all shows %d flags of %d settings", n, len(config.Variables()))
+	}
+	for _, command := range newRoot(nil).Commands() {
+		if command.Hidden || command.Name() == "serve" || !command.Runnable() {
+			continue
+		}
+		if n := flags(command.Name(), "--help"); n > 20 {
+			t.Errorf("%s --help shows %d flags", command.Name(), n)
+		}
 	}
 }

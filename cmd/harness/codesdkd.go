@@ -1,14 +1,47 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"harness/config"
 )
+
+// codesdkdName is the command that stands in for the codesdkd daemon.
+const codesdkdName = "codesdkd"
+
+// embeddedTools are the tools of this server that sessions are given where no setting names others: their agents have none
+// of their own unless a session asks for them.
+func embeddedTools() []string {
+	return []string{"workspace.read", "workspace.list", "workspace.write", "patch.apply"}
+}
+
+// embedded sets what differs for a server that belongs to one program: it gives its tools, and the home of codex is below
+// its data directory, as those of the other runtimes are. What an operator set stays.
+func embedded(cfg *config.Config) error {
+	if cfg.Source("HARNESS_TOOLS") == config.SourceDefault {
+		cfg.Tools.Names = embeddedTools()
+	}
+	if cfg.Source("CODEX_HOME") != config.SourceDefault || cfg.RuntimeUser != "" {
+		return nil
+	}
+	home, err := filepath.Abs(filepath.Join(cfg.DataDir, "codex"))
+	if err == nil {
+		err = os.MkdirAll(home, 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("make the home of codex: %w", err)
+	}
+	cfg.CodexHome = home
+	return nil
+}
 
 // newCodesdkd serves as the codesdkd daemon is started: embedding programs start it and read its URL.
 func newCodesdkd(further []runtimeMaker) *cobra.Command {
@@ -17,8 +50,9 @@ func newCodesdkd(further []runtimeMaker) *cobra.Command {
 		Use:   "codesdkd --data-dir DIR",
 		Short: "Serve the task API to the program that starts it, and print its URL",
 		Long: "Serve the task API to the program that starts it, on a free port of 127.0.0.1 unless --host and --port say\n" +
-			"otherwise. When it takes requests it prints one line of JSON: {\"url\":\"http://127.0.0.1:PORT/v1\"}.\n" +
-			"Everything `harness serve` serves is there, too.",
+			"otherwise. When it takes requests it prints one line of JSON: {\"url\":\"http://127.0.0.1:PORT\"}.\n" +
+			"The task API is behind that URL with and without /v1. Everything `harness serve` serves is there, too.\n" +
+			"It ends with 0 on SIGTERM, 130 on SIGINT, and 1 with flags that cannot be used.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags := cmd.Flags()
@@ -26,6 +60,11 @@ func newCodesdkd(further []runtimeMaker) *cobra.Command {
 				return &usageError{errors.New("--data-dir is required: name the folder to keep sessions, tasks and artifacts in")}
 			}
 			settings := map[string]string{"workspace": workspace, "tasks-mode": mode}
+			for _, name := range []string{"runtimes", "default-runtime"} {
+				if flags.Changed(name) {
+					settings[name] = plainNames(flags.Lookup(name).Value.String())
+				}
+			}
 			if !flags.Changed("port") {
 				settings["port"] = "0"
 			}
@@ -41,17 +80,36 @@ func newCodesdkd(further []runtimeMaker) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), cfg, further, func(url string) error {
-				line, err := json.Marshal(map[string]string{"url": url + "/v1"})
+			if err := embedded(cfg); err != nil {
+				return err
+			}
+			err = serve(cmd.Context(), cfg, further, serving{front: atRoot, ready: func(url string) error {
+				line, err := json.Marshal(map[string]string{"url": url})
 				if err == nil {
 					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", line)
 				}
 				return err
-			})
+			}})
+			if err == nil && errors.Is(context.Cause(cmd.Context()), errInterrupted) {
+				return &endError{code: exitInterrupted}
+			}
+			return err
 		},
 	}
 	config.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&workspace, "workspace-root", "", "as --workspace")
 	cmd.Flags().StringVar(&mode, "default-permission-mode", "", "as --tasks-mode: ask, auto or yolo")
 	return cmd
+}
+
+// plainNames are the names of runtimes here for a list of names as codesdkd has them (claude-agent-sdk, codex-sdk).
+func plainNames(list string) string {
+	names := strings.Split(list, ",")
+	for i, name := range names {
+		for _, suffix := range []string{"-agent-sdk", "-sdk", "-cli-core", "-server"} {
+			name = strings.TrimSuffix(strings.TrimSpace(name), suffix)
+		}
+		names[i] = name
+	}
+	return strings.Join(names, ",")
 }

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"harness/config"
@@ -16,9 +19,27 @@ func newConfig() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := warnOfSettings(cmd.ErrOrStderr(), cfg); err != nil {
+				return err
+			}
 			return config.Print(cmd.OutOrStdout(), cfg)
 		},
 	}
 	config.AddFlags(show.Flags())
 	return newGroup("config", "Look at the configuration", show)
+}
+
+// warnOfSettings says which names are no settings, and what was passed over.
+func warnOfSettings(out io.Writer, cfg *config.Config) error {
+	for _, name := range withNearest(cfg.Unknown()) {
+		if _, err := fmt.Fprintf(out, "warning: %s in the environment or .env is no setting and has no effect\n", name); err != nil {
+			return err
+		}
+	}
+	for _, note := range cfg.Notes() {
+		if _, err := fmt.Fprintln(out, "warning:", note); err != nil {
+			return err
+		}
+	}
+	return nil
 }

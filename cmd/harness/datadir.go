@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"harness/backup"
+	"harness/internal/durable"
 )
 
 // dataDir is the server's folder on disk, owned by one server at a time.
@@ -70,12 +71,7 @@ func readNodeID(path string) (string, error) {
 		return "", fmt.Errorf("read the node id: %w", err)
 	}
 	id := uuid.Must(uuid.NewV7()).String()
-	// Written beside and renamed: a crash in between leaves no half id.
-	draft := path + ".new"
-	if err := os.WriteFile(draft, []byte(id+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("write the node id: %w", err)
-	}
-	if err := os.Rename(draft, path); err != nil {
+	if err := durable.Write(path, []byte(id+"\n")); err != nil {
 		return "", fmt.Errorf("write the node id: %w", err)
 	}
 	return id, nil

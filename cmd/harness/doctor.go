@@ -56,7 +56,7 @@ func newDoctor() *cobra.Command {
 		},
 	}
 	config.AddFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON, for scripts")
+	addJSON(cmd, &asJSON, "print the findings as JSON, for scripts")
 	return cmd
 }
 
@@ -76,14 +76,18 @@ func examine(ctx context.Context, flags *pflag.FlagSet) ([]finding, error) {
 	if d.own, err = os.Executable(); err != nil {
 		return nil, fmt.Errorf("find the own program: %w", err)
 	}
+	for _, note := range cfg.Notes() {
+		d.warn("settings", note, "settings of the server go into a file of their own, named by HARNESS_CONFIG")
+	}
 	if unknown := cfg.Unknown(); len(unknown) > 0 {
-		d.warn("settings", strings.Join(unknown, ", ")+" in the environment or .env: no such setting, so without effect",
+		d.warn("settings", strings.Join(withNearest(unknown), ", ")+" in the environment or .env: no such setting, so without effect",
 			"harness config print lists them")
 	} else {
 		d.ok("settings", "they can be used; harness config print shows them")
 	}
 	d.confinement(ctx)
 	d.runtime(ctx)
+	d.providers()
 	if d.dataDir() {
 		d.database(ctx)
 	}
@@ -145,4 +149,15 @@ func printFindings(out io.Writer, found []finding) error {
 		}
 	}
 	return nil
+}
+
+// withNearest names the setting that was likely meant beside each name that is none.
+func withNearest(unknown []string) (all []string) {
+	for _, name := range unknown {
+		if nearest := config.Nearest(name); nearest != "" {
+			name += " (did you mean " + nearest + "?)"
+		}
+		all = append(all, name)
+	}
+	return all
 }

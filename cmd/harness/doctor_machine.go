@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"harness/operations"
+	"harness/runtime"
 	"harness/runtime/codex"
 )
 
@@ -73,6 +75,10 @@ func (d *doctor) runtime(ctx context.Context) {
 		d.ok(name, "codex is none of HARNESS_RUNTIMES")
 		return
 	}
+	if d.cfg.RuntimeStatuses()[codex.Name] == string(operations.RuntimeDisabled) {
+		d.ok(name, "codex is disabled: %s", operations.DisabledReason)
+		return
+	}
 	path, err := exec.LookPath(codexBin(d.cfg))
 	if err != nil {
 		d.broken(name, fmt.Sprintf("codex is missing: %s", err),
@@ -112,6 +118,11 @@ func (d *doctor) runtime(ctx context.Context) {
 	if d.cfg.OpenAIAPIKey == "" && os.Getenv("OPENAI_API_KEY") == "" && !codex.HasAuthFile(d.cfg.CodexHome) {
 		d.warn(name, fmt.Sprintf("%s at %s has no login", said, path),
 			"harness login as the user of runtimes, or OPENAI_API_KEY; a model provider of your own needs neither")
+		return
+	}
+	if tested := codex.Tested(); runtime.Newer(said, tested) {
+		d.warn(name, fmt.Sprintf("%s at %s is newer than %s, the newest version this server was tested with; it is used", said, path,
+			tested[len(tested)-1]), "nothing, while it works; docs/runtimes/tested.md tells what newer versions did")
 		return
 	}
 	d.ok(name, "%s at %s", said, path)

@@ -197,3 +197,30 @@ func TestTheDoctorTellsWhatIsWrong(t *testing.T) {
 		}
 	})
 }
+
+// The doctor says whether a cloud that is chosen has what it needs, and which variables of another one no agent gets.
+func TestDoctorTellsOfClouds(t *testing.T) {
+	t.Parallel()
+	s := programtest.New(t, programtest.WithEnv("HARNESS_RUNTIMES=codex,claude,gemini", "CLAUDE_CODE_USE_BEDROCK=1",
+		"AWS_ACCESS_KEY_ID=canary", "AWS_SECRET_ACCESS_KEY=canary", "GOOGLE_CLOUD_PROJECT=canary"))
+	_, found := runDoctor(s)
+	requireFinding(s, found, "providers", findingWarning, "Amazon Bedrock is chosen, and a region is not there")
+	requireFinding(s, found, "providers", findingWarning, "AWS_REGION")
+	requireFinding(s, found, "providers", findingOK, "gemini: Google Vertex AI is not chosen, so it does not get GOOGLE_CLOUD_PROJECT")
+	s.Env = append(s.Env, "AWS_REGION=canary")
+	_, found = runDoctor(s)
+	requireFinding(s, found, "providers", findingOK, "claude: Amazon Bedrock, with AWS_ACCESS_KEY_ID, AWS_REGION, AWS_SECRET_ACCESS_KEY")
+	server := s.Start()
+	code, said := server.Ask(http.MethodGet, "/api/runtimes", nil)
+	for _, part := range []string{`"name":"bedrock","title":"Amazon Bedrock","chosen":true`, `"passed":["AWS_ACCESS_KEY_ID","AWS_REGION",`,
+		`{"name":"GOOGLE_CLOUD_PROJECT","reason":"Google Vertex AI is not chosen; it is with GOOGLE_GENAI_USE_VERTEXAI=true"}`,
+		`"auth":{"state":"found","credentials":["cloud"]`} {
+		if !strings.Contains(said, part) {
+			t.Errorf("%d without %s: %s", code, part, said)
+		}
+	}
+	if strings.Contains(said, "canary") {
+		t.Errorf("a value is told: %s", said)
+	}
+	server.Stop()
+}

@@ -97,6 +97,9 @@ func (s *Server) workerPolicy(agent string) (jobs.AgentPolicy, error) {
 	}
 	defaults := s.cfg.Defaults
 	policy := func(said extensions.TurnPolicy) jobs.TurnPolicy {
+		if said.NetworkAccess == "" && cmp.Or(said.FilesystemSandbox, defaults.SandboxMode) == "danger-full-access" {
+			said.NetworkAccess = "enabled" // nothing restricts it
+		}
 		return jobs.TurnPolicy{
 			ApprovalPolicy:    cmp.Or(said.ApprovalPolicy, defaults.ApprovalPolicy),
 			NetworkAccess:     cmp.Or(said.NetworkAccess, defaults.NetworkAccess),

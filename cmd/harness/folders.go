@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
 
 	"harness/config"
 	"harness/gitworkspace"
+	"harness/runtime/process/confine"
 	"harness/session"
 )
 
@@ -49,4 +51,18 @@ func (s *Server) storedFolders() session.Folders {
 		return nil
 	}
 	return s.folders
+}
+
+// sessionFolder is where sessions work whose creator named no folder.
+func sessionFolder(cfg *config.Config, workingDirectory string) string {
+	return cmp.Or(cfg.Workspace, workingDirectory)
+}
+
+// enterFolder returns why agents may not enter a folder, nil when they may.
+func (s *Server) enterFolder(folder string) error {
+	plan := s.confined.Load()
+	if plan == nil {
+		plan = &confine.Plan{}
+	}
+	return plan.Enter(folder)
 }

@@ -60,7 +60,7 @@ func newImportCodexManager() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&dryRun, "dry-run", false, "tell what would be done, and store nothing")
-	flags.BoolVar(&asJSON, "json", false, "print the report as JSON")
+	addJSON(cmd, &asJSON, "print the report as JSON")
 	config.AddFlags(flags)
 	if flags.Lookup("codex-home") == nil {
 		flags.StringVar(&codexHome, "codex-home", "", "the CODEX_HOME of the codex-manager (default: this server's)")

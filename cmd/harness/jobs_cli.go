@@ -39,7 +39,7 @@ func newJobs() *cobra.Command {
 		func(cmd *cobra.Command, c *jobsClient, project string) error {
 			return c.list(cmd.Context(), cmd.OutOrStdout(), project, state)
 		})
-	list.Flags().StringVar(&state, "state", "", "only jobs that are queued, running, completed, failed or canceled")
+	remote.OneOf(list, &state, "state", "", "only jobs in this state", "queued", "running", "completed", "failed", "canceled")
 	show := one("show JOB", "Print a job as JSON", func(cmd *cobra.Command, c *jobsClient, id string) error {
 		job, err := c.job(cmd.Context(), id)
 		if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,13 +20,16 @@ import (
 func newMCP() *cobra.Command {
 	var sessionID, server string
 	cmd := &cobra.Command{
-		Use:   "mcp --session ID",
+		Use:   "mcp",
 		Short: "Offer the server's tools to an agent over standard input and output (MCP)",
 		Long: "Offer the server's tools to an agent over standard input and output (MCP), in the name of a session.\n\n" +
 			"It runs beside the server, as its user: what shows the session is signed with the secret in DATA_DIR. Calls are decided about and\n" +
 			"recorded as those of the session's own agent.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if sessionID == "" {
+				return &usageError{errors.New("--session is missing: it is the id of the session in whose name the tools run")}
+			}
 			cfg, err := loadConfig(cmd.Flags())
 			if err != nil {
 				return err
@@ -46,9 +50,6 @@ func newMCP() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&sessionID, "session", "", "the session's id")
 	cmd.Flags().StringVar(&server, "server", "", "the server's URL (default: this machine, PORT)")
-	if err := cmd.MarkFlagRequired("session"); err != nil {
-		panic(err) // a fault of the program: the flag is the one above
-	}
 	config.AddFlags(cmd.Flags())
 	return cmd
 }
@@ -61,6 +62,7 @@ func newRunTool() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			endsItself(cmd.Context())
 			var within toolPlace
 			if len(args) > 0 {
 				if err := json.Unmarshal([]byte(args[0]), &within); err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"harness/internal/durable"
 	"harness/runtime"
 	"harness/runtime/process/shim"
 )
@@ -45,7 +46,7 @@ func (s *Server) endWithNativeTools(ctx context.Context) error {
 			return fmt.Errorf("end an agent that has tools of its own: %w", err)
 		}
 	}
-	if err := os.WriteFile(mark, nil, 0o600); err != nil {
+	if err := durable.Write(mark, nil); err != nil {
 		return fmt.Errorf("note that agents have no tools of their own: %w", err)
 	}
 	return nil

@@ -37,7 +37,7 @@ func newNodesCommand() *cobra.Command {
 			})
 		},
 	}
-	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addJSON(list, &asJSON, "print JSON")
 	config.AddFlags(list.Flags())
 	drain := &cobra.Command{
 		Use:   "drain NODE",

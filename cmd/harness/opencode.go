@@ -22,6 +22,7 @@ func newBridge() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			endsItself(cmd.Context())
 			return bridge.Run(cmd.Context(), args[0], os.Stdin, os.Stdout, os.Stderr)
 		},
 	}

@@ -18,6 +18,7 @@ import (
 
 	"harness/artifact"
 	"harness/config"
+	"harness/internal/durable"
 	"harness/runtime"
 	"harness/runtime/process/confine"
 	"harness/session"
@@ -266,7 +267,7 @@ func toolSecret(path string) ([]byte, error) {
 	if err == nil && len(secret) == mcphost.SecretBytes {
 		return secret, nil
 	}
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+	if err == nil && len(secret) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) { // a loss of power may leave it empty
 		return nil, fmt.Errorf(
 			"the secret %s cannot be read or is damaged; remove it, and agents that run are started anew: %w", path,
 			errors.Join(err))
@@ -275,7 +276,7 @@ func toolSecret(path string) ([]byte, error) {
 	if _, err := rand.Read(secret); err != nil {
 		return nil, err
 	}
-	return secret, os.WriteFile(path, secret, 0o600)
+	return secret, durable.Write(path, secret)
 }
 
 // session is what a call has to know of its session. The levels of the session hold for these tools, too.

@@ -10,15 +10,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"harness/auth"
+	"harness/cmd/harness/remote"
 	"harness/config"
 	"harness/migrations"
 )
 
 // Exit codes of the command.
 const (
-	exitFailure = 1
-	exitUsage   = 2 // a setting or flag that cannot be used
+	exitFailure     = 1
+	exitUsage       = 2   // a setting or flag that cannot be used
+	exitInterrupted = 130 // as shells have it of SIGINT
 )
+
+// endError ends the program with a code, without a word.
+type endError struct{ code int }
+
+func (e *endError) Error() string { return fmt.Sprintf("exit %d", e.code) }
 
 // run executes one command line and returns its exit code. Errors are one line on stderr.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer, further ...runtimeMaker) int {
@@ -31,9 +38,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, further .
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
-	if err == nil {
+	cmd, err := root.ExecuteContextC(ctx)
+	var end *endError
+	switch {
+	case err == nil:
 		return 0
+	case errors.As(err, &end):
+		return end.code
+	case cmd.Name() == codesdkdName && exitCode(err) == exitUsage:
+		_, _ = fmt.Fprintf(stderr, "harness: %v\n%s", err, cmd.UsageString())
+		return exitFailure
 	}
 	// Joined errors, and those of drivers, come on several lines.
 	_, _ = fmt.Fprintln(stderr, "harness:", strings.ReplaceAll(err.Error(), "\n", "; "))
@@ -81,11 +95,12 @@ func bareRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       versionLine(),
-		Args:          noSuchCommand,
+		Args:          remote.NoCommand,
 		RunE:          printHelp,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.SetFlagErrorFunc(remote.FlagError)
+	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "Show what a command does", RunE: helpFor})
 	return root
 }
 
@@ -100,6 +115,12 @@ func addCommands(root *cobra.Command, further []runtimeMaker) {
 		root.AddCommand(man)
 	}
 	refuseArguments(root)
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			cmd.Args, cmd.RunE = remote.NoCommand, printHelp
+		}
+	}
 }
 
 // refuseArguments makes arguments that a command or one below it does not take a command line that cannot be understood.
@@ -109,6 +130,9 @@ func refuseArguments(cmd *cobra.Command) {
 			err := check(cmd, args)
 			if err == nil || exitCode(err) == exitUsage {
 				return err
+			}
+			if worded := remote.ArgumentsError(cmd, args); worded != nil {
+				return worded
 			}
 			return &usageError{fmt.Errorf("%w: %s", err, cmd.UseLine())}
 		}
@@ -120,17 +144,22 @@ func refuseArguments(cmd *cobra.Command) {
 
 // newGroup makes a command that only holds others: alone it says which.
 func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
-	group := &cobra.Command{Use: use, Short: short, Args: noSuchCommand, RunE: printHelp}
+	group := &cobra.Command{Use: use, Short: short, Args: remote.NoCommand, RunE: printHelp}
 	group.AddCommand(commands...)
 	return group
 }
 
 func printHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// noSuchCommand refuses arguments of a command that has only sub-commands: cobra hands it what it does not know.
-func noSuchCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
+// helpFor shows the help of the command that the arguments name.
+func helpFor(cmd *cobra.Command, args []string) error {
+	found, rest, err := cmd.Root().Find(args)
+	if err != nil || len(rest) > 0 && found.HasSubCommands() {
+		if found == nil || err != nil {
+			found, rest = cmd.Root(), args
+		}
+		return remote.NoCommand(found, rest)
 	}
-	return &usageError{fmt.Errorf("there is no command %q; %s --help lists them", args[0], cmd.CommandPath())}
+	found.InitDefaultHelpFlag()
+	return found.Help()
 }

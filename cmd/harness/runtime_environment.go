@@ -1,15 +1,52 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"harness/config"
+	"harness/runtime/acp"
+	"harness/runtime/codex"
 	"harness/runtime/environment"
 )
 
 // environment says what runtimes get of the server's environment.
 func (s *Server) environment() environment.Policy {
-	return environment.Policy{Mode: s.cfg.RuntimeEnv, Secrets: s.cfg.KeptSecrets(), Allow: s.cfg.RuntimeEnvAllow}
+	return environmentOf(s.cfg)
+}
+
+func environmentOf(cfg *config.Config) environment.Policy {
+	return environment.Policy{Mode: cfg.RuntimeEnv, Secrets: cfg.KeptSecrets(), Allow: cfg.RuntimeEnvAllow,
+		Lookup: func(name string) string {
+			if name == "CODEX_HOME" && cfg.CodexHome != "" {
+				return cfg.CodexHome
+			}
+			return os.Getenv(name)
+		}}
+}
+
+// providersOf are the clouds in which a runtime can reach its models, with what it gets of the server's environment.
+func providersOf(cfg *config.Config, name string) []environment.ProviderStatus {
+	environ := os.Environ()
+	if name != codex.Name && environment.Level(cfg.CredentialLevel(name)) != environment.LevelShared { // it has another home
+		environ = slices.DeleteFunc(environ, func(assignment string) bool { return strings.HasPrefix(assignment, "HOME=") })
+	}
+	if cfg.CodexHome != "" {
+		environ = append(environ, "CODEX_HOME="+cfg.CodexHome)
+	}
+	profiles := acp.Shipped()
+	if own, err := acp.Configured(cfg.ACPAgents); err == nil { // told at the start otherwise
+		profiles = append(profiles, own...)
+	}
+	var families []string
+	for _, profile := range profiles {
+		if profile.Name == name {
+			families = profile.Families
+		}
+	}
+	return environmentOf(cfg).ProvidersOf(environ, name, families...)
 }
 
 // homes are the folders where runtimes keep their logins and state, and the level that a runtime's are at.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,8 +124,23 @@ func capabilityMatrix(adapters []runtime.Adapter) string {
 		rule += "---|"
 	}
 	fmt.Fprintf(&out, "%s |\n%s\n", head, rule)
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[runtime.Capabilities]()) {
-		fmt.Fprintf(&out, "| `%s`", field.Tag.Get("json"))
+	fields := reflect.VisibleFields(reflect.TypeFor[runtime.Capabilities]())
+	for i, field := range slices.Clone(fields) {
+		if field.Name != "Facts" {
+			continue
+		}
+		fields = slices.Delete(fields, i, i+1)
+		for _, fact := range reflect.VisibleFields(field.Type) { // shown by the task API alone
+			fact.Index = append(slices.Clone(field.Index), fact.Index...)
+			fields = append(fields, fact)
+		}
+	}
+	for _, field := range fields {
+		name := field.Tag.Get("json")
+		if name == "-" { // it is not answered
+			continue
+		}
+		fmt.Fprintf(&out, "| `%s`", name)
 		for _, adapter := range adapters {
 			fmt.Fprintf(&out, " | %s",
 				cell(reflect.ValueOf(runtime.CapabilitiesOf(adapter)).FieldByIndex(field.Index).Interface()))

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"harness/config"
+	"harness/operations"
 	"harness/runtime"
 	"harness/runtime/acp"
 	"harness/runtime/claude"
@@ -36,8 +37,11 @@ type runtimeMaker struct {
 	preview bool
 }
 
-// why is what unfit tells.
+// why is what unfit tells, and that the operator disabled the runtime.
 func (m runtimeMaker) why(cfg *config.Config) string {
+	if cfg.RuntimeStatuses()[m.name] == string(operations.RuntimeDisabled) {
+		return operations.DisabledReason
+	}
 	if m.unfit == nil {
 		return ""
 	}
@@ -118,6 +122,7 @@ func (s *Server) startRuntimes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.confined.Store(&confined.plan)
 	for _, one := range s.runtimes.makers {
 		adapter, err := s.makeRuntime(one, confined)
 		if err != nil {
@@ -168,7 +173,7 @@ func (s *Server) setup(name string, confined confinement, families ...string) st
 			Called: s.runtimeCalled(name),
 		},
 		Supervise: stdio.Options{
-			Sink: s.sessions.Sink(name), Resume: s.sessions.Resumption, KeepOnStop: s.cfg.KeepRuntimes,
+			Sink: s.warningNewer(name, s.sessions.Sink(name)), Resume: s.sessions.Resumption, KeepOnStop: s.cfg.KeepRuntimes,
 			StartTimeout: s.cfg.RuntimeStartTimeout, CallTimeout: s.cfg.RuntimeCallTimeout, HangAfter: s.cfg.RuntimeHang,
 		},
 		LastState: func(ctx context.Context, threadID string) (json.RawMessage, error) {

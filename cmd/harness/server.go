@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
 
 	"harness/api"
@@ -26,7 +25,6 @@ import (
 	"harness/auth"
 	"harness/cluster"
 	"harness/config"
-	"harness/console"
 	"harness/database"
 	"harness/decidelink"
 	"harness/gitworkspace"
@@ -39,6 +37,8 @@ import (
 	"harness/notify"
 	"harness/operations"
 	"harness/runtime/codex"
+	"harness/runtime/environment"
+	"harness/runtime/process/confine"
 	"harness/search"
 	"harness/session"
 	"harness/session/nativelog"
@@ -55,7 +55,9 @@ const streamCloseWait = 2 * time.Second
 
 // Server is the whole program as one value: end-to-end tests start the very same.
 type Server struct {
-	cfg       *config.Config
+	cfg *config.Config
+	// front, when set, is what requests meet first.
+	front     func(http.Handler) http.Handler
 	workspace string
 	log       zerolog.Logger
 	metrics   *metrics
@@ -81,6 +83,7 @@ type Server struct {
 	traced   atomic.Pointer[session.Service] // sessions, for who began before them
 	codex    *codex.Codex                    // nil unless it is one of the runtimes
 	runtimes runtimes
+	confined atomic.Pointer[confine.Plan] // how agents are started, nil before the runtimes start
 	hub      *stream.Hub
 	rpc      *rpc.Server
 	tasks    *tasks.Service
@@ -130,7 +133,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 		lifecycle.Part{Name: "folders of sessions", Start: s.startFolders, Stop: s.stopFolders, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "tools", Start: s.startTools, Stop: nothingToStop, Bound: time.Second},
-		lifecycle.Part{Name: "search", Start: s.startSearch, Stop: s.stopSearch, Bound: time.Second},
+		lifecycle.Part{Name: "search", Start: s.startSearch, Stop: s.stopSearch, Bound: 4 * time.Second},
 		lifecycle.Part{Name: "notifications", Start: s.startNotifier, Stop: s.stopNotifier, Bound: time.Second},
 		lifecycle.Part{Name: "runtimes", Start: s.startRuntimes, Stop: s.stopRuntimes, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "memory of crowds", Start: s.crowd.start, Stop: s.crowd.stop, Bound: time.Second},
@@ -316,7 +319,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 	}
 	s.sessions = session.New(session.Options{
 		Journal: s.journal, DB: s.db, NodeID: s.dir.nodeID, Clock: s.now, NativeToolsOff: s.nativeToolsOff(),
-		WorkspaceRoot: sessionFolder(s.cfg, s.workspace), Surviving: left,
+		WorkspaceRoot: sessionFolder(s.cfg, s.workspace), EnterFolder: s.enterFolder, Surviving: left,
 		DefaultRuntime: s.runtimes.makers[0].name, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
 		NoRuntimes: !s.cfg.Runs(), Draining: s.draining, OnlyNode: s.db.Engine() == database.SQLite,
 		Movable: s.node != nil && s.cfg.Workspaces != "pinned", Lapsed: s.node.Over, Folders: s.storedFolders(),
@@ -333,16 +336,11 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 				SessionMessages: s.cfg.SessionMaxMessages}
 		},
 		KeepNative: s.cfg.KeepNative, NativeLines: s.native, Keep: s.keep,
-		Pictures: operations.Pictures{Uploads: s.artifacts}.Load,
-		Logger:   s.log.With().Str("package", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
+		Pictures: operations.Pictures{Uploads: s.artifacts}.Load, Images: itemImages{s.artifacts, s.log},
+		Logger: s.log.With().Str("package", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
 	})
 	s.traced.Store(s.sessions)
 	return s.sessions.Start(ctx)
-}
-
-// sessionFolder is where sessions work whose creator named no folder.
-func sessionFolder(cfg *config.Config, workingDirectory string) string {
-	return cmp.Or(cfg.Workspace, workingDirectory)
 }
 
 func (s *Server) stopSessions(ctx context.Context) error { return s.sessions.Stop(ctx) }
@@ -361,55 +359,6 @@ func (s *Server) startStream(ctx context.Context) error {
 
 func (s *Server) stopStream(ctx context.Context) error { return s.hub.Stop(ctx) }
 
-func (s *Server) startHTTP(context.Context) error {
-	agents := newAgents(s)
-	sockets := stream.NewHandler(s.hub, stream.HandlerOptions{
-		MaxConnections: s.cfg.Limits.Streams, MaxPerAddress: s.cfg.Limits.StreamsPerAddress,
-		Access: func(r *http.Request) context.Context { return auth.AccessFrom(r.Context()) },
-		Reach: func(r *http.Request) stream.Reach {
-			if limit := auth.ProjectsFrom(r.Context()); limit != nil {
-				return limit
-			}
-			return nil // not a nil *auth.Projects
-		},
-	})
-	pages, err := s.pages()
-	if err != nil {
-		return err
-	}
-	rules := auth.Options{
-		BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
-		Token: s.cfg.AuthToken, Named: s.tokens, Signed: auth.NewSigned(auth.NewRBAC(s.rbacOptions())), TrustedProxies: trustedProxies(s.cfg),
-		Agent:   agents.of,
-		Open:    func(r *http.Request) bool { return s.isLink(r) || pages.open != nil && pages.open(r) },
-		Refused: s.metrics.http.guardRefused,
-	}
-	options := api.Options{
-		Operations: operations.New(s.operations()), Health: health{s}, Stream: sockets, RPC: s.rpcHandlers(sockets),
-		Artifacts: s.artifacts, Tasks: s.taskAPI, Tokens: s.tokens, Idempotency: s.answers,
-		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
-		Guard:   auth.Guard(rules), Logins: auth.NewLogins(rules, s.cfg.BasePath+"/"), Pages: pages.beside,
-		Agents: agents,
-		Actor:  actor, Answered: s.metrics.http.answered, Span: s.spans.Request,
-		Logger: s.log.With().Str("package", "api").Logger(), Version: version, StoreWait: s.cfg.StoreWait,
-		Lifecycle: s.lifecycle(), Reads: s.journal,
-	}
-	if s.codex != nil {
-		options.Runtime = s.codex
-	}
-	if s.push != nil {
-		options.Push = s.push
-	}
-	for _, one := range s.cfg.All() {
-		options.Settings = append(options.Settings, api.Setting{Name: one.Name, Value: one.Value, Source: string(one.Source)})
-	}
-	s.joinNodes(&options)
-	s.http.RegisterOnShutdown(s.taskAPI.Close) // streams of events would be waited for
-	s.gate.Open(console.Under(s.cfg.BasePath, s.ofRole(agents, s.besideLinks(options.Guard, options.Operations,
-		s.tools.beside(options.Guard, api.New(options))))))
-	return nil
-}
-
 // trustedProxies were checked when the configuration was read.
 func trustedProxies(cfg *config.Config) (all []netip.Prefix) {
 	for _, entry := range cfg.TrustedProxies {
@@ -426,6 +375,7 @@ func (s *Server) operations() operations.Options {
 		Sessions: s.sessions, Controls: s.sessions, Runtimes: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked,
 		Events: stream.Browser{Journal: s.journal}, Searching: s.search, Uploads: s.artifacts,
 		Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
+		Providers: func(name string) []environment.ProviderStatus { return providersOf(s.cfg, name) },
 	}
 	for _, one := range s.runtimes.makers {
 		if one.preview {

@@ -23,6 +23,7 @@ func newShim() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			endsItself(cmd.Context())
 			return shim.Run(cmd.Context(), args[0], os.NewFile(readyDescriptor, "ready"))
 		},
 	}

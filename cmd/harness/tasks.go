@@ -6,6 +6,8 @@ import (
 	v1 "harness/api/v1"
 	"harness/journal"
 	"harness/operations"
+	"harness/runtime/codex"
+	"harness/runtime/environment"
 	"harness/tasks"
 )
 
@@ -15,10 +17,10 @@ func (s *Server) startTasks(ctx context.Context) error {
 	s.tasks = tasks.New(tasks.Options{
 		Journal: s.journal, DB: s.db, Sessions: s.sessions, Operations: ops, Clock: s.now, Yolo: s.cfg.AllowYolo,
 		Mode: tasks.Mode(s.cfg.Tasks.Mode), MaxOpen: s.cfg.Tasks.Max, MaxPerSession: s.cfg.Tasks.MaxPerSession,
-		Logger: s.log.With().Str("package", "tasks").Logger(), Ended: s.taskEnded, Artifacts: s.artifacts,
+		Logger: s.log.With().Str("package", "tasks").Logger(), Ended: s.taskEnded, Artifacts: s.artifacts, Redact: s.redactArtifact,
 		Tools: s.givenTools, TellRuntime: s.cfg.Tasks.RuntimeEvents,
 	})
-	options := v1.Options{
+	options := v1.Options{Credentials: s.credentialsOf,
 		Reads: s.journal, Tasks: s.tasks, Operations: ops, Actor: actor, Version: version, MaxStreams: s.cfg.Limits.Streams,
 		Bundle: s.bundles(ops, s.native).Make, Overflowed: s.metrics.work.overflows.Inc,
 		Context: func(ctx context.Context) context.Context { return journal.Patient(ctx, s.cfg.StoreWait) },
@@ -28,6 +30,20 @@ func (s *Server) startTasks(ctx context.Context) error {
 	}
 	s.taskAPI = v1.New(options)
 	return s.tasks.Start(ctx)
+}
+
+// credentialsOf tells at which level a runtime keeps its logins and state, and in which namespace.
+func (s *Server) credentialsOf(runtime string) (level, namespace string) {
+	level = s.cfg.CredentialLevel(runtime)
+	if runtime == codex.Name {
+		level = string(environment.LevelShared)
+		if home, err := realPath(s.cfg.CodexHome); s.cfg.CodexHome != "" && err == nil {
+			if data, err := realPath(s.dir.path); err == nil && within(data, home) {
+				level = string(environment.LevelNamespaced)
+			}
+		}
+	}
+	return level, s.cfg.CredentialNamespace
 }
 
 // taskEnded counts a task that is over, and makes its span.

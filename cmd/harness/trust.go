@@ -172,7 +172,11 @@ func foundHere(ctx context.Context, stderr io.Writer) (hashes map[string]string,
 		return nil, "", err
 	}
 	for _, path := range cfg.Files() {
-		if err := hashFile(path, hashes); err != nil && !errors.Is(err, os.ErrNotExist) {
+		err := hashFile(path, hashes)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, config.ErrNoFile) || errors.Is(err, config.ErrTooLong) {
+			continue // nothing of it counts
+		}
+		if err != nil {
 			return nil, "", err
 		}
 	}
@@ -189,7 +193,7 @@ func hashFile(path string, hashes map[string]string) error {
 	if err != nil {
 		return err
 	}
-	content, err := os.ReadFile(place)
+	content, err := config.ReadFile(place)
 	if err == nil {
 		hashes[place] = trust.HashBytes(content)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"harness/config"
 	"harness/extensions"
+	"harness/internal/durable"
 	"harness/internal/trust"
 )
 
@@ -51,13 +52,7 @@ func noteRoots(dataDir, file string, noted map[string]bool) error {
 	if err != nil {
 		return err
 	}
-	// Written beside and renamed: a crash in between leaves the old note.
-	path := filepath.Join(dataDir, file)
-	err = os.WriteFile(path+".new", append(text, '\n'), 0o600)
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
+	if err := durable.Write(filepath.Join(dataDir, file), append(text, '\n')); err != nil {
 		return fmt.Errorf("note which folders of extensions did not exist: %w", err)
 	}
 	return nil

@@ -177,6 +177,33 @@ func TestTypeScriptAndSDK(t *testing.T) {
 	}
 }
 
+// What is declared with using is disposed of at the end of its block, last first, also when that is left by an error.
+func TestUsingDisposes(t *testing.T) {
+	t.Parallel()
+	module, err := newHost(js.Limits{}).Load(t.Context(), source(extensionstest.Write(t, map[string]string{
+		"events.ts": `export function registerAgentEvents(registry: any): void {
+			registry.on("e", async () => {
+				const seen: string[] = [];
+				const made = (name: string) => ({ [Symbol.dispose]() { seen.push(name) } });
+				const later = (name: string) => ({ async [Symbol.asyncDispose]() { await null; seen.push(name) } });
+				{ using a = made("a"), b = made("b"); seen.push("in") }
+				try { using c = made("c"); throw new Error("x") } catch { seen.push("caught") }
+				{ await using d = later("d"); seen.push("in") }
+				for (using e of [made("e1"), made("e2")]) seen.push("loop");
+				try { using f = {} as any } catch (error) { seen.push((error as Error).name) }
+				return seen.join();
+			});
+		}`}), "events.ts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { extensionstest.Close(t, module) })
+	if got, err := extensionstest.Handle(t, module, 0, &extensionstest.Tools{}); err != nil ||
+		got != `"in,b,a,c,caught,in,d,loop,e1,loop,e2,TypeError"` {
+		t.Error(got, err)
+	}
+}
+
 func TestImportsAreConfined(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{})

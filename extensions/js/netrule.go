@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	whatwg "github.com/nlnwa/whatwg-url/url"
+
+	"harness/internal/reach"
 )
 
 // netRule is one host a manifest declares: "net:HOST" in capabilities.host, HOST a name, an address, "*.name" or "*",
@@ -91,16 +93,6 @@ func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, er
 	return connector.DialContext(ctx, network, address)
 }
 
-// reach tells how near an address is.
-type reach int
-
-const (
-	never   reach = iota // link-local (the metadata services of clouds), multicast and what is no address of a host
-	machine              // this machine
-	private              // networks that are not the internet
-	public
-)
-
 // judge refuses addresses a declaration does not mean: this machine must be named with a port, a private network by the
 // host's name, and the server's own address is out of reach, since it trusts callers on this machine.
 func (d dialer) judge(address string, named, withPort bool) error {
@@ -109,15 +101,15 @@ func (d dialer) judge(address string, named, withPort bool) error {
 		return err
 	}
 	ip := parsed.Addr().Unmap().WithZone("")
-	near := reachOf(ip)
+	near := reach.Of(ip)
 	switch {
-	case near == never:
-		return fmt.Errorf("%s is link-local or no host's address: no extension may fetch from it", ip)
-	case near == machine && d.isOwn(parsed.Port()):
+	case near == reach.Never:
+		return fmt.Errorf("%s is link-local, a service of a cloud for its machines, or no host's address: no extension may fetch from it", ip)
+	case near == reach.Machine && d.isOwn(parsed.Port()):
 		return fmt.Errorf("%s is this server itself: use the tools a handler is given", address)
-	case near == machine && !withPort:
+	case near == reach.Machine && !withPort:
 		return fmt.Errorf(`%s is this machine: declare it with its port, as in "net:localhost:%d"`, ip, parsed.Port())
-	case near == private && !named:
+	case near == reach.Private && !named:
 		return fmt.Errorf("%s is an address of a private network: declare the host by its name, without a wildcard", ip)
 	}
 	return nil
@@ -129,40 +121,4 @@ func (d dialer) isOwn(port uint16) bool {
 	}
 	_, own, err := net.SplitHostPort(d.own())
 	return err == nil && own == strconv.Itoa(int(port))
-}
-
-func reachOf(ip netip.Addr) reach {
-	switch {
-	case ip.IsLinkLocalUnicast(), ip.IsMulticast(), ip == netip.MustParseAddr("fd00:ec2::254"),
-		ip == netip.MustParseAddr("100.100.100.200"), netip.MustParsePrefix("240.0.0.0/4").Contains(ip):
-		return never
-	case ip.IsLoopback(), ip.IsUnspecified(), netip.MustParsePrefix("0.0.0.0/8").Contains(ip), isInterface(ip):
-		return machine // 0.0.0.0 connects to this machine, too
-	case ip.IsPrivate():
-		return private
-	}
-	// Shared and benchmarking networks, and the ways IPv6 hides an IPv4 address in.
-	for _, prefix := range []string{"100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "64:ff9b::/96", "64:ff9b:1::/48",
-		"2002::/16", "fec0::/10", "::/96"} {
-		if netip.MustParsePrefix(prefix).Contains(ip) {
-			return private
-		}
-	}
-	return public
-}
-
-// isInterface tells whether an address is one of this machine's. When they can not be listed, every address may be.
-func isInterface(ip netip.Addr) bool {
-	addresses, err := net.InterfaceAddrs()
-	if err != nil {
-		return true
-	}
-	return slices.ContainsFunc(addresses, func(a net.Addr) bool {
-		network, ok := a.(*net.IPNet)
-		if !ok {
-			return false
-		}
-		own, ok := netip.AddrFromSlice(network.IP)
-		return ok && own.Unmap() == ip
-	})
 }

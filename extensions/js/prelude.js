@@ -16,6 +16,10 @@
   const { max: MathMax, min: MathMin } = Math;
   const InternalErrorCtor = globalThis.InternalError;
 
+  for (const name of ["dispose", "asyncDispose"]) { // for "using", which is translated
+    if (Symbol[name] === undefined) defineProperty(Symbol, name, { value: Symbol("Symbol." + name) });
+  }
+
   const handlers = [];
   const live = new Set([0]); // invocations that run; 0 stands for loading
   const calls = new Map(); // tool calls nobody answered yet

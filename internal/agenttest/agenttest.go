@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// Binary is the path of an agent's cached executable: codex, codex-oldest, claude, opencode, gemini, claude-acp or
-// codex-acp, as pinned in scripts/agents.versions. Gemini and the two bridges are scripts of Node.js. It fails the test
+// Binary is the path of an agent's cached executable: codex, codex-recorded, codex-oldest, claude, opencode, gemini,
+// claude-acp or codex-acp, as pinned in scripts/agents.versions. Gemini and the two bridges are scripts of Node.js. It fails the test
 // with the remedy when it is missing.
 func Binary(t testing.TB, name string) string {
 	t.Helper()
@@ -22,7 +22,7 @@ func Binary(t testing.TB, name string) string {
 	pinned := pin(t, root, name)
 	cache := cmp.Or(os.Getenv("HARNESS_CACHE"), filepath.Join(root, ".cache"))
 	folder := filepath.Join(cache, "agents", name+"-"+pinned.version)
-	if name == "codex" || name == "codex-oldest" {
+	if name == "codex" || name == "codex-recorded" || name == "codex-oldest" {
 		folder = filepath.Join(cache, "codex", pinned.version)
 	}
 	found, err := filepath.Glob(filepath.Join(folder, pinned.entry))
@@ -37,17 +37,20 @@ func Binary(t testing.TB, name string) string {
 	return found[0]
 }
 
-// Version is the pinned version of an agent, for example "2.1.330".
+// Version is the pinned version of an agent, for example "2.1.332".
 func Version(t testing.TB, name string) string {
 	t.Helper()
 	return pin(t, root(t), name).version
 }
 
+// versionsVariable names another file of versions than scripts/agents.versions, for `make newest`.
+const versionsVariable = "HARNESS_AGENTS_VERSIONS"
+
 type pinned struct{ version, entry string }
 
 func pin(t testing.TB, root, name string) pinned {
 	t.Helper()
-	path := filepath.Join(root, "scripts", "agents.versions")
+	path := cmp.Or(os.Getenv(versionsVariable), filepath.Join(root, "scripts", "agents.versions"))
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatalf("read the pinned agents: %v", err)

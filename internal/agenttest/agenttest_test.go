@@ -39,7 +39,7 @@ func why(t *testing.T, name string) (text string) {
 
 func TestBinariesAreThePinnedVersions(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"codex", "codex-oldest", "claude", "opencode", "gemini"} {
+	for _, name := range []string{"codex", "codex-recorded", "codex-oldest", "claude", "opencode", "gemini"} {
 		command := exec.Command(agenttest.Binary(t, name), "--version")
 		command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 		out, err := command.CombinedOutput()

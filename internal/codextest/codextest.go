@@ -23,11 +23,13 @@ type Version string
 const (
 	// Default is the version the harness is built for.
 	Default Version = "codex"
+	// Recorded is the version that the recordings of codex-manager were made with.
+	Recorded Version = "codex-recorded"
 	// Oldest is the oldest version the harness supports.
 	Oldest Version = "codex-oldest"
 )
 
-// Versions are all pinned versions, for tests that run on each of them.
+// Versions are the versions that tests run on which run on each: the newest and the oldest.
 func Versions() []Version { return []Version{Default, Oldest} }
 
 //go:embed catalog.json
@@ -39,7 +41,7 @@ func Binary(t testing.TB, version Version) string {
 	return agenttest.Binary(t, string(version))
 }
 
-// Number is the version number a pinned version stands for, for example "0.169.0".
+// Number is the version number a pinned version stands for, for example "0.171.0".
 func Number(t testing.TB, version Version) string {
 	t.Helper()
 	return agenttest.Version(t, string(version))

@@ -35,7 +35,7 @@ func Beyond() []Row {
 		},
 		{
 			What: "`images` of a message reach the model, or the message is 400; the transcript names an image given as " +
-				"data by its type and size, where " +
+				"data by the address of its bytes, where " +
 				"the original repeats the data",
 			Reason: "the original dropped `images` and answered 202; a transcript is text for people",
 			Routes: []string{"POST /api/sessions/{sessionId}/messages"},
@@ -125,6 +125,12 @@ func Beyond() []Row {
 		{
 			What:   "a turn that ended with its runtime process has an entry of type `turn.error`, too, and it is announced before the turn's end",
 			Reason: "the original's turn stayed silent; its message had been accepted",
+			Routes: []string{"GET /api/sessions/{sessionId}", "GET /api/stream"},
+		},
+		{
+			What: "a turn whose model does not answer has an entry of type `turn.retrying`, which each attempt of its agent changes in place, and " +
+				"`lastError` says the same: [api.md](api.md#what-a-session-is-doing-ours)",
+			Reason: "the original passed the agent's words on as notifications, and its sessions said nothing for minutes",
 			Routes: []string{"GET /api/sessions/{sessionId}", "GET /api/stream"},
 		},
 		{
@@ -318,6 +324,52 @@ func Beyond() []Row {
 				"[security.md](security.md#limited-to-projects)",
 			Reason: "several teams use one server; without such tokens nothing is different",
 			Routes: []string{"POST /api/sessions", "GET /api/sessions", "GET /api/stream"},
+		},
+		{
+			What: "a folder that no agent can work in is 400 `invalid_cwd` for a new session, and 409 " +
+				"`workspace_missing` for a message and for resuming, forking, steering, compacting and reviewing, for every runtime",
+			Reason: "codex worked elsewhere without a word",
+			Routes: []string{"POST /api/sessions", "POST /api/sessions/{sessionId}/messages",
+				"POST /api/sessions/{sessionId}/resume", "POST /api/sessions/{sessionId}/fork"},
+		},
+		{
+			What:   "an unknown session is 404 at once while a runtime is down, with `details.notAsked`",
+			Reason: "the original waited for its one runtime",
+			Routes: []string{"GET /api/sessions/{sessionId}"},
+		},
+		{
+			What: "work that goes on when its turn is over shows as `activity.background` of its session and as the frame " +
+				"`session_background_updated`; it is ended one by one, `background-terminals/clean` works for every runtime, and a " +
+				"stop ends what its turn began unless `keepBackground` is sent: [api.md](api.md#background-work-ours)",
+			Reason: "nobody saw such work, and its end could begin a turn after a stop",
+			Routes: []string{"POST /api/sessions/{sessionId}/interrupt", "POST /api/sessions/{sessionId}/background-terminals/clean"},
+		},
+		{
+			What: "names that every JavaScript object has (`__proto__`, `constructor`, `toString` and the like): as a project's id " +
+				"404 as any unknown one; as the key of a setting a key like others, not found until it is stored",
+			Reason: "the original took them for projects that are there, and a rename of one changed every object of its process " +
+				"(its bug 1). `__proto__` as a member of a body is refused as there",
+			Routes: []string{"POST /api/projects/{projectId}/rename", "DELETE /api/projects/{projectId}",
+				"POST /api/projects/{projectId}/chats/move-all", "POST /api/projects/{projectId}/chats/delete-all",
+				"POST /api/sessions/{sessionId}/project", "GET /api/sessions/{sessionId}/settings",
+				"POST /api/sessions/{sessionId}/settings", "DELETE /api/sessions/{sessionId}/settings/{key}"},
+		},
+		{
+			What: "with `danger-full-access` `sessionControls.effective.networkAccess` is `enabled` beside `restricted`; of a request that " +
+				"names `runtime`, `networkAccess` is `enabled` when not named, and `restricted` is refused (400 `unsupported_control`)",
+			Reason: "the original showed `restricted`, and nothing restricted it",
+			Routes: []string{"POST /api/sessions", "POST /api/sessions/{sessionId}/session-controls"},
+		},
+		{
+			What: "`interrupt` answers when the turn has ended, within 12 s, and what the agent had received and not begun is canceled " +
+				"with it; a message right after it is a turn of its own",
+			Reason: "the original answered before, and such a message was lost with the turn",
+			Routes: []string{"POST /api/sessions/{sessionId}/interrupt", "POST /api/sessions/{sessionId}/messages"},
+		},
+		{
+			What:   "`archive` ends the session's turn and what it runs in the background",
+			Reason: "the original left them running in a session that is put away",
+			Routes: []string{"POST /api/sessions/{sessionId}/archive"},
 		},
 	}
 }

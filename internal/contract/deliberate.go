@@ -226,14 +226,11 @@ func Rows() []Row {
 			Routes:   []string{"GET /api/capabilities", "POST /api/sessions/{sessionId}/rollback"},
 		},
 		{
-			Exchange: `frame app_server\.request\..*`, Place: `frame\.payload\.nativeRequestId`,
-			What:   "a signal of a runtime's request names it by the id that REST and actions take; the runtime's own number is in nativeRequestId",
+			Exchange: `frame app_server\.(?:request\..*|server_request\.resolved.*)`,
+			Place:    `frame\.payload\.(?:nativeRequestId|requestId)`,
+			What: "a signal of a runtime's request names it by the id that REST and actions take; the runtime's own number is in " +
+				"nativeRequestId. app_server.server_request.resolved has that id beside the params",
 			Reason: "the number begins at 0 with every process of the runtime; an answer by it must meet the request that was shown",
-		},
-		{
-			Exchange: `frame app_server\.server_request\.resolved.*`, Place: `frame\.payload\.requestId`,
-			What:   "app_server.server_request.resolved has that id, too, beside the params",
-			Reason: "the params know the runtime's number only",
 		},
 		{
 			Exchange: `frame approval.*|GET /api/sessions/[^/]*/approvals`,
@@ -262,21 +259,36 @@ func Rows() []Row {
 			Routes: []string{"GET /api/sessions/{sessionId}"},
 		},
 		{
-			Place:  `body\.(?:session|data\[\d+\])\.(?:state|activeTurnId|pendingCount|lastError)`,
-			What:   "a session says what goes on in it: state, activeTurnId, pendingCount, lastError",
+			Place:  `body\.(?:session|data\[\d+\])\.(?:state|activity|activeTurnId|pendingCount|lastError)`,
+			What:   "a session says what goes on in it: state, activity, activeTurnId, pendingCount, lastError",
 			Reason: "a list shows what runs, waits or failed without a look into each session",
 			Routes: []string{"GET /api/sessions", "GET /api/sessions/{sessionId}", "POST /api/sessions"},
 		},
 		{
-			Topic: "messages", Exchange: `GET /api/sessions/[^/]*`, Place: `body\.transcript\.length`,
-			What:   "a failed turn has an entry that says why and what to do (role system, type turn.error, status error)",
-			Reason: "the original's message was accepted, and then there was silence",
-			Routes: []string{"GET /api/sessions/{sessionId}", "POST /api/sessions/{sessionId}/messages"},
+			Topic:    "messages|approvals|tool-input|tool-calls|integrations|sessions",
+			Exchange: `GET /api/sessions/[^/]*|frame transcript_updated`, Place: `body\.transcript turn\.(?:error|stopped)|extra`,
+			What: "a turn that failed has an entry that says why and what to do (role system, type turn.error, status error), one that " +
+				"was stopped an entry that says who stopped it, and when (type turn.stopped); they are announced",
+			Reason: "the original's transcript broke off, or said nothing at all",
+			Routes: []string{"GET /api/stream", "GET /api/sessions/{sessionId}", "POST /api/sessions/{sessionId}/messages",
+				"POST /api/sessions/{sessionId}/interrupt"},
 		},
 		{
-			Topic: "messages", Exchange: "frame transcript_updated", Place: "extra",
-			What:   "the entry of a failed turn is announced before the turn's end",
-			Reason: "who reads the session already sees it, too", Routes: []string{"GET /api/stream"},
+			Topic: "messages", Exchange: `GET /api/sessions/[^/]*`,
+			Place:  `body\.transcript\[1[12]\]\.(?:messageId|role|type|content)`,
+			What:   "entries stand in the order in which they began: a message that steers is behind the answer it interrupts",
+			Reason: "the original put an answer where it ended", Routes: []string{"GET /api/sessions/{sessionId}"},
+		},
+		{
+			Exchange: `GET /api/sessions/[^/]*`, Place: `body\.transcript\[\d+\]\.content images`,
+			What:   "an entry whose item has images says where their bytes are, a line each behind its text",
+			Reason: "the original dropped them", Routes: []string{"GET /api/sessions/{sessionId}"},
+		},
+		{
+			Place:  `.*sessionControls\.effective`,
+			What:   "controls that restrict the network in a sandbox without bounds say what they come to: effective",
+			Reason: "they are stored and shown as they were sent, and nothing restricts that network",
+			Routes: []string{"POST /api/sessions", "GET /api/sessions/{sessionId}/session-controls"},
 		},
 		{
 			Exchange: `(?:GET|HEAD) /api/(?:projects|sessions(?:/[^/]*)?)(?:\?.*)?`, Place: `body\.pos`,

@@ -159,6 +159,9 @@ func anthropicCall(r Request, c toolCall) (name, arguments string) {
 		return name, encode(object{path: c.arg, "content": written})
 	case callAsk:
 		return offered("AskUserQuestion", "question"), encode(question("multiSelect", false))
+	case callSeveral:
+		name = offered("AskUserQuestion", "question")
+		return name, encode(several(map[string]string{"AskUserQuestion": "multiSelect", "question": "multiple"}[name]))
 	default:
 		if server, tool, ok := strings.Cut(c.name, "/"); ok {
 			return r.ofServer(server, tool), c.arg

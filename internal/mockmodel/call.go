@@ -30,7 +30,7 @@ func (s *Server) call(events *sse, r Request, index int, c toolCall) {
 			name, args := shell(r, "apply_patch <<'EOF'\n"+patch+"EOF\n")
 			item["name"], item["arguments"] = name, encode(args)
 		}
-	case callAsk:
+	case callAsk, callSeveral: // its questions take one answer
 		item["name"] = "request_user_input"
 		item["arguments"] = encode(question("id", "q1"))
 	case callTool:
@@ -54,6 +54,13 @@ func question(fields ...any) object {
 		one[fields[i].(string)] = fields[i+1]
 	}
 	return object{"questions": []object{one}}
+}
+
+// several are the arguments of a question that takes more than one answer; flag is what a dialect calls that.
+func several(flag string) object {
+	return object{"questions": []object{{"header": "Pick", "question": "Which ones?", flag: true,
+		"options": []object{{"label": "a, b", "description": "with a comma"}, {"label": `"c"`, "description": "with quotes"},
+			{"label": "d", "description": "plain"}}}}}
 }
 
 func shell(r Request, command string) (string, object) {

@@ -123,6 +123,10 @@ func geminiCall(c toolCall) (name string, args any) {
 		return "write_file", object{"file_path": c.arg, "content": written}
 	case callAsk:
 		return "ask_user", question("type", "choice")
+	case callSeveral:
+		arguments := several("multiSelect")
+		arguments["questions"].([]object)[0]["type"] = "choice"
+		return "ask_user", arguments
 	case callTool:
 		if server, tool, ok := strings.Cut(c.name, "/"); ok {
 			return "mcp_" + server + "_" + tool, json.RawMessage(c.arg)

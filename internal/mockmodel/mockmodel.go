@@ -80,6 +80,7 @@ func Serve(listener net.Listener) (*Server, error) {
 	mux.HandleFunc("POST /v1/responses", s.respond)
 	mux.HandleFunc("POST /v1/messages", s.messages)
 	mux.HandleFunc("POST /v1beta/models/{call}", s.generate)
+	mux.HandleFunc("POST /v1beta1/publishers/google/models/{call}", s.generate) // Vertex AI
 	mux.HandleFunc("POST /v1/chat/completions", s.complete)
 	s.http = &http.Server{
 		Handler:           mux,
@@ -136,6 +137,12 @@ func (s *Server) Release(name string) {
 		h.released = true
 		close(h.release)
 	}
+}
+
+func (s *Server) released(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.holdLocked(name).released
 }
 
 // WaitHeld returns once a response is held by MOCK_HOLD[name]: its first delta is on the wire and it waits for Release.

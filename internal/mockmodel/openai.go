@@ -78,6 +78,8 @@ func openAICall(r Request, c toolCall) (name, arguments string) {
 		return "write", encode(object{"filePath": c.arg, "content": written})
 	case callAsk:
 		return "question", encode(question())
+	case callSeveral:
+		return "question", encode(several("multiple"))
 	case callTool:
 		if server, tool, ok := strings.Cut(c.name, "/"); ok {
 			return r.ofServer(server, tool), c.arg

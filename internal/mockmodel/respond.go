@@ -1,6 +1,7 @@
 package mockmodel
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -86,8 +87,11 @@ func (s *Server) ask(w http.ResponseWriter, req *http.Request, read func(body []
 	if !r.aside {
 		p = script(r, s.record(r))
 	}
+	if name, ok := bracket(r.UserText, "MOCK_DOWN["); ok && !r.aside && !s.released(name) {
+		p.status = http.StatusServiceUnavailable
+	}
 	if p.status != 0 {
-		refuse(w, p.status, refusals(p.status)+"mock model was told to fail")
+		refuse(w, p.status, cmp.Or(p.refusal, refusals(p.status)+"mock model was told to fail"))
 		return r, p, false
 	}
 	return r, p, true

@@ -14,13 +14,15 @@ import (
 //	MOCK_ESC[sh]            the same, asking to run outside the sandbox
 //	MOCK_PATCH[file]        a patch that adds the file
 //	MOCK_ASK                a question to the user
+//	MOCK_ASK_SEVERAL        a question that takes several answers: one has a comma, one has quotes
 //	MOCK_CALL[tool|json]END a client's dynamic tool; server/tool is one of an MCP server
 //	MOCK_TOGETHER           all tools in one answer, not one after the other
 //	MOCK_SLOW[n] [n,ms]     n words, 100 ms (or ms) apart
 //	MOCK_HOLD[name]         one word, then nothing until Release(name); after MOCK_SLOW: its words, then nothing until then
 //	MOCK_REPLY[text], Reply with exactly TEXT
 //	MOCK_REASON             reasoning before the answer
-//	MOCK_HTTP_400, _500     a refused request (any status)
+//	MOCK_HTTP_400, _500     a refused request (any status), MOCK_HTTP_404[text] with these words
+//	MOCK_DOWN[name]         requests are refused with 503 until Release(name), and answered by the other markers then
 
 type callKind string
 
@@ -29,6 +31,7 @@ const (
 	callEscalate callKind = "escalate"
 	callPatch    callKind = "patch"
 	callAsk      callKind = "ask"
+	callSeveral  callKind = "ask several"
 	callTool     callKind = "tool"
 )
 
@@ -41,6 +44,7 @@ type toolCall struct {
 // plan is what one request is to be answered with.
 type plan struct {
 	status  int
+	refusal string // what is said with the status, "" for words of the mock's own
 	calls   []toolCall
 	reason  bool
 	message string
@@ -51,9 +55,9 @@ type plan struct {
 }
 
 var (
-	httpMarker  = regexp.MustCompile(`MOCK_HTTP_([45]\d\d)`)
+	httpMarker  = regexp.MustCompile(`MOCK_HTTP_([45]\d\d)(?:\[([^\]]+)\])?`)
 	exactMarker = regexp.MustCompile(`(?m)Reply with exactly:? (.+)$`)
-	toolMarker  = regexp.MustCompile(`MOCK_(?:CMD\[|ESC\[|PATCH\[|ASK|CALL\[)`)
+	toolMarker  = regexp.MustCompile(`MOCK_(?:CMD\[|ESC\[|PATCH\[|ASK_SEVERAL|ASK|CALL\[)`)
 )
 
 // maxWords bounds MOCK_SLOW so that a typing mistake does not stream for ever.
@@ -63,7 +67,7 @@ func script(r Request, number int) plan {
 	text := r.UserText
 	if m := httpMarker.FindStringSubmatch(text); m != nil {
 		status, _ := strconv.Atoi(m[1])
-		return plan{status: status}
+		return plan{status: status, refusal: m[2]}
 	}
 	calls := toolCalls(text)
 	if r.Fresh < len(calls) {
@@ -117,6 +121,8 @@ func toolCalls(text string) []toolCall {
 		switch marker {
 		case "MOCK_ASK":
 			calls = append(calls, toolCall{kind: callAsk})
+		case "MOCK_ASK_SEVERAL":
+			calls = append(calls, toolCall{kind: callSeveral})
 		case "MOCK_CALL[":
 			if body, after, ok := strings.Cut(rest, "]END"); ok {
 				name, arg, _ := strings.Cut(body, "|")

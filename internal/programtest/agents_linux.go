@@ -24,12 +24,15 @@ func WithClaude(t *testing.T, options ...SiteOption) *Site {
 	return s
 }
 
+// StartTimeout gives agents that take seconds of a free processor to start the time that they take on a busy one.
+const StartTimeout = "HARNESS_RUNTIME_START_TIMEOUT_MS=180000"
+
 // WithOpenCode makes a site whose servers drive the real OpenCode beside codex, with the scripted model.
 func WithOpenCode(t *testing.T, options ...SiteOption) *Site {
 	t.Helper()
 	s := New(t, append(options,
 		WithEnv("HARNESS_RUNTIMES=codex,opencode", "OPENCODE_BIN="+agenttest.Binary(t, "opencode"),
-			"HARNESS_RUNTIME_START_TIMEOUT_MS=60000"))...)
+			StartTimeout))...)
 	configuration, err := json.Marshal(Object{"enabled_providers": []string{"mock"}, "model": "mock/m",
 		"small_model": "mock/m", "provider": Object{
 			"mock": Object{"npm": "@ai-sdk/openai-compatible",

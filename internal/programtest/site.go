@@ -24,7 +24,7 @@ import (
 
 // Patience bounds every wait of the end-to-end tests; it is generous because the machine may be busy, and only ever
 // used up by a failure.
-const Patience = 60 * time.Second
+const Patience = 3 * time.Minute
 
 // Site is one installation: a data directory, a database, a codex home and a model. Servers come and go on it.
 type Site struct {

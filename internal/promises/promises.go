@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-//go:embed *.txt
+//go:embed *.txt mutants/*.txt
 var files embed.FS
 
 // Row is one promise.
@@ -40,25 +40,37 @@ var rowLine = regexp.MustCompile(`^([A-Z]{2}-\d{2}) (\S.*\.)$`)
 // Load reads the rows: "# " and a group's title; an id and its sentence; then, indented, "open" or "open: what is
 // missing", and tests.
 func Load() ([]Group, error) {
-	names, err := files.ReadDir(".")
-	if err != nil {
-		return nil, err
-	}
 	var groups []Group
-	for _, name := range names {
-		text, err := files.ReadFile(name.Name())
+	err := eachLine(".", func(line string) (err error) {
+		groups, err = add(groups, line)
+		return err
+	})
+	return groups, err
+}
+
+// eachLine passes on the lines of a folder's text files; an error of read ends it and is named by file and line.
+func eachLine(folder string, read func(line string) error) error {
+	entries, err := files.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			continue
+		}
+		text, err := files.ReadFile(path.Join(folder, entry.Name()))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		number := 0
 		for line := range strings.Lines(string(text)) {
 			number++
-			if groups, err = add(groups, strings.TrimSuffix(line, "\n")); err != nil {
-				return nil, fmt.Errorf("%s:%d: %w", name.Name(), number, err)
+			if err := read(strings.TrimSuffix(line, "\n")); err != nil {
+				return fmt.Errorf("%s:%d: %w", entry.Name(), number, err)
 			}
 		}
 	}
-	return groups, nil
+	return nil
 }
 
 func add(groups []Group, line string) ([]Group, error) {

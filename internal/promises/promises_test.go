@@ -130,6 +130,38 @@ func TestRowsAndTestsKnowEachOther(t *testing.T) {
 	}
 }
 
+// A mutant breaks a row by an edit that can be made, and names tests of that row alone.
+func TestMutantsCanBeMade(t *testing.T) {
+	t.Parallel()
+	tests := map[string][]string{}
+	for _, group := range load(t) {
+		for _, row := range group.Rows {
+			tests[row.ID] = row.Tests
+		}
+	}
+	mutants, err := promises.Mutants()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mutant := range mutants {
+		text, err := os.ReadFile(filepath.Join(root, mutant.File))
+		if err == nil {
+			_, err = mutant.Apply(string(text))
+		}
+		if err != nil {
+			t.Errorf("%s %s: %v", mutant.Row, mutant.What, err)
+		}
+		if len(mutant.Tests) == 0 {
+			t.Errorf("%s %s: no test is to notice it", mutant.Row, mutant.What)
+		}
+		for _, test := range mutant.Tests {
+			if !slices.Contains(tests[mutant.Row], test) {
+				t.Errorf("%s %s: the row does not name %s", mutant.Row, mutant.What, test)
+			}
+		}
+	}
+}
+
 var (
 	rowID    = regexp.MustCompile(`\b(ST|TR|AS|SE|EX|LC|QU|RR|RA|TL|EV|AR|OB|TE)-\d\d\b`)
 	comment  = regexp.MustCompile(`(?m)(?:^|\s)//.*$`)

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"harness/internal/durable"
 )
 
 const storeFile = "trust.json"
@@ -136,20 +138,10 @@ func (s *Store) change(edit func(map[string]string) error) (err error) {
 	if err != nil {
 		return err
 	}
-	draft, err := os.CreateTemp(folder, storeFile+".*") // mode 0600
-	if err != nil {
+	if err := durable.Write(filepath.Join(folder, storeFile), append(text, '\n')); err != nil {
 		return fmt.Errorf("write the consents: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("write the consents: %w", errors.Join(err, os.Remove(draft.Name())))
-		}
-	}()
-	_, err = draft.Write(append(text, '\n'))
-	if err = errors.Join(err, draft.Sync(), draft.Close()); err != nil {
-		return err
-	}
-	return os.Rename(draft.Name(), filepath.Join(folder, storeFile))
+	return nil
 }
 
 // Place names where content stands: absolute, with the links on the way followed. A link in a file's own place is not:

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"harness/internal/durable"
 )
 
 // Folder keeps objects as files of a folder, which several servers may share.
@@ -23,7 +25,7 @@ func (f Folder) path(name string) string { return filepath.Join(f.Dir, filepath.
 func (f Folder) Put(_ context.Context, name string, content []byte) (err error) {
 	path := f.path(name)
 	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := durable.MkdirAll(dir); err != nil {
 		return fmt.Errorf("make the folder of the archive: %w", err)
 	}
 	file, err := os.CreateTemp(dir, ".new-*")
@@ -42,17 +44,7 @@ func (f Folder) Put(_ context.Context, name string, content []byte) (err error) 
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("store %s in the archive: %w", name, err)
 	}
-	return syncFolder(dir)
-}
-
-// syncFolder brings the names in a folder to the disk.
-func syncFolder(dir string) error {
-	folder, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	return folder.Sync()
+	return durable.SyncFolder(dir)
 }
 
 // Open reads one.

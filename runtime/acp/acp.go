@@ -23,6 +23,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/runtime"
+	"harness/runtime/environment"
 	"harness/runtime/stdio"
 )
 
@@ -137,9 +138,14 @@ func (r *Runtime) command() (path string, args []string, err error) {
 		return "", nil, fmt.Errorf("%s is not there: %q is no program (%w); %s", r.profile.title(), name, err, r.remedy())
 	}
 	if r.profile.Settings != "" {
-		auth := ""
-		if r.hasKey() {
-			auth = ",\n  \"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}"
+		auth, kind := "", ""
+		if cloud := r.cloud(); cloud != nil {
+			kind = r.profile.CloudAuth[cloud.Name]
+		} else if r.hasKey() {
+			kind = r.profile.KeyMethod
+		}
+		if kind != "" {
+			auth = ",\n  \"security\": {\"auth\": {\"selectedType\": \"" + kind + "\"}}"
 		}
 		settings := strings.Replace(r.profile.Settings, "{auth}", auth, 1)
 		if err := r.writeSettings(settings); err != nil {
@@ -202,21 +208,23 @@ func (r *Runtime) Name() string { return r.profile.Name }
 
 // Capabilities implements runtime.Adapter.
 func (r *Runtime) Capabilities() runtime.Capabilities {
-	images, owned := !r.profile.Preview, runtime.OwnedNone
-	takes := images
+	images, owned, transport := !r.profile.Preview, runtime.OwnedNone, ""
+	takes, loads := images, images
 	if p := protocolOf(r.process.Current()); p != nil {
 		p.mu.Lock()
-		images, takes = p.agent.Can.Prompt.Image, p.agent.Can.Servers.HTTP
+		images, takes, loads = p.agent.Can.Prompt.Image, p.agent.Can.Servers.HTTP, p.agent.Can.Load
 		p.mu.Unlock()
 	}
 	if takes && r.toolServer() != "" {
-		owned = runtime.OwnedMCP
+		owned, transport = runtime.OwnedMCP, runtime.TransportHTTP
 	}
 	return runtime.Capabilities{Streaming: true, Resume: true, Reconstruct: true, Interrupt: true, Approvals: true,
 		ToolInput: r.profile.Forms, ApproveForSession: len(r.profile.SessionOptions) > 0, Plan: !r.profile.NoPlan,
 		Usage: true, Images: images, SurvivesRestart: r.survives, ProcessPer: runtime.ProcessPerRuntime,
 		OwnedTools: owned, Sandboxes: []string{sandboxFull}, ApprovalPolicies: r.profile.policies(),
-		NetworkAccess: []string{"enabled"}, ImplicitSources: r.profile.implicit()}
+		NetworkAccess: []string{"enabled"}, ImplicitSources: r.profile.implicit(), Unasked: []string{
+			"what the agent's own policy lets it do: reading, above all"},
+		Facts: r.profile.facts(loads).TakesTools(transport)}
 }
 
 // Status implements runtime.Adapter.
@@ -254,8 +262,26 @@ func (r *Runtime) hasKey() bool {
 	return slices.ContainsFunc(r.profile.Keys, func(name string) bool { return r.lookup(name) != "" })
 }
 
+// cloud is the provider the agent's environment or configuration chooses, nil for that of its maker.
+func (r *Runtime) cloud() *environment.ProviderStatus {
+	families := r.profile.Families
+	if len(families) == 0 {
+		families = []string{r.profile.Name}
+	}
+	for _, family := range families {
+		if cloud := environment.ChosenProvider(family, r.lookup); cloud != nil {
+			return cloud
+		}
+	}
+	return nil
+}
+
 // Auth implements runtime.Adapter.
 func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
+	cloud := r.cloud()
+	if cloud != nil && cloud.Switched {
+		return cloud.Auth(), nil
+	}
 	status := runtime.AuthStatus{State: runtime.AuthFound, Credentials: []string{}}
 	if r.hasKey() {
 		status.Credentials = append(status.Credentials, runtime.CredentialAPIKey)
@@ -278,6 +304,8 @@ func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
 	}
 	switch {
 	case len(status.Credentials) > 0:
+	case cloud != nil:
+		return cloud.Auth(), nil
 	case len(r.profile.Keys)+len(r.profile.Logins) == 0:
 		status.State = runtime.AuthUnknown
 	case r.profile.KeyByProvider: // its configuration may name one

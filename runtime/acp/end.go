@@ -1,9 +1,13 @@
 package acp
 
 import (
+	"cmp"
 	"encoding/json"
+	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 
 	"harness/runtime"
 	"harness/runtime/wire"
@@ -48,7 +52,7 @@ func (t *translator) end(of *talk, l *line, at int64) []runtime.Signal {
 	case t.profile.ErrorsAsText && out.StopReason == "end_turn" && of.Text != nil && of.Text.Message == "" &&
 		!strings.HasPrefix(string(of.Text.all), "Warning:"):
 		said := strings.TrimSpace(string(of.Text.all))
-		turn.Status, turn.Error = runtime.TurnFailed, &wire.Failure{Message: said, Kind: failureKind(0, said)}
+		turn.Status, turn.Error = runtime.TurnFailed, &wire.Failure{Message: said, Kind: failureKind(0, said), Status: providerStatus(0, said)}
 	}
 	signals := of.closeText(at)
 	for len(of.Tools) > 0 {
@@ -62,7 +66,18 @@ func (t *translator) end(of *talk, l *line, at int64) []runtime.Signal {
 		of.Total = of.Total.Plus(last)
 		signals = append(signals, wire.TokenUsage(of.place(), of.Total, last, of.Window))
 	}
+	if of.Clears && turn.Status == runtime.TurnDone {
+		cleared := wire.ConversationCleared(of.Turn + ":cleared")
+		signals = append(signals, wire.ItemStarted(of.place(), cleared, at), wire.ItemCompleted(of.place(), cleared, at))
+	}
 	return append(signals, wire.TurnCompleted(of.Thread, turn))
+}
+
+// clears tells whether a message is the agent's command to forget the conversation.
+func (p *Profile) clears(input []json.RawMessage) bool {
+	var only struct{ Type, Text string }
+	return p.Clear != "" && len(input) == 1 && json.Unmarshal(input[0], &only) == nil && only.Type == "text" &&
+		strings.TrimSpace(only.Text) == p.Clear
 }
 
 // tokens are what the turn used; what came from a cache counts as input.
@@ -78,6 +93,9 @@ func (o *outcome) tokens() (used wire.Tokens, known bool) {
 	return used, used.Total > 0
 }
 
+// readOf is how much (bytes) of a failure's text is looked at for its kind.
+const readOf = 64 << 10
+
 // failure is why a turn failed, in the vocabulary's words.
 func failure(r *refusal) *wire.Failure {
 	message := r.Message
@@ -89,19 +107,72 @@ func failure(r *refusal) *wire.Failure {
 			} `json:"details"`
 		} `json:"error"`
 	}
-	kind := r.Message + " " + string(r.Data)
+	kind := r.Message[:min(len(r.Message), readOf)] + " " + string(r.Data[:min(len(r.Data), readOf)])
 	if json.Unmarshal([]byte(r.Message), &nested) == nil && nested.Error.Message != "" {
 		message = nested.Error.Message // Gemini hands on what its model said
 		for _, detail := range nested.Error.Details {
 			kind += " " + detail.Reason
 		}
 	}
-	return &wire.Failure{Message: wire.Clean(message), Kind: failureKind(r.Code, kind)}
+	code, status := r.Code, r.status(kind)
+	if code == http.StatusInternalServerError && status == 0 {
+		code = 0 // see providerStatus
+	}
+	failed := &wire.Failure{Message: wire.Clean(message), Kind: failureKind(code, kind), Status: status}
+	failed.OfProvider = failed.Status == 0 && failed.Kind == nil && r.ofProvider()
+	return failed
+}
+
+// status is the HTTP status of the model provider that a refusal tells, 0 for none.
+func (r *refusal) status(said string) int {
+	var data struct {
+		Kind string `json:"errorKind"`
+	}
+	_ = json.Unmarshal(r.Data, &data) // data of another type says nothing
+	if status := providerStatus(r.Code, said); status != 0 {
+		return status
+	}
+	return map[string]int{"model_not_found": http.StatusNotFound, "billing_error": http.StatusPaymentRequired}[data.Kind]
+}
+
+// ofProvider tells whether a refusal passes on that the model's provider failed: Gemini CLI has a code of HTTP for it,
+// OpenCode the name of its error.
+func (r *refusal) ofProvider() bool {
+	var data struct {
+		Name string `json:"errorName"`
+	}
+	_ = json.Unmarshal(r.Data, &data) // data of another type says nothing
+	return r.Code == http.StatusInternalServerError || data.Name == "APIError"
+}
+
+// beginsWithStatus are failures that some agents tell as the status and what the provider said.
+var beginsWithStatus = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(?:Error:\s*)?([45]\d\d)\b`)
+})
+
+// providerStatus is the HTTP status of the model provider, which some agents put where the protocol's code stands and
+// others into the text, 0 for none.
+func providerStatus(code int, said string) int {
+	if code == http.StatusInternalServerError {
+		if !strings.HasPrefix(strings.TrimSpace(said), "{") {
+			code = 0 // no answer of the provider: Gemini CLI has this code for every failure whose status it does not pass on
+		}
+		return cmp.Or(wire.StatusIn(said), code)
+	}
+	if code >= 400 && code < 600 {
+		return code
+	}
+	if found := beginsWithStatus().FindStringSubmatch(said); found != nil {
+		status, _ := strconv.Atoi(found[1]) // three digits are a number
+		return status
+	}
+	return wire.StatusIn(said)
 }
 
 // failureKind is the vocabulary's word for a failure, nil when none fits. The protocol has codes of its own for few;
 // beyond these agents put the model's HTTP status, a word, or a sentence.
 func failureKind(code int, said string) json.RawMessage {
+	said = said[:min(len(said), readOf)]
 	is := func(pattern string) bool { return regexp.MustCompile(`(?i)` + pattern).MatchString(said) }
 	var word string
 	switch {

@@ -36,6 +36,8 @@ func (r *refusal) error(p *Profile, method string) error {
 		strings.Contains(said, "no previous sessions"), strings.Contains(said, "no conversation found"),
 		strings.Contains(said, "invalid session identifier"):
 		out.Kind = runtime.ErrThreadNotFound
+	case openElsewhere(out):
+		out.Kind = runtime.ErrInvalidState
 	case r.Code == codeUnknownMethod:
 		out.Kind = runtime.ErrUnsupported
 	case r.Code == codeInvalidParams:

@@ -19,19 +19,21 @@ import (
 
 // runAsFake makes the test binary an agent that never answers a message; its value says what it does when a turn is
 // cancelled: obey or ignore. With ask it asks in each turn, and ends it as a good one as soon as it is answered; with wait,
-// too, unless it was cancelled before.
+// too, unless it was cancelled before. With auto it begins in a mode in which it asks nobody, and ends each turn as a good one
+// only if it was put into the mode that asks.
 const runAsFake = "HARNESS_TEST_FAKE_AGENT"
 
 // fakeAgent is an agent in trouble, which real ones cannot be brought to be.
 func fakeAgent(mode string) {
 	prompts, cancelled := map[string]json.RawMessage{}, map[string]bool{}
-	asks := mode == "ask" || mode == "wait"
+	asks, inDefault := mode == "ask" || mode == "wait", map[string]bool{}
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		var l struct {
 			ID     json.RawMessage `json:"id"`
 			Method string          `json:"method"`
 			Params struct {
 				SessionID string `json:"sessionId"`
+				ModeID    string `json:"modeId"`
 			} `json:"params"`
 		}
 		if json.Unmarshal(lines.Bytes(), &l) != nil {
@@ -44,7 +46,13 @@ func fakeAgent(mode string) {
 		case l.Method == "initialize":
 			answer(l.ID, `{"protocolVersion":1,"agentInfo":{"name":"fake","version":"1"},"agentCapabilities":{"loadSession":true}}`)
 		case l.Method == "session/new":
-			answer(l.ID, fmt.Sprintf(`{"sessionId":"fake-%d"}`, time.Now().UnixNano()))
+			answer(l.ID, fmt.Sprintf(`{"sessionId":"fake-%d","modes":{"currentModeId":"auto","availableModes":[{"id":"auto"},`+
+				`{"id":"default"}]}}`, time.Now().UnixNano()))
+		case l.Method == "session/set_mode":
+			inDefault[l.Params.SessionID] = l.Params.ModeID == "default"
+			answer(l.ID, `{}`)
+		case l.Method == "session/prompt" && mode == "auto":
+			answer(l.ID, map[bool]string{true: `{"stopReason":"end_turn"}`, false: `{"stopReason":"refusal"}`}[inDefault[l.Params.SessionID]])
 		case l.Method == "session/prompt":
 			prompts[l.Params.SessionID] = l.ID
 			if asks {
@@ -92,6 +100,16 @@ func begin(t *testing.T, agent *runtimetest.Agent) (thread, turn string) {
 		t.Fatal(err)
 	}
 	return opened.ID, started.TurnID
+}
+
+// An agent whose modes are not known, and that begins in one that asks nobody, is put into the one that asks.
+func TestAnAgentOfNoKnownModesAsks(t *testing.T) {
+	t.Parallel()
+	store := runtimetest.NewStore()
+	_, turn := begin(t, fake(t, "auto", false, store, time.Minute))
+	if ended := store.End(t, turn); ended.Status != runtime.TurnDone {
+		t.Errorf("the turn ended %+v", ended)
+	}
 }
 
 // An agent that says nothing in a turn is told to end it, and the turn has failed.

@@ -42,6 +42,30 @@ func begun(profile *Profile) *heir {
 	return h
 }
 
+// An image in an agent's own message is an item with its bytes, between what the agent wrote before and after it.
+func TestAnAgentShowsAnImage(t *testing.T) {
+	t.Parallel()
+	profile := CodexBridge()
+	profile.ErrorsAsText = false
+	const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	h := begun(&profile)
+	image := &line{Method: methodUpdate, Params: json.RawMessage(`{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk",` +
+		`"content":{"type":"image","mimeType":"image/png","data":"` + png + `"}}}`)}
+	var items []runtime.Item
+	for _, one := range []*line{chunk("before"), image, chunk("after"), {ID: json.RawMessage(`"turn:t"`), Result: json.RawMessage(`{"stopReason":"end_turn"}`)}} {
+		signals, _ := h.said(one, 2)
+		for _, signal := range signals {
+			if change, is := signal.Change.(runtime.ItemChanged); is && change.Done {
+				items = append(items, change.Item)
+			}
+		}
+	}
+	if len(items) != 3 || items[0].Content != "before" || items[1].Content != "[image]" || items[2].Content != "after" ||
+		len(items[1].Images) != 1 || string(items[1].Images[0].Base64) != png || items[1].Images[0].Said != "[image]" {
+		t.Errorf("the items are %+v", items)
+	}
+}
+
 // What is stored while a message grows, or a command puts something out, does not grow with it: ten times the pieces
 // are ten times the cost.
 func TestWhatATextCostsDoesNotGrowWithIt(t *testing.T) {

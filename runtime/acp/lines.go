@@ -132,6 +132,9 @@ type block struct {
 	Text string `json:"text"`
 	URI  string `json:"uri"`
 	Name string `json:"name"`
+	// Mime and Data are those of an image.
+	Mime string `json:"mimeType"`
+	Data string `json:"data"`
 }
 
 // shown is a block as text.

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"cmp"
+	"encoding/json"
 	"regexp"
 	"strings"
 
@@ -24,6 +25,9 @@ type Profile struct {
 	// Families are the runtimes whose provider's variables of the server's environment it gets
 	// (environment.Policy.Inherits), none for its own.
 	Families []string
+	// CloudAuth is what {auth} of Settings selects for a provider in a cloud (environment.Provider), by its name; else it
+	// selects KeyMethod where there is a key.
+	CloudAuth map[string]string
 	// Keys are variables of those that are credentials.
 	Keys []string
 	// Logins are the files of a login, by variables of its processes.
@@ -41,11 +45,13 @@ type Profile struct {
 	KeyVariable   string
 	KeyByProvider bool
 	// Modes are the agent's modes by the approval policy they come to. A policy without one is not offered; no modes at
-	// all leave the agent to ask when it sees fit, which is on-request.
+	// all leave the agent to ask when it sees fit, which is on-request: in the mode "default" where it offers one.
 	Modes map[string]string
 	// AllowsUnasked: under the approval policy never what it asks is allowed by this server, call by call, as its mode for
 	// that would trust the workspace's own settings.
 	AllowsUnasked bool
+	// Clear is the message by which the agent forgets the conversation, "" for none. It says nothing when it has.
+	Clear string
 	// Forms says that it asks persons questions.
 	Forms bool
 	// SharesServers says that an MCP server given to one of its conversations is there for all in the same folder, so that
@@ -54,6 +60,8 @@ type Profile struct {
 	// TrustsFor is the folder of a workspace whose settings count once the agent trusts it, which it has to for taking MCP
 	// servers: such a workspace is not opened then. "" for an agent that takes servers anywhere.
 	TrustsFor string
+	// SessionMeta is a JSON object given as _meta when a conversation is opened or loaded, "" for none.
+	SessionMeta string
 	// NoPlan says that it does not tell what it plans.
 	NoPlan bool
 	// QuestionTools are tools that show as the question they ask.
@@ -71,6 +79,9 @@ type Profile struct {
 	// PolicySays is a regular expression of what a failed call says that the agent's own policy refused, "" where that
 	// cannot be told.
 	PolicySays string
+	// RefusedAs is the tool that the agent runs, and completes, in the place of a call that it refuses, "" for none: its
+	// input has the tool that the model called, and an error.
+	RefusedAs string
 	// ToolNameInID: a tool's name is the beginning of its call's id, up to "__".
 	ToolNameInID bool
 	// History is where the agent keeps a conversation, in a file below the home and a folder (*) for each one it works in:
@@ -112,7 +123,8 @@ func Gemini() Profile {
 		Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Logins: []string{"$HOME/.gemini/oauth_creds.json"},
 		Tested: "0.61.0", Install: "npm install -g @google/gemini-cli@0.61.0",
 		Login: "set GEMINI_API_KEY, or log in as the server's user with: gemini", Setting: "GEMINI_BIN",
-		KeyMethod: "gemini-api-key", PolicySays: `^Tool execution (for .* )?denied by policy`,
+		KeyMethod: "gemini-api-key", CloudAuth: map[string]string{"vertex": "vertex-ai"},
+		PolicySays:     `^Tool execution (for .* )?denied by policy`,
 		Modes:          map[string]string{"untrusted": "default", "on-request": "default", "never": "default"},
 		AllowsUnasked:  true,
 		SessionOptions: []string{"proceed_always", "proceed_always_tool", "proceed_always_server"},
@@ -129,10 +141,13 @@ func ClaudeBridge() Profile {
 			"DISABLE_ERROR_REPORTING=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_TERMINAL_TITLE=1",
 			"CLAUDE_CODE_ATTRIBUTION_HEADER=0", "CLAUDE_CODE_MAX_RETRIES=2", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1"},
 		Keys: []string{"ANTHROPIC_API_KEY"}, Logins: []string{"$HOME/.claude/.credentials.json"},
-		Tested: "0.100.0", Install: "npm install -g @agentclientprotocol/claude-agent-acp@0.100.0",
+		Tested: "0.101.0", Install: "npm install -g @agentclientprotocol/claude-agent-acp@0.101.0",
 		Login: "set ANTHROPIC_API_KEY, or log in with: claude /login", KeyVariable: "ANTHROPIC_API_KEY",
 		Modes: map[string]string{"untrusted": "default", "on-request": "default"}, Forms: true,
-		QuestionTools: []string{"AskUserQuestion"},
+		QuestionTools: []string{"AskUserQuestion"}, Clear: "/clear",
+		// What it says of a call that was refused before it ran, but for "Cancelled" and "Sibling": that one may have begun.
+		PolicySays:  `^<tool_use_error>([^CS]|C[^a]|S[^i])`,
+		SessionMeta: `{"claudeCode":{"emitRawSDKMessages":[{"type":"system","subtype":"api_retry"}]}}`,
 		// The bridge has the settings of the user, the project and the folder count.
 		Implicit: runtime.ImplicitAll, Reads: []string{"/etc/claude-code/managed-settings.json",
 			"/etc/claude-code/managed-mcp.json", "/etc/claude-code/CLAUDE.md", "$HOME/.claude/settings.json",
@@ -167,14 +182,15 @@ func OpenCode() Profile {
 		Name: "opencode-acp", Title: "OpenCode (ACP)", Command: []string{"opencode", "acp"}, Families: []string{"opencode"},
 		SharesServers: true,
 		Env: []string{
-			`OPENCODE_PERMISSION={"bash":"ask","edit":"ask","webfetch":"ask","external_directory":"ask"}`,
+			// What a sub-agent asks reaches no client of this protocol, so its turn would wait for ever: none is offered.
+			`OPENCODE_PERMISSION={"bash":"ask","edit":"ask","webfetch":"ask","external_directory":"ask","task":"deny"}`,
 			"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1",
 			"OPENCODE_DISABLE_CLAUDE_CODE=1", "OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1",
 			"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_PURE=1"},
 		Logins: []string{"$XDG_DATA_HOME/opencode/auth.json", "$HOME/.local/share/opencode/auth.json"},
 		Tested: "1.18.33", Install: "npm install -g opencode-ai@1.18.33", Login: "log in with: opencode auth login",
 		Setting: "OPENCODE_BIN", Modes: map[string]string{"untrusted": "build", "on-request": "build"}, NoPlan: true,
-		RejectEndsTurn: true, KeyVariable: "OPENCODE_AUTH_CONTENT", KeyByProvider: true,
+		RejectEndsTurn: true, RefusedAs: "invalid", KeyVariable: "OPENCODE_AUTH_CONTENT", KeyByProvider: true,
 		Implicit: runtime.ImplicitHome, Reads: []string{"${XDG_CONFIG_HOME:-$HOME/.config}/opencode/config.json",
 			"${XDG_CONFIG_HOME:-$HOME/.config}/opencode/opencode.json",
 			"${XDG_CONFIG_HOME:-$HOME/.config}/opencode/opencode.jsonc", "${XDG_CONFIG_HOME:-$HOME/.config}/opencode/AGENTS.md"},
@@ -201,6 +217,15 @@ func (p *Profile) refused(output string) bool {
 	return p.PolicySays != "" && regexp.MustCompile(p.PolicySays).MatchString(output)
 }
 
+// replaces is the tool that the model called when an agent has run RefusedAs instead, "" for any other call.
+func (p *Profile) replaces(of *tool) string {
+	var call struct{ Tool, Error string }
+	if p.RefusedAs == "" || of.Kind != "other" || of.Ran != p.RefusedAs || json.Unmarshal(of.Input, &call) != nil || call.Error == "" {
+		return ""
+	}
+	return call.Tool
+}
+
 // policies are the approval policies it is offered with.
 func (p *Profile) policies() (policies []string) {
 	if len(p.Modes) == 0 {
@@ -214,8 +239,40 @@ func (p *Profile) policies() (policies []string) {
 	return policies
 }
 
+// modeFor is the agent's mode for an approval policy, "" to leave the one it has. An agent whose modes are not known may
+// begin in one that asks nobody, as the Claude bridge does, so it is put into the one that asks.
+func (p *Profile) modeFor(policy string, now settings) string {
+	if len(p.Modes) == 0 && policy != "" {
+		return now.asks
+	}
+	return p.Modes[policy]
+}
+
 // title is what it is called for people.
 func (p *Profile) title() string { return cmp.Or(p.Title, p.Name) }
+
+// facts are those of the agent, as far as the profile and the agent itself tell; loads says that it opens earlier
+// conversations.
+func (p *Profile) facts(loads bool) runtime.Facts {
+	f := runtime.Facts{State: runtime.StateMemory, Resume: runtime.ResumeReconstruct, Cancellation: runtime.CancelBestEffort,
+		Isolation: []string{runtime.IsolationProcess}}
+	if loads {
+		f.State, f.Resume = runtime.StateDisk, runtime.ResumeNative
+	}
+	if !p.Preview { // such an agent was seen to ask again
+		f.Replay = runtime.ReplayAsks
+	}
+	key := len(p.Keys) > 0 || p.KeyMethod != "" || p.KeyVariable != ""
+	switch {
+	case key && len(p.Logins) > 0:
+		f.Auth = runtime.AuthBoth
+	case key:
+		f.Auth = runtime.AuthKey
+	case len(p.Logins) > 0:
+		f.Auth = runtime.AuthLocal
+	}
+	return f
+}
 
 // implicit is how much of what the agent reads by itself it can be held to.
 func (p *Profile) implicit() []string {

@@ -42,9 +42,15 @@ type protocol struct {
 	retired chan struct{}
 	// loading counts what was said of the conversations that are being loaded.
 	loading map[string]int
+	// quiet are the conversations whose agent may not go on by itself, until when.
+	quiet map[string]time.Time
 }
 
-type settings struct{ mode, model, policy string }
+type settings struct {
+	mode, model, policy string
+	// asks is as offer.asks says.
+	asks string
+}
 
 // agent is what an agent says of itself.
 type agent struct {
@@ -94,7 +100,7 @@ func protocolOf(c *stdio.Conn) *protocol {
 func (r *Runtime) speak(c *stdio.Conn) stdio.Protocol {
 	return &protocol{Conn: c, runtime: r, translator: translator{profile: &r.profile, tools: r.toolServer(), threads: map[string]string{}},
 		settings: map[string]settings{}, heard: map[string]time.Time{}, totals: map[string]wire.Tokens{},
-		reserved: map[string]bool{}, labels: map[string]string{}, loading: map[string]int{},
+		reserved: map[string]bool{}, labels: map[string]string{}, loading: map[string]int{}, quiet: map[string]time.Time{},
 		retired: make(chan struct{})}
 }
 
@@ -224,6 +230,7 @@ func (p *protocol) Read(raw []byte, at time.Time) (stdio.Line, error) {
 	p.translator.upTo = p.Taken()
 	signals, changed := p.translator.said(&l, at.UnixMilli())
 	p.hears(&l, signals, at)
+	p.keepQuiet(&l, at)
 	changed = p.translator.state.keepOld(p.translator.upTo, p.runtime.span) || changed
 	if len(signals) == 0 && !changed {
 		return stdio.Line{}, nil

@@ -122,7 +122,7 @@ func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runt
 	}
 	conn, done, err := r.process.Use(ctx) // it may be one that is just being taken over
 	if err != nil {
-		return fmt.Errorf("%w: %w", runtime.ErrRequestGone, err)
+		return runtime.WithKind(runtime.ErrRequestGone, err)
 	}
 	defer done()
 	if conn.Generation() != ref.Generation || !conn.Claim(ref.RequestID) {
@@ -139,7 +139,7 @@ func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runt
 		err = p.settle(ctx, ref.RequestID, reply.Decision, result)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", runtime.ErrRequestGone, err)
+		return runtime.WithKind(runtime.ErrRequestGone, err)
 	}
 	return nil
 }

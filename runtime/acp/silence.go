@@ -16,7 +16,7 @@ func (r *Runtime) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 	p.endUnsent()
 	return r.untilRenewed(ctx, p, func(ctx context.Context) error {
 		return r.silence.Attend(ctx, stdio.Watched{Name: r.profile.Name, Title: r.profile.title(), Log: r.log,
-			Turns: p.watched,
+			Turns: p.watched, Held: conn.Held,
 			Stop: func(ctx context.Context, turn string) error {
 				p.mu.Lock()
 				if _, of := p.translator.state.turn(turn); of != nil {

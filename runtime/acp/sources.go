@@ -44,7 +44,7 @@ func (r *Runtime) Sources(_, cwd, _ string) ([]runtime.Source, error) {
 			}
 		}
 	}
-	return sources.Files(candidates...), nil
+	return settingsOfState(sources.Files(candidates...), cwd), nil
 }
 
 // expand puts in the variables a path names; known tells that there were all of them.

@@ -48,6 +48,8 @@ type talk struct {
 	Declined  bool   `json:"declined,omitempty"`
 	// Unasked says that what the agent asks in this turn is allowed without asking anybody.
 	Unasked bool `json:"unasked,omitempty"`
+	// Clears says that the message has the agent forget the conversation.
+	Clears bool `json:"clears,omitempty"`
 }
 
 // text is a message, or a thought, that grows. Message is the agent's id of it, "" when it has none.

@@ -21,6 +21,9 @@ import (
 type offer struct {
 	Modes struct {
 		Current string `json:"currentModeId"`
+		All     []struct {
+			ID string `json:"id"`
+		} `json:"availableModes"`
 	} `json:"modes"`
 	Models struct {
 		Current string `json:"currentModelId"`
@@ -40,6 +43,19 @@ type offer struct {
 			Description string `json:"description"`
 		} `json:"options"`
 	} `json:"configOptions"`
+}
+
+// modeAsks is what agents call the mode in which they ask before they act.
+const modeAsks = "default"
+
+// asks is the mode of a conversation in which the agent asks, "" where it offers none of that name.
+func (o *offer) asks() string {
+	for _, mode := range o.Modes.All {
+		if mode.ID == modeAsks {
+			return modeAsks
+		}
+	}
+	return ""
 }
 
 // models are those offered, and the id of the option that sets one ("" where a method of its own does).
@@ -92,8 +108,8 @@ func (r *Runtime) open(ctx context.Context, conn *stdio.Conn, thread, cwd string
 	if err := r.requireNoSettings(cwd); err != nil {
 		return "", err
 	}
-	result, err := conn.Call(ctx, r.calls, methodNew, about{thread, map[string]any{"cwd": cwd,
-		"mcpServers": r.offeredTools(conn, thread)}})
+	result, err := conn.Call(ctx, r.calls, methodNew, about{thread, r.withMeta(map[string]any{"cwd": cwd,
+		"mcpServers": r.offeredTools(conn, thread)})})
 	if err != nil {
 		return "", err
 	}
@@ -115,6 +131,14 @@ func (r *Runtime) open(ctx context.Context, conn *stdio.Conn, thread, cwd string
 	return made.SessionID, nil
 }
 
+// withMeta adds what the profile gives as _meta to the parameters of opening or loading a conversation.
+func (r *Runtime) withMeta(params map[string]any) map[string]any {
+	if r.profile.SessionMeta != "" {
+		params["_meta"] = json.RawMessage(r.profile.SessionMeta)
+	}
+	return params
+}
+
 // learn takes in what an agent says of a conversation that was opened or loaded.
 func (r *Runtime) learn(conn *stdio.Conn, native string, said offer) {
 	r.mu.Lock()
@@ -122,7 +146,7 @@ func (r *Runtime) learn(conn *stdio.Conn, native string, said offer) {
 		r.offered = said
 	}
 	r.mu.Unlock()
-	now := settings{mode: said.Modes.Current, model: said.Models.Current}
+	now := settings{mode: said.Modes.Current, model: said.Models.Current, asks: said.asks()}
 	for _, option := range said.Options {
 		if option.Category == "model" && now.model == "" {
 			now.model = option.Current
@@ -147,7 +171,7 @@ func (r *Runtime) set(ctx context.Context, conn *stdio.Conn, thread, native, pol
 	p.mu.Lock()
 	now := p.settings[native]
 	p.mu.Unlock()
-	if mode := r.profile.Modes[policy]; mode != "" && mode != now.mode {
+	if mode := r.profile.modeFor(policy, now); mode != "" && mode != now.mode {
 		if _, err := conn.Call(ctx, r.calls, methodSetMode,
 			about{thread, map[string]string{"sessionId": native, "modeId": mode}}); err != nil {
 			return fmt.Errorf("set the mode of approval policy %s: %w", policy, err)
@@ -207,7 +231,15 @@ func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runt
 		return runtime.Thread{}, err
 	}
 	r.remember(thread, native, in.Cwd)
-	return runtime.Thread{ID: thread, NativeID: native, Cwd: in.Cwd, Model: in.Model, Source: r.profile.Name}, nil
+	return runtime.Thread{ID: thread, NativeID: native, Cwd: in.Cwd, Model: modelOf(conn, native), Source: r.profile.Name}, nil
+}
+
+// modelOf is the model of a conversation, "" where the agent does not say.
+func modelOf(conn *stdio.Conn, native string) string {
+	p := protocolOf(conn)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.settings[native].model
 }
 
 // remember notes what a session is to the agent and where it works, and returns what is known of it by now.
@@ -269,8 +301,8 @@ func (r *Runtime) load(ctx context.Context, conn *stdio.Conn, thread, native, cw
 		defer p.mu.Unlock()
 		delete(p.loading, native)
 	}()
-	result, err := conn.Call(ctx, r.calls, method,
-		about{thread, map[string]any{"sessionId": native, "cwd": cwd, "mcpServers": r.offeredTools(conn, thread)}})
+	result, err := r.callWhenFree(ctx, conn, method,
+		about{thread, r.withMeta(map[string]any{"sessionId": native, "cwd": cwd, "mcpServers": r.offeredTools(conn, thread)})})
 	if err != nil {
 		return err
 	}

@@ -15,11 +15,13 @@ type tool struct {
 	ID   string `json:"id"`
 	Item string `json:"item"` // "" until it was told of
 	// Type is the item it is shown as.
-	Type   string          `json:"type,omitempty"`
-	Kind   string          `json:"kind,omitempty"`
-	Title  string          `json:"title,omitempty"`
-	Name   string          `json:"name,omitempty"`
-	MCP    bool            `json:"mcp,omitempty"`
+	Type  string `json:"type,omitempty"`
+	Kind  string `json:"kind,omitempty"`
+	Title string `json:"title,omitempty"`
+	Name  string `json:"name,omitempty"`
+	MCP   bool   `json:"mcp,omitempty"`
+	// Ran is what it was called while it ran, where that is Profile.RefusedAs.
+	Ran    string          `json:"ran,omitempty"`
 	Input  json.RawMessage `json:"input,omitempty"`
 	Edits  []edit          `json:"edits,omitempty"`
 	Paths  []string        `json:"paths,omitempty"`
@@ -27,6 +29,8 @@ type tool struct {
 	Exit   *int            `json:"exit,omitempty"`
 	// Declined says that it was not run because a person, or a rule, said no.
 	Declined bool `json:"declined,omitempty"`
+	// images are those it came to, as long as the line is read that says so.
+	images []wire.Picture
 	// grown is what it has put out.
 	grown
 }
@@ -62,6 +66,9 @@ func (t *tool) merge(u *update, p *Profile, end int64) (added string) {
 	t.Kind, t.Title = cmp.Or(u.ToolKind, t.Kind), bounds(cmp.Or(u.Title, t.Title), maxText)
 	t.Name = bounds(cmp.Or(u.Meta.Claude.Tool, u.Name, t.Name, p.nameIn(u.ToolCallID)), maxText)
 	t.MCP = t.MCP || u.Meta.MCP
+	if u.Status == "in_progress" && u.Title != "" && u.Title == p.RefusedAs {
+		t.Ran = u.Title
+	}
 	if meaningful(u.RawInput) {
 		t.Input = bounded(u.RawInput)
 	}
@@ -81,6 +88,7 @@ func (t *tool) merge(u *update, p *Profile, end int64) (added string) {
 	_ = json.Unmarshal(u.Content, &contents) // none when it is of another type
 	var edits []edit
 	size := 0 // of what is remembered; what is beyond shows in the workspace
+	var images []wire.Picture
 	var shown strings.Builder
 	for _, c := range contents {
 		switch c.Type {
@@ -90,9 +98,14 @@ func (t *tool) merge(u *update, p *Profile, end int64) (added string) {
 				edits = append(edits, one)
 			}
 		case "content":
+			if c.Content.Data != "" && ended(u.Status) {
+				images = append(images, wire.NewPicture(c.Content.Mime, c.Content.Data))
+				continue
+			}
 			shown.WriteString(c.Content.shown())
 		}
 	}
+	t.images = images
 	if edits != nil {
 		t.Edits = edits
 	}
@@ -255,8 +268,7 @@ func (t *tool) item(p *Profile, cwd, status string) any {
 	call := wire.ToolCall{ID: t.Item, Server: server, Tool: name, Status: status, Arguments: arguments}
 	if over {
 		if status == wire.StatusCompleted {
-			// texts encode
-			call.Result, _ = json.Marshal(map[string]any{"content": []map[string]string{{"type": "text", "text": t.output()}}})
+			call.Result = wire.ToolResult(t.output(), t.images...)
 		} else {
 			call.Error, _ = json.Marshal(map[string]string{"message": t.output()})
 		}

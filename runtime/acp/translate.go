@@ -87,6 +87,8 @@ func (t *translator) said(l *line, at int64) (signals []runtime.Signal, changed 
 			return nil, false
 		}
 		return of.resolve(request), true
+	case l.Method == methodSDKMessage:
+		return t.retried(t.state.Talks[p.SessionID], l.Params), false
 	case l.Method != methodUpdate:
 		return nil, false
 	}
@@ -108,6 +110,9 @@ func (t *translator) update(of *talk, u *update, at int64) (signals []runtime.Si
 	switch u.Kind {
 	case "agent_message_chunk", "agent_thought_chunk":
 		signals = t.answered(of, "", false, at)
+		if image, is := u.image(); is {
+			return append(signals, of.showImage(image, at)...), true
+		}
 		more, plain := t.grow(of, u, at)
 		return append(signals, more...), len(signals) > 0 || !plain
 	case "tool_call", "tool_call_update":
@@ -144,6 +149,21 @@ func (u *update) shown() string {
 	var content block
 	_ = json.Unmarshal(u.Content, &content) // a block of another shape shows nothing
 	return content.shown()
+}
+
+// image is a piece of a message that is an image with its bytes.
+func (u *update) image() (image wire.Picture, is bool) {
+	var content block
+	_ = json.Unmarshal(u.Content, &content) // a block of another shape is none
+	is = u.Kind == "agent_message_chunk" && content.Type == "image" && content.Data != ""
+	return wire.NewPicture(content.Mime, content.Data), is
+}
+
+// showImage says that the agent showed an image. What it wrote before is finished with it.
+func (of *talk) showImage(image wire.Picture, at int64) []runtime.Signal {
+	of.Items++
+	shown := wire.AgentImage(of.Turn+":m"+jsonInt(of.Items), image)
+	return append(of.closeText(at), wire.ItemStarted(of.place(), shown, at), wire.ItemCompleted(of.place(), shown, at))
 }
 
 // grow adds to the text that grows, or begins one; plain tells that it did no more than add.
@@ -231,6 +251,9 @@ func (t *translator) call(of *talk, u *update, at int64) (signals []runtime.Sign
 	status := wire.StatusCompleted
 	if u.Status == "failed" {
 		status, one.Declined = wire.StatusFailed, one.Declined || t.profile.refused(one.output())
+	}
+	if called := t.profile.replaces(one); called != "" {
+		status, one.Declined, one.Name = wire.StatusFailed, true, bounds(called, maxText)
 	}
 	return append(signals, t.close(of, one, status, at)...), false
 }

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +11,9 @@ import (
 	"harness/runtime"
 	"harness/runtime/wire"
 )
+
+// alivePatience is how long a message waits for a sign that its process is there.
+const alivePatience = 2 * time.Second
 
 // StartTurn implements runtime.Adapter. A message to a busy conversation is refused with runtime.ErrTurnActive: what
 // agents do with a second one differs, and one of them cancels the turn that runs.
@@ -23,6 +27,10 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	prompt, err := promptOf(in.Input)
 	if err != nil {
 		return runtime.StartedTurn{}, err
+	}
+	if in.Aside != "" {
+		// Behind the message: a command of the agent begins one.
+		prompt = append(prompt, map[string]string{"type": "text", "text": in.Aside})
 	}
 	conn, done, err := r.process.Use(ctx)
 	if err != nil {
@@ -52,6 +60,9 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	if err := r.set(ctx, conn, in.ThreadID, native, in.ApprovalPolicy, in.Model); err != nil {
 		return runtime.StartedTurn{}, err
 	}
+	if err := p.requireAlive(ctx); err != nil {
+		return runtime.StartedTurn{}, err
+	}
 	turn := uuid.Must(uuid.NewV7()).String()
 	line, err := written(message{Version: "2.0", ID: turnPrefix + turn, Method: methodPrompt,
 		Params: map[string]any{"sessionId": native, "prompt": prompt}})
@@ -63,7 +74,8 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	r.mu.Unlock()
 	// From here on it is a turn, whatever becomes of the caller: one whose process is gone is told of as interrupted.
 	ctx = context.WithoutCancel(ctx)
-	stored, err := p.begin(native, talk{Thread: in.ThreadID, Turn: turn, Cwd: cwd, Unasked: r.unasked(p, native)},
+	stored, err := p.begin(native, talk{Thread: in.ThreadID, Turn: turn, Cwd: cwd, Unasked: r.unasked(p, native),
+		Clears: r.profile.clears(in.Input)},
 		userItem{Type: wire.ItemUserMessage, ID: turn + ":user", Content: in.Input})
 	if err != nil {
 		return runtime.StartedTurn{}, err
@@ -83,10 +95,22 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 func (r *Runtime) InterruptTurn(ctx context.Context, threadID, turnID string) error {
 	conn, done, err := r.process.Use(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: %w", runtime.ErrNoActiveTurn, err)
+		return runtime.WithKind(runtime.ErrNoActiveTurn, err)
 	}
 	defer done()
 	return protocolOf(conn).stop(context.WithoutCancel(ctx), turnID)
+}
+
+// requireAlive has the process answer something: runtime.ErrProcessGone when it has ended, also when that is not noticed
+// yet. A turn is told of before its message is written, so one for a dead process could not go to the next one. A process
+// that is slow to answer is alive as far as is known.
+func (p *protocol) requireAlive(ctx context.Context) error {
+	method, params := p.Probe()
+	_, err := p.Call(ctx, alivePatience, method, params)
+	if refused := (*runtime.Error)(nil); errors.As(err, &refused) || errors.Is(err, runtime.ErrTimeout) {
+		return nil
+	}
+	return err
 }
 
 // reserve keeps a conversation for one message. ErrTurnActive while another one has it, or a turn runs.
@@ -133,4 +157,9 @@ func (p *protocol) closed(native string) {
 	delete(p.translator.threads, native)
 	delete(p.settings, native)
 	p.Note(p.note(p.greeted()))
+}
+
+// EndProcess implements runtime.Ender. The process serves all conversations.
+func (r *Runtime) EndProcess(ctx context.Context, _, reason string) error {
+	return r.process.End(ctx, reason)
 }

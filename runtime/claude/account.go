@@ -11,10 +11,15 @@ import (
 	"sync"
 
 	"harness/runtime"
+	"harness/runtime/environment"
 )
 
-// Auth implements runtime.Adapter: it looks for a key in the environment and for what a login has left.
+// Auth implements runtime.Adapter: it looks for a key in the environment and for what a login has left, or for what the
+// cloud needs that the environment chooses.
 func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
+	if cloud := environment.ChosenProvider(Name, r.launcher.Variable); cloud != nil {
+		return cloud.Auth(), nil
+	}
 	status := runtime.AuthStatus{State: runtime.AuthMissing, Credentials: []string{}}
 	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"} {
 		if r.launcher.Variable(name) != "" {
@@ -94,7 +99,7 @@ func (r *Runtime) Models(ctx context.Context) ([]runtime.Model, error) {
 		return models, nil
 	}
 	if err := r.askModels(ctx); err != nil {
-		return nil, fmt.Errorf("%w: ask Claude Code for its models: %w", runtime.ErrUnavailable, err)
+		return nil, runtime.WithKind(runtime.ErrUnavailable, fmt.Errorf("ask Claude Code for its models: %w", err))
 	}
 	return r.models.list(), nil
 }

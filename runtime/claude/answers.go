@@ -84,10 +84,27 @@ func answeredQuestions(input, answers json.RawMessage) (json.RawMessage, error) 
 	}
 	byText := map[string]string{}
 	for i, q := range readInput(input).Questions {
-		byText[q.Question] = strings.Join(given[questionID(i)].Answers, ", ")
+		byText[q.Question] = joined(given[questionID(i)].Answers, q.Multiple)
 	}
 	members["answers"] = encode(byText)
 	return encode(members), nil
+}
+
+// joined is several answers as the one text that Claude Code has for them. Claude Code splits that text again by its own
+// rule: an answer with the separator or a quote in it is a JSON text. The answer of a single choice stays as it is.
+func joined(answers []string, multiple bool) string {
+	if len(answers) == 1 && !multiple {
+		return answers[0]
+	}
+	const separator = ", "
+	parts := make([]string, len(answers))
+	for i, answer := range answers {
+		parts[i] = answer
+		if strings.Contains(answer, separator) || strings.Contains(answer, `"`) {
+			parts[i] = string(encode(answer))
+		}
+	}
+	return strings.Join(parts, separator)
 }
 
 // Answer implements runtime.Adapter.
@@ -102,7 +119,7 @@ func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runt
 	}
 	line, done, err := p.Use(ctx) // it may be one that is just being taken over
 	if err != nil {
-		return fmt.Errorf("%w: %w", runtime.ErrRequestGone, err)
+		return runtime.WithKind(runtime.ErrRequestGone, err)
 	}
 	defer done()
 	if line.Generation() != ref.Generation {
@@ -126,7 +143,7 @@ func send(ctx context.Context, line *stdio.Conn, id string, given verdict) error
 		return runtime.ErrRequestGone
 	}
 	if err := line.SendOnce(context.WithoutCancel(ctx), key, controlResponse(id, given)); err != nil {
-		return fmt.Errorf("%w: %w", runtime.ErrRequestGone, err)
+		return runtime.WithKind(runtime.ErrRequestGone, err)
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func questions(in toolInput) []wire.Question {
 	var list []wire.Question
 	for i, q := range in.Questions {
 		one := wire.Question{ID: questionID(i), Header: q.Header, Question: q.Question, Options: []wire.Option{},
-			IsOther: true}
+			IsOther: true, Multiple: q.Multiple}
 		for _, o := range q.Options {
 			one.Options = append(one.Options, wire.Option{Label: o.Label, Description: o.Description})
 		}

@@ -24,7 +24,7 @@ import (
 const Name = "claude"
 
 // Tested is the version of Claude Code that the adapter was tested with.
-const Tested = "2.1.330"
+const Tested = "2.1.332"
 
 // Runtime is the adapter. Make it with New.
 type Runtime struct {
@@ -45,10 +45,11 @@ type Runtime struct {
 }
 
 var (
-	_ runtime.Adapter   = (*Runtime)(nil)
-	_ runtime.Steerer   = (*Runtime)(nil)
-	_ runtime.Installer = (*Runtime)(nil)
-	_ runtime.Forgetter = (*Runtime)(nil)
+	_ runtime.Adapter      = (*Runtime)(nil)
+	_ runtime.Steerer      = (*Runtime)(nil)
+	_ runtime.Installer    = (*Runtime)(nil)
+	_ runtime.Forgetter    = (*Runtime)(nil)
+	_ runtime.Backgrounder = (*Runtime)(nil)
 )
 
 // New makes an adapter that is not started, of the program named ("claude").
@@ -100,9 +101,9 @@ func (r *Runtime) Install() runtime.Install {
 
 // Capabilities implements runtime.Adapter.
 func (r *Runtime) Capabilities() runtime.Capabilities {
-	owned := runtime.OwnedNone
+	owned, transport := runtime.OwnedNone, ""
 	if r.setup.Tools != nil {
-		owned = runtime.OwnedMCP
+		owned, transport = runtime.OwnedMCP, runtime.TransportHTTP
 	}
 	return runtime.Capabilities{
 		Streaming: true, Resume: true, Reconstruct: true, Interrupt: true, Approvals: true, ToolInput: true,
@@ -111,7 +112,10 @@ func (r *Runtime) Capabilities() runtime.Capabilities {
 		NativeToolsOff: true,
 		ProcessPer:     runtime.ProcessPerThread, OwnedTools: owned, Sandboxes: r.sandboxes(),
 		ApprovalPolicies: []string{untrusted, onFailure, onRequest, never}, NetworkAccess: []string{restricted, enabled},
-		ImplicitSources: []string{runtime.ImplicitNone},
+		ImplicitSources: []string{runtime.ImplicitNone}, Unasked: readers(),
+		// A login or a key; histories are files of its home, and a conversation goes on by its id.
+		Facts: runtime.Facts{Auth: runtime.AuthBoth, State: runtime.StateDisk, Resume: runtime.ResumeNative, Replay: runtime.ReplayAsks,
+			Cancellation: runtime.CancelBestEffort, Isolation: []string{runtime.IsolationProcess}}.TakesTools(transport),
 	}
 }
 
@@ -137,7 +141,7 @@ func (r *Runtime) Status() runtime.Status {
 	case missing != nil:
 		status.State, status.Reason, status.Missing = runtime.StateUnavailable, missing.Error(), true
 	case r.failure != nil:
-		status.State, status.Reason = runtime.StateUnavailable, r.failure.Error()
+		status.State, status.Reason = runtime.StateUnavailable, runtime.ReasonOf(r.failure)
 	}
 	r.mu.Unlock()
 	processes.Report(r.set, &status)

@@ -32,6 +32,7 @@ func target(shims bool) runtimetest.Target {
 			},
 			Fail:    func(status int) string { return fmt.Sprintf("MOCK_HTTP_%d", status) },
 			Command: func(command string) string { return "MOCK_CMD[" + command + "]" }, Ask: "MOCK_ASK",
+			AskSeveral: "MOCK_ASK_SEVERAL",
 		},
 		New: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			return newRig(t, store, shims).start(t)

@@ -3,7 +3,6 @@ package claude
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"syscall"
 
 	vocabulary "harness/runtime"
 )
@@ -81,9 +81,12 @@ func (r *Runtime) check(c controls) error {
 		return fmt.Errorf("%w: Claude Code takes no effort %q; it takes: %v", vocabulary.ErrInvalidParams,
 			c.Effort, efforts())
 	}
-	if info, err := os.Stat(c.Cwd); err != nil || !info.IsDir() {
-		return fmt.Errorf("%w: the folder %q that the session works in is not there, or no folder: %w",
-			vocabulary.ErrInvalidParams, c.Cwd, errors.Join(err))
+	info, err := os.Stat(c.Cwd)
+	if err == nil && !info.IsDir() {
+		err = syscall.ENOTDIR
+	}
+	if err != nil {
+		return fmt.Errorf("%w: the session cannot work in the folder %q: %w", vocabulary.ErrInvalidParams, c.Cwd, err)
 	}
 	return nil
 }

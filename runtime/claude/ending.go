@@ -74,7 +74,7 @@ func (t *translation) usage(e *event) {
 	}
 	last, window := e.Used.tokens()
 	total, _ := e.UsedInAll.tokens()
-	t.say(wire.TokenUsage(t.here(), total, last, window))
+	t.say(wire.TokenUsageOf(t.here(), t.Runs, total, last, window))
 }
 
 // tokens sums up over the models; window is the largest context of them. Of the input, Claude Code counts what came
@@ -110,7 +110,10 @@ func failure(message, name string, status int) wire.Failure {
 	case status >= 400 || name == "invalid_request":
 		kind = "badRequest"
 	}
-	out := wire.Failure{Message: message}
+	out := wire.Failure{Message: message, Status: status}
+	if name == "billing_error" && status == 0 {
+		out.Status = 402
+	}
 	if kind != "" {
 		out.Kind = json.RawMessage(fmt.Sprintf("%q", kind))
 	}

@@ -3,6 +3,8 @@ package claude
 import (
 	"encoding/json"
 	"strings"
+
+	"harness/runtime/wire"
 )
 
 // event is a line of Claude Code, as far as it concerns us.
@@ -21,11 +23,14 @@ type event struct {
 	State     string          `json:"state"`
 	Command   string          `json:"command_uuid"`
 	Users     []string        `json:"user_message_uuids"`
+	User      string          `json:"user_message_uuid"`
+	Session   string          `json:"session_id"`
 	Status    string          `json:"status"`
 	Title     string          `json:"title"`
 	Cwd       string          `json:"cwd"`
 	Model     string          `json:"model"`
-	Tasks     []struct{}      `json:"tasks"`
+	Tasks     []startedTask   `json:"tasks"`
+	Task      string          `json:"task_id"`
 	ToolUse   string          `json:"tool_use_id"`
 	Error     json.RawMessage `json:"error"`
 
@@ -124,6 +129,19 @@ func (p parts) text() string {
 	return strings.Join(lines, "\n")
 }
 
+// shown is what parts say, and the images among them.
+func (p parts) shown() (text string, images []wire.Picture) {
+	var said parts
+	for _, one := range p {
+		if one.Type == "image" && one.Source.Data != "" {
+			images = append(images, wire.NewPicture(one.Source.Media, one.Source.Data))
+		} else {
+			said = append(said, one)
+		}
+	}
+	return said.text(), images
+}
+
 // streamed is a piece of the model's answer as its server sends it.
 type streamed struct {
 	Type    string `json:"type"`
@@ -179,6 +197,7 @@ type toolInput struct {
 	Questions []struct {
 		Question string `json:"question"`
 		Header   string `json:"header"`
+		Multiple bool   `json:"multiSelect"`
 		Options  []struct {
 			Label       string `json:"label"`
 			Description string `json:"description"`

@@ -51,8 +51,15 @@ func (r *Runtime) ForgetThread(ctx context.Context, in runtime.ResumeThread) (de
 		return 0, err
 	}
 	if r.setup.SessionHome == nil {
-		if deletedFiles, err = forget(r.configDir(), t.described().Native()); err != nil {
-			return 0, fmt.Errorf("remove what Claude Code wrote of session %s: %w", t.thread, err)
+		for _, native := range []string{t.described().Native(), t.goesOn().Cleared} {
+			if native == "" {
+				continue
+			}
+			files, err := forget(r.configDir(), native)
+			if err != nil {
+				return 0, fmt.Errorf("remove what Claude Code wrote of session %s: %w", t.thread, err)
+			}
+			deletedFiles += files
 		}
 	}
 	if r.setup.ForgetHome != nil {

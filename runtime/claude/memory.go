@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,8 @@ func (r *Runtime) MemoryFiles(in runtime.ResumeThread) (folder string, names []s
 	if folder, err = r.stateOf(in.ThreadID); err != nil {
 		return "", nil, err
 	}
-	names, err = fs.Glob(os.DirFS(folder), "projects/*/"+r.talk(in.ThreadID, in.NativeID).described().NativeID+".jsonl")
+	t := r.talk(in.ThreadID, in.NativeID)
+	names, err = fs.Glob(os.DirFS(folder), "projects/*/"+cmp.Or(t.goesOn().Cleared, t.described().NativeID)+".jsonl")
 	return folder, names, err
 }
 
@@ -32,7 +34,7 @@ func (r *Runtime) MemoryWritten(ctx context.Context, in runtime.ResumeThread) (b
 	if err := r.recall(ctx, t); err != nil {
 		return false, err
 	}
-	said := t.said()
+	said := t.goesOn().Said
 	if said == "" {
 		return true, nil // nothing
 	}
@@ -54,16 +56,16 @@ func (r *Runtime) MemoryPlace(_ runtime.ResumeThread, _, name string) (string, e
 	return name, nil
 }
 
-// said is Claude Code's id of the last message of the model, "" for none.
-func (t *talk) said() string {
+// goesOn is what goes on in the next process, as it is now.
+func (t *talk) goesOn() state {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.live != nil {
 		if spoken := t.live.spoken.Load(); spoken != nil {
-			return spoken.now().carried.Said
+			return spoken.now().carried
 		}
 	}
-	return t.carried.Said
+	return t.carried
 }
 
 // holds tells whether a file has some words, looking from its end.

@@ -68,11 +68,12 @@ func (r *Runtime) program(about hello) (stdio.Program, error) {
 	if err != nil {
 		return stdio.Program{}, err
 	}
-	resume, err := written(dir, about.Native)
+	native := cmp.Or(about.Cleared, about.Native)
+	resume, err := written(dir, native)
 	if err != nil {
 		return stdio.Program{}, err
 	}
-	program := stdio.Program{Args: about.Controls.arguments(about.Native, resume), Dir: about.Controls.Cwd}
+	program := stdio.Program{Args: about.Controls.arguments(native, resume), Dir: about.Controls.Cwd}
 	if about.NativeToolsOff {
 		// What it would look tools up with is one of its own.
 		program.Args, program.Env = append(program.Args, "--tools", ""), []string{"ENABLE_TOOL_SEARCH=false"}
@@ -94,12 +95,12 @@ func (r *Runtime) sink(t *talk, p *process, batch runtime.Batch) {
 	}
 	// Whoever hears of an end may go on at once, so the process is let go of before it is told; one that has ended is
 	// nobody's any more, and the next one starts when that was told.
-	ended := len(batch.Signals) == 0 // what worked in the background may have
+	ended := false
 	for _, signal := range batch.Signals {
 		switch signal.Change.(type) {
 		case runtime.TurnStarted:
 			r.keep(t)
-		case runtime.TurnCompleted:
+		case runtime.TurnCompleted, runtime.BackgroundChanged:
 			ended = true
 		}
 		if signal.Kind == runtime.SignalExited && p.gone != nil {
@@ -190,7 +191,7 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) (stray *process
 		r.working.Go(func() { <-p.Done() })
 		return nil
 	}
-	if len(resumption.Turns) == 0 || !t.hold(release) {
+	if len(resumption.Turns) == 0 && stored.Background == 0 || !t.hold(release) {
 		release()
 	}
 	r.attend(t, p)
@@ -249,7 +250,8 @@ func (r *Runtime) startProcess(ctx context.Context, thread string, gone func()) 
 		return nil, err
 	}
 	t.mu.Lock()
-	about, carried := hello{Thread: thread, Native: t.native, Controls: t.controls, NativeToolsOff: bare}, t.carried
+	carried := t.carried
+	about := hello{Thread: thread, Native: t.native, Cleared: carried.Cleared, Controls: t.controls, NativeToolsOff: bare}
 	t.recalled = true
 	t.mu.Unlock()
 	p := r.newProcess(t, about, carried, nil)

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,10 +27,18 @@ const (
 	callInitialize = "initialize"
 	callInterrupt  = "interrupt"
 	callMessage    = "message"
+	callCancel     = "cancel_async_message"
 	callProbe      = "mcp_status"
+	callStopTask   = "stop_task"
 	callLogin      = "claude_authenticate"
 	callLoginCode  = "claude_oauth_callback"
 )
+
+// cancelQueued has an interrupt also cancel the messages that wait in the agent's queue.
+type cancelQueued struct{}
+
+// queuedMessage is the id of a message that waits there.
+type queuedMessage string
 
 // protocol is the conversation with one process (stdio.Protocol), which serves one session.
 type protocol struct {
@@ -53,8 +62,10 @@ type protocol struct {
 
 // hello is what is known of a process that was greeted, for this server and the next ones.
 type hello struct {
-	Thread   string   `json:"thread"`
-	Native   string   `json:"native"`
+	Thread string `json:"thread"`
+	Native string `json:"native"`
+	// Cleared is Native since the conversation was cleared, "" for one that never was.
+	Cleared  string   `json:"cleared,omitempty"`
 	Controls controls `json:"controls"`
 	Version  string   `json:"version,omitempty"`
 	// NativeToolsOff says that it has no tools of its own.
@@ -309,10 +320,20 @@ func (p *protocol) Frame(id int64, method string, params any) ([]byte, error) {
 		Subscription bool   `json:"loginWithClaudeAi,omitempty"`
 		Code         string `json:"authorizationCode,omitempty"`
 		State        string `json:"state,omitempty"`
+		Task         string `json:"task_id,omitempty"`
+		CancelQueued bool   `json:"cancel_queued,omitempty"`
+		Message      string `json:"message_uuid,omitempty"`
 	}
 	out := request{Subtype: method, Subscription: method == callLogin}
-	if code, is := params.(loginCode); is {
-		out.Code, out.State = code.Code, code.State
+	switch about := params.(type) {
+	case loginCode:
+		out.Code, out.State = about.Code, about.State
+	case cancelQueued:
+		out.CancelQueued = true
+	case queuedMessage:
+		out.Message = string(about)
+	case stopTask:
+		out.Task = string(about)
 	}
 	if method == callInitialize {
 		out.Servers = p.servers()
@@ -366,8 +387,9 @@ type moment struct {
 	// over and asked are as in state.
 	over  bool
 	asked []string
-	// background counts what works on behind the turns.
+	// background counts what works on behind the turns, working are those that are remembered.
 	background int
+	working    []working
 	version    string
 	failure    string
 	carried    state
@@ -379,7 +401,7 @@ func (p *protocol) now() moment {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m := moment{turn: p.state.Turn, busy: p.state.busy(), over: p.state.Over, background: p.state.Background,
-		version: p.hello.Version, failure: p.failure, carried: p.state.carry(), changed: p.changed}
+		working: slices.Clone(p.state.Working), version: p.hello.Version, failure: p.failure, carried: p.state.carry(), changed: p.changed}
 	for _, one := range p.state.Asked {
 		m.asked = append(m.asked, one.ID)
 	}

@@ -18,9 +18,11 @@ func (r *Runtime) Sources(_, _, _ string) ([]runtime.Source, error) {
 		folder = "/Library/Application Support/ClaudeCode"
 	}
 	var candidates []sources.Candidate
-	for name, kind := range map[string]string{"managed-settings.json": runtime.SourceSettings,
-		"managed-mcp.json": runtime.SourceSettings,
-		"CLAUDE.md":        runtime.SourceInstructions} {
+	for _, name := range []string{"CLAUDE.md", "managed-mcp.json", "managed-settings.json"} {
+		kind := runtime.SourceSettings
+		if name == "CLAUDE.md" {
+			kind = runtime.SourceInstructions
+		}
 		candidates = append(candidates, sources.Candidate{Path: filepath.Join(folder, name), Kind: kind,
 			Scope: runtime.SourceOfSystem})
 	}

@@ -11,6 +11,7 @@ const (
 	maxSteps   = 256
 	maxAllowed = 512
 	maxBlocks  = 512
+	maxWorking = 64
 	// maxDetail is how long (bytes) the arguments of an open call may be to be remembered, maxDetails those of all. Beyond
 	// it the oldest ones' texts are cut to maxText, as the steps of the plan are.
 	maxDetail, maxDetails = 64 << 10, 1 << 20
@@ -28,6 +29,8 @@ type state struct {
 	Thread string `json:"thread"`
 	Cwd    string `json:"cwd,omitempty"`
 	Model  string `json:"model,omitempty"`
+	// Runs is the model that Claude Code says it runs.
+	Runs string `json:"runs,omitempty"`
 	// Turn runs. Owed is the message that was promised a turn of its own and has none yet; Began is when the turn did, in
 	// ms.
 	Turn  string `json:"turn,omitempty"`
@@ -45,8 +48,9 @@ type state struct {
 	// Asked are the open requests and Allowed what a person has allowed for the session.
 	Asked   []asked `json:"asked,omitempty"`
 	Allowed []rule  `json:"allowed,omitempty"`
-	// Background counts what works on behind the turns.
-	Background int `json:"background,omitempty"`
+	// Background counts what works on behind the turns, Working are those of them that are remembered.
+	Background int       `json:"background,omitempty"`
+	Working    []working `json:"working,omitempty"`
 	// Silent is why the turn was to end when the agent said nothing in it.
 	Silent string `json:"silent,omitempty"`
 	// Failure is the last error of the model's server in this turn. Over says that the turn is, but for what works on in
@@ -55,6 +59,10 @@ type state struct {
 	Over    bool   `json:"over,omitempty"`
 	// Said is Claude Code's id of the last whole message of the model, by which it also writes it down.
 	Said string `json:"said,omitempty"`
+	// Cleared is Claude Code's name of the conversation since it was cleared, "" for the first name. Clearing says that it
+	// is yet to tell it.
+	Cleared  string `json:"cleared,omitempty"`
+	Clearing bool   `json:"clearing,omitempty"`
 }
 
 // block is one block of an answer; Done when it is whole.
@@ -153,5 +161,5 @@ func (s *state) busy() string {
 
 // carry is what goes on in the next process of the conversation.
 func (s *state) carry() state {
-	return state{Plan: slices.Clone(s.Plan), Allowed: slices.Clone(s.Allowed), Said: s.Said}
+	return state{Plan: slices.Clone(s.Plan), Allowed: slices.Clone(s.Allowed), Said: s.Said, Cleared: s.Cleared}
 }

@@ -79,6 +79,7 @@ func cut(text string, limit int) string { return text[:min(len(text), limit)] }
 // outcome is what came of a call.
 type outcome struct {
 	text   string
+	images []wire.Picture
 	failed bool
 	// native is the result as Claude Code has it for itself.
 	native json.RawMessage
@@ -105,13 +106,7 @@ func (t *translation) tool(call toolCall, status string, out *outcome) any {
 			Message string `json:"message"`
 		}{out.text})
 	} else if out != nil {
-		type said struct {
-			Type string `json:"type"`
-			Text string `json:"text"`
-		}
-		item.Result = encode(struct {
-			Content []said `json:"content"`
-		}{[]said{{"text", out.text}}})
+		item.Result = wire.ToolResult(out.text, out.images...)
 	}
 	return item
 }
@@ -223,11 +218,13 @@ func (t *translation) toolResults(e *event) {
 				ended.Denied = true
 			}
 		}
+		ended.Denied = ended.Denied || p.IsError && neverRan(p.Content.text())
 		if ended.Denied {
 			status = wire.StatusDeclined
 		}
 		if !ended.Silent {
-			out := outcome{text: p.Content.text(), failed: p.IsError, native: e.ToolUseResult, at: t.at}
+			text, images := p.Content.shown()
+			out := outcome{text: text, images: images, failed: p.IsError, native: e.ToolUseResult, at: t.at}
 			t.say(wire.ItemCompleted(t.here(), t.tool(ended, status, &out), t.at))
 			if status == wire.StatusCompleted && edits(ended.Name) {
 				t.changed(edit(ended.Name, readInput(ended.Input), &out))
@@ -236,6 +233,13 @@ func (t *translation) toolResults(e *event) {
 			t.planned(ended, e.ToolUseResult)
 		}
 	}
+}
+
+// neverRan tells from the result of a call that Claude Code refused it by its own rules before it ran: there is no such
+// tool, its input is not valid, or a rule of the tool blocks it. A call that was cut short beside others may have run.
+func neverRan(result string) bool {
+	said, refused := strings.CutPrefix(result, "<tool_use_error>")
+	return refused && !strings.HasPrefix(said, "Cancelled:") && !strings.HasPrefix(said, "Sibling tool call")
 }
 
 // changed tells what the turn has changed so far, as long as that can be remembered.

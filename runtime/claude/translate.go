@@ -38,15 +38,23 @@ func (t *translation) whole(item any) {
 func (t *translation) begin(turn string) {
 	t.Turn, t.Began, t.Failure, t.Over = runtime.KnownID(turn), t.at, "", false
 	t.Message, t.Blocks, t.Silent, t.Diff = "", nil, "", ""
-	t.say(wire.TurnStarted(t.Thread, wire.Turn{ID: t.Turn, StartedAt: t.at}))
+	t.say(wire.TurnStarted(t.Thread, wire.Turn{ID: t.Turn, StartedAt: t.at, Model: t.Runs}))
 }
 
 // beginOwn begins a turn nobody asked for, or the one that was promised to a message.
 func (t *translation) beginOwn(turn string) {
-	if t.Owed != "" {
+	own := t.Owed == ""
+	if !own {
 		turn = t.Owed
 	}
 	t.begin(turn)
+	if own {
+		last := &t.out[len(t.out)-1]
+		if began, is := last.Change.(runtime.TurnStarted); is {
+			began.Own = true
+			last.Change = began
+		}
+	}
 }
 
 func (t *translation) take(e *event) {
@@ -85,9 +93,27 @@ func (t *translation) take(e *event) {
 	case "control_response":
 		// Only those of ours, which it repeats, come here: the request is settled.
 		t.resolved(e.Response.RequestID, e.Response.Response)
+	case "conversation_reset":
+		t.cleared(e)
 	case "result":
 		t.result(e)
 	}
+}
+
+// cleared says that the agent has forgotten the conversation: a person asked for that (/clear).
+func (t *translation) cleared(e *event) {
+	if e.UUID == "" {
+		return
+	}
+	t.Clearing = true
+	if t.Turn == "" {
+		if e.User == "" {
+			return // nothing was said yet, so nothing is forgotten
+		}
+		t.begin(e.User)
+		t.paid(runtime.KnownID(e.User))
+	}
+	t.whole(wire.ConversationCleared(e.UUID))
 }
 
 // lifecycle follows a message of ours through the agent's queue.
@@ -161,9 +187,13 @@ func userMessage(id string, said parts) any {
 func (t *translation) system(e *event) {
 	switch e.Subtype {
 	case "init":
+		if t.Clearing && len(e.Session) <= runtime.MaxID {
+			t.Cleared, t.Clearing = e.Session, false
+		}
 		if len(e.Cwd) <= maxPath {
 			t.Cwd = e.Cwd
 		}
+		t.Runs = short(e.Model)
 		// Names without "claude-" are aliases, which stand for another name by design.
 		if strings.HasPrefix(t.Model, "claude-") && e.Model != "" && e.Model != t.Model && t.Turn != "" {
 			t.say(wire.ModelRerouted(t.here(), t.Model, e.Model))
@@ -183,8 +213,10 @@ func (t *translation) system(e *event) {
 		}
 	case "api_retry":
 		if t.Turn != "" {
-			t.say(wire.Failed(t.here(), failure(fmt.Sprintf("%s; retry %d of %d", retried(e), e.Attempt, e.MaxRetries),
-				wire.Text(e.Error), e.ErrorStatus), true))
+			reason := retried(e)
+			failed := failure(fmt.Sprintf("%s; attempt %d of %d", reason, e.Attempt, e.MaxRetries), wire.Text(e.Error), e.ErrorStatus)
+			failed.Details = &reason
+			t.say(wire.Retrying(t.here(), failed, e.Attempt, e.MaxRetries))
 		}
 	case "session_title_changed":
 		t.say(wire.ThreadNamed(t.Thread, e.Title))
@@ -200,7 +232,9 @@ func (t *translation) system(e *event) {
 			call.Denied = true
 		}
 	case "background_tasks_changed":
-		t.Background = len(e.Tasks)
+		t.backgroundChanged(e.Tasks)
+	case "task_started":
+		t.backgroundCalled(e.Task, e.ToolUse)
 	}
 }
 

@@ -97,6 +97,9 @@ func replay(t *testing.T, name string) {
 			rules[one.Proc] = &runtimetest.Rules{Tidy: true, Silent: true}
 		}
 		for _, signal := range signals {
+			if _, is := signal.Change.(runtime.BackgroundChanged); is {
+				continue // it is no line for clients
+			}
 			fmt.Fprintf(&golden, "%s\n", signal.Raw)
 			if fault := rules[one.Proc].Take(signal); fault != "" {
 				t.Errorf("line %d: %s: %s", i+1, fault, signal.Raw)

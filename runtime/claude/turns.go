@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"harness/runtime"
+	"harness/runtime/stdio"
 )
 
 // StartThread implements runtime.Adapter. The process is started at once, so that what cannot be enforced shows before
@@ -21,7 +22,7 @@ func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runt
 	wanted := controls{Cwd: in.Cwd, Model: in.Model, Approval: in.ApprovalPolicy, Sandbox: in.Sandbox,
 		Network: in.NetworkAccess}.strict()
 	if _, err := r.lookUp(); err != nil {
-		return runtime.Thread{}, fmt.Errorf("%w: %w", runtime.ErrUnavailable, err)
+		return runtime.Thread{}, runtime.WithKind(runtime.ErrUnavailable, err)
 	}
 	if err := r.check(wanted); err != nil {
 		return runtime.Thread{}, err
@@ -226,7 +227,11 @@ func (r *Runtime) InterruptTurn(ctx context.Context, threadID, turnID string) er
 			return fmt.Errorf("%w: the turn has not begun: %w", runtime.ErrTimeout, ctx.Err())
 		}
 	}
-	if _, err := line.Call(ctx, r.setup.Supervise.CallTimeout, callInterrupt, nil); err != nil {
+	result, err := line.Call(ctx, r.setup.Supervise.CallTimeout, callInterrupt, cancelQueued{})
+	if err != nil {
+		return err
+	}
+	if err := r.cancelWaiting(ctx, line, result); err != nil {
 		return err
 	}
 	// What only waits for a person in the background is not the agent's turn any more: it ends when it is refused.
@@ -238,4 +243,40 @@ func (r *Runtime) InterruptTurn(ctx context.Context, threadID, turnID string) er
 		}
 	}
 	return nil
+}
+
+// cancelWaiting cancels the messages that a stop has left in the agent's queue: earlier versions of Claude Code leave
+// them, and would begin a turn with each.
+func (r *Runtime) cancelWaiting(ctx context.Context, line *stdio.Conn, interrupted json.RawMessage) error {
+	var left struct {
+		Queued []string `json:"still_queued"`
+	}
+	_ = json.Unmarshal(interrupted, &left) // a version that does not say has none that can be named
+	for _, message := range left.Queued {
+		if _, err := line.Call(ctx, r.setup.Supervise.CallTimeout, callCancel, queuedMessage(message)); err != nil {
+			return fmt.Errorf("cancel a message that waits: %w", err)
+		}
+	}
+	return nil
+}
+
+// EndProcess implements runtime.Ender.
+func (r *Runtime) EndProcess(ctx context.Context, threadID, reason string) error {
+	t := r.known(threadID)
+	if t == nil {
+		return nil
+	}
+	p := t.process()
+	if p == nil {
+		return nil
+	}
+	if err := p.End(ctx, reason); err != nil {
+		return err
+	}
+	select {
+	case <-p.Done(): // and its end is told
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: the end of the process is not told yet: %w", runtime.ErrTimeout, ctx.Err())
+	}
 }

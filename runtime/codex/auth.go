@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"harness/runtime"
+	"harness/runtime/environment"
 )
 
 // keyVariable is where codex's own model provider looks for a key.
@@ -64,11 +65,22 @@ func (c *Codex) Auth(context.Context) (runtime.AuthStatus, error) {
 	if HasAuthFile(c.options.Home) {
 		status.Credentials = append(status.Credentials, runtime.CredentialLogin)
 	}
-	if len(status.Credentials) == 0 {
-		status.State = runtime.AuthMissing
-		status.Remedy = remedy
+	if len(status.Credentials) > 0 {
+		return status, nil
 	}
+	if cloud := environment.ChosenProvider(Name, c.variable); cloud != nil {
+		return cloud.Auth(), nil
+	}
+	status.State, status.Remedy = runtime.AuthMissing, remedy
 	return status, nil
+}
+
+// variable is a variable of codex's environment, with the home it has.
+func (c *Codex) variable(name string) string {
+	if name == "CODEX_HOME" && c.options.Home != "" {
+		return c.options.Home
+	}
+	return c.launcher.Variable(name)
 }
 
 // listedModel is a model in codex's words.
@@ -125,9 +137,12 @@ func homeOf(home string) (string, error) {
 	return filepath.Join(user, ".codex"), err
 }
 
+// Tested are the versions of codex this server was tested with, oldest first.
+func Tested() []string { return []string{"0.101.0", "0.171.0"} }
+
 // Install implements runtime.Installer.
 func (c *Codex) Install() runtime.Install {
-	return runtime.Install{From: oldest.String(), Tested: []string{"0.101.0", "0.169.0"}, Command: installCommand,
+	return runtime.Install{From: oldest.String(), Tested: Tested(), Command: installCommand,
 		Setting: "CODEX_BIN",
 		Page:    "https://github.com/openai/codex"}
 }

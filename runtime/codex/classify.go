@@ -36,6 +36,9 @@ func classify(f frame, raw []byte, generation string, at time.Time) runtime.Sign
 		_ = json.Unmarshal(f.Params, &named) // members of another type than expected are skipped
 		s.ThreadID = runtime.KnownID(named.ConversationID)
 	}
+	if parent := parentOf(s.Method, f.Params); parent != "" && s.Change == nil {
+		s.Change = runtime.ThreadOpened{ParentID: parent}
+	}
 	if end, over := s.Change.(runtime.TurnCompleted); over {
 		end.Kind = failureKind(end.Kind, end.Error)
 		s.Change = end

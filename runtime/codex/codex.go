@@ -1,7 +1,7 @@
 // Package codex drives codex through `codex app-server` on its standard pipes.
 //
 // It owns everything that is codex's own: the wire protocol, the methods and their parameters in the versions supported
-// (0.101 to 0.169), which conversations the one codex process has loaded, and what its frames mean in the neutral words
+// (0.101 to 0.171), which conversations the one codex process has loaded, and what its frames mean in the neutral words
 // of package runtime. The process and its pipes are package stdio's. It must never know sessions, storage, clients or
 // HTTP.
 package codex
@@ -195,6 +195,12 @@ func (c *Codex) command() (path string, args []string, err error) {
 // Name implements runtime.Adapter.
 func (c *Codex) Name() string { return Name }
 
+// unasked is what codex does under the approval policy untrusted without a question: commands that its own list has as
+// reading only, and tools that touch nothing.
+func unasked() []string {
+	return []string{"commands that only read, by codex's list (ls, cat, git status and the like)", "update_plan", "view_image"}
+}
+
 // Capabilities implements runtime.Adapter.
 func (c *Codex) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{
@@ -204,8 +210,19 @@ func (c *Codex) Capabilities() runtime.Capabilities {
 		ProcessPer: runtime.ProcessPerRuntime, Sandboxes: []string{sandboxReadOnly, sandboxWorkspace, sandboxFull},
 		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"},
 		NetworkAccess:    []string{"restricted", networkEnabled},
-		ImplicitSources:  []string{runtime.ImplicitAll, runtime.ImplicitHome},
+		ImplicitSources:  []string{runtime.ImplicitAll, runtime.ImplicitHome}, Unasked: unasked(), KeepsFullAccessPair: true,
+		Facts: c.facts(),
 	}
+}
+
+// facts are those of codex: a login or a key, histories in files of its home. It takes tools from an MCP server.
+func (c *Codex) facts() runtime.Facts {
+	transport := ""
+	if c.options.Tools != nil {
+		transport = runtime.TransportHTTP
+	}
+	return runtime.Facts{Auth: runtime.AuthBoth, State: runtime.StateDisk, Resume: runtime.ResumeNative, Replay: runtime.ReplayAsks,
+		Cancellation: runtime.CancelBestEffort, Isolation: []string{runtime.IsolationProcess}}.TakesTools(transport)
 }
 
 // Status implements runtime.Adapter.

@@ -130,6 +130,8 @@ func (c *conn) Read(line []byte, at time.Time) (stdio.Line, error) {
 	}
 	s := classify(f, line, c.Generation(), at)
 	if s.Kind == runtime.SignalNotification {
+		// From 0.171 on it warns of a conversation before it answers thread/start.
+		s.WorkerOpening = s.ThreadID != "" && c.Announcing(announcesWorker)
 		c.turns.notice(s)
 		if hydrationNotice(s) || c.turns.hides(s.ThreadID, s.Method) {
 			c.codex.launcher.Natives.Hear(&s)
@@ -171,6 +173,9 @@ func (c *conn) Answered(method, threadID string, result json.RawMessage) {
 func (c *conn) Describe(method string, params any) stdio.Call {
 	reads := strings.HasSuffix(method, "/list") || strings.HasSuffix(method, "/read")
 	call := stdio.Call{ThreadID: threadOf(params), Repeatable: reads, Harmless: reads}
+	if _, is := params.(workerStart); is {
+		call.Announces = announcesWorker
+	}
 	switch method {
 	case methodInitialize, "thread/resume":
 		call.Repeatable, call.Harmless = true, true
@@ -238,7 +243,7 @@ func (c *Codex) use(ctx context.Context, thread string) (own *conn, v version, d
 	own = connOf(line)
 	if err := own.turns.enter(ctx, thread); err != nil {
 		unuse()
-		return nil, version{}, nil, fmt.Errorf("%w: session %s is being unloaded: %w", runtime.ErrUnavailable, thread, err)
+		return nil, version{}, nil, runtime.WithKind(runtime.ErrUnavailable, fmt.Errorf("session %s is being unloaded: %w", thread, err))
 	}
 	return own, own.version, func() { own.turns.leave(thread); unuse() }, nil
 }

@@ -55,9 +55,12 @@ var kinds = []struct {
 	{runtime.ErrTransient, []string{"timeout", "temporarily unavailable", "includeturns", "not materialized"}},
 }
 
-// kindOf is every kind of which an error's text has a part, joined.
+// readOf is how much (bytes) of an error's text is looked at for its kind.
+const readOf = 64 << 10
+
+// kindOf is every kind of which the beginning of an error's text has a part, joined.
 func kindOf(text string) error {
-	text = strings.ToLower(text)
+	text = strings.ToLower(text[:min(len(text), readOf)])
 	var found []error
 	for _, k := range kinds {
 		if slices.ContainsFunc(k.parts, func(part string) bool { return strings.Contains(text, part) }) {

@@ -127,10 +127,12 @@ func (f *fake) handle(frame fakeFrame, line []byte) int {
 		f.result(frame.ID, `{}`)
 	case "hold":
 		f.open = append(f.open, string(frame.ID))
-	case "release":
-		for _, id := range f.open {
-			f.result(json.RawMessage(id), `{}`)
+	case "thread/start":
+		if f.open = append(f.open, string(frame.ID)); f.mode != "later" {
+			f.release()
 		}
+	case "release":
+		f.release()
 		f.result(frame.ID, `{}`)
 	case "die":
 		return 3
@@ -175,6 +177,16 @@ func (f *fake) handle(frame fakeFrame, line []byte) int {
 		f.say(`{"method":"answer/seen","params":%s}`, bytes.TrimSpace(line))
 	}
 	return -1
+}
+
+// release answers what is held, as thread/start is: the conversation's own news come after the answer.
+func (f *fake) release() {
+	for _, id := range f.open {
+		f.result(json.RawMessage(id), `{"thread":{"id":"w1"}}`)
+		f.say(`{"method":"thread/started","params":{"thread":{"id":"w1"}}}`)
+		f.say(`{"method":"warning","params":{"threadId":"w1","message":"m"}}`)
+	}
+	f.open = nil
 }
 
 func (f *fake) initialized() {

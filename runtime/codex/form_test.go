@@ -20,22 +20,24 @@ const formParams = `{"serverName":"s","mode":"form","message":"m","requestedSche
 func TestFormsAreQuestions(t *testing.T) {
 	t.Parallel()
 	asked, ok := requested(wire.MethodElicit, json.RawMessage(formParams))
-	const want = `[{"id":"name","header":"Name","question":"Name (optional)","options":null,"isOther":false,"isSecret":false},` +
-		`{"id":"size","header":"size","question":"size (optional)","options":null,"isOther":false,"isSecret":false},` +
-		`{"id":"count","header":"count","question":"count (optional)","options":null,"isOther":false,"isSecret":false},` +
+	const want = `[{"id":"name",` +
+		`"header":"Name","question":"Name (optional)","options":null,"isOther":false,"isSecret":false,"optional":true},` +
+		`{"id":"size","header":"size","question":"size (optional)","options":null,"isOther":false,"isSecret":false,"optional":true},` +
+		`{"id":"count","header":"count","question":"count (optional)","options":null,"isOther":false,"isSecret":false,"optional":true},` +
 		`{"id":"sure","header":"sure","question":"Sure? (optional)","options":[{"label":"true","description":""},` +
 		`{"label":"false","description":""}],` +
-		`"isOther":false,"isSecret":false},` +
+		`"isOther":false,"isSecret":false,"optional":true},` +
 		`{"id":"old","header":"old","question":"old (optional)","options":[{"label":"Apple","description":"a"},` +
 		`{"label":"Banana","description":"b"}],` +
-		`"isOther":false,"isSecret":false},` +
-		`{"id":"one","header":"one","question":"one (optional)","options":[{"label":"Ex","description":"x"}],"isOther":false,"isSecret":false},` +
+		`"isOther":false,"isSecret":false,"optional":true},` +
+		`{"id":"one","header":"one","question":"one (optional)","options":[{"label":"Ex","description":"x"}],` +
+		`"isOther":false,"isSecret":false,"optional":true},` +
 		`{"id":"many","header":"many","question":"many (optional)","options":[{"label":"One","description":"1"},` +
 		`{"label":"Two","description":"2"}],` +
-		`"isOther":false,"isSecret":false},` +
+		`"isOther":false,"isSecret":false,"multiple":true,"optional":true},` +
 		`{"id":"plain","header":"plain","question":"plain (optional)","options":[{"label":"p","description":""},` +
 		`{"label":"q","description":""}],` +
-		`"isOther":false,"isSecret":false}]`
+		`"isOther":false,"isSecret":false,"multiple":true,"optional":true}]`
 	if !ok || asked.Kind != runtime.RequestToolInput || string(asked.Questions) != want {
 		t.Errorf("asked %+v\n got %s\nwant %s", asked, asked.Questions, want)
 	}

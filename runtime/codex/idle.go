@@ -134,20 +134,11 @@ func (c *Codex) held(ctx context.Context, conn *conn, thread string) (bool, erro
 
 // background tells whether commands of earlier turns still run in a conversation. They would end with it.
 func (c *Codex) background(ctx context.Context, conn *conn, thread string) (bool, error) {
-	result, err := conn.Call(ctx, c.options.CallTimeout, "thread/backgroundTerminals/list", object{"threadId": thread})
-	if errors.Is(err, runtime.ErrThreadNotFound) {
-		return false, nil
-	}
+	terminals, err := c.terminals(ctx, conn, thread)
 	if unknownMethod(err) {
 		return conn.turns.commandRuns(thread), err
 	}
-	var listed struct {
-		Data []json.RawMessage `json:"data"`
-	}
-	if err == nil {
-		err = json.Unmarshal(result, &listed)
-	}
-	return len(listed.Data) > 0, err
+	return len(terminals) > 0, err
 }
 
 // retire takes a process out of service when nothing runs in it and nothing waits for it.

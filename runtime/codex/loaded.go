@@ -2,7 +2,10 @@ package codex
 
 import (
 	"context"
+	"maps"
 	"time"
+
+	"harness/runtime"
 )
 
 // touch notes that something was said in a thread.
@@ -15,18 +18,35 @@ func (t *tracker) touch(id string) {
 }
 
 // command notes that a command runs in a thread, or has ended.
-func (t *tracker) command(id, item string, runs bool) {
+func (t *tracker) command(id string, change runtime.ItemChanged, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.threadLocked(id)
-	if !runs {
-		delete(s.commands, item)
+	if change.Done {
+		delete(s.commands, change.Item.ID)
 		return
 	}
 	if s.commands == nil {
-		s.commands = map[string]bool{}
+		s.commands = map[string]command{}
 	}
-	s.commands[item] = true
+	s.commands[change.Item.ID] = command{turn: change.TurnID, text: change.Item.Content, began: at.UnixMilli()}
+}
+
+// command is one that was begun.
+type command struct {
+	turn, text string
+	began      int64 // ms
+}
+
+// commands are those of a thread that have not ended, by item, and the turn that runs in it.
+func (t *tracker) commandsOf(id string) (commands map[string]command, active string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threads[id]
+	if s == nil {
+		return nil, ""
+	}
+	return maps.Clone(s.commands), s.active
 }
 
 func (t *tracker) commandRuns(id string) bool {

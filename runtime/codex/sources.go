@@ -1,7 +1,11 @@
 package codex
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"harness/runtime"
 	"harness/runtime/sources"
@@ -34,5 +38,38 @@ func (c *Codex) Sources(_, cwd, implicit string) ([]runtime.Source, error) {
 			add(folder, runtime.SourceOfFolder, ".codex/config.toml", "AGENTS.override.md", "AGENTS.md")
 		}
 	}
-	return sources.Files(candidates...), nil
+	found := sources.Files(candidates...)
+	if implicit == runtime.ImplicitHome {
+		found = withoutTrust(found)
+	}
+	return found, nil
+}
+
+// withoutTrust are sources whose hash of codex's own configuration leaves out which folders it trusts: codex writes that down
+// by itself, and what it may read of folders is decided by the session.
+func withoutTrust(found []runtime.Source) []runtime.Source {
+	for i := range found {
+		one := &found[i]
+		if one.Scope != runtime.SourceOfHome || filepath.Base(one.Path) != "config.toml" || one.Reason != "" {
+			continue
+		}
+		content, err := os.ReadFile(one.Path)
+		if err != nil {
+			continue // it is gone by now: the hash is that of a moment ago
+		}
+		kept, trust := []string{}, false
+		for line := range strings.Lines(string(content)) {
+			if header := strings.TrimSpace(line); strings.HasPrefix(header, "[") {
+				trust = strings.HasPrefix(header, "[projects")
+			}
+			if !trust {
+				kept = append(kept, line)
+			}
+		}
+		if text := strings.TrimRight(strings.Join(kept, ""), "\n") + "\n"; text != string(content) {
+			sum := sha256.Sum256([]byte(text))
+			one.SHA256 = hex.EncodeToString(sum[:])
+		}
+	}
+	return found
 }

@@ -55,7 +55,11 @@ func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtim
 	}
 	params["config"] = config
 	bind := c.offerTools(config)
-	thread, err := threadIn(conn.Call(ctx, c.options.CallTimeout, "thread/start", params))
+	var asked any = params
+	if in.SystemOwned {
+		asked = workerStart(params)
+	}
+	thread, err := threadIn(conn.Call(ctx, c.options.CallTimeout, methodThreadStart, asked))
 	if err == nil {
 		err = bind(ctx, thread.ID)
 	}
@@ -110,23 +114,46 @@ func (c *Codex) resume(ctx context.Context, conn *conn, threadID, path string) (
 	params := object{"threadId": threadID, "config": config}.with("path", path)
 	ctx, cancel := context.WithTimeout(ctx, c.options.CallTimeout)
 	defer cancel()
+	until := time.NewTimer(min(writerPatience, c.options.CallTimeout))
+	defer until.Stop()
 	for {
 		result, err := conn.Call(ctx, c.options.CallTimeout, "thread/resume", params)
-		if !closing(err) {
+		open := openElsewhere(err)
+		if !open && !closing(err) {
 			return threadIn(result, err)
 		}
 		again := time.NewTimer(closingPause)
 		select {
 		case <-again.C:
+			continue
+		case <-until.C:
+			if !open {
+				continue // it is being unloaded
+			}
 		case <-ctx.Done():
-			again.Stop()
-			return threadIn(result, err)
 		}
+		again.Stop()
+		if open {
+			err = fmt.Errorf("%w; another codex has this conversation open: close it there, then try again", err)
+		}
+		return threadIn(result, err)
 	}
+}
+
+// writerPatience is how long another codex may still have a conversation open: one that was killed has it for a moment.
+const writerPatience = 10 * time.Second
+
+// openElsewhere tells the refusal to load a conversation that another codex writes to.
+func openElsewhere(err error) bool {
+	native, ok := asNative(err)
+	return ok && strings.Contains(native.Message, "already has an active writer")
 }
 
 // closingPause is how long to wait before a conversation that codex is about to unload is asked for again.
 const closingPause = 50 * time.Millisecond
+
+// archivePatience is how long codex may not find a conversation that it unloads, and is to archive.
+const archivePatience = 3 * time.Second
 
 // closing tells the refusal to load a conversation that is being unloaded.
 func closing(err error) bool {
@@ -179,13 +206,29 @@ func (c *Codex) ArchiveThread(ctx context.Context, threadID string) error {
 	defer done()
 	await, end := c.process.Expect("thread/archived", threadID)
 	defer end()
-	if _, err := c.call(ctx, "thread/archive", object{"threadId": threadID}); err != nil {
+	if err := c.archive(ctx, threadID); err != nil {
 		return err
 	}
 	if v.tellsArchived() {
 		await(ctx)
 	}
 	return nil
+}
+
+// archive has codex put a conversation away. One that it is about to unload it does not find for a moment.
+func (c *Codex) archive(ctx context.Context, threadID string) error {
+	for began := time.Now(); ; {
+		_, err := c.call(ctx, "thread/archive", object{"threadId": threadID})
+		native, refused := asNative(err)
+		if !refused || !strings.HasPrefix(native.Message, "failed to archive session: thread ") || time.Since(began) > archivePatience {
+			return err
+		}
+		select {
+		case <-time.After(closingPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // UnarchiveThread implements runtime.Librarian.
@@ -208,7 +251,7 @@ func (c *Codex) DeleteThread(ctx context.Context, threadID string) (int, error) 
 	}
 	_, err = c.call(ctx, "thread/delete", object{"threadId": threadID})
 	if forked(err) {
-		_, err = c.call(ctx, "thread/archive", object{"threadId": threadID})
+		err = c.archive(ctx, threadID)
 		if errors.Is(err, runtime.ErrThreadNotFound) {
 			err = nil // archived before
 		}
@@ -216,7 +259,7 @@ func (c *Codex) DeleteThread(ctx context.Context, threadID string) (int, error) 
 	}
 	if unknownMethod(err) {
 		// 0.101 can not delete; archiving makes it let go of the file.
-		_, err = c.call(ctx, "thread/archive", object{"threadId": threadID})
+		err = c.archive(ctx, threadID)
 	}
 	if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
 		return 0, err

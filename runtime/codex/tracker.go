@@ -39,8 +39,8 @@ type threadState struct {
 	using     int
 	last      time.Time
 	unloading chan struct{}
-	// commands are those that were begun and have not ended.
-	commands map[string]bool
+	// commands are those that were begun and have not ended, by item.
+	commands map[string]command
 	// active is the running turn; announced says its turn/started was seen, before which 0.101 refuses to steer it.
 	active    string
 	announced bool
@@ -101,7 +101,7 @@ func (t *tracker) notice(signal runtime.Signal) {
 	switch change := signal.Change.(type) {
 	case runtime.ItemChanged:
 		if change.Item.Type == wire.ItemCommand {
-			t.command(signal.ThreadID, change.Item.ID, !change.Done)
+			t.command(signal.ThreadID, change, signal.ReceivedAt)
 		}
 		return
 	case runtime.TurnStarted:

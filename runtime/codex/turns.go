@@ -194,7 +194,7 @@ func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtim
 		c.tellReason(context.WithoutCancel(ctx), conn, ref, reason)
 	}
 	if err := conn.answer(context.WithoutCancel(ctx), ref.RequestID, out); err != nil {
-		return fmt.Errorf("%w: %w", runtime.ErrRequestGone, err)
+		return runtime.WithKind(runtime.ErrRequestGone, err)
 	}
 	if ref.Method == wire.MethodApprovePermissions && reply.Decision == actionCancel {
 		// Of a refused permission the agent hears and goes on; a cancellation ends the turn, as it does for every other
@@ -253,4 +253,9 @@ func sandboxPolicy(sandbox, network string) object {
 		return nil
 	}
 	return object{"type": sandbox} // unknown here: codex says so, rather than that the turn runs without the policy
+}
+
+// EndProcess implements runtime.Ender. The process serves all conversations.
+func (c *Codex) EndProcess(ctx context.Context, _, reason string) error {
+	return c.process.End(ctx, reason)
 }

@@ -7,6 +7,7 @@
 package environment
 
 import (
+	"os"
 	"slices"
 	"strings"
 )
@@ -29,6 +30,8 @@ type Policy struct {
 	Mode string
 	// Secrets are the names of variables that no runtime inherits, whatever else is said.
 	Secrets []string
+	// Lookup is a variable of the server's environment, by which providers are chosen; nil is os.Getenv.
+	Lookup func(name string) string
 	// Allow are further variables that runtimes inherit: NAME or NAME* for all, RUNTIME:NAME for one.
 	Allow []string
 }
@@ -53,7 +56,8 @@ func owned() map[string][]string {
 	}
 }
 
-// Inherits tells which variables of the server's environment a runtime gets, by name. Families are the runtimes whose
+// Inherits tells which variables of the server's environment a runtime gets, by name; those of a cloud it gets when it
+// uses that one (Provider). Families are the runtimes whose
 // variables it gets; its own name stands for itself when none is given. A runtime that speaks for another provider (a
 // bridge) names that one.
 func (p Policy) Inherits(runtime string, families ...string) func(name string) bool {
@@ -66,6 +70,15 @@ func (p Policy) Inherits(runtime string, families ...string) func(name string) b
 			own = append(own, names...)
 		} else {
 			others = append(others, names...)
+		}
+	}
+	lookup := p.Lookup
+	if lookup == nil {
+		lookup = os.Getenv
+	}
+	for _, provider := range Providers() {
+		if slices.Contains(families, provider.Family) && provider.Chosen(lookup) {
+			own = append(own, provider.Passes...)
 		}
 	}
 	for _, entry := range p.Allow {

@@ -33,6 +33,8 @@ type field struct {
 	Enum        []string `json:"enum"`
 	EnumNames   []string `json:"enumNames"`
 	OneOf       []choice `json:"oneOf"`
+	MinItems    int      `json:"minItems"`
+	MaxItems    int      `json:"maxItems"`
 	Items       struct {
 		Enum  []string `json:"enum"`
 		AnyOf []choice `json:"anyOf"`
@@ -100,9 +102,10 @@ func (form Form) Questions() []wire.Question {
 	asked := make([]wire.Question, 0, len(form.fields))
 	for _, f := range form.fields {
 		q := wire.Question{ID: wire.Clean(f.name), Header: wire.Clean(cmp.Or(f.Title, f.name)),
-			Question: wire.Clean(cmp.Or(f.Description, f.Title, f.name))}
+			Question: wire.Clean(cmp.Or(f.Description, f.Title, f.name)), Multiple: f.Type == "array"}
 		if !slices.Contains(form.Required, f.name) {
 			q.Question += " (optional)"
+			q.Optional = true
 		}
 		for _, c := range f.choices() {
 			o := wire.Option{Label: wire.Clean(c.Title)}
@@ -144,7 +147,10 @@ func (form Form) Fill(answers json.RawMessage) (map[string]json.RawMessage, erro
 func (f field) value(texts []string) (json.RawMessage, error) {
 	if choices := f.choices(); choices != nil {
 		for i, text := range texts {
-			at := slices.IndexFunc(choices, func(c choice) bool { return text == c.Const || text == c.Title })
+			at := slices.IndexFunc(choices, func(c choice) bool { return text == c.Title })
+			if at < 0 {
+				at = slices.IndexFunc(choices, func(c choice) bool { return text == c.Const })
+			}
 			if at < 0 {
 				return nil, fmt.Errorf("has no choice %q", text)
 			}
@@ -152,7 +158,7 @@ func (f field) value(texts []string) (json.RawMessage, error) {
 		}
 	}
 	if f.Type == "array" {
-		return json.Marshal(texts)
+		return f.several(texts)
 	}
 	if len(texts) > 1 {
 		return nil, fmt.Errorf("takes one answer, not %d", len(texts))
@@ -174,4 +180,15 @@ func (f field) value(texts []string) (json.RawMessage, error) {
 		return json.Marshal(number)
 	}
 	return json.Marshal(texts[0])
+}
+
+// several are the answers to a question that takes more than one.
+func (f field) several(texts []string) (json.RawMessage, error) {
+	switch {
+	case len(texts) < f.MinItems:
+		return nil, fmt.Errorf("takes %d answers or more, not %d", f.MinItems, len(texts))
+	case f.MaxItems > 0 && len(texts) > f.MaxItems:
+		return nil, fmt.Errorf("takes %d answers at most, not %d", f.MaxItems, len(texts))
+	}
+	return json.Marshal(texts)
 }

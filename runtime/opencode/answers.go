@@ -113,7 +113,7 @@ func answersOf(raw json.RawMessage, count int) ([][]string, error) {
 func (o *OpenCode) Answer(ctx context.Context, ref runtime.RequestRef, reply runtime.Reply) error {
 	c, done, err := o.process.Use(ctx) // it may be one that is just being taken over
 	if err != nil {
-		return fmt.Errorf("%w: %w", runtime.ErrRequestGone, err)
+		return runtime.WithKind(runtime.ErrRequestGone, err)
 	}
 	defer done()
 	if c.Generation() != ref.Generation {
@@ -133,7 +133,7 @@ func (o *OpenCode) Answer(ctx context.Context, ref runtime.RequestRef, reply run
 		return runtime.ErrRequestGone
 	}
 	if err := c.SendOnce(context.WithoutCancel(ctx), ref.RequestID, line); err != nil {
-		return fmt.Errorf("%w: %w", runtime.ErrRequestGone, err)
+		return runtime.WithKind(runtime.ErrRequestGone, err)
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func (t *translation) question(raw json.RawMessage) {
 	questions := make([]wire.Question, len(q.Questions))
 	for i, one := range q.Questions {
 		questions[i] = wire.Question{ID: questionID(i), Header: one.Header, Question: one.Question, Options: []wire.Option{},
-			IsOther: one.Custom == nil || *one.Custom}
+			IsOther: one.Custom == nil || *one.Custom, Multiple: one.Multiple}
 		for _, option := range one.Options {
 			questions[i].Options = append(questions[i].Options,
 				wire.Option{Label: option.Label, Description: option.Description})

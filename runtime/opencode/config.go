@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"harness/runtime"
+	"harness/runtime/environment"
 	"harness/runtime/opencode/bridge"
 )
 
@@ -94,6 +95,17 @@ func (o *OpenCode) operators() string {
 	return os.Getenv(configVariable)
 }
 
+// variable is a variable of the server's environment that OpenCode gets.
+func (o *OpenCode) variable(name string) string {
+	switch {
+	case name == configVariable:
+		return o.operators()
+	case !o.inherits(name):
+		return ""
+	}
+	return os.Getenv(name)
+}
+
 // Auth implements runtime.Adapter. A provider of the configuration may need no credentials, so that none are there says
 // nothing by itself.
 func (o *OpenCode) Auth(context.Context) (runtime.AuthStatus, error) {
@@ -117,6 +129,9 @@ func (o *OpenCode) Auth(context.Context) (runtime.AuthStatus, error) {
 	}
 	if info, err := os.Stat(login); err == nil && info.Size() > emptyLogin {
 		status.Credentials = append(status.Credentials, runtime.CredentialLogin)
+	}
+	if cloud := environment.ChosenProvider(Name, o.variable); cloud != nil && len(status.Credentials) == 0 {
+		return cloud.Auth(), nil
 	}
 	if len(status.Credentials) == 0 {
 		status.State = runtime.AuthMissing

@@ -23,7 +23,8 @@ func script() runtimetest.Script {
 		},
 		Fail:    func(status int) string { return fmt.Sprintf("MOCK_HTTP_%d", status) },
 		Command: func(command string) string { return "MOCK_CMD[" + command + "]" }, Ask: "MOCK_ASK",
-		Flood: func(pieces int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", pieces) },
+		AskSeveral: "MOCK_ASK_SEVERAL",
+		Flood:      func(pieces int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", pieces) },
 	}
 }
 

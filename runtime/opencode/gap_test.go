@@ -1,6 +1,8 @@
 package opencode_test
 
 import (
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -80,6 +82,65 @@ func TestEventsThatWereMissed(t *testing.T) {
 		}
 	}
 	opencode.CheckRules(t, signals, false)
+}
+
+// A change of a file is declined while the events are away: the turn that is shown and the one that is read say so.
+func TestADeclineThatWasMissed(t *testing.T) {
+	t.Parallel()
+	store := runtimetest.NewStore()
+	s := newSite(t, store.Sink, store.Resume)
+	o := s.behindProxy(t)
+	thread, err := o.StartThread(t.Context(), full(s.dir, "untrusted"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := talk{t, o, store, thread}
+	tell := func(signal syscall.Signal) {
+		if err := syscall.Kill(o.Status().PID, signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made := filepath.Join(s.dir, "declined.txt")
+	turn := k.say("MOCK_PATCH[" + made + "]")
+	store.Asked(t, turn, runtime.RequestApproval)
+	tell(syscall.SIGUSR1)
+	k.answer(turn, runtime.Reply{Decision: "decline"})
+	change := func(item runtime.Item) bool { return item.Type == "fileChange" }
+	declined := func(item runtime.Item) bool {
+		return change(item) && strings.Contains(item.Details, `"status": "declined"`)
+	}
+	var read []runtime.Item
+	k.eventually("what is read", func() bool {
+		thread, err := o.ReadThread(t.Context(), k.thread.Native(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(thread.Turns) == 1 {
+			read = thread.Turns[0].Items
+		}
+		return slices.ContainsFunc(read, change)
+	})
+	if !slices.ContainsFunc(read, declined) {
+		t.Errorf("it is read as %+v", read)
+	}
+	tell(syscall.SIGUSR2)
+	k.done(turn)
+	shown := 0
+	for _, signal := range store.Signals() {
+		if done, is := signal.Change.(runtime.ItemChanged); is && done.Done && change(done.Item) {
+			shown++
+			if !declined(done.Item) {
+				t.Errorf("it is shown as %s", signal.Raw)
+			}
+		}
+	}
+	if shown != 1 {
+		t.Errorf("it is shown %d times", shown)
+	}
+	if exists(made) {
+		t.Error("what was declined was done")
+	}
+	stop(t, o)
 }
 
 // A message that waits for OpenCode to come up is sent before its events are heard: its turn is told all the same.

@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"cmp"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -27,6 +28,8 @@ func (t *translation) part(in *talk, p part) {
 		if p.Type == "text" && !p.Synthetic && !p.Ignored {
 			in.Untold = slices.DeleteFunc(in.Untold, func(id string) bool { return id == p.MessageID })
 			t.user(in, p.MessageID, p.Text)
+		} else if p.isPicture() {
+			in.picture(p.MessageID, p.URL)
 		}
 		return
 	}
@@ -44,6 +47,11 @@ func (t *translation) part(in *talk, p part) {
 		in.Used = in.Used.Plus(used)
 		t.say(wire.TokenUsage(in.in(), in.Base.Plus(in.Used), in.Used, 0))
 	}
+}
+
+// isPicture tells whether a part is an image with its bytes.
+func (p *part) isPicture() bool {
+	return p.Type == "file" && strings.HasPrefix(p.Mime, "image/") && strings.HasPrefix(p.URL, "data:")
 }
 
 func (t *translation) text(in *talk, p part) {
@@ -160,11 +168,20 @@ func shown(tool string) bool {
 	return tool != "question" && tool != "todowrite" && tool != "todoread"
 }
 
+// saysDeclined tells whether the error of a call says that a person or a rule refused it. The event with the answer can
+// be missed, and the messages that are read again have only this.
+func saysDeclined(text string) bool {
+	return strings.HasPrefix(text, "The user rejected permission to use this") ||
+		strings.HasPrefix(text, "The user has specified a rule which prevents")
+}
+
 func toolItem(in *talk, open *item, now toolState) any {
 	word := map[string]string{"running": "inProgress", "completed": "completed", "error": "failed"}[now.Status]
-	if now.Status == "error" &&
-		(open.Declined || strings.HasPrefix(now.Error, "The user has specified a rule which prevents")) {
+	if now.Status == "error" && (open.Declined || saysDeclined(now.Error)) {
 		word = "declined"
+	}
+	if open.Tool == toolInvalid {
+		return refusedItem(open, now, word)
 	}
 	var input toolInput
 	_ = json.Unmarshal(now.Input, &input) // members of another type than expected are skipped
@@ -178,12 +195,30 @@ func toolItem(in *talk, open *item, now toolState) any {
 	server, tool := called(open.Tool)
 	call := wire.ToolCall{ID: open.ID, Server: server, Tool: tool, Status: word, Arguments: now.Input}
 	if now.Status == "completed" {
-		call.Result = encoded(map[string]any{"content": []any{map[string]string{"type": "text", "text": now.Output}}})
+		call.Result = wire.ToolResult(now.Output, now.images()...)
 	}
 	if now.Status == "error" {
 		call.Error = encoded(map[string]string{"message": now.Error})
 	}
 	return call
+}
+
+// toolInvalid is what OpenCode runs in the place of a call that it refuses: there is no such tool, or its input is not
+// valid.
+const toolInvalid = "invalid"
+
+// refusedItem is such a call, by the name of the tool that the model called.
+func refusedItem(open *item, now toolState, word string) any {
+	var call struct {
+		Tool string `json:"tool"`
+	}
+	_ = json.Unmarshal(now.Input, &call) // one without a name keeps OpenCode's
+	server, tool := called(cmp.Or(call.Tool, open.Tool))
+	item := wire.ToolCall{ID: open.ID, Server: server, Tool: tool, Status: word, Arguments: now.Input}
+	if now.Status != "running" {
+		item.Status, item.Error = "declined", encoded(map[string]string{"message": cmp.Or(now.Output, now.Error)})
+	}
+	return item
 }
 
 func shellItem(in *talk, open *item, now toolState, input toolInput, word string, over bool) any {

@@ -38,7 +38,7 @@ const (
 )
 
 // patience bounds every wait; only a fault uses it up.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 func TestMain(m *testing.M) {
 	if runtimetest.PlayProxy() {
@@ -67,6 +67,7 @@ func roles() map[string]func(context.Context) int {
 		runAsBridge: func(ctx context.Context) int {
 			return worked(bridge.Run(ctx, os.Args[2], os.Stdin, os.Stdout, os.Stderr))
 		},
+		runAsEnding: func(context.Context) int { return endWithMessage() },
 		runAsOpenCode: func(ctx context.Context) int {
 			if real := os.Getenv(proxyVariable); real != "" {
 				return proxied(ctx, append([]string{real}, os.Args[1:]...))

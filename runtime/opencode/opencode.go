@@ -22,6 +22,7 @@ import (
 
 	"harness/runtime"
 	"harness/runtime/opencode/bridge"
+	"harness/runtime/process"
 	"harness/runtime/stdio"
 )
 
@@ -133,9 +134,9 @@ func (o *OpenCode) Name() string { return Name }
 // reach anything are not there, and a conversation that has them can do what its user can. What lies in between is not
 // enforced, so it is not offered.
 func (o *OpenCode) Capabilities() runtime.Capabilities {
-	owned := runtime.OwnedNone
+	owned, transport := runtime.OwnedNone, ""
 	if o.options.Tools != nil {
-		owned = runtime.OwnedMCP
+		owned, transport = runtime.OwnedMCP, runtime.TransportHTTP
 	}
 	return runtime.Capabilities{
 		Streaming: true, Resume: true, Reconstruct: true, Interrupt: true,
@@ -145,7 +146,10 @@ func (o *OpenCode) Capabilities() runtime.Capabilities {
 		Sandboxes:        []string{sandboxReadOnly, sandboxFull},
 		ApprovalPolicies: []string{approveUntrusted, approveOnRequest, approveNever},
 		NetworkAccess:    []string{networkRestricted, networkEnabled},
-		ImplicitSources:  []string{runtime.ImplicitHome},
+		ImplicitSources:  []string{runtime.ImplicitHome}, Unasked: looks(),
+		// Logins and keys by provider; its server is a process of ours that keeps conversations in a file of its home.
+		Facts: runtime.Facts{Auth: runtime.AuthBoth, State: runtime.StateDisk, Resume: runtime.ResumeNative, Replay: runtime.ReplayAsks,
+			Cancellation: runtime.CancelBestEffort, Isolation: []string{runtime.IsolationProcess}}.TakesTools(transport),
 	}
 }
 
@@ -155,6 +159,7 @@ func (o *OpenCode) Status() runtime.Status {
 	if c := o.process.Current(); c != nil && c.Generation() == status.Generation && status.PID != 0 {
 		if own := hello(c).PID; own != 0 {
 			status.PID = own
+			status.Suspended = status.State == runtime.StateReady && process.Suspended(own)
 		}
 	}
 	return status
@@ -198,7 +203,7 @@ func (l *line) command(ctx context.Context, what, native string, c call, out any
 	}
 	result, err := l.Call(ctx, l.limit, what, c)
 	if err != nil {
-		return err
+		return l.endedWith(ctx, err)
 	}
 	if out == nil {
 		return nil
@@ -207,6 +212,27 @@ func (l *line) command(ctx context.Context, what, native string, c call, out any
 		return fmt.Errorf("read opencode's answer to %s: %w", what, err)
 	}
 	return nil
+}
+
+// endGrace is how long the end of the process beside OpenCode may take after OpenCode's own.
+const endGrace = 5 * time.Second
+
+// endedWith adds runtime.ErrProcessGone to the error of a request that got no answer, when that is because OpenCode ended: its
+// connections break a moment before the process beside it ends.
+func (l *line) endedWith(ctx context.Context, err error) error {
+	var refused *runtime.Error
+	if !errors.As(err, &refused) || refused.Code != 0 || !errors.Is(err, runtime.ErrUnavailable) {
+		return err
+	}
+	timer := time.NewTimer(endGrace)
+	defer timer.Stop()
+	select {
+	case <-l.Gone():
+		return fmt.Errorf("%w: opencode ended: %w", runtime.ErrProcessGone, err)
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return err
 }
 
 // pathOf is where a conversation is.

@@ -14,7 +14,7 @@ func (o *OpenCode) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 	p, _ := conn.Protocol().(*protocol)
 	l := &line{protocol: p, limit: o.options.Supervise.CallTimeout}
 	return o.options.Silence.Attend(ctx, stdio.Watched{Name: Name, Title: "OpenCode", Log: o.options.Launch.Logger,
-		Turns: p.watched,
+		Turns: p.watched, Held: conn.Held,
 		Stop: func(ctx context.Context, turn string) error {
 			native := p.hush(turn, o.options.Silence)
 			return l.command(ctx, "interrupt", native,

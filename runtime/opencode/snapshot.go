@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -63,13 +64,28 @@ func (t *translation) again(native string, one message, info messageInfo) {
 	if in == nil {
 		return
 	}
+	var parts []part
 	for _, raw := range one.Parts {
 		var p part
 		if json.Unmarshal(raw, &p) == nil {
-			t.part(in, p)
+			parts = append(parts, p)
 		}
 	}
+	slices.SortStableFunc(parts, func(a, b part) int { // a message is shown with its text, and its images before
+		return cmp.Compare(rank(a), rank(b))
+	})
+	for _, p := range parts {
+		t.part(in, p)
+	}
 	t.message(native, one.Info)
+}
+
+// rank orders the parts of a listed message: images come first.
+func rank(p part) int {
+	if p.isPicture() {
+		return 0
+	}
+	return 1
 }
 
 // waiting takes the lists of what waits.

@@ -67,8 +67,11 @@ type talk struct {
 	Message  string   `json:"message,omitempty"`
 	Finished bool     `json:"finished,omitempty"`
 	Done     []string `json:"done,omitempty"`
-	// Busy says that the agent went to work.
+	// Answers is the newest of the turn's messages that the agent has answered.
+	Answers string `json:"answers,omitempty"`
+	// Busy says that the agent went to work. Idle counts how often it was idle since then though its last message had no end.
 	Busy bool   `json:"busy,omitempty"`
+	Idle int    `json:"idle,omitempty"`
 	Open []item `json:"open,omitempty"`
 	// Asked are the requests that wait, Children the conversations of its sub-agents.
 	Asked    []asked  `json:"asked,omitempty"`
@@ -85,7 +88,13 @@ type talk struct {
 	Silent  string   `json:"silent,omitempty"`
 	// heard is when something was said in it last, zero when nobody listened yet.
 	heard time.Time
+	// pictures are the images of messages in Untold, as data URLs. They are too large for the state that is kept: a process
+	// that ends between the images of a message and its text loses them.
+	pictures map[string][]string
 }
+
+// maxPictures bounds the images of a message that are shown.
+const maxPictures = 20
 
 // item is one that is open: known, and perhaps not begun yet.
 type item struct {
@@ -111,9 +120,20 @@ type asked struct {
 
 // failure is why a turn ends as it does.
 type failure struct {
-	Name    string `json:"name"`
-	Message string `json:"message"`
-	Status  int    `json:"status,omitempty"`
+	Name       string `json:"name"`
+	Message    string `json:"message"`
+	Status     int    `json:"status,omitempty"`
+	RetryAfter string `json:"retryAfter,omitempty"`
+}
+
+// picture keeps an image of a message of a person until its text comes.
+func (t *talk) picture(message, url string) {
+	if t.pictures == nil {
+		t.pictures = map[string][]string{}
+	}
+	if len(t.pictures[message]) < maxPictures {
+		t.pictures[message] = append(t.pictures[message], url)
+	}
 }
 
 // find is an open item by its id, nil when there is none.

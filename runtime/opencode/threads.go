@@ -47,15 +47,26 @@ func (o *OpenCode) StartThread(ctx context.Context, in runtime.StartThread) (run
 		Body: encoded(body)}, &info); err != nil {
 		return runtime.Thread{}, err
 	}
-	thread := in.SessionID
-	if thread == "" {
-		thread = info.ID
+	id := in.SessionID
+	if id == "" {
+		id = info.ID
 	}
-	o.names.learn(thread, info.ID, info.Directory)
+	o.names.learn(id, info.ID, info.Directory)
 	if in.SessionID != "" || o.options.Tools == nil { // else its rules are yet to be made, with its name
 		o.names.apply(info.ID, now)
 	}
-	return o.described(info), nil
+	thread := o.described(info)
+	if thread.Model == "" {
+		var config struct {
+			Model string `json:"model"`
+		}
+		err := l.request(ctx, "models", "", bridge.Step{Do: http.MethodGet, Path: "/config", Directory: folder}, &config)
+		if err != nil { // the conversation is open, and runs without that
+			o.options.Launch.Logger.Warn().Err(err).Str("session", id).Msg("which model OpenCode runs is not known")
+		}
+		thread.Model = config.Model
+	}
+	return thread, nil
 }
 
 // parseModel reads a model's name: its provider's, a slash, its own.
@@ -109,7 +120,7 @@ func (l *line) look(ctx context.Context, native string) (sessionInfo, error) {
 // missing makes "not found" say of what.
 func missing(err error) error {
 	if errors.Is(err, runtime.ErrNotFound) {
-		return fmt.Errorf("%w: %w", runtime.ErrThreadNotFound, err)
+		return runtime.WithKind(runtime.ErrThreadNotFound, err)
 	}
 	return err
 }

@@ -92,6 +92,9 @@ func (t *translation) event(e event, about said) {
 		t.status(in, about.Status)
 	case "session.error":
 		in.fail(about.Error)
+		if in.Idle > 0 && about.Error != nil && about.Error.Name != errorAborted {
+			t.end(about.SessionID, in) // it broke off: its last message gets no end
+		}
 	case "session.idle":
 		t.idle(about.SessionID, in)
 	}
@@ -156,8 +159,9 @@ func (t *translation) message(native string, raw json.RawMessage) {
 	t.flushUsers(in)
 	if in.Message != info.ID {
 		t.closeItems(in)
-		in.Message, in.Finished, in.Done = info.ID, false, nil
+		in.Message, in.Finished, in.Done, in.Idle = info.ID, false, nil, 0
 	}
+	in.Answers = max(in.Answers, info.ParentID)
 	in.Finished = in.Finished || info.finished()
 	in.fail(info.Error)
 }
@@ -196,7 +200,8 @@ func (t *translation) flushUsers(in *talk) {
 }
 
 func (t *translation) user(in *talk, id string, texts ...string) {
-	item := wire.UserMessage(id, texts...)
+	item := wire.UserMessageWithImages(id, in.pictures[id], texts...)
+	delete(in.pictures, id)
 	t.say(wire.ItemStarted(in.in(), item, t.at), wire.ItemCompleted(in.in(), item, t.at))
 }
 
@@ -214,10 +219,10 @@ func (t *translation) plan(in *talk, todos []todo) {
 func (t *translation) status(in *talk, now status) {
 	switch {
 	case now.Type == "busy":
-		in.Busy = true
+		in.Busy, in.Idle = true, 0
 	case now.Type == "retry" && now.Attempt != in.Retry:
 		in.Busy, in.Retry = true, now.Attempt
-		t.say(wire.Failed(in.in(), wire.Failure{Message: now.Message}, true))
+		t.say(wire.Retrying(in.in(), wire.Failure{Message: now.Message}, now.Attempt, 0))
 	}
 }
 
@@ -227,7 +232,9 @@ func (t *talk) fail(e *nativeError) {
 	if e == nil || e.Name == "" || t.Failure != nil && e.Name != errorAborted {
 		return
 	}
-	t.Failure = &failure{Name: cut(e.Name), Message: cut(e.Data.Message), Status: e.Data.StatusCode}
+	said, _, _ := strings.Cut(e.Data.Message, "\n    at ") // without where in its code
+	t.Failure = &failure{Name: cut(e.Name), Message: cut(said), Status: e.Data.StatusCode,
+		RetryAfter: cut(e.Data.Headers.RetryAfter)}
 }
 
 const (
@@ -237,10 +244,22 @@ const (
 )
 
 // idle ends the turn, unless there is more to come: after an abort or an error OpenCode is idle before it has told how
-// its last message ended, and is idle again then; and one that has not begun to work is not idle again.
+// its last message ended, and is idle again then; and one that has not begun to work is not idle again. One that is idle
+// twice without that end has broken off.
 func (t *translation) idle(native string, in *talk) {
-	if in.Message != "" && !in.Finished || in.Message == "" && !in.Busy && in.Failure == nil {
+	switch {
+	case in.Message == "" && !in.Busy && in.Failure == nil:
 		return
+	case in.Message == "" || in.Finished:
+	case t.past:
+		return // it may have ended by now
+	case in.Idle == 0:
+		in.Idle++
+		return
+	default:
+		if in.Failure == nil {
+			in.Failure = &failure{Name: "UnknownError", Message: "OpenCode stopped working without an end of its answer."}
+		}
 	}
 	t.end(native, in)
 }
@@ -277,7 +296,11 @@ func (f *failure) wire() *wire.Failure {
 	case f.Status >= 500:
 		kind = "internalServerError"
 	}
-	out := &wire.Failure{Message: f.Message}
+	out := &wire.Failure{Message: f.Message, Status: f.Status}
+	if f.RetryAfter != "" {
+		after := "retry after " + f.RetryAfter
+		out.Details = &after
+	}
 	if out.Message == "" {
 		out.Message = f.Name
 	}

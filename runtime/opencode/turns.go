@@ -178,7 +178,7 @@ func (l *line) send(ctx context.Context, native string, p *prompt) (turn string,
 				return "", complaint
 			}
 		case <-l.Gone():
-			return "", fmt.Errorf("%w: opencode ended while it took a message", runtime.ErrUnavailable)
+			return "", fmt.Errorf("%w: opencode ended while it took a message", runtime.ErrProcessGone)
 		case <-ctx.Done():
 			return "", l.Overdue(ctx, "send")
 		}
@@ -231,8 +231,54 @@ func (o *OpenCode) InterruptTurn(ctx context.Context, threadID, turnID string) e
 	if err := l.running(native, turnID); err != nil {
 		return err
 	}
-	return l.command(ctx, "interrupt", native,
-		call{Command: bridge.Command{Steps: abort(native, o.names.of(native).folder)}}, nil)
+	waiting := l.waiting(native)
+	stop := call{Command: bridge.Command{Steps: abort(native, o.names.of(native).folder)}}
+	if err := l.command(ctx, "interrupt", native, stop, nil); err != nil || len(waiting) == 0 {
+		return err
+	}
+	return l.withdraw(ctx, native, turnID, waiting)
+}
+
+// withdraw removes messages from a conversation that the agent has not begun to answer when its turn was stopped: the
+// next turn would answer them otherwise.
+func (l *line) withdraw(ctx context.Context, native, turnID string, messages []string) error {
+	// A caller who waits for the end of the turn alone has no interest in this any more.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.limit)
+	defer cancel()
+	looks := time.NewTicker(20 * time.Millisecond)
+	defer looks.Stop()
+	for l.turn(native) == turnID { // until then OpenCode removes nothing
+		select {
+		case <-looks.C:
+		case <-l.Gone():
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("%w: the turn goes on: %w", runtime.ErrTimeout, ctx.Err())
+		}
+	}
+	for _, message := range messages {
+		step := bridge.Step{Do: http.MethodDelete, Path: pathOf(native, "/message/"+url.PathEscape(message))}
+		if err := l.request(ctx, "withdraw", native, step, nil); err != nil && !errors.Is(err, runtime.ErrNotFound) {
+			return fmt.Errorf("withdraw a message that was not begun: %w", err)
+		}
+	}
+	return nil
+}
+
+// waiting are the messages to a running turn that the agent has not begun to answer.
+func (p *protocol) waiting(native string) (messages []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	in := p.state.Talks[native]
+	if in == nil {
+		return nil
+	}
+	for _, id := range in.Users {
+		if id != in.Turn && id > in.Answers {
+			messages = append(messages, id)
+		}
+	}
+	return messages
 }
 
 // abort are the requests that stop a turn.
@@ -241,7 +287,8 @@ func abort(native, folder string) []bridge.Step {
 		{Do: bridge.DoAborted, Directory: folder}}
 }
 
-// parts are the parts of a message in OpenCode's words: one text, and files.
+// parts are the parts of a message in OpenCode's words: files, and one text. OpenCode publishes them in this order, and the
+// message is shown when its text comes.
 func parts(input []json.RawMessage) ([]inputPart, error) {
 	var texts []string
 	var files []inputPart
@@ -271,7 +318,7 @@ func parts(input []json.RawMessage) ([]inputPart, error) {
 		}
 	}
 	if len(texts) > 0 {
-		files = append([]inputPart{{Type: "text", Text: strings.Join(texts, "\n\n")}}, files...)
+		files = append(files, inputPart{Type: "text", Text: strings.Join(texts, "\n\n")})
 	}
 	if len(files) == 0 {
 		return nil, fmt.Errorf("%w: the message is empty", runtime.ErrInvalidParams)
@@ -307,4 +354,9 @@ func (p *protocol) newMessageID(now time.Time) string {
 		noise[i] = letters[int(b)%len(letters)]
 	}
 	return fmt.Sprintf("msg_%012x%s", uint64(stamp)&(1<<48-1), noise)
+}
+
+// EndProcess implements runtime.Ender. The process serves all conversations.
+func (o *OpenCode) EndProcess(ctx context.Context, _, reason string) error {
+	return o.process.End(ctx, reason)
 }

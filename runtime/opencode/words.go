@@ -1,6 +1,11 @@
 package opencode
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+
+	"harness/runtime/wire"
+)
 
 // event is what OpenCode says; which properties there are depends on the type.
 type event struct {
@@ -69,6 +74,8 @@ type part struct {
 	MessageID string    `json:"messageID"`
 	Type      string    `json:"type"`
 	Text      string    `json:"text"`
+	Mime      string    `json:"mime"`
+	URL       string    `json:"url"`
 	Synthetic bool      `json:"synthetic"`
 	Ignored   bool      `json:"ignored"`
 	Tool      string    `json:"tool"`
@@ -90,6 +97,23 @@ type toolState struct {
 	Error    string          `json:"error"`
 	Metadata toolMetadata    `json:"metadata"`
 	Time     times           `json:"time"`
+	// Attachments are files that the tool came to.
+	Attachments []attachment `json:"attachments"`
+}
+
+type attachment struct {
+	Mime string `json:"mime"`
+	URL  string `json:"url"`
+}
+
+// images are the attachments that are images, with their bytes.
+func (s toolState) images() (found []wire.Picture) {
+	for _, one := range s.Attachments {
+		if _, data, is := strings.Cut(one.URL, ";base64,"); is && strings.HasPrefix(one.Mime, "image/") {
+			found = append(found, wire.NewPicture(one.Mime, data))
+		}
+	}
+	return found
 }
 
 type toolMetadata struct {
@@ -136,6 +160,9 @@ type nativeError struct {
 	Data struct {
 		Message    string `json:"message"`
 		StatusCode int    `json:"statusCode"`
+		Headers    struct {
+			RetryAfter string `json:"retry-after"`
+		} `json:"responseHeaders"`
 	} `json:"data"`
 }
 
@@ -162,6 +189,7 @@ type question struct {
 		Question string `json:"question"`
 		Header   string `json:"header"`
 		Custom   *bool  `json:"custom"`
+		Multiple bool   `json:"multiple"`
 		Options  []struct {
 			Label       string `json:"label"`
 			Description string `json:"description"`

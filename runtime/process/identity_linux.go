@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 )
 
 // Boot names this run of the machine, "" when it has no name: ids and start times of processes mean nothing in another
@@ -25,6 +26,12 @@ func Started(pid int) uint64 {
 		return 0
 	}
 	return state.number(22)
+}
+
+// Suspended tells whether a process is stopped, by SIGSTOP or a debugger.
+func Suspended(pid int) bool {
+	state := statOf(pid)
+	return len(state) > 0 && (state[0][0] == 'T' || state[0][0] == 't')
 }
 
 // Resident is the memory of a process that is in RAM, in bytes; 0 when there is no such process.
@@ -67,3 +74,19 @@ func (s stat) memoryless() bool { return s.dead() || s.number(23) == 0 }
 // bare tells a program that was given an empty environment: its start and end (fields 50 and 51) are set and the same.
 // So are, for an instant, those of a program that is just being given one.
 func (s stat) bare() bool { return s.number(51) > 0 && s.number(50) == s.number(51) }
+
+// Began is when a process started, zero when there is no such process.
+func Began(pid int) time.Time {
+	ticks := Started(pid)
+	var uptime float64
+	raw, err := os.ReadFile("/proc/uptime")
+	if err != nil || ticks == 0 {
+		return time.Time{}
+	}
+	if _, err := fmt.Sscan(string(raw), &uptime); err != nil {
+		return time.Time{}
+	}
+	const perSecond = 100 // USER_HZ, on all machines of 64 bits
+	age := uptime - float64(ticks)/perSecond
+	return time.Now().Add(-time.Duration(age * float64(time.Second)))
+}

@@ -55,6 +55,9 @@ type Script struct {
 	// Command runs a shell command, Ask asks the person a question ("" for an agent that cannot).
 	Command func(command string) string
 	Ask     string
+	// AskSeveral asks a question that takes several answers: "a, b", "\"c\"" and "d"; "" for an agent that has no such
+	// questions.
+	AskSeveral string
 	// Flood answers with so many pieces, as fast as it can, whose text is the numbers from 0 on, with words between them;
 	// nil: not tried.
 	Flood func(pieces int) string
@@ -140,6 +143,7 @@ func Run(t *testing.T, target Target) {
 		"a failed turn":                      fails,
 		"an approval":                        approves,
 		"a question":                         asks,
+		"a question with several answers":    asksSeveral,
 		"an interrupted turn":                interrupts,
 		"a message to a busy conversation":   steers,
 		"two conversations":                  sideBySide,
@@ -424,6 +428,7 @@ func refuses(t *testing.T, s *scene) {
 		len(control.Enforced) != len(c.Sandboxes) {
 		t.Errorf("an unknown level: %v", err)
 	}
+	checkFacts(t, c)
 	thread := s.open()
 	turn := s.say(thread, s.Script.Command("touch "+filepath.Join(s.Dir, "refused")))
 	asked := s.Asked(t, turn, runtime.RequestApproval)

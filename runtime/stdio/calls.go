@@ -23,7 +23,9 @@ type pending struct {
 	method string
 	thread string
 	label  string
-	answer chan answer
+	// announces is Call.Announces.
+	announces string
+	answer    chan answer
 }
 
 type answer struct {
@@ -69,7 +71,7 @@ func (c *Conn) callOnce(ctx context.Context, method string, params any, about Ca
 	case <-ctx.Done():
 		return nil, c.Overdue(ctx, method)
 	}
-	p := &pending{method: method, thread: about.ThreadID, answer: make(chan answer, 1)}
+	p := &pending{method: method, thread: about.ThreadID, announces: about.Announces, answer: make(chan answer, 1)}
 	c.mu.Lock()
 	if c.dead != nil {
 		defer c.mu.Unlock()
@@ -79,7 +81,7 @@ func (c *Conn) callOnce(ctx context.Context, method string, params any, about Ca
 	id := c.nextID
 	key := strconv.FormatInt(id, 10)
 	if !about.Harmless {
-		p.label = labelOf(id, method, p.thread)
+		p.label = labelOf(orphanedCall{ID: id, Method: method, Thread: p.thread, Announces: p.announces})
 	}
 	c.pending[key] = p
 	c.mu.Unlock()
@@ -106,9 +108,44 @@ func (c *Conn) callOnce(ctx context.Context, method string, params any, about Ca
 	case a := <-p.answer:
 		return a.result, a.err
 	case <-ctx.Done():
-		forget()
+		if p.announces == "" || !c.abandon(key, p) {
+			forget()
+		}
 		return nil, c.Overdue(ctx, method)
 	}
+}
+
+// abandon keeps a request that its caller gave up among those whose answer still means something; false when it is
+// answered.
+func (c *Conn) abandon(key string, p *pending) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, waits := c.pending[key]; !waits {
+		return false
+	}
+	delete(c.pending, key)
+	if c.orphaned == nil {
+		c.orphaned = map[string]orphanedCall{}
+	}
+	c.orphaned[key] = orphanedCall{Method: p.method, Thread: p.thread, Announces: p.announces, label: p.label}
+	return true
+}
+
+// Announcing tells whether a request with this Call.Announces has no answer yet, also one of a server before this one.
+func (c *Conn) Announcing(as string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.pending {
+		if p.announces == as {
+			return true
+		}
+	}
+	for _, call := range c.orphaned {
+		if call.Announces == as {
+			return true
+		}
+	}
+	return false
 }
 
 // Overdue tells a deadline, which is the runtime's failure, from a caller that went away.

@@ -40,6 +40,8 @@ type pipes struct {
 	note func(value json.RawMessage)
 	// ack says up to which offset the process's output is stored for good; nil when nobody keeps it.
 	ack func(offset int64)
+	// stalled says that what keeps the process's output takes nothing for now; nil when nobody keeps it.
+	stalled func() bool
 }
 
 type writer interface {
@@ -72,6 +74,8 @@ type Conn struct {
 	labels   []string        // of earlier servers' SendOpen
 	dead     error
 
+	// ending has why the process is to be ended, once it is.
+	ending chan *EndedError
 	// gone is closed when nothing more will come from the process.
 	gone     chan struct{}
 	refusing sync.WaitGroup
@@ -106,7 +110,7 @@ func newConn(name, generation string, p pipes, out *queue, counters *Counters, n
 		name: name, generation: generation, pipes: p, log: log, out: out, counters: counters, natives: natives,
 		pulse: pulse{source: p.out}, slots: make(chan struct{}, maxInFlight), writing: make(chan struct{}, 1),
 		onStarted: func() {}, pending: map[string]*pending{}, requests: map[string]openRequest{}, lost: map[string]bool{},
-		gone: make(chan struct{}), made: time.Now(),
+		gone: make(chan struct{}), ending: make(chan *EndedError, 1), made: time.Now(),
 	}
 	c.protocol = speak(c)
 	return c
@@ -175,7 +179,7 @@ func (c *Conn) read() {
 			debug.FreeOSMemory()
 		}
 	}
-	c.fail(fmt.Errorf("%w: the %s process is gone", runtime.ErrUnavailable, c.name))
+	c.fail(fmt.Errorf("%w: the %s process is gone", runtime.ErrProcessGone, c.name))
 	c.refusing.Wait()
 	c.probing.Wait()
 	close(c.gone)
@@ -194,6 +198,9 @@ func (c *Conn) push(first <-chan struct{}, offset int64, said Line) {
 		batch.Offset, batch.Stored = offset, func() {
 			c.stored.Store(max(offset, c.stored.Load()))
 			ack(kept)
+			if said.settles != nil {
+				c.settle(said.settles)
+			}
 		}
 	}
 	c.out.pushAfter(first, batch)
@@ -244,13 +251,29 @@ func (c *Conn) respond(said Line) {
 		}
 		return
 	}
-	c.settle(p)
 	if said.Refusal != nil {
+		c.settle(p)
 		c.out.pushAnswer(func() { p.answer <- answer{err: said.Refusal(p.method)} })
 		return
 	}
-	c.protocol.Answered(p.method, p.thread, said.Result)
+	c.answered(p, said.Result)
 	c.out.pushAnswer(func() { p.answer <- answer{result: said.Result} })
+}
+
+// answered gives an answer to the protocol, and passes on what it announces. A server that dies before that is stored
+// leaves the request to the next one.
+func (c *Conn) answered(p *pending, result json.RawMessage) {
+	c.protocol.Answered(p.method, p.thread, result)
+	announcer, can := c.protocol.(Announcer)
+	if p.announces == "" || !can {
+		c.settle(p)
+		return
+	}
+	signals, at := announcer.Announce(p.announces, result), time.Now()
+	for i := range signals {
+		signals[i].Generation, signals[i].ReceivedAt = c.generation, at
+	}
+	c.push(nil, c.taken, Line{Signals: signals, settles: p})
 }
 
 // fail ends every open call with the cause and lets later ones fail at once.
@@ -298,7 +321,7 @@ func (c *Conn) write(ctx context.Context, line []byte, write func(line []byte) (
 	}
 	_ = c.pipes.in.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if _, err := write(c.natives.restore(line)); err != nil {
-		cause := fmt.Errorf("%w: writing to the %s process failed: %w", runtime.ErrUnavailable, c.name, err)
+		cause := fmt.Errorf("%w: writing to the %s process failed: %w", runtime.ErrProcessGone, c.name, err)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			c.log.Error().Dur("after", writeTimeout).Msg(c.name + " does not read its input; killing it")
 		}

@@ -42,7 +42,7 @@ func shimLink(generation string, a *shim.Attached) *link {
 	return &link{
 		generation: generation, pid: a.PID(), done: a.Done(), exit: a.Exit, stop: a.Stop, release: a.Release, shim: a,
 		hello: a.State.Note, pipes: pipes{in: a, out: a, kill: a.Kill, once: a.WriteOnce, call: a.WriteCall,
-			settled: a.Settled, note: a.Note, ack: a.Ack},
+			settled: a.Settled, note: a.Note, ack: a.Ack, stalled: a.Stalled},
 	}
 }
 

@@ -18,13 +18,15 @@ type orphanedCall struct {
 	ID     int64  `json:"id"`
 	Method string `json:"method"`
 	Thread string `json:"thread,omitempty"`
+	// Announces is Call.Announces.
+	Announces string `json:"announces,omitempty"`
 
 	label string
 }
 
 // labelOf names a call for whoever attaches to the process next.
-func labelOf(id int64, method, thread string) string {
-	label, err := json.Marshal(orphanedCall{ID: id, Method: method, Thread: thread})
+func labelOf(call orphanedCall) string {
+	label, err := json.Marshal(call)
 	if err != nil {
 		return ""
 	}
@@ -61,12 +63,14 @@ func (c *Conn) orphanAnswered(said Line) bool {
 	if !was {
 		return false
 	}
-	if said.Refusal == nil {
-		c.protocol.Answered(call.Method, call.Thread, said.Result)
-	}
 	c.log.Info().Str("call", call.Method).Str("session", call.Thread).Bool("refused", said.Refusal != nil).
-		Msg(c.name + " answered a call of the server before this one")
-	c.pipes.settled(call.label)
+		Msg(c.name + " answered a call that nobody waits for any more")
+	p := &pending{method: call.Method, thread: call.Thread, label: call.label, announces: call.Announces}
+	if said.Refusal != nil {
+		c.settle(p)
+		return true
+	}
+	c.answered(p, said.Result)
 	return true
 }
 
@@ -82,11 +86,11 @@ func (c *Conn) reportOrphaned() {
 	c.mu.Unlock()
 	for _, call := range calls {
 		c.log.Warn().Str("call", call.Method).Str("session", call.Thread).
-			Msg(c.name + " never answered a call of the server before this one; it is not repeated")
+			Msg(c.name + " never answered a call that nobody waits for any more; it is not repeated")
 		s := runtime.Signal{Kind: runtime.SignalUnanswered, Generation: c.generation, Method: call.Method,
 			ThreadID: call.Thread, RequestID: json.RawMessage(strconv.FormatInt(call.ID, 10)), ReceivedAt: time.Now()}
 		c.out.push(runtime.Batch{Generation: c.generation, Signals: []runtime.Signal{s}, Stored: func() {
-			c.pipes.settled(call.label)
+			c.settle(&pending{label: call.label})
 		}})
 	}
 }

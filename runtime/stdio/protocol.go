@@ -79,6 +79,8 @@ type Line struct {
 	Signals       []runtime.Signal
 	Native, State json.RawMessage
 	About         string
+
+	settles *pending // the request the line answers, open until the line is stored
 }
 
 // silent tells a line that is passed on to nobody.
@@ -94,6 +96,15 @@ type Call struct {
 	Repeatable bool
 	// Harmless requests change nothing: when a server dies before the answer came, nobody has to be told.
 	Harmless bool
+	// Announces is what the answer is given to the Protocol's Announce as, also when the caller gave up or its server
+	// died; "" for an answer that only its caller needs.
+	Announces string
+}
+
+// Announcer is a Protocol some of whose answers have to be stored before what the agent says next.
+type Announcer interface {
+	// Announce returns what the answer to a request with Call.Announces means. It is called like Answered, after it.
+	Announce(as string, result json.RawMessage) []runtime.Signal
 }
 
 // Counters are totals of what the processes of a runtime met.

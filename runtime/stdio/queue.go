@@ -2,6 +2,7 @@ package stdio
 
 import (
 	"sync"
+	"time"
 
 	"harness/runtime"
 )
@@ -11,6 +12,8 @@ import (
 const (
 	maxQueued      = 4096
 	maxQueuedBytes = 64 << 20
+	// standstill is how long a queue stands before what it holds counts as refused.
+	standstill = time.Second
 )
 
 // queued is a batch that is not to be delivered before something was done (first; nil when there is nothing to do), or,
@@ -27,7 +30,8 @@ type queue struct {
 	changed *sync.Cond
 	batches []queued
 	bytes   int
-	busy    bool // the last one that was taken is not done with
+	busy    bool      // the last one that was taken is not done with
+	moved   time.Time // when a batch was last taken, or came while there was none
 	closed  bool
 }
 
@@ -63,6 +67,9 @@ func (q *queue) add(b queued) bool {
 	if q.closed {
 		return false
 	}
+	if len(q.batches) == 0 && !q.busy {
+		q.moved = time.Now()
+	}
 	q.batches = append(q.batches, b)
 	q.bytes += size
 	q.changed.Broadcast()
@@ -96,7 +103,7 @@ func (q *queue) next() (queued, bool) {
 	if len(q.batches) == 0 {
 		return queued{}, false
 	}
-	q.busy = true
+	q.busy, q.moved = true, time.Now()
 	b := q.batches[0]
 	q.batches[0] = queued{}
 	q.batches = q.batches[1:]
@@ -119,6 +126,17 @@ func (q *queue) empty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.batches) == 0 && !q.busy
+}
+
+// standing is how long nothing was taken although something is there, or since the last one was taken that is not done
+// with.
+func (q *queue) standing() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.batches) == 0 && !q.busy {
+		return 0
+	}
+	return time.Since(q.moved)
 }
 
 // close lets pop drain what is there and then end.

@@ -44,6 +44,8 @@ func (s *Supervisor) run(ctx context.Context, l *link) (ready bool, err error) {
 	errors.As(cause, &hung)
 	var retired *RetiredError
 	errors.As(cause, &retired)
+	var killed *EndedError
+	errors.As(cause, &killed)
 	ready = s.Status().Generation == conn.generation
 	if keep := l.shim != nil && !l.over && s.options.KeepOnStop && ctx.Err() != nil; keep {
 		l.shim.Detach()
@@ -54,7 +56,7 @@ func (s *Supervisor) run(ctx context.Context, l *link) (ready bool, err error) {
 	}
 	if !l.over {
 		grace := stopGrace
-		if hung != nil {
+		if hung != nil || killed != nil {
 			grace = 0 // it is killed; what is waited for is a shim that hangs, too
 		}
 		l.stop(grace)
@@ -71,6 +73,9 @@ func (s *Supervisor) run(ctx context.Context, l *link) (ready bool, err error) {
 	}
 	if retired != nil {
 		exit.Reason = retired.Exit
+	}
+	if killed != nil {
+		exit.Reason = killed.Reason
 	}
 	s.ended(conn, l, exit)
 	if cause == nil {
@@ -108,7 +113,7 @@ func (s *Supervisor) ended(conn *Conn, l *link, exit runtime.Exit) {
 }
 
 // live shakes hands and then waits for the end. Nil when the process ended by itself after it was ready, *hungError
-// when it had to be killed, *RetiredError when it was taken out of service.
+// when it had to be killed, *EndedError when a caller had it killed, *RetiredError when it was taken out of service.
 func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 	if len(l.hello) == 0 {
 		if err := conn.protocol.Greet(ctx); err != nil {
@@ -150,6 +155,9 @@ func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 		case <-ctx.Done():
 		case err := <-retired:
 			return err
+		case killed := <-conn.ending:
+			l.pipes.kill()
+			return killed
 		case <-overdue:
 			conn.reportOrphaned()
 			continue

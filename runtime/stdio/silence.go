@@ -35,11 +35,14 @@ type Watched struct {
 	Turns func() []Turn
 	// Stop tells the agent to end a turn, whose end then says why (Reason).
 	Stop func(ctx context.Context, turn string) error
+	// Held tells that what the agent says does not get through for now (Conn.Held).
+	Held func() bool
 }
 
 // Reason tells people why a turn was ended.
 func (s Silence) Reason() string {
-	return fmt.Sprintf("the agent said nothing for %s (HARNESS_TURN_IDLE_TIMEOUT_MS), so the turn was ended",
+	return fmt.Sprintf("the agent said nothing for %s (HARNESS_TURN_IDLE_TIMEOUT_MS) and waits for nothing that can come: no request of it "+
+		"is open. The turn was ended; send the message again",
 		time.Duration(s))
 }
 
@@ -53,13 +56,17 @@ func (s Silence) Attend(ctx context.Context, agent Watched) error {
 	limit := time.Duration(s)
 	grace := min(limit, silenceGrace)
 	ticker := time.Tick(max(limit/silenceLooks, time.Millisecond))
+	var held time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case now := <-ticker:
+			if agent.Held() {
+				held = now
+			}
 			for _, turn := range agent.Turns() {
-				switch silent := now.Sub(turn.Heard); {
+				switch silent := min(now.Sub(turn.Heard), now.Sub(held)); {
 				case turn.Stopped && silent >= limit+grace:
 					return &RetiredError{
 						Exit: fmt.Sprintf(

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/runtime"
+	"harness/runtime/process"
 	"harness/runtime/process/shim"
 )
 
@@ -123,8 +124,10 @@ func NewSupervisor(launcher *Launcher, options Options) *Supervisor {
 // Status is that of the process now; it never blocks.
 func (s *Supervisor) Status() runtime.Status {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.status
+	status := s.status
+	s.mu.Unlock()
+	status.Suspended = status.State == runtime.StateReady && process.Suspended(status.PID)
+	return status
 }
 
 // Start begins supervision and returns at once. Calling it twice is allowed; one that was stopped does not start again.
@@ -202,7 +205,7 @@ func (s *Supervisor) supervise(ctx context.Context) {
 		if ctx.Err() == nil && s.options.Once && !ready && err != nil {
 			s.log.Error().Err(err).Msg(s.name + " does not start")
 			s.set(func(status *runtime.Status) {
-				status.State, status.Reason, status.PID, status.Missing = runtime.StateUnavailable, err.Error(), 0, missing(err)
+				status.State, status.Reason, status.PID, status.Missing = runtime.StateUnavailable, runtime.ReasonOf(err), 0, missing(err)
 			})
 			return
 		}
@@ -239,7 +242,7 @@ func missing(err error) bool {
 func (s *Supervisor) down(err error, retry time.Duration, soon bool) {
 	s.log.Error().Err(err).Dur("retry_in", retry).Msg(s.name + " is down")
 	s.set(func(status *runtime.Status) {
-		status.State, status.Reason, status.Missing = runtime.StateUnavailable, err.Error(), missing(err)
+		status.State, status.Reason, status.Missing = runtime.StateUnavailable, runtime.ReasonOf(err), missing(err)
 		if soon {
 			status.State = runtime.StateStarting
 		}

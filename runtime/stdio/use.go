@@ -26,7 +26,7 @@ func (s *Supervisor) Use(ctx context.Context) (c *Conn, done func(), err error) 
 		switch status.State {
 		case runtime.StateReady, runtime.StateStarting, runtime.StateUnresponsive:
 		default:
-			return nil, nil, fmt.Errorf("%w: %s", runtime.ErrUnavailable, status.Reason)
+			return nil, nil, fmt.Errorf("%w: %s", s.absence(status), status.Reason)
 		}
 		select {
 		case <-changed:
@@ -36,6 +36,16 @@ func (s *Supervisor) Use(ctx context.Context) (c *Conn, done func(), err error) 
 			return nil, nil, fmt.Errorf("%w: %s: %w", runtime.ErrUnavailable, status.Reason, ctx.Err())
 		}
 	}
+}
+
+// absence is what there being no process means: runtime.ErrProcessGone where one ended and another one may follow.
+func (s *Supervisor) absence(status runtime.Status) error {
+	ended := status.State == runtime.StateStopped && s.options.Once ||
+		status.State == runtime.StateUnavailable && !status.Missing
+	if ended && status.LastExit != nil {
+		return runtime.ErrProcessGone
+	}
+	return runtime.ErrUnavailable
 }
 
 // UseGeneration is Use for one process only, and does not wait; false when it is not the one that runs.

@@ -47,12 +47,18 @@ type watch struct {
 	silent int
 }
 
-// look returns how long the probe has been unanswered. Whatever the process says counts as an answer, and while we do
-// not read (the store takes nothing, so nothing is read) there is nothing to judge.
+// Held tells that what the process says does not get through for now, so that its silence says nothing: its output is not
+// kept (the disk is full, HARNESS_SPOOL_BYTES is reached), is not read, or what was read is not stored yet.
+func (c *Conn) Held() bool {
+	return !c.pulse.waiting.Load() || c.pipes.stalled != nil && c.pipes.stalled() || c.out.standing() > standstill
+}
+
+// look returns how long the probe has been unanswered. Whatever the process says counts as an answer, and while it is
+// held there is nothing to judge: afterwards it is asked anew.
 func (w *watch) look() time.Duration {
-	heard, waiting := w.conn.pulse.heard.Load(), w.conn.pulse.waiting.Load()
+	heard, held := w.conn.pulse.heard.Load(), w.conn.Held()
 	switch {
-	case heard != w.heard || !waiting:
+	case heard != w.heard || held:
 		w.heard, w.asked, w.silent = heard, false, 0
 	case !w.asked:
 		w.asked = true

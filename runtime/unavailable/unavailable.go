@@ -26,7 +26,7 @@ func (r *Runtime) Name() string { return r.name }
 
 // Capabilities implements runtime.Adapter. No level is refused, so that who opens a session is told the reason instead.
 func (r *Runtime) Capabilities() runtime.Capabilities {
-	return runtime.Capabilities{ProcessPer: runtime.ProcessPerRuntime,
+	return runtime.Capabilities{ProcessPer: runtime.ProcessPerRuntime, NativeToolsOff: true,
 		Sandboxes:        []string{"read-only", "workspace-write", "danger-full-access"},
 		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"},
 		NetworkAccess:    []string{"restricted", "enabled"}}

@@ -54,7 +54,7 @@ func ApproveOwnTool(id json.RawMessage, in Asking, tool string, arguments json.R
 }
 
 // Question is one a person is asked. IsOther allows an answer that is not among the options, IsSecret hides what is
-// typed.
+// typed, Multiple allows several answers, Optional allows none.
 type Question struct {
 	ID       string   `json:"id"`
 	Header   string   `json:"header"`
@@ -62,6 +62,8 @@ type Question struct {
 	Options  []Option `json:"options"`
 	IsOther  bool     `json:"isOther"`
 	IsSecret bool     `json:"isSecret"`
+	Multiple bool     `json:"multiple,omitempty"`
+	Optional bool     `json:"optional,omitempty"`
 }
 
 // Option is an answer that can be chosen.

@@ -40,14 +40,19 @@ type Turn struct {
 	Status                 runtime.TurnStatus
 	Error                  *Failure
 	StartedAt, CompletedAt int64
+	// Model is the one the turn begins with, "" where that is not known.
+	Model string
 }
 
 // Failure says why something failed. Kind is one of the vocabulary's words for it ("unauthorized",
-// "usageLimitExceeded", ...), as JSON, nil when none fits.
+// "usageLimitExceeded", ...), as JSON, nil when none fits. Status is the HTTP status of the model provider, 0 for none.
+// OfProvider says that the model's provider is the cause, for runtimes that pass on no status.
 type Failure struct {
-	Message string          `json:"message"`
-	Kind    json.RawMessage `json:"codexErrorInfo"`
-	Details *string         `json:"additionalDetails"`
+	Message    string          `json:"message"`
+	Kind       json.RawMessage `json:"codexErrorInfo"`
+	Details    *string         `json:"additionalDetails"`
+	Status     int             `json:"httpStatusCode,omitempty"`
+	OfProvider bool            `json:"ofProvider,omitempty"`
 }
 
 // TurnStarted says that a turn began.
@@ -80,7 +85,8 @@ func turnLine(method, threadID string, turn Turn) runtime.Signal {
 	return Notification(method, struct {
 		ThreadID string    `json:"threadId"`
 		Turn     described `json:"turn"`
-	}{threadID, out})
+		Model    string    `json:"model,omitempty"`
+	}{threadID, out, turn.Model})
 }
 
 func seconds(ms int64) *int64 {
@@ -185,6 +191,11 @@ func (t Tokens) Plus(more Tokens) Tokens {
 // TokenUsage says what a conversation has used in all and with its last request; window is the model's context in
 // tokens, 0 when unknown.
 func TokenUsage(in Place, total, last Tokens, window int64) runtime.Signal {
+	return TokenUsageOf(in, "", total, last, window)
+}
+
+// TokenUsageOf is TokenUsage of a model, "" for one that is not known.
+func TokenUsageOf(in Place, model string, total, last Tokens, window int64) runtime.Signal {
 	usage := struct {
 		Total  Tokens `json:"total"`
 		Last   Tokens `json:"last"`
@@ -195,8 +206,9 @@ func TokenUsage(in Place, total, last Tokens, window int64) runtime.Signal {
 	}
 	return Notification(MethodTokenUsage, struct {
 		Place
-		Usage any `json:"tokenUsage"`
-	}{in, usage})
+		Usage any    `json:"tokenUsage"`
+		Model string `json:"model,omitempty"`
+	}{in, usage, model})
 }
 
 // ThreadNamed says that a conversation's name changed.
@@ -216,6 +228,17 @@ func Failed(in Place, failure Failure, retry bool) runtime.Signal {
 	}{in, retry, failure})
 }
 
+// Retrying is Failed of a failure after which the runtime tries again by itself. attempt counts the retries from 1; of
+// is how many the runtime makes, 0 when unknown.
+func Retrying(in Place, failure Failure, attempt, of int) runtime.Signal {
+	return Notification(MethodError, struct {
+		Place
+		WillRetry bool    `json:"willRetry"`
+		Error     Failure `json:"error"`
+		Retry     retry   `json:"retry"`
+	}{in, true, failure, retry{attempt, of}})
+}
+
 // ModelRerouted says that another model answers than was asked.
 func ModelRerouted(in Place, from, to string) runtime.Signal {
 	return Notification(MethodModelRerouted, struct {
@@ -231,4 +254,12 @@ func RequestResolved(threadID string, id json.RawMessage) runtime.Signal {
 		ThreadID  string          `json:"threadId"`
 		RequestID json.RawMessage `json:"requestId"`
 	}{threadID, id})
+}
+
+// ConversationCleared is the item that says that the agent has forgotten what was said before.
+func ConversationCleared(id string) any {
+	return struct {
+		Type string `json:"type"`
+		ID   string `json:"id"`
+	}{ItemCleared, id}
 }

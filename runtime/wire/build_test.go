@@ -75,7 +75,16 @@ func TestBuiltLines(t *testing.T) {
 		{Failed(in, Failure{Message: "m"}, true),
 			`{"method":"error","params":{"threadId":"T","turnId":"U","willRetry":true,"error":{"message":"m",` +
 				`"codexErrorInfo":null,"additionalDetails":null}}}`,
+			runtime.TurnRetrying{TurnID: "U", Reason: "m", Remedy: "Check the network, and that the model provider is up. " + tryAgain}},
+		{Failed(in, Failure{Message: "m"}, false),
+			`{"method":"error","params":{"threadId":"T","turnId":"U","willRetry":false,"error":{"message":"m",` +
+				`"codexErrorInfo":null,"additionalDetails":null}}}`,
 			nil},
+		{Retrying(in, Failure{Message: "m"}, 2, 5),
+			`{"method":"error","params":{"threadId":"T","turnId":"U","willRetry":true,"error":{"message":"m",` +
+				`"codexErrorInfo":null,"additionalDetails":null},"retry":{"attempt":2,"of":5}}}`,
+			runtime.TurnRetrying{TurnID: "U", Attempt: 2, Of: 5, Reason: "m",
+				Remedy: "Check the network, and that the model provider is up. " + tryAgain}},
 		{ModelRerouted(in, "a", "b"),
 			`{"method":"model/rerouted","params":{"threadId":"T","turnId":"U","fromModel":"a","toModel":"b"}}`, nil},
 		{RequestResolved("T", json.RawMessage(`"r"`)),

@@ -22,6 +22,7 @@ const (
 	ItemFileChange   = "fileChange"
 	ItemToolCall     = "mcpToolCall"
 	ItemClientTool   = "dynamicToolCall" // of a tool that the client has
+	ItemCleared      = "conversationCleared"
 )
 
 // The statuses of items that have one.
@@ -93,9 +94,12 @@ func ReadItem(raw json.RawMessage) (runtime.Item, bool) {
 		said = words{json.RawMessage(`"Reasoning update"`)}
 	case ItemPlan:
 		said = words{json.RawMessage(`"Plan: "`), word(text)}
+	case ItemCleared:
+		said = words{quoted("The conversation was cleared: the agent does not remember what stands above.")}
 	default:
 		said = words{quoted("[" + item.Type + "]")}
 	}
+	item.Images = imagesOf(item, raw)
 	long := len(raw) > runtime.LongItem
 	switch {
 	case item.Native != nil:

@@ -3,24 +3,42 @@ package wire
 import "encoding/json"
 
 // UserMessage is an item: what a person said, in parts of text.
-func UserMessage(id string, texts ...string) any {
-	type part struct {
+func UserMessage(id string, texts ...string) any { return UserMessageWithImages(id, nil, texts...) }
+
+// UserMessageWithImages is UserMessage with images behind the texts, as data URLs.
+func UserMessageWithImages(id string, images []string, texts ...string) any {
+	type textPart struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}
-	parts := make([]part, len(texts))
-	for i, text := range texts {
-		parts[i] = part{"text", text}
+	type imagePart struct {
+		Type string `json:"type"`
+		URL  string `json:"url"`
+	}
+	parts := make([]any, 0, len(texts)+len(images))
+	for _, text := range texts {
+		parts = append(parts, textPart{"text", text})
+	}
+	for _, url := range images {
+		parts = append(parts, imagePart{"image", url})
 	}
 	return struct {
 		Type    string `json:"type"`
 		ID      string `json:"id"`
-		Content []part `json:"content"`
+		Content []any  `json:"content"`
 	}{ItemUserMessage, id, parts}
 }
 
 // AgentMessage is an item: what the agent said.
 func AgentMessage(id, text string) any { return textItem{ItemAgentMessage, id, text} }
+
+// AgentImage is an item: an image that the agent showed as a message of its own.
+func AgentImage(id string, image Picture) any {
+	return struct {
+		textItem
+		Image Picture `json:"image"`
+	}{textItem{ItemAgentMessage, id, imageSaid}, image}
+}
 
 // Plan is an item: a plan the agent wrote.
 func Plan(id, text string) any { return textItem{ItemPlan, id, text} }

@@ -162,7 +162,9 @@ func Read(line []byte, method string, at runtime.Layout) runtime.Signal {
 		}
 		return s
 	}
-	s.Change = p.change(method, s.TurnID)
+	if s.Change = p.change(method, s.TurnID); s.Change == nil {
+		s.Change = retryOf(method, s.TurnID, s.Params)
+	}
 	if text := Lookup(method).text; text.known && s.ThreadID != "" && s.ItemID != "" {
 		s.Change = p.textDelta(method, text)
 	}

@@ -37,6 +37,7 @@ const (
 	MethodRequestResolved  = "serverRequest/resolved"
 	MethodModelRerouted    = "model/rerouted"
 	MethodError            = "error"
+	MethodWarning          = "warning"
 	MethodAppList          = "app/list/updated"
 	MethodMCPLogin         = "mcpServer/oauthLogin/completed"
 	MethodAccount          = "account/updated"

@@ -18,6 +18,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"harness/internal/reach"
 	"harness/tools"
 )
 
@@ -102,23 +103,10 @@ func publicOnly(_ context.Context, _, address string, _ syscall.RawConn) error {
 	if err != nil {
 		return err
 	}
-	if ip := at.Addr().Unmap(); !ip.IsGlobalUnicast() || ip.IsPrivate() || ip.IsLoopback() ||
-		slices.ContainsFunc(special(), func(p netip.Prefix) bool { return p.Contains(ip) }) {
+	if reach.Of(at.Addr()) != reach.Public {
 		return tools.Failf("the address %s is not a public one; the operator can list hosts that may be reached", at.Addr())
 	}
 	return nil
-}
-
-// special are ranges that look public and are not: of carriers, of tests and those that carry IPv4 addresses within
-// IPv6 ones.
-func special() []netip.Prefix {
-	var all []netip.Prefix
-	for _, one := range []string{"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15",
-		"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
-		"64:ff9b::/96", "64:ff9b:1::/48", "2001::/23", "2001:db8::/32", "2002::/16", "100::/64"} {
-		all = append(all, netip.MustParsePrefix(one))
-	}
-	return all
 }
 
 func (o Options) allowed(to *url.URL) error {

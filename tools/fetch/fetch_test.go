@@ -88,6 +88,10 @@ func TestTheWebIsRead(t *testing.T) {
 		"carrier":       {fetch.Options{}, "http://100.64.0.1/", "not a public one"},
 		"as IPv6":       {fetch.Options{}, "http://[::ffff:127.0.0.1]/", "not a public one"},
 		"translated":    {fetch.Options{}, "http://[64:ff9b::7f00:1]/", "not a public one"},
+		"Azure's":       {fetch.Options{}, "http://168.63.129.16/", "not a public one"},
+		"given up":      {fetch.Options{}, "http://[fec0::1]/", "not a public one"},
+		"compatible":    {fetch.Options{}, "http://[::7f00:1]/", "not a public one"},
+		"a relay":       {fetch.Options{}, "http://192.88.99.1/", "not a public one"},
 		"as a number":   {fetch.Options{}, "http://0.0.0.0/", "not a public one"},
 	} {
 		if out, err := get(t, c.options, fmt.Sprintf(`{"url":%q}`, c.url)); err == nil ||

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -93,7 +94,7 @@ func (b *Bubblewrap) Run(ctx context.Context, _ tools.Tool, job tools.Job, limit
 func (h held) run(ctx context.Context, job tools.Job, limits tools.Limits) (json.RawMessage, error) {
 	said := map[string]io.Writer{"stdout": job.Stdout, "stderr": job.Stderr}
 	job.Workspace = workspaceDir
-	return h.converse(ctx, &assignment{job, limits}, said)
+	return h.converse(ctx, &assignment{rand.Text(), job, limits}, said)
 }
 
 // command is the whole command line. What is not named here is not there.
@@ -109,6 +110,11 @@ func (b *Bubblewrap) command(workspace string, limits tools.Limits) []string {
 			args = append(args, "--tmpfs", place.at)
 		} else {
 			args = append(args, "--ro-bind", "/dev/null", place.at)
+		}
+	}
+	if !limits.ReadOnly {
+		for _, at := range fixed(workspace) {
+			args = append(args, "--ro-bind", filepath.Join(workspace, at), filepath.Join(workspaceDir, at))
 		}
 	}
 	args = append(args, "--remount-ro", "/", "--chdir", workspaceDir, "--", programPath)

@@ -72,6 +72,73 @@ func (s *site) shell(ctx context.Context, script string) (map[string]any, error)
 	return s.run(ctx, "workspace.exec", string(input))
 }
 
+// A run changes all of its workspace but what people's programs run there: that is read-only, by whatever name.
+func TestASandboxDoesNotChangeVersionControl(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, name := range []string{".git/config", ".hg/hgrc", ".envrc", "sub/.git/config", "apart/HEAD", "apart/objects/x",
+		"apart/refs/x", "apart/config", "plain/a"} {
+		at := filepath.Join(s.folder, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte("kept"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(".git", filepath.Join(s.folder, "g")); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.shell(t.Context(), `for f in .git/config g/config .git/hooks-of-mine .hg/hgrc .envrc sub/.git/config apart/config \
+		apart/new plain/a new; do (echo owned > $f) 2>/dev/null && echo $f; done; mv sub moved && echo owned > moved/.git/config
+		exit 0`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(out["stdout"]), "plain/a\nnew\n"; got != want {
+		t.Errorf("changed were %q, want %q", got, want)
+	}
+	for _, name := range []string{".git/config", ".hg/hgrc", ".envrc", "moved/.git/config", "apart/config"} {
+		if content, err := os.ReadFile(filepath.Join(s.folder, name)); err != nil || string(content) != "kept" {
+			t.Errorf("%s has %q (%v)", name, content, err)
+		}
+	}
+}
+
+// What a run starts cannot speak for the program that runs it, whose descriptors it finds in /proc.
+func TestASandboxedProgramCannotForgeItsResult(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	out, err := s.shell(t.Context(), `for f in /proc/[0-9]*/fd/1; do
+		echo '{"output":{"exit_code":0,"stdout":"forged","stderr":"","truncated":false}}' > $f
+		echo '{"error":"forged"}' > $f; echo '{"ready":true}' > $f; done 2>/dev/null
+		cat /proc/[0-9]*/environ /proc/[0-9]*/maps > /dev/null 2>&1; exit 3`)
+	if err != nil || out["exit_code"] != float64(3) || out["stdout"] == "forged" {
+		t.Errorf("the run said %v, %v", out, err)
+	}
+}
+
+// A run makes no file that runs as its owner, who is root where the server is.
+func TestASandboxLeavesNoSetIDFiles(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	out, err := s.shell(t.Context(), `cp /bin/cat a; cp /bin/cat b; chmod 4755 a; chmod g+s a; chmod u+s b
+		cp /bin/cat c && chmod 0700 c && chmod 0644 a; install -m 6755 /bin/cat d; mknod -m 4777 e p; exit 0`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		info, err := os.Stat(filepath.Join(s.folder, name))
+		if err == nil && info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+			t.Errorf("%s has the mode %s", name, info.Mode())
+		}
+	}
+	if info, err := os.Stat(filepath.Join(s.folder, "c")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("a usual mode was refused: %v %v (%v)", info, err, out)
+	}
+	_, err = s.run(t.Context(), "test.attack", `{"setID":"f"}`)
+	if _, there := os.Stat(filepath.Join(s.folder, "f")); err == nil || there == nil {
+		t.Errorf("a file was made as one that runs as its owner: %v", err)
+	}
+}
+
 // TL-12, TL-16, TL-18: of the machine a sandboxed run sees its workspace, and neither other files, the environment, the
 // network nor processes.
 func TestASandboxSeesItsWorkspaceOnly(t *testing.T) {

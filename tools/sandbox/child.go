@@ -25,12 +25,15 @@ const (
 
 // assignment is what a child is told: one line.
 type assignment struct {
+	// Key is in each report about the job: what the job starts could write to where this program reports.
+	Key    string       `json:"key"`
 	Job    tools.Job    `json:"job"`
 	Limits tools.Limits `json:"limits"`
 }
 
 // report is what a child tells: that it is ready, a piece of output, or its end.
 type report struct {
+	Key    string          `json:"key,omitempty"`
 	Ready  bool            `json:"ready,omitempty"`
 	Stream string          `json:"stream,omitempty"`
 	Data   []byte          `json:"data,omitempty"`
@@ -41,6 +44,9 @@ type report struct {
 // Child is the program within a sandbox: it runs one of the tools for the job it reads and writes what comes of it. It
 // starts nothing before it was told to, so that it can be bounded first.
 func Child(ctx context.Context, in io.Reader, out io.Writer, all []tools.Tool) error {
+	if err := seal(); err != nil {
+		return err
+	}
 	reports := &reporter{out: json.NewEncoder(out)}
 	if err := reports.send(report{Ready: true}); err != nil {
 		return err
@@ -51,6 +57,7 @@ func Child(ctx context.Context, in io.Reader, out io.Writer, all []tools.Tool) e
 	} else if err != nil {
 		return fmt.Errorf("read the job: %w", err)
 	}
+	reports.key = given.Key
 	output, err := work(ctx, given, all, reports)
 	if err != nil {
 		return reports.send(report{Error: err.Error()})
@@ -66,6 +73,9 @@ func work(ctx context.Context, given assignment, all []tools.Tool, reports *repo
 	if err := bound(given.Limits); err != nil {
 		return nil, fmt.Errorf("set the limits: %w", err)
 	}
+	if err := refuseSetID(); err != nil {
+		return nil, err
+	}
 	given.Job.Stdout, given.Job.Stderr = stream{reports, "stdout"}, stream{reports, "stderr"}
 	return tools.NewInProcess().Run(ctx, all[at], given.Job, given.Limits)
 }
@@ -73,11 +83,13 @@ func work(ctx context.Context, given assignment, all []tools.Tool, reports *repo
 type reporter struct {
 	mu  sync.Mutex
 	out *json.Encoder
+	key string
 }
 
 func (r *reporter) send(one report) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	one.Key = r.key
 	return r.out.Encode(one)
 }
 

@@ -3,11 +3,13 @@ package sandbox
 import (
 	"cmp"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -114,21 +116,21 @@ func clientEnv() (env []string) {
 }
 
 func (d *Docker) command(name, workspace, empty string, limits tools.Limits) []string {
-	mount := "type=bind,source=" + workspace + ",target=" + workspaceDir
-	if limits.ReadOnly {
-		mount += ",readonly"
-	}
 	args := []string{d.bin, "run", "--rm", "--interactive", "--init", "--pull", "never", "--name", name, "--cap-drop",
 		"ALL", "--security-opt", "no-new-privileges", "--read-only", "--tmpfs", "/tmp", "--user",
-		fmt.Sprintf("%d:%d", d.uid, d.gid), "--workdir", workspaceDir, "--mount", mount, "--mount",
-		"type=bind,source=" + d.program[0] + ",target=" +
-			programPath + ",readonly"}
+		fmt.Sprintf("%d:%d", d.uid, d.gid), "--workdir", workspaceDir,
+		"--mount", bind(workspace, workspaceDir, limits.ReadOnly), "--mount", bind(d.program[0], programPath, true)}
 	for _, place := range masked(workspace, limits.Hidden) {
 		if place.folder {
 			// Not a tmpfs: Podman mounts those before the workspace, which then stands over it.
-			args = append(args, "--mount", "type=bind,source="+empty+",target="+place.at+",readonly")
+			args = append(args, "--mount", bind(empty, place.at, true))
 		} else {
-			args = append(args, "--mount", "type=bind,source=/dev/null,target="+place.at+",readonly")
+			args = append(args, "--mount", bind("/dev/null", place.at, true))
+		}
+	}
+	if !limits.ReadOnly {
+		for _, at := range fixed(workspace) {
+			args = append(args, "--mount", bind(filepath.Join(workspace, at), filepath.Join(workspaceDir, at), true))
 		}
 	}
 	if !limits.Network {
@@ -143,4 +145,18 @@ func (d *Docker) command(name, workspace, empty string, limits tools.Limits) []s
 	}
 	args = append(args, "--cpus", "1", "--entrypoint", programPath, d.image)
 	return append(args, d.program[1:]...)
+}
+
+// bind is the value of --mount for a file or folder of this machine. It is a line of CSV: names in a workspace are
+// chosen by agents, and must not become options.
+func bind(source, target string, readOnly bool) string {
+	fields := []string{"type=bind", "source=" + source, "target=" + target}
+	if readOnly {
+		fields = append(fields, "readonly")
+	}
+	var line strings.Builder
+	out := csv.NewWriter(&line)
+	_ = out.Write(fields) // a Builder takes all
+	out.Flush()
+	return strings.TrimSuffix(line.String(), "\n")
 }

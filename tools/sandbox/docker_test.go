@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,6 +34,30 @@ func client(t *testing.T, program string) (path string, asked func() string) {
 			t.Fatal(err)
 		}
 		return string(text)
+	}
+}
+
+// Version control in a workspace is mounted read-only into a container, and no name in a workspace becomes an option.
+func TestDockerIsGivenVersionControlReadOnly(t *testing.T) {
+	t.Parallel()
+	own, folder := program(t), t.TempDir()
+	bin, asked := client(t, own[0])
+	for _, name := range []string{".git/config", "x,source=/home/u/.git/config"} {
+		at := filepath.Join(folder, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := sandbox.NewDocker(bin, "debian:stable", own...).Run(t.Context(), tools.Tool{}, tools.Job{Tool: "test.attack",
+		Input: json.RawMessage(`{}`), Workspace: folder, Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, tools.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"--mount type=bind,source=" + folder + "/.git,target=/workspace/.git,readonly ",
+		`--mount type=bind,"source=` + folder + `/x,source=/home/u/.git","target=/workspace/x,source=/home/u/.git",readonly `} {
+		if !strings.Contains(asked(), want) {
+			t.Errorf("not asked for %s:\n%s", want, asked())
+		}
 	}
 }
 

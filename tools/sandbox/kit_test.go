@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"harness/tools"
@@ -54,7 +55,7 @@ func attacker() tools.Tool {
 		Name: "test.attack", Description: "d", Class: tools.Dangerous, Input: json.RawMessage(`{"type":"object"}`),
 		Output: json.RawMessage(`{"type":"object"}`),
 		Run: func(_ context.Context, job tools.Job) (json.RawMessage, error) {
-			var in struct{ Dial, Write, Read, Environment string }
+			var in struct{ Dial, Write, Read, SetID, Environment string }
 			if err := json.Unmarshal(job.Input, &in); err != nil {
 				return nil, err
 			}
@@ -65,6 +66,12 @@ func attacker() tools.Tool {
 					return nil, err
 				}
 				return json.RawMessage(`{"ok":true}`), conn.Close()
+			case in.SetID != "":
+				descriptor, err := syscall.Open(in.SetID, syscall.O_CREAT|syscall.O_WRONLY, 0o4755)
+				if err != nil {
+					return nil, err
+				}
+				return json.RawMessage(`{"ok":true}`), syscall.Close(descriptor)
 			case in.Write != "":
 				return json.RawMessage(`{"ok":true}`), os.WriteFile(in.Write, []byte("owned"), 0o600)
 			case in.Read != "":

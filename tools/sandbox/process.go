@@ -84,16 +84,19 @@ func (h held) hear(pid int, given *assignment, stdin io.WriteCloser, stdout io.R
 	json.RawMessage, error) {
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(nil, maxReport)
+	began := false
 	for lines.Scan() {
 		var one report
 		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
 			return nil, errors.New("the process in the sandbox does not speak as it should")
 		}
 		switch {
-		case one.Ready:
-			if given == nil {
-				return nil, stdin.Close()
-			}
+		case began && one.Key != given.Key:
+			// What the job started wrote it: it says nothing.
+		case one.Ready && given == nil:
+			return nil, stdin.Close()
+		case one.Ready && !began:
+			began = true
 			if h.bound != nil {
 				if err := h.bound(pid); err != nil {
 					return nil, fmt.Errorf("bound the process: %w", err)
@@ -102,6 +105,8 @@ func (h held) hear(pid int, given *assignment, stdin io.WriteCloser, stdout io.R
 			if err := json.NewEncoder(stdin).Encode(given); err != nil {
 				return nil, err
 			}
+		case !began:
+			return nil, errors.New("the process in the sandbox speaks before it has a job")
 		case one.Stream != "" && said[one.Stream] != nil:
 			if _, err := said[one.Stream].Write(one.Data); err != nil {
 				return nil, err

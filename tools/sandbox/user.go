@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -47,7 +48,7 @@ func (u *User) Run(ctx context.Context, _ tools.Tool, job tools.Job, limits tool
 		return nil, err
 	}
 	said := map[string]io.Writer{"stdout": job.Stdout, "stderr": job.Stderr}
-	return held{command: u.program}.converse(ctx, &assignment{job, limits}, said)
+	return held{command: u.program}.converse(ctx, &assignment{rand.Text(), job, limits}, said)
 }
 
 // Become makes this process that of another user, for good. It takes root.

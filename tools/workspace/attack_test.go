@@ -104,6 +104,65 @@ func TestNoPatchLeadsOut(t *testing.T) {
 	s.untouched()
 }
 
+// What people's programs run is changed by no tool: whatever link, folder or name of another kind leads there, and
+// whatever would make a folder one of git's.
+func TestNoToolChangesVersionControl(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, name := range []string{".git/config", ".git/hooks/keep", ".git/modules/m/config", ".hg/hgrc", ".svn/wc.db", ".envrc",
+		"sub/.git/config", "apart/HEAD", "apart/objects/x", "apart/refs/x", "apart/config", "half/objects/x", "half/refs/x",
+		"a.txt"} {
+		s.put(name, "kept\n")
+	}
+	s.put("tree/.git", "gitdir: ../apart\n")
+	s.link(".git", "g")
+	s.link(".git/hooks", "hk")
+	s.link("g", "gg")
+	s.link("sub/.git", "s")
+	s.link(".hg", "h")
+	s.link("apart", "p")
+	s.link(".", "here")
+	for _, name := range []string{
+		"g/config", "g/hooks/post-checkout", "hk/pre-commit", "hk/deep/x", "gg/config", "s/config", "h/hgrc", "here/.git/config",
+		".hg/hgrc", ".HG/hgrc", ".svn/wc.db", ".jj/repo/config.toml", ".sl/config", ".envrc", "sub/.envrc", "sub/.git/config",
+		"tree/.git", "apart/config", "apart/hooks/post-checkout", "p/config", "apart/modules/m/config", "half/HEAD", "g/modules/m/config",
+		"a.txt/../.git/config",
+	} {
+		if out, err := s.call("workspace.write", object{"path": name, "content": "owned"}); err == nil {
+			t.Errorf("wrote %s: %v", name, out)
+		}
+		if out, err := s.call("patch.apply", object{"patch": outward(name)}); err == nil {
+			t.Errorf("patched %s: %v", name, out)
+		}
+	}
+	for name, patch := range map[string]string{
+		"change by a link": "--- a/g/config\n+++ b/g/config\n@@ -1 +1 @@\n-kept\n+owned\n",
+		"delete by a link": "--- a/g/config\n+++ /dev/null\n@@ -1 +0,0 @@\n-kept\n",
+		"rename in":        "diff --git a/a.txt b/hk/pre-commit\nsimilarity index 100%\nrename from a.txt\nrename to hk/pre-commit\n",
+		"rename out":       "diff --git a/g/config b/c\nsimilarity index 100%\nrename from g/config\nrename to c\n",
+		"a bare repository": outward("bare/config") + outward("bare/HEAD") + outward("bare/objects/x") +
+			outward("bare/refs/x"),
+	} {
+		if out, err := s.call("patch.apply", object{"patch": patch}); err == nil {
+			t.Errorf("%s answered %v", name, out)
+		}
+	}
+	for _, name := range []string{".git/config", ".hg/hgrc", ".svn/wc.db", ".envrc", "apart/config", "sub/.git/config", "a.txt"} {
+		if s.content(name) != "kept\n" {
+			t.Errorf("%s was changed", name)
+		}
+	}
+	for _, name := range []string{".git/hooks/pre-commit", "half/HEAD", ".git/hooks/deep"} {
+		if _, err := os.Lstat(filepath.Join(s.folder, name)); err == nil {
+			t.Errorf("%s was made", name)
+		}
+	}
+	for _, name := range []string{".gitignore", ".github/workflows/ci.yml", "here/b.txt", "half/objects/y", "HEAD", "refs/notes"} {
+		s.must("workspace.write", object{"path": name, "content": "x"})
+	}
+	s.untouched()
+}
+
 // TL-13, TL-14: a folder that becomes a link to the outside and back while calls run leads nowhere: whatever a call
 // met, it was in the workspace.
 func TestLinksSwappedDuringTheCall(t *testing.T) {

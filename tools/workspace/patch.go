@@ -184,7 +184,7 @@ func (l Limits) changeOf(root *os.Root, file *gitdiff.File) (c change, err error
 		if c.from, err = writable(file.OldName); err != nil {
 			return c, fmt.Errorf("%s: %w", file.OldName, err)
 		}
-		if err := errors.Join(replaceable(root, c.from), l.changeable(root, c.from)); err != nil {
+		if err := errors.Join(replaceable(root, c.from), l.changeable(root, root, c.from)); err != nil {
 			return c, err
 		}
 		opened, info, err := l.open(root, c.from)
@@ -201,7 +201,7 @@ func (l Limits) changeOf(root *os.Root, file *gitdiff.File) (c change, err error
 		if c.to, err = writable(file.NewName); err != nil {
 			return c, fmt.Errorf("%s: %w", file.NewName, err)
 		}
-		if err := l.changeable(root, c.to); err != nil {
+		if err := l.changeable(root, root, c.to); err != nil {
 			return c, err
 		}
 		if c.from != c.to {

@@ -107,16 +107,14 @@ func local(name string) (string, error) {
 	return filepath.Clean(name), nil
 }
 
-// writable is local for what is to be changed. git runs what its folder says: who writes there runs programs.
+// writable is local for what is to be changed, and refuses what the path itself says of version control.
 func writable(name string) (string, error) {
 	name, err := local(name)
 	if err != nil {
 		return "", err
 	}
-	for part := range strings.SplitSeq(filepath.ToSlash(name), "/") {
-		if strings.EqualFold(part, ".git") {
-			return "", errors.New("the files of git itself cannot be changed with this tool")
-		}
+	if tools.Guarded(name) {
+		return "", errGuarded
 	}
 	if name == "." {
 		return "", errors.New("the path names the workspace itself")
@@ -147,6 +145,8 @@ func (l Limits) open(root *os.Root, name string) (*os.File, fs.FileInfo, error) 
 type pending struct {
 	folder          *os.Root // the folder itself, whatever becomes of its name meanwhile
 	temporary, name string
+	// check tells whether the file may still be put in its place.
+	check func() error
 }
 
 // replace writes a file beside its place and moves it there: readers see the old or the new one, and what a link or a
@@ -160,7 +160,7 @@ func (l Limits) replace(root *os.Root, name string, content []byte, perm fs.File
 }
 
 func (l Limits) prepare(root *os.Root, name string, content []byte, perm fs.FileMode) (*pending, error) {
-	if err := errors.Join(replaceable(root, name), l.changeable(root, name)); err != nil {
+	if err := errors.Join(replaceable(root, name), l.changeable(root, root, name)); err != nil {
 		return nil, err
 	}
 	if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
@@ -170,7 +170,8 @@ func (l Limits) prepare(root *os.Root, name string, content []byte, perm fs.File
 	if err != nil {
 		return nil, err
 	}
-	one := &pending{folder, ".harness-" + rand.Text(), filepath.Base(name)}
+	one := &pending{folder, ".harness-" + rand.Text(), filepath.Base(name),
+		func() error { return l.changeable(root, folder, filepath.Base(name)) }}
 	file, err := folder.OpenFile(one.temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return nil, errors.Join(err, folder.Close())
@@ -188,7 +189,7 @@ func (l Limits) folderOf(root *os.Root, name string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.changeable(folder, filepath.Base(name)); err != nil {
+	if err := l.changeable(root, folder, filepath.Base(name)); err != nil {
 		return nil, errors.Join(err, folder.Close())
 	}
 	return folder, nil
@@ -205,7 +206,11 @@ func (l Limits) remove(root *os.Root, name string) error {
 
 // commit puts the file in its place.
 func (p *pending) commit() error {
-	if err := p.folder.Rename(p.temporary, p.name); err != nil {
+	err := p.check()
+	if err == nil {
+		err = p.folder.Rename(p.temporary, p.name)
+	}
+	if err != nil {
 		return errors.Join(err, p.drop())
 	}
 	return p.folder.Close()

@@ -36,9 +36,11 @@ type Block struct {
 	Name   string          `json:"name,omitempty"`
 	Input  json.RawMessage `json:"input,omitempty"`
 	// Output is what a call came to, Cut how many bytes it had before it was cut to its beginning, 0 when it is whole.
-	Output  string `json:"output,omitempty"`
-	Cut     int    `json:"cut_from_bytes,omitempty"`
-	IsError bool   `json:"is_error,omitempty"`
+	Output string `json:"output,omitempty"`
+	// Ref refers to the whole of an output that was cut, as JSON; nil when it is kept nowhere.
+	Ref     json.RawMessage `json:"artifact_ref,omitempty"`
+	Cut     int             `json:"cut_from_bytes,omitempty"`
+	IsError bool            `json:"is_error,omitempty"`
 }
 
 // Message is what somebody said.
@@ -78,7 +80,10 @@ const previewBytes = 512
 // Fit is as much of a conversation as can be told in max bytes (the messages of Text, without what it says of them):
 // the large outputs are cut first, the largest of them before smaller ones, then the oldest turns are left out. What it
 // was given stays as it is.
-func Fit(turns []Turn, max int) ([]Turn, Window) {
+func Fit(turns []Turn, max int) ([]Turn, Window) { return FitKeeping(turns, max, nil) }
+
+// FitKeeping is Fit; keep, when set, stores an output that is about to be cut and returns a reference to it.
+func FitKeeping(turns []Turn, max int, keep func(output string) json.RawMessage) ([]Turn, Window) {
 	fitted, sizes, total := clone(turns), make([]int, len(turns)), 0
 	for i := range fitted {
 		sizes[i] = size(&fitted[i])
@@ -88,6 +93,9 @@ func Fit(turns []Turn, max int) ([]Turn, Window) {
 	for _, o := range largest(fitted) {
 		if total <= max {
 			break
+		}
+		if keep != nil {
+			o.block.Ref = keep(o.block.Output)
 		}
 		o.block.cut()
 		said.CutOutputs = append(said.CutOutputs, o.block.CallID)

@@ -64,6 +64,8 @@ type derivation struct {
 	place  Place
 	frames []stream.Frame
 	own    int
+	// systemOwned: the record is of a worker's session.
+	systemOwned bool
 }
 
 // Frames implements stream.Feed.
@@ -75,6 +77,11 @@ func (f *Feed) Frames(record journal.Record) ([]stream.Frame, error) {
 		}
 		d.place = f.directory.of(record.SessionID)
 	}
+	meta, err := stream.MetaOf(&record.Event)
+	if err != nil {
+		return nil, err
+	}
+	d.systemOwned = meta.SystemOwned
 	shown, err := stream.Frames(record)
 	if err != nil {
 		return nil, err
@@ -119,7 +126,8 @@ func (d *derivation) add(method string, params any, subject Subject) {
 	d.own++
 	d.frames = append(d.frames, stream.Frame{
 		Type: method, ThreadID: d.record.SessionID, Payload: append(body, d.context("")...), Broadcast: d.record.Broadcast,
-		Pos: stream.FramePosition(d.record, index), Seq: d.record.Seq, About: &subject,
+		SystemOwned: d.systemOwned,
+		Pos:         stream.FramePosition(d.record, index), Seq: d.record.Seq, About: &subject,
 	})
 }
 
@@ -193,12 +201,12 @@ func VerdictOf(n stream.Notice) Verdict {
 }
 
 // Sees tells whether a socket gets a frame: what it watches of sessions, what it subscribed to of workspaces, and what
-// is for everyone.
+// is for everyone. A worker's session is for those alone that watch it.
 func Sees(frame *stream.Frame, watches func(session string) bool, subscribed func(workspace string) bool) bool {
 	subject, own := frame.About.(*Subject)
 	watching := frame.ThreadID != "" && watches(frame.ThreadID)
 	switch {
-	case !own && frame.SystemOwned:
+	case frame.SystemOwned:
 		return watching
 	case !own:
 		return watching || frame.Broadcast || frame.ThreadID == ""

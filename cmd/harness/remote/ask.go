@@ -113,6 +113,35 @@ func (d *decider) approval(ctx context.Context, asked client.Approval) error {
 type question struct {
 	ID, Header, Question string
 	Options              []struct{ Label, Description string }
+	Multiple             bool
+}
+
+// answers are what a line answers: the text, or the option of that number. Where several answers are allowed, a line of
+// numbers is several; a JSON list of texts is several answers in one's own words.
+func (q question) answers(line string) []string {
+	if label, is := q.option(line); is || !q.Multiple {
+		return []string{label}
+	}
+	var texts, chosen []string
+	if json.Unmarshal([]byte(line), &texts) == nil {
+		return texts
+	}
+	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return r == ',' || r == ' ' }) {
+		label, is := q.option(word)
+		if !is { // a text, not numbers alone
+			return []string{line}
+		}
+		chosen = append(chosen, label)
+	}
+	return chosen
+}
+
+// option is the option of that number, or the text itself when there is no such option.
+func (q question) option(text string) (label string, is bool) {
+	if n, err := strconv.Atoi(text); err == nil && n > 0 && n <= len(q.Options) {
+		return q.Options[n-1].Label, true
+	}
+	return text, false
 }
 
 // questions answers what the runtime wants to know.
@@ -134,14 +163,15 @@ func (d *decider) questions(ctx context.Context, payload json.RawMessage) error 
 		if d.rule != "ask" {
 			continue
 		}
-		answer, err := d.line(ctx, "  answer: ")
+		prompt := "  answer: "
+		if q.Multiple {
+			prompt = "  answers (numbers, or a JSON list of texts): "
+		}
+		line, err := d.line(ctx, prompt)
 		if err != nil {
 			return err
 		}
-		if n, err := strconv.Atoi(answer); err == nil && n > 0 && n <= len(q.Options) {
-			answer = q.Options[n-1].Label
-		}
-		answers[q.ID] = map[string][]string{"answers": {answer}}
+		answers[q.ID] = map[string][]string{"answers": q.answers(line)}
 		body.Decision = client.Decision("accept")
 	}
 	encoded, err := json.Marshal(struct {

@@ -37,6 +37,15 @@ func (c *commands) projects() *cobra.Command {
 				return err
 			})
 		})
+	create.Args = func(cmd *cobra.Command, args []string) error {
+		if err := ArgumentsError(cmd, args); err != nil {
+			return err
+		}
+		if strings.TrimSpace(args[0]) == "" {
+			return usage("the name is empty: %s", cmd.UseLine())
+		}
+		return nil
+	}
 	create.Flags().StringVar(&folder, "folder", "", "where its sessions work")
 	remove := c.one("delete PROJECT", "Delete an empty project",
 		func(cmd *cobra.Command, api *client.Client, args []string) error {

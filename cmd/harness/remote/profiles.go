@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"harness/internal/durable"
 )
 
 // profiles are the servers a user works on, by names of their own: a file in the user's configuration folder, and for
@@ -74,18 +76,7 @@ func writePrivate(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	draft, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = draft.Write(content)
-	if err = errors.Join(err, draft.Close()); err == nil {
-		err = os.Rename(draft.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(draft.Name()))
-	}
-	return nil
+	return durable.Write(path, content)
 }
 
 func tokenPath(name string) (string, error) {
@@ -122,12 +113,12 @@ func storedToken(of profile, name string) (string, error) {
 }
 
 func (c *commands) profiles() *cobra.Command {
-	list := &cobra.Command{Use: "list", Short: "List the servers you have named", Args: arguments(cobra.NoArgs),
+	list := &cobra.Command{Use: "list", Short: "List the servers you have named", Args: ArgumentsError,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.listProfiles(cmd) }}
 	var base, tokenFile string
 	var inKeyring bool
 	set := &cobra.Command{Use: "set NAME", Short: "Name a server; its token is read from a file, - for standard input",
-		Args: arguments(cobra.ExactArgs(1)), RunE: func(cmd *cobra.Command, args []string) error {
+		Args: ArgumentsError, RunE: func(cmd *cobra.Command, args []string) error {
 			return setProfile(cmd, args[0], base, tokenFile, inKeyring)
 		}}
 	set.Flags().StringVar(&base, "server", "", "base URL of the server")
@@ -149,12 +140,12 @@ func (c *commands) profiles() *cobra.Command {
 		}
 	}
 	use := &cobra.Command{Use: "use NAME", Short: "Work on this server where neither --profile nor --url names one",
-		Args: arguments(cobra.ExactArgs(1)), RunE: change(func(all *profiles, name string) error {
+		Args: ArgumentsError, RunE: change(func(all *profiles, name string) error {
 			all.Current = name
 			return nil
 		})}
 	remove := &cobra.Command{Use: "delete NAME", Short: "Forget a server and its token",
-		Args: arguments(cobra.ExactArgs(1)),
+		Args: ArgumentsError,
 		RunE: change(func(all *profiles, name string) error {
 			if one := all.Servers[name]; one.Keyring {
 				if err := forgetInKeyring(one, name); err != nil {

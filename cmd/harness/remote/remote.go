@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -152,7 +153,7 @@ func remedied(err error) error {
 	switch {
 	case refused.Status == http.StatusUnauthorized:
 		return fmt.Errorf("%w; name the server's token in HARNESS_TOKEN or --token-file", err)
-	case refused.Code == "not_found":
+	case refused.Code == "not_found" && !strings.Contains(err.Error(), "there is none of this id"):
 		return fmt.Errorf("%w: there is none of this id", err)
 	}
 	return err

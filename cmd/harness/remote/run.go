@@ -15,8 +15,9 @@ import (
 	"harness/client"
 )
 
-// interruptPatience bounds the request that interrupts a turn when the command is broken off.
-const interruptPatience = 5 * time.Second
+// interruptPatience bounds the request that interrupts a turn when the command is broken off: it is answered when the turn
+// has ended, which may take a process's end.
+const interruptPatience = 15 * time.Second
 
 // turnFlags are how a turn is run and followed.
 type turnFlags struct{ model, effort, approve string }
@@ -24,15 +25,15 @@ type turnFlags struct{ model, effort, approve string }
 func (f *turnFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.model, "model", "", "the model")
 	cmd.Flags().StringVar(&f.effort, "effort", "", "how much it thinks: none, minimal, low, medium, high or xhigh")
-	cmd.Flags().StringVar(&f.approve, "approve", "ask",
-		"what becomes of approvals: ask (without a terminal they are declined), accept or decline")
-	complete(cmd, "approve", "ask", "accept", "decline")
+	OneOf(cmd, &f.approve, "approve", "ask", "what becomes of approvals; without a terminal ask declines them",
+		"ask", "accept", "decline")
 }
 
 func (c *commands) run() *cobra.Command {
 	var (
-		turn                                          turnFlags
-		cwd, runtime, policy, sandbox, network, exist string
+		turn  turnFlags
+		in    newSession
+		exist string
 	)
 	cmd := &cobra.Command{
 		Use:   "run PROMPT",
@@ -41,7 +42,7 @@ func (c *commands) run() *cobra.Command {
 			"asks about approvals in the terminal,\nand ends with the turn. PROMPT - reads standard input.\n\n" +
 			"Exit codes: 0 the turn was completed, 1 something went wrong before, 2 the command line cannot be understood, 3 the turn failed,\n" +
 			"4 it was interrupted (Ctrl-C interrupts it). -o json prints one object with sessionId, turnId, status and text; -o jsonl every frame.",
-		Args: arguments(cobra.ExactArgs(1)),
+		Args: ArgumentsError,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			api, err := c.connect()
 			if err != nil {
@@ -58,23 +59,8 @@ func (c *commands) run() *cobra.Command {
 				}
 			}
 			if session == "" {
-				if cwd == "" {
-					if cwd, err = os.Getwd(); err != nil {
-						return fmt.Errorf("this folder cannot be named: %w", err)
-					}
-				}
-				made, err := read[client.CreateSession200JSONResponseBody](api.CreateSession(cmd.Context(), nil,
-					client.CreateSessionJSONRequestBody{
-						Cwd: &cwd, Model: given[string](turn.model), Runtime: given[string](runtime),
-						ApprovalPolicy:    given[client.ApprovalPolicy](policy),
-						FilesystemSandbox: given[client.FilesystemSandbox](sandbox), NetworkAccess: given[client.NetworkAccess](network),
-					}))
-				if err != nil {
+				if session, err = c.begin(cmd, api, in, turn.model); err != nil {
 					return err
-				}
-				session = made.Session.SessionID
-				if !c.quiet && c.output == "" {
-					_, _ = fmt.Fprintln(cmd.ErrOrStderr(), c.painted(cmd.ErrOrStderr(), dim, "session "+session))
 				}
 			}
 			return c.watchTurn(cmd, api, session, prompt, turn)
@@ -83,15 +69,50 @@ func (c *commands) run() *cobra.Command {
 	turn.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&exist, "session", "", "go on with this session instead of a new one")
-	flags.StringVar(&cwd, "cwd", "", "the folder to work in, as the server sees it (default: this one)")
-	flags.StringVar(&runtime, "runtime", "", "the runtime of the new session (default: the server's default one)")
-	flags.StringVar(&policy, "approval-policy", "", "when the agent asks: untrusted, on-failure, on-request or never")
-	flags.StringVar(&sandbox, "sandbox", "", "what it may change: read-only, workspace-write or danger-full-access")
-	flags.StringVar(&network, "network", "", "what it may reach: restricted or enabled")
-	complete(cmd, "approval-policy", "untrusted", "on-failure", "on-request", "never")
-	complete(cmd, "sandbox", "read-only", "workspace-write", "danger-full-access")
-	complete(cmd, "network", "restricted", "enabled")
+	flags.StringVar(&in.cwd, "cwd", "",
+		"the folder to work in, as the server sees it; a relative one is below its workspace (default: this one)")
+	flags.StringVar(&in.runtime, "runtime", "", "the runtime of the new session (default: the server's default one)")
+	OneOf(cmd, &in.policy, "approval-policy", "", "when the agent asks", "untrusted", "on-failure", "on-request", "never")
+	OneOf(cmd, &in.sandbox, "sandbox", "", "what it may change (default: workspace-write where the runtime has that)",
+		"read-only", "workspace-write", "danger-full-access")
+	OneOf(cmd, &in.network, "network", "", "what it may reach", "restricted", "enabled")
 	return cmd
+}
+
+// newSession is what a new session begins with; "" is left to the server.
+type newSession struct{ cwd, runtime, policy, sandbox, network string }
+
+// begin makes the session of a run, and says what it may change: the folder it works in, unless the caller or the runtime
+// has it otherwise.
+func (c *commands) begin(cmd *cobra.Command, api *client.Client, in newSession, model string) (string, error) {
+	if in.cwd == "" {
+		var err error
+		if in.cwd, err = os.Getwd(); err != nil {
+			return "", fmt.Errorf("this folder cannot be named: %w", err)
+		}
+	}
+	body := client.CreateSessionJSONRequestBody{
+		Cwd: &in.cwd, Model: given[string](model), Runtime: given[string](in.runtime),
+		ApprovalPolicy:    given[client.ApprovalPolicy](in.policy),
+		FilesystemSandbox: given[client.FilesystemSandbox](in.sandbox), NetworkAccess: given[client.NetworkAccess](in.network),
+	}
+	if in.sandbox == "" {
+		body.FilesystemSandbox = given[client.FilesystemSandbox]("workspace-write")
+	}
+	made, err := read[client.CreateSession200JSONResponseBody](api.CreateSession(cmd.Context(), nil, body))
+	var refused *client.StatusError
+	if in.sandbox == "" && errors.As(err, &refused) && refused.Code == "unsupported_control" {
+		body.FilesystemSandbox = nil // the runtime has no such sandbox: the server's default counts
+		made, err = read[client.CreateSession200JSONResponseBody](api.CreateSession(cmd.Context(), nil, body))
+	}
+	if err != nil {
+		return "", err
+	}
+	if !c.quiet && c.output == "" {
+		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), c.painted(cmd.ErrOrStderr(), dim, fmt.Sprintf("session %s, sandbox %s",
+			made.Session.SessionID, made.Session.SessionControls.FilesystemSandbox)))
+	}
+	return made.Session.SessionID, nil
 }
 
 // prompt is the text to send; "-" is standard input.
@@ -121,10 +142,17 @@ func (c *commands) watchTurn(cmd *cobra.Command, api *client.Client, session, pr
 			sent, err := read[client.SendSessionMessage202JSONResponseBody](api.SendSessionMessage(ctx, session, nil,
 				client.SendSessionMessageJSONRequestBody{
 					Text: prompt, Model: given[string](flags.model), Effort: given[client.Effort](flags.effort)}))
+			if err == nil && sent.MessageID != nil {
+				w.enterQueue(*sent.MessageID, sent.Position)
+			}
 			return sent.TurnID, err
 		})
 	}
 	err = w.follow(cmd.Context(), api, session, "")
+	if cmd.Context().Err() != nil && w.queued != "" {
+		return fmt.Errorf("the message stays queued and is sent after the running turn; DELETE /api/sessions/%s/queue/%s drops it: %w",
+			session, w.queued, cmd.Context().Err())
+	}
 	if cmd.Context().Err() != nil && w.turn != "" {
 		w.endLine()
 		return c.interrupt(cmd, api, session, w.turn)

@@ -15,37 +15,15 @@ import (
 
 // group makes a command that only holds others.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return nil
-		}
-		return usage("there is no command %q; %s --help lists them", args[0], cmd.CommandPath())
-	}, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{Use: use, Short: short, Args: NoCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(commands...)
 	return cmd
-}
-
-// arguments words what is wrong with the number of arguments.
-func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usage("%w: %s", err, cmd.UseLine())
-		}
-		return nil
-	}
 }
 
 // one makes a command whose first argument is a session.
 func (c *commands) one(use, short string,
 	do func(cmd *cobra.Command, api *client.Client, args []string) error) *cobra.Command {
-	words := strings.Fields(use)
-	least, most := 0, 0
-	for _, word := range words[1:] {
-		if most++; !strings.HasPrefix(word, "[") {
-			least++
-		}
-	}
-	cmd := &cobra.Command{Use: use, Short: short, Args: arguments(cobra.RangeArgs(least, most)),
+	cmd := &cobra.Command{Use: use, Short: short, Args: ArgumentsError,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			api, err := c.connect()
 			if err != nil {
@@ -53,7 +31,7 @@ func (c *commands) one(use, short string,
 			}
 			return do(cmd, api, args)
 		}}
-	if len(words) > 1 && words[1] == "SESSION" {
+	if words := strings.Fields(use); len(words) > 1 && words[1] == "SESSION" {
 		cmd.ValidArgsFunction = c.completeSessions
 	}
 	return cmd
@@ -109,7 +87,8 @@ func (c *commands) listSessions() *cobra.Command {
 	flags.BoolVar(&all, "all", false, "workers' sessions too")
 	flags.StringVar(&search, "search", "", "only those with this text in title or first message")
 	flags.StringVar(&in, "runtime", "", "only those of this runtime")
-	flags.IntVar(&limit, "limit", 30, "how many, 200 at most")
+	limit = 30
+	flags.Var(countFlag{&limit, 200}, "limit", "how many, 200 at most")
 	return cmd
 }
 

@@ -3,6 +3,7 @@ package remote
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,17 +47,25 @@ func (c *commands) createToken() *cobra.Command {
 				return err
 			})
 		})
-	cmd.Flags().StringVar(&role, "role", "",
-		"viewer (reads), ci (writes transcripts), operator (works with sessions) or admin")
+	OneOf(cmd, &role, "role", "", "what it may; a viewer reads, ci writes transcripts, an operator works with sessions",
+		tokenRoles()...)
 	cmd.Flags().StringVar(&expires, "expires", "", "when it ends, from now: 90d, 12h (default: never)")
 	cmd.Flags().StringSliceVar(&projects, "project", nil,
 		"id of a project to limit it to, may be given several times (default: no limit)")
-	if err := cmd.MarkFlagRequired("role"); err != nil {
-		panic("remote: " + err.Error()) // the flag is not there: a mistake in this package
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := ArgumentsError(cmd, args); err != nil {
+			return err
+		}
+		if role == "" {
+			return usage("--role is missing: it is %s", choice(tokenRoles()))
+		}
+		return nil
 	}
-	complete(cmd, "role", "viewer", "ci", "operator", "admin")
 	return cmd
 }
+
+// tokenRoles are the roles a token may have.
+func tokenRoles() []string { return []string{"viewer", "ci", "operator", "admin"} }
 
 // lifetime reads a time such as 90d or 12h.
 func lifetime(text string) (time.Duration, error) {
@@ -103,7 +112,7 @@ func day(at *time.Time) string {
 }
 
 func (c *commands) changeToken() *cobra.Command {
-	return c.one("role TOKEN ROLE", "Give a token another role; what is open by it is closed. TOKEN is an id or a name",
+	cmd := c.one("role TOKEN ROLE", "Give a token another role; what is open by it is closed. TOKEN is an id or a name",
 		func(cmd *cobra.Command, api *client.Client, args []string) error {
 			id, err := tokenOf(cmd, api, args[0])
 			if err != nil {
@@ -113,6 +122,16 @@ func (c *commands) changeToken() *cobra.Command {
 				client.ChangeTokenJSONRequestBody{Role: client.TokenRole(args[1])}))
 			return c.told(cmd, answer, err)
 		})
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := ArgumentsError(cmd, args); err != nil {
+			return err
+		}
+		if !slices.Contains(tokenRoles(), args[1]) {
+			return usage("%q is no role: it is %s", args[1], choice(tokenRoles()))
+		}
+		return nil
+	}
+	return cmd
 }
 
 func (c *commands) revokeToken() *cobra.Command {

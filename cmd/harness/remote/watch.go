@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"harness/client"
 	"harness/runtime/wire"
@@ -24,9 +25,15 @@ type watcher struct {
 	// start is called when the stream stands, before anything is shown; it names the turn to wait for, "" for none.
 	start func(ctx context.Context) (turnID string, err error)
 	turn  string
+	// queued is the message that waits for the running turn, "" for none; early are the turns that ended meanwhile, for the
+	// server may say after a turn's end which message it was.
+	queued string
+	early  map[string]*turnResult
 	// shown are the answers whose text came in pieces.
 	shown  map[string]bool
 	midway bool
+	// failed are the commands of the turn that ended with another exit code than 0.
+	failed []string
 	// said is the agent's last message.
 	said   string
 	result *turnResult
@@ -52,7 +59,10 @@ type line struct {
 			ID, Status string
 			Error      *struct{ Message string }
 		}
-		Item struct{ ID, Type, Text, Command string }
+		Item struct {
+			ID, Type, Text, Command string
+			ExitCode                *int
+		}
 	}
 }
 
@@ -90,7 +100,14 @@ func (w *watcher) frame(ctx context.Context, session string, frame client.Frame)
 			return err
 		}
 	case "notification":
+		if w.queued != "" {
+			return w.remember(session, &frame)
+		}
 		return w.notification(session, &frame)
+	case "message_queue_updated":
+		return w.leaveQueue(&frame)
+	case "transcript_updated":
+		return w.retrying(&frame)
 	case "approval", "tool_user_input_requested", "tool_call_requested":
 		return w.request(ctx, frame)
 	case "session_deleted": // all hear of it
@@ -118,6 +135,9 @@ func (w *watcher) notification(session string, frame *client.Frame) error {
 			_, _ = fmt.Fprintln(w.told, w.painted(w.told, dim, "$ "+oneLine(line.Params.Item.Command, 200)))
 		}
 	case wire.MethodItemCompleted:
+		if code := line.Params.Item.ExitCode; code != nil && *code != 0 && line.Params.Item.Type == wire.ItemCommand {
+			w.failed = append(w.failed, fmt.Sprintf("%s (exit code %d)", oneLine(line.Params.Item.Command, 200), *code))
+		}
 		if line.Params.Item.Type != wire.ItemAgentMessage {
 			return nil
 		}
@@ -140,6 +160,24 @@ func (w *watcher) notification(session string, frame *client.Frame) error {
 		return errDone
 	}
 	return nil
+}
+
+// retrying says each attempt of the turn to reach its model.
+func (w *watcher) retrying(frame *client.Frame) error {
+	var told struct {
+		Entry struct{ TurnID, Type, Status, Content string }
+	}
+	if err := json.Unmarshal(frame.Payload, &told); err != nil {
+		return fmt.Errorf("a changed entry that cannot be read: %w", err)
+	}
+	entry := told.Entry
+	if entry.Type != "turn.retrying" || entry.Status != "error" || w.turn != "" && entry.TurnID != w.turn ||
+		w.quiet || w.output == "jsonl" {
+		return nil
+	}
+	w.endLine()
+	_, err := fmt.Fprintln(w.told, w.painted(w.told, dim, oneLine(entry.Content, 500)))
+	return err
 }
 
 func (w *watcher) print(text string) error {
@@ -207,6 +245,9 @@ func (w *watcher) ended() error {
 		if _, err := fmt.Fprintln(w.out, string(encoded)); err != nil {
 			return err
 		}
+	}
+	if len(w.failed) > 0 && w.output == "" && !w.quiet {
+		_, _ = fmt.Fprintf(w.told, "%d of its commands failed: %s\n", len(w.failed), strings.Join(w.failed, "; "))
 	}
 	switch w.result.Status {
 	case "completed":

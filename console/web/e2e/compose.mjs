@@ -148,6 +148,14 @@ export const cases = (test) => {
     await finished(page);
     assert.equal(await picture.count(), 0);
     assert.match(body.images[0], /^upload:/);
+    const thumbnail = page.locator(".entry.user .pictures img");
+    const drawn = () => thumbnail.evaluate((img) => img.complete && img.naturalWidth === 900);
+    await eventually("the picture is shown as it is sent", drawn);
+    await page.reload();
+    await live(page);
+    await eventually("the picture is shown after a reload", drawn);
+    assert.match(await thumbnail.getAttribute("src"), /\/api\/sessions\/[^/]+\/images\/[0-9a-f-]+$/);
+    assert.equal(await page.locator(".entry.user .said").innerText(), "MOCK_REPLY[seen]");
     assert.deepEqual(trouble, []);
     await close();
   });

@@ -7,7 +7,7 @@ export const base = env("CONSOLE_URL");
 const control = env("CONSOLE_CONTROL");
 export const token = env("CONSOLE_TOKEN");
 /** How long a state is waited for, in ms. */
-export const patience = 30_000;
+export const patience = 60_000;
 
 export const launch = () => chromium.launch({
   executablePath: env("CONSOLE_CHROMIUM"),

@@ -130,6 +130,36 @@ export const cases = (test) => {
     await close();
   });
 
+  test("Claude Code: several answers are marked; a declined change and a stop say so, also after a reload", async (browser) => {
+    const { session } = await api("POST", "/api/sessions", { runtime: "claude", approvalPolicy: "untrusted", filesystemSandbox: "danger-full-access", networkAccess: "enabled" });
+    const id = session.sessionId;
+    const { page, close } = await open(browser, `/s/${id}`);
+    await send(id, "MOCK_ASK_SEVERAL");
+    const card = page.locator(".request");
+    await card.waitFor();
+    await card.getByLabel("a, b").check();
+    await card.getByLabel('"c"').check();
+    await card.getByRole("button", { name: "Answer" }).click();
+    await finished(page);
+    assert.ok(JSON.stringify(await transcript(id)).includes("a, b"), "the answers reach the agent");
+    await send(id, `MOCK_PATCH[${session.cwd}/declined.txt]`);
+    await page.locator("[data-choice=decline]").click({ delay: 500 });
+    await finished(page, 2);
+    await send(id, "MOCK_HOLD[stopped]");
+    await eventually("it runs", async () => (await api("GET", `/api/sessions/${id}?limit=1`)).session.state === "running");
+    await api("POST", `/api/sessions/${id}/interrupt`);
+    const shown = async () => {
+      await page.locator("[data-type='turn.stopped']", { hasText: "Stopped by" }).waitFor();
+      await page.locator(".files li", { hasText: "declined.txt" }).getByText("declined", { exact: true }).waitFor();
+      assert.equal(await page.locator(".files .counts").count(), 0);
+      assert.equal(await page.locator("[data-type='approval.resolved'] .mark.ok").count(), 0);
+    };
+    await shown();
+    await page.reload();
+    await shown();
+    await close();
+  });
+
   test("login: a wrong token is refused, a role shows what it may, an ended token asks again and keeps the draft", async (browser) => {
     const id = await newSession("Roles");
     const secret = await named("eve", "viewer");

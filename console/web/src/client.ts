@@ -180,6 +180,11 @@ export class Client {
     await this.api.post(`${pathOf(open.sessionId)}/queue/${encodeURIComponent(id)}/move`, { before });
   }
 
+  /** endBackground ends one task that works on outside the turns. */
+  async endBackground(sessionId: string, id: string): Promise<void> {
+    await this.api.post(`${pathOf(sessionId)}/background/${encodeURIComponent(id)}/stop`);
+  }
+
   /** composing is what is written to a session, kept while other sessions are looked at. */
   composing({ sessionId }: Open): Composing {
     let composing = this.composed.get(sessionId);

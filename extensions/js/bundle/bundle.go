@@ -69,6 +69,9 @@ func Build(o Options) (Result, error) {
 	}
 	defer func() { _ = root.Close() }()
 	confined := newConfinement(root, o, o.Target == Node)
+	if confined.tsconfig, err = confined.settings(); err != nil {
+		return Result{}, err
+	}
 	built := run(o, confined)
 	modules, onlyBuiltins := builtinUses(built.Errors)
 	var refused error
@@ -79,7 +82,9 @@ func Build(o Options) (Result, error) {
 		}
 		// What else the code uses should be told at once, too.
 		refused = &BuiltinError{Message: refused.Error()}
-		if built = run(o, newConfinement(root, o, true)); len(built.Errors) > 0 {
+		again := newConfinement(root, o, true)
+		again.tsconfig = confined.tsconfig
+		if built = run(o, again); len(built.Errors) > 0 {
 			return Result{}, describe(built.Errors, o.Root)
 		}
 	}
@@ -121,9 +126,8 @@ func run(o Options, confined *confinement) api.BuildResult {
 		// The map is for telling where things stand; it does not run.
 		Sourcemap:      api.SourceMapExternal,
 		SourcesContent: api.SourcesContentExclude,
-		// Settings of whoever owns a folder further up are not the extension's.
-		TsconfigRaw: "{}",
-		Plugins:     []api.Plugin{confined.plugin()},
+		TsconfigRaw:    confined.tsconfig,
+		Plugins:        []api.Plugin{confined.plugin()},
 	})
 }
 
@@ -174,6 +178,10 @@ func describe(messages []api.Message, root string) error {
 			break
 		}
 		text := m.Text
+		if strings.HasPrefix(text, "Top-level await is") { // not supported in one format or the other
+			text = "top-level await does not work in embedded extensions: await in registerAgentEvents, or run this extension out of " +
+				"process: \"runtime\": {\"host\": \"node\"} in its manifest"
+		}
 		if m.Location != nil {
 			file := m.Location.File
 			if filepath.IsAbs(file) {

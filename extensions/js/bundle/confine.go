@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/evanw/esbuild/pkg/api"
 )
@@ -24,6 +25,8 @@ type confinement struct {
 	options Options
 	// builtins tells that Node's modules may be imported.
 	builtins bool
+	// tsconfig are the settings of TypeScript, as JSON.
+	tsconfig string
 	total    atomic.Int64
 	mu       sync.Mutex
 	files    []string // what was read
@@ -123,36 +126,45 @@ func (c *confinement) load(path string) (api.OnLoadResult, error) {
 	if !ok {
 		return api.OnLoadResult{}, fmt.Errorf("files of this kind can not be imported: %s", filepath.Base(path))
 	}
-	rel, err := c.relative(path)
+	content, err := c.read(path)
 	if err != nil {
 		return api.OnLoadResult{}, err
 	}
-	file, err := c.root.Open(rel)
+	text := string(content)
+	if c.options.Target == Node {
+		text, loader = placed(text, loader, path, c.tsconfig)
+	}
+	return api.OnLoadResult{Contents: &text, Loader: loader, ResolveDir: filepath.Dir(path)}, nil
+}
+
+// read reads a file of the extension.
+func (c *confinement) read(path string) ([]byte, error) {
+	rel, err := c.relative(path)
 	if err != nil {
-		return api.OnLoadResult{}, err
+		return nil, err
+	}
+	file, err := c.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
 	}
 	defer file.Close()
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return api.OnLoadResult{}, fmt.Errorf("%s is not a regular file", rel)
+		return nil, fmt.Errorf("%s is not a regular file", rel)
 	}
 	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err != nil {
-		return api.OnLoadResult{}, err
+		return nil, err
 	}
 	if len(content) > maxFile {
-		return api.OnLoadResult{}, fmt.Errorf("%s is larger than %d bytes", rel, maxFile)
+		return nil, fmt.Errorf("%s is larger than %d bytes", rel, maxFile)
 	}
 	if c.total.Add(int64(len(content))) > maxTotal {
-		return api.OnLoadResult{}, fmt.Errorf("the extension's files are larger than %d bytes together", maxTotal)
+		return nil, fmt.Errorf("the extension's files are larger than %d bytes together", maxTotal)
 	}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.files = append(c.files, filepath.Join(c.options.Root, rel))
-	c.mu.Unlock()
-	text := string(content)
-	if c.options.Target == Node {
-		text, loader = placed(text, loader, path)
-	}
-	return api.OnLoadResult{Contents: &text, Loader: loader, ResolveDir: filepath.Dir(path)}, nil
+	return content, nil
 }
 
 var ownPlace = sync.OnceValue(func() *regexp.Regexp {
@@ -160,7 +172,7 @@ var ownPlace = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // placed makes a file's words for its own place true: after bundling they would name the bundle.
-func placed(text string, loader api.Loader, path string) (string, api.Loader) {
+func placed(text string, loader api.Loader, path, tsconfig string) (string, api.Loader) {
 	if !ownPlace().MatchString(text) || loader == api.LoaderJSON || loader == api.LoaderText {
 		return text, loader
 	}
@@ -169,7 +181,7 @@ func placed(text string, loader api.Loader, path string) (string, api.Loader) {
 	result := api.Transform(text, api.TransformOptions{
 		Loader: loader, Sourcefile: filepath.Base(path), Sourcemap: api.SourceMapInline,
 		SourcesContent: api.SourcesContentExclude, Target: api.ES2023, Charset: api.CharsetUTF8, LogLevel: api.LogLevelSilent,
-		TsconfigRaw: "{}",
+		TsconfigRaw: tsconfig,
 		Define: map[string]string{
 			"import.meta.url": address, "import.meta.dirname": folder, "import.meta.filename": file, "__dirname": folder,
 			"__filename": file,

@@ -29,19 +29,20 @@ func Rows() []Row {
 			Place:   `body\.\+(?:version|contract_version)`,
 		},
 		{
-			What: "health and capabilities have auth, state, runtimes, mcpTransports and " +
+			What: "health and capabilities have auth, state, runtimes, mcpTransports, unaskedTools and " +
 				"reconstructsLostSessions",
 			Reason: "who does not know a member ignores it; there are several runtimes, and each has a state of " +
 				"its own",
 			Subject: "GET /(?:health|capabilities|auth/status)",
-			Place:   `body\.(?:capabilities\.)?\+(?:auth|state|runtimes|mcpTransports|reconstructsLostSessions)`,
+			Place:   `body\.(?:capabilities\.)?\+(?:auth|state|runtimes|mcpTransports|reconstructsLostSessions|unaskedTools)`,
 		},
 		{
-			What:    "a session has cwd, isolation_mode, model, permission_mode, title and runtime_session_id",
+			What: "a session has activity, cwd, isolation_mode, isolation_level, credential_namespace, model, native_tools, " +
+				"permission_mode, title and runtime_session_id",
 			Reason:  "who does not know a member ignores it; it is what it was opened with",
 			Subject: `(?:GET|POST) /sessions(?:/\{session\})?`,
-			Place: `body\.(?:sessions\[\]\.)?\+(?:cwd|isolation_mode|model|permission_mode|title|` +
-				`runtime_session_id)`,
+			Place: `body\.(?:sessions\[\]\.)?\+(?:activity|cwd|isolation_mode|isolation_level|credential_namespace|model|native_tools|` +
+				`permission_mode|title|runtime_session_id)`,
 		},
 		{
 			What:    "a task has created_at, started_at, ended_at, turn_id, reason and failure",
@@ -76,10 +77,10 @@ func Rows() []Row {
 			Place:   `ready\.\+after_seq`,
 		},
 		{
-			What:    "the trace of an event has turn_id",
-			Reason:  "the turn is known elsewhere by it",
+			What:    "the trace of an event has turn_id, and request_id, client_id and user_id",
+			Reason:  "the turn is known elsewhere by it; an event names who asked for it",
 			Subject: ".*",
-			Place:   `event\.trace\.\+turn_id`,
+			Place:   `event\.trace\.\+(?:turn_id|request_id|client_id|user_id)`,
 		},
 		{
 			What: "events of calls have name, runtime_tool_call_id, actor, cancelled, rule, permission, " +
@@ -90,11 +91,11 @@ func Rows() []Row {
 				`policy_snapshot|sandbox|duration_ms|exit_code|is_error)|sandbox\.\+(?:kind|timeout_ms))`,
 		},
 		{
-			What: "model.input has input_visibility; usage.reported reasoning_tokens and raw; " +
+			What: "model.input has input_visibility; usage.reported reasoning_tokens, timings and raw; " +
 				"model.output.completed block_id",
 			Reason:  "who does not know a member ignores it; what is known of the model's side is told",
 			Subject: `model\.input|usage\.reported|model\.output\.completed`,
-			Place:   `event\.payload\.(?:\+(?:input_visibility|reasoning_tokens|raw)|content\[\]\.\+block_id)`,
+			Place:   `event\.payload\.(?:\+(?:input_visibility|reasoning_tokens|timings|raw)|content\[\]\.\+block_id)`,
 		},
 		{
 			What:    "runtimes are called codex, claude, gemini and opencode, and those are listed that run here",
@@ -175,11 +176,11 @@ func Rows() []Row {
 			Place:   `body\.sessions\[\]\.runtime_session_id`,
 		},
 		{
-			What:    "credential_namespace, isolation_level and env beyond their defaults are 400",
-			Reason:  "runtimes share the server's user and credentials: that is said rather than ignored",
+			What:    "an isolation_level that the runtime does not have here, and env, are 400; another credential_namespace is 503",
+			Reason:  "a server keeps one namespace, and the files of another one could not be hidden from its agents: the answer names the remedy",
 			Subject: "POST /sessions", Place: "status",
 			From: `201`,
-			Into: `"400 .*not_supported.*`,
+			Into: `"(?:400 .*not_supported|503 .*namespace_unavailable).*`,
 		},
 		{
 			What:    "there are no limits of requests by the minute",
@@ -375,6 +376,12 @@ func Rows() []Row {
 			Reason:  "recorded is pretty-printed JSON",
 			Subject: "tool.call.completed",
 			Place:   `event\.payload\.(?:result_preview|result_ref\.content_hash)`,
+		},
+		{
+			What:    "the runtime of an event has model and runtime_session_id",
+			Reason:  "they were promised, and never sent",
+			Subject: ".*",
+			Place:   `event\.runtime\.\+(?:model|runtime_session_id)`,
 		},
 	}
 }

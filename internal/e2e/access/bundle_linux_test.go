@@ -137,7 +137,8 @@ func TestASupportBundleReplaysAndHasNoSecret(t *testing.T) {
 		}
 		return answer
 	}
-	session := programtest.Text(ask(http.MethodPost, "/v1/sessions", programtest.Object{"permission_mode": "auto", "cwd": s.Workspace}),
+	session := programtest.Text(ask(http.MethodPost, "/v1/sessions", programtest.Object{"permission_mode": "auto", "cwd": s.Workspace,
+		"native_tools": "on"}),
 		"session_id")
 	base := "/v1/sessions/" + session
 	task := func(id, message string) {
@@ -302,7 +303,7 @@ func TestWhatAnACPAgentWroteIsReplayed(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
 	s.Env = append(s.Env, "HARNESS_RUNTIMES=codex,gemini", "GEMINI_BIN="+agenttest.Binary(t, "gemini"),
-		"GEMINI_API_KEY=key-of-gemini", "GOOGLE_GEMINI_BASE_URL="+s.Model.Root(), "HARNESS_RUNTIME_START_TIMEOUT_MS=60000")
+		"GEMINI_API_KEY=key-of-gemini", "GOOGLE_GEMINI_BASE_URL="+s.Model.Root(), programtest.StartTimeout)
 	server := s.Start()
 	server.AwaitRuntime()
 	requireReplayed(s, server, server.CreateSession(programtest.Object{"runtime": "gemini", "networkAccess": "enabled"}))

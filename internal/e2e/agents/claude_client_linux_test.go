@@ -257,7 +257,7 @@ func (g *guest) hearsOfAnOwnTurn() {
 func (g *guest) hearsOfRetries() {
 	turn := g.says("MOCK_HTTP_500")
 	for n := 1; n <= 2; n++ {
-		g.hears("error", `"willRetry":true`, fmt.Sprintf("retry %d of 2", n))
+		g.hears("error", `"willRetry":true`, fmt.Sprintf("attempt %d of 2", n))
 	}
 	g.ends(turn, "failed")
 	g.ends(g.says("MOCK_REPLY[again]"), "completed")

@@ -88,14 +88,14 @@ func TestClaudeCodeRefusesWhatItCannotEnforce(t *testing.T) {
 			t.Errorf("%s: %s", field, refused)
 		}
 	}
-	// Who names no level gets the operator's for this runtime; a refusal says which settings those are.
-	refused := fmt.Sprint(server.Want(http.StatusBadRequest, http.MethodPost, "/api/sessions",
-		programtest.Object{"runtime": "claude"}))
-	if !strings.Contains(refused, "DEFAULT_NETWORK_ACCESS") {
-		t.Errorf("defaults that cannot be enforced: %s", refused)
-	}
 	if listed := server.Want(http.StatusOK, http.MethodGet, "/api/sessions", nil)["data"].([]any); len(listed) != 0 {
 		t.Errorf("a refused session is there: %v", listed)
+	}
+	free := server.CreateSession(programtest.Object{"runtime": "claude", "filesystemSandbox": "danger-full-access",
+		"approvalPolicy": "untrusted"})
+	shown := fmt.Sprint(server.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+free, nil))
+	if !strings.Contains(shown, "networkAccess:enabled") {
+		t.Errorf("in full access it has %s", shown)
 	}
 	server.Stop()
 	server = s.Start("HARNESS_RUNTIME_CLAUDE_SANDBOX=read-only", "HARNESS_RUNTIME_CLAUDE_APPROVAL=never")

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"image"
 	"image/png"
 	"net/http"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -52,8 +52,8 @@ func images(t *testing.T, r mockmodel.Request) (urls []string) {
 	return urls
 }
 
-// The images of a message reach the model, in a new turn and in one that runs; the transcript names them, without their
-// data, in every read.
+// The images of a message reach the model, in a new turn and in one that runs; the transcript says in every
+// read where they are.
 func TestImagesOfAMessageReachTheModel(t *testing.T) {
 	t.Parallel()
 	for _, version := range codextest.Versions() {
@@ -63,7 +63,7 @@ func TestImagesOfAMessageReachTheModel(t *testing.T) {
 			server := s.Start()
 			session := server.CreateSession(nil)
 			events := server.Follow("threadId=" + session)
-			picture, size := pictureURL(t)
+			picture, _ := pictureURL(t)
 			send := func(message string, pictures ...any) string {
 				t.Helper()
 				answer := server.Want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/messages",
@@ -92,14 +92,15 @@ func TestImagesOfAMessageReachTheModel(t *testing.T) {
 			if !slices.Equal(seen, []int{1, 3, 4}) {
 				t.Errorf("the model saw %d images in its requests", seen)
 			}
-			line := fmt.Sprintf("\n[image] data:image/png;base64, %d bytes", size)
+			const line = "\n[image] PATH"
+			named := regexp.MustCompile(`/api/sessions/` + session + `/images/[0-9a-f-]{36}`)
 			want := []string{"look" + line, "MOCK_HOLD[go]" + line + line, "and this" + line}
 			for _, query := range []string{"", "?limit=100"} {
 				answer := server.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+query, nil)
 				var asked []string
 				for _, entry := range answer["transcript"].([]any) {
 					if programtest.Text(entry, "type") == "userMessage" {
-						asked = append(asked, programtest.Text(entry, "content"))
+						asked = append(asked, named.ReplaceAllString(programtest.Text(entry, "content"), "PATH"))
 					}
 				}
 				if !slices.Equal(asked, want) {

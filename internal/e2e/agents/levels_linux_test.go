@@ -27,7 +27,7 @@ func TestClientsThatNameNoLevel(t *testing.T) {
 	runtimes := map[string]string{"claude-acp": "HARNESS_RUNTIME_CLAUDE_ACP", "acp:own": "HARNESS_RUNTIME_ACP"}
 	for name, own := range runtimes {
 		for field, setting := range map[string]string{"approvalPolicy": own + "_APPROVAL or DEFAULT_APPROVAL_POLICY",
-			"filesystemSandbox": own + "_SANDBOX or DEFAULT_SANDBOX_MODE", "networkAccess": "DEFAULT_NETWORK_ACCESS"} {
+			"filesystemSandbox": own + "_SANDBOX or DEFAULT_SANDBOX_MODE"} {
 			body := maps.Clone(levels)
 			delete(body, field)
 			body["runtime"] = name
@@ -36,6 +36,10 @@ func TestClientsThatNameNoLevel(t *testing.T) {
 				t.Errorf("%s without %s is refused with %v", name, field, refused)
 			}
 		}
+		body := maps.Clone(levels)
+		delete(body, "networkAccess") // full access has it
+		body["runtime"] = name
+		server.CreateSession(body)
 		settings = append(settings, own+"_SANDBOX=danger-full-access", own+"_APPROVAL=on-request")
 	}
 	server.Stop()

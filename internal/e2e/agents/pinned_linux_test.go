@@ -65,3 +65,62 @@ func sourcesOfTask(t *testing.T, server *programtest.Server, session, task strin
 	}
 	return string(told)
 }
+
+// RA-15: a task of a session that the task API opened fails with SOURCES_CHANGED when a file that its agent reads by itself
+// is not what it was as the session began, unless the task or the session allows it. Sessions of other doors go on.
+func TestAChangedSourceEndsTheTask(t *testing.T) {
+	t.Parallel()
+	s := programtest.WithOpenCode(t, programtest.WithEnv("DEFAULT_NETWORK_ACCESS=enabled"))
+	server := s.Start()
+	server.WaitRuntime()
+	codexHome := ""
+	for _, set := range s.Env {
+		if value, is := strings.CutPrefix(set, "CODEX_HOME="); is {
+			codexHome = value
+		}
+	}
+	homes := map[string]string{"codex": codexHome, "opencode": filepath.Join(s.DataDir, "credentials", "namespaces", "opencode",
+		"default", "config", "opencode")}
+	for name, home := range homes {
+		open := func(wish programtest.Object) string {
+			wish["runtime"], wish["cwd"], wish["permission_mode"] = name, s.Workspace, "ask"
+			return programtest.Text(server.Want(http.StatusCreated, http.MethodPost, "/v1/sessions", wish), "session_id")
+		}
+		pinned, free := open(programtest.Object{}), open(programtest.Object{"allow_changed_sources": true})
+		run := func(session, task string, more programtest.Object) programtest.Object {
+			base := "/v1/sessions/" + session + "/tasks"
+			more["task_id"], more["messages"] = task, []programtest.Object{{"role": "user", "content": "MOCK_REPLY[" + task + "]"}}
+			server.Want(http.StatusAccepted, http.MethodPost, base, more)
+			var ended programtest.Object
+			server.Eventually("the task is over", func() bool {
+				ended = server.Want(http.StatusOK, http.MethodGet, base+"/"+task, nil)
+				return ended["ended_at"] != nil
+			})
+			return ended
+		}
+		if first := run(pinned, "same", programtest.Object{}); first["status"] != "completed" {
+			t.Errorf("%s: with the same files a task ended as %v", name, first)
+		}
+		if err := os.MkdirAll(home, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(home, "AGENTS.md"), []byte("new words"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused := run(pinned, "changed", programtest.Object{})
+		if programtest.Text(refused, "failure", "code") != "SOURCES_CHANGED" ||
+			!strings.Contains(programtest.Text(refused, "failure", "recovery"), "allow_changed_sources") ||
+			!strings.Contains(programtest.Text(refused, "failure", "message"), "AGENTS.md") {
+			t.Errorf("%s: with another file a task ended as %v", name, refused)
+		}
+		for what, ended := range map[string]programtest.Object{
+			"the task allows it":    run(pinned, "allowed", programtest.Object{"allowChangedSources": true}),
+			"the session allows it": run(free, "free", programtest.Object{}),
+		} {
+			if ended["status"] != "completed" {
+				t.Errorf("%s: %s, and it ended as %v", name, what, ended)
+			}
+		}
+	}
+	server.Stop()
+}

@@ -32,7 +32,7 @@ func TestNothingWaitsWithoutAPerson(t *testing.T) {
 		t.Parallel()
 		s := programtest.New(t)
 		s.Env = append(s.Env, "HARNESS_RUNTIMES=codex,gemini", "GEMINI_BIN="+agenttest.Binary(t, "gemini"),
-			"GEMINI_API_KEY=key-of-gemini", "GOOGLE_GEMINI_BASE_URL="+s.Model.Root(), "HARNESS_RUNTIME_START_TIMEOUT_MS=60000")
+			"GEMINI_API_KEY=key-of-gemini", "GOOGLE_GEMINI_BASE_URL="+s.Model.Root(), programtest.StartTimeout)
 		withoutAPerson(s.Start(), "gemini", "approval", "MOCK_CMD[touch $1]")
 	})
 }

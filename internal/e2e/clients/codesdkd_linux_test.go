@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,6 +19,8 @@ import (
 
 	"harness/internal/programtest"
 )
+
+var origin = regexp.MustCompile(`^http://127\.0\.0\.1:[0-9]+$`)
 
 // codesdkd starts the server as embedding programs do, in a data directory of its own, and returns it with what it
 // prints after its one line.
@@ -67,10 +70,12 @@ func codesdkd(s *programtest.Site, args ...string) (*programtest.Server, <-chan 
 	select {
 	case line := <-first:
 		var said programtest.Object
-		if err := json.Unmarshal([]byte(line), &said); err != nil || len(said) != 1 || !strings.HasSuffix(programtest.Text(said, "url"), "/v1") {
+		if err := json.Unmarshal([]byte(line), &said); err != nil || len(said) != 1 {
 			s.T.Fatalf("it says %q: %v", line, err)
 		}
-		i.URL = strings.TrimSuffix(programtest.Text(said, "url"), "/v1")
+		if i.URL = programtest.Text(said, "url"); !origin.MatchString(i.URL) {
+			s.T.Fatalf("its URL is no origin: %q", line)
+		}
 	case <-time.After(programtest.Patience):
 		s.T.Fatalf("it says nothing:\n%s", i.LogTail())
 	}
@@ -83,11 +88,6 @@ func codesdkd(s *programtest.Site, args ...string) (*programtest.Server, <-chan 
 func TestCodesdkdServesTheProgramThatStartsIt(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
-	for _, args := range [][]string{{}, {"--data-dir", ""}} {
-		if code, said := s.Command(append([]string{"codesdkd"}, args...)...); code == 0 || !strings.Contains(said, "--data-dir") {
-			t.Errorf("codesdkd %v ended with %d: %s", args, code, said)
-		}
-	}
 	server, more := codesdkd(s, "--data-dir", s.DataDir, "--workspace-root", s.Workspace, "--default-permission-mode", "ask")
 	server.WaitRuntime()
 	if !strings.HasPrefix(server.URL, "http://127.0.0.1:") || strings.HasSuffix(server.URL, ":3001") {
@@ -193,4 +193,62 @@ func TestCodesdkdServesTheProgramThatStartsIt(t *testing.T) {
 		left, _ := os.ReadDir(s.DataDir)
 		t.Errorf("there is no store in its data directory, but %s (%v)", fmt.Sprint(left), err)
 	}
+}
+
+// EV-33, TL-26, RA-19, RA-21: a server that belongs to one program keeps the home of codex, as those of the other runtimes, below its
+// data directory, and gives its own tools to sessions whose agents have none of their own.
+func TestCodesdkdKeepsEverythingBelowItsDataDirectory(t *testing.T) {
+	t.Parallel()
+	s := programtest.WithClaude(t)
+	home := t.TempDir()
+	s.Env = slices.DeleteFunc(s.Env, func(set string) bool {
+		return strings.HasPrefix(set, "CODEX_HOME=") || strings.HasPrefix(set, "HOME=")
+	})
+	s.Env = append(s.Env, "HOME="+home, "XDG_STATE_HOME="+filepath.Join(s.DataDir, "state"), "DEFAULT_NETWORK_ACCESS=enabled")
+	server, _ := codesdkd(s, "--data-dir", s.DataDir, "--workspace-root", s.Workspace)
+	server.WaitRuntime()
+	_, health := server.Call(http.MethodGet, "/api/health", nil)
+	environ, err := os.ReadFile(fmt.Sprintf("/proc/%v/environ", health["codex"].(programtest.Object)["pid"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	codexHome := ""
+	for _, set := range strings.Split(string(environ), "\x00") {
+		if value, is := strings.CutPrefix(set, "CODEX_HOME="); is {
+			codexHome = value
+		}
+	}
+	data, err := filepath.EvalSymlinks(s.DataDir)
+	if err != nil || !strings.HasPrefix(codexHome, data+"/") && !strings.HasPrefix(codexHome, s.DataDir+"/") {
+		t.Errorf("codex lives in %q, the data directory is %s (%v)", codexHome, data, err)
+	}
+	for _, name := range []string{"codex", "claude"} {
+		made := server.Want(http.StatusCreated, http.MethodPost, "/v1/sessions", programtest.Object{"runtime": name,
+			"isolationLevel": "namespaced", "credentialNamespace": "default"})
+		if made["native_tools"] != "off" || made["isolation_level"] != "namespaced" || made["credential_namespace"] != "default" {
+			t.Errorf("a session of %s is opened as %v", name, made)
+		}
+		session := programtest.Text(made, "session_id")
+		server.Want(http.StatusAccepted, http.MethodPost, "/v1/sessions/"+session+"/tasks", programtest.Object{
+			"messages": []programtest.Object{{"role": "user", "content": "MOCK_REPLY[hello]"}}})
+		given := followTasks(server, session, 0).until("model.input")
+		_, input, err := server.Try(http.MethodGet, "/v1/artifacts/"+programtest.Text(given, "payload", "input_ref", "artifact_id"), nil)
+		for _, tool := range []string{"workspace.read", "workspace.list", "workspace.write", "patch.apply"} {
+			if err != nil || !strings.Contains(string(input), `"name":"`+tool+`"`) {
+				t.Errorf("%s is not given %s: %s %v", name, tool, input, err)
+			}
+		}
+	}
+	other := server.Want(http.StatusServiceUnavailable, http.MethodPost, "/v1/sessions", programtest.Object{"credentialNamespace": "user:1"})
+	if !strings.Contains(programtest.Text(other, "message"), "HARNESS_CREDENTIAL_NAMESPACE=user:1") {
+		t.Errorf("another namespace is answered %v", other)
+	}
+	left, err := os.ReadDir(home)
+	if err != nil || len(left) != 0 {
+		t.Errorf("there is %v in the user's home (%v)", left, err)
+	}
+	if err := server.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-server.Exited
 }

@@ -26,7 +26,7 @@ import (
 const consoleWeb = "../../../console/web"
 
 // consolePatience bounds all cases of the console together.
-const consolePatience = 6 * time.Minute
+const consolePatience = 12 * time.Minute
 
 const consoleToken = "the-owner-of-the-console"
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"harness/database"
+	"harness/internal/codextest"
 	"harness/internal/contract"
 	"harness/internal/programtest"
 )
@@ -92,7 +93,7 @@ func newContractTarget(t *testing.T, topic contract.Topic) (*contractTarget, []c
 	lab, work := t.TempDir(), t.TempDir()
 	places := []contract.Place{{Placeholder: "{{LAB}}", Folder: lab},
 		{Placeholder: "{{HOME}}", Folder: filepath.Join(lab, "home")}}
-	s := programtest.New(t)
+	s := programtest.New(t, programtest.WithCodex(codextest.Recorded))
 	home := ""
 	for _, assignment := range s.Env {
 		if value, is := strings.CutPrefix(assignment, "CODEX_HOME="); is {

@@ -165,9 +165,9 @@ func goClient(t *testing.T, base, cwd, message string) string {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), programtest.Patience)
 	defer cancel()
-	mode := client.TaskSessionCreatePermissionMode("ask")
+	mode, native := client.TaskSessionCreatePermissionMode("ask"), client.TaskSessionCreateNativeTools("on")
 	session, err := client.Read[client.TaskSession](api.CreateTaskSession(ctx,
-		client.TaskSessionCreate{PermissionMode: &mode, Cwd: &cwd}))
+		client.TaskSessionCreate{PermissionMode: &mode, NativeTools: &native, Cwd: &cwd}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -139,11 +140,13 @@ func (s *rpcSocket) startNew(space, agent string) string {
 func TestTemporaryIDsAreSettledOnce(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithClaude(t)
+	able := s.Env
+	// Without bubblewrap Claude Code cannot confine a session to its workspace.
+	s.Env = append(slices.Clone(able), "DEFAULT_SANDBOX_MODE=workspace-write", "PATH="+t.TempDir())
 	server := s.Start()
 	socket := dialRPC(server, t, "/rpc", nil)
 	socket.call("initialize", nil)
 	space := socket.workspaceFor(s.Workspace)
-	// By default its sessions would have no network, which cannot be enforced here.
 	failed := programtest.Text(socket.call("session/start", programtest.Object{"workspace_id": space, "mode": "new", "agent_type": "claude"}),
 		"session_id")
 	told := socket.toldOf("event/session_id_failed", nil)
@@ -154,7 +157,7 @@ func TestTemporaryIDsAreSettledOnce(t *testing.T) {
 	socket.refused(-32010, "session/state", programtest.Object{"session_id": failed})
 	server.Stop()
 
-	s.Env = append(s.Env, "DEFAULT_NETWORK_ACCESS=enabled")
+	s.Env = able
 	server = s.Start()
 	socket = dialRPC(server, t, "/rpc", nil)
 	socket.call("initialize", programtest.Object{"capabilities": programtest.Object{"cursor": true}})

@@ -320,20 +320,19 @@ func requireContext(t *testing.T, params programtest.Object, space, session stri
 	}
 }
 
-// slowThenFast: a message waits for the running turn, since this agent cannot be steered; calls behind it do not.
+// slowThenFast: a message to a session whose agent cannot be steered is queued at once, and sent when the turn that ran
+// is stopped and that is told.
 func slowThenFast(t *testing.T, socket *rpcSocket, session string) {
 	socket.call("session/send", programtest.Object{"session_id": session, "prompt": "HOLD[slow" + session + "]"})
-	socket.send(`{"jsonrpc":"2.0","id":"slow","method":"session/send","params":{"session_id":"` + session +
-		`","prompt":"REPLY[late]"}}`)
-	socket.call("status/health", nil)
-	socket.mu.Lock()
-	from := len(socket.all)
-	socket.mu.Unlock()
+	queued := socket.call("session/send", programtest.Object{"session_id": session, "prompt": "REPLY[late]"})
+	if programtest.Text(queued, "status") != "queued" || programtest.Text(queued, "queue_position") != "1" ||
+		programtest.Text(queued, "message_id") == "" || programtest.Text(queued, "turn_id") != "" {
+		t.Errorf("a message to a busy session is answered with %v", queued)
+	}
 	stopped := socket.call("session/stop", programtest.Object{"session_id": session})
 	if programtest.Text(stopped, "status") != "stopped" {
 		t.Errorf("%v", stopped)
 	}
-	_, _ = socket.find(from, "the slow answer", func(m rpcMessage) bool { return string(m.ID) == `"slow"` })
 	socket.toldOf("event/session_stopped", nil)
 	socket.toldOf("event/claude_message", func(p programtest.Object) bool {
 		return strings.Contains(fmt.Sprint(p["content"]), "late")

@@ -89,6 +89,7 @@ var answeredOtherwise = map[string]string{
 	"session/start -32004 0":                   "codex is there",
 	"session/send -32004 0":                    "codex is there",
 	"session/state -32010 0":                   "every stored session has a state",
+	"session/state -32010 -32602":              "an agent_type that is not there is refused by every method that takes one",
 	"workspace/session/messages -32010 -32602": "the session is there, of the other runtime",
 	"session/list 0 -32602":                    "an unknown runtime is an error",
 	"workspace/session/activate -32603 -32010": "the session is looked for first",

@@ -63,7 +63,7 @@ func TestATraceIsInEveryEventOfATurn(t *testing.T) {
 	server := s.Start()
 	server.AwaitRuntime()
 	session := programtest.Text(server.Want(http.StatusCreated, http.MethodPost, "/v1/sessions",
-		programtest.Object{"runtime": "codex", "permission_mode": "ask", "cwd": s.Workspace}), "session_id")
+		programtest.Object{"runtime": "codex", "permission_mode": "ask", "cwd": s.Workspace, "native_tools": "on"}), "session_id")
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/v1/sessions/"+session+"/tasks",
 		strings.NewReader(
 			`{"task_id":"traced","messages":[{"role":"user","content":"MOCK_CALL[harness/workspace_read|{\"path\":\"none\"}]END `+

@@ -97,6 +97,14 @@ func TestTheCommandLineWorksOnAServer(t *testing.T) {
 		if last != "notification turn/completed" {
 			t.Errorf("the last frame is %s", last)
 		}
+		code, _, stderr := u.run("", "run", "--approval-policy", "never", "MOCK_CMD[echo words > written.txt; exit 3]")
+		if code != 0 || !strings.Contains(stderr, "sandbox workspace-write") || !strings.Contains(stderr, "1 of its commands failed") ||
+			!strings.Contains(stderr, "(exit code 3)") {
+			t.Errorf("a command that failed: exit code %d, %s", code, stderr)
+		}
+		if _, err := os.Stat(filepath.Join(u.Workspace, "written.txt")); err != nil {
+			t.Errorf("it may not write into its folder: %v", err)
+		}
 		if code, _, stderr := u.run("", "run", "MOCK_HTTP_400"); code != 3 || !strings.Contains(stderr, "the turn failed") {
 			t.Errorf("a failed turn: exit code %d, %s", code, stderr)
 		}
@@ -232,6 +240,8 @@ func TestTheCommandLineWorksOnAServer(t *testing.T) {
 			"no session":        {nil, []string{"sessions", "show", "nobody"}, 1, "not_found"},
 			"no argument":       {nil, []string{"sessions", "show"}, 2, "harness sessions show SESSION"},
 			"two folders":       {nil, []string{"run", "--session", session, "--cwd", "/", "hello"}, 2, "--cwd"},
+			"no such folder":    {nil, []string{"run", "--cwd", "/no/such", "hello"}, 1, "invalid_cwd"},
+			"a file as folder":  {nil, []string{"run", "--cwd", open, "hello"}, 1, "invalid_cwd"},
 			"an empty prompt":   {nil, []string{"run", " "}, 2, "empty"},
 			"a bad request":     {nil, []string{"api", "/api/nonsense"}, 1, "404"},
 		} {

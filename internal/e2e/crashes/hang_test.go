@@ -1,12 +1,15 @@
 package crashes
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"harness/internal/programtest"
+	"harness/runtime/process"
 )
 
 // A codex that stops in the middle of turns is told as unresponsive wherever its state is read, and then replaced: its
@@ -25,8 +28,15 @@ func TestAHangingRuntimeIsToldAndReplaced(t *testing.T) {
 			return body["codex"].(programtest.Object)
 		}
 		before := health()
-		if err := syscall.Kill(int(before["pid"].(float64)), syscall.SIGSTOP); err != nil {
+		pid := int(before["pid"].(float64))
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
+		}
+		server.Eventually("codex is suspended", func() bool { return process.Suspended(pid) })
+		began := time.Now()
+		unknown := fmt.Sprint(server.Want(http.StatusNotFound, http.MethodGet, "/api/sessions/01a21b01-0000-7000-8000-000000000001", nil))
+		if took := time.Since(began); took > time.Second || !strings.Contains(unknown, "codex") || !strings.Contains(unknown, "suspended") {
+			t.Errorf("an unknown session is answered after %s with %s", took, unknown)
 		}
 		server.Eventually("health says that codex is unresponsive", func() bool {
 			return programtest.Text(health(), "state") == "unresponsive"

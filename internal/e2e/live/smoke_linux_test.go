@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { programtest.Main(m) }
 func smoke(t *testing.T, server *programtest.Server, runtime, prompt, answer string, command func(string) string) {
 	t.Helper()
 	made := server.Want(http.StatusCreated, http.MethodPost, "/v1/sessions",
-		programtest.Object{"runtime": runtime, "cwd": server.Workspace, "permission_mode": "ask"})
+		programtest.Object{"runtime": runtime, "cwd": server.Workspace, "permission_mode": "ask", "native_tools": "on"})
 	base := "/v1/sessions/" + programtest.Text(made, "session_id")
 	if said := do(t, server, base, "prompt", prompt); !strings.Contains(strings.ToLower(said), answer) {
 		t.Errorf("%s says %s", runtime, said)

@@ -82,7 +82,7 @@ func TestSessionsOutliveTheMemoryOfTheirRuntimes(t *testing.T) {
 	sessions := map[string]string{}
 	for _, name := range []string{"codex", "claude"} {
 		status, answer := server.Call(http.MethodPost, "/v1/sessions",
-			map[string]any{"runtime": name, "cwd": s.Workspace, "permission_mode": "auto"})
+			map[string]any{"runtime": name, "cwd": s.Workspace, "permission_mode": "auto", "native_tools": "on"})
 		if status != http.StatusCreated {
 			t.Fatalf("open a session of %s: %d %v", name, status, answer)
 		}

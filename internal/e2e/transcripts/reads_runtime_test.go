@@ -33,6 +33,7 @@ func TestReadsDoNotAskTheRuntime(t *testing.T) {
 	first.Stop()
 
 	server := s.Start("DATA_DIR=" + filepath.Join(t.TempDir(), "data"))
+	server.WaitRuntime() // until then it does not know what was begun elsewhere
 	askedFor := func(id string) func() bool {
 		return func() bool {
 			return slices.ContainsFunc(s.Calls(id), func(line string) bool {

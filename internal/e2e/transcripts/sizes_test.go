@@ -56,8 +56,8 @@ func answersTo(server *programtest.Server) map[string]int {
 		path string
 		body programtest.Object
 	}{
-		{"/api/projects", programtest.Object{"name": "n", "workingDirectory": "/w"}},
-		{"/api/projects/" + project + "/rename", programtest.Object{"name": "n", "workingDirectory": "/w"}},
+		{"/api/projects", programtest.Object{"name": "n", "workingDirectory": "/"}},
+		{"/api/projects/" + project + "/rename", programtest.Object{"name": "n", "workingDirectory": "/"}},
 		{"/api/projects/" + project + "/chats/move-all", programtest.Object{"destination": "unassigned", "sourceSessionId": "s"}},
 		{one + "/rename", programtest.Object{"title": "t"}},
 		{one + "/project", programtest.Object{"projectId": "p"}},

@@ -49,6 +49,7 @@ type Attached struct {
 
 	writing  sync.Mutex
 	acked    atomic.Int64
+	stalled  atomic.Bool
 	settling sync.Mutex
 	settled  []string // labels the shim is to be told of
 	ackWake  chan struct{}
@@ -156,7 +157,7 @@ func (a *Attached) Read(b []byte) (int, error) {
 
 // take handles a frame that is no data: io.EOF when it was the last one, ErrGone when the connection ended in it.
 func (a *Attached) take(k kind, length int64) error {
-	if k != kindStderr && k != kindExit {
+	if k != kindStderr && k != kindExit && k != kindStalled {
 		if _, err := io.CopyN(io.Discard, a.conn, length); err != nil {
 			return ErrGone
 		}
@@ -166,8 +167,12 @@ func (a *Attached) take(k kind, length int64) error {
 	if err != nil {
 		return ErrGone
 	}
-	if k == kindStderr {
+	switch k {
+	case kindStderr:
 		a.stderr(payload)
+		return nil
+	case kindStalled:
+		a.stalled.Store(string(payload) == "true")
 		return nil
 	}
 	var exit runtime.Exit
@@ -175,6 +180,10 @@ func (a *Attached) take(k kind, length int64) error {
 	a.ended(exit)
 	return io.EOF
 }
+
+// Stalled tells whether the shim's spool stands still, because the disk is full or its bound is reached: the runtime then
+// waits in what it writes, and its silence says nothing about it.
+func (a *Attached) Stalled() bool { return a.stalled.Load() }
 
 func (a *Attached) readDead(b []byte) (int, error) {
 	n, err := a.dead.readAt(b, a.position)

@@ -183,12 +183,18 @@ func (s *server) send(a *attachment, offset int64) {
 	defer source.close()
 	buffer := make([]byte, headerBytes+dataBytes)
 	var lines [][]byte
-	var gone bool
+	var gone, stalled, shown bool
 	for {
-		end, closed := s.spool.wait(offset, func() bool { return a.gone || len(a.lines) > 0 })
-		s.spool.locked(func() { gone, lines, a.lines = a.gone, a.lines, nil })
+		end, closed := s.spool.wait(offset, func() bool { return a.gone || len(a.lines) > 0 || s.spool.stalled != shown })
+		s.spool.locked(func() { gone, stalled, lines, a.lines = a.gone, s.spool.stalled, a.lines, nil })
 		if gone {
 			return
+		}
+		if stalled != shown {
+			if writeJSONFrame(a.conn, kindStalled, stalled) != nil {
+				return
+			}
+			shown = stalled
 		}
 		for _, line := range lines {
 			if writeFrame(a.conn, kindStderr, line) != nil {

@@ -46,7 +46,7 @@ func (l Lease) Hold(stop, kill time.Duration) error {
 		return fmt.Errorf("make the folder of runtimes: %w", err)
 	}
 	path, now := filepath.Join(l.RunDir, leaseFile), bounds{Boot: process.Boot(), Stop: stop, Kill: kill}
-	err := writeJSON(path, now)
+	err := replaceJSON(path, now)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		err = overwriteJSON(path, now)
 	}

@@ -28,6 +28,7 @@ const (
 	kindWelcome kind = 'h' // welcome: answers hello
 	kindData    kind = 'd' // bytes of the runtime's stdout, from the offset asked for, without gaps
 	kindStderr  kind = 'e' // a line of the runtime's stderr; may be missing some
+	kindStalled kind = 's' // JSON bool: whether the spool stands still, so that the runtime waits in what it writes
 	kindExit    kind = 'x' // JSON of runtime.Exit: the runtime is gone and all it wrote was sent
 )
 

@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"harness/internal/durable"
 	"harness/runtime"
 	"harness/runtime/process/confine"
 )
@@ -163,8 +164,17 @@ func readJSON(path string, into any) error {
 	return nil
 }
 
-// writeJSON writes beside and renames: a reader never sees half a file.
+// writeJSON puts a value in a file: a reader never sees half of it, not after a loss of power either.
 func writeJSON(path string, value any) error {
+	content, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return durable.Write(path, content)
+}
+
+// replaceJSON is writeJSON for what means nothing after a loss of power.
+func replaceJSON(path string, value any) error {
 	content, err := json.Marshal(value)
 	if err != nil {
 		return err

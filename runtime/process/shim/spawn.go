@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"harness/internal/durable"
 	"harness/runtime/process"
 )
 
@@ -78,7 +79,7 @@ func (h Host) launch(ctx context.Context, dir string, spec Spec, env []string) (
 	if _, err := rand.Read(token); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(dir, tokenFile), []byte(hex.EncodeToString(token)), 0o600); err != nil {
+	if err := durable.Write(filepath.Join(dir, tokenFile), []byte(hex.EncodeToString(token))); err != nil {
 		return nil, fmt.Errorf("write a shim's token: %w", err)
 	}
 	if err := writeJSON(filepath.Join(dir, specFile), spec); err != nil {

@@ -30,7 +30,9 @@ type spool struct {
 	starts             []int64
 	last               *os.File
 	closed             bool
-	given              chan struct{} // closed when space on the disk is waited for no more
+	// stalled: a write waits, because the bound is reached or the disk is full; the runtime is not read meanwhile.
+	stalled bool
+	given   chan struct{} // closed when space on the disk is waited for no more
 }
 
 // spaceAgain is how often a full disk is tried again.
@@ -68,15 +70,29 @@ func (s *spool) open() error {
 func (s *spool) write(b []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.stall(false)
 	for !s.closed && s.end > s.acked && s.end-s.acked+int64(len(b)) > s.limit {
+		s.stall(true)
 		s.changed.Wait()
 	}
 	for {
 		n, err := s.append(b)
 		b = b[n:]
-		if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) || !s.awaitSpace() {
+		if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 			return err
 		}
+		s.stall(true)
+		if !s.awaitSpace() {
+			return err
+		}
+	}
+}
+
+// stall notes whether a write waits. The caller holds the lock.
+func (s *spool) stall(waits bool) {
+	if s.stalled != waits {
+		s.stalled = waits
+		s.changed.Broadcast()
 	}
 }
 

@@ -104,7 +104,9 @@ func (r *Runtime) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{Streaming: true, Resume: true, Reconstruct: true, Interrupt: true, Approvals: true, ToolInput: true,
 		DenyReason: true, ApproveForSession: true, SurvivesRestart: r.options.Shims != nil,
 		ProcessPer: runtime.ProcessPerThread, Sandboxes: []string{"danger-full-access"},
-		ApprovalPolicies: []string{"untrusted"}, NetworkAccess: []string{"enabled"}}
+		ApprovalPolicies: []string{"untrusted"}, NetworkAccess: []string{"enabled"}, NativeToolsOff: true,
+		Facts: runtime.Facts{Auth: runtime.AuthKey, State: runtime.StateMemory, Resume: runtime.ResumeNative, Replay: runtime.ReplaySafe,
+			Cancellation: runtime.CancelGuaranteed, Isolation: []string{runtime.IsolationProcess}}.TakesTools("")}
 }
 
 // Auth implements runtime.Adapter: the agent wants a token in its environment (TokenVariable).
@@ -455,7 +457,7 @@ func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runt
 	}
 	line, used, err := p.Use(ctx) // it may be one that is just being taken over
 	if err != nil {
-		return fmt.Errorf("%w: %w", runtime.ErrRequestGone, err)
+		return runtime.WithKind(runtime.ErrRequestGone, err)
 	}
 	defer used()
 	if line.Generation() != ref.Generation {
@@ -473,7 +475,7 @@ func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runt
 		return runtime.ErrRequestGone
 	}
 	if err := line.SendOnce(context.WithoutCancel(ctx), ref.RequestID, append(encoded, '\n')); err != nil {
-		return fmt.Errorf("%w: %w", runtime.ErrRequestGone, err)
+		return runtime.WithKind(runtime.ErrRequestGone, err)
 	}
 	return nil
 }

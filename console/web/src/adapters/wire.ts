@@ -1,6 +1,6 @@
 // The only file that knows the words of frames and of runtimes' items. Every runtime of the server speaks them.
 import type { Frame } from "../core/link";
-import type { Entry, PlanStep, Question, Request, Settled, Usage, Waiting } from "../core/types";
+import type { BackgroundTask, Entry, PlanStep, Question, Request, Settled, Usage, Waiting } from "../core/types";
 
 type Item = Record<string, any> & { id: string; type: string };
 
@@ -16,8 +16,11 @@ export type RestEntry = {
   completedAt?: number;
 };
 
+/** joined are the words of a message; its pictures are shown, not named. */
 const joined = (parts: unknown): string =>
-  Array.isArray(parts) ? parts.map((p) => (typeof p === "string" ? p : (p?.text ?? `[${p?.type ?? "part"}]`))).join("\n") : "";
+  Array.isArray(parts)
+    ? parts.filter((p) => !(p?.type === "image" && /^data:/.test(p.url ?? ""))).map((p) => (typeof p === "string" ? p : (p?.text ?? `[${p?.type ?? "part"}]`))).join("\n")
+    : "";
 
 /** texts of an item are those that deltas add to. */
 function textsOf(item: Item): Record<string, string> {
@@ -42,9 +45,12 @@ function textsOf(item: Item): Record<string, string> {
 
 const roles: Record<string, string> = { userMessage: "user", agentMessage: "assistant" };
 
+/** endOf is the state of an item that has ended. */
+const endOf = (status: unknown) => (status === "failed" ? "error" : status === "declined" ? "canceled" : "complete");
+
 /** fromItem is the entry of a runtime's item that starts or ends. */
 export function fromItem(item: Item, turnId: string, ended: boolean): Entry {
-  const status = !ended ? "streaming" : item.status === "failed" ? "error" : item.status === "declined" ? "canceled" : "complete";
+  const status = !ended ? "streaming" : endOf(item.status);
   return {
     messageId: item.id,
     turnId,
@@ -75,7 +81,7 @@ export function fromRest(entry: RestEntry): Entry {
     turnId: entry.turnId,
     role: entry.role,
     type: entry.type,
-    status: entry.status,
+    status: entry.status === "complete" && item?.type === entry.type ? endOf(item?.status) : entry.status,
     texts: Object.keys(ofItem).length > 0 ? ofItem : { text: entry.content },
     item,
     startedAt: entry.startedAt,
@@ -150,6 +156,7 @@ export type Meaning =
   | { is: "usage"; usage: Usage }
   | { is: "plan"; plan: PlanStep[] }
   | { is: "queue"; queue: Waiting[] }
+  | { is: "background"; tasks: BackgroundTask[] }
   | { is: "gone" }
   | { is: "rolledBack"; turnIds: string[] }
   | { is: "list" }
@@ -177,6 +184,8 @@ export function meaningOf(frame: Frame): Meaning {
       return payload.entry ? { is: "entry", entry: fromRest(payload.entry) } : nothing;
     case "message_queue_updated":
       return { is: "queue", queue: payload.data ?? [] };
+    case "session_background_updated":
+      return { is: "background", tasks: payload.activity?.background ?? [] };
     case "session_deleted":
       return { is: "gone" };
     case "session_rolled_back":

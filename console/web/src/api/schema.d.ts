@@ -624,7 +624,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Interrupt the running turn */
+        /**
+         * Stop the running turn and wait for its end
+         * @description The background work that the turn began ends with it, unless `keepBackground` is true. What earlier turns began goes on.
+         */
         post: operations["interruptSessionTurn"];
         delete?: never;
         options?: never;
@@ -734,6 +737,46 @@ export interface paths {
         put?: never;
         /** End background terminals */
         post: operations["cleanBackgroundTerminals"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{sessionId}/background": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List background work
+         * @description What an agent left running when a turn ended, as its runtime lists it now. `activity.background` of a session shows the same.
+         */
+        get: operations["listBackgroundTasks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{sessionId}/background/{taskId}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End background work
+         * @description Ends one task and answers with what still runs. Its end begins no turn. 404 `background_not_found`: it is over. 409 `unsupported_by_runtime`: the runtime cannot end this one alone; the message says what it can do.
+         */
+        post: operations["stopBackgroundTask"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1046,6 +1089,26 @@ export interface paths {
          * @description The body is the picture itself (PNG, JPEG, GIF or WebP, as its content says), 5 MiB at most. `image` of the answer names it among the `images` of messages, whose uploads have 20 MiB at most together. It is kept, once for equal content, until the session is deleted.
          */
         post: operations["uploadPicture"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{sessionId}/images/{imageId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an image of the session's transcript
+         * @description The transcript names it in a line `[image] /api/sessions/{sessionId}/images/{imageId}`. It is kept until the session is deleted, and never changes.
+         */
+        get: operations["readImage"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2150,6 +2213,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions/{sessionId}/background/{taskId}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End background work
+         * @description `taskId` is the id of one of `activity.background` of the session. 404 `background_not_found`: it is over.
+         */
+        post: operations["stopSessionBackground"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions/{sessionId}/tool-calls/{toolCallId}/approve": {
         parameters: {
             query?: never;
@@ -2216,11 +2299,19 @@ export interface components {
              * @enum {string}
              */
             isolation_mode?: "subprocess";
+            activity?: components["schemas"]["SessionActivity"];
             /**
              * @description There when the agent has no tools of its own.
              * @constant
              */
             native_tools?: "off";
+            /**
+             * @description How far its runtime shares logins and state.
+             * @enum {string}
+             */
+            isolation_level?: "shared" | "namespaced" | "ephemeral";
+            /** @description Whose logins and state its runtime uses. */
+            credential_namespace?: string;
         };
         TaskSessions: {
             sessions: components["schemas"]["TaskSession"][];
@@ -2236,14 +2327,29 @@ export interface components {
             /** @description That no person is there: what the agent asks is declined at once. */
             non_interactive?: boolean;
             /**
-             * @description Whether the agent has tools of its own; `off` is 400 `not_supported` where its runtime cannot be told so (`nativeToolsOff` of its capabilities).
+             * @description Whether the agent has tools of its own, `off` without it; `off` is 400 `unsupported_control` where its runtime cannot be told so (`nativeToolsOff` of its capabilities).
              * @enum {string}
              */
             native_tools?: "on" | "off";
-            /** @constant */
-            credential_namespace?: "default";
-            /** @constant */
-            isolation_level?: "shared";
+            /**
+             * @description How much the agent may read by itself; without it the least that its runtime can be held to (`implicitSources` of its capabilities).
+             * @enum {string}
+             */
+            implicit_sources?: "all" | "home" | "none";
+            /** @description Lets tasks run although a file that the agent reads by itself has changed since the session began; else they fail with `SOURCES_CHANGED`. */
+            allow_changed_sources?: boolean;
+            /** @description The namespace of this server; another one is 503 `namespace_unavailable`. */
+            credential_namespace?: string;
+            /**
+             * @description The level of the runtime here; another one is 400 `not_supported`.
+             * @enum {string}
+             */
+            isolation_level?: "shared" | "namespaced" | "ephemeral";
+            /** @description Is in `trace` of the events that the request causes, as the next two are. */
+            client_id?: string;
+            /** @description Without it the X-Request-Id of the HTTP request. */
+            request_id?: string;
+            user_id?: string;
             /** @constant */
             isolation_mode?: "subprocess";
             env?: Record<string, never>;
@@ -2258,6 +2364,11 @@ export interface components {
             task_id?: string;
             /** @enum {string} */
             permission_mode?: "ask" | "auto" | "yolo";
+            /** @description As of the session, for this task. */
+            allow_changed_sources?: boolean;
+            client_id?: string;
+            request_id?: string;
+            user_id?: string;
         };
         TaskAccepted: {
             session_id: string;
@@ -2291,6 +2402,9 @@ export interface components {
         };
         TaskStop: {
             reason?: string;
+            client_id?: string;
+            request_id?: string;
+            user_id?: string;
         };
         TaskStopped: {
             /** @constant */
@@ -2307,12 +2421,21 @@ export interface components {
             answers?: Record<string, never>;
             /** @description What a tool of the client came to. */
             result?: string;
+            client_id?: string;
+            request_id?: string;
+            user_id?: string;
         };
         TaskDecided: {
             /** @constant */
             ok: true;
             tool_call_id: string;
+            reason_reaches?: components["schemas"]["ReasonReaches"];
         };
+        /**
+         * @description The runtime takes no reason with a denial. The agent is told with the next message. Absent when it was told at once.
+         * @constant
+         */
+        ReasonReaches: "next_message";
         TaskEvents: {
             events: components["schemas"]["TaskEvent"][];
             next_seq: number;
@@ -2332,9 +2455,14 @@ export interface components {
                 turn_id?: string;
                 trace_id?: string;
                 span_id?: string;
+                client_id?: string;
+                request_id?: string;
+                user_id?: string;
             };
             runtime: {
                 name: string;
+                model?: string;
+                runtime_session_id?: string;
             };
             payload: {
                 [key: string]: unknown;
@@ -2419,6 +2547,10 @@ export interface components {
              * @constant
              */
             nativeTools?: "off";
+            /** @description There when the levels come to something else than was sent: with `danger-full-access` nothing restricts the network. */
+            effective?: {
+                networkAccess: components["schemas"]["NetworkAccess"];
+            };
             /**
              * @description There while the session accepts edits: what asks to change files its sandbox allows is approved at once, by `mode:acceptEdits`. Set over JSON-RPC (`permission_mode`), and over once the approval policy is another than `on-request`.
              * @constant
@@ -2432,6 +2564,30 @@ export interface components {
             networkAccess: components["schemas"]["NetworkAccess"];
             filesystemSandbox: components["schemas"]["FilesystemSandbox"];
             settings?: components["schemas"]["Settings"];
+        };
+        BackgroundTask: {
+            id: string;
+            /** @enum {string} */
+            kind: "command" | "agent" | "monitor";
+            /** @description What runs: the command, or what an agent works at. */
+            command: string;
+            /** @description The turn that began it; empty when that is not known. */
+            turnId: string;
+            /** Format: date-time */
+            startedAt: string;
+            /** @description false: it ends only together with all background work of the session. */
+            canEnd: boolean;
+        };
+        /** @description The running turn, and the work that goes on outside the turns. Background work does not make a session `running`. */
+        SessionActivity: {
+            turn: string | null;
+            background: components["schemas"]["BackgroundTask"][];
+        };
+        Background: {
+            /** @constant */
+            status: "ok";
+            sessionId: string;
+            background: components["schemas"]["BackgroundTask"][];
         };
         Session: {
             sessionId: string;
@@ -2454,12 +2610,13 @@ export interface components {
              * @enum {string}
              */
             state?: "idle" | "running" | "waiting" | "error" | "unresponsive";
+            activity?: components["schemas"]["SessionActivity"];
             activeTurnId?: string | null;
             /** @description How many interactive requests wait for a person. */
             pendingCount?: number;
             /** @description The last turn, when it was cut off before any tool ran: `POST .../turns/{turnId}/retry` tries it again. Absent otherwise. */
             retryableTurnId?: string;
-            /** @description Why the last turn failed; null when it did not. */
+            /** @description Why the last turn failed, or why the running one tries again to reach its model; null else. */
             lastError?: null | {
                 turnId: string;
                 message: string;
@@ -2473,8 +2630,9 @@ export interface components {
                     status?: string;
                 }[];
             } | null;
-            /** @description Only with `view=console`: the tokens its runtime says it used, `total` and with the `last` request to the model, and `modelContextWindow`; null for none. */
+            /** @description Only with `view=console`: the tokens its runtime says it used, `total` and with the `last` request to the model, `modelContextWindow`, and the turn in which it said so; null for none. */
             usage?: {
+                turnId?: string;
                 total?: {
                     [key: string]: number;
                 };
@@ -2546,8 +2704,8 @@ export interface components {
                  * @enum {string}
                  */
                 state: "found" | "missing" | "unknown";
-                /** @description The kinds that were found. */
-                credentials: ("apiKey" | "login")[];
+                /** @description The kinds that were found. cloud: what a cloud needs in which its models are (`providers`). */
+                credentials: ("apiKey" | "login" | "cloud")[];
                 /** @description How to log in. */
                 remedy?: string;
                 /** @description A login works from here: `POST /api/runtimes/{runtime}/login`. */
@@ -2555,6 +2713,35 @@ export interface components {
                 /** @description In which ways: at a page, with the key of a model provider. `remedy` says how else. */
                 logins: ("page" | "key")[];
             };
+            /** @description The clouds in which it can reach its models. Variables are named, and no value of theirs. Absent when there are none. */
+            providers?: {
+                /** @description bedrock, vertex, foundry or azure. */
+                name: string;
+                title: string;
+                /** @description The runtime uses it. */
+                chosen: boolean;
+                /** @description How it is chosen. */
+                chooseWith: string;
+                /** @description What it does not work without. */
+                needs: {
+                    what: string;
+                    /** @description The ways to give it: variables joined by +, or a file below $HOME. */
+                    anyOf: string[];
+                    /** @description It may come from the machine, where nobody can look it up. */
+                    ambient?: boolean;
+                }[];
+                /** @description Which needs were not found. */
+                missing: string[];
+                /** @description Variables of the server's environment that the runtime gets. */
+                passed: string[];
+                /** @description Variables of the cloud in the server's environment that the runtime does not get. */
+                heldBack: {
+                    name: string;
+                    reason: string;
+                }[];
+                /** @description What to do when it is chosen and something is missing. */
+                remedy?: string;
+            }[];
             install?: {
                 /** @description Versions it was tested with, oldest first. */
                 tested: string[];
@@ -2588,8 +2775,10 @@ export interface components {
             archive?: boolean;
             images?: boolean;
             dynamicTools?: boolean;
-            /** @description The reason of a refusal reaches the model. */
+            /** @description The reason of a refusal reaches the model at once; else with the next message. */
             denyReason?: boolean;
+            /** @description What of the agent's own runs without a question under the approval policy untrusted. */
+            unasked?: string[];
             /** @description An approval can hold for the whole session. */
             approveForSession?: boolean;
             /** @description It tells of its plan. */
@@ -2720,6 +2909,7 @@ export interface components {
         };
         ToolInput: components["schemas"]["PendingRequest"] & {
             requestId: string;
+            /** @description The questions, in the words of the runtime. `multiple` is true for one that takes several answers, `optional` for one that needs none. */
             questions: {
                 [key: string]: unknown;
             }[];
@@ -2901,6 +3091,14 @@ export interface components {
             /** @constant */
             status: "not_found";
             sessionId: string;
+            /** @description Runtimes that could not be asked for the session, because they are down, boot or are silent. */
+            details?: {
+                notAsked: {
+                    runtime: string;
+                    state: string;
+                    reason: string;
+                }[];
+            };
         };
         SystemSession: {
             /** @constant */
@@ -5550,10 +5748,18 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @constant */
-                        status: "accepted";
+                        /**
+                         * @description `queued`: the runtime cannot steer, and the message waits for the running turn.
+                         * @enum {string}
+                         */
+                        status: "accepted" | "queued";
                         sessionId: string;
+                        /** @description Empty of a message that is queued. */
                         turnId: string;
+                        /** @description The queued message, as in `GET .../queue`. */
+                        messageId?: string;
+                        /** @description Its place in the queue, from 1. */
+                        position?: number;
                     };
                 };
             };
@@ -5592,6 +5798,11 @@ export interface operations {
                  */
                 "application/json": {
                     turnId?: string;
+                    /**
+                     * @description Leave the background work running that the turn began.
+                     * @default false
+                     */
+                    keepBackground?: boolean;
                 };
             };
         };
@@ -5614,18 +5825,22 @@ export interface operations {
                         status: "ok";
                         sessionId: string;
                         turnId: string;
+                        /** @description The background work that ended with the turn; absent for none. */
+                        endedBackground?: components["schemas"]["BackgroundTask"][];
+                        /** @description The background work that goes on; absent for none. */
+                        background?: components["schemas"]["BackgroundTask"][];
                     };
                 };
             };
             400: components["responses"]["Invalid"];
             403: components["responses"]["SystemSession"];
-            /** @description No turn runs, or another one. `workspace_pinned`, `memory_pinned`: its node is dead, and it cannot go on here. */
+            /** @description No turn runs, or another one. `turn_active`: it does not end, and its process also runs turns of other sessions, so it was not ended. `workspace_pinned`, `memory_pinned`: its node is dead, and it cannot go on here. */
             409: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SessionStatus"] | components["schemas"]["Pinned"];
+                    "application/json": components["schemas"]["SessionStatus"] | components["schemas"]["Problem"] | components["schemas"]["Pinned"];
                 };
             };
             410: components["responses"]["Deleted"];
@@ -5989,6 +6204,94 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    listBackgroundTasks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id; for codex its thread id. */
+                sessionId: components["parameters"]["sessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "sessionId": "0198c0de-0000-7000-8000-000000000001",
+                     *       "background": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Background"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["SystemSession"];
+            404: components["responses"]["SessionNotFound"];
+            409: components["responses"]["InvalidStateOrPinned"];
+            410: components["responses"]["Deleted"];
+            421: components["responses"]["NotOwner"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["Timeout"];
+            default: components["responses"]["Error"];
+        };
+    };
+    stopBackgroundTask: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id; for codex its thread id. */
+                sessionId: components["parameters"]["sessionId"];
+                /** @example task-1 */
+                taskId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "sessionId": "0198c0de-0000-7000-8000-000000000001",
+                     *       "background": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Background"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["SystemSession"];
+            /** @description No such session, or `background_not_found`: the task is over. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionNotFound"] | components["schemas"]["Problem"];
+                };
+            };
+            409: components["responses"]["InvalidStateOrPinned"];
+            410: components["responses"]["Deleted"];
+            421: components["responses"]["NotOwner"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["Timeout"];
+            default: components["responses"]["Error"];
+        };
+    };
     startReview: {
         parameters: {
             query?: never;
@@ -6299,6 +6602,7 @@ export interface operations {
                         status: "ok";
                         approvalId: string;
                         threadId: string;
+                        reasonReaches?: components["schemas"]["ReasonReaches"];
                     };
                 };
             };
@@ -6369,6 +6673,7 @@ export interface operations {
                         status: "ok";
                         requestId: string;
                         threadId: string;
+                        reasonReaches?: components["schemas"]["ReasonReaches"];
                     };
                 };
             };
@@ -7161,6 +7466,60 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            default: components["responses"]["Error"];
+        };
+    };
+    readImage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id; for codex its thread id. */
+                sessionId: components["parameters"]["sessionId"];
+                /** @description As the transcript names it. */
+                imageId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The image. */
+            200: {
+                headers: {
+                    /** @description The hash of its bytes. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": string;
+                };
+            };
+            /** @description The part asked for with `Range`. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": string;
+                };
+            };
+            /** @description It is the one that `If-None-Match` names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The session has no such image. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            410: components["responses"]["Deleted"];
             default: components["responses"]["Error"];
         };
     };
@@ -10719,6 +11078,41 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["TaskStopped"];
+                };
+            };
+            default: components["responses"]["TaskError"];
+        };
+    };
+    stopSessionBackground: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id; for codex its thread id. */
+                sessionId: components["parameters"]["sessionId"];
+                /** @description The background task. */
+                taskId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; what still runs. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "session_id": "s-1",
+                     *       "background": []
+                     *     }
+                     */
+                    "application/json": {
+                        session_id: string;
+                        background: components["schemas"]["BackgroundTask"][];
+                    };
                 };
             };
             default: components["responses"]["TaskError"];

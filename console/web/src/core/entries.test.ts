@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { fromItem, fromRest, settledEntry, requestOf, settledOf } from "../adapters/wire";
-import { changesOf, command, partsOf, title } from "./entries";
+import { became, changesOf, command, failed, filesOf, partsOf, title } from "./entries";
 import type { Entry } from "./types";
 
 const item = (type: string, more: object = {}, ended = true) => fromItem({ id: `${type}-${JSON.stringify(more)}`, type, ...more }, "t", ended);
@@ -41,4 +41,29 @@ test("a decision's entry is that of a snapshot", () => {
   const request = requestOf("approval", { approvalId: "a", threadId: "s", turnId: "t", details: {}, createdAt: "2026-01-01T00:00:00Z" });
   const entry = settledEntry(request, settledOf({ status: "resolved", decision: "accept" }, 1));
   expect([entry.messageId, entry.type, entry.texts.text]).toEqual(["approval-a", "approval.resolved", "Approval resolved (accept)"]);
+});
+
+test("a declined change is no change of a file, live and after a reload; a later one that was made is", () => {
+  const edit = (status: string, path = "a") => ({ id: status + path, type: "fileChange", status, changes: [{ path, kind: "add", diff: "x\n" }] });
+  const reloaded = (status: string) => fromRest({ messageId: status, turnId: "t", role: "system", type: "fileChange", content: "", status: "complete", details: JSON.stringify(edit(status)) });
+  for (const declined of [fromItem(edit("declined"), "t", true), reloaded("declined")]) {
+    expect([became(declined), failed(declined)]).toEqual(["declined", true]);
+    expect(filesOf([declined]).map((f) => f.became)).toEqual(["declined"]);
+    expect(filesOf([declined, reloaded("completed")]).map((f) => f.became)).toEqual([""]);
+    expect(filesOf([reloaded("completed"), declined]).map((f) => f.became)).toEqual([""]);
+  }
+  expect(filesOf([reloaded("failed"), fromItem(edit("inProgress", "b"), "t", false)]).map((f) => [f.path, f.became])).toEqual([["a", "failed"]]);
+  const stopped = fromRest({ messageId: "s", turnId: "t", role: "system", type: "fileChange", content: "", status: "canceled", details: JSON.stringify(edit("inProgress")) });
+  expect(filesOf([stopped]).map((f) => f.became)).toEqual(["stopped"]);
+});
+
+test("a request that was not approved does not look done, live and after a reload", () => {
+  const request = requestOf("approval", { approvalId: "a", threadId: "s", turnId: "t", details: {}, createdAt: "2026-01-01T00:00:00Z" });
+  for (const [decision, word] of [["decline", "declined"], ["cancel", "canceled"], ["accept", ""]]) {
+    const details = JSON.stringify({ approvalId: "a", status: "resolved", decision, scope: "turn" });
+    const rest = fromRest({ messageId: "approval-a", turnId: "t", role: "system", type: "approval.resolved", content: "", status: "complete", details });
+    for (const entry of [rest, settledEntry(request, settledOf({ status: "resolved", decision }, 1))]) expect([became(entry), failed(entry)]).toEqual([word, word !== ""]);
+  }
+  const expired = fromRest({ messageId: "approval-a", turnId: "t", role: "system", type: "approval.resolved", content: "", status: "complete", details: JSON.stringify({ status: "expired" }) });
+  expect(became(expired)).toBe("expired");
 });

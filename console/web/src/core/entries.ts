@@ -1,5 +1,6 @@
 // What a row of a transcript is about, in words.
 import type { Change } from "./diff";
+import { picturesOf } from "./pictures";
 import type { Entry } from "./types";
 
 export const isMessage = (entry: Entry) => entry.role === "user" || entry.role === "assistant";
@@ -21,10 +22,35 @@ export function changesOf(item: Record<string, unknown> | undefined): Change[] {
   });
 }
 
-/** failed tells what never folds: it went wrong. */
+/** What became of something that was not done; "" while it runs and when it was done. */
+export type Became = "" | "declined" | "canceled" | "expired" | "failed" | "stopped";
+
+export function became(entry: Entry): Became {
+  const item = entry.item ?? {};
+  if (item.status === "declined" || item.decision === "decline") return "declined";
+  if (item.decision === "cancel") return "canceled";
+  if (item.status === "expired") return "expired";
+  if (entry.status === "error" || item.success === false) return "failed";
+  return entry.status === "canceled" ? "stopped" : "";
+}
+
+/** failed tells what never folds: it went wrong, or was not done. */
 export function failed(entry: Entry): boolean {
   const exit = entry.item?.exitCode;
-  return entry.status === "error" || entry.status === "canceled" || (typeof exit === "number" && exit !== 0);
+  return became(entry) !== "" || (typeof exit === "number" && exit !== 0);
+}
+
+/** filesOf are the files that were changed, with their last change, and what became of those that were not. */
+export function filesOf(entries: Entry[]): { path: string; change: Change; became: Became }[] {
+  const files = new Map<string, { path: string; change: Change; became: Became }>();
+  for (const entry of entries) {
+    if (entry.type !== "fileChange" || entry.status === "streaming") continue;
+    const end = became(entry);
+    for (const change of changesOf(entry.item)) {
+      if (end === "" || files.get(change.path)?.became !== "") files.set(change.path, { path: change.path, change, became: end });
+    }
+  }
+  return [...files.values()];
 }
 
 /** title is a line that stands for an entry. */
@@ -71,7 +97,7 @@ export function partsOf(ids: string[], entry: (id: string) => Entry, running: bo
   for (const id of ids) {
     const one = entry(id);
     if (waits(one)) continue;
-    if (!isMessage(one) && one.status === "complete" && !failed(one) && one.role === "system" && !one.type.startsWith("turn.")) {
+    if (!isMessage(one) && one.status === "complete" && !failed(one) && one.type !== "conversationCleared" && picturesOf(one).length === 0 && one.role === "system" && !one.type.startsWith("turn.")) {
       run.push(id);
       continue;
     }

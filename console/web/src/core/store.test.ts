@@ -120,6 +120,18 @@ test("a failed turn says why, and the next one forgets it", () => {
   expect(store.sessions.get("s")).toMatchObject({ state: "running", activeTurnId: "u", lastError: null });
 });
 
+test("a turn that cannot reach its model says so until the model answers", () => {
+  const store = fresh();
+  const entry = (status: string, content: string, pos: number): Frame => ({
+    type: "transcript_updated", threadId: "s", pos,
+    payload: { entry: { messageId: "turn-retry-t", turnId: "t", role: "system", type: "turn.retrying", status, content } },
+  });
+  store.take([note("turn/started", { turn: { id: "t" } }, 16), entry("error", "attempt 2 of 5", 32)]);
+  expect(store.sessions.get("s")).toMatchObject({ state: "running", lastError: { turnId: "t", message: "attempt 2 of 5" } });
+  store.take([entry("complete", "it answered", 48)]);
+  expect(store.sessions.get("s")).toMatchObject({ state: "running", lastError: null });
+});
+
 test("frames that the list has already do not turn it back", () => {
   const store = fresh();
   store.setSessions([{ ...session, state: "idle" }], 200);
@@ -177,6 +189,18 @@ test("the queue is what the last frame says, and a frame from before the snapsho
   expect(open.queue).toEqual([]);
   store.take([queue(80, "one", "two"), queue(96, "two")]);
   expect(open.queue.map((one) => one.text)).toEqual(["two"]);
+});
+
+test("the background work of a session is what the last frame says", () => {
+  const store = fresh();
+  store.setSessions([session], 0);
+  const works = (pos: number, ...ids: string[]): Frame => ({
+    type: "session_background_updated", threadId: "s", pos,
+    payload: { sessionId: "s", activity: { turn: null, background: ids.map((id) => ({ id, kind: "command", command: "sleep 9", turnId: "t", startedAt: "2026-11-26T20:00:00.000Z", canEnd: true })) } },
+  });
+  store.take([works(16, "1", "2"), works(32, "2")]);
+  expect(store.sessions.get("s")?.activity?.background.map((one) => one.id)).toEqual(["2"]);
+  expect(store.sessions.get("s")?.state).toBe("idle");
 });
 
 test("what a turn uses and plans stands beside the open transcript", () => {

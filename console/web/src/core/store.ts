@@ -217,7 +217,13 @@ export class Store {
       case "title":
         return { title: meaning.title };
       case "entry":
+        if (meaning.entry.type === "turn.retrying") {
+          const { status, turnId, texts } = meaning.entry;
+          return { lastError: status === "error" ? { turnId, message: texts.text ?? "" } : null };
+        }
         return meaning.entry.status === "complete" && !session.unread && !this.looksAt(session.sessionId) ? { unread: true } : null;
+      case "background":
+        return { activity: { turn: session.activeTurnId, background: meaning.tasks } };
       case "request":
         return { state: "waiting" };
       case "settled": {

@@ -19,12 +19,15 @@ export type Entry = {
 export type Session =
   Pick<Schemas["Session"], "sessionId" | "title" | "cwd" | "projectId" | "createdAt" | "updatedAt"> &
   Required<Pick<Schemas["Session"], "runtime" | "state" | "activeTurnId" | "pendingCount">> &
-  Pick<Schemas["Session"], "retryableTurnId"> & {
+  Pick<Schemas["Session"], "retryableTurnId" | "activity"> & {
     lastError: { turnId: string; message: string } | null;
     sessionControls?: Controls;
     /** Somebody who looks has not read the end of it. */
     unread?: boolean;
   };
+
+/** Work of a session that goes on outside its turns. */
+export type BackgroundTask = Schemas["BackgroundTask"];
 
 export type SessionState = Session["state"];
 export type Controls = Omit<Schemas["Controls"], "settings" | "acceptEdits"> & { settings?: Schemas["Settings"] };
@@ -47,6 +50,8 @@ export type Question = {
   options?: { label: string; description?: string }[] | null;
   isOther?: boolean;
   isSecret?: boolean;
+  multiple?: boolean;
+  optional?: boolean;
 };
 
 /** What a runtime waits for: an approval, questions, or a tool of a client. */

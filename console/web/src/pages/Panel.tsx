@@ -1,4 +1,4 @@
-import { changesOf } from "../core/entries";
+import { filesOf } from "../core/entries";
 import { fileDiff } from "../core/diff";
 import type { Open } from "../core/store";
 import type { Session } from "../core/types";
@@ -14,20 +14,17 @@ export function Panel({ open, session }: { open: Open; session: Session | undefi
   useSignal(open.signal);
   useList(open.transcript);
   const { usage, plan } = open;
-  const files = new Map(open.transcript.ids
-    .map((id) => open.transcript.rows.get(id)!.entry)
-    .filter((e) => e.type === "fileChange")
-    .flatMap((e) => changesOf(e.item).map((c) => [c.path, fileDiff(c)] as const)));
+  const files = filesOf(open.transcript.ids.map((id) => open.transcript.rows.get(id)!.entry));
   return (
     <aside className="panel" aria-label={text.session.panel}>
       <h2>{text.session.plan}</h2>
       {plan.length === 0 ? <p className="dim">{text.session.noPlan}</p> : (
         <ol className="plan">{plan.map((p, i) => <li key={i} data-status={p.status}><span aria-hidden="true">{marks[p.status] ?? "○"}</span> {p.step}</li>)}</ol>
       )}
-      {files.size > 0 && (
+      {files.length > 0 && (
         <>
           <h2>{text.session.changes}</h2>
-          <ul className="files">{[...files].map(([path, file]) => <li key={path} className="mono">{path} <Counts file={file} /></li>)}</ul>
+          <ul className="files">{files.map((f) => <li key={f.path} className="mono">{f.path} {f.became ? <span className="dim">{text.became[f.became]}</span> : <Counts file={fileDiff(f.change)} />}</li>)}</ul>
         </>
       )}
       {usage && (

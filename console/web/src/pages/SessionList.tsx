@@ -19,7 +19,7 @@ function useWhy(session: Session): string {
     if (request.threadId !== session.sessionId) continue;
     return request.kind === "question" ? `asks: ${lineOf(request)}` : `wants: ${lineOf(request)}`;
   }
-  if (session.state === "error") return session.lastError?.message ?? "";
+  if (session.lastError) return session.lastError.message;
   return `${session.runtime} · ${session.cwd}`;
 }
 

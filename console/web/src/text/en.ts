@@ -27,6 +27,7 @@ export const text = {
     attach: "+ Image", images: "Attached images", detach: (name: string) => `Take away ${name}`,
     noRoom: (name: string) => `${name} cannot be made small enough: a picture is at most 5 MB.`, uploading: (name: string) => `Uploading ${name}`, noImage: (name: string) => `${name} cannot be read as an image.`,
   },
+  background: { title: (n: number) => `${n} running in the background`, since: (age: string) => `in the background for ${age}`, end: "End" },
   queue: {
     title: "Waiting to be sent", edit: "Edit", drop: "Drop", up: "Earlier", now: "Send now", save: "Save", cancel: "Cancel", sending: "being sent…",
     held: (why: string | null) => `Held: ${why ?? "the server does not say why"}. Edit, send or drop it.`, images: (n: number) => (n === 1 ? "1 image" : `${n} images`), label: "Text of the waiting message",
@@ -34,7 +35,7 @@ export const text = {
   request: {
     needs: "Needs you", command: "command", files: "change files", tool: "tool", question: "question", permissions: "permissions",
     approve: "Approve", session: "For this session", always: "Always this command", decline: "Decline", why: "Decline and say why",
-    reason: "Reason", answer: "Answer", skip: "Skip", other: "Other", refuse: "Refuse", result: "Result", waiting: "waiting", late: "you were second",
+    reason: "Reason", answer: "Answer", skip: "Skip", other: "Other", several: "(several)", lines: "Answers, one in a line", refuse: "Refuse", result: "Result", waiting: "waiting", late: "you were second",
     you: "you", nobody: "nobody", ended: "ended", approved: "approved", declined: "declined", canceled: "canceled", expired: "expired", answered: "answered",
     working: "Telling the agent…",
   },
@@ -109,5 +110,8 @@ export const text = {
   fresh: { title: "New session", cwd: "Folder", cwdNote: "empty: the server's", runtime: "Agent", standard: "the server's default", create: "Start" },
   broken: "This page has failed.",
   missing: "There is no such page.",
+  picture: (n: number) => `Image ${n}`,
+  became: { declined: "declined", canceled: "canceled", expired: "expired", failed: "failed", stopped: "stopped" },
+  stopped: "Stopped", stoppedBy: (who: string) => `Stopped by ${who}`,
   roles: { user: "you", assistant: "agent", system: "" } as Record<string, string>,
 };

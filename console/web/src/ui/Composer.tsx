@@ -3,6 +3,7 @@ import type { Open } from "../core/store";
 import type { Image } from "../core/images";
 import type { Session } from "../core/types";
 import { text } from "../text/en";
+import { Background } from "./Background";
 import { useClient, useSignal } from "./hooks";
 import { imagesOf, readImage } from "./images";
 import { Pickers } from "./Pickers";
@@ -64,6 +65,7 @@ export function Composer({ open, session }: { open: Open; session: Session | und
         void attach(dropped);
       }}>
       {failure && <p className="failure" role="alert">{failure}</p>}
+      <Background sessionId={open.sessionId} tasks={session?.activity?.background ?? []} onFailure={(why) => composing.fail(why)} />
       <Queue open={open} onFailure={(why) => composing.fail(why)} />
       {images.length > 0 && (
         <ul className="attached" aria-label={text.composer.images}>

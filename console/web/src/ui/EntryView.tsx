@@ -1,5 +1,5 @@
 import { memo, useState, type ReactNode } from "react";
-import { changesOf, command, failed, title } from "../core/entries";
+import { became, changesOf, command, failed, title } from "../core/entries";
 import { took } from "../core/time";
 import type { Transcript } from "../core/transcript";
 import type { Entry } from "../core/types";
@@ -8,7 +8,9 @@ import { Copy } from "./Code";
 import { DiffView } from "./DiffView";
 import { MessageActions } from "./MessageActions";
 import { MarkdownView } from "./MarkdownView";
-import { useRow } from "./hooks";
+import { picturesOf, textAndPictures } from "../core/pictures";
+import { Pictures } from "./Pictures";
+import { useClient, useRow } from "./hooks";
 
 const tail = 5;
 
@@ -27,7 +29,7 @@ function Output({ output }: { output: string }) {
 
 function State({ entry }: { entry: Entry }) {
   if (entry.status === "streaming") return <span className="mark running" role="img" aria-label="running">◌</span>;
-  if (failed(entry)) return <span className="mark bad" role="img" aria-label="failed">✕</span>;
+  if (failed(entry)) return <span className="mark bad" role="img" aria-label={became(entry) || "failed"}>✕</span>;
   return <span className="mark ok" role="img" aria-label="done">✓</span>;
 }
 
@@ -40,7 +42,7 @@ function Card({ entry, children, opened = false }: { entry: Entry; children: Rea
       <summary>
         <State entry={entry} />
         <span className="mono card-title">{title(entry)}</span>
-        <span className="dim card-end">{typeof exit === "number" && exit !== 0 ? `exit ${exit} · ` : ""}{length}</span>
+        <span className="dim card-end">{typeof exit === "number" && exit !== 0 ? `exit ${exit} · ` : ""}{became(entry) && `${text.became[became(entry) as keyof typeof text.became]} `}{length}</span>
       </summary>
       {open && <div className="card-body">{children}</div>}
     </details>
@@ -48,6 +50,18 @@ function Card({ entry, children, opened = false }: { entry: Entry; children: Rea
 }
 
 const raw = (entry: Entry) => JSON.stringify(entry.item ?? entry, null, 2).slice(0, 20_000);
+
+/** Stopped says who stopped a turn, and when. */
+function Stopped({ entry }: { entry: Entry }) {
+  const me = useClient().me?.actor;
+  const who = entry.item?.stoppedBy;
+  return (
+    <p className="settled" role="status">
+      <span>■ {typeof who === "string" ? text.stoppedBy(who === me ? text.request.you : who) : text.stopped}</span>
+      {entry.completedAt && <time className="dim" dateTime={new Date(entry.completedAt).toISOString()}>{new Date(entry.completedAt).toLocaleTimeString()}</time>}
+    </p>
+  );
+}
 
 function System({ entry }: { entry: Entry }) {
   switch (entry.type) {
@@ -64,12 +78,18 @@ function System({ entry }: { entry: Entry }) {
       return <Card entry={entry}><MarkdownView text={Object.values(entry.texts).join("\n\n")} done={entry.status !== "streaming"} /></Card>;
     case "plan":
       return <Card entry={entry} opened><MarkdownView text={entry.texts.text ?? ""} done={entry.status !== "streaming"} /></Card>;
+    case "turn.stopped":
+      return <Stopped entry={entry} />;
+    case "turn.retrying":
+      if (entry.status !== "error") return <p className="dim">{entry.texts.text}</p>;
+      return <div className="trouble" role="status"><MarkdownView text={entry.texts.text ?? ""} done /></div>;
     case "turn.error":
       return <div className="trouble" role="alert"><MarkdownView text={entry.texts.text ?? ""} done /></div>;
     default:
       return (
-        <Card entry={entry}>
-          {entry.texts.text && <p className="plain">{entry.texts.text}</p>}
+        <Card entry={entry} opened={picturesOf(entry).length > 0}>
+          {entry.texts.text && <p className="plain">{textAndPictures(entry.texts.text).text}</p>}
+          <Pictures entry={entry} />
           <pre tabIndex={0}>{raw(entry)}</pre>
         </Card>
       );
@@ -84,9 +104,10 @@ export const EntryView = memo(function EntryView({ transcript, id, marked = fals
   if (entry.role === "user") {
     return (
       <article className="entry user" data-id={id} data-status={entry.status} data-marked={marked || undefined}>
-        <div className="said">{entry.texts.text}</div>
+        <div className="said">{textAndPictures(entry.texts.text ?? "").text}</div>
+        <Pictures entry={entry} />
         {entry.status === "canceled" && <p className="dim">{text.message.dropped}</p>}
-        <footer className="dim">{text.roles.user} <Copy text={entry.texts.text ?? ""} /> <MessageActions transcript={transcript} entry={entry} /></footer>
+        <footer className="dim">{text.roles.user} <Copy text={textAndPictures(entry.texts.text ?? "").text} /> <MessageActions transcript={transcript} entry={entry} /></footer>
       </article>
     );
   }

@@ -1,3 +1,4 @@
+import { textAndPictures } from "../core/pictures";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { behind } from "../core/turns";
@@ -36,7 +37,7 @@ export function MessageActions({ transcript, entry }: { transcript: Transcript; 
         id = session.sessionId;
       }
       if (asked!.turns > 0) await client.api.post(`/api/sessions/${encodeURIComponent(id)}/rollback`, { numTurns: asked!.turns });
-      if (entry.role === "user") client.drafts.offer(id, entry.texts.text ?? "");
+      if (entry.role === "user") client.drafts.offer(id, textAndPictures(entry.texts.text ?? "").text);
       setAsked(null);
       if (id !== sessionId) go(`/s/${encodeURIComponent(id)}`);
     } catch (err) {

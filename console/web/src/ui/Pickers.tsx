@@ -55,7 +55,7 @@ export function Pickers({ open, session, effort, onEffort, onFailure }: PickersP
         const choices = open.capabilities[capability] ?? [];
         if (choices.length === 0) return null;
         return (
-          <Choice key={name} label={label} value={controls?.[name] ?? ""} change={(value) => void set({ [name]: value })}
+          <Choice key={name} label={label} value={controls?.[name] ?? ""} change={(value) => void set(value === "danger-full-access" ? { [name]: value, networkAccess: "enabled" } : { [name]: value })}
             choices={choices.map((choice): [string, string] => [choice, name === "networkAccess" ? text.composer.ofNetwork(choice) : choice])} />
         );
       })}

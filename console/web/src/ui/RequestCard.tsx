@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 import { changesOf } from "../core/entries";
+import { answersTo, mark, markOwn, type, unmarked, type Marked } from "../core/questions";
 import { clock } from "../core/time";
 import type { Question, Request, Settled } from "../core/types";
 import { text } from "../text/en";
@@ -38,32 +39,38 @@ export function SettledLine({ settled, request, me }: { settled: Settled; reques
   return <p className="settled" role="status"><span className="mono">{request ? lineOf(request) : ""}</span> <span className="dim">{what}{who}</span></p>;
 }
 
-function Questions({ questions, send, busy }: { questions: Question[]; send: (answers: Record<string, string[]> | null) => void; busy: boolean }) {
-  const [chosen, setChosen] = useState<Record<string, string>>({});
-  const [other, setOther] = useState<Record<string, string>>({});
-  const given = (q: Question) => (q.options?.length && chosen[q.id] !== "\u0000" ? chosen[q.id] : other[q.id]) ?? "";
-  const complete = questions.every((q) => given(q) !== "");
+function QuestionField({ question: q, marked, change }: { question: Question; marked: Marked; change: (now: Marked) => void }) {
+  const kind = q.multiple ? "checkbox" : "radio";
+  const offers = !!q.options?.length;
+  const onType = (e: React.ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) => change(type(q, marked, e.target.value));
   return (
-    <form onSubmit={(e) => { e.preventDefault(); if (complete) send(Object.fromEntries(questions.map((q) => [q.id, [given(q)]]))); }}>
-      {questions.map((q) => (
-        <fieldset key={q.id}>
-          <legend>{q.question}</legend>
-          {q.options?.map((o) => (
-            <label key={o.label} className="option">
-              <input type="radio" name={q.id} checked={chosen[q.id] === o.label} onChange={() => setChosen({ ...chosen, [q.id]: o.label })} />
-              <span>{o.label} {o.description && <span className="dim">{o.description}</span>}</span>
-            </label>
-          ))}
-          {(!q.options?.length || q.isOther) && (
-            <label className="option">
-              {!!q.options?.length && <input type="radio" name={q.id} aria-label={text.request.other} checked={chosen[q.id] === "\u0000"} onChange={() => setChosen({ ...chosen, [q.id]: "\u0000" })} />}
-              <span>{q.options?.length ? text.request.other : text.request.answer}</span>
-              <input type={q.isSecret ? "password" : "text"} value={other[q.id] ?? ""} aria-label={q.question}
-                onChange={(e) => { setOther({ ...other, [q.id]: e.target.value }); setChosen({ ...chosen, [q.id]: "\u0000" }); }} />
-            </label>
-          )}
-        </fieldset>
+    <fieldset>
+      <legend>{q.question}{q.multiple && <span className="dim"> {text.request.several}</span>}</legend>
+      {q.options?.map((o) => (
+        <label key={o.label} className="option">
+          <input type={kind} name={q.id} checked={marked.options.includes(o.label)} onChange={() => change(mark(q, marked, o.label))} />
+          <span>{o.label} {o.description && <span className="dim">{o.description}</span>}</span>
+        </label>
       ))}
+      {(!offers || q.isOther) && (
+        <label className="option">
+          {offers && <input type={kind} name={q.id} aria-label={text.request.other} checked={marked.ownWords} onChange={() => change(markOwn(q, marked))} />}
+          <span>{offers ? text.request.other : q.multiple ? text.request.lines : text.request.answer}</span>
+          {q.multiple && !offers && !q.isSecret ? <textarea value={marked.typed} aria-label={q.question} onChange={onType} />
+            : <input type={q.isSecret ? "password" : "text"} value={marked.typed} aria-label={q.question} onChange={onType} />}
+        </label>
+      )}
+    </fieldset>
+  );
+}
+
+function Questions({ questions, send, busy }: { questions: Question[]; send: (answers: Record<string, string[]> | null) => void; busy: boolean }) {
+  const [marked, setMarked] = useState<Record<string, Marked>>({});
+  const given = (q: Question) => answersTo(q, marked[q.id] ?? unmarked);
+  const complete = questions.every((q) => q.optional || given(q).length > 0);
+  return (
+    <form onSubmit={(e) => { e.preventDefault(); if (complete) send(Object.fromEntries(questions.map((q) => [q.id, given(q)]))); }}>
+      {questions.map((q) => <QuestionField key={q.id} question={q} marked={marked[q.id] ?? unmarked} change={(now) => setMarked({ ...marked, [q.id]: now })} />)}
       <div className="actions">
         <button type="submit" className="primary" disabled={!complete || busy}>{text.request.answer}</button>
         <button type="button" disabled={busy} onClick={() => send(null)}>{text.request.skip}</button>

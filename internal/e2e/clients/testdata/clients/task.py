@@ -32,7 +32,7 @@ def events(path):
                 number, data = None, None
 
 
-wish = schema.TaskSessionCreate.from_dict({"permission_mode": "ask", "cwd": cwd})
+wish = schema.TaskSessionCreate.from_dict({"permission_mode": "ask", "native_tools": "on", "cwd": cwd})
 made = call("/v1/sessions", schema.task_session_from_dict, schema.task_session_create_to_dict(wish))
 base = "/v1/sessions/" + made.session_id
 task = schema.TaskCreate.from_dict({"messages": [{"role": "user", "content": message}]})

@@ -34,7 +34,7 @@ async function* events(session: string): AsyncGenerator<Event> {
   }
 }
 
-const made = must(await api.POST("/v1/sessions", { body: { permission_mode: "ask", cwd } }));
+const made = must(await api.POST("/v1/sessions", { body: { permission_mode: "ask", native_tools: "on", cwd } }));
 const path = { sessionId: made.session_id };
 const task = must(
   await api.POST("/v1/sessions/{sessionId}/tasks", { params: { path }, body: { messages: [{ role: "user", content: message }] } }),

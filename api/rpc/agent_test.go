@@ -1,0 +1,25 @@
+package rpc
+
+import (
+	"slices"
+	"testing"
+)
+
+// RR-16: each method that goes to a runtime takes the runtime's name, so that an unknown one is refused with
+// agent_type, method and supported_agent_types whatever the method.
+func TestEveryMethodOfARuntimeTakesItsName(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for _, m := range table() {
+		if m.scope != scopeRuntime {
+			continue
+		}
+		seen++
+		if !slices.ContainsFunc(m.params, func(p param) bool { return p.name == agentField }) {
+			t.Errorf("%s ignores %s", m.name, agentField)
+		}
+	}
+	if seen < 15 {
+		t.Errorf("only %d methods were looked at", seen)
+	}
+}

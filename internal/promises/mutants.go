@@ -1,0 +1,95 @@
+package promises
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Mutant is a way to break a promise: one edit of one product file that the promise's tests must notice.
+type Mutant struct {
+	// Row is the promise that it breaks; What is the broken behaviour, one sentence.
+	Row, What string
+	// File is the product file, with slashes and from the root of the repository. Old stands in it exactly once, and
+	// New takes its place.
+	File, Old, New string
+	// Tests must fail with it: names as in Row.Tests, of the row that it breaks.
+	Tests []string
+}
+
+// Mutants reads the mutants: a line with the row's id and the broken behaviour; then, indented, "file" and the path,
+// the lines that go ("- ") and those that come ("+ "), and "test" with the names of tests where not all of the row's
+// tests are to be run.
+func Mutants() ([]Mutant, error) {
+	groups, err := Load()
+	if err != nil {
+		return nil, err
+	}
+	tests := map[string][]string{}
+	for _, group := range groups {
+		for _, row := range group.Rows {
+			tests[row.ID] = row.Tests
+		}
+	}
+	var mutants []Mutant
+	err = eachLine("mutants", func(line string) (err error) {
+		mutants, err = addMutant(mutants, line)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range mutants {
+		if len(mutants[i].Tests) == 0 {
+			mutants[i].Tests = tests[mutants[i].Row]
+		}
+	}
+	return mutants, nil
+}
+
+func addMutant(mutants []Mutant, line string) ([]Mutant, error) {
+	if strings.TrimSpace(line) == "" {
+		return mutants, nil
+	}
+	if found := rowLine.FindStringSubmatch(line); found != nil {
+		return append(mutants, Mutant{Row: found[1], What: found[2]}), nil
+	}
+	part, indented := strings.CutPrefix(line, "\t")
+	if !indented || len(mutants) == 0 {
+		return nil, fmt.Errorf("%q is no mutant (an id and a sentence that ends with a full stop) and no part of one", line)
+	}
+	mutant := &mutants[len(mutants)-1]
+	word, rest, _ := strings.Cut(part, " ")
+	switch word {
+	case "file":
+		mutant.File = rest
+	case "-":
+		mutant.Old = joinLines(mutant.Old, rest)
+	case "+":
+		mutant.New = joinLines(mutant.New, rest)
+	case "test":
+		mutant.Tests = append(mutant.Tests, strings.Fields(rest)...)
+	default:
+		return nil, fmt.Errorf("%q does not begin with file, -, + or test", part)
+	}
+	return mutants, nil
+}
+
+func joinLines(text, line string) string {
+	if text == "" {
+		return line
+	}
+	return text + "\n" + line
+}
+
+// Apply is the text of the mutant's file with the edit made. It fails when the old text is not there exactly once.
+func (m Mutant) Apply(text string) (string, error) {
+	switch {
+	case m.Old == "" || m.Old == m.New:
+		return "", errors.New("the edit changes nothing")
+	case strings.Count(text, m.Old) != 1:
+		return "", fmt.Errorf("%q stands in %s %d times; an edit needs a text that stands there once", m.Old, m.File,
+			strings.Count(text, m.Old))
+	}
+	return strings.Replace(text, m.Old, m.New, 1), nil
+}

@@ -1,0 +1,102 @@
+// Package reach tells how near an address is: on the internet, in a private network, at this machine, or where no
+// request of an agent or an extension may go.
+//
+// It owns that list, for all that connects where somebody else says. It must never know who asks.
+package reach
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+)
+
+// Reach is how near an address is.
+type Reach int
+
+// From the one that is refused always to the one that is everybody's.
+const (
+	// Never is link-local, a service of a cloud that hands out credentials, multicast, and what is no address of a host.
+	Never Reach = iota
+	// Machine is this machine, by whichever of its addresses.
+	Machine
+	// Private is a network that is not the internet.
+	Private
+	// Public is all else.
+	Public
+)
+
+// Of tells how near an address is. One in which IPv6 carries an address of IPv4 is at most as far as that one.
+func Of(ip netip.Addr) Reach { return of(ip, net.InterfaceAddrs) }
+
+func of(ip netip.Addr, own func() ([]net.Addr, error)) Reach {
+	ip = ip.Unmap().WithZone("")
+	switch {
+	case !ip.IsValid(), ip.IsLinkLocalUnicast(), ip.IsMulticast(), within(ip, never()):
+		return Never
+	case ip.IsLoopback(), ip.IsUnspecified(), within(ip, []string{"0.0.0.0/8"}), isInterface(ip, own):
+		return Machine // 0.0.0.0 connects to this machine, too
+	}
+	if carried, is := carriedBy(ip); is {
+		return min(Private, of(carried, own))
+	}
+	if ip.IsPrivate() || within(ip, private()) {
+		return Private
+	}
+	return Public
+}
+
+// never are the services of clouds that answer each machine with its credentials, where they are not link-local, and what
+// is kept for a use to come.
+func never() []string {
+	return []string{
+		"fd00:ec2::/32",      // AWS
+		"fd20:ce::254/128",   // Google Cloud
+		"fd00:42::42/128",    // Scaleway
+		"100.100.100.200/32", // Alibaba Cloud
+		"168.63.129.16/32",   // Azure
+		"192.0.0.192/32",     // Oracle Cloud
+		"192.80.8.124/32",    // Equinix Metal
+		"240.0.0.0/4",
+	}
+}
+
+// private are shared networks, those of tests and of examples, those that IPv6 gave up, and relays.
+func private() []string {
+	return []string{"100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
+		"203.0.113.0/24", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10"}
+}
+
+func within(ip netip.Addr, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return netip.MustParsePrefix(p).Contains(ip) })
+}
+
+// carriedBy is the address of IPv4 within one of IPv6: compatible (::/96), translated (64:ff9b::/96) or of 6to4.
+func carriedBy(ip netip.Addr) (netip.Addr, bool) {
+	if !ip.Is6() {
+		return netip.Addr{}, false
+	}
+	bytes := ip.As16()
+	switch {
+	case within(ip, []string{"::/96", "64:ff9b::/96"}):
+		return netip.AddrFrom4([4]byte(bytes[12:])), true
+	case within(ip, []string{"2002::/16"}):
+		return netip.AddrFrom4([4]byte(bytes[2:6])), true
+	}
+	return netip.Addr{}, false
+}
+
+// isInterface tells whether an address is one of this machine's. When they cannot be listed, every address may be.
+func isInterface(ip netip.Addr, list func() ([]net.Addr, error)) bool {
+	addresses, err := list()
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(addresses, func(a net.Addr) bool {
+		network, ok := a.(*net.IPNet)
+		if !ok {
+			return false
+		}
+		own, ok := netip.AddrFromSlice(network.IP)
+		return ok && own.Unmap() == ip
+	})
+}

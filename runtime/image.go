@@ -1,0 +1,27 @@
+package runtime
+
+import (
+	"bytes"
+	"encoding/base64"
+)
+
+// Image is a picture within an item.
+type Image struct {
+	// Type is its media type, as its first bytes say.
+	Type string
+	// Base64 are its bytes, the inside of a JSON string.
+	Base64 []byte
+	// Said is the line of the item's content that stands for it, "" for none.
+	Said string
+}
+
+// Decode returns the bytes of the image.
+func (i Image) Decode() ([]byte, error) {
+	text := i.Base64
+	if bytes.IndexByte(text, '\\') >= 0 {
+		text = bytes.ReplaceAll(text, []byte(`\/`), []byte("/"))
+	}
+	out := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	n, err := base64.StdEncoding.Decode(out, text)
+	return out[:n], err
+}

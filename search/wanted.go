@@ -1,0 +1,147 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// piece is a unit that is looked for. begins: a longer word that begins so is one, too.
+type piece struct {
+	text           string
+	joined, begins bool
+}
+
+// term is what the engine is asked for. begins is as in piece.
+type term struct {
+	text   string
+	begins bool
+}
+
+// wanted is what a query looks for: all terms, and then in the text itself each needle, whose pieces follow each other.
+type wanted struct {
+	terms   []term
+	needles [][]piece
+}
+
+// parse reads a query: words, and phrases in quotes. Signs that stand together are looked for together.
+func parse(query string) (wanted, error) {
+	var w wanted
+	parts := strings.Split(prepared(query), `"`)
+	words := 0
+	for i, part := range parts {
+		units := unitsOf(part)
+		words += len(units)
+		var phrase []piece
+		for at, u := range units {
+			one := piece{text: u.text, joined: u.joined,
+				begins: !u.sign && i == len(parts)-1 && at == len(units)-1}
+			if len(phrase) > 0 && i%2 == 0 && !u.joined {
+				w.needles = append(w.needles, phrase)
+				phrase = nil
+			}
+			phrase = append(phrase, one)
+		}
+		if len(phrase) > 0 {
+			w.needles = append(w.needles, phrase)
+		}
+	}
+	if words == 0 {
+		return wanted{}, &QueryError{"there is no word to look for: give one letter or digit at least"}
+	}
+	for _, needle := range w.needles {
+		w.terms = append(w.terms, termsOfNeedle(needle)...)
+	}
+	slices.SortFunc(w.terms, func(a, b term) int { return cmp.Compare(a.text, b.text) })
+	w.terms = slices.Compact(w.terms)
+	if len(w.terms) > maxWords {
+		return wanted{}, &QueryError{"there are too many words: give 32 at most"}
+	}
+	return w, nil
+}
+
+// termsOfNeedle are the terms that a text with a needle has.
+func termsOfNeedle(needle []piece) (terms []term) {
+	for i, one := range needle {
+		switch {
+		case i+1 < len(needle) && needle[i+1].joined:
+			terms = append(terms, term{one.text + needle[i+1].text, false})
+		case one.joined: // the sign before it has it
+		default:
+			// A sign alone is found in front of another one, too.
+			terms = append(terms, term{one.text, one.begins || isSignText(one.text)})
+		}
+	}
+	return terms
+}
+
+func isSignText(text string) bool {
+	for _, r := range text {
+		return isSign(r)
+	}
+	return false
+}
+
+// lite and postgres spell the query for the engines. Terms are letters, digits, marks and pictures only, so that nothing
+// in them is an operator.
+func (w wanted) lite() string { return w.spell(`"`, `"`, `*`, " ") }
+
+func (w wanted) postgres() string { return w.spell(`'`, `'`, `:*`, " & ") }
+
+func (w wanted) spell(open, end, begins, and string) string {
+	spelled := make([]string, len(w.terms))
+	for i, one := range w.terms {
+		spelled[i] = open + one.text + end
+		if one.begins {
+			spelled[i] += begins
+		}
+	}
+	return strings.Join(spelled, and)
+}
+
+// exact tells whether a text with all terms may yet miss a needle.
+func (w wanted) exact() bool {
+	return !slices.ContainsFunc(w.needles, func(needle []piece) bool {
+		return len(needle) > 2 || len(needle) == 2 && !needle[1].joined
+	})
+}
+
+// in tells whether a text has every needle.
+func (w wanted) in(text string) bool {
+	units := unitsOf(prepared(text))
+	for _, needle := range w.needles {
+		found := false
+		for at := range units {
+			if found = matches(units[at:], needle); found {
+				break
+			}
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// at is how many units of a text are one of the needles at its beginning, 0 for none.
+func (w wanted) at(units []unit) (longest int) {
+	for _, needle := range w.needles {
+		if len(needle) > longest && matches(units, needle) {
+			longest = len(needle)
+		}
+	}
+	return longest
+}
+
+func matches(units []unit, needle []piece) bool {
+	if len(units) < len(needle) {
+		return false
+	}
+	for i, one := range needle {
+		u := units[i]
+		if u.text != one.text && (!one.begins || !strings.HasPrefix(u.text, one.text)) || one.joined && !u.joined {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,113 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// FolderError refuses a folder that an agent cannot work in. Nothing was done.
+type FolderError struct {
+	// SessionID is the session that works in the folder, "" of one that was to be opened there.
+	SessionID string
+	Folder    string
+	Reason    string
+}
+
+// Error implements error.
+func (e *FolderError) Error() string {
+	if e.SessionID == "" {
+		return fmt.Sprintf("no session can work in the folder %q: %s. Name a folder that exists on the server (cwd): an absolute path, or one "+
+			"below the server's workspace", e.Folder, e.Reason)
+	}
+	return fmt.Sprintf("session %s works in the folder %q: %s. Bring the folder back and send the message again; nothing was sent",
+		e.SessionID, e.Folder, e.Reason)
+}
+
+// Code names it for programs.
+func (e *FolderError) Code() string {
+	if e.SessionID == "" {
+		return "invalid_cwd"
+	}
+	return "workspace_missing"
+}
+
+// CheckFolder returns the absolute path of the folder a new session is to work in, the server's workspace for "".
+// *FolderError.
+func (s *Service) CheckFolder(cwd string) (string, error) {
+	folder, reason := s.folderAt(cwd)
+	if reason == "" {
+		reason = s.unfit(folder)
+	}
+	if reason != "" {
+		return "", &FolderError{Folder: cmp.Or(cwd, folder), Reason: reason}
+	}
+	return folder, nil
+}
+
+// CheckWorkspace refuses what needs the folder of a session while an agent cannot work there: *FolderError. Other errors are
+// those of Lookup.
+func (s *Service) CheckWorkspace(ctx context.Context, sessionID string) error {
+	session, err := s.Lookup(ctx, sessionID)
+	if err == nil {
+		_, err = s.workspace(session)
+	}
+	return err
+}
+
+// workspace is the folder of a session, "" where only its runtime knows it. *FolderError when an agent cannot work there.
+func (s *Service) workspace(session Session) (string, error) {
+	if session.Cwd == "" {
+		return "", nil
+	}
+	folder, reason := s.folderAt(session.Cwd)
+	if reason == "" {
+		reason = s.unfit(folder)
+	}
+	if reason != "" {
+		return "", &FolderError{SessionID: session.ID, Folder: session.Cwd, Reason: reason}
+	}
+	return folder, nil
+}
+
+// folderAt is the absolute path of a folder, or why there is none: relative ones are below the server's workspace.
+func (s *Service) folderAt(cwd string) (folder, reason string) {
+	switch {
+	case cwd == "":
+		return s.opts.WorkspaceRoot, ""
+	case strings.ContainsRune(cwd, 0):
+		return "", "no path contains a NUL character"
+	case filepath.IsAbs(cwd):
+		return cwd, ""
+	case filepath.IsLocal(cwd):
+		return filepath.Join(s.opts.WorkspaceRoot, cwd), ""
+	}
+	return "", "a relative path is below the server's workspace " + s.opts.WorkspaceRoot + ", and this one leaves it"
+}
+
+// unfitFolder is why an agent cannot work in a folder, "" when it can. enter is Options.EnterFolder.
+func unfitFolder(folder string, enter func(string) error) string {
+	info, err := os.Stat(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "it does not exist"
+	case errors.Is(err, unix.ENOTDIR), err == nil && !info.IsDir():
+		return "it is not a folder"
+	case err != nil && !errors.Is(err, fs.ErrPermission):
+		return errors.Unwrap(err).Error()
+	}
+	if enter == nil {
+		enter = func(folder string) error { return unix.Access(folder, unix.X_OK) }
+	}
+	if err := enter(folder); err != nil {
+		return "the agents' user may not enter it (" + err.Error() + ")"
+	}
+	return ""
+}

@@ -1,0 +1,91 @@
+package tasks
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+)
+
+// placeOfFolder stands for the session's folder in the inputs of a runtime's own tools.
+const placeOfFolder = "<CWD>"
+
+// neutral is an input without the names of the session's folder, so that its hash is the same wherever that lies. An
+// input that does not name it stays as it is.
+func neutral(input json.RawMessage, folders []string) json.RawMessage {
+	if len(folders) == 0 {
+		return input
+	}
+	decoder := json.NewDecoder(bytes.NewReader(input))
+	decoder.UseNumber()
+	var value any
+	if decoder.Decode(&value) != nil {
+		return input
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return input
+	}
+	changed := false
+	value = each(value, func(text string) string {
+		out := text
+		for _, folder := range folders {
+			out = withoutFolder(out, folder)
+		}
+		changed = changed || out != text
+		return out
+	})
+	if !changed {
+		return input
+	}
+	return encode(value)
+}
+
+// each replaces the texts in a value, names of members among them.
+func each(value any, replace func(string) string) any {
+	switch v := value.(type) {
+	case string:
+		return replace(v)
+	case []any:
+		for i := range v {
+			v[i] = each(v[i], replace)
+		}
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, member := range v {
+			out[replace(name)] = each(member, replace)
+		}
+		return out
+	}
+	return value
+}
+
+// withoutFolder replaces a folder's name where it stands as a whole path or begins one.
+func withoutFolder(text, folder string) string {
+	var out strings.Builder
+	from := 0
+	for {
+		at := strings.Index(text[from:], folder)
+		if at < 0 {
+			break
+		}
+		at += from
+		end := at + len(folder)
+		whole := (at == 0 || !inName(text[at-1])) && (end == len(text) || !inName(text[end]))
+		if !whole {
+			out.WriteString(text[from:end])
+			from = end
+			continue
+		}
+		out.WriteString(text[from:at])
+		out.WriteString(placeOfFolder)
+		from = end
+	}
+	out.WriteString(text[from:])
+	return out.String()
+}
+
+// inName tells whether a byte may belong to the name of a file, so that a path goes on there.
+func inName(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80 || strings.IndexByte("._-", c) >= 0
+}
