@@ -65,25 +65,37 @@ func (i *Server) Follow(query string) *Follower {
 	return f
 }
 
+// collect decodes what read reads, beside it: a frame of many megabytes must not make a slow reader.
 func (f *Follower) collect() {
 	defer close(f.Ended)
-	for {
-		_, data, err := f.conn.Read(context.Background())
-		f.mu.Lock()
-		if err != nil {
-			f.Err = err
-			f.mu.Unlock()
-			return
-		}
+	raw := make(chan []byte, 1024)
+	go f.read(raw)
+	for data := range raw {
 		var next Frame
 		if err := json.Unmarshal(data, &next); err != nil {
 			f.T.Errorf("a frame is no JSON: %q", data)
 		}
 		next.Raw = string(data)
+		f.mu.Lock()
 		f.frames = append(f.frames, next)
 		close(f.news)
 		f.news = make(chan struct{})
 		f.mu.Unlock()
+	}
+}
+
+// read ends with the connection.
+func (f *Follower) read(into chan<- []byte) {
+	defer close(into)
+	for {
+		_, data, err := f.conn.Read(context.Background())
+		if err != nil {
+			f.mu.Lock()
+			f.Err = err
+			f.mu.Unlock()
+			return
+		}
+		into <- data
 	}
 }
 
