@@ -78,6 +78,10 @@ tools: ## HARNESS_TOOL_KILLS (100) kills of tasks with the server's tools on eac
 	HARNESS_TOOL_KILLS=$${HARNESS_TOOL_KILLS:-100} HARNESS_TOOLS_SILENCE=$${HARNESS_TOOLS_SILENCE:-130} go test -v -timeout 2h \
 		-run 'TestKillsRunNoToolTwice|TestAgentsAreGivenTheToolsOfTheServer' ./internal/e2e/crashes ./internal/e2e/agents
 
+.PHONY: bitrot
+bitrot: ## flip HARNESS_BITROT (1000) bits of SQLite's log, one at a time: none may lose anything without a word (make test tries 150)
+	HARNESS_BITROT=$${HARNESS_BITROT:-1000} go test -v -count=1 -run TestAFlippedBitInTheLogLosesNothing ./database
+
 .PHONY: outages
 outages: ## every way a store can refuse at every point of a turn, on each engine (two minutes; make test tries each once)
 	scripts/setup-test.sh

@@ -19,7 +19,7 @@ import (
 // notKept are entries of a data directory that are not in an archive, with the reasons where there is something to say.
 func notKept() map[string]string {
 	return map[string]string{
-		"harness.db": "", "harness.db-wal": "", "harness.db-shm": "", "harness.db-journal": "", // their rows are
+		"harness.db": "", "harness.db-wal": "", "harness.db-shm": "", "harness.db-journal": "", "harness.db-synced": "", // their rows are
 		"harness.lock": "", "migrate.lock": "", "claim": "", restoringDir: "", artifactsDir: "",
 		"run":        "running agents and what they said since it was last stored: their turns come back as interrupted",
 		"extensions": "scratch folders of running extensions",

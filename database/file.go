@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"harness/database/wal"
 	"harness/internal/durable"
 )
 
@@ -29,12 +30,16 @@ func (e *FileError) Error() string {
 // prepareFile makes the file of a new store, or checks one that is there. What is there is refused unless it is sound
 // and ours: SQLite itself takes an empty file for a new database, and would forget its log. A store of before there was
 // an application_id is given it.
-func prepareFile(ctx context.Context, path, marker string) (err error) {
+// In a log that is not what was written, what can be put right is; mended is called with how many frames that were.
+func prepareFile(ctx context.Context, path, marker string, mended func(frames int)) (err error) {
 	id, err := checkFile(path, os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
 		return createFile(ctx, path)
 	}
 	if err != nil {
+		return err
+	}
+	if err := mendLog(path, mended); err != nil {
 		return err
 	}
 	how := "mode=ro" // else SQLite would move the log into the database when it closes it, damaged or not
@@ -56,6 +61,32 @@ func prepareFile(ctx context.Context, path, marker string) (err error) {
 		return fmt.Errorf("mark %s as a store of this program: %w", path, err)
 	}
 	return nil
+}
+
+// mendLog has what can be put right in a database's log put right.
+func mendLog(path string, mended func(frames int)) error {
+	path, err := filepath.EvalSymlinks(path) // the log lies beside the file itself
+	if err != nil {
+		return fmt.Errorf("look for the database: %w", err)
+	}
+	frames, err := wal.Mend(path)
+	if err != nil {
+		return damagedLog(path, err)
+	}
+	if frames > 0 && mended != nil {
+		mended(frames)
+	}
+	return nil
+}
+
+// damagedLog names a damaged log's file, and how to go on without what is lost.
+func damagedLog(path string, err error) error {
+	var damage *wal.DamageError
+	if !errors.As(err, &damage) {
+		return err
+	}
+	return &FileError{path, fmt.Sprintf("is damaged: %v. SQLite would take that for the log's end and forget what stands behind it; "+
+		"if that is to be, copy %[2]s and %[2]s-wal aside and remove %[2]s-synced", damage, path)}
 }
 
 // withFile opens a database for one call.

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+
+	"harness/database/wal"
 )
 
 // Look opens a store that is there to read from it: it makes no file, changes none, and takes no lock that a server
@@ -31,6 +34,13 @@ func Look(ctx context.Context, opts Options) (*DB, error) {
 	id, err := checkFile(opts.Path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
+	}
+	path, err := filepath.EvalSymlinks(opts.Path) // its log lies beside the file itself
+	if err != nil {
+		return nil, fmt.Errorf("look for the database: %w", err)
+	}
+	if err := wal.Check(path); err != nil {
+		return nil, damagedLog(path, err)
 	}
 	// Without a log nobody uses the file, and none is made. With one, what is in it counts, and the file beside it is
 	// there to be shared.

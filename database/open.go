@@ -35,6 +35,9 @@ type Options struct {
 	// Checkpointed is told each time SQLite's log was moved into the database, how many pages (4 KiB) of log there are
 	// then; or why it could not be. It is called from a goroutine that Close waits for, and may be nil.
 	Checkpointed func(pages int, err error)
+	// Mended is called when frames of SQLite's log in which a bit was flipped were put right, with their number. It may be
+	// nil.
+	Mended func(frames int)
 }
 
 const (
@@ -57,7 +60,7 @@ func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(opts.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
-	if err := prepareFile(ctx, opts.Path, opts.Marker); err != nil {
+	if err := prepareFile(ctx, opts.Path, opts.Marker, opts.Mended); err != nil {
 		return nil, err
 	}
 	synchronous := opts.Synchronous

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+
+	"harness/database/wal"
 )
 
 // Committed is a transaction that took effect. The zero value survives whatever a commit does.
@@ -49,9 +51,14 @@ type logSync struct {
 	failing atomic.Bool
 	restore func(ctx context.Context) error
 	sync    func(file *os.File) error
-	// turn holds a token while nobody syncs; file, the log, belongs to who has it.
-	turn chan struct{}
-	file *os.File
+	// ends is how far the log went with the last transaction.
+	ends atomic.Pointer[wal.Mark]
+	// turn holds a token while nobody syncs. These belong to who has it: file, the log; marker, where it is noted how much
+	// of that is synced; lost, the salt of a log of which a sync failed.
+	turn   chan struct{}
+	file   *os.File
+	marker *wal.Marker
+	lost   uint64
 }
 
 func newLogSync(sync func(file *os.File) error, restore func(ctx context.Context) error) *logSync {
@@ -64,8 +71,8 @@ func newLogSync(sync func(file *os.File) error, restore func(ctx context.Context
 }
 
 // open takes the log of a connection that is open: it stays the same file for as long as that is.
-func (l *logSync) open(path string) error {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
+func (l *logSync) open(database string) error {
+	file, err := os.OpenFile(database+"-wal", os.O_RDWR, 0)
 	if err != nil {
 		return &SyncError{err}
 	}
@@ -75,11 +82,17 @@ func (l *logSync) open(path string) error {
 		_ = l.file.Close() // nothing was written through it
 	}
 	l.file = file
-	return nil
+	if l.marker == nil {
+		l.marker, err = wal.OpenMarker(database)
+	}
+	return err
 }
 
-// note counts a transaction that took effect.
-func (l *logSync) note() Committed { return Committed{log: l, number: l.committed.Add(1)} }
+// note counts a transaction that took effect, and notes how far the log goes with it.
+func (l *logSync) note(log wal.Mark) Committed {
+	l.ends.Store(&log)
+	return Committed{log: l, number: l.committed.Add(1)}
+}
 
 // await returns when a transaction is on the disk. Its caller does not have the writer's turn.
 func (l *logSync) await(ctx context.Context, number int64) error {
@@ -110,12 +123,26 @@ func (l *logSync) join(ctx context.Context, number int64) error {
 	case l.failing.Load():
 		return &SyncError{errors.New("it failed before")}
 	}
+	end := l.ends.Load()
 	if err := l.sync(l.file); err != nil {
 		l.failing.Store(true)
+		if end != nil {
+			l.lost = end.Salt
+		}
 		return &SyncError{err}
 	}
+	l.mark(end)
 	l.synced.Store(all)
 	return nil
+}
+
+// mark notes how much of the log is synced. Of one of which a sync failed nothing is known any more: the system may take
+// for written what is not. Without the note damage to the log looks like its end, and nothing else is wrong, so an error
+// does not keep anybody waiting.
+func (l *logSync) mark(end *wal.Mark) {
+	if end != nil && end.Salt != l.lost {
+		_ = l.marker.Put(*end)
+	}
 }
 
 // restored notes that all there is was written to the database. Its caller has the writer's turn.
@@ -146,7 +173,7 @@ func (l *logSync) close() error {
 	if l.file == nil {
 		return nil
 	}
-	err := l.file.Close()
+	err := errors.Join(l.file.Close(), l.marker.Close())
 	l.file = nil
 	return err
 }

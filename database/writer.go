@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"harness/database/lite"
+	"harness/database/wal"
 )
 
 // writer is the one connection on which SQLite is written. A sql.Tx for each transaction would cost a goroutine that
@@ -69,7 +70,7 @@ func (w *writer) openLog(ctx context.Context) error {
 		Scan(&file); err != nil {
 		return err
 	}
-	if err := w.log.open(file + "-wal"); err != nil {
+	if err := w.log.open(file); err != nil {
 		return err
 	}
 	return w.exec(`pragma synchronous = normal`)
@@ -163,7 +164,8 @@ func (w *writer) update(ctx context.Context, fn func(tx Tx) error) (committed Co
 		return Committed{}, 0, errors.Join(fmt.Errorf("%w: %w", ErrCommit, err), w.rollback(err, true))
 	}
 	if w.log != nil {
-		committed = w.log.note()
+		salt, end := w.lite.LogEnd()
+		committed = w.log.note(wal.Mark{Salt: salt, End: end})
 	}
 	return committed, w.bytes, nil
 }

@@ -20,6 +20,7 @@ type databaseMetrics struct {
 	registry prometheus.Registerer
 	log      prometheus.Gauge
 	failures prometheus.Counter
+	mended   prometheus.Counter
 	refusals prometheus.Counter
 }
 
@@ -38,8 +39,12 @@ func newDatabaseMetrics(registry prometheus.Registerer) databaseMetrics {
 			Name: telemetry.MetricName("database", "checkpoint_failures_total"),
 			Help: "Times SQLite's write-ahead log could not be moved into the database.",
 		}),
+		mended: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: telemetry.MetricName("database", "mended_frames_total"),
+			Help: "Frames of SQLite's write-ahead log in which a bit was flipped, and which were put right at the start.",
+		}),
 	}
-	registry.MustRegister(m.log, m.failures, m.refusals)
+	registry.MustRegister(m.log, m.failures, m.mended, m.refusals)
 	return m
 }
 
@@ -56,6 +61,18 @@ func (m databaseMetrics) watch(engine database.Engine, log *journal.Journal) {
 		}
 		return float64(outage.Since.UnixMilli()) / 1000
 	}))
+}
+
+// follow has what the database does with SQLite's log counted, and logged.
+func (m databaseMetrics) follow(log zerolog.Logger) func(opts *database.Options) {
+	return func(opts *database.Options) {
+		opts.Checkpointed = m.checkpointed(log)
+		opts.Mended = func(frames int) {
+			m.mended.Add(float64(frames))
+			log.Warn().Int("frames", frames).Msg("bits of the database's log were flipped, and are put right: nothing is lost, but the disk " +
+				"or the memory of this machine should be looked at")
+		}
+	}
 }
 
 // checkpointed counts, and logs the first of several failures in a row.

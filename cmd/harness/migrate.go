@@ -39,13 +39,17 @@ func newMigrate() *cobra.Command {
 	return cmd
 }
 
-// openStore opens the configured database and migrates it; checkpointed may be nil.
-func openStore(ctx context.Context, cfg *config.Config, checkpointed func(pages int, err error)) (*database.DB,
+// openStore opens the configured database and migrates it; follow, which may be nil, adds to how it is opened.
+func openStore(ctx context.Context, cfg *config.Config, follow func(opts *database.Options)) (*database.DB,
 	migrations.Result, error) {
-	db, err := database.Open(ctx, database.Options{
+	opts := database.Options{
 		URL: cfg.DatabaseURL, Path: filepath.Join(cfg.DataDir, "harness.db"), Marker: migrations.Marker,
-		Synchronous: cfg.SQLiteSynchronous, Checkpointed: checkpointed,
-	})
+		Synchronous: cfg.SQLiteSynchronous,
+	}
+	if follow != nil {
+		follow(&opts)
+	}
+	db, err := database.Open(ctx, opts)
 	if err != nil {
 		return nil, migrations.Result{}, err
 	}

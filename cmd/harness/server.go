@@ -236,7 +236,7 @@ func (s *Server) closeListener(context.Context) error {
 }
 
 func (s *Server) openDatabase(ctx context.Context) error {
-	db, result, err := openStore(ctx, s.cfg, s.metrics.database.checkpointed(s.log))
+	db, result, err := openStore(ctx, s.cfg, s.metrics.database.follow(s.log))
 	if err != nil {
 		return err
 	}

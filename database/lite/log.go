@@ -29,8 +29,10 @@ type logFile struct {
 	at      int64                       // where they go
 	end     int64                       // behind the last frame, 0 while that is not known
 	page    int64                       // where a page is expected whose header was passed on, 0 for nowhere
+	salt    uint64                      // of the log, as of the last frame
+	whole   int64                       // behind the last frame that completed a transaction in it, 0 for none
 	headed  bool                        // what is held ends with a header
-	last    bool                        // and its frame completes a transaction
+	last    bool                        // the frame whose header came last completes a transaction
 }
 
 const (
@@ -106,15 +108,19 @@ func writeLog(tls *libc.TLS, file, from uintptr, size int32, at int64) int32 {
 		// Not one that is written anew within the transaction: that stands before the end.
 		log.hold(bytes, at)
 		log.headed = true
-		log.last = binary.BigEndian.Uint32(bytes[4:]) != 0 // the size of the database after the transaction, 0 within it
+		log.header(bytes)
 		return sqlite3.SQLITE_OK
 	case log.headed && at == log.end+frameHeader && log.used+size <= heldBytes:
 		log.hold(bytes, at)
 		log.headed, log.end = false, at+int64(size)
-		if log.last {
-			return log.flush(tls, file)
+		if !log.last {
+			return sqlite3.SQLITE_OK
 		}
-		return sqlite3.SQLITE_OK
+		code := log.flush(tls, file)
+		if code == sqlite3.SQLITE_OK {
+			log.whole = log.end
+		}
+		return code
 	}
 	if code := log.flush(tls, file); code != sqlite3.SQLITE_OK {
 		return code
@@ -124,15 +130,37 @@ func writeLog(tls *libc.TLS, file, from uintptr, size int32, at int64) int32 {
 	case code != sqlite3.SQLITE_OK:
 		log.end, log.page = 0, 0
 	case at == 0: // the log's own header: it begins anew
-		log.end, log.page = int64(size), 0
+		log.end, log.page, log.whole = int64(size), 0, 0
 	case size == frameHeader:
 		log.page = at + frameHeader
+		log.header(bytes)
 	case at == log.page:
 		log.end, log.page = at+int64(size), 0
+		if log.last {
+			log.whole = log.end
+		}
 	default:
 		log.page = 0
 	}
 	return code
+}
+
+// header keeps what the header of a frame says.
+func (l *logFile) header(bytes []byte) {
+	l.last = binary.BigEndian.Uint32(bytes[4:]) != 0 // the size of the database after the transaction, 0 within it
+	if salt := binary.BigEndian.Uint64(bytes[8:]); salt != l.salt {
+		l.salt, l.whole = salt, 0 // another connection has begun it anew
+	}
+}
+
+// LogEnd tells the salt of the log, which its frames share and another log has not, and behind which of its bytes the last
+// transaction of this connection ends. The end is 0 while there is none.
+func (c *Conn) LogEnd() (salt uint64, end int64) {
+	if c.log == 0 {
+		return 0, 0
+	}
+	log := logAt(c.log)
+	return log.salt, log.whole
 }
 
 // hold keeps what goes to a place: behind what is held, if anything is.

@@ -2,6 +2,7 @@ package lite_test
 
 import (
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -11,16 +12,23 @@ import (
 	"testing"
 
 	_ "modernc.org/sqlite"
+
+	"harness/database/lite"
 )
 
-// contents is what is stored, as the other driver sees it in a copy of the files: what a kill would leave.
-func contents(t *testing.T, path, copies string) string {
+// contents is what is stored, as the other driver sees it in a copy of the files: what a kill would leave. Of the log it
+// is what stands before the end that a connection knows, if one is given.
+func contents(t *testing.T, path, copies string, upTo ...*lite.Conn) string {
 	t.Helper()
 	to := filepath.Join(copies, "copy.db")
 	for _, suffix := range []string{"", "-wal"} {
 		text, err := os.ReadFile(path + suffix)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if suffix != "" && len(upTo) > 0 {
+			_, end := upTo[0].LogEnd()
+			text = text[:end]
 		}
 		if err := os.WriteFile(to+suffix, text, 0o600); err != nil {
 			t.Fatal(err)
@@ -68,7 +76,7 @@ func TestWhatIsCommittedIsInTheFiles(t *testing.T) {
 	do(`pragma wal_autocheckpoint = 0`)
 	do(`create table t (id integer primary key, v text not null)`)
 	do(`create index t_v on t (v)`)
-	random := rand.New(rand.NewPCG(3, 4))
+	random, ends := rand.New(rand.NewPCG(3, 4)), 0
 	for round := range 60 {
 		do(`pragma cache_size = ` + strconv.Itoa([]int{1, 4, 2000}[random.IntN(3)]))
 		before := contents(t, path, copies)
@@ -125,6 +133,12 @@ func TestWhatIsCommittedIsInTheFiles(t *testing.T) {
 		if got := contents(t, path, copies); got != want {
 			t.Fatalf("round %d: %q is in the files, want %q", round, got, want)
 		}
+		if endKnown(t, conn, path) {
+			ends++
+			if got := contents(t, path, copies, conn); got != want {
+				t.Fatalf("round %d: %q is in the log up to where it ends, want %q", round, got, want)
+			}
+		}
 		if random.IntN(8) == 0 {
 			for _, on := range []*sql.DB{other, pool}[random.IntN(2):] {
 				if _, err := on.ExecContext(t.Context(), `pragma wal_checkpoint(`+
@@ -134,4 +148,18 @@ func TestWhatIsCommittedIsInTheFiles(t *testing.T) {
 			}
 		}
 	}
+	if ends < 10 {
+		t.Errorf("the log's end was known after %d commits", ends)
+	}
+}
+
+// endKnown tells whether a connection knows the end of the log that is there.
+func endKnown(t *testing.T, conn *lite.Conn, path string) bool {
+	t.Helper()
+	log, err := os.ReadFile(path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	salt, end := conn.LogEnd()
+	return end > 0 && salt == binary.BigEndian.Uint64(log[16:])
 }

@@ -16,6 +16,7 @@ import (
 func unsynced() map[string]*regexp.Regexp {
 	return map[string]*regexp.Regexp{
 		"SQLite's, and what it syncs":                regexp.MustCompile(`/harness\.db(-wal|-shm|\.new-\d+.*)?$`),
+		"what was synced, true at any time":          regexp.MustCompile(`/harness\.db-synced$`),
 		"a lock, which has no content":               regexp.MustCompile(`/(harness\.|migrate\.)?lock$`),
 		"an agent's own":                             regexp.MustCompile(`/credentials/namespaces/|/codex-home/`),
 		"what a shim keeps while it runs, by design": regexp.MustCompile(`/run/[^/]+/(spool/.*|stderr.*|shim\.log|socket|line-\d+)$`),

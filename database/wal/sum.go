@@ -1,0 +1,87 @@
+package wal
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
+
+// checksum is SQLite's checksum of 32-bit words, taken in pairs (file format, section 4.2).
+type checksum struct{ a, b uint32 }
+
+// over goes on with bytes, whose number is a multiple of 8.
+func (s checksum) over(data []byte, order binary.ByteOrder) checksum {
+	for i := 0; i+8 <= len(data); i += 8 {
+		s.a += order.Uint32(data[i:]) + s.b
+		s.b += order.Uint32(data[i+4:]) + s.a
+	}
+	return s
+}
+
+// stored is a checksum as it stands in the file.
+func stored(at []byte) checksum {
+	return checksum{binary.BigEndian.Uint32(at), binary.BigEndian.Uint32(at[4:])}
+}
+
+// span is a part of a frame or header that is summed up.
+type span struct{ from, to int }
+
+// repair is a bit whose change makes a frame or header whole: the place of its byte, what that becomes, and the sum with
+// which the next frame goes on.
+type repair struct {
+	at    int
+	value byte
+	sum   checksum
+}
+
+// repairs tells whether data is whole: whether the sum that goes on from a start over the spans is the one stored at
+// sumAt; if it is not, by the change of which bit it would be. There may be several: a change of the highest bits of a
+// word has the same effect in many places.
+func repairs(data []byte, order binary.ByteOrder, start checksum, sumAt int, spans ...span) (found []repair, whole bool) {
+	got, want := start, stored(data[sumAt:])
+	for _, one := range spans {
+		got = got.over(data[one.from:one.to], order)
+	}
+	if got == want {
+		return nil, true
+	}
+	if differ := uint64(got.a^want.a)<<32 | uint64(got.b^want.b); bits.OnesCount64(differ) == 1 {
+		bit := bits.LeadingZeros64(differ)
+		found = append(found, repair{sumAt + bit/8, data[sumAt+bit/8] ^ 0x80>>(bit%8), got})
+	}
+	oneBit(data, order, checksum{want.a - got.a, want.b - got.b}, spans, func(word, bit int) {
+		at := word + bit/8
+		if order == binary.BigEndian {
+			at = word + 3 - bit/8
+		}
+		found = append(found, repair{at, data[at] ^ 1<<(bit%8), want})
+	})
+	return found, false
+}
+
+// oneBit finds the bits of the spans whose change makes the sum larger by more: the place of a word, and the bit's in it.
+// The checksum is linear: a word that is d larger makes the sum larger by d times what depends on its place alone.
+func oneBit(data []byte, order binary.ByteOrder, more checksum, spans []span, found func(word, bit int)) {
+	try := func(at int, weight checksum) {
+		value := order.Uint32(data[at:])
+		for bit := range 32 {
+			d := uint32(1) << bit
+			if value&d != 0 {
+				d = -d
+			}
+			if d*weight.a == more.a && d*weight.b == more.b {
+				found(at, bit)
+			}
+		}
+	}
+	// What 1 more in either half of the sum, before a pair of words, makes of the sum at the end.
+	ofA, ofB := checksum{1, 0}, checksum{0, 1}
+	for _, one := range slices.Backward(spans) {
+		for at := one.to - 8; at >= one.from; at -= 8 {
+			both := checksum{ofA.a + ofB.a, ofA.b + ofB.b}
+			try(at, both)
+			try(at+4, ofB)
+			ofA, ofB = both, checksum{both.a + ofB.a, both.b + ofB.b}
+		}
+	}
+}
