@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync/atomic"
 
@@ -173,7 +174,9 @@ func (l *logSync) close() error {
 	if l.file == nil {
 		return nil
 	}
-	err := errors.Join(l.file.Close(), l.marker.Close())
+	_, err := os.Stat(l.file.Name())
+	gone := errors.Is(err, fs.ErrNotExist) // all of it was moved into the database
+	err = errors.Join(l.file.Close(), l.marker.Close(gone))
 	l.file = nil
 	return err
 }

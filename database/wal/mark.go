@@ -58,8 +58,17 @@ func (m *Marker) Put(mark Mark) error {
 	return nil
 }
 
-// Close closes the file.
-func (m *Marker) Close() error { return m.file.Close() }
+// Close closes the file, and removes it when the log is gone.
+func (m *Marker) Close(gone bool) error {
+	err := m.file.Close()
+	if !gone {
+		return err
+	}
+	if removed := os.Remove(m.file.Name()); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
+		return errors.Join(err, removed)
+	}
+	return err
+}
 
 // readMark reads the mark of a database's log. One that is missing, torn or damaged says nothing.
 func readMark(database string) (Mark, error) {
