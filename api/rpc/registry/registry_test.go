@@ -7,6 +7,7 @@ import (
 
 	"harness/api/rpc/registry"
 	"harness/operations"
+	"harness/runtime"
 )
 
 // R6, R15: runtimes come and go with those of the server, and the time it was made changes with what it says alone.
@@ -35,5 +36,22 @@ func TestARegistryIsMadeOfTheRuntimes(t *testing.T) {
 	if gone := both.Runtimes[1]; gone.DisplayName != "acp:own" || gone.StatusReason == nil ||
 		both.Runtimes[0].StatusReason != nil || both.DefaultRuntime != "codex" {
 		t.Errorf("%+v", both)
+	}
+}
+
+// RR-06, RR-08: a runtime's flags are what it can do, each by itself, and its sources are where a client looks.
+func TestARuntimesFlagsAreWhatItCanDo(t *testing.T) {
+	t.Parallel()
+	for name, able := range map[string]runtime.Capabilities{
+		"nothing": {}, "resume": {Resume: true}, "questions": {ToolInput: true}, "permissions": {Approvals: true},
+	} {
+		one := registry.Build([]operations.RuntimeState{{Name: "codex", Default: true, Capabilities: able}}).Runtimes[0]
+		if one.Resume != (name == "resume") || one.Questions != (name == "questions") || one.Permissions != (name == "permissions") {
+			t.Errorf("%s: %+v", name, one)
+		}
+		if one.SessionListSource != "workspaceHistory" || one.SessionMessagesSource != "workspaceScoped" ||
+			one.SessionWatchSource != "workspaceScoped" {
+			t.Errorf("its sources are %+v", one)
+		}
 	}
 }

@@ -45,6 +45,7 @@ func TestRuntimeCalls(t *testing.T) {
 			t.Run("R19 malformed input", func(t *testing.T) { checkMalformed(t, server) })
 			t.Run("R11 a disabled runtime", func(t *testing.T) { checkDisabled(t, server, socket, space) })
 			t.Run("R14 R20 R21 R22 a turn", func(t *testing.T) { checkFollowing(t, server, socket, space) })
+			t.Run("RR-22 RR-25 RR-26 RR-29 answers, pages and lists", func(t *testing.T) { checkAnswers(t, server, socket, space) })
 			t.Run("R10 a runtime that is down", func(t *testing.T) { checkAway(t, server, socket, space) })
 		})
 	}
@@ -162,6 +163,12 @@ func checkCodes(t *testing.T, socket *rpcSocket, space string) {
 	if failed := socket.refused(-32603, "permission/respond", programtest.Object{"tool_use_id": "nope", "decision": "allow"}); programtest.Text(
 		failed.Data, "code") != "no_pending_request" {
 		t.Errorf("%v", failed)
+	}
+	session := programtest.Text(socket.call("session/start", programtest.Object{"workspace_id": space, "mode": "new"}), "session_id")
+	for _, method := range []string{"session/send", "session/input", "session/respond", "session/stop"} {
+		if failed := socket.refused(-32602, method, allParams(space, session, "codex")); programtest.Text(failed.Data, "field") != "agent_type" {
+			t.Errorf("%s to a session of another runtime: %v", method, failed)
+		}
 	}
 	if found := socket.call("session/start", programtest.Object{"workspace_id": space, "session_id": "nope"}); programtest.Text(found,
 		"status") != "not_found" || programtest.Text(found, "session_id") != "" {
