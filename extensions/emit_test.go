@@ -64,13 +64,13 @@ func TestResultsOfHandlers_EX13_EX15_EX18(t *testing.T) {
 // EX-14: a handler slower than its timeout is cut off there and later ones run.
 func TestSlowHandlerIsCutOff_EX14(t *testing.T) {
 	t.Parallel()
-	r := ofScripts(t, extensions.Options{}, map[string]string{"a": "e - 40 @wait", "b": "e - - 1"})
+	r := ofScripts(t, extensions.Options{}, map[string]string{"a": "e - 900 @wait", "b": "e - - 1"})
 	started := time.Now()
 	results := emit(t, r, "e")
-	if took := time.Since(started); took < 40*time.Millisecond || took > patience {
+	if took := time.Since(started); took < 900*time.Millisecond || took > 9*time.Second {
 		t.Errorf("took %v", took)
 	}
-	want := `[{"kind":"handler_error","moduleName":"a","eventType":"e","error":"agent event handler timed out after 40ms"},` +
+	want := `[{"kind":"handler_error","moduleName":"a","eventType":"e","error":"agent event handler timed out after 900ms"},` +
 		`{"kind":"handler_result","moduleName":"b","details":{"value":1}}]`
 	if got := shape(t, results); got != want {
 		t.Errorf("got %s", got)

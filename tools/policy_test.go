@@ -111,6 +111,35 @@ func TestThePolicyVectors(t *testing.T) {
 	}
 }
 
+// TL-08, TL-10: a denial goes before every permission, a rule for a tool before one for its class, and both before the mode,
+// which the decision names.
+func TestRulesGoBeforeTheMode(t *testing.T) {
+	t.Parallel()
+	here, class := []string{"t"}, []tools.Class{tools.Write}
+	for rule, c := range map[string]struct {
+		policy tools.Policy
+		want   tools.Result
+	}{
+		"override:deny_tool": {tools.Policy{Mode: tools.ModeYolo, Overrides: tools.Overrides{DenyTools: here, DenyClasses: class,
+			AllowTools: here, AllowClasses: class}}, tools.Deny},
+		"override:deny_permission": {tools.Policy{Mode: tools.ModeYolo, Overrides: tools.Overrides{DenyClasses: class, AllowTools: here,
+			AllowClasses: class}}, tools.Deny},
+		"override:allow_tool":       {tools.Policy{Mode: tools.ModeAsk, Overrides: tools.Overrides{AllowTools: here, AllowClasses: class}}, tools.Allow},
+		"override:allow_permission": {tools.Policy{Mode: tools.ModeAsk, Overrides: tools.Overrides{AllowClasses: class}}, tools.Allow},
+		"permission_mode:yolo":      {tools.Policy{Mode: tools.ModeYolo}, tools.Allow},
+		"permission_mode:ask":       {tools.Policy{}, tools.Ask},
+	} {
+		mode := c.policy.Mode
+		if mode == "" {
+			mode = tools.ModeAsk
+		}
+		got := c.policy.Settle(c.policy.Judge("t", tools.Write))
+		if got.Decision != c.want || got.Mode != mode || len(got.Sources) != 1 || got.Sources[0].Rule != rule {
+			t.Errorf("%s: %+v", rule, got)
+		}
+	}
+}
+
 // TL-08, TL-09: the strictest opinion counts, a person settles what others would ask, and nobody allows what another
 // party denies.
 func TestOpinionsAreSettled(t *testing.T) {

@@ -2,6 +2,7 @@ package access
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -55,7 +56,7 @@ func TestMetricsToAlertOn(t *testing.T) {
 	}
 	turn := server.Send(session, "MOCK_CMD[true]")
 	events.WaitType("approval")
-	requireMetrics("harness_approvals_pending 1\n")
+	requireMetrics("harness_approvals_pending 1\n", `harness_sessions_active{runtime="codex"} 1`+"\n")
 	if waits := server.Metric("harness_approvals_oldest_seconds"); waits <= 0 || waits > programtest.Patience.Seconds() {
 		t.Errorf("it waits for %v s", waits)
 	}
@@ -63,7 +64,7 @@ func TestMetricsToAlertOn(t *testing.T) {
 	if got := events.WaitTurn(turn); got != "interrupted" {
 		t.Fatalf("the turn ended %s", got)
 	}
-	requireMetrics("harness_approvals_pending 0\n", `harness_turns_ended_total{outcome="completed"} 1`+"\n",
+	requireMetrics("harness_approvals_pending 0\n", `harness_sessions_active{runtime="codex"} 0`+"\n", `harness_turns_ended_total{outcome="completed"} 1`+"\n",
 		`harness_turns_ended_total{outcome="failed"} 1`+"\n", `harness_turns_ended_total{outcome="interrupted"} 1`+"\n")
 
 	counted := programtest.Text(server.Want(http.StatusCreated, http.MethodPost, "/v1/sessions",
@@ -73,8 +74,10 @@ func TestMetricsToAlertOn(t *testing.T) {
 	requireMetrics(`harness_task_seconds_count{outcome="completed"} 1`+"\n",
 		`harness_tool_seconds_count{class="read-only"} 1`+"\n",
 		`harness_tool_calls_total{class="read-only",outcome="failed"} 1`+"\n", `harness_tasks_open{state="running"} 0`+"\n")
-	if server.Metric(`harness_runtime_turn_seconds_count{runtime="codex"}`) < 1 {
-		t.Error("no turn was timed")
+	for _, work := range []string{`harness_runtime_turn_seconds_%s{runtime="codex"}`, `harness_task_seconds_%s{outcome="completed"}`} {
+		if count, sum := server.Metric(fmt.Sprintf(work, "count")), server.Metric(fmt.Sprintf(work, "sum")); count < 1 || sum < 0.01 {
+			t.Errorf("%s: %v were timed, which took %v s", work, count, sum)
+		}
 	}
 
 	suggest := func(draft string) {
