@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -226,6 +227,8 @@ func TestASupportBundleReplaysAndHasNoSecret(t *testing.T) {
 		t.Errorf("mcp is %s, versions are %.300s", files["mcp.json"], files["versions.json"])
 	}
 
+	requireFacts(t, ask(http.MethodGet, "/api/runtimes/codex", nil), files)
+
 	code, said := s.Command("replay", path)
 	if code != 0 || !strings.Contains(said, ", 0 differ") || strings.Contains(said, "(0 messages)") ||
 		strings.HasPrefix(said, "note: no message") {
@@ -363,5 +366,41 @@ func requireReplayed(s *programtest.Site, server *programtest.Server, session st
 	if code, said := s.Command("replay", changed); code != 0 ||
 		!strings.Contains(said, "note: 0 of 2 messages of the agent were compared") {
 		t.Errorf("without the agent's lines it ended with %d: %s", code, said)
+	}
+}
+
+// requireFacts: OB-04, OB-05, OB-07: a bundle says of the runtime what the server says of it.
+func requireFacts(t *testing.T, shown programtest.Object, files map[string][]byte) {
+	t.Helper()
+	var (
+		able     map[string]programtest.Object
+		versions struct {
+			Harness, Go, Contract string
+			Runtimes              map[string]string
+		}
+		mcp struct {
+			Supported map[string]string
+			Chosen    string
+		}
+		health struct{ Runtimes []struct{ Name string } }
+	)
+	for name, into := range map[string]any{"capabilities": &able, "versions": &versions, "mcp": &mcp, "health": &health} {
+		if err := json.Unmarshal(files[name+".json"], into); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	capabilities, _ := shown["capabilities"].(programtest.Object)
+	if len(capabilities) < 5 || !reflect.DeepEqual(able["codex"], capabilities) {
+		t.Errorf("the bundle says of codex %v, the server %v", able["codex"], capabilities)
+	}
+	if version := programtest.Text(shown, "version"); version == "" || versions.Runtimes["codex"] != version || versions.Harness == "" ||
+		versions.Go == "" || versions.Contract != tasks.ContractVersion {
+		t.Errorf("the versions are %+v, codex is %s", versions, version)
+	}
+	if way := programtest.Text(capabilities, "ownedTools"); way == "" || mcp.Supported["codex"] != way || mcp.Chosen != way {
+		t.Errorf("tools reach codex by %q, the bundle has %+v", way, mcp)
+	}
+	if len(health.Runtimes) == 0 || health.Runtimes[0].Name != "codex" {
+		t.Errorf("the health is of %+v", health.Runtimes)
 	}
 }
