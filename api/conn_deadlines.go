@@ -72,7 +72,7 @@ func (d *deadlines) allow(conn net.Conn, patience time.Duration) error {
 	defer d.mu.Unlock()
 	const justNow = 16 // a part of patience
 	at := time.Now().Add(patience)
-	if at.Sub(d.written) < patience/justNow {
+	if later := at.Sub(d.written); later >= 0 && later < patience/justNow {
 		return nil
 	}
 	d.written = at

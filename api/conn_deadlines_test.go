@@ -89,3 +89,23 @@ func TestDeadlinesAreSetWhereTheyCount(t *testing.T) {
 		t.Errorf("afterwards %v and %v, %v", inner.reading, inner.writing, err)
 	}
 }
+
+// A peer has less time for the next piece of a long answer than for one of any other, whatever it had before.
+func TestALongAnswerHasLessTime(t *testing.T) {
+	t.Parallel()
+	recorder := &deadlineRecorder{}
+	c := &limitedConn{Conn: recorder, limiter: NewConnLimiter(ConnLimiterOptions{})}
+	for _, answer := range []struct {
+		long bool
+		time time.Duration
+	}{{false, 30 * time.Second}, {true, 10 * time.Second}, {false, 30 * time.Second}} {
+		c.long.Store(answer.long)
+		before := time.Now()
+		if _, err := c.Write([]byte("answer")); err != nil {
+			t.Fatal(err)
+		}
+		if at := recorder.writing[len(recorder.writing)-1]; at.Before(before.Add(answer.time)) || at.After(time.Now().Add(answer.time)) {
+			t.Errorf("long: %t, it has %v", answer.long, at.Sub(before))
+		}
+	}
+}

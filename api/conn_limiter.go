@@ -18,10 +18,11 @@ type ConnLimiterOptions struct {
 	// longest without a whole request gives way; when all of them are being answered the new one gets 503.
 	MaxConnections int
 	// HeaderTimeout is for a whole request header (5 s), BodyTimeout for a whole body (30 s), AnswerTimeout for the peer
-	// to take the next 64 KiB of an answer (30 s), IdleTimeout for the next request to begin (2 min).
-	HeaderTimeout, BodyTimeout, AnswerTimeout, IdleTimeout time.Duration
-	Metrics                                                ConnLimiterMetrics
-	Logger                                                 zerolog.Logger
+	// to take the next 64 KiB of an answer (30 s), LongAnswerTimeout the same for an answer that has so many (10 s),
+	// IdleTimeout for the next request to begin (2 min).
+	HeaderTimeout, BodyTimeout, AnswerTimeout, LongAnswerTimeout, IdleTimeout time.Duration
+	Metrics                                                                   ConnLimiterMetrics
+	Logger                                                                    zerolog.Logger
 }
 
 // ConnLimiterMetrics are told what the limiter does. Every function may be nil; none may block.
@@ -56,7 +57,7 @@ func NewConnLimiter(o ConnLimiterOptions) *ConnLimiter {
 		fallback time.Duration
 	}{
 		{&o.HeaderTimeout, 5 * time.Second}, {&o.BodyTimeout, 30 * time.Second},
-		{&o.AnswerTimeout, 30 * time.Second}, {&o.IdleTimeout, 2 * time.Minute},
+		{&o.AnswerTimeout, 30 * time.Second}, {&o.LongAnswerTimeout, 10 * time.Second}, {&o.IdleTimeout, 2 * time.Minute},
 	} {
 		if *bound.field <= 0 {
 			*bound.field = bound.fallback

@@ -45,6 +45,7 @@ type limitedConn struct {
 	deadlines deadlines
 	phase     atomic.Int32
 	refused   atomic.Bool   // came beyond the bound
+	long      atomic.Bool   // a long answer is under way
 	place     *list.Element // among those that wait; limiter.mu guards it
 
 	accepted time.Time
@@ -117,7 +118,11 @@ func (c *limitedConn) Write(p []byte) (written int, err error) {
 
 func (c *limitedConn) send(p []byte) (written int, err error) {
 	for {
-		if err := c.deadlines.allow(c.Conn, c.limiter.opts.AnswerTimeout); err != nil {
+		patience := c.limiter.opts.AnswerTimeout
+		if c.long.Load() {
+			patience = min(patience, c.limiter.opts.LongAnswerTimeout)
+		}
+		if err := c.deadlines.allow(c.Conn, patience); err != nil {
 			return written, err
 		}
 		n, err := c.Conn.Write(p[written:min(len(p), written+answerPiece)])
@@ -151,6 +156,7 @@ func (l *ConnLimiter) bound(next http.Handler) http.Handler {
 		c, known := r.Context().Value(limitedKey{}).(*limitedConn)
 		if known && c != nil {
 			c.head.begin()
+			c.long.Store(false)
 		}
 		if headerBytes(r) > maxHeaderBytes { // net/http lets some more pass
 			w.Header().Set("Connection", "close")

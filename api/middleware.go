@@ -48,6 +48,7 @@ func (s *server) observe(next http.Handler) http.Handler {
 		trace, ended := s.Span(caller, r.Method)
 		ctx := telemetry.WithRequest(context.WithValue(r.Context(), noteKey{}, n), &s.Logger, id, trace)
 		seen := &responseWatcher{ResponseWriter: w, coding: s.coder.wanted(r)}
+		seen.conn, _ = r.Context().Value(limitedKey{}).(*limitedConn)
 		// The line is written even when a handler aborts the connection on purpose.
 		defer func() {
 			took := s.Clock().Sub(start)
@@ -116,10 +117,14 @@ func (s *server) recoverPanics(next http.Handler) http.Handler {
 	})
 }
 
+// eventStream is the type of answers that go on for as long as their readers like.
+const eventStream = "text/event-stream"
+
 // responseWatcher remembers what was answered, and how the client wants its answer.
 type responseWatcher struct {
 	http.ResponseWriter
 	coding coding
+	conn   *limitedConn // nil: there is no limiter
 	status int
 	bytes  int64
 }
@@ -136,6 +141,9 @@ func (w *responseWatcher) WriteHeader(status int) {
 func (w *responseWatcher) Write(data []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
+	}
+	if w.conn != nil && len(data) >= answerPiece && w.Header().Get("Content-Type") != eventStream {
+		w.conn.long.Store(true)
 	}
 	n, err := w.ResponseWriter.Write(data)
 	w.bytes += int64(n)
