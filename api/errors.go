@@ -75,8 +75,9 @@ func problem(status int, code, message string) failure {
 // failureOf is the error table of all operations: the first row that knows the error decides.
 func failureOf(err error, rt *rest.Route, in *rest.Input) failure {
 	for _, row := range []func(error, *rest.Route, *rest.Input) (failure, bool){
-		requestFailures, ownerFailures, idempotencyFailures, loginFailures, tokenFailures, pushFailures, readFailures, storeFailures,
-		sessionFailures, projectFailures, waitingFailures, jobFailures, suggestionFailures, turnFailures, interactiveFailures, runtimeFailures,
+		requestFailures, longFailures, ownerFailures, idempotencyFailures, loginFailures, tokenFailures, pushFailures, readFailures,
+		storeFailures, sessionFailures, projectFailures, waitingFailures, jobFailures, suggestionFailures, turnFailures,
+		interactiveFailures, runtimeFailures,
 	} {
 		if f, known := row(err, rt, in); known {
 			return f

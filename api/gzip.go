@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"io"
 	"math"
 	"net/http"
 	"strconv"
@@ -77,15 +78,29 @@ func (c coding) encode(header http.Header, body []byte) []byte {
 		return body
 	}
 	packed := bytes.NewBuffer(make([]byte, 0, len(body)/4+64))
-	writer, ok := c.writers.Get().(*gzip.Writer)
-	if !ok {
-		writer, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails for unknown levels only
-	}
+	writer := c.writer(packed)
 	defer c.writers.Put(writer)
-	writer.Reset(packed)
 	if _, err := writer.Write(body); err != nil || writer.Close() != nil {
 		return body // a buffer takes everything; plain is right in any case
 	}
 	header.Set("Content-Encoding", "gzip")
 	return packed.Bytes()
+}
+
+// writer is one that compresses to w.
+func (c *coder) writer(w io.Writer) *gzip.Writer {
+	writer, ok := c.writers.Get().(*gzip.Writer)
+	if !ok {
+		writer, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails for unknown levels only
+	}
+	writer.Reset(w)
+	return writer
+}
+
+// name names an answer of that version in this coding.
+func (c coding) name(version string) string {
+	if c.coder == nil {
+		return version
+	}
+	return version + " gzip"
 }

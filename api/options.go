@@ -86,6 +86,8 @@ type Options struct {
 	Owners Owners
 	// Reads keeps what is read from being answered before it may be shown. nil: all of it may.
 	Reads rest.Reads
+	// Long bounds long answers; handlers of one server share it. nil: the handler has its own, and files for temporary use.
+	Long *LongAnswers
 	// Guard wraps everything behind the request id and the access log: authentication, origin rules. nil: nothing.
 	Guard func(http.Handler) http.Handler
 	// Agents tells what the agent of a session may touch. nil: nothing.
@@ -131,6 +133,9 @@ func New(options Options) http.Handler {
 	}
 	if options.Clock == nil {
 		options.Clock = time.Now
+	}
+	if options.Long == nil {
+		options.Long = NewLongAnswers("")
 	}
 	if options.Span == nil {
 		options.Span = func(caller telemetry.Trace, _ string) (telemetry.Trace, func(string, int, time.Time, time.Duration)) {

@@ -51,6 +51,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 		ctx = s.Reads.Reading(ctx)
 	}
 	answer, err := s.run(ctx, r, rt, in)
+	defer func() { s.release(answer) }()
 	if err = s.askOwner(w, r, in, err); errors.Is(err, errAsked) {
 		return
 	}
@@ -67,6 +68,18 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 		}
 		return
 	}
+	if err := s.send(ctx, w, rt, answer); err != nil {
+		s.writeError(ctx, w, rt, in, err)
+	}
+}
+
+// send sends an answer. What it returns an error for is not answered yet.
+func (s *server) send(ctx context.Context, w http.ResponseWriter, rt *rest.Route, answer rest.Reply) error {
+	leave, err := s.makeRoom(ctx, rt, &answer)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if answer.Status == 0 {
 		answer.Status = http.StatusOK
 	}
@@ -81,12 +94,17 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 	if answer.Status == http.StatusNotModified {
 		w.Header().Add("Vary", "Accept-Encoding") // as the answer it stands for has
 		w.WriteHeader(answer.Status)
-		return
+		return nil
 	}
 	if answer.Replayed {
 		w.Header().Set("Idempotency-Replayed", "true")
 	}
+	if long, is := answer.Body.(*longAnswer); is {
+		long.send(ctx, w, answer.Status)
+		return nil
+	}
 	s.writeJSON(ctx, w, answer.Status, answer.Body)
+	return nil
 }
 
 // settle waits until an answer that tells what was read may be given. One that tells what was done is: it was committed

@@ -1,16 +1,14 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/internal/javascript"
 	"harness/operations"
-	"harness/session"
 )
 
 var readSessionQuery = schema.Struct(
@@ -22,7 +20,7 @@ var readSessionQuery = schema.Struct(
 type sessionDetail struct {
 	Session    sessionView     `json:"session"`
 	Thread     json.RawMessage `json:"thread"`
-	Transcript [0]struct{}     `json:"transcript"` // in encodeDetail
+	Transcript [0]struct{}     `json:"transcript"` // in wholeRead.parts
 	Window     *windowView     `json:"window,omitempty"`
 	// HistoryPending says that older turns of the conversation, from elsewhere, are still being taken in.
 	HistoryPending bool `json:"historyPending,omitempty"`
@@ -30,23 +28,6 @@ type sessionDetail struct {
 	Pos int64 `json:"pos"`
 	// Capabilities is what can be done in this session.
 	Capabilities json.RawMessage `json:"capabilities,omitempty"`
-}
-
-// encodeDetail encodes everything but the transcript, which may be long and is JSON already for the most part.
-func encodeDetail(body sessionDetail, detail *session.Detail) (encoded, error) {
-	rest, err := encodeJSON(body)
-	if err != nil {
-		return nil, err
-	}
-	const member = `"transcript":`
-	// what is behind it has texts only, in which a quote is escaped
-	at := bytes.LastIndex(rest, []byte(member+"[]")) + len(member)
-	size := len(rest)
-	for i := range detail.Transcript {
-		size += detail.Transcript[i].Size()
-	}
-	out := detail.AppendTranscript(append(make([]byte, 0, size), rest[:at]...))
-	return javascript.PlainSeparators(append(out, rest[at+len("[]"):]...)), nil
 }
 
 // windowView tells where to go on: the values of `before` and `after` that read the next window, null where there is
@@ -68,12 +49,81 @@ func (s *server) readSession(ctx context.Context, in *rest.Input) (rest.Reply, e
 	if in.IfNoneMatch != "" {
 		want.Has = in.Has
 	}
-	detail, windowed, err := s.Operations.Read(ctx, in.SessionID(), want)
+	if s.Long.making.TryAcquire(1) {
+		defer s.Long.making.Release(1)
+		return s.readLong(ctx, in, want)
+	}
+	short := &memory{}
+	parts, version, err := s.readParts(ctx, in, want, short)
+	if errors.Is(err, errLong) {
+		leave, err := acquire(ctx, s.Long.making, 1, makingWait)
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		defer leave()
+		return s.readLong(ctx, in, want)
+	}
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	if detail.Unchanged {
-		return rest.Reply{Status: http.StatusNotModified, Version: detail.Version}, nil
+	if parts == nil {
+		return rest.Reply{Status: http.StatusNotModified, Version: version}, nil
+	}
+	whole, err := inMemory(parts, short)
+	return rest.Reply{Body: whole, Version: version}, err
+}
+
+// readLong is readSession for a transcript that may be too long for memory. It is read from one snapshot of the store into
+// a file, at the pace of the store: a slow reader holds no snapshot, and gets what was true at one position. Who asks for
+// what another one is being sent gets the same.
+func (s *server) readLong(ctx context.Context, in *rest.Input, want operations.Reading) (rest.Reply, error) {
+	var same *longAnswer
+	has, coding := want.Has, s.coder.wanted(in.Request)
+	want.Has = func(version string) bool {
+		if has != nil && has(version) {
+			return true
+		}
+		same = s.Long.join(coding.name(version))
+		return same != nil
+	}
+	file := s.Long.folder.New()
+	parts, version, err := s.readParts(ctx, in, want, file)
+	switch {
+	case err != nil && same != nil:
+		s.Long.leave(same)
+		fallthrough
+	case err != nil:
+		file.Close()
+		return rest.Reply{}, err
+	case same != nil:
+		file.Close()
+		return rest.Reply{Body: same, Version: version}, nil
+	case parts == nil:
+		file.Close()
+		return rest.Reply{Status: http.StatusNotModified, Version: version}, nil
+	}
+	if sizeOfParts(parts) <= longestInMemory {
+		defer file.Close()
+		whole, err := inMemory(parts, file)
+		return rest.Reply{Body: whole, Version: version}, err
+	}
+	answer, err := s.finish(coding, parts, file)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	s.Long.share(coding.name(version), answer)
+	return rest.Reply{Body: answer, Version: version}, nil
+}
+
+// readParts reads a session: its answer in parts, of which the longest are where into is. The parts are nil when the
+// reader has this version.
+func (s *server) readParts(ctx context.Context, in *rest.Input, want operations.Reading, into kept) (
+	parts []part, version string, err error) {
+	read := &wholeRead{into: into, items: map[int][]part{}}
+	want.Pieces = read
+	detail, windowed, err := s.Operations.Read(ctx, in.SessionID(), want)
+	if err != nil || detail.Unchanged {
+		return nil, detail.Version, err
 	}
 	body := sessionDetail{Session: viewSession(detail.Session), Thread: thread(detail.Session), Pos: detail.Pos,
 		HistoryPending: detail.HistoryPending, Capabilities: detail.Session.Capabilities}
@@ -83,8 +133,8 @@ func (s *server) readSession(ctx context.Context, in *rest.Input) (rest.Reply, e
 			body.Window.Count = &detail.Count
 		}
 	}
-	whole, err := encodeDetail(body, &detail)
-	return rest.Reply{Body: whole, Version: detail.Version}, err
+	parts, err = read.parts(body, &detail)
+	return parts, detail.Version, err
 }
 
 func textOrNull(text string) *string {

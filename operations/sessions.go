@@ -100,6 +100,8 @@ type Reading struct {
 	Reader  string
 	// Has tells whether the reader has a version already; nil: it has none.
 	Has func(version string) bool
+	// Pieces takes what a whole read shows. nil: the answer has it.
+	Pieces session.Pieces
 }
 
 // window is the stretch a reading asks for, nil when it asks for the whole.
@@ -137,7 +139,7 @@ func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (ses
 		return session.Detail{}, false, err
 	}
 	detail, err := s.opts.Sessions.Read(ctx, sessionID, session.Reading{Window: window, Has: want.Has, Figures: want.Figures,
-		Reader: want.Reader, Count: want.Count, OmitDetails: want.OmitDetails})
+		Reader: want.Reader, Count: want.Count, OmitDetails: want.OmitDetails, Pieces: want.Pieces})
 	return detail, window != nil, err
 }
 

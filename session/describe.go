@@ -1,9 +1,12 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"harness/database"
@@ -15,27 +18,32 @@ import (
 // describer is an adapter that can tell from what is stored how its runtime would describe a conversation now.
 type describer interface {
 	Describe(raw json.RawMessage, state runtime.ThreadState) json.RawMessage
+	// DescribePieces is Describe without the items of the turns, DescribeItem one of those, nil for none.
+	DescribePieces(raw json.RawMessage, state runtime.ThreadState) []runtime.DescribedPiece
+	DescribeItem(item runtime.Item) json.RawMessage
 }
 
-// describeThread is the runtime's description of a session as of now, without asking it. entries are the session's, of
-// a whole read; a description without turns needs none.
-func (s *Service) describeThread(ctx context.Context, q database.Querier, session Session, entries []transcript.Entry,
-	turns []turnRow, whole bool,
-) (json.RawMessage, error) {
+// describerOf is who describes a session, nil when what is stored is all there is to say.
+func (s *Service) describerOf(session Session) describer {
+	if string(session.Thread) == placeholderThread {
+		return nil
+	}
 	var words describer
 	if adapter, err := s.adapter(session.Runtime); err == nil {
 		words, _ = adapter.(describer) // one that is not configured any more says nothing new
 	}
-	if words == nil || string(session.Thread) == placeholderThread {
-		return session.Thread, nil
-	}
+	return words
+}
+
+// threadState is what a describer has to know of a session, but its turns.
+func (s *Service) threadState(ctx context.Context, q database.Querier, session Session) (runtime.ThreadState, error) {
 	now := session.Activity
 	state := runtime.ThreadState{ID: session.RuntimeSessionID, Title: session.Title, UpdatedAt: session.UpdatedAt,
 		Running: now.ActiveTurnID != "", Failed: now.State == StateError}
 	if now.PendingCount > 0 {
 		pending, err := pendingOfSession(ctx, q, session.ID)
 		if err != nil {
-			return nil, err
+			return state, err
 		}
 		for _, request := range pending {
 			if !slices.Contains(state.Waiting, request.Kind) {
@@ -44,22 +52,8 @@ func (s *Service) describeThread(ctx context.Context, q database.Querier, sessio
 		}
 	}
 	var err error
-	if state.Opening, err = s.opening(ctx, q, session.ID); err != nil {
-		return nil, err
-	}
-	if whole {
-		messages, err := readMessages(ctx, q, session.ID)
-		if err != nil {
-			return nil, err
-		}
-		gone, err := s.entries.RolledBack(ctx, q, session.ID)
-		if err != nil {
-			return nil, err
-		}
-		there := slices.DeleteFunc(slices.Clone(turns), func(turn turnRow) bool { return gone[turn.turnID] })
-		state.Turns = nativeTurns(entries, there, messages)
-	}
-	return words.Describe(session.Thread, state), nil
+	state.Opening, err = s.opening(ctx, q, session.ID)
+	return state, err
 }
 
 // refreshDescription asks the runtime what it says of a session by now: where it works and with what model may change
@@ -98,10 +92,28 @@ func (s *Service) opening(ctx context.Context, q database.Querier, sessionID str
 	return first.Content, nil
 }
 
-// readMessages reads a session's messages as their runtime describes them, by id.
-func readMessages(ctx context.Context, q database.Querier, sessionID string) (map[string]json.RawMessage, error) {
-	messages, session := map[string]json.RawMessage{}, database.EncodeText(sessionID)
+// messageIDs are the messages of a session that readMessages finds.
+func messageIDs(ctx context.Context, q database.Querier, sessionID string) (map[string]bool, error) {
+	all, err := database.ReadTexts(ctx, q, "read which messages of session "+sessionID+" are described",
+		`select message_id from runtime_messages where session_id = $1`, database.EncodeText(sessionID))
+	found := make(map[string]bool, len(all))
+	for _, id := range all {
+		found[id] = true
+	}
+	return found, err
+}
+
+// readMessages reads messages of a session as their runtime describes them, by id.
+func readMessages(ctx context.Context, q database.Querier, sessionID string, ids []string) (map[string]json.RawMessage, error) {
+	messages := map[string]json.RawMessage{}
+	if len(ids) == 0 {
+		return messages, nil
+	}
 	var long []string
+	args, marks := []any{database.EncodeText(sessionID)}, make([]string, len(ids))
+	for i, id := range ids {
+		args, marks[i] = append(args, database.EncodeText(id)), "$"+strconv.Itoa(i+2)
+	}
 	err := database.ReadEach(ctx, q, "read the messages of session "+sessionID, func(row database.Row) error {
 		var id, native string
 		err := row.Scan(&id, &native)
@@ -110,54 +122,60 @@ func readMessages(ctx context.Context, q database.Querier, sessionID string) (ma
 			long = append(long, id)
 		}
 		return err
-	}, `select message_id, native from runtime_messages where session_id = $1`, session)
+	}, `select message_id, native from runtime_messages where session_id = $1 and message_id in (`+strings.Join(marks, ", ")+`)`,
+		args...)
 	for _, id := range long {
 		if err == nil {
-			messages[database.DecodeText(id)], err = database.ReadParts(ctx, q, messageParts([]any{session, id}))
+			messages[database.DecodeText(id)], err = database.ReadParts(ctx, q, messageParts([]any{args[0], id}))
 		}
 	}
 	return messages, err
 }
 
-// nativeTurns are a session's turns with the items that ended, in the order of the transcript.
-func nativeTurns(entries []transcript.Entry, stored []turnRow, messages map[string]json.RawMessage) []runtime.Turn {
-	rows := make(map[string]turnRow, len(stored))
+// turnList gathers a session's turns in the order of its transcript.
+type turnList struct {
+	stored map[string]turnRow
+	at     map[string]int
+	turns  []runtime.Turn
+}
+
+func newTurnList(stored []turnRow) *turnList {
+	l := &turnList{stored: make(map[string]turnRow, len(stored)), at: map[string]int{}}
 	for _, turn := range stored {
-		rows[turn.turnID] = turn
+		l.stored[turn.turnID] = turn
 	}
-	var turns []runtime.Turn
-	at := map[string]int{}
-	add := func(row turnRow) {
-		at[row.turnID] = len(turns)
-		turns = append(turns, runtime.Turn{ID: row.turnID, Status: row.status, Error: row.failure, StartedAt: row.startedAt,
-			CompletedAt: row.completedAt, Native: row.native})
+	return l
+}
+
+func (l *turnList) add(row turnRow) {
+	l.at[row.turnID] = len(l.turns)
+	l.turns = append(l.turns, runtime.Turn{ID: row.turnID, Status: row.status, Error: row.failure, StartedAt: row.startedAt,
+		CompletedAt: row.completedAt, Native: row.native})
+}
+
+// see notes the turn of the next entry: its index, false for an entry of no turn that is stored.
+func (l *turnList) see(turnID string) (int, bool) {
+	row, known := l.stored[turnID]
+	if !known {
+		return 0, false
 	}
-	for i := range entries {
-		entry := &entries[i]
-		row, known := rows[entry.TurnID]
-		if !known {
-			continue
-		}
-		if _, has := at[entry.TurnID]; !has {
-			add(row)
-		}
-		if item, is := nativeItem(entry, messages[entry.MessageID]); is {
-			turn := &turns[at[entry.TurnID]]
-			turn.Items = append(turn.Items, item)
-		}
+	if _, has := l.at[turnID]; !has {
+		l.add(row)
 	}
-	slices.SortFunc(stored, func(a, b turnRow) int {
-		if a.startedAt != b.startedAt {
-			return int(a.startedAt - b.startedAt)
-		}
-		return strings.Compare(a.turnID, b.turnID)
+	return l.at[turnID], true
+}
+
+// all are the turns, those without an entry last.
+func (l *turnList) all() []runtime.Turn {
+	rest := slices.SortedFunc(maps.Values(l.stored), func(a, b turnRow) int {
+		return cmp.Or(cmp.Compare(a.startedAt, b.startedAt), strings.Compare(a.turnID, b.turnID))
 	})
-	for _, row := range stored {
-		if _, has := at[row.turnID]; !has {
-			add(row)
+	for _, row := range rest {
+		if _, has := l.at[row.turnID]; !has {
+			l.add(row)
 		}
 	}
-	return turns
+	return l.turns
 }
 
 // nativeItem is an entry as the runtime describes it; false when it is no item of the runtime that ended.

@@ -18,14 +18,26 @@ import (
 // they are what the state q shows has, and a piece of text costs no write to its entry. It changes entries in place.
 func (s *Service) showTexts(ctx context.Context, q database.Querier, sessionID string,
 	entries []transcript.Entry) error {
-	running, err := runningOfSession(ctx, q, sessionID)
-	if err != nil || len(running) == 0 {
+	runs, err := runningIDs(ctx, q, sessionID)
+	if err != nil {
 		return err
 	}
+	return s.growRunning(ctx, q, sessionID, entries, runs)
+}
+
+// runningIDs are the entries of a session's items that still run.
+func runningIDs(ctx context.Context, q database.Querier, sessionID string) (map[string]bool, error) {
+	running, err := runningOfSession(ctx, q, sessionID)
 	runs := make(map[string]bool, len(running))
 	for _, item := range running {
 		runs[item.messageID] = true
 	}
+	return runs, err
+}
+
+// growRunning is showTexts for who knows what runs.
+func (s *Service) growRunning(ctx context.Context, q database.Querier, sessionID string, entries []transcript.Entry,
+	runs map[string]bool) error {
 	for i := range entries {
 		if entries[i].Status != transcript.Streaming || !runs[entries[i].MessageID] {
 			continue

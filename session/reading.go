@@ -53,7 +53,6 @@ func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (Det
 
 func (s *Service) readEntries(ctx context.Context, q database.Querier, detail *Detail, want Reading) (err error) {
 	window := want.Window
-	id := detail.Session.ID
 	if err := s.fillActivity(ctx, q, &detail.Session); err != nil {
 		return err
 	}
@@ -65,39 +64,48 @@ func (s *Service) readEntries(ctx context.Context, q database.Querier, detail *D
 			return err
 		}
 	}
-	var turns []turnRow
 	if window == nil {
-		detail.Transcript, detail.encodings, err = s.entries.ListEncoded(ctx, q, id)
-		if err == nil {
-			turns, err = readTurns(ctx, q, id)
-		}
+		err = s.readWhole(ctx, q, detail, want.Pieces)
 	} else {
-		var stretch transcript.Stretch
-		if stretch, err = s.entries.Window(ctx, q, id, *window); err == nil {
-			detail.Transcript, detail.Older, detail.Newer = stretch.Entries, stretch.Older, stretch.Newer
-			turns, err = readTurnsOf(ctx, q, id, stretch.Entries)
-		}
+		err = s.readWindow(ctx, q, detail, want)
 	}
 	if err == nil && want.Count {
-		detail.Count, err = s.entries.Count(ctx, q, id)
+		detail.Count, err = s.entries.Count(ctx, q, detail.Session.ID)
 	}
 	if err == nil {
-		err = s.showTexts(ctx, q, id, detail.Transcript)
+		detail.Pos, err = cursorOf(ctx, q)
 	}
-	if err == nil {
-		detail.Session.Thread, err = s.describeThread(ctx, q, detail.Session, detail.Transcript, turns, window == nil)
-	}
+	return err
+}
+
+func (s *Service) readWindow(ctx context.Context, q database.Querier, detail *Detail, want Reading) error {
+	id := detail.Session.ID
+	stretch, err := s.entries.Window(ctx, q, id, *want.Window)
 	if err != nil {
 		return err
 	}
+	detail.Transcript, detail.Older, detail.Newer = stretch.Entries, stretch.Older, stretch.Newer
+	turns, err := readTurnsOf(ctx, q, id, stretch.Entries)
+	if err != nil {
+		return err
+	}
+	if err := s.showTexts(ctx, q, id, detail.Transcript); err != nil {
+		return err
+	}
+	if words := s.describerOf(detail.Session); words != nil {
+		state, err := s.threadState(ctx, q, detail.Session)
+		if err != nil {
+			return err
+		}
+		detail.Session.Thread = words.Describe(detail.Session.Thread, state)
+	}
 	transcript.Settle(detail.Transcript, times(turns))
-	if want.OmitDetails && window != nil {
+	if want.OmitDetails {
 		for i := range detail.Transcript {
 			detail.Transcript[i].OmitDetails()
 		}
 	}
-	detail.Pos, err = cursorOf(ctx, q)
-	return err
+	return nil
 }
 
 // version names what a reader gets. It costs three look-ups by key, whatever the length of the transcript: every change

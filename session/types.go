@@ -143,18 +143,16 @@ type Detail struct {
 	Version string
 	// Unchanged says that the reader has this version already; Transcript is left empty.
 	Unchanged bool
-	encodings transcript.Encodings // of a whole transcript
-}
-
-// AppendTranscript appends the transcript as JSON: what is shown as it is stored was encoded then.
-func (d *Detail) AppendTranscript(dst []byte) []byte {
-	return d.encodings.AppendJSON(dst, d.Transcript)
+	// Thread is the runtime's description of a whole read with Pieces, which took the items; nil: it is Session.Thread.
+	Thread []runtime.DescribedPiece
 }
 
 // Reading says how much of a session is wanted, and what the reader has.
 type Reading struct {
 	// Window is the stretch of the transcript to read; nil reads all of it.
 	Window *transcript.Window
+	// Pieces takes the transcript of a whole read, and the items of its turns, in the place of Detail. nil: none.
+	Pieces Pieces
 	// Count has Detail.Count filled in. OmitDetails leaves the details of a window's entries out.
 	Count, OmitDetails bool
 	// Figures has Session.Figures filled in, with what Reader has read.

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -44,79 +45,117 @@ func (all Encodings) AppendJSON(dst []byte, entries []Entry) []byte {
 }
 
 // List returns a session's entries in reading order, without those of turns that were taken back.
-func (s Store) List(ctx context.Context, q database.Querier, sessionID string) ([]Entry, error) {
-	entries, _, err := s.ListEncoded(ctx, q, sessionID)
+func (s Store) List(ctx context.Context, q database.Querier, sessionID string) (entries []Entry, err error) {
+	entries = []Entry{}
+	err = s.EachPage(ctx, q, sessionID, func(page []Entry, _ Encodings) error {
+		entries = append(entries, page...)
+		return nil
+	})
 	return entries, err
 }
 
-// ListEncoded is List with the entries as JSON.
-func (s Store) ListEncoded(ctx context.Context, q database.Querier, sessionID string) ([]Entry, Encodings, error) {
-	session := database.EncodeText(sessionID)
-	number, err := lastOrdinal(ctx, q, session)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the length of the transcript of session %s: %w", sessionID, err)
+// A page of EachPage has at most so many entries, and no further one once it has so many bytes.
+const (
+	pageEntries = 256
+	pageBytes   = 256 << 10
+)
+
+// errPageFull ends the reading of a page.
+var errPageFull = errors.New("the page is full")
+
+// EachPage gives a session's entries to give, in reading order and a page at a time, without those of turns that were
+// taken back. A page and its JSON are the caller's. Pages fit together if q is a snapshot.
+func (s Store) EachPage(ctx context.Context, q database.Querier, sessionID string,
+	give func(page []Entry, encodings Encodings) error) error {
+	p := pager{session: database.EncodeText(sessionID), ordinal: -1}
+	var err error
+	if p.kept, err = keptOf(ctx, q, p.session); err != nil {
+		return err
 	}
-	kept, err := keptOf(ctx, q, session)
-	if err != nil {
-		return nil, nil, err
+	for more := true; more; {
+		if more, err = p.read(ctx, q); err == nil && len(p.missing) > 0 {
+			err = s.fill(ctx, q, sessionID, &p)
+		}
+		if err != nil {
+			return fmt.Errorf("read transcript of session %s: %w", sessionID, err)
+		}
+		if len(p.entries) == 0 {
+			return nil
+		}
+		if err := give(p.entries, p.encodings); err != nil {
+			return err
+		}
 	}
-	entries, encodings, missing, err := list(ctx, q, session, kept, number)
-	if err == nil && len(missing) > 0 {
-		err = s.fill(ctx, q, sessionID, entries, missing)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("read transcript of session %s: %w", sessionID, err)
-	}
-	return entries, encodings, nil
+	return nil
+}
+
+// pager reads pages: the last one read, and where it ends. from is where it begins.
+type pager struct {
+	session, kept        string
+	from, place, ordinal int64
+	entries              []Entry
+	encodings            Encodings
+	missing              map[string]int // of entries not stored as JSON: where in the page they belong
 }
 
 // encodedInJoin is encodedWhole where journal_events is joined, which has sessions, too.
 var encodedInJoin = strings.ReplaceAll(encodedWhole, " session_id", " transcript_entries.session_id")
 
-// list reads the entries that are stored as JSON, and where the others belong. One column instead of ten is half its
-// time: the id of an entry that is not stored as JSON stands in it behind a colon. number is about how many there are.
-func list(ctx context.Context, q database.Querier, session, kept string, number int64) (entries []Entry,
-	encodings Encodings, missing map[string]int, err error) {
+// read reads the next page, as far as it is stored as JSON. One column of text instead of nine is half the time: the id
+// of an entry that is not stored as JSON stands in it behind a colon.
+func (p *pager) read(ctx context.Context, q database.Querier) (more bool, err error) {
 	// A join, because SQLite looks up the events of entries one after the other with one cursor then, a subquery opens one
 	// for each.
-	missing = map[string]int{}
-	entries, encodings = make([]Entry, 0, number), make(Encodings, 0, number)
-	var stored string
+	p.entries, p.encodings, p.missing = make([]Entry, 0, pageEntries), make(Encodings, 0, pageEntries), map[string]int{}
+	size, after := 0, []any{p.session, p.place, p.ordinal, pageEntries}
 	err = database.ReadEach(ctx, q, "read entries", func(row database.Row) error {
-		err := row.Scan(&stored)
+		var stored string
+		if err := row.Scan(&stored, &p.place, &p.ordinal); err != nil {
+			return err
+		}
+		if len(p.entries) == 0 {
+			p.from = p.place
+		}
 		var known encoding
+		var err error
 		if message, apart := strings.CutPrefix(stored, ":"); apart {
-			missing[database.DecodeText(message)] = len(entries)
-		} else if err == nil {
+			p.missing[database.DecodeText(message)] = len(p.entries)
+		} else {
 			known.json = cutEntry(stored)
 			known.of, err = decodeEntry(known.json)
 		}
-		entries, encodings = append(entries, known.of), append(encodings, known)
+		p.entries, p.encodings = append(p.entries, known.of), append(p.encodings, known)
+		if size += len(stored); err == nil && size >= pageBytes {
+			return errPageFull
+		}
 		return err
-	}, `select coalesce(`+encodedInJoin+`, `+journal.Payload+
-		`, case when event_pos is null then ':' || message_id else '' end)
+	}, `select coalesce(`+encodedInJoin+`, `+journal.Payload+`, case when event_pos is null then ':' || message_id else '' end),
+			place, ordinal
 		from transcript_entries left join journal_events on journal_events.pos = event_pos
-		where transcript_entries.session_id = $1 and place >= 0`+kept+` order by place, ordinal`, session)
-	return entries, encodings, missing, err
+		where transcript_entries.session_id = $1 and place >= 0`+p.kept+` and (place, ordinal) > ($2, $3)
+		order by place, ordinal limit $4`, after...)
+	if errors.Is(err, errPageFull) {
+		return true, nil
+	}
+	return len(p.entries) == pageEntries, err
 }
 
-// fill reads the entries that are not stored as JSON.
-func (s Store) fill(ctx context.Context, q database.Querier, sessionID string, entries []Entry,
-	missing map[string]int) error {
+// fill reads those entries of a page that are not stored as JSON.
+func (s Store) fill(ctx context.Context, q database.Querier, sessionID string, p *pager) error {
 	err := database.ReadEach(ctx, q, "read entries", func(row database.Row) error {
 		entry, err := scanEntry(ctx, row)
-		if at, wanted := missing[entry.MessageID]; err == nil && wanted {
-			entries[at] = entry
-			delete(missing, entry.MessageID)
+		if at, wanted := p.missing[entry.MessageID]; err == nil && wanted {
+			p.entries[at] = entry
+			delete(p.missing, entry.MessageID)
 		}
 		return err
 	}, `select `+entryColumns+` from transcript_entries
-		where session_id = $1 and encoded is null and event_pos is null`, database.EncodeText(sessionID))
+		where session_id = $1 and encoded is null and event_pos is null and place between $2 and $3`, p.session, p.from, p.place)
 	if err != nil {
 		return err
 	}
-	for id, at := range missing { // it changed meanwhile, and is stored as JSON now
-		if entries[at], _, err = s.Find(ctx, q, sessionID, id); err != nil {
+	for id, at := range p.missing { // it changed meanwhile, and is stored as JSON now
+		if p.entries[at], _, err = s.Find(ctx, q, sessionID, id); err != nil {
 			return err
 		}
 	}

@@ -83,7 +83,7 @@ func (s *Server) joinNodes(options *api.Options) {
 		Operations: options.Operations, Health: options.Health, Idempotency: options.Idempotency, Guard: accept.Guard,
 		Actor: options.Actor, Answered: options.Answered, Span: options.Span, Logger: options.Logger, Version: options.Version,
 		StoreWait: options.StoreWait, Tasks: options.Tasks, RPC: api.RPC{Post: s.rpc.Post()},
-		Runtime: options.Runtime, Reads: options.Reads,
+		Runtime: options.Runtime, Reads: options.Reads, Long: options.Long,
 	})
 	s.nodePort.server = accept.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == early.Path { // who comes has shown that it is a node, and asks in nobody's name

@@ -44,7 +44,7 @@ func (s *Server) startHTTP(context.Context) error {
 		Agents: agents,
 		Actor:  actor, Answered: s.metrics.http.answered, Span: s.spans.Request,
 		Logger: s.log.With().Str("package", "api").Logger(), Version: version, StoreWait: s.cfg.StoreWait,
-		Lifecycle: s.lifecycle(), Reads: s.journal,
+		Lifecycle: s.lifecycle(), Reads: s.journal, Long: api.NewLongAnswers(s.cfg.DataDir),
 	}
 	if s.codex != nil {
 		options.Runtime = s.codex

@@ -13,16 +13,37 @@ import (
 // Describe tells how codex would describe a conversation now, from its description as last seen and from what is stored
 // since: codex need not be asked to show a conversation. Members this does not know stay as they were.
 func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.RawMessage {
+	var whole []byte
+	pieces := c.DescribePieces(raw, state)
+	for _, piece := range pieces {
+		whole = append(whole, piece.JSON...)
+		if !piece.Items {
+			continue
+		}
+		first := true
+		for _, item := range state.Turns[piece.Turn].Items {
+			native := c.DescribeItem(item)
+			if native == nil {
+				continue
+			}
+			if !first {
+				whole = append(whole, ',')
+			}
+			whole, first = append(whole, native...), false
+		}
+	}
+	return whole
+}
+
+// DescribePieces is Describe without the items of the turns, in pieces: the items of a turn belong behind the piece that
+// says so, with commas between them.
+func (c *Codex) DescribePieces(raw json.RawMessage, state runtime.ThreadState) []runtime.DescribedPiece {
 	fields := jsonobject.Parse(raw)
 	if fields == nil {
-		return raw
+		return []runtime.DescribedPiece{{JSON: raw}}
 	}
 	conn := connOf(c.process.Current())
 	loaded := conn != nil && conn.turns.present(state.ID)
-	turns := make([]json.RawMessage, len(state.Turns))
-	for i, turn := range state.Turns {
-		turns[i] = describeTurn(turn)
-	}
 	if fields.Text("preview") == "" {
 		fields.Replace("preview", rawString(state.Opening))
 	}
@@ -46,8 +67,54 @@ func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.Ra
 		}
 	}
 	fields.Replace("status", status(state, loaded))
-	fields.Replace("turns", list(turns))
-	return fields.Encode()
+	if !fields.Replace("turns", nil) {
+		return []runtime.DescribedPiece{{JSON: fields.Encode()}}
+	}
+	before, after := around(fields, "turns")
+	var pieces []runtime.DescribedPiece
+	text := before
+	for i, turn := range state.Turns {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		described := describeTurn(turn)
+		if described.Replace("items", nil) {
+			head, tail := around(described, "items")
+			pieces = append(pieces, runtime.DescribedPiece{JSON: append(text, head...), Items: true, Turn: i})
+			text = tail
+			continue
+		}
+		text = append(text, described.Encode()...)
+	}
+	return append(pieces, runtime.DescribedPiece{JSON: append(text, after...)})
+}
+
+// around is an object that has a list in one of its members: what stands before the elements of the list, and behind.
+func around(fields jsonobject.Object, name string) (before, after []byte) {
+	pieces := fields.Pieces()
+	for i, member := range fields {
+		if member.Name == name {
+			value := 2*i + 1 // each member is two pieces
+			return append(bytes.Join(pieces[:value], nil), '['), append([]byte{']'}, bytes.Join(pieces[value+1:], nil)...)
+		}
+	}
+	return fields.Encode(), nil
+}
+
+// DescribeItem tells how codex describes an item that ended, nil when it is none of codex's.
+func (c *Codex) DescribeItem(item runtime.Item) json.RawMessage {
+	native := item.Native
+	if native == nil {
+		var compact bytes.Buffer
+		if json.Compact(&compact, []byte(item.Details)) != nil {
+			return nil
+		}
+		native = compact.Bytes()
+	}
+	if wire.Refused(native) {
+		return nil
+	}
+	return native
 }
 
 // status is codex's word for what a conversation does.
@@ -77,7 +144,8 @@ func status(state runtime.ThreadState, loaded bool) json.RawMessage {
 	return json.RawMessage(`{"type":"idle"}`)
 }
 
-func describeTurn(turn runtime.Turn) json.RawMessage {
+// describeTurn is a turn without its items.
+func describeTurn(turn runtime.Turn) jsonobject.Object {
 	fields := jsonobject.Parse(turn.Native)
 	if fields == nil {
 		fields = jsonobject.Parse(
@@ -86,21 +154,6 @@ func describeTurn(turn runtime.Turn) json.RawMessage {
 		if turn.StartedAt != 0 {
 			fields.Replace("startedAt", number(turn.StartedAt/1000))
 		}
-	}
-	items := make([]json.RawMessage, 0, len(turn.Items))
-	for _, item := range turn.Items {
-		native := item.Native
-		if native == nil {
-			var compact bytes.Buffer
-			if json.Compact(&compact, []byte(item.Details)) != nil {
-				continue // no item of codex's
-			}
-			native = compact.Bytes()
-		}
-		if wire.Refused(native) {
-			continue
-		}
-		items = append(items, native)
 	}
 	if fields.Text("status") != string(turn.Status) { // how the turn ended was not codex's word: its process was gone
 		fields.Replace("status", rawString(string(turn.Status)))
@@ -111,25 +164,11 @@ func describeTurn(turn runtime.Turn) json.RawMessage {
 	if turn.CompletedAt != 0 && string(fields.Get("completedAt")) == "null" {
 		fields.Replace("completedAt", number(turn.CompletedAt/1000))
 	}
-	fields.Replace("items", list(items))
 	fields.Replace("itemsView", json.RawMessage(`"full"`))
-	return fields.Encode()
+	return fields
 }
 
 func number(n int64) json.RawMessage { return strconv.AppendInt(nil, n, 10) }
-
-func list(values []json.RawMessage) json.RawMessage {
-	out := append([]byte{'['}, bytes.Join(toBytes(values), []byte{','})...)
-	return append(out, ']')
-}
-
-func toBytes(values []json.RawMessage) [][]byte {
-	out := make([][]byte, len(values))
-	for i, value := range values {
-		out[i] = value
-	}
-	return out
-}
 
 // mustEncode is JSON of values that always have one.
 func mustEncode(value any) json.RawMessage {

@@ -1,0 +1,217 @@
+package api
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"harness/api/rest"
+	"harness/internal/spool"
+	"harness/runtime"
+	"harness/session"
+)
+
+// Who waits for a place gets it in the order of coming; who waits too long is told to come again.
+func TestPlacesAreGivenInOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		places := semaphore.NewWeighted(4)
+		leave, err := acquire(t.Context(), places, 4, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		order := make(chan int64, 2)
+		for _, share := range []int64{4, 1} {
+			go func() {
+				left, err := acquire(t.Context(), places, share, time.Minute)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				order <- share
+				left()
+			}()
+			synctest.Wait()
+		}
+		began := time.Now()
+		if _, err := acquire(t.Context(), places, 1, memoryWait); !errors.Is(err, errCrowded) || time.Since(began) != memoryWait {
+			t.Errorf("refused after %v with %v", time.Since(began), err)
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := acquire(gone, places, 1, time.Minute); !errors.Is(err, context.Canceled) {
+			t.Errorf("who is gone is told %v", err)
+		}
+		leave()
+		if first, second := <-order, <-order; first != 4 || second != 1 {
+			t.Errorf("%d came before %d", first, second)
+		}
+	})
+}
+
+// A long answer to a GET beyond the budget is refused; one that tells what was done, or is short, is not.
+func TestALongAnswerNeedsRoom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{Options: Options{Long: NewLongAnswers("")}}
+		leave, err := acquire(t.Context(), s.Long.memory, sentBytes, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		send := func(method string, size int) *httptest.ResponseRecorder {
+			recorder, route := httptest.NewRecorder(), &rest.Route{Method: method}
+			err := s.send(t.Context(), recorder, route, rest.Reply{Body: encoded(bytes.Repeat([]byte{'1'}, size)), Version: "v"})
+			if err != nil {
+				s.writeError(t.Context(), recorder, route, &rest.Input{}, err)
+			}
+			return recorder
+		}
+		got := send(http.MethodGet, longFrom)
+		if got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "1" || got.Header().Get("ETag") != "" ||
+			!strings.Contains(got.Body.String(), `"code":"too_many_long_answers"`) || !strings.Contains(got.Body.String(), "?limit=100") {
+			t.Errorf("answered %d %v %s", got.Code, got.Header(), got.Body)
+		}
+		for method, size := range map[string]int{http.MethodPost: longFrom, http.MethodGet: longFrom - 1} {
+			if got := send(method, size); got.Code != http.StatusOK {
+				t.Errorf("%s of %d bytes: %d", method, size, got.Code)
+			}
+		}
+		leave()
+		if got := send(http.MethodGet, sentBytes+1); got.Code != http.StatusOK {
+			t.Errorf("a single one is answered %d", got.Code)
+		}
+	})
+}
+
+// A data directory without room is named, with what to do.
+func TestALongAnswerThatCannotBeKept(t *testing.T) {
+	t.Parallel()
+	file := spool.NewFolder(t.TempDir()+"/none", 1<<20, 0).New()
+	defer file.Close()
+	read := &wholeRead{into: file, items: map[int][]part{}}
+	err := read.Entries(bytes.Repeat([]byte{'1'}, 100_000))
+	f, known := longFailures(fmt.Errorf("read: %w", err), nil, nil)
+	body, err := json.Marshal(f.body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !known || f.status != http.StatusServiceUnavailable || !f.retry || !strings.Contains(string(body), "no such file") {
+		t.Errorf("%t %d %s", known, f.status, body)
+	}
+	if f, _ := longFailures(spool.ErrFull, nil, nil); f.status != http.StatusServiceUnavailable || f.retryAfter != "1" {
+		t.Errorf("beyond the bound of files: %+v", f)
+	}
+}
+
+// The items of turns come between the pieces of the description that say so, in whatever order they were read, and the
+// answer is the same from memory, from a file and compressed.
+func TestAWholeAnswerIsPutTogether(t *testing.T) {
+	t.Parallel()
+	s := &server{Options: Options{Long: NewLongAnswers(t.TempDir())}}
+	detail := &session.Detail{Pos: 7, Thread: []runtime.DescribedPiece{
+		{JSON: []byte(`{"id":"x","turns":[{"items":[`), Items: true, Turn: 1},
+		{JSON: []byte(`]},{"items":[`), Items: true, Turn: 0}, {JSON: []byte(`]}]}`)}}}
+	long := strings.Repeat("z", 100_000)
+	const tricky = `"transcript":[],"thread":null,"transcript":[]`
+	fill := func(into kept) []part {
+		read := &wholeRead{into: into, items: map[int][]part{}}
+		for i, err := range []error{
+			read.Item(0, []byte(`{"n": 1}`)), read.Item(1, []byte(`"b"`)), read.Entries([]byte(`{"e":1},{"e":"\u2028"}`)),
+			read.Item(0, []byte(`"c"`)), read.Entries([]byte(`"` + long + `"`)),
+		} {
+			if err != nil {
+				t.Fatal(i, err)
+			}
+		}
+		parts, err := read.parts(sessionDetail{Session: sessionView{Title: tricky}, Thread: json.RawMessage(`{}`), Pos: detail.Pos}, detail)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parts
+	}
+	short := &memory{}
+	whole, err := inMemory(fill(short), short)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := bytes.Cut(whole, []byte(`,"thread":{`))
+	want := `"id":"x","turns":[{"items":["b"]},{"items":[{"n":1},"c"]}]},"transcript":[{"e":1},{"e":"` + "\u2028" + `"},"` + long + `"],"pos":7}`
+	if string(shown) != want || !json.Valid(whole) {
+		t.Errorf("put together: %s", whole)
+	}
+	for _, coding := range []string{"identity", "gzip"} {
+		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+		r.Header.Set("Accept-Encoding", coding)
+		file := s.Long.folder.New()
+		answer, err := s.finish(s.coder.wanted(r), fill(file), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorder := httptest.NewRecorder()
+		answer.send(t.Context(), recorder, http.StatusOK)
+		s.release(rest.Reply{Body: answer})
+		length, body := fmt.Sprint(recorder.Body.Len()), io.Reader(recorder.Body)
+		if recorder.Header().Get("Content-Encoding") == "gzip" {
+			if body, err = gzip.NewReader(body); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := io.ReadAll(body)
+		if err != nil || !bytes.Equal(got, whole) || recorder.Header().Get("Content-Length") != length {
+			t.Errorf("%s: %d bytes of %d, %v", coding, len(got), len(whole), err)
+		}
+	}
+}
+
+// Who asks for an answer that is being sent gets the same, until its last reader has left.
+func TestReadersShareAnAnswer(t *testing.T) {
+	t.Parallel()
+	long := NewLongAnswers(t.TempDir())
+	file := long.folder.New()
+	if _, err := file.Write(bytes.Repeat([]byte{'1'}, 100_000)); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	answer := &longAnswer{parts: []part{{to: file.Size()}}, spool: file, size: file.Size(), readers: 1}
+	if long.share("v", answer); long.join("other") != nil {
+		t.Error("there is an answer of another name")
+	}
+	const readers = 4
+	var group sync.WaitGroup
+	for range readers {
+		group.Go(func() {
+			same := long.join("v")
+			recorder := httptest.NewRecorder()
+			same.send(t.Context(), recorder, http.StatusOK)
+			if recorder.Body.Len() != 100_000 {
+				t.Errorf("%d bytes were sent", recorder.Body.Len())
+			}
+			long.leave(same)
+		})
+	}
+	group.Wait()
+	another := &longAnswer{spool: long.folder.New(), readers: 1}
+	if long.share("v", another); long.join("v") != answer {
+		t.Error("the first one is not shared any more")
+	}
+	long.leave(another)
+	long.leave(answer)
+	if long.leave(answer); long.join("v") != nil {
+		t.Error("an answer without readers is shared")
+	}
+}
