@@ -7714,6 +7714,7 @@ type ClientInterface interface {
 	// ReadSession Read a session with its transcript
 	//
 	// Without a query the whole transcript, as codex-manager answers. With one of `limit`, `before`, `after`, `around`, `from`, `count` and `details` a window of it, at a cost that does not grow with the transcript: `thread` comes without turns, the entries in the order of the whole, oldest first, and `window` says where to go on.
+	// A whole transcript that is long may be refused for a moment: 503 `too_many_long_answers` with `Retry-After`. Windows are the better way to read one.
 	// The `ETag` changes with every change of the session or its transcript; with `If-None-Match` an unchanged one is answered 304 without reading the transcript.
 	//
 	// Corresponds with GET /api/sessions/{sessionId} (the `ReadSession` operationId).
@@ -9827,6 +9828,7 @@ func (c *Client) DeleteSession(ctx context.Context, sessionID SessionID, reqEdit
 // ReadSession Read a session with its transcript
 //
 // Without a query the whole transcript, as codex-manager answers. With one of `limit`, `before`, `after`, `around`, `from`, `count` and `details` a window of it, at a cost that does not grow with the transcript: `thread` comes without turns, the entries in the order of the whole, oldest first, and `window` says where to go on.
+// A whole transcript that is long may be refused for a moment: 503 `too_many_long_answers` with `Retry-After`. Windows are the better way to read one.
 // The `ETag` changes with every change of the session or its transcript; with `If-None-Match` an unchanged one is answered 304 without reading the transcript.
 //
 // Corresponds with GET /api/sessions/{sessionId} (the `ReadSession` operationId).
