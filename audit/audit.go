@@ -1,8 +1,10 @@
 // Package audit keeps one log of who did what, sealed so that nobody changes it unseen: requests, decisions, tool runs,
 // failures of runtimes and of the store, the configuration and changes of extensions.
 //
-// It owns which events of the journal are part of it, the chain of hashes over them, and how that is checked. A row is
-// written in the transaction of the event it is of: there is no act without its row, and no row without its act.
+// It owns which events of the journal are part of it, the chain of hashes over them, and how that is checked. The row of
+// an event is written in the event's transaction: there is no act without its row, and no row without its act. A request
+// that may change something has a row of its own, also when it was refused (Recorder): it is written after the answer,
+// and must never have a body or a header of the request.
 package audit
 
 import (
@@ -58,7 +60,7 @@ func kinds() map[string]bool {
 		"approval_resolved", "tool_user_input_resolved", "tool_call_resolved", "session_deleted", "session_project_updated",
 		"session_rolled_back", "project_upserted", "project_deleted", "session.renamed", "runtime.started", "runtime.exited",
 		"runtime.refused", "extension.reload", "tool.call.requested", "tool.call.policy_evaluated", "tool.call.approved",
-		"tool.call.denied", "tool.call.started", "tool.call.completed", "session.created", "message.sent", "turn.stopped",
+		"tool.call.denied", "tool.call.started", "tool.call.completed", "session.created", "message.sent", "turn.stopped", "turn.failed", "turn.retrying",
 		"configuration.loaded", "default_controls.changed", "store.refused",
 		"access_token.created", "access_token.changed", "access_token.revoked",
 	} {
@@ -89,18 +91,27 @@ func (w *Writer) Write(ctx context.Context, tx database.Tx, first int64, events 
 			}
 			last = &found
 		}
-		row := Row{Seq: last.Seq + 1, Pos: first + int64(i), SessionID: event.SessionID, At: event.Time, Actor: event.Actor,
-			Role: event.Role, Kind: event.Type, Detail: detail(event.Payload)}
-		row.Hash = row.seal(last.Hash)
-		_, err := tx.ExecContext(ctx,
-			`insert into audit_log (seq, pos, session_id, at, actor, kind, detail, hash, role) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			row.Seq, row.Pos, row.SessionID, row.At, row.Actor, row.Kind, string(row.Detail), row.Hash, row.Role)
+		row, err := put(ctx, tx, *last, Row{Pos: first + int64(i), SessionID: event.SessionID, At: event.Time,
+			Actor: event.Actor, Role: event.Role, Kind: event.Type, Detail: detail(event.Payload)})
 		if err != nil {
-			return fmt.Errorf("write audit row %d: %w", row.Seq, err)
+			return err
 		}
 		last = &row
 	}
 	return nil
+}
+
+// put seals a row behind the last one of the log, and stores it.
+func put(ctx context.Context, tx database.Tx, last, row Row) (Row, error) {
+	row.Seq = last.Seq + 1
+	row.Hash = row.seal(last.Hash)
+	_, err := tx.ExecContext(ctx,
+		`insert into audit_log (seq, pos, session_id, at, actor, kind, detail, hash, role) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		row.Seq, row.Pos, row.SessionID, row.At, row.Actor, row.Kind, string(row.Detail), row.Hash, row.Role)
+	if err != nil {
+		return row, fmt.Errorf("write audit row %d: %w", row.Seq, err)
+	}
+	return row, nil
 }
 
 // end is the last row of the log, the zero one of an empty log.
