@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 
+	"harness/api/calls"
 	"harness/api/compat"
 	"harness/api/rest"
 	"harness/api/schema"
@@ -44,6 +45,7 @@ func (s *server) writeError(ctx context.Context, w http.ResponseWriter, rt *rest
 		telemetry.Log(ctx).Error().Err(err).Str("route", rt.Method+" "+rt.Path).Msg("request failed")
 	}
 	noteError(ctx, err)
+	calls.Failed(ctx, f.code())
 	if f.status == http.StatusRequestEntityTooLarge || f.status == http.StatusRequestTimeout {
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 	}

@@ -31,7 +31,8 @@ func (s *server) mountedRoutes() []rest.Route {
 		{Method: http.MethodGet, Path: "/metrics", Raw: s.orNotFound(s.Metrics)},
 		{Method: http.MethodGet, Path: "/rpc", OwnReach: true, Raw: s.orNotFound(s.RPC.Sockets["/rpc"])},
 		{Method: http.MethodGet, Path: "/ws", OwnReach: true, Raw: s.orNotFound(s.RPC.Sockets["/ws"])},
-		{Method: http.MethodPost, Path: "/rpc", OwnReach: true, Access: rest.AccessViewer, Raw: s.orNotFound(s.RPC.Post)},
+		{Method: http.MethodPost, Path: "/rpc", OwnReach: true, Access: rest.AccessViewer, OwnRecords: true,
+			Raw: s.orNotFound(s.RPC.Post)},
 		{Method: http.MethodGet, Path: "/rpc/openrpc.json", OwnReach: true, Raw: s.orNotFound(s.RPC.Document)},
 	}
 	for _, r := range v1.Routes() {

@@ -72,7 +72,7 @@ type meView struct {
 }
 
 func viewMe(principal auth.Principal, login bool) meView {
-	view := meView{Status: "ok", Actor: principal.Actor, Role: roleName(principal.Role), Allowed: allowedKinds(principal.Role),
+	view := meView{Status: "ok", Actor: principal.Actor, Role: principal.Role.Word(), Allowed: allowedKinds(principal.Role),
 		Login: login}
 	if ids := principal.Projects.IDs(); principal.Projects != nil {
 		view.Projects = &ids

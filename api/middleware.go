@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"harness/api/calls"
 	"harness/telemetry"
 )
 
@@ -30,9 +31,12 @@ func note(ctx context.Context) *requestNote {
 	return &requestNote{}
 }
 
-func noteSession(ctx context.Context, id string) { note(ctx).sessionID = id }
-func noteTurn(ctx context.Context, id string)    { note(ctx).turnID = id }
-func noteError(ctx context.Context, err error)   { note(ctx).err = err }
+func noteSession(ctx context.Context, id string) {
+	note(ctx).sessionID = id
+	calls.About(ctx, id, "")
+}
+func noteTurn(ctx context.Context, id string)  { note(ctx).turnID = id }
+func noteError(ctx context.Context, err error) { note(ctx).err = err }
 
 // observe gives every request an id, its logger and its trace, and writes one log line when it is over.
 func (s *server) observe(next http.Handler) http.Handler {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/api/calls"
 	"harness/api/compat"
 	"harness/api/rest"
 	"harness/artifact"
@@ -92,6 +93,8 @@ type Options struct {
 	Guard func(http.Handler) http.Handler
 	// Agents tells what the agent of a session may touch. nil: nothing.
 	Agents Agents
+	// Calls is told of every request that may change something, whatever came of it. nil: nobody.
+	Calls calls.Sink
 	// Actor names who makes a request, for the record of decisions. nil: "local".
 	Actor  func(*http.Request) string
 	Logger zerolog.Logger
@@ -149,12 +152,14 @@ func New(options Options) http.Handler {
 		Operations: options.Operations, Provider: wire.Origin, Runtime: options.Runtime, Status: options.Health.Runtime,
 		Clock: options.Clock,
 	})}
-	handler := s.normaliseURL(mount(s, s.routes()))
+	mounted, find := mount(s, s.routes())
+	handler := s.normaliseURL(mounted)
 	if s.Pages != nil {
 		handler = s.Pages(handler)
 	}
+	handler = calls.Admit(handler)
 	if s.Guard != nil {
 		handler = s.Guard(handler)
 	}
-	return s.observe(s.recoverPanics(handler))
+	return calls.Middleware(s.Calls, find, s.observe(s.recoverPanics(handler)))
 }

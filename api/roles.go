@@ -18,7 +18,7 @@ type roleError struct {
 }
 
 func (e *roleError) Error() string {
-	return fmt.Sprintf("a token of the role %s may not do this; one of %s may", roleName(e.has),
+	return fmt.Sprintf("a token of the role %s may not do this; one of %s may", e.has.Word(),
 		strings.Join(roleNames(e.needs), ", "))
 }
 
@@ -68,15 +68,7 @@ func tokenRoles(rt *rest.Route) []string { return roleNames(rolesOf(rt)) }
 func roleNames(roles []auth.Role) []string {
 	words := make([]string, len(roles))
 	for i, role := range roles {
-		words[i] = roleName(role)
+		words[i] = role.Word()
 	}
 	return words
-}
-
-// roleName is the word for a role of a token.
-func roleName(role auth.Role) string {
-	if role == auth.RoleMember {
-		return "viewer"
-	}
-	return string(role)
 }

@@ -40,6 +40,14 @@ func (r Role) Valid() bool {
 	return false
 }
 
+// Word is the role as named tokens, the journal and the audit log call it.
+func (r Role) Word() string {
+	if r == RoleMember {
+		return "viewer"
+	}
+	return string(r)
+}
+
 // Principal is on whose behalf a request is handled; its Actor is written
 // into journal and audit rows.
 type Principal struct {

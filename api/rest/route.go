@@ -49,6 +49,8 @@ type Route struct {
 	// Details words what a mapped refusal was about, {method, [sessionId]} when nil.
 	Details func(method string, in *Input) any
 	Handle  func(context.Context, *Input) (Reply, error)
+	// OwnRecords routes tell the audit log of what they carry out; only what is refused before is recorded for them.
+	OwnRecords bool
 	// Raw routes speak HTTP themselves; everything above but method and path is unused.
 	Raw http.Handler
 }

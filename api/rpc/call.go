@@ -57,8 +57,8 @@ func (c *call) member(name string) map[string]json.RawMessage {
 	return o
 }
 
-// call implements wire.Call.
-func (p *peer) call(ctx context.Context, request wire.Request) (result any, failed *wire.Error) {
+// carryOut does what one request asks for.
+func (p *peer) carryOut(ctx context.Context, request wire.Request) (result any, failed *wire.Error) {
 	m := p.server.methods[request.Method]
 	if m == nil {
 		return nil, &wire.Error{Code: wire.CodeMethodNotFound, Message: "Method not found: " + shown(request.Method),

@@ -38,11 +38,11 @@ func (s *Server) Post() http.Handler {
 		}
 		p := s.newPeer(r, nil)
 		if wait := s.limiter.take(p.rateKey); wait > 0 {
-			writeReply(w, wire.Refuse(message, rateLimited(wait)))
+			writeReply(w, p.refuse(message, rateLimited(wait)))
 			return
 		}
 		if !s.begin() {
-			writeReply(w, wire.Refuse(message, failure(failedStopping, "", "The server is shutting down", true)))
+			writeReply(w, p.refuse(message, failure(failedStopping, "", "The server is shutting down", true)))
 			return
 		}
 		defer s.running.Done()

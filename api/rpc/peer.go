@@ -73,18 +73,18 @@ func (s *Server) newPeer(r *http.Request, socket *stream.Socket) *peer {
 func (p *peer) Hear(message []byte) {
 	s := p.server
 	if wait := s.limiter.take(p.rateKey); wait > 0 {
-		p.reply(wire.Refuse(message, rateLimited(wait)))
+		p.reply(p.refuse(message, rateLimited(wait)))
 		return
 	}
 	if !s.begin() {
-		p.reply(wire.Refuse(message, failure(failedStopping, "", "The server is shutting down", true)))
+		p.reply(p.refuse(message, failure(failedStopping, "", "The server is shutting down", true)))
 		return
 	}
 	select {
 	case p.places <- struct{}{}:
 	default:
 		s.running.Done()
-		p.reply(wire.Refuse(message, failure(failedBusy, "", "Too many requests of this socket are in flight", true)))
+		p.reply(p.refuse(message, failure(failedBusy, "", "Too many requests of this socket are in flight", true)))
 		return
 	}
 	go func() {

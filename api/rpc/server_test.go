@@ -16,6 +16,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 	"go.uber.org/goleak"
 
+	"harness/api/calls"
 	"harness/api/rpc"
 	"harness/auth"
 	"harness/database"
@@ -41,6 +42,7 @@ type bench struct {
 	server *rpc.Server
 	url    string
 	role   auth.Role // of everybody who comes
+	calls  recordedCalls
 	access context.Context
 	revoke context.CancelFunc // ends the access of the actor "revoked"
 	t      *testing.T
@@ -66,7 +68,7 @@ func setup(t *testing.T, change func(*rpc.Options)) *bench {
 	b.Start(b.server)
 	sockets := stream.NewHandler(hub, stream.HandlerOptions{
 		Access: func(r *http.Request) context.Context { return auth.AccessFrom(r.Context()) }}).For(b.server)
-	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		actor := r.Header.Get("Actor")
 		r = r.WithContext(auth.WithPrincipal(r.Context(), auth.Principal{Actor: actor, Role: b.role}))
 		if actor == "revoked" {
@@ -77,7 +79,10 @@ func setup(t *testing.T, change func(*rpc.Options)) *bench {
 			return
 		}
 		rpc.Upgrades(sockets).ServeHTTP(w, r)
-	}))
+	})
+	served := httptest.NewServer(calls.Middleware(&b.calls, func(*http.Request) (calls.Route, bool) {
+		return calls.Route{}, false
+	}, handler))
 	t.Cleanup(served.Close)
 	b.url = served.URL
 	return b

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"harness/api/calls"
 	"harness/api/rest"
 	"harness/auth"
 	"harness/forward"
@@ -237,6 +238,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if told.status >= http.StatusInternalServerError && told.code == "server_error" {
 		telemetry.Log(r.Context()).Error().Err(err).Str("path", r.URL.Path).Msg("a request of the task API failed")
 	}
+	calls.Failed(r.Context(), told.code)
 	body := members{"error": told.code}
 	for name, value := range told.context {
 		body[name] = value

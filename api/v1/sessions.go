@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"harness/api/calls"
 	"harness/internal/javascript"
 	"harness/operations"
 	"harness/runtime"
@@ -128,6 +129,7 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	calls.About(r.Context(), made.ID, "")
 	return s.replyOne(r.Context(), w, http.StatusCreated, made)
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"harness/api/calls"
 	"harness/internal/javascript"
 	"harness/tasks"
 )
@@ -82,6 +83,7 @@ func (s *Server) createTask(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	calls.About(r.Context(), made.SessionID, made.ID)
 	status := "started"
 	if made.Ahead > 0 {
 		status = "queued"

@@ -49,8 +49,8 @@ func (s *Server) besideLinks(guard func(http.Handler) http.Handler, all *operati
 	if s.links == nil {
 		return next
 	}
-	links := guard(decidelink.NewHandler(s.links, linkApprovals{s, all},
-		s.log.With().Str("package", "decidelink").Logger()))
+	links := s.recorded(guard, "link", decidelink.Path+"{link}", false, decidelink.NewHandler(s.links,
+		linkApprovals{s, all}, s.log.With().Str("package", "decidelink").Logger()))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.isLink(r) {
 			next.ServeHTTP(w, r)

@@ -12,13 +12,5 @@ import (
 func origin(ctx context.Context) journal.Origin {
 	trace := telemetry.IDsFrom(ctx).Trace
 	principal, _ := auth.PrincipalFrom(ctx)
-	return journal.Origin{Actor: principal.Actor, Role: roleWord(principal), TraceID: trace.TraceID, SpanID: trace.SpanID}
-}
-
-// roleWord is a principal's role as tokens call it.
-func roleWord(principal auth.Principal) string {
-	if principal.Role == auth.RoleMember {
-		return "viewer"
-	}
-	return string(principal.Role)
+	return journal.Origin{Actor: principal.Actor, Role: principal.Role.Word(), TraceID: trace.TraceID, SpanID: trace.SpanID}
 }

@@ -74,6 +74,7 @@ type Server struct {
 	spans    *tracing.Tracer // nil unless spans are exported
 	exporter *otlp.Exporter  // the same
 	tokens   *tokens.Service
+	calls    callLog
 	answers  *idempotency.Store
 	sessions *session.Service
 	search   *search.Index
@@ -127,6 +128,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 		lifecycle.Part{Name: "node", Start: s.startNode, Stop: s.stopNode, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "spans", Start: s.startSpans, Stop: s.stopSpans, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "journal", Start: s.startJournal, Stop: s.stopJournal, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "record of requests", Start: s.startCalls, Stop: s.stopCalls, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "news of other nodes", Start: s.startBus, Stop: s.stopBus, Bound: time.Second},
 		lifecycle.Part{Name: "access tokens", Start: s.startTokens, Stop: s.stopTokens, Bound: time.Second},
 		lifecycle.Part{Name: "idempotency keys", Start: s.startAnswers, Stop: nothingToStop, Bound: time.Second},

@@ -86,11 +86,6 @@ func Serve(ctx context.Context, text []byte, call Call) Outcome {
 	return out
 }
 
-// Refuse is the answer to a message none of whose requests is carried out, nil when nobody waits for one.
-func Refuse(text []byte, failed *Error) json.RawMessage {
-	return Serve(context.Background(), text, func(context.Context, Request) (any, *Error) { return nil, failed }).Reply
-}
-
 func (p part) serve(ctx context.Context, call Call) json.RawMessage {
 	id := p.request.ID
 	if p.refused != nil {

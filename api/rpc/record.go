@@ -1,0 +1,76 @@
+package rpc
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"harness/api/calls"
+	"harness/api/rpc/wire"
+	"harness/audit"
+)
+
+// call implements wire.Call. The audit log is told of every call that may change something, whatever came of it.
+func (p *peer) call(ctx context.Context, request wire.Request) (any, *wire.Error) {
+	result, failed := p.carryOut(ctx, request)
+	p.record(ctx, request, result, failed)
+	return result, failed
+}
+
+// refuse is the answer to a message none of whose requests is carried out, nil when nobody waits for one.
+func (p *peer) refuse(message []byte, failed *wire.Error) json.RawMessage {
+	return wire.Serve(p.ctx, message, func(ctx context.Context, request wire.Request) (any, *wire.Error) {
+		p.record(ctx, request, nil, failed)
+		return nil, failed
+	}).Reply
+}
+
+func (p *peer) record(ctx context.Context, request wire.Request, result any, failed *wire.Error) {
+	m := p.server.methods[request.Method]
+	if m == nil || !m.changes() {
+		return
+	}
+	about := audit.Call{Protocol: "json-rpc", Route: m.name, SessionID: sessionOf(request, result), Outcome: "ok"}
+	if failed != nil {
+		about.Outcome, about.Code = outcomeOf(failed)
+	}
+	calls.Record(ctx, p.principal, about)
+}
+
+// outcomeOf is what an error says in one word, and its code.
+func outcomeOf(failed *wire.Error) (outcome, code string) {
+	code = strconv.Itoa(failed.Code)
+	if data, is := failed.Data.(failureData); is {
+		code = cmp.Or(data.Code, code)
+	}
+	switch code {
+	case failedNoRequest, failedBusy, failedRate, failedStopping, failedWorkspace:
+		return "refused", code
+	}
+	if failed.Code == wire.CodeInternal {
+		return "failed", code
+	}
+	return "refused", code
+}
+
+// changes tells whether calls of a method may change more than what their socket follows.
+func (m *method) changes() bool { return m.role == roleOperator || m.role == roleAdmin }
+
+// sessionOf is the session that a call turned out to be about, or that it names; "" for none.
+func sessionOf(request wire.Request, result any) string {
+	switch done := result.(type) {
+	case startResult:
+		return done.SessionID
+	case sendResult:
+		return done.SessionID
+	}
+	var named struct {
+		SessionID string `json:"session_id"`
+		Resumed   string `json:"resume_session_id"`
+	}
+	if json.Unmarshal(request.Params, &named) != nil {
+		return "" // params of another form are refused
+	}
+	return cmp.Or(named.SessionID, named.Resumed)
+}
