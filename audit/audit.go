@@ -79,40 +79,44 @@ func NewWriter() *Writer { return &Writer{kinds()} }
 // Write adds the rows of events that are about to be stored, in their transaction; first is the position of the first
 // of them. The journal's writer holds the lock that orders all servers, so that the chain has one end.
 func (w *Writer) Write(ctx context.Context, tx database.Tx, first int64, events []journal.Record) error {
-	var last *Row
+	var rows []Row
 	for i, event := range events {
-		if !w.kinds[event.Type] {
-			continue
+		if w.kinds[event.Type] {
+			rows = append(rows, Row{Pos: first + int64(i), SessionID: event.SessionID, At: event.Time, Actor: event.Actor,
+				Role: event.Role, Kind: event.Type, Detail: detail(event.Payload)})
 		}
-		if last == nil {
-			found, err := end(ctx, tx)
-			if err != nil {
-				return err
-			}
-			last = &found
-		}
-		row, err := put(ctx, tx, *last, Row{Pos: first + int64(i), SessionID: event.SessionID, At: event.Time,
-			Actor: event.Actor, Role: event.Role, Kind: event.Type, Detail: detail(event.Payload)})
-		if err != nil {
-			return err
-		}
-		last = &row
+	}
+	return put(ctx, tx, rows)
+}
+
+// put seals rows behind the last one of the log, and stores them.
+func put(ctx context.Context, tx database.Tx, rows []Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	last, err := end(ctx, tx)
+	if err != nil {
+		return err
+	}
+	args := make([]any, 0, len(rows)*len(kindsOfColumns))
+	for i := range rows {
+		row := &rows[i]
+		row.Seq = last.Seq + 1
+		row.Hash = row.seal(last.Hash)
+		last = *row
+		args = append(args, row.Seq, row.Pos, row.SessionID, row.At, row.Actor, row.Kind, string(row.Detail), row.Hash, row.Role)
+	}
+	if err := insertRows.Exec(ctx, tx, args); err != nil {
+		return fmt.Errorf("write audit rows %d to %d: %w", rows[0].Seq, last.Seq, err)
 	}
 	return nil
 }
 
-// put seals a row behind the last one of the log, and stores it.
-func put(ctx context.Context, tx database.Tx, last, row Row) (Row, error) {
-	row.Seq = last.Seq + 1
-	row.Hash = row.seal(last.Hash)
-	_, err := tx.ExecContext(ctx,
-		`insert into audit_log (seq, pos, session_id, at, actor, kind, detail, hash, role) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		row.Seq, row.Pos, row.SessionID, row.At, row.Actor, row.Kind, string(row.Detail), row.Hash, row.Role)
-	if err != nil {
-		return row, fmt.Errorf("write audit row %d: %w", row.Seq, err)
-	}
-	return row, nil
-}
+var (
+	kindsOfColumns = []database.Kind{database.Int, database.Int, database.Text, database.Int, database.Text, database.Text,
+		database.Text, database.Text, database.Text}
+	insertRows = database.NewBulk(`insert into audit_log (`+columns+`) {rows}`, kindsOfColumns...)
+)
 
 // end is the last row of the log, the zero one of an empty log.
 func end(ctx context.Context, q database.Querier) (Row, error) {

@@ -141,12 +141,10 @@ func (r *Recorder) write(ctx context.Context, rows []Row) (left []Row, err error
 	for len(rows) > 0 {
 		part := rows[:min(maxRows, len(rows))]
 		_, err := r.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			last, err := end(ctx, tx)
-			for i := 0; i < len(part) && err == nil; i++ {
+			for i := range part {
 				part[i].Pos = max(journal.NextPos(ctx)-1, 0)
-				last, err = put(ctx, tx, last, part[i])
 			}
-			return nil, err
+			return nil, put(ctx, tx, part)
 		})
 		if err != nil {
 			return rows, err
