@@ -199,6 +199,8 @@ type TurnCompleted struct {
 	// Kind says what the error is: one of the sentinels (ErrAuthRequired, ErrTransient, ...), several of them joined, or nil
 	// when the runtime does not tell.
 	Kind error
+	// ProviderStatus is the HTTP status that the model provider refused with, 0 when it is not known.
+	ProviderStatus int
 	// Remedy is what a person can do about the error, "" when nothing special.
 	Remedy      string
 	StartedAt   int64
@@ -282,6 +284,8 @@ type TurnRetrying struct {
 	Attempt, Of int
 	// Reason is why the last attempt failed, Remedy what a person can do about it.
 	Reason, Remedy string
+	// ProviderStatus is as in TurnCompleted.
+	ProviderStatus int
 }
 
 // RequestKind is the kind of an interactive request.
@@ -324,9 +328,10 @@ type Item struct {
 type Turn struct {
 	ID     string
 	Status TurnStatus
-	// Error, Kind and Remedy are as in TurnCompleted.
+	// Error, Kind, ProviderStatus and Remedy are as in TurnCompleted.
 	Error, Remedy          string
 	Kind                   error
+	ProviderStatus         int
 	StartedAt, CompletedAt int64
 	Items                  []Item
 	// Native is as in TurnStarted.

@@ -427,7 +427,8 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 	}
 	if turn.status == runtime.TurnFailed {
 		failed, err := s.turnFailed(ctx, tx, turn, change.Remedy)
-		return append(events, failed...), err
+		return append(append(events, failed...), a.turnError(eventTurnFailed, turnError{TurnID: turn.turnID,
+			Kind: errorKind(change.Kind), ProviderStatus: change.ProviderStatus})), err
 	}
 	return events, nil
 }

@@ -100,7 +100,8 @@ func (s *Service) turnRetrying(ctx context.Context, tx database.Tx, a arrival, c
 		return nil, err
 	}
 	event, _ := transcriptUpdated(a.signal.ThreadID, &entry, a.receivedAt, systemOwned)
-	return []journal.Event{event}, nil
+	return []journal.Event{event, a.turnError(eventTurnRetrying, turnError{TurnID: turnID,
+		ProviderStatus: change.ProviderStatus, Attempt: now.Attempt, Of: now.Of})}, nil
 }
 
 func detailsOfRetry(entry transcript.Entry) (details retryDetails) {

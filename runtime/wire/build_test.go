@@ -29,7 +29,8 @@ func TestBuiltLines(t *testing.T) {
 			`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"U","items":[],"status":"failed",` +
 				`"error":{"message":"no","codexErrorInfo":"unauthorized","additionalDetails":null},"startedAt":7,"completedAt":9,"durationMs":2250}}}`,
 			runtime.TurnCompleted{TurnID: "U", Status: runtime.TurnFailed, Error: "no", StartedAt: 7_000, CompletedAt: 9_000,
-				Kind: runtime.ErrAuthRequired, Remedy: "Log in to the model provider or check its API key, then send the message again.",
+				Kind: runtime.ErrAuthRequired, ProviderStatus: 401,
+				Remedy: "Log in to the model provider or check its API key, then send the message again.",
 				Native: json.RawMessage(
 					`{"id":"U","items":[],"status":"failed","error":{"message":"no","codexErrorInfo":"unauthorized",` +
 						`"additionalDetails":null},"startedAt":7,"completedAt":9,"durationMs":2250}`)}},

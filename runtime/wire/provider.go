@@ -141,32 +141,54 @@ func reset(text string) string {
 	return ""
 }
 
-// failureKind is what a turn's error is and what a person can do about it: by the status of the model provider, and where
-// there is none by its word (codexErrorInfo). It is nil and "" when both say nothing.
-func failureKind(raw json.RawMessage) (kind error, remedy string) { //nolint:staticcheck // kind is what was told, no failure
-	var e struct {
-		Message string          `json:"message"`
-		Info    json.RawMessage `json:"codexErrorInfo"`
-		Details string          `json:"additionalDetails"`
-		Status  int             `json:"httpStatusCode"`
+// failure is a turn's error as runtimes tell it.
+type failure struct {
+	Message string          `json:"message"`
+	Info    json.RawMessage `json:"codexErrorInfo"`
+	Details string          `json:"additionalDetails"`
+	Status  int             `json:"httpStatusCode"`
 
-		OfProvider bool `json:"ofProvider"`
-	}
+	OfProvider bool `json:"ofProvider"`
+
+	// word is that of Info, status that of the model provider, 0 for none.
+	word   string
+	status int
+}
+
+func readFailure(raw json.RawMessage) (e failure, readable bool) {
 	if json.Unmarshal(brief(raw), &e) != nil {
-		return nil, "" //nolint:nilerr // an error that cannot be read says nothing
+		return e, false
 	}
 	word, status := wordOf(e.Info)
 	status = cmp.Or(e.Status, status)
 	if status == 0 && word != "usageLimitExceeded" && word != "contextWindowExceeded" {
 		status = StatusIn(e.Message)
 	}
+	if same := meant[word]; same != 0 && status != 402 && status != 403 {
+		status = same // the runtime knows better: some providers refuse a key with 400
+	}
+	e.word, e.status = word, status
+	return e, true
+}
+
+// providerStatus is the status that the model provider refused with, 0 when a turn's error does not tell it.
+func providerStatus(raw json.RawMessage) int {
+	e, _ := readFailure(raw)
+	return e.status
+}
+
+// failureKind is what a turn's error is and what a person can do about it: by the status of the model provider, and where
+// there is none by its word (codexErrorInfo). It is nil and "" when both say nothing.
+func failureKind(raw json.RawMessage) (kind error, remedy string) { //nolint:staticcheck // kind is what was told, no failure
+	e, readable := readFailure(raw)
+	if !readable {
+		return nil, ""
+	}
+	word, status := e.word, e.status
 	if word == "contextWindowExceeded" {
 		return runtime.ErrTooLarge,
 			"The message or the conversation is too long for the model. Leave out images or long texts, compact the conversation or " +
 				"begin a new one" + again
-	}
-	if same := meant[word]; same != 0 && status != 402 && status != 403 {
-		status = same // the runtime knows better: some providers refuse a key with 400
 	}
 	if row, known := ofStatus(status); known {
 		if at := reset(e.Message + "\n" + e.Details); status == 429 && at != "" {

@@ -185,7 +185,7 @@ func (p *params) change(method, turnID string) runtime.Change {
 			turn.Status = runtime.TurnDone // whatever it says, it is over
 		}
 		return runtime.TurnCompleted{TurnID: turn.ID, Status: turn.Status, Error: turn.Error, Kind: turn.Kind,
-			Remedy: turn.Remedy, StartedAt: turn.StartedAt, CompletedAt: turn.CompletedAt, Native: turn.Native}
+			Remedy: turn.Remedy, ProviderStatus: turn.ProviderStatus, StartedAt: turn.StartedAt, CompletedAt: turn.CompletedAt, Native: turn.Native}
 	case MethodItemStarted, MethodItemCompleted:
 		item, ok := ReadItem(p.item.Of(p.line))
 		if !ok {

@@ -48,7 +48,8 @@ func retryOf(method, turnID string, raw json.RawMessage) runtime.Change {
 		return nil
 	}
 	change := runtime.TurnRetrying{TurnID: turnID, Attempt: max(0, told.Retry.Attempt), Of: max(0, told.Retry.Of),
-		Reason: strings.TrimSpace(Clean(cmp.Or(failed.Details, message))), Remedy: retryRemedy(told.Error)}
+		Reason: strings.TrimSpace(Clean(cmp.Or(failed.Details, message))), Remedy: retryRemedy(told.Error),
+		ProviderStatus: providerStatus(told.Error)}
 	if len(counted) > 0 && change.Attempt == 0 {
 		change.Attempt, _ = strconv.Atoi(counted[1]) // no number is none
 		change.Of, _ = strconv.Atoi(counted[2])

@@ -26,7 +26,7 @@ func TestReadRetries(t *testing.T) {
 			runtime.TurnRetrying{Attempt: 1, Of: 5, Reason: "Reconnecting... 1/5", Remedy: unknown}},
 		"one that counts": {string(Retrying(Place{"t", "u"}, Failure{Message: reason + "; attempt 1 of 2", Details: &reason,
 			Kind: json.RawMessage(`"usageLimitExceeded"`)}, 1, 2).Raw), runtime.TurnRetrying{TurnID: "u", Attempt: 1, Of: 2, Reason: reason,
-			Remedy: "The model provider's limit is reached. Wait or raise the limit. " + tryAgain}},
+			Remedy: "The model provider's limit is reached. Wait or raise the limit. " + tryAgain, ProviderStatus: 429}},
 		"another warning": {`{"method":"warning","params":{"threadId":"t","message":"Model metadata not found"}}`, nil},
 		"the last error":  {`{"method":"error","params":{"error":{"message":"Reconnecting... 5/5"},"willRetry":false,"turnId":"u"}}`, nil},
 		"nonsense":        {`{"method":"error","params":{"error":[],"willRetry":"yes"}}`, nil},

@@ -26,6 +26,7 @@ func ReadTurn(raw json.RawMessage) runtime.Turn {
 			if string(value) != "null" {
 				turn.Error = errorText(value)
 				turn.Kind, turn.Remedy = failureKind(value)
+				turn.ProviderStatus = providerStatus(value)
 			}
 		case "startedAt":
 			turn.StartedAt = Millis(value)
