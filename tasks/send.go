@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"harness/auth"
 	"harness/database"
 	"harness/journal"
 	"harness/runtime"
@@ -84,7 +85,7 @@ func (s *Service) send(ctx context.Context, l *lane, t Task, runtimeName string)
 
 // sendWatched is Send that is left when the task is stopped before its turn began.
 func (s *Service) sendWatched(ctx context.Context, l *lane, t Task, message session.Message) (turnID string, err error) {
-	sending, cancel := context.WithCancelCause(s.inTrace(ctx, t))
+	sending, cancel := context.WithCancelCause(s.onBehalf(ctx, t))
 	defer cancel(nil)
 	type answer struct {
 		turnID string
@@ -110,8 +111,11 @@ func (s *Service) sendWatched(ctx context.Context, l *lane, t Task, message sess
 	}
 }
 
-// inTrace is work for a task in the trace of the request that asked for it.
-func (s *Service) inTrace(ctx context.Context, t Task) context.Context {
+// onBehalf is work for a task in the trace of the request that asked for it, and in the name of who did.
+func (s *Service) onBehalf(ctx context.Context, t Task) context.Context {
+	if t.actor != "" {
+		ctx = auth.WithPrincipal(ctx, auth.Principal{Actor: t.actor})
+	}
 	return telemetry.WithTrace(ctx, telemetry.Trace{TraceID: t.traceID, SpanID: t.spanID})
 }
 
@@ -259,7 +263,7 @@ func (s *Service) sendAgain(ctx context.Context, t Task, runtimeName string) err
 		return err
 	}
 	message.Begin = s.begin(t, starting, before, ownRecord{})
-	turnID, err := s.opts.Sessions.Send(s.inTrace(ctx, t), t.SessionID, message)
+	turnID, err := s.opts.Sessions.Send(s.onBehalf(ctx, t), t.SessionID, message)
 	switch {
 	case err == nil:
 		return s.bind(ctx, t, turnID)
