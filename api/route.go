@@ -11,6 +11,8 @@ import (
 type Operation struct {
 	Method, Path, Agent string
 	Roles               []string
+	// OwnRecords operations tell the audit log themselves of what they carry out.
+	OwnRecords bool
 }
 
 // Operations lists what a handler with every part serves, paths with {name} parameters as OpenAPI writes them. HEAD,
@@ -22,7 +24,7 @@ func Operations() []Operation {
 	served := make([]Operation, 0, len(routes))
 	for _, r := range routes {
 		served = append(served, Operation{Method: r.Method, Path: openAPIPath(r.Path), Agent: r.Agent.String(),
-			Roles: tokenRoles(&r)})
+			Roles: tokenRoles(&r), OwnRecords: r.OwnRecords})
 	}
 	return served
 }

@@ -116,6 +116,9 @@ func TestEveryChangeLeavesARecord(t *testing.T) {
 	methods, _ := w.Want(http.StatusOK, http.MethodGet, "/rpc/openrpc.json", nil)["methods"].([]any)
 	for _, caller := range callers {
 		for _, operation := range api.Operations() {
+			if operation.OwnRecords != (operation.Method == http.MethodPost && operation.Path == "/rpc") {
+				t.Errorf("%s %s is to record itself; only the methods of JSON-RPC do", operation.Method, operation.Path)
+			}
 			if operation.Method == http.MethodGet || operation.Path == "/rpc" {
 				continue
 			}
