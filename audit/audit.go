@@ -60,7 +60,8 @@ func kinds() map[string]bool {
 		"approval_resolved", "tool_user_input_resolved", "tool_call_resolved", "session_deleted", "session_project_updated",
 		"session_rolled_back", "project_upserted", "project_deleted", "session.renamed", "runtime.started", "runtime.exited",
 		"runtime.refused", "extension.reload", "tool.call.requested", "tool.call.policy_evaluated", "tool.call.approved",
-		"tool.call.denied", "tool.call.started", "tool.call.completed", "session.created", "message.sent", "turn.stopped", "turn.failed", "turn.retrying",
+		"tool.call.denied", "tool.call.started", "tool.call.completed", "session.created", "message.sent", "turn.stopped",
+		"turn.failed", "turn.retrying",
 		"configuration.loaded", "default_controls.changed", "store.refused",
 		"access_token.created", "access_token.changed", "access_token.revoked",
 	} {

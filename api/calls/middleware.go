@@ -62,11 +62,13 @@ func Middleware(sink Sink, find func(*http.Request) (Route, bool), next http.Han
 func (n *note) record(r *http.Request, find func(*http.Request) (Route, bool), status int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	route, known := Route{}, n.route != nil
-	if known {
-		route = *n.route
-	} else if route, known = find(r); !known {
-		return
+	route := n.route
+	if route == nil {
+		found, is := find(r)
+		if !is {
+			return
+		}
+		route = &found
 	}
 	if route.OwnRecords && status != 0 && status < http.StatusBadRequest {
 		return
