@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,15 @@ func TestALinkOfANotificationDecides(t *testing.T) {
 	server.Stop()
 	if code, rows := s.Command("audit", "export", "--session", session); code != 0 || !strings.Contains(rows, `"actor":"link"`) {
 		t.Errorf("the audit log: %d %s", code, rows)
+	}
+	rows, log := requestsOf(t, s)
+	for _, status := range []int{http.StatusOK, http.StatusNotFound, http.StatusGone} {
+		if !slices.ContainsFunc(rows, func(one asked) bool { return one.Route == "POST /decide/{link}" && one.Status == status }) {
+			t.Errorf("no record of a link that was answered %d: %v", status, rows)
+		}
+	}
+	if strings.Contains(log, strings.TrimPrefix(link, "/decide/")) {
+		t.Error("the link is in the audit log")
 	}
 	if strings.Contains(server.Log(), strings.TrimPrefix(link, "/decide/")) {
 		t.Error("the link is in the log")
