@@ -49,6 +49,40 @@ func settled(requested journal.Record, n int) (journal.Record, bool) {
 	return journal.Record{Event: event, Pos: requested.Seq, Seq: requested.Seq}, true
 }
 
+// recordingFiles are the recordings of all runtimes.
+func recordingFiles(t *testing.T) (files []string) {
+	t.Helper()
+	for _, pattern := range []string{"claude/testdata/*.golden.jsonl", "opencode/testdata/golden/*", "acp/testdata/*.golden",
+		"codex/testdata/recordings/*.jsonl"} {
+		found, err := filepath.Glob(filepath.Join("..", "runtime", filepath.FromSlash(pattern)))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %d recordings, %v", pattern, len(found), err)
+		}
+		files = append(files, found...)
+	}
+	return files
+}
+
+// recordsOf are the records of a recording, in which some of what was asked is answered.
+func recordsOf(recording []byte) (records []journal.Record) {
+	asked := 0
+	for line := range bytes.Lines(recording) {
+		one, ok := record(line, int64(len(records)+1))
+		if !ok {
+			continue
+		}
+		records = append(records, one)
+		if one.Type == stream.EventRequest {
+			if answer, is := settled(one, asked); is {
+				answer.Seq = int64(len(records) + 1)
+				records = append(records, answer)
+			}
+			asked++
+		}
+	}
+	return records
+}
+
 // counted tells whether an event has counts of use, in the one shape they have.
 func counted(t *testing.T, e tasks.Event) bool {
 	t.Helper()
@@ -74,15 +108,7 @@ func counted(t *testing.T, e tasks.Event) bool {
 // at any line and answered in any way, the events keep to the order, and the same records give the same events.
 func TestEventsOfEveryRecording(t *testing.T) {
 	t.Parallel()
-	var files []string
-	for _, pattern := range []string{"claude/testdata/*.golden.jsonl", "opencode/testdata/golden/*", "acp/testdata/*.golden",
-		"codex/testdata/recordings/*.jsonl"} {
-		found, err := filepath.Glob(filepath.Join("..", "runtime", filepath.FromSlash(pattern)))
-		if err != nil || len(found) == 0 {
-			t.Fatalf("%s: %d recordings, %v", pattern, len(found), err)
-		}
-		files = append(files, found...)
-	}
+	files := recordingFiles(t)
 	about := tasks.About{SessionID: "s", Runtime: "recorded", CreatedAt: 1}
 	seen, tools, pieces, refused, uses, denials := 0, 0, 0, 0, 0, 0
 	used := map[string]int{} // events with counts by runtime
@@ -93,22 +119,7 @@ func TestEventsOfEveryRecording(t *testing.T) {
 		}
 		// A file may hold several recordings.
 		for _, recording := range bytes.Split(content, []byte("\n== ")) {
-			var records []journal.Record
-			asked := 0
-			for line := range bytes.Lines(recording) {
-				one, ok := record(line, int64(len(records)+1))
-				if !ok {
-					continue
-				}
-				records = append(records, one)
-				if one.Type == stream.EventRequest {
-					if answer, is := settled(one, asked); is {
-						answer.Seq = int64(len(records) + 1)
-						records = append(records, answer)
-					}
-					asked++
-				}
-			}
+			records := recordsOf(recording)
 			all := tasks.Events(about, records)
 			check(t, all)
 			calls, denied := requireTranscript(t, all)
