@@ -38,16 +38,16 @@ type input struct {
 	Visibility   string        `json:"input_visibility"`
 }
 
-// config is what the runtime is told beside the messages, "" for what it was told before or does by itself.
+// config is what the runtime is told beside the messages, "" for what it was told before or does by itself. It is the
+// same in every folder and conversation, so that the same input has the same hash: Cwd is placeOfFolder.
 type config struct {
-	Runtime   string `json:"runtime"`
-	Model     string `json:"model,omitempty"`
-	Cwd       string `json:"cwd,omitempty"`
-	Mode      Mode   `json:"permission_mode,omitempty"`
-	Approval  string `json:"approval_policy,omitempty"`
-	Sandbox   string `json:"filesystem_sandbox,omitempty"`
-	Network   string `json:"network_access,omitempty"`
-	SessionID string `json:"runtime_session_id,omitempty"`
+	Runtime  string `json:"runtime"`
+	Model    string `json:"model,omitempty"`
+	Cwd      string `json:"cwd,omitempty"`
+	Mode     Mode   `json:"permission_mode,omitempty"`
+	Approval string `json:"approval_policy,omitempty"`
+	Sandbox  string `json:"filesystem_sandbox,omitempty"`
+	Network  string `json:"network_access,omitempty"`
 }
 
 type contextWindow struct {
@@ -90,9 +90,12 @@ func (s *Service) keepInput(ctx context.Context, t Task, message session.Message
 		return nil, err
 	}
 	told := input{Messages: t.Messages, ToolManifest: []Tool{}, Window: contextWindow{"none"},
-		Visibility: visibilityPrompt, Config: config{Runtime: stored.Runtime, Cwd: stored.Cwd, Mode: mode,
+		Visibility: visibilityPrompt, Config: config{Runtime: stored.Runtime, Mode: mode,
 			Approval: stored.Controls.ApprovalPolicy, Sandbox: stored.Controls.FilesystemSandbox,
-			Network: stored.Controls.EffectiveNetwork(), SessionID: stored.RuntimeSessionID}}
+			Network: stored.Controls.EffectiveNetwork()}}
+	if stored.Cwd != "" {
+		told.Config.Cwd = placeOfFolder
+	}
 	for value, wish := range map[*string]*string{&told.Config.Approval: message.ApprovalPolicy,
 		&told.Config.Sandbox: message.FilesystemSandbox, &told.Config.Model: stored.Controls.Model} {
 		if wish != nil {

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// placeOfFolder stands for the session's folder in the inputs of a runtime's own tools.
+// placeOfFolder stands for the session's folder in what is hashed: the inputs of a runtime's own tools, and its
+// configuration.
 const placeOfFolder = "<CWD>"
 
 // neutral is an input without the names of the session's folder, so that its hash is the same wherever that lies. An
