@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"harness/database"
+	"harness/tasks"
 )
 
 // EV-30: what a caller says of itself is in the events that its request causes, in either spelling; a request_id that it
@@ -42,4 +43,56 @@ func TestWhoAsksIsInTheEvents(t *testing.T) {
 	s.refused(http.StatusBadRequest, "invalid_request", http.MethodPost, base+"/tasks", object{"client_id": strings.Repeat("x", 300),
 		"messages": []object{{"role": "user", "content": "hello"}}})
 	s.refused(http.StatusBadRequest, "invalid_request", http.MethodPost, base+"/tasks/one/stop", object{"user_id": 3})
+}
+
+// EV-30: who decides about a call, and who stops a task, is in the events of that, whoever asked for the task; every event
+// names its session, and those of a task the task.
+func TestWhoDecidesIsInTheEvents(t *testing.T) {
+	t.Parallel()
+	s := open(t, database.SQLite)
+	base := s.ask()
+	stream := s.follow(base, "", "")
+	asks := func(task string) object {
+		t.Helper()
+		s.want(http.StatusAccepted, http.MethodPost, base+"/tasks", object{"task_id": task, "client_id": "app", "user_id": "ann",
+			"messages": []object{{"role": "user", "content": "RUN[true]"}}})
+		call := stream.event(tasks.CallRequested, task)
+		stream.event(tasks.CallEvaluated, task)
+		return call
+	}
+	bob := object{"client_id": "phone", "request_id": "r-bob", "user_id": "bob"}
+	s.decided(http.StatusOK, "", base, "approve", asks("approved"), bob)
+	s.over(base, "approved")
+	s.decided(http.StatusOK, "", base, "deny", asks("denied"), bob)
+	s.over(base, "denied")
+	asks("stopped")
+	s.want(http.StatusOK, http.MethodPost, base+"/tasks/stopped/stop", bob)
+	s.over(base, "stopped")
+	bobs := 0
+	for _, one := range s.want(http.StatusOK, http.MethodGet, base+"/events", nil)["events"].([]any) {
+		event := one.(object)
+		trace, kind := event["trace"].(object), event["type"].(string)
+		if trace["session_id"] != idOf(base) || (trace["task_id"] == nil) != (kind == tasks.SessionCreated) {
+			t.Errorf("%s has the trace %v", kind, trace)
+		}
+		user := "ann"
+		switch {
+		case kind == tasks.SessionCreated:
+			continue
+		case kind == tasks.CallApproved, trace["task_id"] == "denied" && kind == tasks.CallDenied, kind == tasks.TaskStopped:
+			user = "bob"
+			bobs++
+			if trace["client_id"] != "phone" || trace["request_id"] != "r-bob" {
+				t.Errorf("%s has the trace %v", kind, trace)
+			}
+		case trace["task_id"] == "stopped" && kind == tasks.CallDenied, kind == tasks.CallEvaluated, kind == tasks.CallStarted:
+			continue // of the decision, too
+		}
+		if trace["user_id"] != user {
+			t.Errorf("%s is %v's, want %s", kind, trace["user_id"], user)
+		}
+	}
+	if bobs != 3 {
+		t.Errorf("%d events are of who decided", bobs)
+	}
 }

@@ -3,6 +3,8 @@ package acp_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"harness/internal/agenttest"
@@ -10,6 +12,7 @@ import (
 	"harness/runtime"
 	"harness/runtime/acp"
 	"harness/runtime/runtimetest"
+	"harness/runtime/stdio"
 )
 
 // Gemini CLI reaches its models at Vertex AI when its environment chooses that, also beside a key of the other kind. It
@@ -61,4 +64,33 @@ func rootsHome(t *testing.T) string {
 		}
 	})
 	return home
+}
+
+// RA-08: of Gemini CLI a key and a login with OAuth are both found, in the environment and in the home that it is given, and
+// told apart; where neither is there, both ways are named.
+func TestTheCredentialsOfGeminiAreToldApart(t *testing.T) {
+	t.Parallel()
+	loggedIn := t.TempDir()
+	plant(t, filepath.Join(loggedIn, ".gemini", "oauth_creds.json"), `{"refresh_token":"1//secret"}`)
+	key := "GEMINI_API_KEY=test"
+	for want, env := range map[string][]string{
+		"missing":            {"HOME=" + t.TempDir()},
+		"found apiKey":       {"HOME=" + t.TempDir(), key},
+		"found login":        {"HOME=" + loggedIn},
+		"found apiKey login": {"HOME=" + loggedIn, key},
+	} {
+		launch := stdio.Launch{Name: "gemini", Env: env, Inherits: func(string) bool { return false }}
+		adapter := acp.New(acp.Options{Profile: acp.Gemini(), Setup: stdio.Setup{Launch: launch}})
+		status, err := adapter.Auth(t.Context())
+		got := strings.Join(append([]string{string(status.State)}, status.Credentials...), " ")
+		if err != nil || got != want || (want == "missing") != (status.Remedy != "") {
+			t.Errorf("told is %+v, %v, want %s", status, err, want)
+		}
+		if want == "missing" && (!strings.Contains(status.Remedy, "GEMINI_API_KEY") || !strings.Contains(status.Remedy, "log in")) {
+			t.Errorf("what to do is %q", status.Remedy)
+		}
+		if adapter.Capabilities().Facts.Auth != runtime.AuthBoth {
+			t.Errorf("its facts say %q", adapter.Capabilities().Facts.Auth)
+		}
+	}
 }

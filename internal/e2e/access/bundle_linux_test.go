@@ -212,6 +212,11 @@ func TestASupportBundleReplaysAndHasNoSecret(t *testing.T) {
 	if ran := calls[2]; string(ran.ExitCode) != "3" || !ran.IsError || ran.Name != "runtime.command_execution" {
 		t.Errorf("the command is told as %+v", ran)
 	}
+	for _, want := range []string{`"model":"`, `"request_id":"`, `"runtime_session_id":"`} {
+		if !bytes.Contains(files["events.jsonl"], []byte(want)) {
+			t.Errorf("of the runtime the bundle does not say %s", want)
+		}
+	}
 	for _, want := range []string{`"HARNESS_TOOLS"`, `[redacted]`} {
 		if !bytes.Contains(files["configuration.json"], []byte(want)) {
 			t.Errorf("the configuration is %s", files["configuration.json"])
