@@ -148,10 +148,14 @@ func Split(test string) (folder, name string) {
 	return strings.TrimSuffix(test, "."+name), name
 }
 
+// Command runs a row's test; its tags are those that any of them needs.
+const Command = "go test -tags live ./FOLDER -run '^NAME$'"
+
 const head = `# Promises
 
 Everything this server was commissioned to do, with the tests that would fail if it broke. A row is kept when its tests show all of it;
-what is not built, or in part only, is open. Run a row's test with ` + "`go test ./FOLDER -run '^NAME$'`" + `.
+what is not built, or in part only, is open. Run a row's test with ` + "`" + Command + "`" + `
+(those of internal/e2e/live ask real models, which costs money, and want ` + "`RUN_LIVE_TESTS=1`" + ` and credentials).
 
 The page is made from [internal/promises](../internal/promises), whose test holds it to the repository:
 ` + "`HARNESS_UPDATE=1 go test ./internal/promises`" + ` writes it anew.

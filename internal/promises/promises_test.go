@@ -130,6 +130,40 @@ func TestRowsAndTestsKnowEachOther(t *testing.T) {
 	}
 }
 
+var buildTag = regexp.MustCompile(`(?m)^//go:build (.*)$`)
+
+// TE-05: the command on the page finds each test it names: a test that is compiled with a build tag only is compiled by it.
+func TestTheCommandFindsEveryTest(t *testing.T) {
+	t.Parallel()
+	named := map[string]bool{}
+	for _, group := range load(t) {
+		for _, row := range group.Rows {
+			for _, test := range row.Tests {
+				named[test] = true
+			}
+		}
+	}
+	tagged := 0
+	for _, file := range sources(t) {
+		tag := buildTag.FindStringSubmatch(file.text)
+		if !file.isTest() || tag == nil {
+			continue
+		}
+		for _, function := range testFunction.FindAllStringSubmatch(file.text, -1) {
+			if !named[filepath.ToSlash(filepath.Dir(file.path))+"."+function[1]] || tag[1] == "linux" {
+				continue
+			}
+			tagged++
+			if !strings.Contains(promises.Command, " -tags "+tag[1]+" ") {
+				t.Errorf("%q does not find %s, which is compiled with %q", promises.Command, function[1], tag[1])
+			}
+		}
+	}
+	if tagged == 0 {
+		t.Error("no test that asks real models is named")
+	}
+}
+
 // A mutant breaks a row by an edit that can be made, and names tests of that row alone.
 func TestMutantsCanBeMade(t *testing.T) {
 	t.Parallel()

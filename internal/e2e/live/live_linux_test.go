@@ -22,11 +22,14 @@ func TestRealRuntimes(t *testing.T) {
 		"PORT=0", "DATA_DIR="+site.DataDir, "DATABASE_URL=", "HARNESS_LOG_FORMAT=json", "LOG_LEVEL=info",
 		"DEFAULT_SANDBOX_MODE=danger-full-access", "DEFAULT_NETWORK_ACCESS=enabled")
 	server := site.Start()
-	server.AwaitRuntime()
 	tried := 0
 	for _, one := range server.Want(http.StatusOK, http.MethodGet, "/v1", nil)["runtimes"].([]any) {
 		name, _ := one.(string)
-		health := server.Want(http.StatusOK, http.MethodGet, "/v1/health?runtime="+name, nil)
+		var health programtest.Object
+		server.Eventually("it is known whether "+name+" is there", func() bool {
+			health = server.Want(http.StatusOK, http.MethodGet, "/v1/health?runtime="+name, nil)
+			return health["state"] != "starting" && health["state"] != "stopped"
+		})
 		if health["ok"] != true || programtest.Text(health, "auth", "loggedIn") != "true" {
 			t.Logf("%s is not tried: %v", name, health)
 			continue
