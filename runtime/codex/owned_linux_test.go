@@ -74,7 +74,7 @@ func TestAWorkersConversationIsKnownBeforeItsFirstWord(t *testing.T) {
 	t.Run("given up", func(t *testing.T) {
 		t.Parallel()
 		s := newSurvivor(t, "later")
-		b := s.server(0, func(o *codex.Options) { o.CallTimeout = 300 * time.Millisecond })
+		b := s.server(0, func(o *codex.Options) { o.CallTimeout = 3 * time.Second })
 		if _, err := b.codex.StartThread(t.Context(), worker); !errors.Is(err, runtime.ErrTimeout) {
 			t.Fatalf("it was answered %v", err)
 		}
