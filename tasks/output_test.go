@@ -52,10 +52,10 @@ func TestOutputComesInItsBlocks(t *testing.T) {
 			Kind      string `json:"kind"`
 			BlockID   string `json:"block_id"`
 			Delta     string `json:"delta"`
-			Input     int64 `json:"input_tokens"`
-			Cached    int64 `json:"cached_input_tokens"`
-			Output    int64 `json:"output_tokens"`
-			Reasoning int64 `json:"reasoning_tokens"`
+			Input     int64  `json:"input_tokens"`
+			Cached    int64  `json:"cached_input_tokens"`
+			Output    int64  `json:"output_tokens"`
+			Reasoning int64  `json:"reasoning_tokens"`
 		}
 		_ = json.Unmarshal(e.Payload, &said)
 		switch e.Type {
