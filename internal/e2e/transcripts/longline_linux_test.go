@@ -59,7 +59,12 @@ func forgetPeak(t *testing.T, pid int) {
 
 // longLineCost is how many times its size a line may cost until it is stored. To read it costs once (runtime/codex), to
 // store it next to nothing (database: parts).
-const longLineCost = 2
+//
+// The collector may not have taken the line before by then (longLineLeft).
+const (
+	longLineCost = 2
+	longLineLeft = 1.25
+)
 
 // longLine is a line whose text is long: what stands before that and behind it.
 type longLine struct{ head, tail string }
@@ -120,7 +125,7 @@ func TestALongLineIsStoredAtABoundedCost(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			s, mib, bound := programtest.New(t, programtest.WithEngine(engine)), 64, longLineCost
+			s, mib, bound := programtest.New(t, programtest.WithEngine(engine)), 64, float64(longLineCost)
 			if s.Detecting {
 				// Every byte takes longer, and its bookkeeping is resident, too.
 				mib, bound = 24, 3*longLineCost
@@ -130,13 +135,16 @@ func TestALongLineIsStoredAtABoundedCost(t *testing.T) {
 			forgetPeak(t, pid)
 			before := peakKiB(t, pid)
 			lines := longLines(uuid.NewString())
-			for _, kind := range slices.Sorted(maps.Keys(lines)) {
+			for i, kind := range slices.Sorted(maps.Keys(lines)) {
+				if i == 1 {
+					bound += longLineLeft
+				}
 				forgetPeak(t, pid)
 				server.say(lines[kind])
 				cost := peakKiB(t, pid) - before
 				t.Logf("%s: a line of %d MiB costs %d MiB", kind, mib, cost>>10)
-				if cost > bound*mib<<10 {
-					t.Errorf("%s: a line of %d MiB costs %d MiB, more than %d times its size", kind, mib, cost>>10, bound)
+				if float64(cost) > bound*float64(mib<<10) {
+					t.Errorf("%s: a line of %d MiB costs %d MiB, more than %g times its size", kind, mib, cost>>10, bound)
 				}
 			}
 		})
