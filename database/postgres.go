@@ -61,6 +61,9 @@ func openPostgres(ctx context.Context, opts Options) (*DB, error) {
 			fmt.Errorf("cannot reach Postgres at DATABASE_URL (is it running, and may this user log in?): %w", redact(err)),
 			db.Close())
 	}
+	if err := checkPooler(ctx, db.read, db.raw); err != nil {
+		return nil, errors.Join(redact(err), db.Close())
+	}
 	return db, nil
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Brings the parts that the tests need: go, a C compiler for the race detector, npm, Python, both pinned codex versions, the other pinned
 # agents, the generators of clients, an S3 server, what commands are confined with (bubblewrap, socat, Docker), strace, what makes networks (iproute2,
-# nftables), the Postgres server binaries, pgBackRest, Chromium, and the web console. Nothing is skipped: what is missing and cannot be installed here is named in one line, and the exit code is 1.
+# nftables), the Postgres server binaries, PgBouncer, pgBackRest, Chromium, and the web console. Nothing is skipped: what is missing and cannot be installed here is named in one line, and the exit code is 1.
 # Running it again is cheap. It starts nothing: the Go test kit
 # (internal/dbtest) starts its own private cluster.
 set -eu
@@ -129,6 +129,25 @@ check_strace() {
 	apt_install strace
 }
 
+# check_pgbouncer: what a pooler in front of Postgres changes is tried with one.
+check_pgbouncer() {
+	if have pgbouncer || [ -x /usr/sbin/pgbouncer ]; then return 0; fi
+	apt_root || fail "pgbouncer is missing; install it (Debian/Ubuntu, as root: apt-get install pgbouncer; macOS: brew install pgbouncer)"
+	policy=/usr/sbin/policy-rc.d
+	if [ -e "$policy" ]; then
+		apt_install pgbouncer
+		return 0
+	fi
+	# Debian would start it as a service.
+	printf '#!/bin/sh\nexit 101\n' >"$policy"
+	chmod 755 "$policy"
+	trap 'rm -f "$policy"' EXIT
+	trap 'exit 1' INT TERM HUP
+	apt_install pgbouncer
+	rm -f "$policy"
+	trap - EXIT INT TERM HUP
+}
+
 # check_network: as root the tests of many nodes make networks of their own.
 check_network() {
 	if [ "$(uname -s)" != Linux ] || [ "$(id -u)" != 0 ] || { have ip && have tc && have nft; }; then return 0; fi
@@ -169,6 +188,7 @@ check_socat
 check_strace
 check_network
 check_postgres
+check_pgbouncer
 check_chromium
 check_bubblewrap "$("$here/agents.sh" codex)"
 "$here/agents.sh" >/dev/null

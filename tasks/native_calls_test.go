@@ -79,6 +79,7 @@ func TestWhatIsSaidOfNativeCalls(t *testing.T) {
 				Preview  string          `json:"result_preview"`
 				Ref      *artifact.Ref   `json:"result_ref"`
 				Executed string          `json:"executed_by"`
+				Where    string          `json:"execution_env"`
 				Cached   int             `json:"cached_input_tokens"`
 				Timings  *struct {
 					Duration int64 `json:"duration_ms"`
@@ -95,7 +96,7 @@ func TestWhatIsSaidOfNativeCalls(t *testing.T) {
 					t.Errorf("the input %s has the hash %s, said is %s", said.Input, sum, said.Hash)
 				}
 			case tasks.CallCompleted:
-				if said.Executed != "runtime" || said.Ref == nil || said.Ref.Size != int64(len(long)) ||
+				if said.Executed != "runtime" || said.Where != "runtime_internal" || said.Ref == nil || said.Ref.Size != int64(len(long)) ||
 					!strings.HasPrefix(said.Preview, "éé") || len(said.Preview) > 1100 {
 					t.Errorf("it ended with %.300s", e.Payload)
 				}
