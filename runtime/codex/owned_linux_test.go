@@ -74,10 +74,12 @@ func TestAWorkersConversationIsKnownBeforeItsFirstWord(t *testing.T) {
 	t.Run("given up", func(t *testing.T) {
 		t.Parallel()
 		s := newSurvivor(t, "later")
-		b := s.server(0, func(o *codex.Options) { o.CallTimeout = 3 * time.Second })
+		const patience = 2 * time.Second
+		b := s.server(0, func(o *codex.Options) { o.CallTimeout = patience })
 		if _, err := b.codex.StartThread(t.Context(), worker); !errors.Is(err, runtime.ErrTimeout) {
 			t.Fatalf("it was answered %v", err)
 		}
+		<-time.After(patience / 2) // by then no answer to a server before this one is waited for any more
 		b.call(t, "release")
 		check(t, b)
 		stop(t, b.codex)

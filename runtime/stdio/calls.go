@@ -127,7 +127,7 @@ func (c *Conn) abandon(key string, p *pending) bool {
 	if c.orphaned == nil {
 		c.orphaned = map[string]orphanedCall{}
 	}
-	c.orphaned[key] = orphanedCall{Method: p.method, Thread: p.thread, Announces: p.announces, label: p.label}
+	c.orphaned[key] = orphanedCall{Method: p.method, Thread: p.thread, Announces: p.announces, label: p.label, gaveUp: true}
 	return true
 }
 

@@ -22,6 +22,8 @@ type orphanedCall struct {
 	Announces string `json:"announces,omitempty"`
 
 	label string
+	// gaveUp: its caller is of this server, and was told so.
+	gaveUp bool
 }
 
 // labelOf names a call for whoever attaches to the process next.
@@ -74,12 +76,13 @@ func (c *Conn) orphanAnswered(said Line) bool {
 	return true
 }
 
-// reportOrphaned reports the calls of servers before us that the agent has not answered, and will not or is overdue
-// with.
-func (c *Conn) reportOrphaned() {
+// reportOrphaned reports the calls of servers before us that the agent has not answered and is overdue with; ended says
+// that it will answer none any more, also of those that our own callers gave up.
+func (c *Conn) reportOrphaned(ended bool) {
 	c.mu.Lock()
 	calls := slices.SortedFunc(maps.Values(c.orphaned), func(a, b orphanedCall) int { return int(a.ID - b.ID) })
-	clear(c.orphaned)
+	calls = slices.DeleteFunc(calls, func(call orphanedCall) bool { return call.gaveUp && !ended })
+	maps.DeleteFunc(c.orphaned, func(_ string, call orphanedCall) bool { return ended || !call.gaveUp })
 	for _, call := range calls {
 		c.lost[call.Thread] = true
 	}

@@ -65,7 +65,7 @@ func (s *Supervisor) run(ctx context.Context, l *link) (ready bool, err error) {
 		s.launcher.sweep()
 	}
 	<-conn.gone
-	conn.reportOrphaned()
+	conn.reportOrphaned(true)
 	l.release()
 	exit := l.exit()
 	if hung != nil {
@@ -159,7 +159,7 @@ func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 			l.pipes.kill()
 			return killed
 		case <-overdue:
-			conn.reportOrphaned()
+			conn.reportOrphaned(false)
 			continue
 		case <-looks:
 			if err := s.examine(&health); err != nil {
