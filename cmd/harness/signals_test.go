@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -16,6 +17,10 @@ import (
 func TestASignalEndsACommandThatWaits(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	// A command started by a process that ignores SIGHUP (nohup) ignores it, too; one that handles it hands that on to nobody.
+	handled := make(chan os.Signal, 1)
+	signal.Notify(handled, syscall.SIGHUP)
+	defer signal.Stop(handled)
 	pipe := filepath.Join(dir, "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
