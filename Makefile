@@ -78,6 +78,11 @@ tools: ## HARNESS_TOOL_KILLS (100) kills of tasks with the server's tools on eac
 	HARNESS_TOOL_KILLS=$${HARNESS_TOOL_KILLS:-100} HARNESS_TOOLS_SILENCE=$${HARNESS_TOOLS_SILENCE:-130} go test -v -timeout 2h \
 		-run 'TestKillsRunNoToolTwice|TestAgentsAreGivenTheToolsOfTheServer' ./internal/e2e/crashes ./internal/e2e/agents
 
+.PHONY: powerloss
+powerloss: ## HARNESS_POWERLOSS (1000) states after a loss of power, of a recording of a server's system calls (make test tries 30)
+	scripts/setup-test.sh
+	HARNESS_POWERLOSS=$${HARNESS_POWERLOSS:-1000} go test -v -count=1 -timeout 2h -run TestNothingAcknowledgedIsLostWithThePower ./internal/e2e/lost
+
 .PHONY: bitrot
 bitrot: ## flip HARNESS_BITROT (1000) bits of SQLite's log, one at a time: none may lose anything without a word (make test tries 150)
 	HARNESS_BITROT=$${HARNESS_BITROT:-1000} go test -v -count=1 -run TestAFlippedBitInTheLogLosesNothing ./database
