@@ -213,6 +213,7 @@ func TestHealthcheckTellsWhetherThereIsARuntime(t *testing.T) {
 // SIGHUP, which a closed terminal sends, ends a server in order; started under nohup it does not end it.
 func TestAClosedTerminalEndsAServerInOrder(t *testing.T) {
 	t.Parallel()
+	takeHangups(t)
 	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nowhere/codex")).Start()
 	server.StopBy(syscall.SIGHUP)
 	if !strings.Contains(server.Log(), "stopping") {

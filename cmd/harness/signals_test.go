@@ -12,15 +12,21 @@ import (
 	"harness/internal/programtest"
 )
 
+// takeHangups has commands end at SIGHUP also where the tests run below nohup. What a process ignores, those that it starts
+// ignore; what it handles they do not.
+func takeHangups(t *testing.T) {
+	t.Helper()
+	handled := make(chan os.Signal, 1)
+	signal.Notify(handled, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(handled) })
+}
+
 // A signal ends a command that waits for something which knows of no signal, and a .env that is a pipe is not waited for
 // at all.
 func TestASignalEndsACommandThatWaits(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	// A command started by a process that ignores SIGHUP (nohup) ignores it, too; one that handles it hands that on to nobody.
-	handled := make(chan os.Signal, 1)
-	signal.Notify(handled, syscall.SIGHUP)
-	defer signal.Stop(handled)
+	takeHangups(t)
 	pipe := filepath.Join(dir, "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
