@@ -98,8 +98,18 @@ type scanner struct {
 	flips []flip
 }
 
-// look reads a log. The mark is read first: what it says is true of every later state of that log.
-func look(database string) (*scanner, error) {
+// look reads a log. What looks damaged while a server writes to it is looked at again.
+func look(database string) (s *scanner, err error) {
+	for range 3 {
+		if s, err = lookOnce(database); err == nil || !errors.As(err, new(*DamageError)) {
+			break
+		}
+	}
+	return s, err
+}
+
+// lookOnce reads the mark first: what it says is true of every later state of that log.
+func lookOnce(database string) (*scanner, error) {
 	s := &scanner{}
 	mark, err := readMark(database)
 	if err != nil {
@@ -117,9 +127,14 @@ func look(database string) (*scanner, error) {
 	if found == nil || !errors.As(found, new(*DamageError)) {
 		return s, found
 	}
-	// A server that runs may have begun the log anew meanwhile.
+	// A server that runs may have begun the log anew meanwhile: then it is empty, or has another salt.
 	var salt [8]byte
-	if _, err := file.ReadAt(salt[:], 16); err == nil && s.salt != 0 && binary.BigEndian.Uint64(salt[:]) != s.salt {
+	switch _, err := file.ReadAt(salt[:], 16); {
+	case errors.Is(err, io.EOF):
+		return &scanner{}, nil
+	case err != nil:
+		return s, fmt.Errorf("read the database's log: %w", err)
+	case s.salt != 0 && binary.BigEndian.Uint64(salt[:]) != s.salt:
 		return &scanner{}, nil
 	}
 	return s, found
