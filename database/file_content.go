@@ -44,15 +44,23 @@ func damaged(path string, err error) error {
 	return fmt.Errorf("read %s: %w", path, err)
 }
 
+// schemaChanged is SQLite's code for a statement that others changed the tables of.
+const schemaChanged = 17
+
 // quickCheck looks for damage for as long as checkBound lets it.
 func quickCheck(ctx context.Context, db *sql.DB) error {
 	bounded, cancel := context.WithTimeout(ctx, checkBound)
 	defer cancel()
-	var found string
+	var (
+		found string
+		lite  sqliteError
+	)
 	err := db.QueryRowContext(bounded, `pragma quick_check(1)`).Scan(&found)
 	switch {
 	case bounded.Err() != nil:
 		return ctx.Err()
+	case errors.As(err, &lite) && lite.Code()&0xff == schemaChanged:
+		return nil // by another process, which has looked for damage before that
 	case err != nil:
 		return err
 	case found != "ok":
