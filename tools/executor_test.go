@@ -27,6 +27,8 @@ type record struct {
 	cutOff bool
 	// refuse is the type of event that the store does not take.
 	refuse string
+	// opens is called when a call is opened; it may be nil.
+	opens func()
 }
 
 var errStore = errors.New("the store is full")
@@ -39,6 +41,9 @@ func (r *record) Open(_ context.Context, call tools.Call, requested tools.Reques
 	r.calls++
 	call.ID, call.Attempt = fmt.Sprintf("call-%d", r.calls), 1
 	r.events[call.ID], r.opened = []tools.Event{requested}, call
+	if r.opens != nil {
+		r.opens()
+	}
 	return call, r.cutOff, nil
 }
 
@@ -260,6 +265,15 @@ func TestAGivenUpCallNeverRuns(t *testing.T) {
 			!last[tools.Denied](rec, "call-1").Cancelled {
 			t.Errorf("%s: %v, %v", name, err, rec.types("call-1"))
 		}
+	}
+	// One that nobody is asked about is looked at last before it runs.
+	ctx, cancel := context.WithCancel(t.Context())
+	rec := newRecord(t)
+	rec.opens = cancel
+	executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Sandboxes: unconfined(), Approver: nobody(t)})
+	_, err := executor.Do(ctx, call("a.write", `{}`), tools.Policy{Mode: tools.ModeYolo}, nil)
+	if !errors.Is(err, context.Canceled) || !slices.Equal(rec.types("call-1"), denied) || !last[tools.Denied](rec, "call-1").Cancelled {
+		t.Errorf("not asked about: %v, %v", err, rec.types("call-1"))
 	}
 }
 
