@@ -15,7 +15,14 @@ func TestGarbageMayGather(t *testing.T) {
 		less bool
 	}{{nil, true}, {[]string{"GOGC=100"}, false}, {[]string{"GOMEMLIMIT=1GiB"}, false}} {
 		server := s.Start(c.env...)
-		rss := server.Metric("process_resident_memory_bytes") // before garbage gathers
+		rss := server.Metric("process_resident_memory_bytes")
+		for range 3 { // on a busy machine garbage has gathered before one can ask
+			if c.less && rss >= 3*heldHeap {
+				server.Stop()
+				server = s.Start(c.env...)
+				rss = server.Metric("process_resident_memory_bytes")
+			}
+		}
 		server.Eventually("the next collection is due when the heap is as large as it should be", func() bool {
 			return (server.Metric("go_memstats_next_gc_bytes") > heldHeap) == c.less
 		})
