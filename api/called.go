@@ -38,12 +38,12 @@ func (f failure) code() string {
 	if body, is := f.body.(errorBody); is {
 		return body.Code
 	}
-	var told struct {
+	var sent struct {
 		Code string `json:"code"`
 	}
 	encoded, err := javascript.Encode(f.body)
-	if err != nil || json.Unmarshal(encoded, &told) != nil {
+	if err != nil || json.Unmarshal(encoded, &sent) != nil {
 		return ""
 	}
-	return told.Code
+	return sent.Code
 }

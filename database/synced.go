@@ -139,7 +139,7 @@ func (l *logSync) join(ctx context.Context, number int64) error {
 
 // mark notes how much of the log is synced. Of one of which a sync failed nothing is known any more: the system may take
 // for written what is not. Without the note damage to the log looks like its end, and nothing else is wrong, so an error
-// does not keep anybody waiting.
+// does not fail a commit.
 func (l *logSync) mark(end *wal.Mark) {
 	if end != nil && end.Salt != l.lost {
 		_ = l.marker.Put(*end)

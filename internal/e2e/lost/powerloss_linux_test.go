@@ -22,15 +22,15 @@ import (
 // powerlossStates is how many states are tried.
 const powerlossStates = "HARNESS_POWERLOSS"
 
-// acknowledged is what a client was told, and when, in Unix seconds: the entry or turn of an id. Before begun it did not
-// ask for it.
+// acknowledged is an entry or turn that the server acknowledged to a client at a time, in Unix seconds. The client sent it
+// at begun.
 type acknowledged struct {
 	id, turn   string
 	begun, at  float64
 	isTurnOnly bool
 }
 
-// recorded is a run of a server, call by call, with what its clients were told.
+// recorded is a run of a server, call by call, with what it acknowledged to its clients.
 type recorded struct {
 	*crashstates.Recording
 	session string
@@ -68,7 +68,7 @@ func record(t *testing.T, synchronous string) *recorded {
 	r := &recorded{session: server.CreateSession(nil)}
 	path := "/api/sessions/" + r.session
 	var mu sync.Mutex
-	told := func(one acknowledged) {
+	acknowledge := func(one acknowledged) {
 		mu.Lock()
 		defer mu.Unlock()
 		one.at = now()
@@ -85,7 +85,7 @@ func record(t *testing.T, synchronous string) *recorded {
 					t.Errorf("entry %s: %d %v", one.id, status, err)
 					return
 				}
-				told(one)
+				acknowledge(one)
 			}
 		})
 	}
@@ -93,7 +93,7 @@ func record(t *testing.T, synchronous string) *recorded {
 	for range 3 {
 		one := acknowledged{begun: now(), isTurnOnly: true}
 		one.turn = server.Send(r.session, "REPLY[said]")
-		told(one)
+		acknowledge(one)
 		events.WaitTurn(one.turn)
 	}
 	clients.Wait()
