@@ -114,12 +114,13 @@ func (w *writer) entry(ctx context.Context, at *level, name string) error {
 			w.leave(filepath.Join(at.path, name), fmt.Sprintf("more than %d folders lie in each other", maxDepth))
 			return nil
 		}
-		dir, err := at.dir.OpenRoot(name)
+		var dir *os.Root
+		err := again(at.dir, name, info, func() (err error) {
+			dir, err = openFolder(at.dir, name, info)
+			return err
+		})
 		if err != nil {
-			return w.changed(at, name, info, err)
-		}
-		if now, err := dir.Stat("."); err != nil || !os.SameFile(info, now) {
-			return errors.Join(w.changed(at, name, info, err), dir.Close())
+			return w.passedOver(at, name, err)
 		}
 		if err := w.out.WriteHeader(headerOf(kept+"/", tar.TypeDir, "", info)); err != nil {
 			return errors.Join(err, dir.Close())
@@ -127,9 +128,13 @@ func (w *writer) entry(ctx context.Context, at *level, name string) error {
 		return w.below(ctx, &level{dir: dir, path: filepath.Join(at.path, name), under: at.under,
 			name: path.Join(at.name, name), depth: at.depth + 1, skip: at.skip})
 	case info.Mode()&fs.ModeSymlink != 0:
-		target, err := at.dir.Readlink(name)
+		var target string
+		err := again(at.dir, name, info, func() (err error) {
+			target, err = at.dir.Readlink(name)
+			return err
+		})
 		if err != nil {
-			return w.changed(at, name, info, err)
+			return w.passedOver(at, name, err)
 		}
 		return w.out.WriteHeader(headerOf(kept, tar.TypeSymlink, target, info))
 	case info.Mode().IsRegular():
@@ -141,14 +146,9 @@ func (w *writer) entry(ctx context.Context, at *level, name string) error {
 // leave notes what the archive does not have.
 func (w *writer) leave(what, why string) { w.Omitted = append(w.Omitted, Omission{what, why}) }
 
-// changed notes an entry that became another one after it was looked at. err is why it could not be read, nil when what
-// was opened is another one; it is returned when the entry is what it was.
-func (w *writer) changed(at *level, name string, before fs.FileInfo, err error) error {
-	now, gone := at.dir.Lstat(name)
-	if gone != nil {
-		return gone
-	}
-	if err != nil && os.SameFile(before, now) {
+// passedOver notes an entry that was another one when it was opened. Every other error is returned.
+func (w *writer) passedOver(at *level, name string, err error) error {
+	if !errors.Is(err, errOther) {
 		return err
 	}
 	w.leave(filepath.Join(at.path, name), "it became another file while the backup was made")
@@ -184,9 +184,41 @@ func openRegular(dir *os.Root, name string) (*os.File, error) {
 // errOther says that a name is of another file than the one that was looked at.
 var errOther = errors.New("it is another file")
 
+// openTries is how often an entry is opened that cannot be opened although it is what it was: an agent that puts a link
+// in its place for a moment must not end the backup.
+const openTries = 20
+
+// again tries to open an entry of a folder as what it was when it was looked at. errOther, and what try returns for an
+// entry that did not change.
+func again(dir *os.Root, name string, looked fs.FileInfo, try func() error) error {
+	for tries := 1; ; tries++ {
+		err := try()
+		if err == nil || errors.Is(err, errOther) {
+			return err
+		}
+		now, gone := dir.Lstat(name)
+		switch {
+		case gone != nil:
+			return gone
+		case !os.SameFile(looked, now):
+			return errOther
+		case tries == openTries:
+			return err
+		}
+	}
+}
+
 // openAs opens a file if it is the one that was looked at. errOther.
-func openAs(dir *os.Root, name string, want fs.FileInfo) (*os.File, error) {
-	file, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe is not waited for
+func openAs(in *os.Root, name string, want fs.FileInfo) (file *os.File, err error) {
+	err = again(in, name, want, func() (err error) {
+		file, err = openFile(in, name, want)
+		return err
+	})
+	return file, err
+}
+
+func openFile(in *os.Root, name string, want fs.FileInfo) (*os.File, error) {
+	file, err := in.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe is not waited for
 	if err != nil {
 		return nil, err
 	}
@@ -200,6 +232,22 @@ func openAs(dir *os.Root, name string, want fs.FileInfo) (*os.File, error) {
 	return file, nil
 }
 
+// openFolder opens a folder if it is the one that was looked at. errOther.
+func openFolder(in *os.Root, name string, want fs.FileInfo) (*os.Root, error) {
+	dir, err := in.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	now, err := dir.Stat(".")
+	if err == nil && !os.SameFile(want, now) {
+		err = errOther
+	}
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return dir, nil
+}
+
 // regular writes a file as it is now, as long as it is now: others may be writing it.
 func (w *writer) regular(ctx context.Context, at *level, name string, info fs.FileInfo) (err error) {
 	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
@@ -208,11 +256,8 @@ func (w *writer) regular(ctx context.Context, at *level, name string, info fs.Fi
 		}
 	}
 	file, err := openAs(at.dir, name, info)
-	if errors.Is(err, errOther) {
-		return w.changed(at, name, info, nil)
-	}
 	if err != nil {
-		return w.changed(at, name, info, err)
+		return w.passedOver(at, name, err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if hasMagic(file) {

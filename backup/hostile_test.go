@@ -239,6 +239,7 @@ func TestSwappedLinksAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	k, home := keep(t, database.SQLite), t.TempDir()
 	secret := filepath.Join(t.TempDir(), "secrets")
+	const files = 3 // few, so that each is swapped often
 	swap := func(name, target string) error {
 		plain, link := filepath.Join(home, name), filepath.Join(home, "."+name)
 		return errors.Join(os.Symlink(target, link), os.Rename(plain, plain+".aside"), os.Rename(link, plain),
@@ -246,7 +247,7 @@ func TestSwappedLinksAreNotFollowed(t *testing.T) {
 	}
 	err := errors.Join(os.Mkdir(secret, 0o700), os.WriteFile(filepath.Join(secret, "f"), []byte("not for you"), 0o600),
 		os.Mkdir(filepath.Join(home, "d"), 0o700))
-	for n := range 40 {
+	for n := range files {
 		err = errors.Join(err, os.WriteFile(filepath.Join(home, "f"+string(rune('a'+n))), []byte("mine"), 0o600))
 	}
 	if err != nil {
@@ -263,7 +264,7 @@ func TestSwappedLinksAreNotFollowed(t *testing.T) {
 				return
 			default:
 			}
-			err := swap("f"+string(rune('a'+n%40)), filepath.Join(secret, "f"))
+			err := swap("f"+string(rune('a'+n%files)), filepath.Join(secret, "f"))
 			if err = errors.Join(err, swap("d", secret)); err != nil {
 				t.Error(err)
 				return
