@@ -489,6 +489,7 @@ func (f *fakeRuntime) Call(_ context.Context, method string, params any) (json.R
 
 // fakeHealth is the state of a process.
 type fakeHealth struct {
+	damaged      int
 	status       runtime.Status // of codex
 	others       []api.RuntimeHealth
 	notReady     error
@@ -501,6 +502,8 @@ func (f *fakeHealth) Runtimes() []api.RuntimeHealth {
 	return append([]api.RuntimeHealth{{Name: "codex", Status: f.status}}, f.others...)
 }
 func (f *fakeHealth) Serving() error { return f.notReady }
+
+func (f *fakeHealth) Damaged() (int, time.Time) { return f.damaged, time.UnixMilli(1) }
 
 func (f *fakeHealth) StoreReady(context.Context) error { return f.storeRefuses }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"harness/api/rest"
@@ -73,7 +74,7 @@ type healthBody struct {
 	Credentials runtime.AuthState `json:"credentials,omitempty"`
 	// Runtimes are ours: every runtime of this server, the default one first.
 	Runtimes []runtimeHealth `json:"runtimes"`
-	// Store is ours, and there only while the store refuses writes.
+	// Store is ours, and there only while the store refuses writes, or rows of it are known to be damaged.
 	Store     *storeHealth `json:"store,omitempty"`
 	Timestamp string       `json:"timestamp"`
 }
@@ -178,6 +179,10 @@ func (s *server) getHealth(ctx context.Context, in *rest.Input) (rest.Reply, err
 		body.Status = "degraded"
 		body.Store = &storeHealth{Engine: string(outage.Engine), State: "refusing_writes",
 			Since: javascript.ISOTime(outage.Since.UnixMilli()), Reason: database.Reason(outage.Cause)}
+	} else if rows, since := s.Health.Damaged(); rows > 0 {
+		body.Status = "degraded"
+		body.Store = &storeHealth{Engine: string(database.SQLite), State: "damaged", Since: javascript.ISOTime(since.UnixMilli()),
+			Reason: fmt.Sprintf("%d rows are not as they were written, and are not shown; harness doctor --scrub names them", rows)}
 	}
 	return rest.OK(body)
 }

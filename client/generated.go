@@ -2751,7 +2751,7 @@ type GetHealth200JSONResponseBody struct {
 	Service  interface{}                        `json:"service"`
 	Status   GetHealth200JSONResponseBodyStatus `json:"status"`
 
-	// Store Only while the store refuses writes.
+	// Store Only while the store refuses writes, or rows of it are known to be damaged.
 	Store     *GetHealth200JSONResponseBody_Store `json:"store,omitempty"`
 	Timestamp time.Time                           `json:"timestamp"`
 }

@@ -86,7 +86,7 @@ func damagedLog(path string, err error) error {
 		return err
 	}
 	return &FileError{path, fmt.Sprintf("is damaged: %v. SQLite would take that for the log's end and forget what stands behind it; "+
-		"if that is to be, copy %[2]s and %[2]s-wal aside and remove %[2]s-synced", damage, path)}
+		"if that is to be, harness doctor --salvage copies both aside first", damage)}
 }
 
 // withFile opens a database for one call.

@@ -36,7 +36,7 @@ func (j *Journal) append(ctx context.Context, tx database.Tx, name string, pos i
 	for i := range records {
 		records[i].Seq += sequences[records[i].SessionID] - counts[records[i].SessionID]
 	}
-	if err := insertEvents.Exec(ctx, tx, parameters(records)); err != nil {
+	if err := insertEvents.Exec(ctx, tx, parameters(records, true)); err != nil {
 		return last, fmt.Errorf("insert %d journal events: %w", len(records), err)
 	}
 	if _, err := tx.ExecContext(ctx, `update journal_head set pos = $1, batch = $2 where id = 1`, pos, signature(name)); err != nil {
@@ -94,7 +94,7 @@ func (j *Journal) appendAtOnce(name string, pos int64, records []Record, counts 
 		signed = signature(name) // those with events are found by them
 	}
 	args := append([]any{pos, signed, regexp.QuoteMeta(j.batchPrefix) + `[0-9]+;`}, database.Columns(sequenceKinds, counters(counts))...)
-	args = append(args, database.Columns(eventKinds, parameters(records))...)
+	args = append(args, database.Columns(eventKinds, parameters(records, false))...)
 	return database.Last{Query: appendStatement, Args: args, Row: func(row interface{ Scan(dest ...any) error }) error {
 		session, last, err := scanSequence(row)
 		for _, r := range of[session] {
@@ -117,7 +117,8 @@ var (
 		sequenceKinds...)
 	// Only SQLite's (appendAtOnce). Nobody goes on after an insert that failed: it need not note what it would have to
 	// undo of its first rows.
-	insertEvents = database.NewBulk(`insert or fail into journal_events (`+columns+`) {rows}`, eventKinds...)
+	insertEvents = database.NewBulk(`insert or fail into journal_events (`+rows+`) {rows}`,
+		append(eventKinds[:len(eventKinds):len(eventKinds)], database.Int)...)
 )
 
 // appendStatement moves the head to $1 and counts and signs it $2 beside the last signatures of other writers, unless that
@@ -136,9 +137,9 @@ const appendStatement = `with
 		join counters on counters.session_id = v.session_id)
 	select session_id, seq from counters`
 
-// parameters are the rows of records.
-func parameters(records []Record) []any {
-	args := make([]any, 0, len(records)*len(eventKinds))
+// parameters are the rows of records, each with its checksum if wanted.
+func parameters(records []Record, checked bool) []any {
+	args := make([]any, 0, len(records)*(len(eventKinds)+1))
 	for i := range records {
 		r := &records[i]
 		payload := text(r.Payload)
@@ -147,6 +148,9 @@ func parameters(records []Record) []any {
 		}
 		args = append(args, r.Pos, r.Seq, int64(r.SchemaVersion), r.SessionID, r.TurnID, r.ItemID, r.Type, r.Time, r.Source,
 			r.Actor, boolInt(r.Broadcast), r.TraceID, r.SpanID, text(r.Meta), payload)
+		if checked {
+			args = append(args, r.checksum())
+		}
 	}
 	return args
 }

@@ -57,6 +57,8 @@ type Options struct {
 	// Observe, when set, is told the size and duration of every committed batch, Refused each time the store refuses one.
 	Observe func(units, events int, took time.Duration)
 	Refused func()
+	// Damaged, when set, is called with the position of a row that is not as it was written, each time one is read.
+	Damaged func(pos int64)
 	// Recorded, when set, makes the event that an outage of the store is kept as: it is stored with the first events after
 	// it.
 	Recorded func(over OutageError, until time.Time) Event

@@ -411,7 +411,7 @@ func TestOldEventsAreUpcastWhenRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := db.Update(t.Context(), func(tx database.Tx) error {
-			_, err := tx.ExecContext(t.Context(), `update journal_events set schema_version = 0 where pos = 1`)
+			_, err := tx.ExecContext(t.Context(), `update journal_events set schema_version = 0, checksum = null where pos = 1`)
 			return err
 		})
 		if err != nil {

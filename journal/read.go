@@ -18,6 +18,9 @@ import (
 // events are pruned (BeforePrune).
 const PayloadAtEventPos = `(select ` + Payload + ` from journal_events where pos = event_pos)`
 
+// ChecksumAtEventPos is SQL for the checksum of that event, of which the high 32 bits are those of its payload.
+const ChecksumAtEventPos = `(select journal_events.checksum from journal_events where pos = event_pos)`
+
 // PayloadStartAtEventPos is PayloadAtEventPos of which a long one is only its first part.
 const PayloadStartAtEventPos = `(select case when journal_events.payload = '' then (select part from journal_parts
 	where journal_parts.pos = journal_events.pos order by number limit 1) else journal_events.payload end
@@ -39,8 +42,11 @@ const (
 	defaultLimit = 256
 	columns      = `pos, seq, schema_version, session_id, turn_id, item_id, type, time, source, actor, broadcast, ` +
 		`trace_id, span_id, meta, payload`
+	// rows are the columns as they stand in their rows, stored with payloads in parts as well. A payload whose parts are
+	// gone is another one.
+	rows   = columns + `, checksum`
 	stored = `pos, seq, schema_version, session_id, turn_id, item_id, type, time, source, actor, broadcast, trace_id, span_id, meta, ` +
-		Payload
+		`coalesce(` + Payload + `, 'null'), checksum`
 	// kept is the position $1, or the one before the oldest event when that comes later: rows before it are about to be
 	// deleted (Prune), and what refers to them has taken what it needs.
 	kept = `(select case when oldest > $1 then oldest - 1 else $1 end from journal_head where id = 1)`
@@ -64,7 +70,7 @@ func (j *Journal) Read(ctx context.Context, query Query) ([]Record, error) {
 	}
 	wanted := stored
 	if query.Short {
-		wanted = columns
+		wanted = rows
 	}
 	return j.read(ctx, `select `+wanted+
 		` from journal_events where pos > `+kept+` and pos < $4 and (session_id in ($2, '') or broadcast = 1) order by pos limit $3`,
@@ -79,7 +85,7 @@ func (j *Journal) Read(ctx context.Context, query Query) ([]Record, error) {
 func (j *Journal) readAfter(ctx context.Context, after, before int64, limit int, short bool) (records []Record, err error) {
 	where := ` from journal_events where pos > ` + kept + ` and pos < (select cast($2 as bigint)) order by pos limit ` + strconv.Itoa(limit)
 	err = j.settled(ctx, func(q database.Querier) (last int64, err error) {
-		records, err = j.readFrom(ctx, q, `select `+columns+where, after, before)
+		records, err = j.readFrom(ctx, q, `select `+rows+where, after, before)
 		if err == nil && !short && slices.ContainsFunc(records, func(r Record) bool { return len(r.Payload) == 0 }) {
 			records, err = j.readFrom(ctx, q, `select `+stored+where, after, before)
 		}
@@ -149,7 +155,7 @@ func (j *Journal) read(ctx context.Context, query string, args ...any) (records 
 
 func (j *Journal) readFrom(ctx context.Context, q database.Querier, query string, args ...any) ([]Record, error) {
 	return database.ReadAll(ctx, q, "read the journal", func(row database.Row) (Record, error) {
-		record, err := scan(row)
+		record, err := j.scan(row)
 		if err == nil && j.upcast != nil && record.SchemaVersion < SchemaVersion {
 			record.Event = j.upcast(record.SchemaVersion, record.Event)
 		}
@@ -157,16 +163,25 @@ func (j *Journal) readFrom(ctx context.Context, q database.Querier, query string
 	}, query, args...)
 }
 
-func scan(row database.Row) (Record, error) {
+// scan reads a row. One that is not as it was written is EventDamaged.
+func (j *Journal) scan(row database.Row) (Record, error) {
+	record, kept, err := scanRow(row)
+	if err == nil && kept.Valid && !record.intact(kept.Int64) {
+		j.foundDamaged(record.Pos)
+		record = record.damaged()
+	}
+	return record, err
+}
+
+func scanRow(row database.Row) (record Record, kept sql.NullInt64, err error) {
 	var (
-		record        Record
 		broadcast     int64
 		meta, payload []byte
 	)
-	err := row.Scan(&record.Pos, &record.Seq, &record.SchemaVersion, &record.SessionID, &record.TurnID, &record.ItemID,
+	err = row.Scan(&record.Pos, &record.Seq, &record.SchemaVersion, &record.SessionID, &record.TurnID, &record.ItemID,
 		&record.Type, &record.Time, &record.Source, &record.Actor, &broadcast, &record.TraceID, &record.SpanID,
-		&meta, &payload)
+		&meta, &payload, &kept)
 	record.Broadcast = broadcast == 1
 	record.Meta, record.Payload = json.RawMessage(meta), json.RawMessage(payload)
-	return record, err
+	return record, kept, err
 }

@@ -19,7 +19,7 @@ func Redact(ctx context.Context, tx database.Tx, sessionID string) error {
 		return err
 	}
 	_, err := tx.ExecContext(ctx,
-		`update journal_events set type = $2, turn_id = '', item_id = '', actor = '', meta = '{}', payload = 'null'
+		`update journal_events set type = $2, turn_id = '', item_id = '', actor = '', meta = '{}', payload = 'null', checksum = null
 		where session_id = $1`, sessionID, EventRedacted)
 	if err != nil {
 		return fmt.Errorf("redact the journal of session %s: %w", sessionID, err)

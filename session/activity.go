@@ -50,11 +50,8 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 			now.RetryableTurnID = database.DecodeText(last)
 		}
 		if content.Valid {
-			message, err := transcript.ContentOf(content.String, stored)
-			if err != nil {
-				return fmt.Errorf("read why turn %s failed: %w", database.DecodeText(last), err)
-			}
-			now.LastError = &TurnError{TurnID: cmp.Or(now.ActiveTurnID, database.DecodeText(last)), Message: message}
+			now.LastError = &TurnError{TurnID: cmp.Or(now.ActiveTurnID, database.DecodeText(last)),
+				Message: transcript.ContentOf(content.String, stored)}
 		}
 		switch {
 		case now.ActiveTurnID != "" && now.PendingCount > 0:
@@ -76,7 +73,7 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 		return nil
 	}, `select a.id, a.running, a.waiting, a.last,
 			(select count(*) from turns t where t.session_id = a.id and t.turn_id = a.last and t.status = 'interrupted' and t.input <> ''),
-			(select content`+failure+`, (select `+transcript.StoredEntry+failure+` from (select s.id as id,
+			(select content`+failure+`, (select `+transcript.CheckedEntry+failure+` from (select s.id as id,
 			coalesce((select t.turn_id from turns t where t.session_id = s.id and t.status = 'inProgress'
 				order by t.started_at desc, t.turn_id desc limit 1), '') as running,
 			(select count(*) from interactive_requests r where r.session_id = s.id and r.status = 'pending') as waiting,

@@ -21,7 +21,7 @@ import (
 // entries, and at its first 1,000 characters.
 func (s *Service) findText(ctx context.Context, q database.Querier, query ListQuery, where string, args []any) (
 	condition, next string, extended []any, err error) {
-	const opening = ` from (select role, content, ` + transcript.StoredEntry + ` as stored from transcript_entries
+	const opening = ` from (select role, content, ` + transcript.CheckedEntry + ` as stored from transcript_entries
 		where session_id = sessions.id and place >= 0 order by place, ordinal limit 10) e where role = 'user' limit 1)`
 	rows, err := q.QueryContext(ctx, `select id, updated_at, created_at, title, (select content`+opening+`, (select stored`+opening+
 		` from sessions where `+where, args...)
@@ -40,10 +40,7 @@ func (s *Service) findText(ctx context.Context, q database.Querier, query ListQu
 		if err := rows.Scan(&one.ID, &one.UpdatedAt, &one.CreatedAt, &title, &content, &stored); err != nil {
 			return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)
 		}
-		first, err := transcript.ContentOf(content.String, stored)
-		if err != nil {
-			return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)
-		}
+		first := transcript.ContentOf(content.String, stored)
 		if title == "" {
 			title = NewChatTitle
 		}

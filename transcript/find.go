@@ -32,11 +32,14 @@ func find(ctx context.Context, q database.Querier, sessionID, which string, arg 
 	return entry, true, nil
 }
 
-// ContentOf is the content of an entry from its column content and StoredEntry.
-func ContentOf(content string, stored sql.NullString) (string, error) {
-	if !stored.Valid {
-		return database.DecodeText(content), nil
+// ContentOf is the content of an entry from its column content and CheckedEntry. One that is damaged says so.
+func ContentOf(content string, checked sql.NullString) string {
+	if !checked.Valid {
+		return database.DecodeText(content)
 	}
-	entry, err := decodeEntry(cutEntry(stored.String))
-	return entry.Content, err
+	entry, err := openChecked(checked.String)
+	if err != nil {
+		return damagedText
+	}
+	return entry.Content
 }

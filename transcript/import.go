@@ -49,7 +49,7 @@ func (Store) Import(ctx context.Context, tx database.Tx, sessionID string, turns
 func (in *importing) read(ctx context.Context, tx database.Tx) error {
 	err := database.ReadEach(ctx, tx, "read the entries", func(stored database.Row) (err error) {
 		var r row
-		r.Entry, err = scanEntry(ctx, placed{stored, &r})
+		r.Entry, _, err = scanStored(ctx, placed{stored, &r}) // what is damaged is written anew
 		in.rows, in.byID[r.MessageID] = append(in.rows, &r), &r
 		return err
 	}, `select ordinal, place, `+entryColumns+` from transcript_entries where session_id = $1 order by ordinal`,

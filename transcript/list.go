@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -76,6 +77,9 @@ func (s Store) EachPage(ctx context.Context, q database.Querier, sessionID strin
 		if more, err = p.read(ctx, q); err == nil && len(p.missing) > 0 {
 			err = s.fill(ctx, q, sessionID, &p)
 		}
+		if err == nil {
+			err = p.nameDamaged(ctx, q)
+		}
 		if err != nil {
 			return fmt.Errorf("read transcript of session %s: %w", sessionID, err)
 		}
@@ -96,10 +100,21 @@ type pager struct {
 	entries              []Entry
 	encodings            Encodings
 	missing              map[string]int // of entries not stored as JSON: where in the page they belong
+	damaged              []damagedAt
+}
+
+// damagedAt is an entry that is not as it was written: where in the page it belongs, and where in the transcript.
+type damagedAt struct {
+	index          int
+	place, ordinal int64
 }
 
 // encodedInJoin is encodedWhole where journal_events is joined, which has sessions, too.
 var encodedInJoin = strings.ReplaceAll(encodedWhole, " session_id", " transcript_entries.session_id")
+
+// joinedEvent is the condition of that join. The event that says what an entry says is of this entry.
+const joinedEvent = `journal_events.pos = event_pos and journal_events.item_id = transcript_entries.message_id
+	and journal_events.session_id = transcript_entries.session_id`
 
 // read reads the next page, as far as it is stored as JSON. One column of text instead of nine is half the time: the id
 // of an entry that is not stored as JSON stands in it behind a colon.
@@ -107,37 +122,64 @@ func (p *pager) read(ctx context.Context, q database.Querier) (more bool, err er
 	// A join, because SQLite looks up the events of entries one after the other with one cursor then, a subquery opens one
 	// for each.
 	p.entries, p.encodings, p.missing = make([]Entry, 0, pageEntries), make(Encodings, 0, pageEntries), map[string]int{}
+	p.damaged = nil
 	size, after := 0, []any{p.session, p.place, p.ordinal, pageEntries}
 	err = database.ReadEach(ctx, q, "read entries", func(row database.Row) error {
-		var stored string
-		if err := row.Scan(&stored, &p.place, &p.ordinal); err != nil {
+		var (
+			stored string
+			kept   sql.NullInt64
+		)
+		if err := row.Scan(&stored, &kept, &p.place, &p.ordinal); err != nil {
 			return err
 		}
 		if len(p.entries) == 0 {
 			p.from = p.place
 		}
 		var known encoding
-		var err error
 		if message, apart := strings.CutPrefix(stored, ":"); apart {
 			p.missing[database.DecodeText(message)] = len(p.entries)
-		} else {
-			known.json = cutEntry(stored)
-			known.of, err = decodeEntry(known.json)
+		} else if err := known.open(stored, kept); err != nil {
+			p.damaged = append(p.damaged, damagedAt{len(p.entries), p.place, p.ordinal})
 		}
 		p.entries, p.encodings = append(p.entries, known.of), append(p.encodings, known)
-		if size += len(stored); err == nil && size >= pageBytes {
+		if size += len(stored); size >= pageBytes {
 			return errPageFull
 		}
-		return err
+		return nil
 	}, `select coalesce(`+encodedInJoin+`, `+journal.Payload+`, case when event_pos is null then ':' || message_id else '' end),
-			place, ordinal
-		from transcript_entries left join journal_events on journal_events.pos = event_pos
+			coalesce(transcript_entries.checksum, journal_events.checksum), place, ordinal
+		from transcript_entries left join journal_events on `+joinedEvent+`
 		where transcript_entries.session_id = $1 and place >= 0`+p.kept+` and (place, ordinal) > ($2, $3)
 		order by place, ordinal limit $4`, after...)
 	if errors.Is(err, errPageFull) {
 		return true, nil
 	}
 	return len(p.entries) == pageEntries, err
+}
+
+// open takes what is stored of an entry. errDamaged, and what decodeEntry returns.
+func (e *encoding) open(stored string, kept sql.NullInt64) (err error) {
+	text, err := openStored(stored, kept)
+	if err != nil {
+		return err
+	}
+	if e.of, err = decodeEntry(text); err == nil {
+		e.json = text
+	}
+	return err
+}
+
+// nameDamaged puts into their places what readers are shown of entries that are not as they were written.
+func (p *pager) nameDamaged(ctx context.Context, q database.Querier) error {
+	for _, one := range p.damaged {
+		var err error
+		p.entries[one.index], err = scanEntry(ctx, q.QueryRowContext(ctx, `select `+entryColumns+` from transcript_entries
+			where session_id = $1 and place = $2 and ordinal = $3`, p.session, one.place, one.ordinal))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fill reads those entries of a page that are not stored as JSON.

@@ -143,7 +143,22 @@ func storeParts(ctx context.Context, tx database.Tx, k key, entry *Entry) error 
 	if err := database.DeleteParts(ctx, tx, partsOf(k)); err != nil {
 		return err
 	}
-	return database.WriteParts(ctx, tx, partsOf(k), entry.eachPart)
+	var sum database.Checksum
+	err := database.WriteParts(ctx, tx, partsOf(k), func(yield func(part string) bool) {
+		entry.eachPart(func(part string) bool {
+			sum = sum.Add(part)
+			return yield(part)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `update transcript_entries set checksum = $3 where session_id = $1 and message_id = $2`,
+		k.session, k.message, sum.Column(0))
+	if err != nil {
+		return fmt.Errorf("store the checksum of a long entry: %w", err)
+	}
+	return nil
 }
 
 // hasDetails tells whether an entry that is stored in parts has details.
@@ -227,8 +242,8 @@ func (Store) KeepPruned(ctx context.Context, tx database.Tx, below int64) error 
 			where j.pos < $1 and j.payload = '') as v on v.pos = journal_parts.pos
 		where journal_parts.pos < $1`, below)
 	if err == nil {
-		_, err = tx.ExecContext(ctx, `update transcript_entries set encoded = v.payload, event_pos = null
-			from (select pos, session_id, item_id, payload from journal_events where pos < $1) as v
+		_, err = tx.ExecContext(ctx, `update transcript_entries set encoded = v.payload, checksum = v.checksum, event_pos = null
+			from (select pos, session_id, item_id, payload, checksum from journal_events where pos < $1) as v
 			where transcript_entries.session_id = v.session_id and transcript_entries.message_id = v.item_id
 			and transcript_entries.event_pos = v.pos`, below)
 	}

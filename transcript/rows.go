@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"unsafe"
 
 	"harness/database"
@@ -12,48 +11,64 @@ import (
 )
 
 // StoredEntry is, in a selection from transcript_entries, what an entry says: its own JSON, or the event that told of
-// the entry as it is. It is null for rows of before, which have it in columns (migration 0017). ContentOf reads it.
+// the entry as it is. It is null for rows of before, which have it in columns (migration 0017).
 const StoredEntry = `coalesce(` + encodedWhole + `, ` + journal.PayloadAtEventPos + `)`
 
 // encodedWhole is the column encoded, whole: the parts of a long entry (long.go) are in order in their index.
 const encodedWhole = `case when encoded = '' then (select string_agg(part, '') from (select part from transcript_parts
 	where session = session_id and message = message_id order by number) as parts) else encoded end`
 
+// storedChecksum is, beside StoredEntry, the checksum of what an entry says, in the high 32 bits.
+const storedChecksum = `coalesce(checksum, ` + journal.ChecksumAtEventPos + `)`
+
+// CheckedEntry is StoredEntry behind its checksum and a blank. ContentOf reads it.
+const CheckedEntry = `coalesce(cast(` + storedChecksum + ` as text), '') || ' ' || ` + StoredEntry
+
 // entryColumns are what scanEntry scans.
-const entryColumns = entryHead + StoredEntry + `, event_pos`
+const entryColumns = entryHead + StoredEntry + `, event_pos, ` + storedChecksum
 
 const entryHead = `message_id, turn_id, role, type, content, details, status, started_at, completed_at, `
 
 // shortColumns are entryColumns without the parts of a long entry: errInParts.
-const shortColumns = entryHead + `coalesce(encoded, ` + journal.PayloadAtEventPos + `), event_pos`
+const shortColumns = entryHead + `coalesce(encoded, ` + journal.PayloadAtEventPos + `), event_pos, ` + storedChecksum
 
 // errInParts says that an entry is stored in parts which were not read.
 var errInParts = errors.New("the entry is stored in parts")
 
+// scanEntry reads an entry as readers are shown it. One that is damaged says so.
 func scanEntry(ctx context.Context, row database.Row) (Entry, error) {
+	entry, damaged, err := scanStored(ctx, row)
+	if damaged {
+		entry = entry.damaged()
+	}
+	return entry, err
+}
+
+// scanStored reads an entry. One that is not as it was written has no texts, and else what its columns say.
+func scanStored(ctx context.Context, row database.Row) (entry Entry, damaged bool, err error) {
 	var (
-		entry              Entry
 		details, stored    sql.NullString
 		started, completed sql.NullInt64
-		pos                sql.NullInt64
+		pos, kept          sql.NullInt64
 	)
 	if err := row.Scan(&entry.MessageID, &entry.TurnID, &entry.Role, &entry.Type, &entry.Content, &details, &entry.Status,
-		&started, &completed, &stored, &pos); err != nil {
-		return Entry{}, err
+		&started, &completed, &stored, &pos, &kept); err != nil {
+		return Entry{}, false, err
 	}
 	if pos.Valid && !stored.Valid {
-		// Told of by a unit before this one in the same transaction; any other event is written before its entry can be seen.
+		// An event of a unit before this one in the same transaction; any other is written before its entry can be seen.
 		payload, there := journal.UnwrittenPayload(ctx, pos.Int64)
-		if !there {
-			return Entry{}, fmt.Errorf("entry %q is in the event at position %d, which is missing", entry.MessageID, pos.Int64)
-		}
-		stored = sql.NullString{String: string(payload), Valid: true}
+		stored, damaged = sql.NullString{String: string(payload), Valid: there}, !there
 	}
 	if stored.Valid {
 		if stored.String == "" {
-			return Entry{}, errInParts
+			return Entry{}, false, errInParts
 		}
-		return decodeEntry(cutEntry(stored.String))
+		read, err := openEntry(stored.String, kept)
+		if err == nil && database.EncodeText(read.MessageID) == entry.MessageID {
+			return read, false, nil
+		}
+		damaged = true
 	}
 	for _, text := range []*string{&entry.MessageID, &entry.TurnID, &entry.Role, &entry.Type, &entry.Content} {
 		*text = database.DecodeText(*text)
@@ -68,35 +83,35 @@ func scanEntry(ctx context.Context, row database.Row) (Entry, error) {
 	if completed.Valid {
 		entry.CompletedAt = &completed.Int64
 	}
-	return entry, nil
+	return entry, damaged, nil
 }
 
-// rowKinds are those of the columns session_id, message_id, turn_id, role, type, status, started_at, completed_at,
-// encoded and event_pos, in which values writes an entry. pos is the position of the event that tells of it as it is, 0
+// rowKinds are those of rowColumns, in which values writes an entry. pos is the position of the event that tells of it as it is, 0
 // for none.
 var rowKinds = []database.Kind{database.Text, database.Text, database.Text, database.Text, database.Text, database.Text,
-	database.Int, database.Int, database.Text, database.Int}
+	database.Int, database.Int, database.Text, database.Int, database.Int}
 
-const rowColumns = `session_id, message_id, turn_id, role, type, status, started_at, completed_at, encoded, event_pos`
+const rowColumns = `session_id, message_id, turn_id, role, type, status, started_at, completed_at, encoded, event_pos, checksum`
 
 func values(session string, entry *Entry, pos int64) []any {
 	var (
 		encoded sql.NullString
-		at      sql.NullInt64
+		at, sum sql.NullInt64
 	)
 	switch {
 	case pos != 0:
 		at = sql.NullInt64{Int64: pos, Valid: true}
 	case entry.long():
-		encoded.Valid = true // its parts follow (storeParts)
+		encoded.Valid = true // its parts follow, with their checksum (storeParts)
 	default:
 		text := entry.AppendJSON(make([]byte, 0, entry.Size()))
 		// no copy: nobody changes it
 		encoded = sql.NullString{String: unsafe.String(unsafe.SliceData(text), len(text)), Valid: true}
+		sum = sql.NullInt64{Int64: checksumOf(encoded.String).Column(0), Valid: true}
 	}
 	return []any{session, database.EncodeText(entry.MessageID), database.EncodeText(entry.TurnID),
 		database.EncodeText(entry.Role), database.EncodeText(entry.Type), string(entry.Status), nullable(entry.StartedAt),
-		nullable(entry.CompletedAt), encoded, at}
+		nullable(entry.CompletedAt), encoded, at, sum}
 }
 
 func nullable(value *int64) sql.NullInt64 {

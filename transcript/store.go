@@ -33,9 +33,10 @@ func upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry, 
 		entry = entry.Whole()
 	}
 	read := func(columns string) (Entry, error) {
-		return scanEntry(ctx,
+		old, _, err := scanStored(ctx, // what is damaged is written anew
 			tx.QueryRowContext(ctx, `select `+columns+` from transcript_entries where session_id = $1 and message_id = $2`,
 				k.session, k.message))
+		return old, err
 	}
 	old, err := read(shortColumns)
 	inParts := errors.Is(err, errInParts)
@@ -76,7 +77,7 @@ func upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry, 
 // updateRow takes what values gives.
 const updateRow = `update transcript_entries
 	set turn_id = $3, role = $4, type = $5, status = $6, started_at = $7, completed_at = $8, encoded = $9, event_pos = $10,
-		content = '', details = null
+		checksum = $11, content = '', details = null
 	where session_id = $1 and message_id = $2`
 
 // insert numbers the entry after the session's last one; the caller's transaction is the only writer (journal.Unit).
@@ -94,7 +95,7 @@ func insert(ctx context.Context, tx database.Tx, k key, entry Entry, item bool) 
 		return Entry{}, false, err
 	}
 	_, err = tx.ExecContext(ctx, `insert into transcript_entries
-		(`+rowColumns+`, ordinal, place, content) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '')`,
+		(`+rowColumns+`, ordinal, place, content) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '')`,
 		append(values(k.session, &entry, 0), last+1, place)...)
 	if err != nil {
 		return Entry{}, false, fmt.Errorf("insert transcript entry %q: %w", entry.MessageID, err)

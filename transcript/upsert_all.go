@@ -138,7 +138,7 @@ func read(ctx context.Context, tx database.Tx, puts []Put, keys []key, states ma
 			ordinal, number, at sql.NullInt64
 		)
 		row := optional{rows, []any{&session, &ordinal, &number, &at}}
-		entry, err := scanEntry(ctx, &row)
+		entry, _, err := scanStored(ctx, &row) // what is damaged is written anew
 		switch {
 		case err != nil:
 			return err
@@ -207,7 +207,7 @@ func (t *text) Scan(value any) error {
 
 func write(ctx context.Context, tx database.Tx, keys []key, states map[key]*state, statement *database.Bulk,
 	numbered bool) error {
-	args := make([]any, 0, 12*len(keys))
+	args := make([]any, 0, (len(rowKinds)+2)*len(keys))
 	var long []key
 	for _, k := range keys {
 		args = append(args, values(k.session, &states[k].entry, states[k].pos)...)
@@ -240,14 +240,14 @@ var (
 	insertEntries = database.NewBulks(`insert or fail `+insertText, `insert `+insertText,
 		append(rowKinds[:len(rowKinds):len(rowKinds)], database.Int, database.Int)...)
 	updateEntries = database.NewBulks(
-		`with v (s, m, turn_id, role, type, status, started_at, completed_at, encoded, event_pos) as ({rows})
+		`with v (s, m, turn_id, role, type, status, started_at, completed_at, encoded, event_pos, checksum) as ({rows})
 		update transcript_entries set turn_id = v.turn_id, role = v.role, type = v.type, status = v.status, started_at = v.started_at,
-			completed_at = v.completed_at, encoded = v.encoded, event_pos = v.event_pos, content = '', details = null
+			completed_at = v.completed_at, encoded = v.encoded, event_pos = v.event_pos, checksum = v.checksum, content = '', details = null
 		from v where transcript_entries.session_id = v.s and transcript_entries.message_id = v.m`,
 		`insert into transcript_entries (`+rowColumns+`, ordinal, content) select v.*, 0, '' from ({rows}) as v
 		on conflict (session_id, message_id) do update set turn_id = excluded.turn_id, role = excluded.role, type = excluded.type,
 			status = excluded.status, started_at = excluded.started_at, completed_at = excluded.completed_at, encoded = excluded.encoded,
-			event_pos = excluded.event_pos, content = '', details = null`,
+			event_pos = excluded.event_pos, checksum = excluded.checksum, content = '', details = null`,
 		rowKinds...)
 )
 
@@ -261,20 +261,20 @@ const (
 	foundText = `with v (s, m, t) as ({rows})
 		select e.session_id, cast(null as bigint) as last, cast(null as bigint) as number, cast(null as bigint) as at,
 			e.message_id, e.turn_id, e.role,
-			e.type, e.content, e.details, e.status, e.started_at, e.completed_at, ` + StoredEntry + `, e.event_pos from`
+			e.type, e.content, e.details, e.status, e.started_at, e.completed_at, ` + StoredEntry + `, e.event_pos, ` + storedChecksum + ` from`
 	foundByLateral = ` v cross join lateral (select * from transcript_entries t where t.session_id = v.s and t.message_id = v.m limit 1) as e`
 
 	lastText = `
 		union all
 		select d.s, coalesce((select o.ordinal from transcript_entries o where o.session_id = d.s order by o.ordinal desc
 			limit 1), 0), null, null,
-			null, null, null, null, null, null, null, null, null, null, null
+			null, null, null, null, null, null, null, null, null, null, null, null
 		from (select distinct s from v) as d`
 )
 
 var blocksOfTurns = `
 		union all
 		select d.s, null, coalesce(b.block, 0), ` + lastOfBlock("d.s") +
-	`, null, d.t, null, null, null, null, null, null, null, null, null
+	`, null, d.t, null, null, null, null, null, null, null, null, null, null
 		from (select distinct s, t from v) as d
 		left join lateral (select * from transcript_turns t where t.session_id = d.s and t.turn_id = d.t limit 1) as b on true`

@@ -36,11 +36,12 @@ type doctor struct {
 	workspace string
 	own       string
 	consents  *consents
+	scrubs    bool
 	found     []finding
 }
 
 func newDoctor() *cobra.Command {
-	var asJSON bool
+	var asJSON, scrubs, salvages bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Tell what is wrong with this machine, this configuration and the server, and what to do",
@@ -48,7 +49,10 @@ func newDoctor() *cobra.Command {
 			"Exit code 1 when something is broken; warnings do not count. Run it as the server's user, in its working directory, with its settings.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found, err := examine(cmd.Context(), cmd.Flags())
+			if salvages {
+				return salvage(cmd)
+			}
+			found, err := examine(cmd.Context(), cmd.Flags(), scrubs)
 			if err != nil {
 				return err
 			}
@@ -56,13 +60,16 @@ func newDoctor() *cobra.Command {
 		},
 	}
 	config.AddFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&scrubs, "scrub", false, "look at every row of the database as well; names those that are damaged")
+	cmd.Flags().BoolVar(&salvages, "salvage", false, "set aside SQLite's log, when it is refused as damaged, and go on with what can be read of it")
+	cmd.MarkFlagsMutuallyExclusive("scrub", "salvage")
 	addJSON(cmd, &asJSON, "print the findings as JSON, for scripts")
 	return cmd
 }
 
 // examine makes all the findings.
-func examine(ctx context.Context, flags *pflag.FlagSet) ([]finding, error) {
-	d := &doctor{}
+func examine(ctx context.Context, flags *pflag.FlagSet, scrubs bool) ([]finding, error) {
+	d := &doctor{scrubs: scrubs}
 	d.ok("harness", "version %s on %s/%s, as user %d", version, runtime.GOOS, runtime.GOARCH, os.Geteuid())
 	cfg, err := loadConfig(flags)
 	if err != nil {

@@ -54,6 +54,7 @@ func (d *doctor) database(ctx context.Context) {
 		d.ok(name, "%s answers, schema version %d; serve brings it to %d", db.Engine(), schema.From, schema.To)
 	default:
 		d.ok(name, "%s answers, schema version %d", db.Engine(), schema.From)
+		d.rows(ctx, db)
 	}
 }
 

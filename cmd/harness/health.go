@@ -7,6 +7,7 @@ import (
 	"harness/journal"
 	"harness/runtime"
 	"slices"
+	"time"
 )
 
 // health answers the health routes.
@@ -53,6 +54,11 @@ func (h health) Auth() api.AuthHealth {
 
 // Store implements api.Health.
 func (h health) Store() *journal.OutageError { return h.journal.Outage() }
+
+// Damaged implements api.Health.
+func (h health) Damaged() (rows int, since time.Time) {
+	return h.damage.Len(), time.UnixMilli(h.damage.since.Load())
+}
 
 // Serving implements api.Health.
 func (h health) Serving() error {

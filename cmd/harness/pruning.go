@@ -38,6 +38,7 @@ func (s *Server) startPruning(ctx context.Context) error {
 		s.every(pruneOldEvery, "prune the journal's old events", s.pruneOldEvents)
 		s.every(retainEvery, "prune what is over", s.pruneRecords)
 		s.every(sweepEvery, "sweep the object store", s.sweepArtifacts)
+		s.every(scrubEvery, "scrub the database", s.scrub)
 		return nil
 	})
 }

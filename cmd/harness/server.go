@@ -68,6 +68,7 @@ type Server struct {
 	node     *cluster.Lease // nil on SQLite, which belongs to the data directory's one server
 	watch    *cluster.Watch // as node
 	nodePort *nodePort      // nil without HARNESS_NODE_ADDRESS
+	damage   damage
 	journal  *journal.Journal
 	bus      *bus.Bus        // nil without HARNESS_NODE_ADDRESS
 	early    *early.Carrier  // nil as bus is
@@ -268,10 +269,11 @@ func (s *Server) startJournal(ctx context.Context) error {
 	s.journal = journal.New(s.db, journal.Options{Now: s.now, Logger: s.log.With().Str("package", "journal").Logger(),
 		Observe: s.metrics.observeBatch, Origin: origin, Before: audit.NewWriter().Write, Upcast: stream.Upcast,
 		Refused: s.metrics.database.refusals.Inc, Recorded: storeRefused, TraceOf: s.traceOf, Owned: s.owned(), Announce: s.announce(),
-		Told:    s.tellEarly(),
+		Told: s.tellEarly(), Damaged: s.damagedEvent,
 		Barrier: s.nodePort != nil && !switchedOff("barrier"), EarlyRelease: s.releasesEarly(),
 		Archived: s.cfg.Archive != ""})
 	s.metrics.database.watch(s.db.Engine(), s.journal)
+	s.watchDamage(s.metrics.registry)
 	if err := s.journal.Start(ctx); err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func TestWhatIsPrunedIsInTheArchive(t *testing.T) {
 			server.Stop()
 			db := dbtest.Connect(t, site.Store())
 			if err := db.Update(t.Context(), func(tx database.Tx) error {
-				_, err := tx.ExecContext(t.Context(), `update journal_events set time = time - 100000000`) // more than a day
+				_, err := tx.ExecContext(t.Context(), `update journal_events set time = time - 100000000, checksum = null`) // more than a day
 				return err
 			}); err != nil {
 				t.Fatal(err)

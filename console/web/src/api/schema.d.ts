@@ -3732,12 +3732,12 @@ export interface operations {
                             codexHomeAuthFile: boolean;
                             likelyUnauthenticated: boolean;
                         };
-                        /** @description Only while the store refuses writes. */
+                        /** @description Only while the store refuses writes, or rows of it are known to be damaged. */
                         store?: {
                             /** @enum {string} */
                             engine: "sqlite" | "postgres";
-                            /** @constant */
-                            state: "refusing_writes";
+                            /** @enum {string} */
+                            state: "refusing_writes" | "damaged";
                             /** Format: date-time */
                             since: string;
                             reason: string;

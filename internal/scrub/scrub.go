@@ -1,0 +1,108 @@
+// Package scrub looks through the rows of a store for those that are not as they were written.
+//
+// A reader finds damage in what it reads. What is read by nothing would stay damaged until every backup from before is
+// gone: so all rows are looked at from time to time.
+package scrub
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"harness/database"
+	"harness/journal"
+	"harness/transcript"
+)
+
+// Row is a row that is not as it was written.
+type Row struct {
+	// Table and Key say where it is.
+	Table, Key string
+	// Missing says that it is gone.
+	Missing bool
+}
+
+// String names the row for people.
+func (r Row) String() string {
+	if r.Missing {
+		return fmt.Sprintf("%s: row %s is missing", r.Table, r.Key)
+	}
+	return fmt.Sprintf("%s: row %s is damaged", r.Table, r.Key)
+}
+
+// Event is the row of the event at a position of the journal.
+func Event(pos int64) Row { return Row{Table: "journal_events", Key: strconv.FormatInt(pos, 10)} }
+
+// Options of Run.
+type Options struct {
+	DB *database.DB
+	// Found is called with each row that is damaged.
+	Found func(Row)
+	// Rate bounds how many bytes a second are read; 0 means no bound.
+	Rate int64
+}
+
+// Run looks at every row that has a checksum, and returns how many bytes it read. Each stretch is a transaction of its
+// own, so writers are not held up.
+func Run(ctx context.Context, opts Options) (bytes int64, err error) {
+	q := opts.DB.Read()
+	for pos, more := int64(0), true; more; {
+		found, err := journal.Scrub(ctx, q, pos)
+		if err != nil {
+			return bytes, err
+		}
+		for _, at := range found.Damaged {
+			opts.Found(Event(at))
+		}
+		for _, at := range found.Missing {
+			gone := Event(at)
+			gone.Missing = true
+			opts.Found(gone)
+		}
+		bytes += found.Bytes
+		if pos, more = found.Last, found.Last != 0; !opts.rest(ctx, found.Bytes) {
+			return bytes, ctx.Err()
+		}
+	}
+	for at, more := (transcript.Key{}), true; more; {
+		found, err := transcript.Scrub(ctx, q, at)
+		if err != nil {
+			return bytes, err
+		}
+		for _, k := range found.Damaged {
+			opts.Found(Row{Table: "transcript_entries", Key: fmt.Sprintf("%s of session %s",
+				database.DecodeText(k.MessageID), database.DecodeText(k.SessionID))})
+		}
+		bytes += found.Bytes
+		if at, more = found.Last, found.Last != (transcript.Key{}); !opts.rest(ctx, found.Bytes) {
+			return bytes, ctx.Err()
+		}
+	}
+	return bytes, nil
+}
+
+// Structure has SQLite look at its pages, and at whether indexes and tables say the same. It returns at most so many
+// problems.
+func Structure(ctx context.Context, db *database.DB, most int) (problems []string, err error) {
+	problems, err = database.ReadTexts(ctx, db.Read(), "check the pages", fmt.Sprintf(`pragma integrity_check(%d)`, most))
+	if len(problems) == 1 && problems[0] == "ok" {
+		problems = nil
+	}
+	return problems, err
+}
+
+// rest waits for as long as reading so much may take, and tells whether to go on.
+func (o Options) rest(ctx context.Context, bytes int64) bool {
+	if o.Rate == 0 || bytes == 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(time.Duration(bytes) * time.Second / time.Duration(o.Rate))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,85 @@
+package transcript
+
+import (
+	"context"
+	"database/sql"
+
+	"harness/database"
+)
+
+// Key names an entry as its row does.
+type Key struct{ SessionID, MessageID string }
+
+// Scrubbed is what Scrub found among some entries.
+type Scrubbed struct {
+	// Last is the entry up to which it looked; the zero value at the end.
+	Last Key
+	// Bytes is about how much it read.
+	Bytes int64
+	// Damaged are entries that are not as they were written, or whose event is not theirs.
+	Damaged []Key
+}
+
+// scrubRows is how many rows Scrub reads at most.
+const scrubRows = 500
+
+// Scrub looks at the next entries after one, in the order of their keys. What an event says of an entry is looked at with
+// the journal; here that it is of this entry. Rows from before there were checksums pass.
+func Scrub(ctx context.Context, q database.Querier, after Key) (found Scrubbed, err error) {
+	var long []Key
+	sums := map[Key]int64{}
+	n := 0
+	err = database.ReadEach(ctx, q, "scrub entries", func(row database.Row) error {
+		var (
+			k       Key
+			encoded sql.NullString
+			kept    sql.NullInt64
+			told    bool
+		)
+		if err := row.Scan(&k.SessionID, &k.MessageID, &encoded, &kept, &told); err != nil {
+			return err
+		}
+		n++
+		found.Last, found.Bytes = k, found.Bytes+int64(len(encoded.String))
+		switch {
+		case !told:
+			found.Damaged = append(found.Damaged, k)
+		case !kept.Valid:
+		case encoded.String == "":
+			long, sums[k] = append(long, k), kept.Int64
+		default:
+			if sum, _ := database.Checksums(kept.Int64); sum != checksumOf(encoded.String) {
+				found.Damaged = append(found.Damaged, k)
+			}
+		}
+		return nil
+	}, `select session_id, message_id, encoded, checksum, event_pos is null or exists (select 1 from journal_events
+			where `+joinedEvent+`) from transcript_entries
+		where (session_id, message_id) > ($1, $2) order by session_id, message_id limit $3`,
+		after.SessionID, after.MessageID, scrubRows)
+	for _, k := range long {
+		if err != nil {
+			break
+		}
+		var damaged bool
+		if damaged, err = damagedParts(ctx, q, k, sums[k], &found.Bytes); damaged {
+			found.Damaged = append(found.Damaged, k)
+		}
+	}
+	if n < scrubRows {
+		found.Last = Key{}
+	}
+	return found, err
+}
+
+func damagedParts(ctx context.Context, q database.Querier, k Key, kept int64, size *int64) (bool, error) {
+	want, _ := database.Checksums(kept)
+	var sum database.Checksum
+	err := database.ReadEach(ctx, q, "scrub the parts of an entry", func(row database.Row) error {
+		var part string
+		err := row.Scan(&part)
+		sum, *size = sum.Add(part), *size+int64(len(part))
+		return err
+	}, `select part from transcript_parts where session = $1 and message = $2 order by number`, k.SessionID, k.MessageID)
+	return err == nil && sum != want, err
+}
