@@ -57,7 +57,7 @@ func TestADamagedEntryIsNamed(t *testing.T) {
 				Status: transcript.Complete}
 		}
 		told := []transcript.Entry{entry("event", "in its event"), entry("long event", strings.Repeat("long ", database.PartBytes/3)),
-			entry("elsewhere", "in the event of another")}
+			entry("elsewhere", "in the event of another"), entry("whole", "as it was written")}
 		j := journal.New(db, journal.Options{Logger: zerolog.Nop()})
 		if err := j.Start(t.Context()); err != nil {
 			t.Fatal(err)
@@ -75,9 +75,8 @@ func TestADamagedEntryIsNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := append(slices.Clone(told), entry("row", "in its row"), entry("parts", strings.Repeat("parts ", database.PartBytes/3)),
-			entry("whole", "as it was written"))
-		upsert(t, db, "s", all[3:]...)
+		all := append(slices.Clone(told), entry("row", "in its row"), entry("parts", strings.Repeat("parts ", database.PartBytes/3)))
+		upsert(t, db, "s", all[len(told):]...)
 		for _, entries := range ways(t, db) {
 			same(t, entries, all)
 		}
@@ -86,7 +85,7 @@ func TestADamagedEntryIsNamed(t *testing.T) {
 				where item_id = 'event'`,
 			`update journal_parts set part = replace(part, 'long', 'LONG') where number = 2`,
 			`update journal_events set checksum = coalesce(checksum, 0) where item_id = 'long event'`,
-			`update transcript_entries set event_pos = event_pos - 2 where message_id = 'elsewhere'`,
+			`update transcript_entries set event_pos = event_pos + 1 where message_id = 'elsewhere'`,
 			`update transcript_entries set encoded = replace(encoded, 'its row', 'ITS row') where message_id = 'row'`,
 			`update transcript_parts set part = replace(part, 'parts', 'PARTS') where number = 1`,
 		} {
