@@ -84,8 +84,8 @@ powerloss: ## HARNESS_POWERLOSS (1000) states after a loss of power, of a record
 	HARNESS_POWERLOSS=$${HARNESS_POWERLOSS:-1000} go test -v -count=1 -timeout 2h -run TestNothingAcknowledgedIsLostWithThePower ./internal/e2e/lost
 
 .PHONY: bitrot
-bitrot: ## flip HARNESS_BITROT (1000) bits of SQLite's log and of the database, one at a time: none may do anything without a word (make test: 150, 100)
-	HARNESS_BITROT=$${HARNESS_BITROT:-1000} go test -v -count=1 -timeout 1h -run 'TestAFlippedBitInThe(LogLosesNothing|DatabaseIsNeverShown)' ./database ./internal/scrub
+bitrot: ## flip HARNESS_BITROT (1000) bits of log, database, spool, archive and backup, one at a time: none may change what is shown (make test: 100 to 150)
+	HARNESS_BITROT=$${HARNESS_BITROT:-1000} go test -v -count=1 -timeout 1h -run TestAFlippedBitIn ./database ./internal/scrub ./runtime/process/shim ./journal/archive ./backup
 
 .PHONY: outages
 outages: ## every way a store can refuse at every point of a turn, on each engine (two minutes; make test tries each once)

@@ -5,8 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -200,6 +203,43 @@ func TestADamagedArchiveIsRefused(t *testing.T) {
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 			t.Errorf("%s: %v was left (%v)", name, left, err)
 		}
+	}
+}
+
+// A bit that flips in an archive is found when it is verified, or what is in the archive is what was.
+func TestAFlippedBitInABackupIsFound(t *testing.T) {
+	t.Parallel()
+	k := keep(t, database.SQLite)
+	file := filepath.Join(t.TempDir(), "archive")
+	if _, err := backup.Write(t.Context(), file, backup.Source{DB: k.db, DataDir: k.dir}); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth, tries := readArchive(t, file), 100
+	if more := os.Getenv("HARNESS_BITROT"); more != "" {
+		if tries, err = strconv.Atoi(more); err != nil {
+			t.Fatal(err)
+		}
+	}
+	random, found := rand.New(rand.NewPCG(6, 7)), 0
+	for range tries {
+		rotten, bit := bytes.Clone(whole), random.IntN(8*len(whole))
+		rotten[bit/8] ^= 1 << (bit % 8)
+		if err := os.WriteFile(file, rotten, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := backup.Verify(file); err != nil {
+			found++
+		} else if !reflect.DeepEqual(readArchive(t, file), truth) {
+			t.Errorf("bit %d: another archive is verified", bit)
+		}
+	}
+	t.Logf("%d flips in %d bytes: %d found, %d without effect", tries, len(whole), found, tries-found)
+	if found < tries*9/10 {
+		t.Errorf("of %d flips %d are found", tries, found)
 	}
 }
 

@@ -37,11 +37,11 @@ func TestADamagedEventIsNamed(t *testing.T) {
 	change(`create table kept as select * from journal_events; create table kept_parts as select * from journal_parts`)
 	damages := map[string]int64{
 		`update journal_parts set part = 'x' || substr(part, 2) where number = 2`: 3,
-		`delete from journal_parts`:                                              3,
-		`delete from journal_parts where number = 1`:                             3,
-		`update journal_events set payload = '' where pos = 2`:                   2,
-		`update journal_events set checksum = checksum + 1 where pos = 2`:        2,
-		`update journal_events set checksum = -checksum where pos = 2`:           2,
+		`delete from journal_parts`:                                       3,
+		`delete from journal_parts where number = 1`:                      3,
+		`update journal_events set payload = '' where pos = 2`:            2,
+		`update journal_events set checksum = checksum + 1 where pos = 2`: 2,
+		`update journal_events set checksum = -checksum where pos = 2`:    2,
 	}
 	for _, column := range []string{"turn_id", "item_id", "type", "source", "actor", "trace_id", "span_id", "meta", "payload"} {
 		damages[fmt.Sprintf(`update journal_events set %[1]s = substr(%[1]s, 1, length(%[1]s) - 1) || 'y' where pos = 2`, column)] = 2

@@ -81,7 +81,7 @@ func Attach(ctx context.Context, found Found, from int64, stderr func([]byte)) (
 
 // Replay reads what the runtime of a dead shim left, from the offset on.
 func Replay(found Found, from int64) *Attached {
-	a := &Attached{State: found.State, dir: found.Dir, dead: &segments{dir: spoolPath(found.Dir)}, position: from,
+	a := &Attached{State: found.State, dir: found.Dir, dead: &segments{dir: spoolPath(found.Dir), check: true}, position: from,
 		ackWake: make(chan struct{}, 1), done: make(chan struct{})}
 	return a
 }
@@ -212,7 +212,7 @@ func (a *Attached) lost(b []byte) (int, error) {
 	}
 	a.killAll()
 	awaitEnd(context.Background(), a.State, killWait)
-	a.left, a.dead = 0, &segments{dir: spoolPath(a.dir)}
+	a.left, a.dead = 0, &segments{dir: spoolPath(a.dir), check: true}
 	return a.readDead(b)
 }
 

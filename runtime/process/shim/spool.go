@@ -29,6 +29,7 @@ type spool struct {
 	oldest, end, acked int64
 	starts             []int64
 	last               *os.File
+	sums               sums
 	closed             bool
 	// stalled: a write waits, because the bound is reached or the disk is full; the runtime is not read meanwhile.
 	stalled bool
@@ -61,6 +62,8 @@ func (s *spool) open() error {
 		_ = s.last.Close()
 	}
 	s.last = file
+	s.sums.close()
+	s.sums = openSums(file.Name())
 	s.starts = append(s.starts, s.end)
 	return nil
 }
@@ -123,6 +126,7 @@ func (s *spool) append(b []byte) (int, error) {
 	file := s.last
 	s.mu.Unlock()
 	n, err := file.Write(b)
+	s.sums.add(b[:n])
 	s.mu.Lock()
 	s.end += int64(n)
 	s.changed.Broadcast()
@@ -157,7 +161,8 @@ func (s *spool) ack(offset int64) {
 
 func (s *spool) trim() {
 	for len(s.starts) > 1 && s.starts[1] <= s.acked {
-		_ = os.Remove(segmentPath(s.dir, s.starts[0]))
+		first := segmentPath(s.dir, s.starts[0])
+		_, _ = os.Remove(first), os.Remove(sumPath(first))
 		s.starts = s.starts[1:]
 		s.oldest = s.starts[0]
 	}
@@ -188,9 +193,12 @@ func (s *spool) locked(do func()) {
 	s.changed.Broadcast()
 }
 
-// segments reads a spool folder, of a shim that lives or of one that is dead.
+// segments reads a spool folder, of a shim that lives or of one that is dead. What was just written is read from memory;
+// what may have lain on the disk is checked.
 type segments struct {
 	dir   string
+	check bool
+	whole int64 // how many bytes of the file are as they were written, -1 for all
 	file  *os.File
 	start int64
 	next  int64 // where the following file begins, 0 when none is known
@@ -207,6 +215,12 @@ func (r *segments) readAt(b []byte, offset int64) (int, error) {
 		}
 		if r.next > 0 && int64(len(b)) > r.next-offset {
 			b = b[:r.next-offset]
+		}
+		if r.whole >= 0 {
+			if offset-r.start >= r.whole {
+				return 0, &DamageError{r.start + r.whole}
+			}
+			b = b[:min(int64(len(b)), r.start+r.whole-offset)]
 		}
 		n, err := r.file.ReadAt(b, offset-r.start)
 		if n > 0 {
@@ -248,6 +262,11 @@ func (r *segments) seek(offset int64) error {
 	if err != nil {
 		return fmt.Errorf("open a spool file: %w", err)
 	}
+	if r.whole = -1; r.check {
+		if r.whole, err = wholeBytes(r.file.Name()); err != nil {
+			return fmt.Errorf("check a spool file: %w", err)
+		}
+	}
 	r.start = starts[i]
 	return nil
 }
@@ -268,7 +287,7 @@ type Span struct {
 
 // Spooled reads what a shim's spool holds from an offset on and before another one, without the shim.
 func Spooled(found Found, from, to int64) *Span {
-	return &Span{segments: segments{dir: spoolPath(found.Dir)}, at: from, to: to}
+	return &Span{segments: segments{dir: spoolPath(found.Dir), check: true}, at: from, to: to}
 }
 
 // Read implements io.Reader.
