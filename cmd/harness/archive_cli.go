@@ -13,7 +13,6 @@ import (
 
 	"harness/config"
 	"harness/database"
-	"harness/journal"
 	"harness/journal/archive"
 )
 
@@ -78,7 +77,7 @@ func newArchiveVerify() *cobra.Command {
 				err = errors.Join(err, fmt.Errorf("events %d to %d are in no object", next, r.From-1))
 			}
 			next = max(next, r.To+1)
-			if damaged := archive.Read(cmd.Context(), files, r, func(*journal.Record) error { return nil }); damaged != nil {
+			if damaged := archive.Read(cmd.Context(), files, r, func(*archive.Line) error { return nil }); damaged != nil {
 				err = errors.Join(err, damaged)
 			}
 		}
@@ -109,7 +108,8 @@ func newArchiveRead() *cobra.Command {
 			if r.To < next || r.From > last {
 				continue
 			}
-			if err := archive.Read(cmd.Context(), files, r, func(record *journal.Record) error {
+			if err := archive.Read(cmd.Context(), files, r, func(line *archive.Line) error {
+				record := &line.Record
 				if record.Pos < next || record.Pos > last {
 					return nil
 				}
@@ -117,10 +117,7 @@ func newArchiveRead() *cobra.Command {
 				if session != "" && record.SessionID != database.EncodeText(session) {
 					return nil
 				}
-				line, err := archive.Encode(record)
-				if err == nil {
-					_, err = out.Write(line)
-				}
+				_, err := line.WriteTo(out)
 				return err
 			}); err != nil {
 				return err

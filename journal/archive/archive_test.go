@@ -1,6 +1,7 @@
 package archive_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,14 +103,38 @@ func read(t *testing.T, files archive.Files) (all []journal.Record) {
 		t.Fatal(err)
 	}
 	for _, r := range found {
-		if err := archive.Read(t.Context(), files, r, func(record *journal.Record) error {
-			all = append(all, *record)
+		if err := archive.Read(t.Context(), files, r, func(line *archive.Line) error {
+			all = append(all, whole(t, line))
 			return nil
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return all
+}
+
+// whole reads a line as docs/operations.md has it.
+func whole(t *testing.T, line *archive.Line) journal.Record {
+	t.Helper()
+	var text bytes.Buffer
+	if _, err := line.WriteTo(&text); err != nil {
+		t.Fatal(err)
+	}
+	var rest struct {
+		Meta, Payload         json.RawMessage
+		MetaText, PayloadText string
+	}
+	if err := json.Unmarshal(text.Bytes(), &rest); err != nil {
+		t.Fatalf("a line is %.500s: %v", &text, err)
+	}
+	record := line.Record
+	if record.Meta = rest.Meta; rest.MetaText != "" {
+		record.Meta = json.RawMessage(rest.MetaText)
+	}
+	if record.Payload = rest.Payload; rest.PayloadText != "" {
+		record.Payload = json.RawMessage(rest.PayloadText)
+	}
+	return record
 }
 
 func stored(t *testing.T, log *journal.Journal) []journal.Record {

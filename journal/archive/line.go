@@ -56,23 +56,39 @@ func Encode(r *journal.Record) ([]byte, error) {
 	return append(text, "}\n"...), nil
 }
 
-// decode reads a line.
-func decode(text []byte) (r journal.Record, err error) {
-	var l line
-	if err := json.Unmarshal(text, &l); err != nil {
+// decodeHead reads of a line, or of its beginning, what stands before meta and payload.
+func decodeHead(text []byte) (r journal.Record, err error) {
+	end, err := headEnd(text)
+	if err != nil {
 		return r, err
 	}
-	r = journal.Record{Pos: l.Pos, Seq: l.Seq, SchemaVersion: l.SchemaVersion, Event: journal.Event{SessionID: l.SessionID,
+	var l line
+	if err := json.Unmarshal(append(bytes.Clone(text[:end]), '}'), &l); err != nil {
+		return r, err
+	}
+	return journal.Record{Pos: l.Pos, Seq: l.Seq, SchemaVersion: l.SchemaVersion, Event: journal.Event{SessionID: l.SessionID,
 		TurnID: l.TurnID, ItemID: l.ItemID, Type: l.Type, Time: l.Time, Source: l.Source, Actor: l.Actor, Broadcast: l.Broadcast,
-		TraceID: l.TraceID, SpanID: l.SpanID, Meta: l.Meta, Payload: l.Payload}}
-	if l.MetaText != "" {
-		r.Meta = json.RawMessage(l.MetaText)
+		TraceID: l.TraceID, SpanID: l.SpanID}}, nil
+}
+
+// headEnd is where in a line the members before meta and payload end.
+func headEnd(text []byte) (int64, error) {
+	members := json.NewDecoder(bytes.NewReader(text))
+	for before := int64(0); ; before = members.InputOffset() {
+		name, err := members.Token()
+		if err != nil {
+			return 0, fmt.Errorf("its beginning is none of an event: %w", err)
+		}
+		switch name {
+		case json.Delim('{'):
+			continue
+		case "meta", "metaText":
+			return before, nil
+		}
+		if value, err := members.Token(); err != nil {
+			return 0, fmt.Errorf("its beginning is none of an event: %w", err)
+		} else if _, nested := value.(json.Delim); nested {
+			return 0, errors.New("its meta does not stand where it should")
+		}
 	}
-	if l.PayloadText != "" {
-		r.Payload = json.RawMessage(l.PayloadText)
-	}
-	if r.Meta == nil || r.Payload == nil {
-		return r, errors.New("it has no meta or no payload")
-	}
-	return r, nil
 }

@@ -1,13 +1,11 @@
 package archive
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -38,18 +36,23 @@ func newObject(from int64) (*object, error) {
 
 // add appends the record that follows.
 func (o *object) add(r *journal.Record) error {
-	if r.Pos != o.next {
-		return fmt.Errorf("event %d is missing in the journal: it has %d there", o.next, r.Pos)
-	}
 	text, err := Encode(r)
 	if err != nil {
 		return err
 	}
-	o.hash.Write(text) // never fails
-	if _, err := o.lines.Write(text); err != nil {
+	return o.write(r, bytes.NewReader(text))
+}
+
+// write appends the line of the record that follows; of the record meta and payload are not looked at.
+func (o *object) write(r *journal.Record, line io.WriterTo) error {
+	if r.Pos != o.next {
+		return fmt.Errorf("event %d is missing in the journal: it has %d there", o.next, r.Pos)
+	}
+	written, err := line.WriteTo(io.MultiWriter(o.hash, o.lines))
+	if err != nil {
 		return err
 	}
-	o.bytes += len(text)
+	o.bytes += int(written)
 	o.next++
 	if r.Type == journal.EventRedacted {
 		o.redacted++
@@ -62,53 +65,6 @@ func (o *object) add(r *journal.Record) error {
 // end is the range that was written; nothing is added any more.
 func (o *object) end() (Range, error) {
 	return Range{From: o.from, To: o.next - 1, Hash: hex.EncodeToString(o.hash.Sum(nil)), ID: rand.Text()[:8]}, o.lines.Close()
-}
-
-// Read visits the events of a range in order, until visit fails, and compares what it read with its name: only after the
-// last event is it known that all of them are what was stored.
-func Read(ctx context.Context, files Files, r Range, visit func(record *journal.Record) error) (err error) {
-	content, err := files.Open(ctx, r.Name())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, content.Close()) }()
-	lines, err := zstd.NewReader(content, zstd.WithDecoderConcurrency(1))
-	if err != nil {
-		return err
-	}
-	defer lines.Close()
-	damaged := func(why string, args ...any) error {
-		return fmt.Errorf("object %s is not what was stored: %w", r.Name(), fmt.Errorf(why, args...))
-	}
-	sum, reader, next := sha256.New(), bufio.NewReaderSize(lines, 1<<16), r.From
-	for {
-		text, err := reader.ReadBytes('\n')
-		if errors.Is(err, io.EOF) && len(text) == 0 {
-			break
-		}
-		if err != nil {
-			return damaged("%w", err)
-		}
-		sum.Write(text) // never fails
-		record, err := decode(text)
-		if err != nil {
-			return damaged("the line of event %d: %w", next, err)
-		}
-		if record.Pos != next {
-			return damaged("event %d stands where %d should", record.Pos, next)
-		}
-		next++
-		if err := visit(&record); err != nil {
-			return err
-		}
-	}
-	switch {
-	case next != r.To+1:
-		return damaged("it ends before event %d", next)
-	case hex.EncodeToString(sum.Sum(nil)) != r.Hash:
-		return damaged("its SHA-256 is another one")
-	}
-	return nil
 }
 
 // List are the ranges that files have, in order of their first event.

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 
 	"harness/database"
-	"harness/journal"
 )
 
 // redact replaces the objects that have events of sessions which were permanently deleted.
@@ -45,12 +44,12 @@ func (a *Archiver) rewrite(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	err = Read(ctx, a.opts.Files, old, func(record *journal.Record) error {
-		if deleted[record.SessionID] {
-			left := record.Redacted()
-			record = &left
+	err = Read(ctx, a.opts.Files, old, func(line *Line) error {
+		if deleted[line.Record.SessionID] {
+			left := line.Record.Redacted()
+			return fresh.add(&left)
 		}
-		return fresh.add(record)
+		return fresh.write(&line.Record, line)
 	})
 	if errors.Is(err, fs.ErrNotExist) { // somebody has it kept no longer
 		return a.opts.Journal.NoteArchived(ctx, func(ctx context.Context, tx database.Tx) error {

@@ -33,7 +33,7 @@ func (a *Archiver) put(ctx context.Context, o *object) (Range, error) {
 	if err := a.opts.Files.Put(ctx, r.Name(), o.content.Bytes()); err != nil {
 		return r, err
 	}
-	return r, Read(ctx, a.opts.Files, r, func(*journal.Record) error { return nil })
+	return r, Read(ctx, a.opts.Files, r, func(*Line) error { return nil })
 }
 
 // keep has an object stand for its range. errOvertaken when it is being taken away.
