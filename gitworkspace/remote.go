@@ -3,6 +3,7 @@ package gitworkspace
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -52,13 +53,17 @@ func (s *Store) makeRepository(ctx context.Context) error {
 	if _, err := s.git(ctx, nil, "init", "--quiet", "--bare", "--template="); err != nil {
 		return err
 	}
-	for name, value := range map[string]string{
+	settings := map[string]string{
 		"remote.origin.url": s.opts.Remote,
 		// It tidies up while something waits for it, and leaves no process behind.
 		"gc.autoDetach": "false", "maintenance.autoDetach": "false", "core.hooksPath": os.DevNull,
-		// Objects of a history that somebody else has written are as they are; nothing is ever checked out here.
-		"transfer.fsckObjects": "false",
-	} {
+		// An agent may have written what comes in, and others may write to the remote.
+		"transfer.fsckObjects": "true", "fetch.fsckObjects": "true",
+	}
+	for _, defect := range harmless {
+		settings["fetch.fsck."+defect] = "ignore"
+	}
+	for name, value := range settings {
 		if _, err := s.git(ctx, nil, "config", name, value); err != nil {
 			return err
 		}
@@ -73,6 +78,14 @@ func (s *Store) has(ctx context.Context, ref string) (string, error) {
 
 // take takes a snapshot that was made of a folder into this server's repository.
 func (s *Store) take(ctx context.Context, bundle, name string) error {
+	if err := s.admit(ctx, bundle); err != nil {
+		if what := forbidden(err); what != "" {
+			return refusedError("in its repository " + what + "; `git fsck --strict` there lists all of them, and it is stored again " +
+				"when no branch or tag leads to one")
+		}
+		return fmt.Errorf("take what was made of the folder: %w", err)
+	}
+	// All objects are there, so this looks whether they are connected, and makes the reference.
 	if _, err := s.git(ctx, nil, "fetch", "--quiet", "--no-tags", bundle, "+"+snapshotRef+":"+refs+name); err != nil {
 		return fmt.Errorf("take what was made of the folder: %w", err)
 	}
@@ -95,6 +108,11 @@ func (s *Store) push(ctx context.Context, name, snapshot string) error {
 // fetch has this server's repository have a snapshot of the remote under its name.
 func (s *Store) fetch(ctx context.Context, name, snapshot string) error {
 	if _, err := s.git(ctx, nil, "fetch", "--quiet", "--no-tags", "origin", "+"+refs+name+":"+refs+name); err != nil {
+		err = errors.Join(err, s.removeHalfPacks())
+		if what := forbidden(err); what != "" {
+			return fmt.Errorf("the folder is not made of what the remote has: %s; see who else writes to the remote, and remove %s there "+
+				"or store the folder anew: %w", what, refs+name, err)
+		}
 		return fmt.Errorf("fetch the folder: %w", err)
 	}
 	found, err := s.has(ctx, refs+name)

@@ -53,7 +53,7 @@ func (s *Store) Restore(ctx context.Context, name, snapshot, folder string) (asi
 	}
 	// The bundle is handed in, and not shown: the user of agents cannot come to where it is.
 	git := s.within(place, made, true)
-	if err := git.restore(ctx, bundle, refs+name); err != nil {
+	if err := git.restore(ctx, bundle, snapshot); err != nil {
 		return "", err
 	}
 	err = unix.Rmdir(folder) // one that is empty
@@ -70,7 +70,7 @@ func (s *Store) Restore(ctx context.Context, name, snapshot, folder string) (asi
 }
 
 // restore makes the folder of a bundle's snapshot.
-func (c confined) restore(ctx context.Context, bundle, ref string) (err error) {
+func (c confined) restore(ctx context.Context, bundle, snapshot string) (err error) {
 	if err := c.init(ctx, "--bare"); err != nil {
 		return err
 	}
@@ -79,10 +79,15 @@ func (c confined) restore(ctx context.Context, bundle, ref string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	if err := c.run(ctx, in, nil, "sh", "-c", `cat >"$0"`, scratchPlace+"/in.bundle"); err != nil {
+	// What this server's repository has of the time before objects were looked at is looked at here.
+	pack, err := packOf(in)
+	if err != nil {
 		return err
 	}
-	if _, err := c.git(ctx, nil, "fetch", "--quiet", "--no-tags", scratchPlace+"/in.bundle", "+"+ref+":"+snapshotRef); err != nil {
+	if _, err := c.git(ctx, pack, indexPack()...); err != nil {
+		return err
+	}
+	if _, err := c.git(ctx, nil, "update-ref", snapshotRef, snapshot); err != nil {
 		return err
 	}
 	if err := c.write(ctx, scratchPlace+"/info/attributes", "* -text -filter -ident -working-tree-encoding\n"); err != nil {
@@ -121,11 +126,7 @@ func (c confined) restoreRepository(ctx context.Context) error {
 	if _, err := own.git(ctx, nil, "fetch", "--quiet", "--no-tags", scratchPlace, "+"+snapshotRef+":"+snapshotRef); err != nil {
 		return err
 	}
-	tags, err := packTags(r.Tags)
-	if err != nil {
-		return err
-	}
-	if _, err := own.git(ctx, tags, "unpack-objects", "-q"); err != nil {
+	if err := own.restoreTags(ctx, r.Tags); err != nil {
 		return err
 	}
 	var updates bytes.Buffer
@@ -148,6 +149,19 @@ func (c confined) restoreRepository(ctx context.Context) error {
 		}
 	}
 	return own.restoreIndex(ctx)
+}
+
+// restoreTags stores annotated tags.
+func (c confined) restoreTags(ctx context.Context, tags []string) error {
+	if len(tags) == 0 {
+		return nil
+	}
+	pack, err := packTags(tags)
+	if err != nil {
+		return err
+	}
+	_, err = c.git(ctx, pack, indexPack()...)
+	return err
 }
 
 // restoreIndex stages what was staged, or what HEAD has where that could not be told.

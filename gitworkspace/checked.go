@@ -1,0 +1,91 @@
+package gitworkspace
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// harmless are what git finds wrong in histories that old programs wrote, and which does nothing to who reads them. All
+// else that `git fsck --strict` finds is refused where objects come in: names that lead out of a folder or into its .git
+// (hasDot, hasDotdot, hasDotgit, fullPathname), submodules that run a command (gitmodulesUrl, gitmodulesName), links in
+// place of .gitmodules, and what hides from who looks (nulInCommit). All of git 2.20 and later know these.
+var harmless = []string{
+	"badDate", "badDateOverflow", "badEmail", "badFilemode", "badName", "badTagName", "badTimezone", "missingEmail",
+	"missingNameBeforeEmail", "missingSpaceBeforeDate", "missingSpaceBeforeEmail", "missingTaggerEntry", "multipleAuthors",
+	"zeroPaddedDate", "zeroPaddedFilemode",
+}
+
+// indexPack is the command that stores a pack of its standard input when all objects of it may come in. A fetch of a
+// bundle would not look at them: git does so for remotes, and for bundles only in its newest versions.
+func indexPack() []string {
+	return []string{"index-pack", "--stdin", "--fix-thin", "--strict=" + strings.Join(harmless, "=ignore,") + "=ignore"}
+}
+
+// packOf is the pack of a bundle as git writes one here (gitformat-bundle, version 2): what follows its header.
+func packOf(bundle io.Reader) (io.Reader, error) {
+	pack := bufio.NewReader(bundle)
+	if line, err := pack.ReadString('\n'); err != nil || line != "# v2 git bundle\n" {
+		return nil, errors.Join(errors.New("the bundle is none as git writes it here"), err)
+	}
+	for {
+		line, err := pack.ReadString('\n')
+		if err != nil {
+			return nil, fmt.Errorf("the bundle ends in its header: %w", err)
+		}
+		if line == "\n" {
+			return pack, nil
+		}
+	}
+}
+
+// admit stores what a bundle has in this server's repository.
+func (s *Store) admit(ctx context.Context, bundle string) (err error) {
+	file, err := os.Open(bundle)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	pack, err := packOf(file)
+	if err != nil {
+		return err
+	}
+	if _, err = s.git(ctx, pack, indexPack()...); err != nil {
+		return errors.Join(err, s.removeHalfPacks())
+	}
+	return nil
+}
+
+// removeHalfPacks removes what git leaves of packs that it did not take.
+func (s *Store) removeHalfPacks() error {
+	left, err := filepath.Glob(filepath.Join(s.repository(), "objects", "pack", "tmp_*"))
+	for _, path := range left {
+		err = errors.Join(err, removed(path))
+	}
+	return err
+}
+
+// complaint finds in what git says the object that it does not take, and why.
+var complaint = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`object ([0-9a-f]{40}): ([a-zA-Z]+): ([^\n]*)`)
+})
+
+// forbidden is what git does not take of what it was given, "" when it failed for another reason.
+func forbidden(err error) string {
+	failed := (*CommandError)(nil)
+	if !errors.As(err, &failed) {
+		return ""
+	}
+	found := complaint().FindStringSubmatch(failed.Said)
+	if found == nil {
+		return ""
+	}
+	return fmt.Sprintf("object %s is one by which repositories are attacked (%s: %s)", found[1], found[2], found[3])
+}
