@@ -416,7 +416,11 @@ func runtimeFailures(err error, rt *rest.Route, in *rest.Input) (failure, bool) 
 	}
 	// What the adapter refused before the runtime heard of it, in the adapter's own words.
 	for _, row := range refusals {
-		if errors.Is(err, row.kind) {
+		switch {
+		case !errors.Is(err, row.kind):
+		case row.status == http.StatusUnauthorized:
+			return problem(row.status, row.code, loginMissing(err, "the runtime", "")), true
+		default:
 			return problem(row.status, row.code, err.Error()), true
 		}
 	}

@@ -26,6 +26,8 @@ func TestErrorTable(t *testing.T) {
 		return fmt.Errorf("send: %w", codex.Refusal("turn/start", code, message))
 	}
 	const details = `,"details":{"method":"turn/start","sessionId":"` + knownID + `"}}`
+	const codexLogin = "; the login of codex at its model provider is meant, not your token for this server: set OPENAI_API_KEY, " +
+		`or log in as the server's user with: harness login","details":{"method":"turn/start","sessionId":"` + knownID + `","runtime":"codex"}}`
 	const internal = `{"status":"error","code":"internal_error","message":"internal server error"}`
 	refusing := &journal.OutageError{Engine: database.Postgres, Since: time.Date(2026, 11, 21, 1, 28, 12, 0, time.UTC),
 		Cause: &pgconn.PgError{Code: "53100", Message: "could not extend file"}}
@@ -81,11 +83,9 @@ func TestErrorTable(t *testing.T) {
 				details, unmappedStatus: 404, unmapped: notFound},
 		{name: "thread gone, no refusal", err: runtime.ErrThreadNotFound, status: 404, mapped: notFound},
 		{name: "login", err: refusal(-32000, "Authentication required"), status: 401,
-			mapped: `{"status":"error","code":"auth_required","message":"codex rpc error -32000: Authentication required"` +
-				details},
+			mapped: `{"status":"error","code":"auth_required","message":"codex rpc error -32000: Authentication required` + codexLogin},
 		{name: "login, newer codex", err: refusal(-32600, "authentication required to read rate limits"), status: 401,
-			mapped: `{"status":"error","code":"auth_required","message":"codex rpc error -32600: authentication required to read rate limits"` +
-				details},
+			mapped: `{"status":"error","code":"auth_required","message":"codex rpc error -32600: authentication required to read rate limits` + codexLogin},
 		{name: "not stored", err: fmt.Errorf("%w: %w", session.ErrNotMaterialized, refusal(-32600, "no rollout")),
 			status: 409, mapped: `{"status":"not_materialized","sessionId":"` + knownID + `"}`},
 		{name: "slow provider", err: refusal(-32000, "model timed out"), status: 504,
@@ -115,7 +115,8 @@ func TestErrorTable(t *testing.T) {
 			err:    fmt.Errorf("%w: an image may be 5 MB large", runtime.ErrTooLarge),
 			mapped: `{"status":"error","code":"too_large","message":"too large: an image may be 5 MB large"}`},
 		{name: "an adapter's own words of a login", status: 401, err: fmt.Errorf("send: %w", runtime.ErrAuthRequired),
-			mapped: `{"status":"error","code":"auth_required","message":"send: authentication required"}`},
+			mapped: `{"status":"error","code":"auth_required","message":"send: authentication required; the login of the runtime ` +
+				`at its model provider is meant, not your token for this server"}`},
 		{name: "no turn", err: session.ErrNoActiveTurn, status: 409, mapped: `{"status":"no_active_turn","sessionId":"` +
 			knownID + `"}`},
 	} {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"harness/runtime"
+	"harness/runtime/codex"
 )
 
 // TestProviderCalls: what the runtime is asked, parameter for parameter.
@@ -45,6 +46,28 @@ func TestProviderCalls(t *testing.T) {
 		if got.Code != http.StatusOK || !slices.Equal(b.runtime.calls, []string{c.want}) {
 			t.Errorf("%s %s %s: %d %s\ngot  %q\nwant %q", c.method, c.target, c.body, got.Code, got.Body,
 				b.runtime.calls, c.want)
+		}
+	}
+}
+
+// A login that codex lacks is told from a token of this server that is wrong: by the code, by the words, and as nothing asks
+// a client for another token.
+func TestALoginOfTheRuntimeIsNotTheServersToken(t *testing.T) {
+	t.Parallel()
+	for _, target := range []string{"GET /api/account/rate-limits", "GET /api/models", "GET /api/account", "POST /api/sessions/" + knownID + "/compact"} {
+		b := setup(t)
+		b.runtime.fail = codex.Refusal("account/rateLimits/read", -32603, "failed to fetch codex rate limits: 401 Unauthorized")
+		method, path, _ := strings.Cut(target, " ")
+		got := b.send(method, path, "", "")
+		var body struct{ Code, Message string }
+		if err := json.Unmarshal(got.Body.Bytes(), &body); err != nil || got.Code != http.StatusUnauthorized ||
+			got.Header().Get("WWW-Authenticate") != "" || body.Code != "auth_required" {
+			t.Errorf("%s: %d %v %s", target, got.Code, got.Header(), got.Body)
+		}
+		for _, words := range []string{"the login of codex", "not your token for this server", "harness login"} {
+			if !strings.Contains(body.Message, words) {
+				t.Errorf("%s says %q, without %q", target, body.Message, words)
+			}
 		}
 	}
 }

@@ -46,7 +46,10 @@ func better(e exchange) (status int, reply string, differs bool) {
 	}
 	switch e.Name {
 	case "GET /account/rate-limits": // 401 is what the API promises; the original gave it with older codex
-		return http.StatusUnauthorized, strings.Replace(e.Reply, "invalid_state", "auth_required", 1), true
+		reply := strings.Replace(e.Reply, "invalid_state", "auth_required", 1)
+		reply = strings.Replace(reply, `rate limits"`, `rate limits; the login of codex at its model provider is meant, not your token `+
+			`for this server: set OPENAI_API_KEY, or log in as the server's user with: harness login"`, 1)
+		return http.StatusUnauthorized, strings.Replace(reply, `/read"`, `/read","runtime":"codex"`, 1), true
 	case "GET /models?cursor=bogus":
 		return http.StatusBadRequest,
 			`{"status":"error","code":"invalid_params","message":"codex rpc error -32600: invalid cursor: bogus",` +

@@ -78,6 +78,8 @@ type Error struct {
 	Data    json.RawMessage
 	// Kind is one of the sentinels above, several of them joined, or nil.
 	Kind error
+	// Login says how to log in where Kind is ErrAuthRequired; "" when Message does, or nothing is known.
+	Login string
 }
 
 // Error implements error in codex-manager's words.

@@ -20,7 +20,9 @@ const (
 // Refusal is an error codex answered a method with, in its neutral form.
 func Refusal(method string, code int, message string) *runtime.Error {
 	e := &runtime.Error{Runtime: Name, Method: method, Code: code, Message: message}
-	e.Kind = kindOf(e.Error())
+	if e.Kind = kindOf(e.Error()); errors.Is(e.Kind, runtime.ErrAuthRequired) {
+		e.Login = remedy
+	}
 	return e
 }
 

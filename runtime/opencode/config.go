@@ -138,11 +138,14 @@ func (o *OpenCode) Auth(context.Context) (runtime.AuthStatus, error) {
 		if len(config.Provider) > 0 {
 			status.State = runtime.AuthUnknown
 		}
-		status.Remedy = "give a provider a key in " + configVariable +
-			`, or log in with it: POST /api/runtimes/opencode/login {"apiKey": "..."}`
+		status.Remedy = loginRemedy
 	}
 	return status, nil
 }
+
+// loginRemedy is what helps an OpenCode without a login.
+const loginRemedy = "give a provider a key in " + configVariable +
+	`, or log in with it: POST /api/runtimes/opencode/login {"apiKey": "..."}`
 
 // emptyLogin is how long a file of no logins is at most, in bytes.
 const emptyLogin = 3

@@ -167,7 +167,7 @@ func (e *nativeError) refusal() error {
 	out := &runtime.Error{Runtime: Name, Method: "send", Code: e.Data.StatusCode, Message: cmp.Or(message, e.Name),
 		Kind: runtime.ErrInvalidParams}
 	if e.Name == errorAuth {
-		out.Kind = runtime.ErrAuthRequired
+		out.Kind, out.Login = runtime.ErrAuthRequired, loginRemedy
 	}
 	return out
 }

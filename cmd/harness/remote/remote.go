@@ -151,6 +151,8 @@ func remedied(err error) error {
 		return err
 	}
 	switch {
+	case refused.Code == "auth_required": // an agent's own login, of which the server says what to do
+		return err
 	case refused.Status == http.StatusUnauthorized:
 		return fmt.Errorf("%w; name the server's token in HARNESS_TOKEN or --token-file", err)
 	case refused.Code == "not_found" && !strings.Contains(err.Error(), "there is none of this id"):

@@ -89,7 +89,7 @@ export class Client {
       this.touch();
       void this.push.start();
     } catch (err) {
-      if (err instanceof ApiError && err.status === 401) return;
+      if (err instanceof ApiError && err.unauthorized) return;
       if (err instanceof ApiError && err.status === 403) return this.say(err.message);
       this.say(err instanceof ApiError ? err.message : "The server does not answer; trying again.");
       setTimeout(() => void this.start(), 1000);
@@ -346,7 +346,7 @@ export class Client {
       this.me = await this.api.get<Me>("/api/me");
       return true;
     } catch (err) {
-      if (err instanceof ApiError && err.status === 401) return false;
+      if (err instanceof ApiError && err.unauthorized) return false;
       throw err;
     }
   }

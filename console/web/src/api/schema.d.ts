@@ -3532,7 +3532,7 @@ export interface components {
                 "application/json": components["schemas"]["Problem"];
             };
         };
-        /** @description The runtime has no credentials for this. */
+        /** @description The runtime has no credentials for this: `auth_required`, and `message` says how to log in. It is not about the token for this server (`unauthorized`). */
         Unauthenticated: {
             headers: {
                 [name: string]: unknown;

@@ -8,6 +8,10 @@ export class ApiError extends Error {
   get code(): string {
     return typeof this.body.code === "string" ? this.body.code : String(this.body.status ?? "");
   }
+  /** Whether the server wants another token. auth_required is a 401, too: an agent's own login is missing. */
+  get unauthorized(): boolean {
+    return this.status === 401 && this.code !== "auth_required";
+  }
   /** Whether the same may be answered otherwise in a moment. */
   get passing(): boolean {
     return this.status >= 500;
@@ -56,7 +60,8 @@ export class Api {
       answer = { message: text.slice(0, 200) };
     }
     if (response.ok) return answer as T;
-    if (response.status === 401 && path !== "/api/login") this.onLogin();
-    throw new ApiError(response.status, answer, path);
+    const refusal = new ApiError(response.status, answer, path);
+    if (refusal.unauthorized && path !== "/api/login") this.onLogin();
+    throw refusal;
   }
 }
