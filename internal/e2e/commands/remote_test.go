@@ -191,6 +191,10 @@ func TestTheCommandLineWorksOnAServer(t *testing.T) {
 		if code, _, stderr := u.run("", "settings", "get", session, "theme"); code != 1 || !strings.Contains(stderr, "no setting theme") {
 			t.Errorf("a setting that is gone: exit code %d, %s", code, stderr)
 		}
+		u.must("settings", "set", session, "tone", "dry", "--defaults")
+		if got := u.must("settings", "get", "tone", "--defaults"); got != `"dry"` {
+			t.Errorf("what new sessions start with is %s", got)
+		}
 		if got := u.must("models"); !strings.HasPrefix(got, "MODEL ") || !strings.Contains(got, "default") {
 			t.Errorf("models %s", got)
 		}
