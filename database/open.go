@@ -38,6 +38,9 @@ type Options struct {
 	// Mended is called when frames of SQLite's log in which a bit was flipped were put right, with their number. It may be
 	// nil.
 	Mended func(frames int)
+	// Unmarked is called when it cannot be noted any more how much of SQLite's log is synced, once until it can again. It may
+	// be nil, and must not block.
+	Unmarked func(err error)
 }
 
 const (
@@ -76,7 +79,7 @@ func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 		"secure_delete(1)",
 	}
 	kept, err := openWriter(ctx, func() (*lite.Conn, error) { return lite.Open(sqliteURI(opts.Path), pragmas...) },
-		synchronous == "FULL", opts.Sync)
+		synchronous == "FULL", opts)
 	if err != nil {
 		return nil, fmt.Errorf("open %s (is the data directory writable?): %w", opts.Path, err)
 	}

@@ -52,21 +52,27 @@ type logSync struct {
 	failing atomic.Bool
 	restore func(ctx context.Context) error
 	sync    func(file *os.File) error
+	// unmarked is Options.Unmarked.
+	unmarked func(err error)
 	// ends is how far the log went with the last transaction.
 	ends atomic.Pointer[wal.Mark]
 	// turn holds a token while nobody syncs. These belong to who has it: file, the log; marker, where it is noted how much
-	// of that is synced; lost, the salt of a log of which a sync failed.
+	// of that is synced; lost, the salt of a log of which a sync failed; behind, that the last note failed.
 	turn   chan struct{}
 	file   *os.File
 	marker *wal.Marker
 	lost   uint64
+	behind bool
 }
 
-func newLogSync(sync func(file *os.File) error, restore func(ctx context.Context) error) *logSync {
-	if sync == nil {
-		sync = (*os.File).Sync
+func newLogSync(opts Options, restore func(ctx context.Context) error) *logSync {
+	if opts.Sync == nil {
+		opts.Sync = (*os.File).Sync
 	}
-	l := &logSync{restore: restore, sync: sync, turn: make(chan struct{}, 1)}
+	if opts.Unmarked == nil {
+		opts.Unmarked = func(error) {}
+	}
+	l := &logSync{restore: restore, sync: opts.Sync, unmarked: opts.Unmarked, turn: make(chan struct{}, 1)}
 	l.turn <- struct{}{}
 	return l
 }
@@ -139,10 +145,14 @@ func (l *logSync) join(ctx context.Context, number int64) error {
 
 // mark notes how much of the log is synced. Of one of which a sync failed nothing is known any more: the system may take
 // for written what is not. Without the note damage to the log looks like its end, and nothing else is wrong, so an error
-// does not fail a commit.
+// does not fail a commit, and is reported, once until it goes well again.
 func (l *logSync) mark(end *wal.Mark) {
 	if end != nil && end.Salt != l.lost {
-		_ = l.marker.Put(*end)
+		err := l.marker.Put(*end)
+		if err != nil && !l.behind {
+			l.unmarked(err)
+		}
+		l.behind = err != nil
 	}
 }
 

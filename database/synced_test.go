@@ -201,3 +201,24 @@ func TestTheLogThatIsWrittenIsSynced(t *testing.T) {
 		t.Errorf("synced %s, wrote %s", last.Name(), written.Name())
 	}
 }
+
+// That it cannot be noted how much of the log is synced fails no commit, and is said once.
+func TestALogThatCannotBeMarkedIsReported(t *testing.T) {
+	t.Parallel()
+	var reported []error // by whoever syncs, one after the other
+	db := openLog(t, Options{Path: filepath.Join(t.TempDir(), "log.db"), Unmarked: func(err error) { reported = append(reported, err) }},
+		writerPages)
+	commits(t, db, 3, "marked")
+	log := db.writer.log
+	<-log.turn
+	if err := log.marker.Close(false); err != nil { // as a file whose disk is gone
+		t.Error(err)
+	}
+	log.turn <- struct{}{}
+	commits(t, db, 3, "not marked")
+	<-log.turn
+	defer func() { log.turn <- struct{}{} }()
+	if len(reported) != 1 || !errors.Is(reported[0], os.ErrClosed) {
+		t.Errorf("reported are %v", reported)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 
 	"harness/database/lite"
 	"harness/database/wal"
@@ -27,13 +26,11 @@ type writer struct {
 	bytes int        // of the parameters of the running transaction
 }
 
-// openWriter opens the writer; synced is how its log is synced for each commit (Options.Sync), when full says that it
-// is.
-func openWriter(ctx context.Context, open func() (*lite.Conn, error), full bool, synced func(*os.File) error) (
-	*writer, error) {
+// openWriter opens the writer; its log is synced for each commit as Options say, when full says that it is.
+func openWriter(ctx context.Context, open func() (*lite.Conn, error), full bool, opts Options) (*writer, error) {
 	w := &writer{open: open, turn: make(chan struct{}, 1)}
 	if full {
-		w.log = newLogSync(synced, w.restore)
+		w.log = newLogSync(opts, w.restore)
 	}
 	if err := w.connect(ctx); err != nil {
 		return nil, err

@@ -72,6 +72,10 @@ func (m databaseMetrics) follow(log zerolog.Logger) func(opts *database.Options)
 			log.Warn().Int("frames", frames).Msg("bits of the database's log were flipped, and are put right: nothing is lost, but the disk " +
 				"or the memory of this machine should be looked at")
 		}
+		opts.Unmarked = func(err error) {
+			log.Warn().Err(err).Msg("it cannot be noted how much of the database's log is on the disk: nothing is lost, but damage to the " +
+				"log may be taken for its end; look at the disk and the rights of harness.db-synced")
+		}
 	}
 }
 
