@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -21,8 +22,10 @@ type ConnLimiterOptions struct {
 	// to take the next 64 KiB of an answer (30 s), LongAnswerTimeout the same for an answer that has so many (10 s),
 	// IdleTimeout for the next request to begin (2 min).
 	HeaderTimeout, BodyTimeout, AnswerTimeout, LongAnswerTimeout, IdleTimeout time.Duration
-	Metrics                                                                   ConnLimiterMetrics
-	Logger                                                                    zerolog.Logger
+	// BasePath may stand before the paths of the handler's routes.
+	BasePath string
+	Metrics  ConnLimiterMetrics
+	Logger   zerolog.Logger
 }
 
 // ConnLimiterMetrics are told what the limiter does. Every function may be nil; none may block.
@@ -44,6 +47,8 @@ const maxHeaderBytes = 64 << 10
 // waited for as long as it takes.
 type ConnLimiter struct {
 	opts ConnLimiterOptions
+	// recorded has a refusal recorded; nil while no handler knows the routes.
+	recorded atomic.Pointer[func(refusal http.Handler) http.Handler]
 
 	mu      sync.Mutex
 	open    map[*limitedConn]struct{}

@@ -7,12 +7,16 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"harness/api"
+	"harness/audit"
+	"harness/internal/polling"
 )
 
 // gate is a limiter on a socket, with what it counted.
@@ -22,6 +26,7 @@ type gate struct {
 	open    int
 	reaped  map[string]int
 	refused int
+	limiter *api.ConnLimiter
 	changed chan struct{} // replaced at every count
 }
 
@@ -65,6 +70,7 @@ func openGate(t *testing.T, options api.ConnLimiterOptions, handler http.Handler
 		t.Fatal(err)
 	}
 	limiter := api.NewConnLimiter(options)
+	g.limiter = limiter
 	server := limiter.Server(handler)
 	served := make(chan struct{})
 	go func() {
@@ -260,6 +266,52 @@ func TestTheBoundOfConnections(t *testing.T) {
 		}
 	}
 	g.wait(t, "refusal", func() bool { return g.refused == 1 && g.open == 3 })
+}
+
+// A request that is refused for want of a connection, or for its header, is in the audit log as any other one is that may
+// change something.
+func TestRefusalsOfTheLimiterAreRecorded(t *testing.T) {
+	t.Parallel()
+	release, entered := make(chan struct{}), make(chan struct{})
+	g := openGate(t, api.ConnLimiterOptions{MaxConnections: 1, BasePath: "/agents", HeaderTimeout: time.Minute},
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			entered <- struct{}{}
+			<-release
+		}))
+	recorded := &calledLog{}
+	setup(t, func(p *parts) { p.Calls, p.Limiter = recorded, g.limiter })
+	refused := func(request string, status int) {
+		t.Helper()
+		answer, _ := io.ReadAll(g.dial(t, request))
+		if !strings.Contains(string(answer), strconv.Itoa(status)) || !strings.Contains(string(answer), `"code":`) {
+			t.Errorf("%.60s was answered %.300s", request, answer)
+		}
+	}
+	const rest = " HTTP/1.1\r\nHost: x\r\n\r\n"
+	refused("DELETE /api/projects/p HTTP/1.1\r\nHost: x\r\nX: "+strings.Repeat("x", 66_000)+"\r\n\r\n", 431)
+	g.wait(t, "closed", func() bool { return g.open == 0 })
+	g.dial(t, "GET /wait"+rest)
+	<-entered
+	defer close(release)
+	refused("POST /api/sessions/s1/archive"+rest, 503)
+	refused("POST /agents/api/sessions/s1/archive"+rest, 503)
+	refused("GET /api/sessions"+rest, 503)
+	refused("POST /nothing"+rest, 503)
+	g.wait(t, "refusals", func() bool { return g.refused == 4 })
+	archive := audit.Call{Actor: "anonymous", Protocol: "rest", Route: "POST /api/sessions/{sessionId}/archive", Outcome: "failed",
+		Status: 503, Code: "too_many_connections"}
+	header := audit.Call{Actor: "anonymous", Protocol: "rest", Route: "DELETE /api/projects/{projectId}", Outcome: "refused",
+		Status: 431, Code: "request_failed"}
+	want := []audit.Call{header, archive, archive}
+	var got []audit.Call
+	if !polling.Until(5*time.Second, func() bool { // a request is recorded once it is answered
+		recorded.mu.Lock()
+		defer recorded.mu.Unlock()
+		got = slices.Clone(recorded.all)
+		return slices.Equal(got, want)
+	}) {
+		t.Errorf("recorded are\n%+v\nwant\n%+v", got, want)
+	}
 }
 
 // A connection taken over is no longer the limiter's, and comes without deadlines.

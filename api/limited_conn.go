@@ -7,9 +7,12 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"harness/api/calls"
 )
 
 // answerPiece is how much of an answer a peer has to take within AnswerTimeout.
@@ -160,7 +163,7 @@ func (l *ConnLimiter) bound(next http.Handler) http.Handler {
 		}
 		if headerBytes(r) > maxHeaderBytes { // net/http lets some more pass
 			w.Header().Set("Connection", "close")
-			writeRaw(w, http.StatusRequestHeaderFieldsTooLarge, jsonType, headerTooLongBody())
+			l.refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, "request_failed", headerTooLongBody())
 			return
 		}
 		switch {
@@ -169,7 +172,7 @@ func (l *ConnLimiter) bound(next http.Handler) http.Handler {
 			l.opts.Metrics.Refused()
 			w.Header().Set("Connection", "close")
 			w.Header().Set("Retry-After", "1")
-			writeRaw(w, http.StatusServiceUnavailable, jsonType, tooManyConnectionsBody())
+			l.refuse(w, r, http.StatusServiceUnavailable, "too_many_connections", tooManyConnectionsBody())
 			return
 		case r.Body != nil && r.Body != http.NoBody:
 			l.await(c, phaseBody)
@@ -188,6 +191,21 @@ func (l *ConnLimiter) bound(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// refuse answers in place of the handler, and has that recorded as what the handler answers is.
+func (l *ConnLimiter) refuse(w http.ResponseWriter, r *http.Request, status int, code string, body []byte) {
+	var answer http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls.Failed(r.Context(), code)
+		writeRaw(w, status, jsonType, body)
+	})
+	if recorded := l.recorded.Load(); recorded != nil {
+		answer = (*recorded)(answer)
+	}
+	if base := l.opts.BasePath; base != "" && strings.HasPrefix(r.URL.Path, base+"/") {
+		answer = http.StripPrefix(base, answer)
+	}
+	answer.ServeHTTP(w, r)
 }
 
 // headerBytes is how long the request line and the header of a request are.

@@ -97,6 +97,8 @@ type Options struct {
 	Agents Agents
 	// Calls is told of every request that may change something, whatever came of it. nil: nobody.
 	Calls calls.Sink
+	// Limiter is where the connections come in; what it refuses is recorded in Calls, too. It may be nil.
+	Limiter *ConnLimiter
 	// Actor names who makes a request, for the record of decisions. nil: "local".
 	Actor  func(*http.Request) string
 	Logger zerolog.Logger
@@ -163,5 +165,9 @@ func New(options Options) http.Handler {
 	if s.Guard != nil {
 		handler = s.Guard(handler)
 	}
-	return calls.Middleware(s.Calls, find, s.observe(s.recoverPanics(handler)))
+	recorded := func(next http.Handler) http.Handler { return calls.Middleware(s.Calls, find, next) }
+	if s.Limiter != nil {
+		s.Limiter.recorded.Store(&recorded)
+	}
+	return recorded(s.observe(s.recoverPanics(handler)))
 }

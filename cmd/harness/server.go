@@ -205,7 +205,7 @@ func (s *Server) listen(ctx context.Context) (err error) {
 func (s *Server) startGate(context.Context) error {
 	s.gate = api.NewStartupGate()
 	s.limiter = api.NewConnLimiter(api.ConnLimiterOptions{
-		MaxConnections: s.cfg.Limits.HTTPConnections, Metrics: s.metrics.http.options(),
+		MaxConnections: s.cfg.Limits.HTTPConnections, BasePath: s.cfg.BasePath, Metrics: s.metrics.http.options(),
 		Logger: s.log.With().Str("package", "api").Logger(),
 	})
 	s.http, s.served = s.limiter.Server(s.gate), make(chan struct{})

@@ -38,7 +38,7 @@ func (s *Server) startHTTP(context.Context) error {
 	}
 	options := api.Options{
 		Operations: operations.New(s.operations()), Health: health{s}, Stream: sockets, RPC: s.rpcHandlers(sockets),
-		Calls: s.calls.Recorder, Artifacts: s.artifacts, Tasks: s.taskAPI, Tokens: s.tokens, Idempotency: s.answers,
+		Calls: s.calls.Recorder, Limiter: s.limiter, Artifacts: s.artifacts, Tasks: s.taskAPI, Tokens: s.tokens, Idempotency: s.answers,
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
 		Guard:   auth.Guard(rules), Logins: auth.NewLogins(rules, s.cfg.BasePath+"/"), Pages: pages.beside,
 		Agents: agents,
