@@ -19,7 +19,7 @@ const ClaudeKey = "sk-ant-planted-8d1c5e"
 func WithClaude(t *testing.T, options ...SiteOption) *Site {
 	t.Helper()
 	s := New(t, append(options, WithEnv("HARNESS_RUNTIMES=codex,claude", "CLAUDE_BIN="+agenttest.Binary(t, "claude"),
-		"ANTHROPIC_API_KEY="+ClaudeKey))...)
+		"ANTHROPIC_API_KEY="+ClaudeKey, StartTimeout))...)
 	s.Env = append(s.Env, "ANTHROPIC_BASE_URL="+s.Model.Root())
 	return s
 }

@@ -77,7 +77,7 @@ func newSite(t *testing.T, model *mockmodel.Server, profile acp.Profile, shims b
 }
 
 // patience bounds every wait; the machine may be busy.
-const patience = 3 * time.Minute
+const patience = runtimetest.Patience
 
 func (s *site) start(t *testing.T, store interface {
 	Sink(runtime.Batch)

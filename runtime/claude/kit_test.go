@@ -5,7 +5,6 @@ import (
 	"os"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
@@ -56,7 +55,7 @@ func newRig(t *testing.T, store *runtimetest.Store, shims bool) *rig {
 			Env:    append(home.Env(), "ANTHROPIC_API_KEY=sk-ant-test", "ANTHROPIC_BASE_URL="+g.model.Root()),
 			Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.FatalLevel),
 		},
-		Supervise: stdio.Options{Sink: store.Sink, Resume: store.Resume},
+		Supervise: stdio.Options{Sink: store.Sink, Resume: store.Resume, StartTimeout: runtimetest.Patience},
 		Home:      home,
 	}
 	if shims {
@@ -74,7 +73,7 @@ func (g *rig) start(t *testing.T) *runtimetest.Agent {
 	}
 	stop := func(t *testing.T) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), runtimetest.Patience)
 		defer cancel()
 		if err := r.Stop(ctx); err != nil {
 			t.Errorf("stop: %v", err)

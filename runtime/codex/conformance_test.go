@@ -86,7 +86,8 @@ func newSite(t *testing.T, version codextest.Version, store *runtimetest.Store) 
 	home := codextest.Home(t, s.model.URL(), codextest.For(version))
 	s.options = codex.Options{
 		Bin: codextest.Binary(t, version), Home: home, Mark: process.Mark(home, "codex"), Sink: store.Sink,
-		Resume: store.Resume, Logger: logger(t), BackoffMin: 10 * time.Millisecond, Env: []string{"HOME=" + home},
+		Resume: store.Resume, Logger: logger(t), BackoffMin: 10 * time.Millisecond, StartTimeout: patience,
+		Env:   []string{"HOME=" + home},
 		Shims: runtimetest.Shims(t, runAsShim), Detach: true,
 	}
 	return s

@@ -71,7 +71,7 @@ func TestTheKeyOfTheEnvironmentLogsIn(t *testing.T) {
 					}
 				}
 				b.codex = codex.New(codex.Options{Bin: codextest.Binary(t, version), Home: b.home,
-					Mark: process.Mark(b.home, "codex"), Sink: b.sink,
+					Mark: process.Mark(b.home, "codex"), Sink: b.sink, StartTimeout: patience,
 					Logger: logger(t), Env: []string{"HOME=" + b.home, "OPENAI_API_KEY=" + key}})
 				start(t, b.codex)
 				turn := b.turn(t, runtime.StartTurn{ThreadID: b.thread(t, runtime.StartThread{})}, "MOCK_REPLY[hello]")
@@ -117,7 +117,7 @@ func TestTheLoginIsToldAtStart(t *testing.T) {
 				home := codextest.Home(t, "http://127.0.0.1:9/v1", append(c.options, codextest.For(version))...)
 				recorder := newRecorder()
 				own := codex.New(codex.Options{Bin: codextest.Binary(t, version), Home: home, Mark: process.Mark(home, "codex"),
-					Sink: recorder.sink, Logger: zerolog.New(told).Level(zerolog.InfoLevel),
+					Sink: recorder.sink, Logger: zerolog.New(told).Level(zerolog.InfoLevel), StartTimeout: patience,
 					Env: append(c.env, "HOME="+home)})
 				start(t, own)
 				if _, err := own.Call(t.Context(), "account/read", map[string]any{}); err != nil { // it waits for the start

@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 const runAsReader = "HARNESS_TEST_RUN_AS_READER"
 
 // patience bounds every wait; the machine may be busy.
-const patience = 60 * time.Second
+const patience = runtimetest.Patience
 
 // recorder is a sink that keeps everything and lets tests wait for it.
 type recorder struct {
@@ -183,7 +183,7 @@ func setupWith(t *testing.T, version codextest.Version, change func(*codex.Optio
 	b.mark = process.Mark(b.home, "codex")
 	own := codex.Options{
 		Bin: codextest.Binary(t, version), Home: b.home, Mark: b.mark, Sink: b.sink, Logger: logger(t),
-		BackoffMin: 10 * time.Millisecond, Env: []string{"HOME=" + b.home},
+		BackoffMin: 10 * time.Millisecond, StartTimeout: patience, Env: []string{"HOME=" + b.home},
 	}
 	if change != nil {
 		change(&own)

@@ -38,7 +38,7 @@ const (
 )
 
 // patience bounds every wait; only a fault uses it up.
-const patience = 3 * time.Minute
+const patience = runtimetest.Patience
 
 func TestMain(m *testing.M) {
 	if runtimetest.PlayProxy() {

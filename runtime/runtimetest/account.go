@@ -125,7 +125,7 @@ func logsIn(t *testing.T, s *scene, taker runtime.KeyTaker, thread string) {
 func (s *scene) await(t *testing.T, do func() error) error {
 	t.Helper()
 	var err error
-	polling.Until(patience, func() bool {
+	polling.Until(Patience, func() bool {
 		err = do()
 		return !errors.Is(err, runtime.ErrTurnActive)
 	})

@@ -14,8 +14,9 @@ import (
 	"harness/runtime/wire"
 )
 
-// patience bounds every wait; only a fault uses it up. A line of 64 MiB takes seconds on a quiet machine.
-const patience = 3 * time.Minute
+// Patience bounds every wait, that for an agent to start too; only a fault uses it up. On a busy machine agents start in
+// half a minute and more, and a line of 64 MiB takes seconds on a quiet one.
+const Patience = 3 * time.Minute
 
 // Store is what takes an adapter's batches in, in place of the sessions: it remembers how far each process was heard
 // and in what state the translator was, and tells that to the adapter of the next server.
@@ -120,7 +121,7 @@ func (s *Store) all() []runtime.Batch {
 // since are the batches of lines after so many batches, as soon as there are that many.
 func (s *Store) since(t *testing.T, stored, lines int) []runtime.Batch {
 	t.Helper()
-	for deadline := time.After(patience); ; {
+	for deadline := time.After(Patience); ; {
 		s.mu.Lock()
 		told, changed := linesOf(s.batches[stored:]), s.changed
 		s.mu.Unlock()
@@ -201,7 +202,7 @@ func (s *Store) waitLost(t *testing.T, what string, match func(runtime.Signal) b
 func (s *Store) waitIn(t *testing.T, heard *[]runtime.Signal, what string,
 	match func(runtime.Signal) bool) runtime.Signal {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(Patience)
 	for next := 0; ; {
 		s.mu.Lock()
 		signals, changed := *heard, s.changed // what is there does not change any more

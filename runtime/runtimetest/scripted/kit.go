@@ -61,7 +61,8 @@ type Site struct {
 func (s Site) Options(t *testing.T) Options {
 	t.Helper()
 	return Options{Bin: runtimetest.Executable(t), Env: []string{runAsAgent + "=" + s.Dir, TokenVariable + "=t"},
-		Mark: Name + "-" + uuid.NewString(), Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)}
+		Mark: Name + "-" + uuid.NewString(), StartTimeout: runtimetest.Patience,
+		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)}
 }
 
 // Shims keeps the agents of a test running while its adapters come and go.
@@ -99,7 +100,7 @@ func Begin(t *testing.T, options Options) (r *Runtime, end func(t *testing.T)) {
 	}
 	end = func(t *testing.T) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), runtimetest.Patience)
 		defer cancel()
 		if err := r.Stop(ctx); err != nil {
 			t.Errorf("stop: %v", err)
