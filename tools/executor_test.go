@@ -226,6 +226,9 @@ func TestTheWaysOfACall(t *testing.T) {
 					evaluated++
 				}
 			}
+			if c.runtime != nil && (decision.Sources[0].Source != tools.SourceRuntime || decision.Sources[0].Rule != c.runtime.Rule) {
+				t.Errorf("what the runtime thinks is shown as %+v", decision.Sources[0])
+			}
 			if len(decision.Sources) != evaluated || decision.Mode == "" ||
 				(decision.Decision == tools.Allow) == outcome.Denied {
 				t.Errorf("the decision says %+v", decision)
