@@ -112,7 +112,7 @@ func TestBytesComeBack(t *testing.T) {
 				r.Fatal(err)
 			}
 			sum := sha256.Sum256(content)
-			if ref.Hash != "sha256:"+hex.EncodeToString(sum[:]) || ref.Size != int64(len(content)) {
+			if ref.Hash != "sha256:"+hex.EncodeToString(sum[:]) || ref.Size != int64(len(content)) || ref.ContentType != "text/plain" {
 				r.Fatalf("%+v of %d bytes", ref, len(content))
 			}
 			if got, err := s.Get(t.Context(), ref.ID); err != nil || got != ref {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"harness/extensions"
 	"harness/extensions/sdk"
 )
@@ -152,7 +154,8 @@ func TestTrustOfActions_LC19_LC20_LC21(t *testing.T) {
 				"\nenqueue - - @enqueue {\"type\":\"t\",\"projectId\":\"p\",\"payload\":{}}",
 			"m/extension.manifest.json": manifest("m", c.declared),
 		})
-		r := registry(t, extensions.Options{Trust: c.mode, Actions: &actor{}, Jobs: jobs{},
+		var told strings.Builder
+		r := registry(t, extensions.Options{Trust: c.mode, Actions: &actor{}, Jobs: jobs{}, Logger: zerolog.New(&told),
 			Roots: []extensions.Root{{Type: extensions.RepoLocal, Path: root}}})
 		for _, problem := range r.Load(t.Context()) {
 			t.Fatal(problem)
@@ -168,6 +171,10 @@ func TestTrustOfActions_LC19_LC20_LC21(t *testing.T) {
 		if wantKind := map[string]sdk.ResultKind{"performed": sdk.EnqueueResult,
 			"forbidden": sdk.HandlerError}[c.want]; got.Kind != wantKind {
 			t.Errorf("enqueueJob in %s %s: %+v", c.mode, c.declared, got)
+		}
+		times := strings.Count(told.String(), "undeclared action")
+		if c.mode == extensions.TrustDisabled && times > 0 || c.mode == extensions.TrustWarn && times != 2 {
+			t.Errorf("%s %s: the log says %s", c.mode, c.declared, told.String())
 		}
 	}
 }

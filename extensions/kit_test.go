@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/rs/zerolog"
-
 	"harness/extensions"
 	"harness/extensions/sdk"
 )
@@ -131,7 +129,6 @@ func registry(t *testing.T, opts extensions.Options) *extensions.Registry {
 	if opts.Hosts == nil {
 		opts.Hosts = []extensions.Host{&scriptHost{}}
 	}
-	opts.Logger = zerolog.Nop()
 	r := extensions.New(opts)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -128,7 +128,7 @@ func TestRequestIsSettled(t *testing.T) {
 	})
 }
 
-// 64 at once: one winner, one answer, and everybody else is told who won.
+// SE-10: 64 at once: one winner, one answer, and everybody else is told who won.
 func TestDecidersHaveOneWinner(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

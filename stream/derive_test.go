@@ -274,15 +274,19 @@ func TestSignalIsolation(t *testing.T) {
 	t.Parallel()
 	const line = `{"method":"account/updated","params":{}}`
 	for _, test := range []struct {
-		meta Meta
-		want string
+		thread string
+		meta   Meta
+		want   string
 	}{
-		{Meta{Purged: true}, "account_updated! notification"},
-		{Meta{SystemOwned: true}, "account_updated!? notification?"},
-		{Meta{}, "app_server.account.updated account_updated! notification"},
+		{"T", Meta{Purged: true}, "account_updated! notification"},
+		{"T", Meta{SystemOwned: true}, "account_updated!? notification?"},
+		{"T", Meta{}, "app_server.account.updated account_updated! notification"},
+		{"", Meta{}, "app_server.account.updated account_updated! notification"},
 	} {
-		if got := types(t, native(EventNotification, line, test.meta)); got != test.want {
-			t.Errorf("%+v: got %s, want %s", test.meta, got, test.want)
+		one := native(EventNotification, line, test.meta)
+		one.SessionID = test.thread
+		if got := types(t, one); got != test.want {
+			t.Errorf("%q %+v: got %s, want %s", test.thread, test.meta, got, test.want)
 		}
 	}
 }

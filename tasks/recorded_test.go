@@ -104,6 +104,30 @@ func counted(t *testing.T, e tasks.Event) bool {
 	return *used.Input > 0 && *used.Output > 0
 }
 
+// endOnce checks that each turn of records that ended is a task that ended, once.
+func endOnce(t *testing.T, records []journal.Record, events []tasks.Event) {
+	t.Helper()
+	ends := map[string]int{}
+	for _, e := range events {
+		if e.Type == tasks.TaskCompleted || e.Type == tasks.TaskFailed || e.Type == tasks.TaskStopped {
+			ends[e.Trace.TurnID]++
+		}
+	}
+	running := "" // an agent that was killed in a turn does not say its end
+	for i := range records {
+		method, _, _ := wire.LayoutOf(records[i].Payload)
+		switch turn := records[i].TurnID; {
+		case method == wire.MethodTurnStarted && running == "":
+			running = turn
+		case method == wire.MethodTurnCompleted && turn == running:
+			running = ""
+			if ends[turn] != 1 {
+				t.Errorf("turn %s ended, its task %d times", turn, ends[turn])
+			}
+		}
+	}
+}
+
 // EV-02, EV-04, EV-05, EV-06, EV-10, EV-11, EV-13, EV-20, TE-01, TE-02, TL-19, TL-22, RA-22: whatever real agents said, cut off
 // at any line and answered in any way, the events keep to the order, and the same records give the same events.
 func TestEventsOfEveryRecording(t *testing.T) {
@@ -122,6 +146,7 @@ func TestEventsOfEveryRecording(t *testing.T) {
 			records := recordsOf(recording)
 			all := tasks.Events(about, records)
 			check(t, all)
+			endOnce(t, records, all)
 			calls, denied := requireTranscript(t, all)
 			uses, denials = uses+calls, denials+denied
 			again := tasks.NewLog(about)

@@ -160,6 +160,10 @@ func TestTasksRunInOrder(t *testing.T) {
 			types(all, "two") != "task.started model.input task.failed" {
 			t.Errorf("%s\n%s\n%s", types(all, "one"), types(all, "two"), types(all, "three"))
 		}
+		if begin := string(all[1].Payload); all[1].Trace.TaskID != "one" || !strings.Contains(begin, `"user"`) ||
+			!strings.Contains(begin, "REPLY[hello world]") {
+			t.Errorf("the first task begins with %s", begin)
+		}
 		for size := 1; size <= len(all); size += 3 {
 			var paged []tasks.Event
 			for after := int64(0); ; after = paged[len(paged)-1].Seq {
