@@ -93,6 +93,8 @@ func waitingFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
 	switch {
 	case errors.Is(err, session.ErrWaitingNotFound):
 		return problem(http.StatusNotFound, "not_found", err.Error()), true
+	case errors.Is(err, session.ErrWaitingDamaged):
+		return problem(http.StatusConflict, "damaged", err.Error()), true
 	case errors.Is(err, session.ErrWaitingSent):
 		return problem(http.StatusConflict, "invalid_state", err.Error()), true
 	case errors.Is(err, session.ErrWaitingFull):

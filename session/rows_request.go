@@ -17,6 +17,9 @@ type requestRow struct {
 	Request
 	runtime, generation, nodeID string
 	nativeID                    json.RawMessage
+	// damaged: the row is not as it was written. kept is its checksum.
+	damaged bool
+	kept    sql.NullInt64
 }
 
 // ref names the request to the runtime that asked.
@@ -26,7 +29,7 @@ func (r requestRow) ref() runtime.RequestRef {
 }
 
 const requestColumns = `id, kind, session_id, turn_id, item_id, method, summary, params, runtime, generation, native_id, node_id, status,
-	reply, decided_by, created_at, settled_at, decisions, questions, asked, native_request`
+	reply, decided_by, created_at, settled_at, decisions, questions, asked, native_request, checksum`
 
 func insertRequest(ctx context.Context, tx database.Tx, r requestRow) error {
 	known, long := runtime.KnownID(string(r.nativeID)), ""
@@ -37,12 +40,15 @@ func insertRequest(ctx context.Context, tx database.Tx, r requestRow) error {
 	if len(r.Params) <= database.PartBytes {
 		params = string(r.Params)
 	}
+	asks := []string{r.ID, string(r.Kind), database.EncodeText(r.SessionID), database.EncodeText(r.TurnID),
+		database.EncodeText(r.ItemID), database.EncodeText(r.Method), database.EncodeText(r.Summary), r.runtime, r.generation,
+		database.EncodeText(known), string(r.Decisions), string(r.Questions), string(encode(r.Asked)), database.EncodeText(long)}
+	args := []any{params, r.nodeID, r.CreatedAt, database.Checksum(0).Add(string(r.Params)).Column(checksumOf(asks))}
+	for _, one := range asks {
+		args = append(args, one)
+	}
 	_, err := tx.ExecContext(ctx, `insert into interactive_requests (`+requestColumns+`)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'pending', '', '', $13, 0, $14, $15, $16, $17)`,
-		r.ID, string(r.Kind), database.EncodeText(r.SessionID), database.EncodeText(r.TurnID), database.EncodeText(r.ItemID),
-		database.EncodeText(r.Method), database.EncodeText(r.Summary), params, r.runtime, r.generation,
-		database.EncodeText(known), r.nodeID, r.CreatedAt, string(r.Decisions), string(r.Questions), string(encode(r.Asked)),
-		database.EncodeText(long))
+		values ($5, $6, $7, $8, $9, $10, $11, $1, $12, $13, $14, $2, 'pending', '', '', $3, 0, $15, $16, $17, $18, $4)`, args...)
 	if err != nil {
 		return fmt.Errorf("store interactive request %s: %w", r.ID, err)
 	}
@@ -63,13 +69,20 @@ func (r requestRow) withParams(ctx context.Context, q database.Querier) (request
 		return r, nil
 	}
 	params, err := database.ReadParts(ctx, q, r.parts())
-	r.Params = params
+	if r.Params = params; err == nil && r.kept.Valid {
+		if sum, _ := database.Checksums(r.kept.Int64); sum != database.Checksum(0).Add(string(params)) {
+			r.damage()
+		}
+	}
 	return r, err
 }
 
 // settleRequest is the compare-and-set: false when the request is no longer pending. Only an expiry takes back a
 // decision, one that the runtime was not told.
 func settleRequest(ctx context.Context, tx database.Tx, r requestRow) (bool, error) {
+	if err := r.checkDamage(); err != nil {
+		return false, err
+	}
 	var reply string
 	if r.Reply != nil {
 		encoded, err := json.Marshal(r.Reply)
@@ -159,9 +172,11 @@ func scanRequest(row database.Row) (requestRow, error) {
 	)
 	if err := row.Scan(&r.ID, &r.Kind, &r.SessionID, &r.TurnID, &r.ItemID, &r.Method, &r.Summary, &params, &r.runtime,
 		&r.generation, &nativeID, &r.nodeID, &r.Status, &reply, &r.DecidedBy, &r.CreatedAt, &r.SettledAt,
-		&decisions, &questions, &asked, &long); err != nil {
+		&decisions, &questions, &asked, &long, &r.kept); err != nil {
 		return requestRow{}, err
 	}
+	asks := []string{r.ID, string(r.Kind), r.SessionID, r.TurnID, r.ItemID, r.Method, r.Summary, r.runtime, r.generation, nativeID,
+		decisions, questions, asked, long}
 	for _, text := range []*string{&r.SessionID, &r.TurnID, &r.ItemID, &r.Method, &r.Summary, &r.DecidedBy} {
 		*text = database.DecodeText(*text)
 	}
@@ -172,6 +187,13 @@ func scanRequest(row database.Row) (requestRow, error) {
 	}
 	if questions != "" {
 		r.Questions = json.RawMessage(questions)
+	}
+	if r.kept.Valid {
+		sum, rest := database.Checksums(r.kept.Int64)
+		if rest != checksumOf(asks) || params != "" && sum != database.Checksum(0).Add(params) {
+			r.damage()
+			asked = ""
+		}
 	}
 	if asked != "" {
 		if err := json.Unmarshal([]byte(asked), &r.Asked); err != nil {

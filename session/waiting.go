@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ type Waiting struct {
 	place     int64
 	mark      string
 	message   waitingMessage
+	damaged   bool // what it says is not known
 }
 
 // waitingMessage is what is kept of a Message until it is sent.
@@ -53,6 +55,9 @@ type waitingMessage struct {
 
 // toSend is a waiting message as it is sent, with the pictures that it names.
 func (s *Service) toSend(ctx context.Context, one Waiting) (Message, error) {
+	if one.damaged {
+		return Message{}, ErrWaitingDamaged
+	}
 	m := one.message
 	message := Message{Text: m.Text, Images: m.Images, Model: m.Model, Effort: m.Effort, ApprovalPolicy: m.ApprovalPolicy,
 		NetworkAccess: m.NetworkAccess, FilesystemSandbox: m.FilesystemSandbox}
@@ -72,23 +77,34 @@ var (
 	ErrWaitingNotFound = errors.New("no such message waits in this session")
 	// ErrWaitingSent: the message is being told to the runtime.
 	ErrWaitingSent = errors.New("the message is being sent")
+	// ErrWaitingDamaged: what the message says is not known.
+	ErrWaitingDamaged = errors.New("the message is damaged in the database of the server; drop it, and write it again")
 	// ErrWaitingFull: as many messages wait as may.
 	ErrWaitingFull = fmt.Errorf("%d messages wait in this session; send or drop one first", MaxWaiting)
 )
 
 const eventWaiting = "message_queue_updated"
 
-const waitingColumns = `id, session_id, place, message, state, mark, error, created_at`
+const waitingColumns = `id, session_id, place, message, state, mark, error, created_at, checksum`
 
 func readWaiting(ctx context.Context, q database.Querier, where string, args ...any) ([]Waiting, error) {
 	return database.ReadAll(ctx, q, "read waiting messages", func(row database.Row) (w Waiting, err error) {
-		var message string
-		err = row.Scan(&w.ID, &w.SessionID, &w.place, &message, &w.State, &w.mark, &w.Error, &w.CreatedAt)
+		var (
+			message string
+			kept    sql.NullInt64
+		)
+		err = row.Scan(&w.ID, &w.SessionID, &w.place, &message, &w.State, &w.mark, &w.Error, &w.CreatedAt, &kept)
 		if err != nil {
 			return w, err
 		}
 		for _, text := range []*string{&w.SessionID, &w.Error} {
 			*text = database.DecodeText(*text)
+		}
+		if kept.Valid && kept.Int64 != storedMessage(message) {
+			if w.damaged = true; w.State == WaitingQueued {
+				w.State, w.Error = WaitingHeld, ErrWaitingDamaged.Error()
+			}
+			return w, nil
 		}
 		if err := json.Unmarshal([]byte(database.DecodeText(message)), &w.message); err != nil {
 			return w, fmt.Errorf("read waiting message %s: %w", w.ID, err)
@@ -97,6 +113,9 @@ func readWaiting(ctx context.Context, q database.Querier, where string, args ...
 		return w, nil
 	}, `select `+waitingColumns+` from queued_messages where `+where+` order by session_id, place`, args...)
 }
+
+// storedMessage is the checksum of a message as it is stored.
+func storedMessage(text string) int64 { return database.Checksum(0).Add(text).Column(0) }
 
 // Waiting lists the messages that wait in a session, in the order they will be sent.
 func (s *Service) Waiting(ctx context.Context, sessionID string) ([]Waiting, error) {
@@ -180,10 +199,11 @@ func (s *Service) Wait(ctx context.Context, sessionID string, message Message) (
 				return err
 			}
 		}
+		text := database.EncodeText(string(encode(waitingMessage{message.Text, message.Images, message.Model, message.Effort,
+			message.ApprovalPolicy, message.NetworkAccess, message.FilesystemSandbox, asked})))
 		_, err := tx.ExecContext(ctx, `insert into queued_messages (`+waitingColumns+`)
-			values ($1, $2, $3, $4, 'queued', '', '', $5)`, id, database.EncodeText(sessionID), last+1,
-			database.EncodeText(string(encode(waitingMessage{message.Text, message.Images, message.Model, message.Effort,
-				message.ApprovalPolicy, message.NetworkAccess, message.FilesystemSandbox, asked}))), s.now())
+			values ($1, $2, $3, $4, 'queued', '', '', $5, $6)`, id, database.EncodeText(sessionID), last+1, text, s.now(),
+			storedMessage(text))
 		return err
 	})
 	return id, now, err
@@ -211,8 +231,9 @@ func (s *Service) EditWaiting(ctx context.Context, sessionID, id, text string) (
 			return err
 		}
 		one.message.Text = text
-		_, err = tx.ExecContext(ctx, `update queued_messages set message = $2, state = 'queued', error = '' where id = $1`,
-			one.ID, database.EncodeText(string(encode(one.message))))
+		text := database.EncodeText(string(encode(one.message)))
+		_, err = tx.ExecContext(ctx, `update queued_messages set message = $2, checksum = $3, state = 'queued', error = ''
+			where id = $1`, one.ID, text, storedMessage(text))
 		return err
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"harness/database"
 	"harness/journal"
+	"harness/session"
 	"harness/transcript"
 )
 
@@ -79,7 +80,14 @@ func Run(ctx context.Context, opts Options) (bytes int64, err error) {
 			return bytes, ctx.Err()
 		}
 	}
-	return bytes, nil
+	requests, messages, err := session.Damaged(ctx, q)
+	for _, id := range requests {
+		opts.Found(Row{Table: "interactive_requests", Key: id})
+	}
+	for _, id := range messages {
+		opts.Found(Row{Table: "queued_messages", Key: id})
+	}
+	return bytes, err
 }
 
 // Structure has SQLite look at its pages, and at whether indexes and tables say the same. It returns at most so many
