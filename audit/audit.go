@@ -62,7 +62,7 @@ func kinds() map[string]bool {
 		"runtime.refused", "extension.reload", "tool.call.requested", "tool.call.policy_evaluated", "tool.call.approved",
 		"tool.call.denied", "tool.call.started", "tool.call.completed", "session.created", "message.sent", "turn.stopped",
 		"turn.failed", "turn.retrying",
-		"configuration.loaded", "default_controls.changed", "store.refused",
+		"configuration.loaded", "default_controls.changed", "store.refused", "store.mended", "store.damaged",
 		"access_token.created", "access_token.changed", "access_token.revoked",
 	} {
 		all[kind] = true

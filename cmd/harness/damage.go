@@ -9,6 +9,7 @@ import (
 
 	"harness/database"
 	"harness/internal/scrub"
+	"harness/journal"
 	"harness/telemetry"
 )
 
@@ -21,8 +22,14 @@ const (
 // damage is what is known of rows that are not as they were written.
 type damage struct {
 	scrub.Known
-	since atomic.Int64 // ms
+	since  atomic.Int64 // ms
+	mended atomic.Int64 // frames of SQLite's log, at the start
+	// recorded are the rows that stand in the audit log. It belongs to who scrubs.
+	recorded map[scrub.Row]bool
 }
+
+// recordedRows is how many damaged rows are recorded in the audit log at a time.
+const recordedRows = 100
 
 // damagedEvent is for the position of an event that a reader came across.
 func (s *Server) damagedEvent(pos int64) { s.foundDamage(scrub.Event(pos)) }
@@ -43,7 +50,20 @@ func (s *Server) scrub(ctx context.Context) error {
 		return nil
 	}
 	s.damage.Begin()
-	if _, err := scrub.Run(ctx, scrub.Options{DB: s.db, Found: s.foundDamage, Rate: scrubRate}); err != nil {
+	var found []journal.Event
+	_, err := scrub.Run(ctx, scrub.Options{DB: s.db, Rate: scrubRate, Found: func(row scrub.Row) {
+		if s.foundDamage(row); !s.damage.recorded[row] && len(found) < recordedRows {
+			if s.damage.recorded == nil {
+				s.damage.recorded = map[scrub.Row]bool{}
+			}
+			s.damage.recorded[row] = true
+			found = append(found, storeDamaged(row))
+		}
+	}})
+	if err == nil && len(found) > 0 {
+		_, err = s.journal.Append(ctx, found...)
+	}
+	if err != nil {
 		return err
 	}
 	if s.damage.End(); s.damage.Len() == 0 {

@@ -64,11 +64,12 @@ func (m databaseMetrics) watch(engine database.Engine, log *journal.Journal) {
 }
 
 // follow has what the database does with SQLite's log counted, and logged.
-func (m databaseMetrics) follow(log zerolog.Logger) func(opts *database.Options) {
+func (m databaseMetrics) follow(log zerolog.Logger, mended *atomic.Int64) func(opts *database.Options) {
 	return func(opts *database.Options) {
 		opts.Checkpointed = m.checkpointed(log)
 		opts.Mended = func(frames int) {
 			m.mended.Add(float64(frames))
+			mended.Add(int64(frames))
 			log.Warn().Int("frames", frames).Msg("bits of the database's log were flipped, and are put right: nothing is lost, but the disk " +
 				"or the memory of this machine should be looked at")
 		}

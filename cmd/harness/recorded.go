@@ -6,6 +6,7 @@ import (
 
 	"harness/config"
 	"harness/database"
+	"harness/internal/scrub"
 	"harness/journal"
 )
 
@@ -17,6 +18,21 @@ func storeRefused(over journal.OutageError, until time.Time) journal.Event {
 		Until  time.Time `json:"until"`
 		Cause  string    `json:"cause"`
 	}{string(over.Engine), over.Since.UTC(), until.UTC(), database.Reason(over.Cause)})
+}
+
+// storeMended is what mending SQLite's log is kept as, storeDamaged a row that is not as it was written.
+func storeMended(frames int) journal.Event {
+	return internalEvent("store.mended", struct {
+		Frames int `json:"frames"`
+	}{frames})
+}
+
+func storeDamaged(row scrub.Row) journal.Event {
+	return internalEvent("store.damaged", struct {
+		Table   string `json:"table"`
+		Row     string `json:"row"`
+		Missing bool   `json:"missing"`
+	}{row.Table, row.Key, row.Missing})
 }
 
 // configurationLoaded is what a server runs with, as it is kept: what was set and where, without secrets.

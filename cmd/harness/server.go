@@ -239,7 +239,7 @@ func (s *Server) closeListener(context.Context) error {
 }
 
 func (s *Server) openDatabase(ctx context.Context) error {
-	db, result, err := openStore(ctx, s.cfg, s.metrics.database.follow(s.log))
+	db, result, err := openStore(ctx, s.cfg, s.metrics.database.follow(s.log, &s.damage.mended))
 	if err != nil {
 		return err
 	}
@@ -281,10 +281,13 @@ func (s *Server) startJournal(ctx context.Context) error {
 	if s.spans != nil {
 		s.journal.Subscribe(s.spans.Hear)
 	}
-	loaded := configurationLoaded(s.cfg, s.dir.nodeID)
+	began := []journal.Event{configurationLoaded(s.cfg, s.dir.nodeID)}
+	if frames := s.damage.mended.Load(); frames > 0 {
+		began = append(began, storeMended(int(frames)))
+	}
 	// Whenever the store takes it: a server starts without one, too.
 	return s.journal.Submit(context.WithoutCancel(ctx),
-		func(context.Context, database.Tx) ([]journal.Event, error) { return []journal.Event{loaded}, nil }, nil)
+		func(context.Context, database.Tx) ([]journal.Event, error) { return began, nil }, nil)
 }
 
 func (s *Server) stopJournal(ctx context.Context) error { return s.journal.Stop(ctx) }

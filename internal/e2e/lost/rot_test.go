@@ -72,6 +72,7 @@ func TestADamagedLogLosesNoAcknowledgedWrite(t *testing.T) {
 	if frames := server.Metric("harness_database_mended_frames_total"); frames != 1 || !server.Logged("put right") {
 		t.Errorf("%v frames were mended, and the log says so: %t", frames, server.Logged("put right"))
 	}
+	audited(s, server, "store.mended", `"frames":1`)
 	if code, said := s.Command("doctor", "--salvage"); code != 1 || !strings.Contains(said, "already using") {
 		t.Errorf("what a server uses is salvaged: %d %s", code, said)
 	}
@@ -86,6 +87,15 @@ func TestADamagedLogLosesNoAcknowledgedWrite(t *testing.T) {
 		}
 	}
 	salvaged(t, s, session, block, entries)
+}
+
+// audited waits until the audit log has a row of a kind with these words.
+func audited(s *programtest.Site, server *programtest.Server, kind, words string) {
+	s.T.Helper()
+	server.Eventually("does the audit log have "+kind, func() bool {
+		said := s.MustRun("audit", "export")
+		return strings.Contains(said, kind) && strings.Contains(said, words)
+	})
 }
 
 // salvaged has a damaged log set aside: nothing of it is lost, and the server goes on with what stands before the damage.
@@ -164,6 +174,7 @@ func TestADamagedRowIsNeverShown(t *testing.T) {
 		health := server.Want(http.StatusOK, http.MethodGet, "/api/health", nil)
 		return health["status"] == "degraded" && programtest.Text(health, "store", "state") == "damaged"
 	})
+	audited(s, server, "store.damaged", fmt.Sprintf(`"row":"%d"`, pos))
 	if rows := server.Metric("harness_database_damaged_rows"); rows != 1 || !server.Logged("journal_events", "not as it was written") {
 		t.Errorf("%v rows are damaged, and the log says so: %t", rows, server.Logged("journal_events"))
 	}
