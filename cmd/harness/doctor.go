@@ -61,7 +61,7 @@ func newDoctor() *cobra.Command {
 	}
 	config.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&scrubs, "scrub", false, "look at every row of the database as well; names those that are damaged")
-	cmd.Flags().BoolVar(&salvages, "salvage", false, "set aside SQLite's log, when it is refused as damaged, and go on with what can be read of it")
+	cmd.Flags().BoolVar(&salvages, "salvage", false, "set a log of SQLite aside that is refused as damaged, and go on without it")
 	cmd.MarkFlagsMutuallyExclusive("scrub", "salvage")
 	addJSON(cmd, &asJSON, "print the findings as JSON, for scripts")
 	return cmd

@@ -81,7 +81,7 @@ func salvage(cmd *cobra.Command) error {
 	case !errors.As(err, &damage):
 		return err
 	case damage.Bit:
-		return fmt.Errorf("%s: nothing needs to be salvaged", damage)
+		return fmt.Errorf("%w: nothing needs to be salvaged", damage)
 	}
 	aside := filepath.Join(cfg.DataDir, ".replaced-"+time.Now().UTC().Format("20060102T150405.000Z"))
 	if err := os.Mkdir(aside, 0o700); err != nil {

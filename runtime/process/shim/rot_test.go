@@ -31,9 +31,8 @@ func TestAFlippedBitInTheSpoolIsNeverRead(t *testing.T) {
 	}
 	read := func() ([]byte, error) {
 		span := Spooled(Found{Dir: filepath.Dir(dir)}, 0, int64(len(said)))
-		defer span.Close()
 		got, err := io.ReadAll(span)
-		return got, errors.Join(err, span.Err())
+		return got, errors.Join(err, span.Err(), span.Close())
 	}
 	if got, err := read(); err != nil || !bytes.Equal(got, said) {
 		t.Fatalf("%d of %d bytes are read: %v", len(got), len(said), err)
