@@ -230,6 +230,11 @@ func Beyond() []Row {
 			Reason: "the original answered 500 and lost what its runtime had said",
 		},
 		{
+			What: "what is damaged in the database is not shown: an event comes as `event_damaged`, a transcript entry has the type `damaged`, " +
+				"a request can only be declined, and health has `store.state: damaged`: [reliability.md](reliability.md#sqlites-database)",
+			Reason: "the original showed what the file said",
+		},
+		{
 			What: "a worker's session that had `ORCHESTRATOR_AGENT_MAX_SESSION_TURNS` turns is deleted, and the next job gets a new one: " +
 				"[extensions.md](extensions.md#workers-agentconfigjson)",
 			Reason: "in the original a worker's conversation grew for ever, and with it the time and tokens of each of its jobs",
