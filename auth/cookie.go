@@ -83,7 +83,7 @@ func (l *Logins) Close(r *http.Request) *http.Cookie { return l.cookie(r, "", -1
 
 func (l *Logins) cookie(r *http.Request, value string, age int) *http.Cookie {
 	return &http.Cookie{Name: cookieName(r), Value: base64.RawURLEncoding.EncodeToString([]byte(value)), Path: l.path,
-		MaxAge: age, HttpOnly: true, Secure: l.options.scheme(r) == "https", SameSite: http.SameSiteStrictMode}
+		MaxAge: age, HttpOnly: true, Secure: l.options.secureCookies(r), SameSite: http.SameSiteStrictMode}
 }
 
 // HasCookie tells whether a request comes with the cookie of a login, whatever that is worth.

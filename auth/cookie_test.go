@@ -82,6 +82,30 @@ func TestTheCookieOfALogin(t *testing.T) {
 	}
 }
 
+// With an https address of the server a cookie goes over TLS alone, whatever proxies say of the browser's connection; with
+// another one, or none, they decide.
+func TestTheCookieIsSecureWithAnHTTPSAddress(t *testing.T) {
+	t.Parallel()
+	for public, always := range map[string]bool{"https://h.example": true, "HTTPS://h.example:8443/below": true,
+		"http://h.example": false, "": false} {
+		for _, proto := range []string{"", "http", "http, https", "https"} {
+			for _, peer := range []string{"10.0.0.1:5", "127.0.0.1:5"} {
+				rules := auth.Options{Token: token, PublicURL: public,
+					TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}}
+				r := httptest.NewRequest(http.MethodPost, "/api/login", nil)
+				r.RemoteAddr = peer
+				r.Header.Set("X-Forwarded-Proto", proto)
+				logins := auth.NewLogins(rules, "/")
+				_, cookie, refusal := logins.Open(r, token)
+				want := always || proto == "https" && peer == "10.0.0.1:5"
+				if refusal != nil || cookie.Secure != want || logins.Close(r).Secure != want {
+					t.Errorf("address %q, %q from %s: %+v, %v", public, proto, peer, cookie, refusal)
+				}
+			}
+		}
+	}
+}
+
 // A token may have characters that a cookie may not.
 func TestAnyTokenLogsIn(t *testing.T) {
 	t.Parallel()

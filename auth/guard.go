@@ -8,16 +8,13 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync/atomic"
 )
 
 const (
 	streamPath = "/api/stream"
-	healthPath = "/api/health"
 	toolsPath  = "/mcp"
-	readyPath  = "/api/ready"
 	loginPath  = "/api/login"
 	logoutPath = "/api/logout"
 )
@@ -28,7 +25,9 @@ type Options struct {
 	AllowedHosts   []string // HARNESS_ALLOWED_HOSTS
 	AllowedOrigins []string // HARNESS_ALLOWED_ORIGINS
 	Token          string   // HARNESS_AUTH_TOKEN; "" asks for none
-	// TrustedProxies may say in X-Forwarded-Proto that the browser's connection to them was TLS (HARNESS_TRUSTED_PROXIES).
+	PublicURL      string   // HARNESS_PUBLIC_URL; with https cookies are Secure
+	// TrustedProxies may say in X-Forwarded-Proto or Forwarded that the browser's connection to them was TLS
+	// (HARNESS_TRUSTED_PROXIES).
 	TrustedProxies []netip.Prefix
 
 	// Named are the named tokens, nil for none.
@@ -51,7 +50,7 @@ type Options struct {
 // Guard gives the middleware that every request passes first. It refuses, in
 // this order and always before a websocket upgrade:
 //
-//   - a Host that is not ours: 403 forbidden_host;
+//   - a Host that is not ours, but for probes: 403 forbidden_host;
 //   - a foreign Origin on whatever changes state, upgrades or is /api/stream:
 //     403 forbidden_origin. Other GETs pass, because only listed origins get
 //     CORS headers, and any other page cannot read the answer;
@@ -74,7 +73,7 @@ func Guard(o Options) func(http.Handler) http.Handler {
 	hostAllowed := o.hostAllowed()
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !hostAllowed(r.Host) {
+			if !isProbe(r) && !hostAllowed(r.Host) {
 				refuse(w, http.StatusForbidden, "forbidden_host",
 					fmt.Sprintf("host %s is not served here; the operator can add it to HARNESS_ALLOWED_HOSTS", quoted(r.Host)))
 				return
@@ -189,24 +188,6 @@ func (o Options) originAllowed(r *http.Request) bool {
 	}
 }
 
-// scheme is that of the browser's connection, as far as it is known.
-func (o Options) scheme(r *http.Request) string {
-	told := r.Header.Values("X-Forwarded-Proto")
-	if r.TLS != nil || len(told) == 1 && strings.EqualFold(told[0], "https") && o.fromTrustedProxy(r) {
-		return "https"
-	}
-	return "http"
-}
-
-func (o Options) fromTrustedProxy(r *http.Request) bool {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return false
-	}
-	address := peer.Addr().Unmap()
-	return slices.ContainsFunc(o.TrustedProxies, func(trusted netip.Prefix) bool { return trusted.Contains(address) })
-}
-
 // isOpen lists what needs no token: an orchestrator's probes have none, nor has a browser that looks at the
 // documentation, who logs in is about to show one, and agents show a bearer of their session's, which is checked there.
 func isOpen(r *http.Request) bool {
@@ -220,8 +201,22 @@ func isOpen(r *http.Request) bool {
 		return false
 	}
 	switch r.URL.Path {
-	case healthPath, readyPath, "/healthz", "/readyz", "/api/docs", "/api/openapi.json", "/api/asyncapi.json":
+	case "/api/docs", "/api/openapi.json", "/api/asyncapi.json":
 		return r.Header.Get("Upgrade") == ""
+	}
+	return isProbe(r)
+}
+
+// isProbe tells what orchestrators and load balancers ask. They have no token, and send the Host of their choice or none.
+// Such an answer says how the server is and nothing else, so that a page that has its name resolve to this machine may
+// read it.
+func isProbe(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.Header.Get("Upgrade") != "" {
+		return false
+	}
+	switch r.URL.Path {
+	case "/healthz", "/readyz", "/api/ready", "/api/health":
+		return true
 	}
 	return false
 }

@@ -101,7 +101,7 @@ func TestGuardHostAndOrigin(t *testing.T) {
 			code: "forbidden_host"},
 		{name: "rebound host and origin", method: "POST", path: "/api/sessions", host: "attacker.example:3001",
 			headers: []string{"Origin: http://attacker.example:3001"}, want: 403, code: "forbidden_host"},
-		{name: "rebound health", method: "GET", path: "/api/health", host: "attacker.example:3001", want: 403,
+		{name: "rebound documentation", method: "GET", path: "/api/docs", host: "attacker.example:3001", want: 403,
 			code: "forbidden_host"},
 		{name: "foreign post", method: "POST", path: "/api/sessions", headers: foreign, want: 403, code: "forbidden_origin"},
 		{name: "foreign put", method: "PUT", path: "/api/x", headers: foreign, want: 403, code: "forbidden_origin"},

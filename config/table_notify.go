@@ -15,7 +15,8 @@ const pushServices = "fcm.googleapis.com,*.push.services.mozilla.com,*.notify.wi
 func notifyVariables() []Variable {
 	return grouped("Notifications", []Variable{
 		{Name: "HARNESS_PUBLIC_URL", check: isPublicURL, Allowed: "an http or https URL without a slash at its end",
-			Doc:   "Where people reach this server, with the path of HARNESS_BASE_PATH. Unset, notifications have no links.",
+			Doc: "Where people reach this server, with the path of HARNESS_BASE_PATH. Unset, notifications have no links. With https the " +
+				"console's cookies are Secure.",
 			field: func(c *Config) any { return &c.Notify.PublicURL }},
 		{Name: "HARNESS_NOTIFY_WEBHOOK_URL", Secret: true, Allowed: "an http or https URL",
 			Doc:   "Where notifications are posted as JSON, signed as Standard Webhooks has it (docs/operations.md#notifications).",

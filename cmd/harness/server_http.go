@@ -31,7 +31,8 @@ func (s *Server) startHTTP(context.Context) error {
 	}
 	rules := auth.Options{
 		BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
-		Token: s.cfg.AuthToken, Named: s.tokens, Signed: auth.NewSigned(auth.NewRBAC(s.rbacOptions())), TrustedProxies: trustedProxies(s.cfg),
+		PublicURL: s.cfg.Notify.PublicURL,
+		Token:     s.cfg.AuthToken, Named: s.tokens, Signed: auth.NewSigned(auth.NewRBAC(s.rbacOptions())), TrustedProxies: trustedProxies(s.cfg),
 		Agent:   agents.of,
 		Open:    func(r *http.Request) bool { return s.isLink(r) || pages.open != nil && pages.open(r) },
 		Refused: s.metrics.http.guardRefused,
