@@ -39,8 +39,10 @@ type RBACOptions struct {
 	JWTSecret, JWTIssuer, JWTAudience string
 	// JWTKeys are the public keys of tokens signed with RS256 or ES256, nil for none.
 	JWTKeys *KeySet
-	// RoleClaim and ActorClaim name the claims; role and sub when empty.
+	// RoleClaim and ActorClaim name the claims; role and sub when empty. RoleClaim may be a path of names with dots.
 	RoleClaim, ActorClaim string
+	// RoleMap translates names in the role claim (HARNESS_ROLE_MAP).
+	RoleMap map[string]Role
 	// JWTRequireExp refuses tokens of mode jwt that never expire.
 	JWTRequireExp bool
 	// Clock is time.Now when nil.
@@ -220,9 +222,8 @@ func (r *RBAC) byJWT(req *http.Request) (Principal, *Refusal) {
 	if refusal != nil {
 		return Principal{}, refusal
 	}
-	text, _ := claims[r.opts.RoleClaim].(string)
-	role := Role(strings.TrimSpace(text))
-	if !role.Valid() {
+	role, known := r.roleOf(claims, extensionRole)
+	if !known {
 		return Principal{}, forbidden("invalid_role_claim")
 	}
 	actor, _ := claims[r.opts.ActorClaim].(string)

@@ -173,7 +173,7 @@ func jwtVariants(t *testing.T) []variant {
 	token("wrong audiences", "invalid_bearer_token", map[string]any{"aud": []string{"x", "y"}})
 	token("no audience", "invalid_bearer_token", map[string]any{"aud": nil})
 	token("no role", "invalid_role_claim", map[string]any{"role": nil})
-	for _, role := range []any{5, true, []string{"admin"}, map[string]string{"admin": "admin"}, "root", "Admin",
+	for _, role := range []any{5, true, []string{}, []string{"root"}, map[string]string{"admin": "admin"}, "root", "Admin",
 		"admin,owner", "", " "} {
 		token(fmt.Sprintf("role %v", role), "invalid_role_claim", map[string]any{"role": role})
 	}
@@ -184,6 +184,7 @@ func jwtVariants(t *testing.T) []variant {
 	token("audience in a list", "", map[string]any{"aud": []string{"x", "harness"}})
 	token("padded role", "", map[string]any{"role": " admin "})
 	token("owner", "", map[string]any{"role": "owner"})
+	token("list", "", map[string]any{"role": []string{"member", "admin"}})
 	token("system", "", map[string]any{"role": "system"})
 	token("no actor", "", map[string]any{"sub": nil})
 	token("actor is a number", "", map[string]any{"sub": 7})

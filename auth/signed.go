@@ -66,7 +66,7 @@ func (s *Signed) find(r *http.Request, shown []string) (*Principal, context.Cont
 
 // principal is the holder. Its actor cannot be taken for one of this server's own.
 func (s *Signed) principal(claims jwt.MapClaims) (Principal, *Refusal) {
-	role, known := roleOfClaim(claims[s.rbac.opts.RoleClaim])
+	role, known := s.rbac.roleOf(claims, ParseRole)
 	if !known {
 		return Principal{}, forbidden("invalid_role_claim")
 	}
@@ -86,19 +86,6 @@ func (s *Signed) principal(claims jwt.MapClaims) (Principal, *Refusal) {
 		principal.Projects = LimitTo(ids...)
 	}
 	return principal, nil
-}
-
-// roleOfClaim knows the roles of named tokens beside codex-manager's, of which member reads.
-func roleOfClaim(claim any) (Role, bool) {
-	text, _ := claim.(string)
-	switch role := Role(strings.TrimSpace(text)); role {
-	case "viewer":
-		return RoleMember, true
-	case RoleOperator, RoleCI:
-		return role, true
-	default:
-		return role, role.Valid()
-	}
 }
 
 // access ends when a token expires, which one without a time never does.
@@ -139,7 +126,8 @@ func (r *Refusal) Words() string {
 	case "missing_exp_claim":
 		return "this signed token has no expiry time (exp), which is demanded here"
 	case "invalid_role_claim":
-		return "this signed token has no role that is known here: viewer, member, ci, operator, admin, owner or system"
+		return "this signed token has no role that is known here: viewer, member, ci, operator, admin, owner or system; the operator can " +
+			"name its role claim in AGENT_EXTENSION_RBAC_JWT_ROLE_CLAIM, and translate its roles in HARNESS_ROLE_MAP"
 	case "invalid_projects_claim":
 		return "the claim projects of this signed token is no list of ids of projects"
 	}

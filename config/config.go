@@ -246,6 +246,7 @@ type Extensions struct {
 	RBACJWTIssuer           string
 	RBACJWTAudience         string
 	RBACJWTRoleClaim        string
+	RoleMap                 []string // HARNESS_ROLE_MAP: NAME=ROLE; see RoleTranslations
 	RBACJWTActorClaim       string
 	RBACJWTRequireExp       bool
 	TrustMode               string

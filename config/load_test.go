@@ -156,6 +156,9 @@ func TestEveryVariableCanBeSetFromEverySource(t *testing.T) {
 					p.env = append(p.env, "HARNESS_S3_BUCKET=b", "HARNESS_S3_ACCESS_KEY_ID=k", "HARNESS_S3_SECRET_ACCESS_KEY=s",
 						"DATABASE_URL=postgres://h/n")
 				}
+				if v.Name == roleMap {
+					p.env = append(p.env, "AGENT_EXTENSION_RBAC_MODE=jwt", "AGENT_EXTENSION_RBAC_JWT_SECRET=for-the-rule-1")
+				}
 				if v.Name == "HARNESS_WORKSPACE_REMOTE" {
 					p.env = append(p.env, "HARNESS_WORKSPACES=git")
 				}
@@ -194,6 +197,7 @@ func otherValue(v Variable) string {
 		"HARNESS_ALLOWED_ORIGINS": "https://a.example,http://b.example:81", "HARNESS_ALLOWED_HOSTS": "a.example,b.example:81",
 		"HARNESS_TRUSTED_PROXIES":   "10.0.0.0/8,::1",
 		"HARNESS_BASE_PATH":         "/agents/harness",
+		"HARNESS_ROLE_MAP":          "engineers=operator,cn=ops team=admin",
 		"HARNESS_RUNTIME_ENV_ALLOW": "COMPANY_*,opencode:KEY", "HARNESS_RUNTIME_CREDENTIALS": "shared,claude=ephemeral",
 		"HARNESS_RUNTIME_MAX_TURNS": "8,claude=2", "HARNESS_RUNTIME_MAX_MESSAGES": "0,acp:own=1",
 		"HARNESS_RUNTIME_STATUS": "gemini=preview,claude=disabled", "HARNESS_RPC_PATHS": "/rpc",

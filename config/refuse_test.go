@@ -38,6 +38,17 @@ func TestBadValueIsOneLineThatNamesEverything(t *testing.T) {
 		{"HARNESS_PUBLIC_URL", "https://a.example?x=1", "without a slash at its end"},
 		{"HARNESS_NOTIFY_KINDS", "everything", "approval.waiting"},
 		{"HARNESS_TRUSTED_PROXIES", "proxy.example", "IP addresses or networks"},
+		{"HARNESS_ROLE_MAP", "engineers", "NAME=ROLE such as engineers=operator"},
+		{"HARNESS_ROLE_MAP", "engineers:operator", "NAME=ROLE such as engineers=operator"},
+		{"HARNESS_ROLE_MAP", "=operator", "NAME=ROLE such as engineers=operator"},
+		{"HARNESS_ROLE_MAP", "engineers=", "viewer, member, ci, operator, admin, owner, system"},
+		{"HARNESS_ROLE_MAP", "engineers=operator,all=Admin", "viewer, member, ci, operator, admin, owner, system"},
+		{"HARNESS_ROLE_MAP", "engineers=agent", "viewer, member, ci, operator, admin, owner, system"},
+		{"AGENT_EXTENSION_RBAC_JWT_ROLE_CLAIM", "realm_access..roles", "a path of names with dots (realm_access.roles)"},
+		{"AGENT_EXTENSION_RBAC_JWT_ROLE_CLAIM", ".roles", "a path of names with dots (realm_access.roles)"},
+		{"AGENT_EXTENSION_RBAC_JWT_ROLE_CLAIM", "roles.", "a path of names with dots (realm_access.roles)"},
+		{"AGENT_EXTENSION_RBAC_JWT_ROLE_CLAIM", " ", "a path of names with dots (realm_access.roles)"},
+		{"AGENT_EXTENSION_RBAC_JWT_ROLE_CLAIM", " role", "a path of names with dots (realm_access.roles)"},
 		{"HARNESS_RUNTIME_ENV_ALLOW", "*", "at least 3 characters"},
 		{"HARNESS_RUNTIME_ENV_ALLOW", "A=b", "RUNTIME:NAME"},
 		{"HARNESS_RUNTIME_MAX_TURNS", "-1", "RUNTIME=N"},
@@ -149,6 +160,7 @@ func TestDotenvKeepsDollarInSingleQuotes(t *testing.T) {
 // Settings that are refused at start, each with the reason.
 func TestRulesBetweenExtensionSettings(t *testing.T) {
 	t.Parallel()
+	const jwtMode = "AGENT_EXTENSION_RBAC_MODE=jwt AGENT_EXTENSION_RBAC_JWT_SECRET=long-enough "
 	cases := []struct {
 		env  string
 		want string // part of the refusal, "" when accepted
@@ -160,6 +172,11 @@ func TestRulesBetweenExtensionSettings(t *testing.T) {
 		{"AGENT_EXTENSION_RBAC_MODE=header AGENT_EXTENSION_ALLOW_INSECURE_HEADER_MODE=true HOST=0.0.0.0", ""},
 		{"AGENT_EXTENSION_RBAC_MODE=jwt", "AGENT_EXTENSION_RBAC_JWT_SECRET"},
 		{"AGENT_EXTENSION_RBAC_MODE=jwt AGENT_EXTENSION_RBAC_JWT_SECRET=long-enough HOST=0.0.0.0", ""},
+		{"HARNESS_ROLE_MAP=engineers=operator", "set AGENT_EXTENSION_RBAC_MODE=jwt"},
+		{jwtMode + "HARNESS_ROLE_MAP=engineers=operator,admins=admin,engineers=operator", ""},
+		{jwtMode + "HARNESS_ROLE_MAP=engineers=operator,admins=admin,engineers=viewer", `"engineers" to operator and to viewer`},
+		{jwtMode + "AGENT_EXTENSION_RBAC_JWT_ROLE_CLAIM=https://example.com/roles", ""},
+		{jwtMode + "AGENT_EXTENSION_RBAC_JWT_ROLE_CLAIM=resource_access.CLIENT.roles", ""},
 		{"HARNESS_NOTIFY_WEBHOOK_URL=https://a.example", "HARNESS_NOTIFY_WEBHOOK_SECRET"},
 		{"HARNESS_NOTIFY_DECIDE_LINKS=true", "HARNESS_PUBLIC_URL"},
 		{"HARNESS_NOTIFY_DECIDE_LINKS=true HARNESS_PUBLIC_URL=http://a.example", "HARNESS_PUBLIC_URL with https"},

@@ -83,9 +83,16 @@ func extensionVariables() []Variable {
 		{Name: "AGENT_EXTENSION_RBAC_JWT_AUDIENCE",
 			Doc:   "Required aud claim, when set.",
 			field: func(c *Config) any { return &c.Extensions.RBACJWTAudience }},
-		{Name: "AGENT_EXTENSION_RBAC_JWT_ROLE_CLAIM", Default: "role",
-			Doc:   "Claim that holds the role.",
+		{Name: "AGENT_EXTENSION_RBAC_JWT_ROLE_CLAIM", Default: "role", check: isClaimPath,
+			Allowed: "the name of a claim (role, https://example.com/roles) or a path of names with dots (realm_access.roles)",
+			Doc: "Claim that holds the role: a text or a list, of which the highest known role counts. A path leads into nested claims; the " +
+				"whole is tried as a name first.",
 			field: func(c *Config) any { return &c.Extensions.RBACJWTRoleClaim }},
+		{Name: roleMap, check: isRoleTranslation,
+			Allowed: "a comma-separated list of NAME=ROLE such as engineers=operator, with the roles " + roleWords,
+			Doc: "Translates names in the role claim to roles; a name that stands here counts as its translation alone. Needs " +
+				"AGENT_EXTENSION_RBAC_MODE=jwt.",
+			field: func(c *Config) any { return &c.Extensions.RoleMap }},
 		{Name: "AGENT_EXTENSION_RBAC_JWT_ACTOR_CLAIM", Default: "sub",
 			Doc:   "Claim that holds the actor.",
 			field: func(c *Config) any { return &c.Extensions.RBACJWTActorClaim }},

@@ -113,7 +113,7 @@ func (c *Config) checkRules() error {
 	if len(slices.Compact(slices.Sorted(slices.Values(c.Runtimes)))) < len(c.Runtimes) {
 		return &RuleError{"HARNESS_RUNTIMES", "it must name each runtime once"}
 	}
-	if err := cmp.Or(c.checkAllowed(), c.checkNotify(), c.checkS3(), c.checkWorkspaces()); err != nil {
+	if err := cmp.Or(c.checkAllowed(), c.checkNotify(), c.checkS3(), c.checkWorkspaces(), c.checkRoleMap()); err != nil {
 		return err
 	}
 	e := c.Extensions

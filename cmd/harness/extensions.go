@@ -161,11 +161,22 @@ func rbacOptions(cfg *config.Config) auth.RBACOptions {
 	if rules.RBACJWTKeys != "" {
 		keys = auth.NewKeySet(rules.RBACJWTKeys, nil)
 	}
-	return auth.RBACOptions{JWTKeys: keys,
+	return auth.RBACOptions{JWTKeys: keys, RoleMap: roleMap(cfg),
 		Mode: auth.RBACMode(rules.RBACMode), HeaderSecret: rules.RBACHeaderSecret, JWTSecret: rules.RBACJWTSecret,
 		JWTIssuer: rules.RBACJWTIssuer, JWTAudience: rules.RBACJWTAudience, RoleClaim: rules.RBACJWTRoleClaim,
 		ActorClaim: rules.RBACJWTActorClaim, JWTRequireExp: rules.RBACJWTRequireExp,
 	}
+}
+
+// roleMap has no word that is no role: those are refused with the configuration.
+func roleMap(cfg *config.Config) map[string]auth.Role {
+	roles := map[string]auth.Role{}
+	for name, word := range cfg.RoleTranslations() {
+		if role, known := auth.ParseRole(word); known {
+			roles[name] = role
+		}
+	}
+	return roles
 }
 
 // nativeExtensions are the extensions compiled into this binary, none as it is shipped. examples/agents/turn-counter

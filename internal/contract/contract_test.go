@@ -120,6 +120,11 @@ func TestOnlyRowsExcuse(t *testing.T) {
 		Result{Subject: "GET /api/sessions/x", Differences: []Difference{known, {Place: "body.other"}}}); all {
 		t.Error("a difference no row names was excused")
 	}
+	for name, want := range map[string]bool{"GET role array": true, "GET role number": false} {
+		if _, all := excuse("rbac-jwt", Result{Name: name, Subject: "GET /api/agents/extensions", Differences: []Difference{{Place: "status"}}}); all != want {
+			t.Errorf("%s: excused is %v", name, all)
+		}
+	}
 }
 
 func TestEveryRecordingLoadsAndHoldsNoForeignPath(t *testing.T) {

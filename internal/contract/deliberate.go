@@ -8,8 +8,8 @@ import (
 // Row is one deliberate difference from codex-manager.
 type Row struct {
 	// Topic, Exchange ("METHOD path", or "frame TYPE") and Place (as in Difference) are regular expressions for the whole
-	// text; "" fits all.
-	Topic, Exchange, Place string
+	// text; "" fits all. So is Name, which is the recorder's name of the exchange.
+	Topic, Name, Exchange, Place string
 	// What differs, in a line, and why a user of codex-manager is no worse off.
 	What, Reason string
 	// Routes the row is about, as documented; empty for the stream and for what all routes share.
@@ -163,11 +163,6 @@ func Rows() []Row {
 			Routes: []string{"POST /api/sessions/{sessionId}/transcript/upsert"},
 		},
 		{
-			Place:  `body\.codex\.shim`,
-			What:   "health names the shim that keeps codex running",
-			Reason: "operators ask who owns the process; the original's died with it", Routes: []string{"GET /api/health"},
-		},
-		{
 			Topic: "stream", Exchange: `GET websocket origin|GET /api/health`, Place: "status",
 			What:   "a foreign Origin is refused with 403 before the upgrade",
 			Reason: "any web page could open the original's stream and read everything (its bug 2)",
@@ -310,14 +305,23 @@ func Rows() []Row {
 			Routes: []string{"GET /api/sessions", "GET /api/sessions/{sessionId}", "POST /api/sessions"},
 		},
 		{
-			Place: `body\.runtimes`,
-			What:  "health lists every runtime of the server with its state and processes", Reason: "`codex` has room for one",
+			Place:  `body\.(?:runtimes|codex\.shim)`,
+			What:   "health lists every runtime of the server with its state and processes, and names the shim that keeps codex running",
+			Reason: "`codex` has room for one runtime; operators ask who owns its process, and the original's died with it",
 			Routes: []string{"GET /api/health"},
 		},
 		{
 			Exchange: `frame (?:approval|tool_user_input|tool_call)_resolved.*`, Place: `frame\.payload\.decidedBy`,
 			What:   "the frame that settles a request says who decided",
 			Reason: "whoever else was about to decide is told by whom it was done",
+		},
+		{
+			Topic: "rbac-jwt", Name: "(?:GET|POST) role array", Place: "status",
+			What: "the role claim of a signed token may be a list or nested (a path with dots, or a name that is a URL), and " +
+				"`HARNESS_ROLE_MAP` translates names; the highest known role counts",
+			Reason: "the original took a text at the top alone, and issuers write lists: such tokens were 403 `invalid_role_claim`, which is " +
+				"now answered when no role is known",
+			Routes: []string{"GET /api/agents/extensions", "POST /api/agents/extensions/reload"},
 		},
 	}
 }
@@ -326,12 +330,12 @@ var compile = sync.OnceValue(func() []compiledRow {
 	rows := Rows()
 	compiled := make([]compiledRow, len(rows))
 	for i, row := range rows {
-		compiled[i] = compiledRow{whole(row.Topic), whole(row.Exchange), whole(row.Place)}
+		compiled[i] = compiledRow{whole(row.Topic), whole(row.Name), whole(row.Exchange), whole(row.Place)}
 	}
 	return compiled
 })
 
-type compiledRow struct{ topic, exchange, place *regexp.Regexp }
+type compiledRow struct{ topic, name, exchange, place *regexp.Regexp }
 
 // whole compiles a pattern for whole texts; "" fits all.
 func whole(pattern string) *regexp.Regexp {
@@ -346,7 +350,7 @@ func excuse(topic string, result Result) (rows []int, all bool) {
 	for _, difference := range result.Differences {
 		found := -1
 		for i, row := range compile() {
-			if row.topic.MatchString(topic) && row.exchange.MatchString(result.Subject) &&
+			if row.topic.MatchString(topic) && row.name.MatchString(result.Name) && row.exchange.MatchString(result.Subject) &&
 				row.place.MatchString(difference.Place) {
 				found = i
 				break

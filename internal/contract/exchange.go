@@ -147,7 +147,7 @@ func (r *replay) exchange(record Record) error {
 		})
 		if len(c.found) > 0 && record.Method == http.MethodGet && time.Since(began) < r.retries &&
 			record.Status != http.StatusSwitchingProtocols {
-			if _, excused := excuse(r.topic.Name, Result{Subject: result.Subject, Differences: c.found}); !excused {
+			if _, excused := excuse(r.topic.Name, Result{Name: result.Name, Subject: result.Subject, Differences: c.found}); !excused {
 				<-time.After(30 * time.Millisecond)
 				continue
 			}

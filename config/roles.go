@@ -1,0 +1,58 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+const (
+	roleMap   = "HARNESS_ROLE_MAP"
+	roleWords = "viewer, member, ci, operator, admin, owner, system"
+)
+
+// isClaimPath accepts a name or a path of names with dots, none of them empty.
+func isClaimPath(s string) bool {
+	return s == strings.TrimSpace(s) && !strings.ContainsFunc(s, unicode.IsControl) && !slices.Contains(strings.Split(s, "."), "")
+}
+
+// isRoleTranslation accepts NAME=ROLE.
+func isRoleTranslation(s string) bool {
+	name, role := cutRole(s)
+	return name != "" && slices.Contains(strings.Split(roleWords, ", "), role)
+}
+
+// cutRole takes an entry of HARNESS_ROLE_MAP apart; names of groups may have "=" in them, roles have none.
+func cutRole(entry string) (name, role string) {
+	at := strings.LastIndexByte(entry, '=')
+	if at < 0 {
+		return "", ""
+	}
+	return strings.TrimSpace(entry[:at]), strings.TrimSpace(entry[at+1:])
+}
+
+// RoleTranslations are the words for roles by the names that HARNESS_ROLE_MAP translates.
+func (c *Config) RoleTranslations() map[string]string {
+	roles := map[string]string{}
+	for _, entry := range c.Extensions.RoleMap {
+		name, role := cutRole(entry)
+		roles[name] = role
+	}
+	return roles
+}
+
+func (c *Config) checkRoleMap() error {
+	roles := map[string]string{}
+	for _, entry := range c.Extensions.RoleMap {
+		name, role := cutRole(entry)
+		if first, is := roles[name]; is && first != role {
+			return &RuleError{roleMap, fmt.Sprintf("it translates %q to %s and to %s: leave one of them", name, first, role)}
+		}
+		roles[name] = role
+	}
+	if len(roles) > 0 && c.Extensions.RBACMode != "jwt" {
+		return &RuleError{roleMap, "it is for signed tokens, which are not taken here: set AGENT_EXTENSION_RBAC_MODE=jwt, or unset it"}
+	}
+	return nil
+}
