@@ -104,9 +104,6 @@ func build(merged *koanf.Koanf, sources map[string]Source, dir string) (*Config,
 			return nil, v.refuse(raw, sources[v.Name])
 		}
 	}
-	if c.Source(allowedOrigins) == SourceDefault && !isLoopback(c.Host) {
-		c.AllowedOrigins = nil // nobody develops the web UI against a server for other machines without saying so
-	}
 	if err := c.checkRules(); err != nil {
 		return nil, err
 	}

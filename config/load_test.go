@@ -61,7 +61,6 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 	got.sources, got.files = nil, nil
 	want := &Config{
 		Host: "127.0.0.1", Port: 3001, Console: true, ShutdownTimeout: 10 * time.Second, StoreWait: 10 * time.Second,
-		AllowedOrigins: []string{"http://127.0.0.1:5173", "http://localhost:5173"},
 
 		RPC:             RPC{Paths: []string{"/rpc", "/ws"}, Rate: 600},
 		RuntimeMaxTurns: []string{"0"}, RuntimeMaxMessages: []string{"4096"}, SessionMaxMessages: 256,
@@ -218,31 +217,32 @@ func TestEmptyIsUnsetAndLastAssignmentWins(t *testing.T) {
 	}
 }
 
-// The web UI's dev server is let in by default, on loopback only. An empty list is a list, wherever it stands.
+// No origin is let in by default, whatever the server listens on. An empty list is a list, wherever it stands.
 func TestAllowedOriginsByDefault(t *testing.T) {
 	t.Parallel()
-	dev := []string{"http://127.0.0.1:5173", "http://localhost:5173"}
+	listed := func(p *place) *place {
+		p.flags = []string{"--config=c.yaml"}
+		return p.file("c.yaml", "harness_allowed_origins: [https://b.example]\n")
+	}
 	for name, c := range map[string]struct {
 		set  func(*place)
 		want []string
 	}{
-		"loopback":      {func(*place) {}, dev},
-		"localhost":     {func(p *place) { p.env = []string{"HOST=localhost"} }, dev},
-		"loopback IPv6": {func(p *place) { p.env = []string{"HOST=::1"} }, dev},
+		"loopback":      {func(*place) {}, nil},
+		"localhost":     {func(p *place) { p.env = []string{"HOST=localhost"} }, nil},
+		"loopback IPv6": {func(p *place) { p.env = []string{"HOST=::1"} }, nil},
 		"everywhere":    {func(p *place) { p.env = []string{"HOST=0.0.0.0"} }, nil},
-		"one address":   {func(p *place) { p.env = []string{"HOST=192.0.2.1"} }, nil},
-		"told": {func(p *place) { p.env = []string{"HARNESS_ALLOWED_ORIGINS=https://a.example"} },
+		"set": {func(p *place) { p.env = []string{"HARNESS_ALLOWED_ORIGINS=https://a.example"} },
 			[]string{"https://a.example"}},
-		"told elsewhere": {func(p *place) { p.env = []string{"HOST=::", "HARNESS_ALLOWED_ORIGINS=" + dev[0]} }, dev[:1]},
-		"empty":          {func(p *place) { p.env = []string{"HARNESS_ALLOWED_ORIGINS="} }, nil},
-		"empty .env":     {func(p *place) { p.file(".env", "HARNESS_ALLOWED_ORIGINS=\n") }, nil},
-		"empty flag":     {func(p *place) { p.flags = []string{"--allowed-origins="} }, nil},
-		"empty in file": {func(p *place) {
-			p.file("c.yaml", "harness_allowed_origins: []\n").flags = []string{"--config=c.yaml"}
-		}, nil},
-		"null in file": {func(p *place) {
-			p.file("c.yaml", "harness_allowed_origins:\n").flags = []string{"--config=c.yaml"}
-		}, dev},
+		"set, everywhere": {func(p *place) { p.env = []string{"HOST=::", "HARNESS_ALLOWED_ORIGINS=https://a.example"} },
+			[]string{"https://a.example"}},
+		"in a file":               {func(p *place) { listed(p) }, []string{"https://b.example"}},
+		"empty":                   {func(p *place) { listed(p).env = []string{"HARNESS_ALLOWED_ORIGINS="} }, nil},
+		"empty .env":              {func(p *place) { listed(p).file(".env", "HARNESS_ALLOWED_ORIGINS=\n") }, nil},
+		"empty flag":              {func(p *place) { listed(p).flags = append(p.flags, "--allowed-origins=") }, nil},
+		"empty in a file":         {func(p *place) { listed(p).file("c.yaml", "harness_allowed_origins: []\n") }, nil},
+		"null in a file":          {func(p *place) { listed(p).file("c.yaml", "harness_allowed_origins:\n") }, nil},
+		"another one in the .env": {func(p *place) { listed(p).file(".env", "HARNESS_ALLOWED_ORIGINS=https://c.example\n") }, []string{"https://c.example"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -16,9 +16,6 @@ func Variables() []Variable {
 	return all
 }
 
-// allowedOrigins has a default that depends on HOST: see build.
-const allowedOrigins = "HARNESS_ALLOWED_ORIGINS"
-
 func serverVariables() []Variable {
 	return grouped("Server", []Variable{
 		{Name: "HOST", Default: "127.0.0.1", Allowed: "an IP address or a host name, without port", check: isHost,
@@ -34,10 +31,10 @@ func serverVariables() []Variable {
 		{Name: "HARNESS_INSECURE_NO_AUTH", Default: "false",
 			Doc:   "Allow listening off loopback without a token, for a container behind a proxy that authenticates.",
 			field: func(c *Config) any { return &c.InsecureNoAuth }},
-		{Name: allowedOrigins, Default: "http://127.0.0.1:5173,http://localhost:5173", emptySet: true, check: isOrigin,
+		{Name: "HARNESS_ALLOWED_ORIGINS", emptySet: true, check: isOrigin,
 			Allowed: "a comma-separated list of origins such as https://app.example.com:8443 (no path, no *)",
-			Doc: "Browser origins besides our own that may read answers, open the stream and change state. The default, the dev server " +
-				"of codex-manager's web UI, counts only while HOST is loopback; set but empty, nobody may.",
+			Doc: "Browser origins besides our own that may read answers, open the stream and change state. codex-manager's web UI needs " +
+				"its own here: http://127.0.0.1:5173,http://localhost:5173. Where no token is needed, pages of a listed origin may do everything.",
 			field: func(c *Config) any { return &c.AllowedOrigins }},
 		{Name: "HARNESS_ALLOWED_HOSTS", Allowed: "a comma-separated list of host names or host:port (no scheme, no *)",
 			check: isHostPort,

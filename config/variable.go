@@ -20,7 +20,7 @@ type Variable struct {
 	Secret  bool     // never printed, never a flag (a command line is public)
 	Doc     string   // one line
 
-	emptySet  bool                // an empty value is a value that differs from none: it switches the default off
+	emptySet  bool                // an empty value is a value, which goes before what weaker sources have
 	path      bool                // relative values are taken from the working directory
 	separator string              // of a list; "," unless set
 	check     func(string) bool   // further test of the (single) value

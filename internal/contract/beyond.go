@@ -27,11 +27,10 @@ func Beyond() []Row {
 			Routes: []string{"POST /api/approvals/{approvalId}/decision", "POST /api/tool-input/{requestId}/decision"},
 		},
 		{
-			What: "a server on loopback lets in pages of `http://127.0.0.1:5173` and `http://localhost:5173`, the web UI's " +
-				"dev server, and answers their " +
-				"CORS requests; no other page, and nobody when `HARNESS_ALLOWED_ORIGINS` is set and empty",
-			Reason: "the original let any page write and read the stream, and sent no CORS headers; the documented setup of " +
-				"its web UI works unchanged",
+			What: "pages of other origins may write, follow the stream and read answers (CORS) only as `HARNESS_ALLOWED_ORIGINS` names " +
+				"them; the web UI's dev server needs it: `HARNESS_ALLOWED_ORIGINS=http://127.0.0.1:5173,http://localhost:5173`",
+			Reason: "the original let any page write and read the stream, and sent no CORS headers; port 5173 is that of any page a dev " +
+				"server shows, also one that an agent started",
 		},
 		{
 			What: "`images` of a message reach the model, or the message is 400; the transcript names an image given as " +

@@ -78,6 +78,7 @@ func sorted(m map[string]string) []string {
 const pageHead = `# Compatibility with codex-manager
 
 Clients of codex-manager (its web UI, its command line, its Python SDK, scripts) work against this server unchanged: set their base URL.
+Its web UI on port 5173 needs ` + "`HARNESS_ALLOWED_ORIGINS=http://127.0.0.1:5173,http://localhost:5173`" + ` as well.
 This page is made from the tables the contract test uses, so it can not disagree with the test:
 ` + "`HARNESS_UPDATE=1 go test ./cmd/harness -run TestTheCompatibilityPageIsCurrent`" + ` writes it anew.
 

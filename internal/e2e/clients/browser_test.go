@@ -71,12 +71,12 @@ func webUI(t *testing.T, server *programtest.Server, attempts []attempt) (addres
 	return strings.TrimPrefix(pages.URL, "http://"), told
 }
 
-// In a real browser, the web UI's documented setup works with the default settings: pages of a dev server on port 5173
+// In a real browser, the web UI's documented setup works with the setting for it: pages of a dev server on port 5173
 // write, and follow the stream, through that server as well as directly. Pages of any other loopback port do not,
 // though they are on the same machine, and what they try blindly changes nothing.
 func TestTheWebUIInARealBrowser(t *testing.T) {
 	t.Parallel()
-	server := programtest.New(t, programtest.WithRaceDetector()).Start()
+	server := programtest.New(t, programtest.WithRaceDetector()).Start(webUIOrigins)
 	const ui, other = "http://localhost:5173", "http://localhost:5174"
 	attempts := []attempt{
 		{Origin: ui, API: server.URL, Name: "ui-direct"},

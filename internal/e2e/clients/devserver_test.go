@@ -66,12 +66,16 @@ func devServer(i *programtest.Server, changeOrigin bool) string {
 	return proxy.URL
 }
 
-// The documented setup of codex-manager's web UI works: its dev server in front of this one, and a page of its that
-// speaks to this one itself. No other page does, and nobody when the operator says so.
+// webUIOrigins is what the compatibility page has for codex-manager's web UI.
+const webUIOrigins = "HARNESS_ALLOWED_ORIGINS=http://127.0.0.1:5173,http://localhost:5173"
+
+// With the setting for codex-manager's web UI its documented setup works: its dev server in front of this one, and a page
+// of its that speaks to this one itself. No other page does. Without the setting no page of port 5173 does: any page of a
+// dev server would, also one that an agent started.
 func TestTheWebUIsDevServer(t *testing.T) {
 	t.Parallel()
-	open := programtest.New(t).Start()
-	off := programtest.New(t).Start("HARNESS_ALLOWED_ORIGINS=")
+	open := programtest.New(t).Start(webUIOrigins)
+	off := programtest.New(t).Start()
 	elsewhere := programtest.New(t).Start("HOST=0.0.0.0", "HARNESS_INSECURE_NO_AUTH=true")
 	for _, c := range []struct {
 		server          *programtest.Server
@@ -83,22 +87,32 @@ func TestTheWebUIsDevServer(t *testing.T) {
 		{open, devServer(open, true), "http://127.0.0.1:5173", true},
 		{open, devServer(open, true), "http://localhost:5173", true},
 		{open, devServer(open, false), "http://localhost:5173", true},
+		{open, open.URL, open.URL, true}, // its own pages
 		{open, open.URL, "http://localhost:5174", false},
 		{open, open.URL, "http://localhost", false},
 		{open, open.URL, "https://localhost:5173", false},
 		{open, open.URL, "http://[::1]:5173", false},
 		{open, devServer(open, true), "http://127.0.0.1:3000", false},
+		{off, off.URL, off.URL, true},
 		{off, off.URL, "http://127.0.0.1:5173", false},
+		{off, off.URL, "http://localhost:5173", false},
 		{off, devServer(off, true), "http://localhost:5173", false},
 		{elsewhere, elsewhere.URL, "http://localhost:5173", false},
 	} {
 		write, stream := browser(c.server, c.address, c.origin)
 		refused := write.StatusCode == http.StatusForbidden && stream == http.StatusForbidden
 		taken := write.StatusCode != http.StatusForbidden && stream == http.StatusSwitchingProtocols
-		if readable := write.Header.Get("Access-Control-Allow-Origin"); taken != c.allowed || refused == c.allowed ||
-			(readable == c.origin) != c.allowed {
-			t.Errorf("a page of %s at %s: write %d (may read: %q), stream %d", c.origin, c.address, write.StatusCode,
+		readable := write.Header.Get("Access-Control-Allow-Origin") == c.origin
+		if taken != c.allowed || refused == c.allowed || readable != (c.allowed && c.origin != c.server.URL) {
+			t.Errorf("a page of %s at %s: write %d (may read: %v), stream %d", c.origin, c.address, write.StatusCode,
 				readable, stream)
+		}
+	}
+	for _, path := range []string{"/api/sessions", "/v1/sessions", "/rpc"} {
+		status, body := off.Ask(http.MethodPost, path, map[string]string{"Origin": "http://localhost:5173"})
+		if status != http.StatusForbidden || !strings.Contains(body, `"code":"forbidden_origin"`) ||
+			!strings.Contains(body, `\"http://localhost:5173\"`) || !strings.Contains(body, "HARNESS_ALLOWED_ORIGINS") {
+			t.Errorf("a page of port 5173 at %s is answered %d %s", path, status, body)
 		}
 	}
 
