@@ -201,21 +201,21 @@ func isOpen(r *http.Request) bool {
 		return false
 	}
 	switch r.URL.Path {
-	case "/api/docs", "/api/openapi.json", "/api/asyncapi.json":
+	case "/api/health", "/api/ready", "/api/docs", "/api/openapi.json", "/api/asyncapi.json":
 		return r.Header.Get("Upgrade") == ""
 	}
 	return isProbe(r)
 }
 
 // isProbe tells what orchestrators and load balancers ask. They have no token, and send the Host of their choice or none.
-// Such an answer says how the server is and nothing else, so that a page that has its name resolve to this machine may
-// read it.
+// Such an answer says how the server is and nothing else: a page that has its name resolve to this machine may read it.
+// That page may not read /api/health, which names processes.
 func isProbe(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.Header.Get("Upgrade") != "" {
 		return false
 	}
 	switch r.URL.Path {
-	case "/healthz", "/readyz", "/api/ready", "/api/health":
+	case "/healthz", "/readyz":
 		return true
 	}
 	return false
