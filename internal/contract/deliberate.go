@@ -104,7 +104,8 @@ func Rows() []Row {
 		},
 		{
 			Exchange: `GET /api/models\?cursor=.*|GET /api/account/rate-limits`, Place: "status|header .*",
-			What:   "a bad models cursor is 400 instead of 500; rate limits without a login are the documented 401 instead of 409, and say whose login is meant",
+			What: "a bad models cursor is 400 instead of 500; rate limits without a login are the documented 401 instead of 409, and say " +
+				"whose login is meant",
 			Reason: "the client's mistake, said to the client as documented",
 			Routes: []string{"GET /api/models", "GET /api/account/rate-limits"},
 		},

@@ -20,7 +20,7 @@ func spoken(t *testing.T, server *programtest.Server, lines ...string) (status i
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // the answer was read
 	if err := conn.SetDeadline(time.Now().Add(programtest.Patience)); err != nil {
 		t.Fatal(err)
 	}
