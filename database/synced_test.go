@@ -205,7 +205,7 @@ func TestTheLogThatIsWrittenIsSynced(t *testing.T) {
 // That it cannot be noted how much of the log is synced fails no commit, and is said once.
 func TestALogThatCannotBeMarkedIsReported(t *testing.T) {
 	t.Parallel()
-	var reported []error // by whoever syncs, one after the other
+	var reported []error // by each sync, one after the other
 	db := openLog(t, Options{Path: filepath.Join(t.TempDir(), "log.db"), Unmarked: func(err error) { reported = append(reported, err) }},
 		writerPages)
 	commits(t, db, 3, "marked")

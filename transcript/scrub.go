@@ -34,15 +34,15 @@ func Scrub(ctx context.Context, q database.Querier, after Key) (found Scrubbed, 
 			k       Key
 			encoded sql.NullString
 			kept    sql.NullInt64
-			told    bool
+			joined    bool
 		)
-		if err := row.Scan(&k.SessionID, &k.MessageID, &encoded, &kept, &told); err != nil {
+		if err := row.Scan(&k.SessionID, &k.MessageID, &encoded, &kept, &joined); err != nil {
 			return err
 		}
 		n++
 		found.Last, found.Bytes = k, found.Bytes+int64(len(encoded.String))
 		switch {
-		case !told:
+		case !joined:
 			found.Damaged = append(found.Damaged, k)
 		case !kept.Valid:
 		case encoded.String == "":
