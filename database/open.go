@@ -93,7 +93,9 @@ func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 	}
 	raw.SetMaxOpenConns(1)
 	raw.SetMaxIdleConns(-1) // it is closed again when it is not in use
-	read, err := sql.Open("sqlite", sqliteDSN(opts.Path, "_pragma=query_only(1)", "_pragma=cache_size(-8192)"))
+	// Readers have little memory of their own: what a reader of long rows leaves in it is of no use to the next one, and the
+	// system keeps the pages of the file.
+	read, err := sql.Open("sqlite", sqliteDSN(opts.Path, "_pragma=query_only(1)", "_pragma=cache_size(-2048)"))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s for reading: %w", opts.Path, err), kept.close(), raw.Close())
 	}

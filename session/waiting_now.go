@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"harness/database"
 	"harness/journal"
@@ -52,7 +53,7 @@ func (s *Service) putFirst(ctx context.Context, sessionID, id string) ([]Waiting
 // steerWaiting tells a waiting message as any other is told, into the turn that runs. A failure that leaves open
 // whether the runtime took it holds it (settle).
 func (s *Service) steerWaiting(ctx context.Context, one Waiting) error {
-	begun := false
+	var begun atomic.Bool // also set when the unit runs after Send gave up
 	message, err := s.toSend(ctx, one)
 	if err != nil {
 		return err
@@ -65,7 +66,7 @@ func (s *Service) steerWaiting(ctx context.Context, one Waiting) error {
 		if still.Text != one.Text {
 			return nil, journal.Refuse(errWaitingChanged)
 		}
-		begun = true
+		begun.Store(true)
 		return s.putWaiting(ctx, tx, one, WaitingSending, steeredMark, "")
 	}
 	message.accepted = func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error) {
@@ -76,7 +77,7 @@ func (s *Service) steerWaiting(ctx context.Context, one Waiting) error {
 	switch {
 	case errors.Is(err, ErrWaitingNotFound), errors.Is(err, ErrWaitingSent), errors.Is(err, errWaitingChanged):
 		return nil // the turn ended and it is sent as one of its own, or somebody edited or dropped it meanwhile
-	case err == nil || !begun:
+	case err == nil || !begun.Load():
 		return err
 	case errors.As(err, &refused):
 		return errors.Join(err, s.markWaiting(context.WithoutCancel(ctx), one, WaitingHeld, err.Error()))

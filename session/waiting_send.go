@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"harness/database"
@@ -138,7 +139,7 @@ func (s *Service) sendWhenIdle(ctx context.Context, first Waiting) error {
 		return s.markWaiting(ctx, first, WaitingHeld, err.Error())
 	}
 	message.Alone = true
-	begun := false
+	var begun atomic.Bool // also set when the unit runs after Send gave up
 	message.Begin = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		all, err := readWaiting(ctx, tx, `session_id = $1`, database.EncodeText(id))
 		if err != nil {
@@ -151,7 +152,7 @@ func (s *Service) sendWhenIdle(ctx context.Context, first Waiting) error {
 		if err != nil {
 			return nil, err
 		}
-		begun = true
+		begun.Store(true)
 		return s.putWaiting(ctx, tx, first, WaitingSending, mark, "")
 	}
 	message.accepted = func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error) {
@@ -163,15 +164,15 @@ func (s *Service) sendWhenIdle(ctx context.Context, first Waiting) error {
 	case err == nil, errors.Is(err, errWaitingChanged):
 		return nil
 	case errors.Is(err, runtime.ErrTurnActive):
-		if !begun {
+		if !begun.Load() {
 			return nil
 		}
 		return s.markWaiting(ctx, first, WaitingQueued, "")
-	case begun && !errors.As(err, &refused):
+	case begun.Load() && !errors.As(err, &refused):
 		return nil // settled in the next round
 	case errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) || database.Transient(err) ||
 		ctx.Err() != nil || errors.As(err, new(*LimitError)):
-		if begun {
+		if begun.Load() {
 			err = errors.Join(err, s.markWaiting(ctx, first, WaitingQueued, ""))
 		}
 		return err

@@ -3736,7 +3736,7 @@ export interface operations {
                         store?: {
                             /** @enum {string} */
                             engine: "sqlite" | "postgres";
-                            /** @enum {string} */
+                            /** @enum {unknown} */
                             state: "refusing_writes" | "damaged";
                             /** Format: date-time */
                             since: string;
