@@ -20,14 +20,15 @@ func TestOrderAndFanout_EX10_EX11_EX12(t *testing.T) {
 	t.Parallel()
 	r := ofScripts(t, extensions.Options{}, map[string]string{
 		"beta":  "e - - 1\ne 100 - 2\ne 5 - 3",
-		"alpha": "e - - 4\ne 200 - !boom\ne 100 - 5",
+		"alpha": "e - - 4\ne 50 - !boom\ne 200 - 7\ne 100 - 5",
 		"Zeta":  "e 100 - 6",
 	})
 	var got []string
 	for _, result := range emit(t, r, "e") {
 		got = append(got, result.ModuleName+string(result.Details)+result.Error)
 	}
-	want := `beta{"value":3} Zeta{"value":6} alpha{"value":4} alpha{"value":5} beta{"value":1} beta{"value":2} alphaboom`
+	want := `beta{"value":3} alphaboom Zeta{"value":6} alpha{"value":4} alpha{"value":5} beta{"value":1} beta{"value":2} ` +
+		`alpha{"value":7}`
 	if strings.Join(got, " ") != want {
 		t.Fatalf("order\n got %s\nwant %s", strings.Join(got, " "), want)
 	}
