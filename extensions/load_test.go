@@ -21,6 +21,9 @@ func TestDiscovery_LC02_EX34(t *testing.T) {
 		"runtime/events.js": script, ".hidden/events.js": script, "notes/readme.md": "", "file.js": ""})
 	write(t, packages, map[string]string{"lib/events.mjs": script, "a2/events.mjs": script,
 		"node_modules/x/events.js": script})
+	// Its path comes after that of packages, its module before theirs.
+	later := packages + "-later"
+	write(t, later, map[string]string{"a1/events.js": script})
 	write(t, configured, map[string]string{"events.js": script, "inner/extension.manifest.json": manifest("inner", ""),
 		"inner/events.js": script})
 	if err := os.Symlink(agents+"/a", packages+"/linked"); err != nil {
@@ -29,7 +32,7 @@ func TestDiscovery_LC02_EX34(t *testing.T) {
 	roots := []extensions.Root{
 		{Type: extensions.ConfiguredRoot, Path: configured}, {Type: extensions.ConfiguredRoot, Path: packages},
 		{Type: extensions.InstalledPackage, Path: packages}, {Type: extensions.RepoLocal, Path: agents},
-		{Type: extensions.RepoLocal, Path: filepath.Join(agents, "missing")},
+		{Type: extensions.RepoLocal, Path: filepath.Join(agents, "missing")}, {Type: extensions.InstalledPackage, Path: later},
 	}
 	var first string
 	for range 3 {
@@ -41,12 +44,12 @@ func TestDiscovery_LC02_EX34(t *testing.T) {
 		for _, m := range r.List().Modules {
 			got = append(got, string(m.Origin.Type)+":"+m.ModuleName)
 		}
-		want := "repo_local:a repo_local:b installed_package:a2 installed_package:lib configured_root:" +
+		want := "repo_local:a repo_local:b installed_package:a1 installed_package:a2 installed_package:lib configured_root:" +
 			filepath.Base(configured) + " configured_root:inner"
 		// The configured root's own name is random: it may sort after "inner".
 		if filepath.Base(configured) > "inner" {
-			want = "repo_local:a repo_local:b installed_package:a2 installed_package:lib configured_root:inner configured_root:" +
-				filepath.Base(configured)
+			want = "repo_local:a repo_local:b installed_package:a1 installed_package:a2 installed_package:lib " +
+				"configured_root:inner configured_root:" + filepath.Base(configured)
 		}
 		if first = strings.Join(got, " "); first != want {
 			t.Fatalf("got  %s\nwant %s", first, want)

@@ -23,7 +23,14 @@ import (
 // per owner and agent, hidden, and prepared once.
 func TestQU21AnInstructionIsCarriedOutByAHiddenWorker(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
-		b := newBench(t, db)
+		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) {
+			f.answer = func(_ <-chan struct{}, message string) (string, error) {
+				if message == "Say nothing." {
+					return "", nil
+				}
+				return "READY", nil
+			}
+		})
 		bootstrap := object{"bootstrapInstruction": object{"key": "k1", "instructionText": "Boot."}}
 		job := b.instruct(bootstrap)
 		if job.State != queue.Completed || string(job.Result) != `{"status":"ok","outputText":"READY"}` || *job.DedupeKey != "p:source-1:t-1:review" || *job.SourceSessionID != source {
@@ -67,6 +74,9 @@ func TestQU21AnInstructionIsCarriedOutByAHiddenWorker(t *testing.T) {
 		}
 		if job := b.instruct(nil); *job.ThreadID != "worker-2" {
 			t.Errorf("after the worker was forgotten it ran in %s", *job.ThreadID)
+		}
+		if job := b.instruct(object{"instructionText": "Say nothing."}); job.State != queue.Completed || string(job.Result) != `{"status":"ok"}` {
+			t.Errorf("without an answer it ended as %s %s %q", job.State, job.Result, failure(job))
 		}
 	})
 }
@@ -358,7 +368,7 @@ func TestQU14QU15QU17QU19QU20ActionIntents(t *testing.T) {
 			many[i] = upsert
 		}
 		for name, bad := range map[string]string{"no JSON": "I did it.", "two objects": intents() + intents(), "other kind": `{"kind":"done","intents":[]}`, "no intents": `{"kind":"action_intents"}`,
-			"no request": intents(`{"kind":"note"}`), "no payload": intents(`{"kind":"action_request","actionType":"x","payload":[]}`), "33 intents": intents(many...)} {
+			"no request": intents(`{"kind":"note"}`), "another kind of request": intents(`{"kind":"note","actionType":"x","payload":{}}`), "no payload": intents(`{"kind":"action_request","actionType":"x","payload":[]}`), "33 intents": intents(many...)} {
 			if job, _ := results(bad); job.State != queue.Failed || !strings.Contains(failure(job), "action intents") {
 				t.Errorf("%s: %s %q", name, job.State, failure(job))
 			}
