@@ -18,12 +18,12 @@ func TestFiles(t *testing.T) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	if err := errors.Join(os.WriteFile(in("there"), []byte("abc"), 0o600), os.Mkdir(in("folder"), 0o700),
 		syscall.Mkfifo(in("fifo"), 0o600),
-		os.Symlink(in("there"), in("link")), os.WriteFile(in("long"), nil, 0o600),
+		os.Symlink(in("there"), in("link")), os.Symlink(in("loop"), in("loop")), os.WriteFile(in("long"), nil, 0o600),
 		os.Truncate(in("long"), 17<<20)); err != nil {
 		t.Fatal(err)
 	}
 	var candidates []sources.Candidate
-	for _, name := range []string{"missing", "there", "there/below", "there", "link", "folder", "fifo", "long"} {
+	for _, name := range []string{"missing", "there", "there/below", "there", "link", "folder", "fifo", "long", "loop"} {
 		candidates = append(candidates, sources.Candidate{Path: in(name), Kind: "settings", Scope: "home"})
 	}
 	var got []string
@@ -35,7 +35,7 @@ func TestFiles(t *testing.T) {
 			source.Reason}, " "))
 	}
 	want := []string{"there ba7816bf ", "link ba7816bf ", "folder  it is no file", "fifo  it is no file",
-		"long  it is longer than 16777216 bytes"}
+		"long  it is longer than 16777216 bytes", "loop  too many levels of symbolic links"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
