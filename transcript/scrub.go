@@ -34,7 +34,7 @@ func Scrub(ctx context.Context, q database.Querier, after Key) (found Scrubbed, 
 			k       Key
 			encoded sql.NullString
 			kept    sql.NullInt64
-			joined    bool
+			joined  bool
 		)
 		if err := row.Scan(&k.SessionID, &k.MessageID, &encoded, &kept, &joined); err != nil {
 			return err
