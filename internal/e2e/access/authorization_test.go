@@ -43,9 +43,10 @@ func TestEveryOperationIsGuarded(t *testing.T) {
 				}
 			}
 		}
+		probe := path == "/healthz" || path == "/readyz" // load balancers send the name of their choice
 		if status, body := open.Ask(operation.Method, path,
-			map[string]string{"Host": "rebound.example"}); status != http.StatusForbidden || !strings.Contains(body,
-			"forbidden_host") {
+			map[string]string{"Host": "rebound.example"}); !probe && status != http.StatusForbidden ||
+			probe == strings.Contains(body, "forbidden_host") {
 			t.Errorf("%s %s under another name is answered %d %s", operation.Method, path, status, body)
 		}
 	}
