@@ -35,7 +35,7 @@ type Health interface {
 	Auth() AuthHealth
 	// Store tells since when the store refuses writes, nil while it takes them.
 	Store() *journal.OutageError
-	// Damaged tells how many rows of the store are not as they were written, and since when that is known.
+	// Damaged is how many rows of the store are not as they were written, and since when that is known.
 	Damaged() (rows int, since time.Time)
 	// Serving says why this process takes no work (it is starting or draining), nil when it does.
 	Serving() error

@@ -207,7 +207,7 @@ func isOpen(r *http.Request) bool {
 	return isProbe(r)
 }
 
-// isProbe tells what orchestrators and load balancers ask. They have no token, and send the Host of their choice or none.
+// isProbe is for what orchestrators and load balancers ask. They have no token, and send the Host of their choice or none.
 // Such an answer says how the server is and nothing else: a page that has its name resolve to this machine may read it.
 // That page may not read /api/health, which names processes.
 func isProbe(r *http.Request) bool {

@@ -25,14 +25,14 @@ func (o Options) fromTrustedProxy(r *http.Request) bool {
 	return slices.ContainsFunc(o.TrustedProxies, func(trusted netip.Prefix) bool { return trusted.Contains(address) })
 }
 
-// secureCookies tells whether a browser may send its cookie over TLS alone. An https address of this server is enough:
+// secureCookies is whether a browser may send its cookie over TLS alone. An https address of this server is enough:
 // headers of a proxy that is misconfigured must not bring the cookie onto a plain connection.
 func (o Options) secureCookies(r *http.Request) bool {
 	public, err := url.Parse(o.PublicURL)
 	return err == nil && public.Scheme == "https" || o.scheme(r) == "https"
 }
 
-// clientHasTLS tells what proxies say of the client's own connection. Each proxy of a chain adds its value, as a list or
+// clientHasTLS reads what proxies say of the client's own connection. Each proxy of a chain adds its value, as a list or
 // as another line: the first one is of the client. Forwarded counts where there is no X-Forwarded-Proto.
 func clientHasTLS(header http.Header) bool {
 	proto := forwardedProto(header.Values("Forwarded"))

@@ -35,7 +35,7 @@ func (r *Record) others(parts bool) database.Checksum {
 	return sum
 }
 
-// intact tells whether a record is as it was written. A payload that is empty is in parts that were not read.
+// intact is whether a record is as it was written. A payload that is empty is in parts that were not read.
 func (r *Record) intact(kept int64) bool {
 	payload, others := database.Checksums(kept)
 	if len(r.Payload) == 0 {

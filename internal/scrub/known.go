@@ -11,8 +11,8 @@ type Known struct {
 // maxKnown bounds the rows that are remembered.
 const maxKnown = 10_000
 
-// Add remembers a row, and tells whether it is a new one.
-func (k *Known) Add(row Row) bool {
+// Add remembers a row. fresh: it was not known.
+func (k *Known) Add(row Row) (fresh bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	_, known := k.rows[row]

@@ -44,13 +44,15 @@ type Options struct {
 	Rate int64
 }
 
-// Run looks at every row that has a checksum, and returns how many bytes it read. Each stretch is a transaction of its
-// own, so writers are not held up.
+// Run looks at every row that has a checksum, and returns how many bytes it read. Each stretch is read as it was at one
+// moment: what is pruned or written meanwhile is not damaged. Writers are not held up.
 func Run(ctx context.Context, opts Options) (bytes int64, err error) {
-	q := opts.DB.Read()
 	for pos, more := int64(0), true; more; {
-		found, err := journal.Scrub(ctx, q, pos)
-		if err != nil {
+		var found journal.Scrubbed
+		if err := opts.DB.Snapshot(ctx, func(q database.Querier) (err error) {
+			found, err = journal.Scrub(ctx, q, pos)
+			return err
+		}); err != nil {
 			return bytes, err
 		}
 		for _, at := range found.Damaged {
@@ -67,8 +69,11 @@ func Run(ctx context.Context, opts Options) (bytes int64, err error) {
 		}
 	}
 	for at, more := (transcript.Key{}), true; more; {
-		found, err := transcript.Scrub(ctx, q, at)
-		if err != nil {
+		var found transcript.Scrubbed
+		if err := opts.DB.Snapshot(ctx, func(q database.Querier) (err error) {
+			found, err = transcript.Scrub(ctx, q, at)
+			return err
+		}); err != nil {
 			return bytes, err
 		}
 		for _, k := range found.Damaged {
@@ -80,14 +85,21 @@ func Run(ctx context.Context, opts Options) (bytes int64, err error) {
 			return bytes, ctx.Err()
 		}
 	}
-	requests, messages, err := session.Damaged(ctx, q)
-	for _, id := range requests {
-		opts.Found(Row{Table: "interactive_requests", Key: id})
-	}
-	for _, id := range messages {
-		opts.Found(Row{Table: "queued_messages", Key: id})
-	}
-	return bytes, err
+	return bytes, opts.requests(ctx)
+}
+
+// requests looks at interactive requests and waiting messages, of which there are few.
+func (o Options) requests(ctx context.Context) error {
+	return o.DB.Snapshot(ctx, func(q database.Querier) error {
+		requests, messages, err := session.Damaged(ctx, q)
+		for _, id := range requests {
+			o.Found(Row{Table: "interactive_requests", Key: id})
+		}
+		for _, id := range messages {
+			o.Found(Row{Table: "queued_messages", Key: id})
+		}
+		return err
+	})
 }
 
 // Structure has SQLite look at its pages, and at whether indexes and tables say the same. It returns at most so many
@@ -100,7 +112,7 @@ func Structure(ctx context.Context, db *database.DB, most int) (problems []strin
 	return problems, err
 }
 
-// rest waits for as long as reading so much may take, and tells whether to go on.
+// rest waits for as long as reading so much may take, and is whether to go on.
 func (o Options) rest(ctx context.Context, bytes int64) bool {
 	if o.Rate == 0 || bytes == 0 {
 		return ctx.Err() == nil
