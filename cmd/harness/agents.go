@@ -113,6 +113,14 @@ func (a *agents) AgentScope(ctx context.Context, sessionID string) (api.AgentSco
 	if err != nil || !found || job.SourceSessionID == nil {
 		return api.AgentScope{}, false, err
 	}
+	// The agent of a session that moved to another node is the session's no more.
+	stored, err := a.sessions.Lookup(ctx, sessionID)
+	if err == nil {
+		err = a.sessions.CheckOwner(stored)
+	}
+	if err != nil {
+		return api.AgentScope{}, false, err
+	}
 	var payload struct {
 		TurnID string `json:"turnId"`
 	}

@@ -60,7 +60,7 @@ func (s *Server) loadExtensions(ctx context.Context) error {
 	e := &s.extensions
 	log := s.log.With().Str("package", "extensions").Logger()
 	hosts, err := extensionHosts(ctx, filepath.Join(s.dir.path, "extensions"), s.cfg.Extensions.PassEnv,
-		s.listener.Addr().String, log)
+		s.people.listener.Addr().String, log)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func newMCP() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			secret, err := os.ReadFile(filepath.Join(cfg.DataDir, toolSecretFile))
+			secret, err := os.ReadFile(filepath.Join(cfg.DataDir, grantsFile))
 			if err != nil {
 				return fmt.Errorf("the server of DATA_DIR=%s gives no tools (set HARNESS_TOOLS and start it): %w", cfg.DataDir, err)
 			}

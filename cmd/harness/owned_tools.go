@@ -2,23 +2,18 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"harness/artifact"
 	"harness/config"
-	"harness/internal/durable"
 	"harness/runtime"
 	"harness/runtime/process/confine"
 	"harness/session"
@@ -45,7 +40,6 @@ const execTimeout = 5 * time.Minute
 type ownedTools struct {
 	*Server
 	policy   tools.Policy
-	grants   *mcphost.Grants
 	host     *mcphost.Host
 	registry *tools.Registry
 	// reached says how the MCP servers of the configuration are reached.
@@ -164,13 +158,6 @@ func (s *Server) startTools(ctx context.Context) error {
 	if owned.policy, err = toolPolicy(s.cfg.Tools, s.cfg.AllowYolo); err != nil {
 		return err
 	}
-	secret, err := toolSecret(filepath.Join(s.dir.path, toolSecretFile))
-	if err != nil {
-		return err
-	}
-	if owned.grants, err = mcphost.NewGrants(secret, s.db, s.journal, s.now); err != nil {
-		return err
-	}
 	in, err := s.sandboxes(limits)
 	if err != nil {
 		return err
@@ -180,7 +167,7 @@ func (s *Server) startTools(ctx context.Context) error {
 		Limits: map[tools.Class]tools.Limits{tools.Dangerous: {Hidden: limits.Hidden, MemoryBytes: 2 << 30, Processes: 256,
 			CPUSeconds: 300}}})
 	owned.registry = registry
-	owned.host = mcphost.New(mcphost.Options{Executor: executor, Grants: owned.grants, Session: owned.session, Reads: s.journal,
+	owned.host = mcphost.New(mcphost.Options{Executor: executor, Grants: s.agents.grants, Session: owned.session, Reads: s.journal,
 		Version: version, Logger: s.log.With().Str("package", "mcphost").Logger()})
 	s.tools = owned
 	return nil
@@ -256,27 +243,6 @@ func (s *Server) sandboxes(limits workspace.Limits) (map[tools.Class]tools.Sandb
 	in[tools.Write] = in[tools.ReadOnly]
 	docker.As(agents.plan.UID, agents.plan.GID)
 	return in, nil
-}
-
-// toolSecretFile is where the secret that signs the bearers of sessions is kept: agents outlive servers.
-const toolSecretFile = "tools.key"
-
-// toolSecret reads the secret, or makes it.
-func toolSecret(path string) ([]byte, error) {
-	secret, err := os.ReadFile(path)
-	if err == nil && len(secret) == mcphost.SecretBytes {
-		return secret, nil
-	}
-	if err == nil && len(secret) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) { // a loss of power may leave it empty
-		return nil, fmt.Errorf(
-			"the secret %s cannot be read or is damaged; remove it, and agents that run are started anew: %w", path,
-			errors.Join(err))
-	}
-	secret = make([]byte, mcphost.SecretBytes)
-	if _, err := rand.Read(secret); err != nil {
-		return nil, err
-	}
-	return secret, durable.Write(path, secret)
 }
 
 // session is what a call has to know of its session. The levels of the session hold for these tools, too.
@@ -355,34 +321,12 @@ func (r toolResults) Keep(ctx context.Context, call tools.Call, name, contentTyp
 	return json.Marshal(ref)
 }
 
-// access is what the adapter of a runtime gives to conversations; nil when there are no tools, or none for it.
-func (o *ownedTools) access(runtimeName string) runtime.ToolAccess {
+// nameFor is what a runtime's agents are to know the tools by, "" where there are none, or none for it.
+func (o *ownedTools) nameFor(runtimeName string) string {
 	if o == nil || len(o.cfg.Tools.Runtimes) > 0 && !slices.Contains(o.cfg.Tools.Runtimes, runtimeName) {
-		return nil
+		return ""
 	}
-	return o
-}
-
-// Of implements runtime.ToolAccess.
-func (o *ownedTools) Of(sessionID string) runtime.ToolServer { return o.at(o.grants.Token(sessionID)) }
-
-// Unnamed implements runtime.ToolAccess.
-func (o *ownedTools) Unnamed() (runtime.ToolServer, func(context.Context, string) error) {
-	token, bind := o.grants.Unnamed()
-	return o.at(token), bind
-}
-
-func (o *ownedTools) at(token string) runtime.ToolServer {
-	return runtime.ToolServer{Name: mcphost.ServerName, URL: "http://" + reachable(o.listener.Addr()) + mcpPath,
-		Token: token}
-}
-
-// reachable is the address by which an agent of this machine reaches a listener.
-func reachable(addr net.Addr) string {
-	if tcp, is := addr.(*net.TCPAddr); is && tcp.IP.IsUnspecified() {
-		return net.JoinHostPort("127.0.0.1", fmt.Sprint(tcp.Port))
-	}
-	return addr.String()
+	return mcphost.ServerName
 }
 
 // manifest describes the tools, nil where there are none.

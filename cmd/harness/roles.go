@@ -47,7 +47,7 @@ func (s *Server) ofRole(agents *agents, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if _, inside := agents.of(r); inside {
+		if _, inside := agents.of(r); inside || throughAgentsPort(r) {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -168,7 +168,7 @@ func (s *Server) setup(name string, confined confinement, families ...string) st
 	return stdio.Setup{
 		Launch: stdio.Launch{
 			Name: name, Mark: process.Mark(s.dir.path, name), Confine: confined.plan, Stage: confined.stage,
-			Inherits: s.environment().Inherits(name, families...), Env: slices.Clone(confined.env),
+			Inherits: s.environment().Inherits(name, families...), Env: append(s.agents.variables(), confined.env...),
 			Shims: s.runtimes.shims, Detach: s.cfg.RuntimeDetach, Logger: s.log.With().Str("package", name).Logger(),
 			Called: s.runtimeCalled(name),
 		},
@@ -180,7 +180,7 @@ func (s *Server) setup(name string, confined confinement, families ...string) st
 			return s.sessions.LastState(ctx, name, threadID)
 		},
 		NativeToolsOff: s.sessions.NativeToolsOff,
-		Tools:          s.tools.access(name), Idle: s.cfg.RuntimeIdle, MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version,
+		Door:           &s.agents, Tools: s.tools.nameFor(name), Idle: s.cfg.RuntimeIdle, MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version,
 		Silence: stdio.Silence(s.cfg.TurnIdle),
 	}
 }
@@ -232,7 +232,7 @@ func newCodex(s *Server, confined confinement) (runtime.Adapter, error) {
 	setup := s.setup(codex.Name, confined)
 	launch, supervise := setup.Launch, setup.Supervise
 	s.codex = codex.New(codex.Options{
-		Tools: setup.Tools, Bin: codexBin(s.cfg), Home: s.cfg.CodexHome, Implicit: s.sessions.ImplicitSources,
+		Door: setup.Door, Tools: setup.Tools, Bin: codexBin(s.cfg), Home: s.cfg.CodexHome, Implicit: s.sessions.ImplicitSources,
 		NativeToolsOff: setup.NativeToolsOff,
 		Mark:           launch.Mark, Sink: supervise.Sink, Logger: launch.Logger, Called: launch.Called,
 		ClientVersion: setup.Version,

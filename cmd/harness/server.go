@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -93,11 +94,8 @@ type Server struct {
 	native   *nativelog.Ring
 	crowd    *crowd
 	queue    jobQueue
-	listener net.Listener
-	limiter  *api.ConnLimiter
-	gate     *api.StartupGate
-	http     *http.Server
-	served   chan struct{} // closed when http accepts no more
+	people   httpPort
+	agents   agentsPort
 
 	artifacts  *artifact.Store
 	tools      *ownedTools // nil when no tool is given to agents
@@ -135,6 +133,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 		lifecycle.Part{Name: "idempotency keys", Start: s.startAnswers, Stop: nothingToStop, Bound: time.Second},
 		lifecycle.Part{Name: "folders of sessions", Start: s.startFolders, Stop: s.stopFolders, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "port for agents", Start: s.openAgentsPort, Stop: s.stopAgentsPort, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "tools", Start: s.startTools, Stop: nothingToStop, Bound: time.Second},
 		lifecycle.Part{Name: "search", Start: s.startSearch, Stop: s.stopSearch, Bound: 4 * time.Second},
 		lifecycle.Part{Name: "notifications", Start: s.startNotifier, Stop: s.stopNotifier, Bound: time.Second},
@@ -175,7 +174,7 @@ func (s *Server) fail(err error) {
 }
 
 // URL is the base URL clients use. Call it after Start.
-func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+func (s *Server) URL() string { return "http://" + s.people.listener.Addr().String() }
 
 func (s *Server) openDir(context.Context) (err error) {
 	if s.runtimes.makers, err = s.runtimes.chosen(s.cfg); err != nil {
@@ -193,7 +192,7 @@ func (s *Server) closeDir(context.Context) error { return s.dir.close() }
 // listen binds first: a port in use should fail before a database is migrated or a runtime started.
 func (s *Server) listen(ctx context.Context) (err error) {
 	address := net.JoinHostPort(s.cfg.Host, strconv.Itoa(s.cfg.Port))
-	s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	s.people.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w (%s)", address, err, listenRemedy(err))
 	}
@@ -203,19 +202,10 @@ func (s *Server) listen(ctx context.Context) (err error) {
 
 // startGate answers requests while the parts behind it start: a migration may take long.
 func (s *Server) startGate(context.Context) error {
-	s.gate = api.NewStartupGate()
-	s.limiter = api.NewConnLimiter(api.ConnLimiterOptions{
+	s.people.serve(api.ConnLimiterOptions{
 		MaxConnections: s.cfg.Limits.HTTPConnections, BasePath: s.cfg.BasePath, Metrics: s.metrics.http.options(),
 		Logger: s.log.With().Str("package", "api").Logger(),
-	})
-	s.http, s.served = s.limiter.Server(s.gate), make(chan struct{})
-	go func() {
-		defer close(s.served)
-		if err := s.http.Serve(s.limiter.Listener(s.listener)); err != nil && !errors.Is(err, http.ErrServerClosed) &&
-			!errors.Is(err, net.ErrClosed) {
-			s.fail(fmt.Errorf("the HTTP server broke: %w", err))
-		}
-	}()
+	}, s.fail)
 	s.log.Info().Str("url", s.URL()).Msg("harness is starting")
 	return nil
 }
@@ -231,12 +221,7 @@ func listenRemedy(err error) string {
 	}
 }
 
-func (s *Server) closeListener(context.Context) error {
-	if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-		return err
-	}
-	return nil
-}
+func (s *Server) closeListener(context.Context) error { return s.people.close() }
 
 func (s *Server) openDatabase(ctx context.Context) error {
 	db, result, err := openStore(ctx, s.cfg, s.metrics.database.follow(s.log, &s.damage.mended))
@@ -403,27 +388,14 @@ func (s *Server) operations() operations.Options {
 	return parts
 }
 
-// stopHTTP lets requests under way finish. What is left at the bound is cut off, which is an orderly end all the same:
-// a client may wait for its turn or send its body as long as it likes. Sockets are hijacked and belong to the stream.
+// stopHTTP ends both ports at once: what answers at either stands on the same parts.
 func (s *Server) stopHTTP(ctx context.Context) error {
-	// The last tenth of the bound is for cutting off.
-	if deadline, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-time.Until(deadline)/10))
-		defer cancel()
-	}
-	// Nobody new, and nobody who has asked nothing yet: Shutdown would wait for a browser's spare connection.
-	if err := s.closeListener(ctx); err != nil {
-		return err
-	}
-	<-s.served
-	s.limiter.CloseWaiting()
-	err := s.http.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		s.log.Warn().Msg("requests were still running and are cut off")
-		return s.http.Close()
-	}
-	return err
+	var people error
+	var stopping sync.WaitGroup
+	stopping.Go(func() { people = s.people.stop(ctx, s.log) })
+	agents := s.agents.stop(ctx, s.log)
+	stopping.Wait()
+	return errors.Join(people, agents)
 }
 
 // nothingToStop ends a part that works on nothing by itself.

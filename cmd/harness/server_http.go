@@ -39,9 +39,9 @@ func (s *Server) startHTTP(context.Context) error {
 	}
 	options := api.Options{
 		Operations: operations.New(s.operations()), Health: health{s}, Stream: sockets, RPC: s.rpcHandlers(sockets),
-		Calls: s.calls.Recorder, Limiter: s.limiter, Artifacts: s.artifacts, Tasks: s.taskAPI, Tokens: s.tokens, Idempotency: s.answers,
+		Calls: s.calls.Recorder, Limiter: s.people.limiter, Artifacts: s.artifacts, Tasks: s.taskAPI, Tokens: s.tokens, Idempotency: s.answers,
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
-		Guard:   auth.Guard(rules), Logins: auth.NewLogins(rules, s.cfg.BasePath+"/"), Pages: pages.beside,
+		Guard:   s.guards(rules), Logins: auth.NewLogins(rules, s.cfg.BasePath+"/"), Pages: pages.beside,
 		Agents: agents,
 		Actor:  actor, Answered: s.metrics.http.answered, Span: s.spans.Request,
 		Logger: s.log.With().Str("package", "api").Logger(), Version: version, StoreWait: s.cfg.StoreWait,
@@ -57,12 +57,13 @@ func (s *Server) startHTTP(context.Context) error {
 		options.Settings = append(options.Settings, api.Setting{Name: one.Name, Value: one.Value, Source: string(one.Source)})
 	}
 	s.joinNodes(&options)
-	s.http.RegisterOnShutdown(s.taskAPI.Close) // streams of events would be waited for
-	handler := console.Under(s.cfg.BasePath, s.ofRole(agents, s.besideLinks(options.Guard, options.Operations,
-		s.tools.beside(options.Guard, api.New(options)))))
+	s.people.http.RegisterOnShutdown(s.taskAPI.Close) // streams of events would be waited for
+	all := s.ofRole(agents, s.besideLinks(options.Guard, options.Operations, s.tools.beside(options.Guard, api.New(options))))
+	s.agents.open(all)
+	handler := console.Under(s.cfg.BasePath, all)
 	if s.front != nil {
 		handler = s.front(handler)
 	}
-	s.gate.Open(handler)
+	s.people.gate.Open(handler)
 	return nil
 }

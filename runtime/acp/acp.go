@@ -56,7 +56,8 @@ type Runtime struct {
 	env           []string
 	inherits      func(name string) bool
 	store         runtime.Sink
-	tools         runtime.ToolAccess
+	door          runtime.Door
+	tools         string
 	survives      bool
 	// span is how much (bytes) of a process's output is kept for a text that grows.
 	span int64
@@ -92,7 +93,7 @@ func New(options Options) *Runtime {
 	launch, supervise := options.Setup.Launch, options.Setup.Supervise
 	r := &Runtime{profile: options.Profile, bin: options.Bin, version: options.Setup.Version,
 		silence: options.Setup.Silence, log: launch.Logger, calls: cmp.Or(supervise.CallTimeout, defaultCallTimeout),
-		starts: supervise.StartTimeout, store: supervise.Sink, tools: options.Setup.Tools, survives: launch.Shims != nil && launch.Detach,
+		starts: supervise.StartTimeout, store: supervise.Sink, door: options.Setup.Door, tools: options.Setup.Tools, survives: launch.Shims != nil && launch.Detach,
 		natives: map[string]string{}, folders: map[string]string{}, began: map[string]time.Time{}, nativeToolsOff: options.Setup.NativeToolsOff}
 	r.starts, r.span = cmp.Or(r.starts, r.calls), maxSpan
 	if launch.Shims != nil && launch.Shims.SpoolBytes > 0 {

@@ -26,10 +26,10 @@ type header struct {
 
 // toolServer is what the agent is to know the tools of this server by, "" when it is given none.
 func (r *Runtime) toolServer() string {
-	if r.tools == nil || r.profile.SharesServers {
+	if r.profile.SharesServers {
 		return ""
 	}
-	return r.tools.Of("").Name
+	return r.tools
 }
 
 // offeredTools are the MCP servers a conversation is opened with: that of the tools of this server, where there are any
@@ -42,8 +42,7 @@ func (r *Runtime) offeredTools(conn *stdio.Conn, thread string) []mcpServer {
 	if !takes || thread == "" || r.toolServer() == "" {
 		return []mcpServer{}
 	}
-	server := r.tools.Of(thread)
-	return []mcpServer{{"http", server.Name, server.URL, []header{{"Authorization", "Bearer " + server.Token}}}}
+	return []mcpServer{{"http", r.tools, r.door.URL() + runtime.ToolPath, []header{{"Authorization", "Bearer " + r.door.Of(thread)}}}}
 }
 
 // requireNoSettings refuses a workspace with settings of the agent, where it trusts workspaces because of the tools it

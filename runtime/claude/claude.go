@@ -102,7 +102,7 @@ func (r *Runtime) Install() runtime.Install {
 // Capabilities implements runtime.Adapter.
 func (r *Runtime) Capabilities() runtime.Capabilities {
 	owned, transport := runtime.OwnedNone, ""
-	if r.setup.Tools != nil {
+	if r.setup.Tools != "" {
 		owned, transport = runtime.OwnedMCP, runtime.TransportHTTP
 	}
 	return runtime.Capabilities{

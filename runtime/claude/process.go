@@ -41,9 +41,9 @@ func (r *Runtime) newProcess(t *talk, about hello, carried state, inherit []shim
 	options.Program = func() (stdio.Program, error) { return r.program(about) }
 	options.Speak = func(line *stdio.Conn) stdio.Protocol {
 		spoken := newProtocol(line, about, carried, options.StartTimeout, r.models.learn)
-		if r.setup.Tools != nil && about.Thread != "" {
-			server := r.setup.Tools.Of(about.Thread)
-			spoken.tools = &server
+		if r.setup.Tools != "" && about.Thread != "" {
+			spoken.tools = &runtime.ToolServer{Name: r.setup.Tools, URL: r.setup.Door.URL() + runtime.ToolPath,
+				Token: r.setup.Door.Of(about.Thread)}
 		}
 		p.spoken.Store(spoken)
 		return spoken
@@ -77,6 +77,11 @@ func (r *Runtime) program(about hello) (stdio.Program, error) {
 	if about.NativeToolsOff {
 		// What it would look tools up with is one of its own.
 		program.Args, program.Env = append(program.Args, "--tools", ""), []string{"ENABLE_TOOL_SEARCH=false"}
+	}
+	if r.setup.Door != nil && about.Thread != "" {
+		for name, value := range runtime.DoorVariables(r.setup.Door.URL(), r.setup.Door.Of(about.Thread)) {
+			program.Env = append(program.Env, name+"="+value)
+		}
 	}
 	home, keep, err := r.home(session)
 	if err == nil && home.Dir != "" {

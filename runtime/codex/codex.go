@@ -46,8 +46,10 @@ type Options struct {
 	Bin string
 	// Home is CODEX_HOME, "" for codex's own default.
 	Home string
-	// Tools gives conversations access to the tools of this server; nil gives none.
-	Tools runtime.ToolAccess
+	// Door gives conversations their bearers; nil gives none. Tools is what codex is to know the server's tools by, "" to be
+	// given none; they need a door.
+	Door  runtime.Door
+	Tools string
 	// Implicit tells how much codex may read by itself for a conversation (runtime.ImplicitAll, ...; "" for what it does
 	// unless told otherwise), and where that works; nil tells nothing.
 	Implicit func(ctx context.Context, threadID string) (implicit, cwd string, err error)
@@ -218,7 +220,7 @@ func (c *Codex) Capabilities() runtime.Capabilities {
 // facts are those of codex: a login or a key, histories in files of its home. It takes tools from an MCP server.
 func (c *Codex) facts() runtime.Facts {
 	transport := ""
-	if c.options.Tools != nil {
+	if c.options.Tools != "" {
 		transport = runtime.TransportHTTP
 	}
 	return runtime.Facts{Auth: runtime.AuthBoth, State: runtime.StateDisk, Resume: runtime.ResumeNative, Replay: runtime.ReplayAsks,

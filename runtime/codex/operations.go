@@ -15,7 +15,7 @@ func (c *Codex) ForkThread(ctx context.Context, threadID string) (runtime.Thread
 	}
 	params := object{"threadId": threadID}
 	delete(config, unloadDelay)
-	bind := c.offerTools(config)
+	bind := c.grant(config)
 	if len(config) > 0 {
 		params["config"] = config
 	}

@@ -54,7 +54,7 @@ func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtim
 		takeTools(params, config)
 	}
 	params["config"] = config
-	bind := c.offerTools(config)
+	bind := c.grant(config)
 	var asked any = params
 	if in.SystemOwned {
 		asked = workerStart(params)
@@ -108,8 +108,8 @@ func (c *Codex) resume(ctx context.Context, conn *conn, threadID, path string) (
 	if err != nil {
 		return runtime.Thread{}, err
 	}
-	if c.options.Tools != nil {
-		serveTools(config, c.options.Tools.Of(threadID))
+	if c.options.Door != nil {
+		c.show(config, c.options.Door.Of(threadID))
 	}
 	params := object{"threadId": threadID, "config": config}.with("path", path)
 	ctx, cancel := context.WithTimeout(ctx, c.options.CallTimeout)

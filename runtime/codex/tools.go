@@ -13,15 +13,24 @@ const toolWait = 24 * 60 * 60
 // 10 in old versions, is short on a busy machine, and a conversation that gave up has no tools until it is loaded again.
 const toolsStart = 60
 
-// offerTools gives a conversation that is about to be made access to the tools of this server; bind tells what it is
-// called.
-func (c *Codex) offerTools(config object) (bind func(ctx context.Context, threadID string) error) {
-	if c.options.Tools == nil {
+// grant gives a conversation that is about to be made its bearer; bind stores what it is called.
+func (c *Codex) grant(config object) (bind func(ctx context.Context, threadID string) error) {
+	if c.options.Door == nil {
 		return func(context.Context, string) error { return nil }
 	}
-	server, bind := c.options.Tools.Unnamed()
-	serveTools(config, server)
+	bearer, bind := c.options.Door.Unnamed()
+	c.show(config, bearer)
 	return bind
+}
+
+// show puts a bearer into the configuration of one conversation: for its commands, and for the tools of this server.
+func (c *Codex) show(config object, bearer string) {
+	for name, value := range runtime.DoorVariables(c.options.Door.URL(), bearer) {
+		config["shell_environment_policy.set."+name] = value
+	}
+	if c.options.Tools != "" {
+		serveTools(config, runtime.ToolServer{Name: c.options.Tools, URL: c.options.Door.URL() + runtime.ToolPath, Token: bearer})
+	}
 }
 
 // serveTools puts an MCP server into the configuration of one conversation. codex does not ask whether its tools may

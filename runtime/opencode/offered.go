@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"harness/runtime"
 	"harness/runtime/opencode/bridge"
 )
 
@@ -25,7 +26,7 @@ const toolWait = 24 * 60 * 60 * 1000
 
 // toolServer is the name of a session's MCP server, "" when there are no tools.
 func (o *OpenCode) toolServer(thread string) string {
-	if o.options.Tools == nil || thread == "" {
+	if o.options.Tools == "" || thread == "" {
 		return ""
 	}
 	sum := sha256.Sum256([]byte(thread))
@@ -61,14 +62,13 @@ func (o *OpenCode) giveTools(ctx context.Context, l *line, thread, native string
 	if given {
 		return nil
 	}
-	server := o.options.Tools.Of(thread)
 	var states map[string]struct {
 		Status string `json:"status"`
 		Error  string `json:"error"`
 	}
 	step := bridge.Step{Do: http.MethodPost, Path: "/mcp", Body: encoded(map[string]any{"name": name,
-		"config": map[string]any{"type": "remote", "enabled": true, "url": server.URL, "oauth": false, "timeout": toolWait,
-			"headers": map[string]string{"Authorization": "Bearer " + server.Token}}})}
+		"config": map[string]any{"type": "remote", "enabled": true, "url": o.options.Door.URL() + runtime.ToolPath, "oauth": false, "timeout": toolWait,
+			"headers": map[string]string{"Authorization": "Bearer " + o.options.Door.Of(thread)}}})}
 	if err := l.request(ctx, "tools", native, step, &states); err != nil {
 		return fmt.Errorf("give opencode the tools of this server: %w", err)
 	}

@@ -135,7 +135,7 @@ func (o *OpenCode) Name() string { return Name }
 // enforced, so it is not offered.
 func (o *OpenCode) Capabilities() runtime.Capabilities {
 	owned, transport := runtime.OwnedNone, ""
-	if o.options.Tools != nil {
+	if o.options.Tools != "" {
 		owned, transport = runtime.OwnedMCP, runtime.TransportHTTP
 	}
 	return runtime.Capabilities{

@@ -52,7 +52,7 @@ func (o *OpenCode) StartThread(ctx context.Context, in runtime.StartThread) (run
 		id = info.ID
 	}
 	o.names.learn(id, info.ID, info.Directory)
-	if in.SessionID != "" || o.options.Tools == nil { // else its rules are yet to be made, with its name
+	if in.SessionID != "" || o.options.Tools == "" { // else its rules are yet to be made, with its name
 		o.names.apply(info.ID, now)
 	}
 	thread := o.described(info)

@@ -28,8 +28,10 @@ type Setup struct {
 	// LastState is the last runtime.Batch.State of the process that served a conversation before, or, of none (""), of the
 	// runtime's last one: what the translator of the next process may go on with. nil when there is none.
 	LastState func(ctx context.Context, threadID string) (json.RawMessage, error)
-	// Tools gives conversations access to the tools of this server; nil gives none.
-	Tools runtime.ToolAccess
+	// Door gives conversations their bearers; nil gives none. Tools is what the agent is to know the server's tools by, "" to
+	// be given none; they need a door.
+	Door  runtime.Door
+	Tools string
 	// NativeToolsOff tells whether the agent is to have no tools of its own in a conversation, nil for none of them; false of
 	// a conversation that is not stored yet.
 	NativeToolsOff func(ctx context.Context, threadID string) (bool, error)

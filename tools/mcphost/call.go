@@ -69,7 +69,11 @@ func (h *Host) do(ctx context.Context, request *mcp.CallToolRequest) (tools.Outc
 // is recorded after all that was read for it.
 func (h *Host) find(ctx context.Context, token string) (id string, session Session, err error) {
 	ctx = h.opts.Reads.Reading(ctx)
-	if id, err = h.opts.Grants.session(ctx, token); err == nil {
+	id, _, err = h.opts.Grants.Session(ctx, token)
+	if err == nil && id == "" {
+		err = ErrNoGrant
+	}
+	if err == nil {
 		if session, err = h.opts.Session(ctx, id); err != nil {
 			err = fmt.Errorf("session %s: %w", id, err)
 		}

@@ -92,22 +92,18 @@ func (g *Grants) sign(kind, name string) string {
 	return kind + "." + encoding.EncodeToString([]byte(name)) + "." + encoding.EncodeToString(mac.Sum(nil))
 }
 
-// session is the session of a bearer; ErrNoGrant.
-func (g *Grants) session(ctx context.Context, token string) (string, error) {
-	kind, name, ok := g.genuine(token)
-	if !ok {
-		return "", ErrNoGrant
+// Session is the session of a bearer, "" while that has no name; genuine is false of what this server did not sign.
+func (g *Grants) Session(ctx context.Context, token string) (id string, genuine bool, err error) {
+	kind, name, genuine := g.genuine(token)
+	if !genuine || kind == ofSession {
+		return name, genuine, nil
 	}
-	if kind == ofSession {
-		return name, nil
-	}
-	var id string
-	err := g.db.Read().QueryRowContext(ctx, `select session_id from tool_grants where grant_id = $1`, name).Scan(&id)
+	err = g.db.Read().QueryRowContext(ctx, `select session_id from tool_grants where grant_id = $1`, name).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
-		return "", ErrNoGrant
+		return "", true, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("look for the session of a grant: %w", err)
+		return "", true, fmt.Errorf("look for the session of a grant: %w", err)
 	}
-	return database.DecodeText(id), nil
+	return database.DecodeText(id), true, nil
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"harness/runtime"
 )
 
 // Local tells where a server of this machine's configuration answers, and its token.
@@ -53,20 +55,23 @@ func (c *Connection) Find(local Local) (base, token string, err error) {
 	return strings.TrimSuffix(base, "/"), token, nil
 }
 
-// server is the one that is named, "" for none, with the token of its profile.
+// server is the one that is named, "" for none, with the token of its profile or, within a session, the bearer of that.
 func (c *Connection) server() (base, token string, err error) {
 	named, from := c.profile, "--profile"
 	if named == "" && c.base == "" {
 		named, from = os.Getenv("HARNESS_PROFILE"), "HARNESS_PROFILE"
 	}
 	if base = c.base; base == "" && c.profile == "" {
-		base = os.Getenv("HARNESS_URL")
+		// A program within a session has both in its environment: its server's port for agents, and its bearer for that.
+		if base = os.Getenv(runtime.DoorURLVariable); base != "" {
+			token = os.Getenv(runtime.DoorBearerVariable)
+		}
 	}
 	if base != "" && named != "" {
 		return "", "", usage("a URL and %s %s: name one of them", from, named)
 	}
 	if base != "" {
-		return base, "", nil
+		return base, token, nil
 	}
 	all, err := readProfiles()
 	if err != nil {

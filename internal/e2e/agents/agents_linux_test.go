@@ -24,6 +24,15 @@ func request(i *programtest.Server, method, path, body string) string {
 		strings.Replace(host, ":", "/", 1), method, path, host, len(body), strings.ReplaceAll(body, `"`, `\\\"`))
 }
 
+// throughDoor is request at the port for agents, with the bearer of the session that runs it, as its environment has them.
+func throughDoor(method, path, body string) string {
+	return fmt.Sprintf(
+		`bash -c "at=\${HARNESS_URL#http://}; exec 3<>/dev/tcp/\${at/://}; printf '%s %s HTTP/1.1\\r\\nHost: here\\r\\nConnection: close\\r\\n`+
+			`Authorization: Bearer %%s\\r\\nContent-Type: application/json\\r\\nContent-Length: %d\\r\\n\\r\\n%s' `+
+			`\$HARNESS_SESSION_TOKEN >&3; cat <&3 2>/dev/null"`,
+		method, path, len(body), strings.ReplaceAll(body, `"`, `\\\"`))
+}
+
 // An agent with the network, in any sandbox, on both versions, as root and as somebody else, cannot use the API: it
 // opens no session with more rights, reads nothing and decides nothing, also when it hangs up at once or found the
 // token; the log names each attempt. Without the network it does not reach the server at all.
@@ -171,7 +180,7 @@ func TestAWorkerMayDoItsJob(t *testing.T) {
 		"cwd": s.Workspace})
 	var script strings.Builder
 	wish := func(name, method, path, body string) {
-		fmt.Fprintf(&script, "echo '== %s'; %s | head -c 400; echo\n", name, request(server, method, path, body))
+		fmt.Fprintf(&script, "echo '== %s'; %s | head -c 400; echo\n", name, throughDoor(method, path, body))
 	}
 	entry := `{"messageId":"why","turnId":"t","role":"system","type":"agent.explainability","content":"because","status":"complete"}`
 	wish("read", "GET", "/api/sessions/$1", "")
