@@ -25,7 +25,7 @@ type AgentScope struct{ SessionID, TurnID string }
 type agentError struct{ reason string }
 
 func (e *agentError) Error() string {
-	return "this request comes from a process that a runtime started: " + e.reason
+	return "this is a request of an agent: " + e.reason
 }
 
 // checkAgent refuses an agent's request beyond its job. Others pass.
@@ -39,7 +39,7 @@ func (s *server) checkAgent(r *http.Request, rt *rest.Route, params map[string]s
 	if errors.As(err, &forbidden) {
 		telemetry.Log(r.Context()).Warn().Str("agent_session", principal.Session).Str("route", rt.Method+" "+rt.Path).
 			Err(err).
-			Msg("refused a request from inside of a runtime")
+			Msg("refused a request of an agent")
 	}
 	return err
 }

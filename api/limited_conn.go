@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,7 +36,7 @@ func (l limitedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &limitedConn{Conn: conn, limiter: l.limiter, accepted: time.Now()}, nil
+	return &limitedConn{Conn: conn, limiter: l.limiter}, nil
 }
 
 // limitedConn notices when its peer is late, and gives it time for an answer by what it takes.
@@ -51,21 +50,6 @@ type limitedConn struct {
 	long      atomic.Bool   // a long answer is under way
 	place     *list.Element // among those that wait; limiter.mu guards it
 
-	accepted time.Time
-	peerOnce sync.Once
-	peer     any
-}
-
-// Peer is what is known about who is at the other end of a request's connection: what find returned when it was first
-// asked, with the moment the connection was accepted. Without a ConnLimiter it is asked each time, with the present.
-func Peer[T any](r *http.Request, find func(accepted time.Time) T) T {
-	c, _ := r.Context().Value(limitedKey{}).(*limitedConn)
-	if c == nil {
-		return find(time.Now())
-	}
-	c.peerOnce.Do(func() { c.peer = find(c.accepted) })
-	known, _ := c.peer.(T)
-	return known
 }
 
 // limitedOf finds the limiter's connection under wrappers, nil when there is none.

@@ -36,10 +36,6 @@ type Options struct {
 	// Signed lets in by signed tokens (JWT), nil by none.
 	Signed *Signed
 
-	// Agent tells whether a request comes from inside of a runtime, and for which session that works, "" when it is not
-	// known. nil: none does.
-	Agent func(r *http.Request) (session string, inside bool)
-
 	// Open tells further requests that need no token; nil: none.
 	Open func(r *http.Request) bool
 
@@ -60,8 +56,7 @@ type Options struct {
 //     once there were named tokens, and whoever shows a named one that does
 //     not count: a revoked token never becomes somebody with more rights.
 //
-// A request from inside of a runtime is the agent's whatever it carries: a
-// token it found does not make it somebody else. What passes carries a Principal in its context.
+// What passes carries a Principal in its context. Agents have a port of their own (AgentGuard).
 func Guard(o Options) func(http.Handler) http.Handler {
 	token := newTokenCheck(o.Token)
 	refuse := func(w http.ResponseWriter, status int, code, message string) {
@@ -88,10 +83,6 @@ func Guard(o Options) func(http.Handler) http.Handler {
 				return
 			}
 			principal := Principal{Actor: "local", Role: RoleAdmin}
-			session, inside := "", false
-			if o.Agent != nil {
-				session, inside = o.Agent(r)
-			}
 			shown := shownTokens(r)
 			if cookie, is := o.cookieToken(r); is && len(shown) == 0 {
 				shown = []string{cookie}
@@ -99,7 +90,7 @@ func Guard(o Options) func(http.Handler) http.Handler {
 			named, access, isNamed, notNamed := o.named(shown)
 			open := isOpen(r) || o.Open != nil && o.Open(r)
 			var signed *Principal
-			if !inside && !token.accepts(shown) && !isNamed && !open {
+			if !token.accepts(shown) && !isNamed && !open {
 				var ends context.Context
 				var refusal *Refusal
 				if signed, ends, refusal = o.Signed.find(r, shown); signed != nil {
@@ -116,11 +107,6 @@ func Guard(o Options) func(http.Handler) http.Handler {
 			}
 			closed := token.required() || notNamed || o.Named != nil && !fromLoopback(r) && o.Named.Any()
 			switch {
-			case inside:
-				principal = Principal{Actor: "agent", Role: RoleAgent, Session: session}
-				if session != "" {
-					principal.Actor += ":" + session
-				}
 			case token.accepts(shown):
 				principal = ownerPrincipal()
 			case isNamed:

@@ -145,13 +145,6 @@ func (e *UnsupportedError) Error() string {
 // Unwrap makes errors.Is match ErrUnsupported.
 func (e *UnsupportedError) Unwrap() error { return ErrUnsupported }
 
-// Locator is a runtime whose one process for all conversations says which of them a program it started is for.
-type Locator interface {
-	// Conversation is the thread for which the runtime started a process, which must be right below its own: what that one
-	// runs may have changed its environment. "" when it does not say.
-	Conversation(pid int) string
-}
-
 // Selective is an adapter whose agents differ: what a method of it does, the one that runs may not offer.
 type Selective interface {
 	// Offers tells whether an operation (OpSteer, ...) works with the agent of this adapter.

@@ -14,7 +14,6 @@ import (
 )
 
 func (s *Server) startHTTP(context.Context) error {
-	agents := newAgents(s)
 	sockets := stream.NewHandler(s.hub, stream.HandlerOptions{
 		MaxConnections: s.cfg.Limits.Streams, MaxPerAddress: s.cfg.Limits.StreamsPerAddress,
 		Access: func(r *http.Request) context.Context { return auth.AccessFrom(r.Context()) },
@@ -33,7 +32,6 @@ func (s *Server) startHTTP(context.Context) error {
 		BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
 		PublicURL: s.cfg.Notify.PublicURL,
 		Token:     s.cfg.AuthToken, Named: s.tokens, Signed: auth.NewSigned(auth.NewRBAC(s.rbacOptions())), TrustedProxies: trustedProxies(s.cfg),
-		Agent:   agents.of,
 		Open:    func(r *http.Request) bool { return s.isLink(r) || pages.open != nil && pages.open(r) },
 		Refused: s.metrics.http.guardRefused,
 	}
@@ -42,7 +40,7 @@ func (s *Server) startHTTP(context.Context) error {
 		Calls: s.calls.Recorder, Limiter: s.people.limiter, Artifacts: s.artifacts, Tasks: s.taskAPI, Tokens: s.tokens, Idempotency: s.answers,
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
 		Guard:   s.guards(rules), Logins: auth.NewLogins(rules, s.cfg.BasePath+"/"), Pages: pages.beside,
-		Agents: agents,
+		Agents: agentScopes{s},
 		Actor:  actor, Answered: s.metrics.http.answered, Span: s.spans.Request,
 		Logger: s.log.With().Str("package", "api").Logger(), Version: version, StoreWait: s.cfg.StoreWait,
 		Lifecycle: s.lifecycle(), Reads: s.journal, Long: api.NewLongAnswers(s.cfg.DataDir),
@@ -58,7 +56,7 @@ func (s *Server) startHTTP(context.Context) error {
 	}
 	s.joinNodes(&options)
 	s.people.http.RegisterOnShutdown(s.taskAPI.Close) // streams of events would be waited for
-	all := s.ofRole(agents, s.besideLinks(options.Guard, options.Operations, s.tools.beside(options.Guard, api.New(options))))
+	all := s.ofRole(s.besideLinks(options.Guard, options.Operations, s.tools.beside(options.Guard, api.New(options))))
 	s.agents.open(all)
 	handler := console.Under(s.cfg.BasePath, all)
 	if s.front != nil {

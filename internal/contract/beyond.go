@@ -91,7 +91,8 @@ func Beyond() []Row {
 			Reason: "the original, which is always alone, ended it as failed at its start; on a shared store it may be another server's",
 		},
 		{
-			What: "a request from inside of a runtime is the agent's: 403 `agent_forbidden`, but for what the job of a queue worker is about " +
+			What: "an agent cannot connect to this port. Its environment names one of its own (`CODEX_MANAGER_API_BASE`, " +
+				"`CODEX_MANAGER_BEARER_TOKEN`), where it is 403 `agent_forbidden`, but for what the job of a queue worker is about " +
 				"([security.md](security.md))",
 			Reason: "in the original any command of an agent with the network could open a session with more rights",
 		},

@@ -33,9 +33,10 @@ func throughDoor(method, path, body string) string {
 		method, path, len(body), strings.ReplaceAll(body, `"`, `\\\"`))
 }
 
-// An agent with the network, in any sandbox, on both versions, as root and as somebody else, cannot use the API: it
-// opens no session with more rights, reads nothing and decides nothing, also when it hangs up at once or found the
-// token; the log names each attempt. Without the network it does not reach the server at all.
+// An agent with the network, in any sandbox, on both versions, as root and as somebody else, cannot use the API: the
+// kernel lets it reach people's port by no way, and at the port for agents its bearer opens no session with more rights,
+// reads nothing and decides nothing, also when it hangs up at once; the log names each attempt there. Without the
+// network it reaches neither.
 func TestAnAgentIsNoLocalUser(t *testing.T) {
 	t.Parallel()
 	for name, version := range map[string]codextest.Version{"newest": codextest.Default, "oldest": codextest.Oldest,
@@ -54,69 +55,99 @@ func TestAnAgentIsNoLocalUser(t *testing.T) {
 			server.WaitRuntime()
 			victim := server.CreateSession(programtest.Object{})
 			for _, sandbox := range []string{"read-only", "workspace-write", "danger-full-access"} {
-				session := server.CreateSession(programtest.Object{"filesystemSandbox": sandbox, "networkAccess": "enabled",
-					"approvalPolicy": "never", "cwd": server.Workspace})
-				before := sessionIDs(server)
-				attacks := map[string]string{
-					"open a session": request(server, "POST", "/api/sessions", `{"filesystemSandbox":"danger-full-access"}`),
-					"open one and hang up": strings.Replace(
-						request(server, "POST", "/api/sessions", `{"filesystemSandbox":"danger-full-access"}`), "cat <&3", "exec 3<&-", 1),
-					"read another session": request(server, "GET", "/api/sessions/"+victim, ""),
-					"read its own":         request(server, "GET", "/api/sessions/"+session, ""),
-					"list sessions":        request(server, "GET", "/api/sessions", ""),
-					"send a message":       request(server, "POST", "/api/sessions/"+victim+"/messages", `{"text":"hello"}`),
-					"write a transcript": request(server, "POST", "/api/sessions/"+victim+"/transcript/upsert",
-						`{"messageId":"m","turnId":"t","role":"system","type":"x","content":"c","status":"complete"}`),
-					"reload the extensions": request(server, "POST", "/api/agents/extensions/reload", `{}`),
-					"without environment":   "env -i setsid " + request(server, "GET", "/api/sessions", ""),
-					"as another session":    "CODEX_THREAD_ID=" + victim + " " + request(server, "GET", "/api/sessions/"+victim, ""),
-				}
-				var script strings.Builder
-				for what, attack := range attacks {
-					fmt.Fprintf(&script, "echo; echo '== %s'; (%s) 2>&1 | head -c 1500; ", what, attack)
-				}
-				answer := answerOf(server, session, "MOCK_CMD["+script.String()+"]")
-				for _, result := range strings.Split(answer, "\n== ")[1:] {
-					refused := strings.Contains(result, "HTTP/1.1 403") && strings.Contains(result, "agent_forbidden")
-					// The oldest codex has no network in read-only, whatever is asked for.
-					unreachable := version == codextest.Oldest && sandbox == "read-only" &&
-						strings.Contains(result, "Operation not permitted")
-					if !refused && !unreachable && !strings.HasPrefix(result, "open one and hang up") {
-						t.Errorf("%s: %s", sandbox, result)
-					}
-					delete(attacks, strings.SplitN(result, "\n", 2)[0])
-				}
-				if len(attacks) > 0 {
-					t.Errorf("%s: not tried: %v\n%s", sandbox, attacks, answer)
-				}
-				for _, route := range []string{"POST /api/sessions", "GET /api/sessions", "POST /api/sessions/:sessionId/messages",
-					"POST /api/agents/extensions/reload"} {
-					words := []string{"refused a request from inside of a runtime", `"route":"` + route + `"`,
-						`"agent_session":"` + session + `"`}
-					if version == codextest.Oldest {
-						words = words[:2] // it does not say which session a command belongs to
-						if sandbox == "read-only" {
-							continue // nothing arrived
-						}
-					}
-					if !server.Logged(words...) {
-						t.Errorf("%s: the log does not name the attempt of %s", sandbox, route)
-					}
-				}
-				if after := sessionIDs(server); after != before {
-					t.Errorf("%s: sessions were opened: %s, before %s", sandbox, after, before)
-				}
-				if sandbox != "danger-full-access" { // which has no walls
-					restricted := server.CreateSession(programtest.Object{"filesystemSandbox": sandbox, "networkAccess": "restricted",
-						"approvalPolicy": "never", "cwd": server.Workspace})
-					answer := answerOf(server, restricted, "MOCK_CMD[("+request(server, "GET", "/api/sessions", "")+") 2>&1; echo tried]")
-					if strings.Contains(answer, "HTTP/1.1") || !strings.Contains(answer, "tried") {
-						t.Errorf("%s without the network: %s", sandbox, answer)
-					}
-				}
+				// The oldest codex has no network in read-only, whatever is asked for.
+				attacker{t, server, victim, sandbox, version == codextest.Oldest && sandbox == "read-only"}.tries()
 			}
 			server.Stop()
 		})
+	}
+}
+
+// attacker is an agent that tries to get at a session of another one.
+type attacker struct {
+	t               *testing.T
+	server          *programtest.Server
+	victim, sandbox string
+	unreachable     bool
+}
+
+func (a attacker) tries() {
+	a.t.Helper()
+	open := func(network string) string {
+		return a.server.CreateSession(programtest.Object{"filesystemSandbox": a.sandbox, "networkAccess": network,
+			"approvalPolicy": "never", "cwd": a.server.Workspace})
+	}
+	session := open("enabled")
+	before := sessionIDs(a.server)
+	attacks := a.attacks(session)
+	var script strings.Builder
+	for what, attack := range attacks {
+		fmt.Fprintf(&script, "echo; echo '== %s'; (%s) 2>&1 | head -c 1500; ", what, attack)
+	}
+	answer := answerOf(a.server, session, "MOCK_CMD["+script.String()+"]")
+	for _, result := range strings.Split(answer, "\n== ")[1:] {
+		what, _, _ := strings.Cut(result, "\n")
+		if !a.refused(what, result) {
+			a.t.Errorf("%s: %s", a.sandbox, result)
+		}
+		delete(attacks, what)
+	}
+	if len(attacks) > 0 {
+		a.t.Errorf("%s: not tried: %v\n%s", a.sandbox, attacks, answer)
+	}
+	for _, route := range []string{"POST /api/sessions", "GET /api/sessions", "POST /api/sessions/:sessionId/messages",
+		"POST /api/agents/extensions/reload"} {
+		if !a.unreachable && !a.server.Logged("refused a request of an agent", `"route":"`+route+`"`, `"agent_session":"`+session+`"`) {
+			a.t.Errorf("%s: the log does not name the attempt of %s", a.sandbox, route)
+		}
+	}
+	if after := sessionIDs(a.server); after != before {
+		a.t.Errorf("%s: sessions were opened: %s, before %s", a.sandbox, after, before)
+	}
+	if a.sandbox == "danger-full-access" { // which has no walls
+		return
+	}
+	answer = answerOf(a.server, open("restricted"), "MOCK_CMD[("+request(a.server, "GET", "/api/sessions", "")+"; "+
+		throughDoor("GET", "/api/sessions", "")+") 2>&1; echo tried]")
+	if strings.Contains(answer, "HTTP/1.1") || !strings.Contains(answer, "tried") {
+		a.t.Errorf("%s without the network: %s", a.sandbox, answer)
+	}
+}
+
+// refused tells whether an attack came to nothing: at people's port the kernel refuses it, at that for agents the server.
+func (a attacker) refused(what, result string) bool {
+	switch {
+	case a.unreachable:
+		return strings.Contains(result, "Operation not permitted") && !strings.Contains(result, "HTTP/1.1")
+	case strings.HasPrefix(what, "people's port: "):
+		return strings.Contains(result, "Permission denied") && !strings.Contains(result, "HTTP/1.1")
+	case strings.HasSuffix(what, " and hang up"):
+		return true
+	case strings.HasSuffix(what, " without the bearer"):
+		return strings.Contains(result, "HTTP/1.1 401")
+	}
+	return strings.Contains(result, "HTTP/1.1 403") && strings.Contains(result, "agent_forbidden")
+}
+
+// attacks are requests by what they are after, at either port.
+func (a attacker) attacks(session string) map[string]string {
+	full := `{"filesystemSandbox":"danger-full-access"}`
+	entry := `{"messageId":"m","turnId":"t","role":"system","type":"x","content":"c","status":"complete"}`
+	return map[string]string{
+		"people's port: open a session":      request(a.server, "POST", "/api/sessions", full),
+		"people's port: list sessions":       request(a.server, "GET", "/api/sessions", ""),
+		"people's port: without environment": "env -i setsid " + request(a.server, "GET", "/api/sessions", ""),
+		"people's port: as another session":  "CODEX_THREAD_ID=" + a.victim + " " + request(a.server, "GET", "/api/sessions/"+a.victim, ""),
+		"open a session":                     throughDoor("POST", "/api/sessions", full),
+		"open a session and hang up":         strings.Replace(throughDoor("POST", "/api/sessions", full), "cat <&3", "exec 3<&-", 1),
+		"list sessions without the bearer":   "HARNESS_SESSION_TOKEN= " + throughDoor("GET", "/api/sessions", ""),
+		"read another session":               throughDoor("GET", "/api/sessions/"+a.victim, ""),
+		"read its own":                       throughDoor("GET", "/api/sessions/"+session, ""),
+		"list sessions":                      throughDoor("GET", "/api/sessions", ""),
+		"send a message":                     throughDoor("POST", "/api/sessions/"+a.victim+"/messages", `{"text":"hello"}`),
+		"write a transcript":                 throughDoor("POST", "/api/sessions/"+a.victim+"/transcript/upsert", entry),
+		"reload the extensions":              throughDoor("POST", "/api/agents/extensions/reload", `{}`),
+		"as another session":                 "CODEX_THREAD_ID=" + a.victim + " " + throughDoor("GET", "/api/sessions/"+a.victim, ""),
 	}
 }
 
