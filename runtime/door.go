@@ -45,3 +45,11 @@ func DoorVariables(url, bearer string) map[string]string {
 	}
 	return variables
 }
+
+// DoorEnv is DoorVariables as assignments of an environment.
+func DoorEnv(url, bearer string) (env []string) {
+	for name, value := range DoorVariables(url, bearer) {
+		env = append(env, name+"="+value)
+	}
+	return env
+}

@@ -93,14 +93,6 @@ func (p *agentsPort) Unnamed() (string, func(context.Context, string) error) {
 	return p.grants.Unnamed()
 }
 
-// variables are the environment of every runtime: where agents reach the server.
-func (p *agentsPort) variables() (env []string) {
-	for name, value := range runtime.DoorVariables(p.URL(), "") {
-		env = append(env, name+"="+value)
-	}
-	return env
-}
-
 type agentsPortKey struct{}
 
 // open answers the requests that came in through the port.

@@ -168,7 +168,7 @@ func (s *Server) setup(name string, confined confinement, families ...string) st
 	return stdio.Setup{
 		Launch: stdio.Launch{
 			Name: name, Mark: process.Mark(s.dir.path, name), Confine: confined.plan, Stage: confined.stage,
-			Inherits: s.environment().Inherits(name, families...), Env: append(s.agents.variables(), confined.env...),
+			Inherits: s.environment().Inherits(name, families...), Env: append(runtime.DoorEnv(s.agents.URL(), ""), confined.env...),
 			Shims: s.runtimes.shims, Detach: s.cfg.RuntimeDetach, Logger: s.log.With().Str("package", name).Logger(),
 			Called: s.runtimeCalled(name),
 		},

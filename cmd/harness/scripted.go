@@ -34,7 +34,8 @@ func newScripted(s *Server, confined confinement) (runtime.Adapter, error) {
 	launch, supervise := setup.Launch, setup.Supervise
 	return scripted.New(scripted.Options{
 		Bin: own, Env: append(launch.Env, asScripted+"="+setup.Home.Dir, scripted.TokenVariable+"="+scripted.PlantedToken),
-		Mark: launch.Mark, Sink: supervise.Sink, Resume: supervise.Resume, Logger: launch.Logger, Shims: launch.Shims,
+		EnvOf: func(thread string) []string { return runtime.DoorEnv(setup.Door.URL(), setup.Door.Of(thread)) },
+		Mark:  launch.Mark, Sink: supervise.Sink, Resume: supervise.Resume, Logger: launch.Logger, Shims: launch.Shims,
 		KeepOnStop: supervise.KeepOnStop, StartTimeout: supervise.StartTimeout, Max: setup.MaxProcesses, Idle: setup.Idle,
 	}), nil
 }

@@ -79,9 +79,7 @@ func (r *Runtime) program(about hello) (stdio.Program, error) {
 		program.Args, program.Env = append(program.Args, "--tools", ""), []string{"ENABLE_TOOL_SEARCH=false"}
 	}
 	if r.setup.Door != nil && about.Thread != "" {
-		for name, value := range runtime.DoorVariables(r.setup.Door.URL(), r.setup.Door.Of(about.Thread)) {
-			program.Env = append(program.Env, name+"="+value)
-		}
+		program.Env = append(program.Env, runtime.DoorEnv(r.setup.Door.URL(), r.setup.Door.Of(about.Thread))...)
 	}
 	home, keep, err := r.home(session)
 	if err == nil && home.Dir != "" {

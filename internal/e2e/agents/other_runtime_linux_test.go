@@ -55,7 +55,7 @@ func TestAServerOfAnotherRuntime(t *testing.T) {
 		t.Errorf("with one process at most they serve%s, want %s", served(), session)
 	}
 
-	server.Send(session, "RUN["+request(server, http.MethodGet, "/api/sessions", "")+"]")
+	server.Send(session, "RUN["+throughDoor(http.MethodGet, "/api/sessions", "")+"]")
 	var asked []any
 	server.Eventually("the agent asks", func() bool {
 		asked = server.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/approvals", nil)["data"].([]any)

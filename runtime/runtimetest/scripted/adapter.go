@@ -38,6 +38,8 @@ type Options struct {
 	// Bin is the program that calls Agent, Env what it needs to know that.
 	Bin string
 	Env []string
+	// EnvOf is what a conversation's process is given besides, nil for nothing.
+	EnvOf func(thread string) []string
 	// Mark is as in stdio.Launch.
 	Mark   string
 	Sink   runtime.Sink
@@ -199,7 +201,13 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
 func (r *Runtime) newProcess(thread string, inherit []shim.Found) *process {
 	p := &process{retire: make(chan struct{})}
 	p.Supervisor = stdio.NewSupervisor(r.launcher, stdio.Options{
-		Serves: thread, Once: true, KeepOnStop: r.options.KeepOnStop, StartTimeout: r.options.StartTimeout,
+		Serves: thread, Once: true, Program: func() (stdio.Program, error) {
+			if r.options.EnvOf == nil || thread == "" {
+				return stdio.Program{}, nil
+			}
+			return stdio.Program{Env: r.options.EnvOf(thread)}, nil
+		},
+		KeepOnStop: r.options.KeepOnStop, StartTimeout: r.options.StartTimeout,
 		Resume: r.options.Resume, Inherit: func() []shim.Found { return inherit },
 		Speak: func(line *stdio.Conn) stdio.Protocol {
 			return &protocol{Conn: line, thread: thread, limit: r.options.StartTimeout, talk: func() string {
