@@ -57,6 +57,9 @@ func (s *server) listExtensions(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, refusal *auth.Refusal) {
 	noteError(r.Context(), refusal)
+	if refusal.HTTPStatus == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", auth.RetryGuess)
+	}
 	s.writeJSON(r.Context(), w, refusal.HTTPStatus, refusal)
 }
 

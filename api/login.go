@@ -102,7 +102,9 @@ func allowedKinds(role auth.Role) []string {
 func loginFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
 	var refused loginError
 	if errors.As(err, &refused) {
-		return problem(refused.HTTPStatus, refused.Code, refused.Words()), true
+		f := problem(refused.HTTPStatus, refused.Code, refused.Words())
+		f.retry, f.retryAfter = refused.HTTPStatus == http.StatusTooManyRequests, auth.RetryGuess
+		return f, true
 	}
 	return failure{}, false
 }

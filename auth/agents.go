@@ -27,11 +27,7 @@ func AgentGuard(o AgentOptions) func(http.Handler) http.Handler {
 				o.refuse(w, r, err)
 				return
 			}
-			principal := Principal{Actor: "agent", Role: RoleAgent, Session: session}
-			if session != "" {
-				principal.Actor += ":" + session
-			}
-			next.ServeHTTP(w, r.WithContext(WithPrincipal(r.Context(), principal)))
+			next.ServeHTTP(w, r.WithContext(WithPrincipal(r.Context(), agentPrincipal(session))))
 		})
 	}
 }

@@ -42,7 +42,13 @@ func NewLogins(options Options, path string) *Logins {
 // Open is who comes in by a token, and the cookie to come back by, which is kept no longer than the token counts.
 func (l *Logins) Open(r *http.Request, secret string) (Principal, *http.Cookie, *Refusal) {
 	shown := []string{strings.TrimSpace(secret)}
+	if l.options.Brake.Braked(r) {
+		return Principal{}, nil, tooManyGuesses()
+	}
 	principal, age, refusal := l.holder(r, shown)
+	if refusal != nil && refusal.isGuess() {
+		l.options.Brake.Wrong(r)
+	}
 	if refusal != nil {
 		return Principal{}, nil, refusal
 	}
@@ -55,11 +61,8 @@ func (l *Logins) Open(r *http.Request, secret string) (Principal, *http.Cookie, 
 
 // holder is whose token is shown, and how long its cookie is kept.
 func (l *Logins) holder(r *http.Request, shown []string) (Principal, int, *Refusal) {
-	if l.token.accepts(shown) {
-		return ownerPrincipal(), cookieAge, nil
-	}
-	if principal, _, found, _ := l.options.named(shown); found {
-		return principal, cookieAge, nil
+	if found, is, _ := l.options.holderOf(l.token, shown); is {
+		return found.principal, cookieAge, nil
 	}
 	principal, access, refusal := l.options.Signed.find(r, shown)
 	switch {

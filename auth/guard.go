@@ -2,12 +2,12 @@ package auth
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -30,11 +30,20 @@ type Options struct {
 	// (HARNESS_TRUSTED_PROXIES).
 	TrustedProxies []netip.Prefix
 
+	// Owner is the token every server makes for its owner, nil for none.
+	Owner Owner
+
+	// TrustLocal tells whether programs of this machine need no token, and if not, why. nil: they need none.
+	TrustLocal func() (trusted bool, why string)
+
 	// Named are the named tokens, nil for none.
 	Named Named
 
 	// Signed lets in by signed tokens (JWT), nil by none.
 	Signed *Signed
+
+	// Brake slows down guesses of tokens, nil does not.
+	Brake *Brake
 
 	// Open tells further requests that need no token; nil: none.
 	Open func(r *http.Request) bool
@@ -50,89 +59,154 @@ type Options struct {
 //   - a foreign Origin on whatever changes state, upgrades or is /api/stream:
 //     403 forbidden_origin. Other GETs pass, because only listed origins get
 //     CORS headers, and any other page cannot read the answer;
-//   - when a token is set, a request without it, a named or a signed one: 401
+//   - a token while its address is braked: 429 too_many_guesses;
+//   - when a token is set, a request without it, the owner's, a named or a signed one: 401
 //     unauthorized. Only health, login and the console's files are open; a
-//     new route is closed unless listed here. Without one set, what comes from another machine
-//     once there were named tokens, and whoever shows a named one that does
+//     new route is closed unless listed here. Without one set, what comes from this machine
+//     where that is not trusted, what comes from another machine
+//     once there were named tokens, and whoever shows a token that does
 //     not count: a revoked token never becomes somebody with more rights.
 //
 // What passes carries a Principal in its context. Agents have a port of their own (AgentGuard).
 func Guard(o Options) func(http.Handler) http.Handler {
-	token := newTokenCheck(o.Token)
-	refuse := func(w http.ResponseWriter, status int, code, message string) {
-		if o.Refused != nil {
-			o.Refused(code)
-		}
-		refuse(w, status, code, message)
-	}
-	hostAllowed := o.hostAllowed()
+	g := &guard{Options: o, token: newTokenCheck(o.Token), allowedHost: o.hostAllowed()}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !isProbe(r) && !hostAllowed(r.Host) {
-				refuse(w, http.StatusForbidden, "forbidden_host",
-					fmt.Sprintf("host %s is not served here; the operator can add it to HARNESS_ALLOWED_HOSTS", quoted(r.Host)))
+			if !g.admitPage(w, r) {
 				return
 			}
-			if allowCORS(w, r, o.AllowedOrigins) {
-				return
+			if r, admitted := g.admitCaller(w, r); admitted {
+				next.ServeHTTP(w, withoutQueryToken(r))
 			}
-			if originMatters(r) && !o.originAllowed(r) {
-				refuse(w, http.StatusForbidden, "forbidden_origin",
-					fmt.Sprintf("origin %s may not do this; the operator can add it to HARNESS_ALLOWED_ORIGINS",
-						quoted(r.Header.Get("Origin"))))
-				return
-			}
-			principal := Principal{Actor: "local", Role: RoleAdmin}
-			shown := shownTokens(r)
-			if cookie, is := o.cookieToken(r); is && len(shown) == 0 {
-				shown = []string{cookie}
-			}
-			named, access, isNamed, notNamed := o.named(shown)
-			open := isOpen(r) || o.Open != nil && o.Open(r)
-			var signed *Principal
-			if !token.accepts(shown) && !isNamed && !open {
-				var ends context.Context
-				var refusal *Refusal
-				if signed, ends, refusal = o.Signed.find(r, shown); signed != nil {
-					access = ends
-				}
-				// The extension routes word their refusals themselves, to who gets there.
-				if refusal != nil && !strings.HasPrefix(r.URL.Path, extensionsPath) {
-					if refusal.HTTPStatus == http.StatusUnauthorized {
-						w.Header().Set("WWW-Authenticate", `Bearer realm="harness", error="invalid_token"`)
-					}
-					refuse(w, refusal.HTTPStatus, refusal.Code, refusal.Words())
-					return
-				}
-			}
-			closed := token.required() || notNamed || o.Named != nil && !fromLoopback(r) && o.Named.Any()
-			switch {
-			case token.accepts(shown):
-				principal = ownerPrincipal()
-			case isNamed:
-				principal = named
-				r = r.WithContext(WithAccess(r.Context(), access))
-			case signed != nil:
-				principal = *signed
-				r = r.WithContext(WithAccess(r.Context(), access))
-			case closed && !open:
-				w.Header().Set("WWW-Authenticate", `Bearer realm="harness"`)
-				message := "a valid access token is required: send Authorization: Bearer <HARNESS_AUTH_TOKEN>"
-				if notNamed {
-					message = "this access token is none of this server's, was revoked or has expired: ask an admin for another one"
-				}
-				refuse(w, http.StatusUnauthorized, "unauthorized", message)
-				return
-			case closed:
-				principal = Principal{Actor: "anonymous", Role: RoleMember}
-			case !fromLoopback(r):
-				// Only with HARNESS_INSECURE_NO_AUTH: the proxy in front has decided.
-				principal.Actor = "remote"
-			}
-			r = withoutQueryToken(r)
-			next.ServeHTTP(w, r.WithContext(WithPrincipal(r.Context(), principal)))
 		})
 	}
+}
+
+// guard are the rules with what is made of them once.
+type guard struct {
+	Options
+	token       tokenCheck
+	allowedHost func(string) bool
+}
+
+func (g *guard) refuse(w http.ResponseWriter, status int, code, message string) {
+	if g.Refused != nil {
+		g.Refused(code)
+	}
+	refuse(w, status, code, message)
+}
+
+// admitPage checks what a browser says of the page that asks. false: the request was answered.
+func (g *guard) admitPage(w http.ResponseWriter, r *http.Request) bool {
+	if !isProbe(r) && !g.allowedHost(r.Host) {
+		g.refuse(w, http.StatusForbidden, "forbidden_host",
+			fmt.Sprintf("host %s is not served here; the operator can add it to HARNESS_ALLOWED_HOSTS", quoted(r.Host)))
+		return false
+	}
+	if allowCORS(w, r, g.AllowedOrigins) {
+		return false
+	}
+	if originMatters(r) && !g.originAllowed(r) {
+		g.refuse(w, http.StatusForbidden, "forbidden_origin",
+			fmt.Sprintf("origin %s may not do this; the operator can add it to HARNESS_ALLOWED_ORIGINS", quoted(r.Header.Get("Origin"))))
+		return false
+	}
+	return true
+}
+
+// admitCaller finds who asks. false: the request was answered.
+func (g *guard) admitCaller(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+	shown := shownTokens(r)
+	if cookie, is := g.cookieToken(r); is && len(shown) == 0 {
+		shown = []string{cookie}
+	}
+	open := isOpen(r) || g.Open != nil && g.Open(r)
+	if len(shown) > 0 && g.Brake.Braked(r) {
+		if !open {
+			g.refuseGuess(w)
+			return nil, false
+		}
+		shown = nil // it is not compared, and needed for nothing here
+	}
+	found, is, refused := g.holderOf(g.token, shown)
+	if !is && !open {
+		var refusal *Refusal
+		found, is, refusal = g.signedHolder(r, shown)
+		// The extension routes word their refusals themselves, to who gets there.
+		if refusal != nil && !strings.HasPrefix(r.URL.Path, extensionsPath) {
+			g.refuseSigned(w, r, refusal)
+			return nil, false
+		}
+	}
+	if is {
+		ctx := r.Context()
+		if found.access != nil {
+			ctx = WithAccess(ctx, found.access)
+		}
+		return r.WithContext(WithPrincipal(ctx, found.principal)), true
+	}
+	principal, closed, why := g.tokenless(r)
+	if closed || refused {
+		if !open {
+			g.refuseTokenless(w, r, refused, len(shown) > 0, why)
+			return nil, false
+		}
+		principal = Principal{Actor: "anonymous", Role: RoleMember}
+	}
+	return r.WithContext(WithPrincipal(r.Context(), principal)), true
+}
+
+// tokenless is who asks without a token, and whether one is needed. why is the reason where this machine is not trusted.
+func (g *guard) tokenless(r *http.Request) (principal Principal, closed bool, why string) {
+	local := fromLoopback(r)
+	if g.TrustLocal != nil && !g.token.required() {
+		if trusted, reason := g.TrustLocal(); !trusted && fromThisMachine(r) {
+			return Principal{}, true, reason
+		}
+	}
+	principal = Principal{Actor: "local", Role: RoleAdmin}
+	if !local {
+		principal.Actor = "remote" // only with HARNESS_INSECURE_NO_AUTH: the proxy in front has decided
+	}
+	return principal, g.token.required() || g.Named != nil && !local && g.Named.Any(), ""
+}
+
+func (g *guard) refuseTokenless(w http.ResponseWriter, r *http.Request, refused, guessed bool, why string) {
+	if guessed {
+		g.Brake.Wrong(r)
+	}
+	w.Header().Set("WWW-Authenticate", `Bearer realm="harness"`)
+	message := "a valid access token is required: send Authorization: Bearer <HARNESS_AUTH_TOKEN>"
+	switch {
+	case refused:
+		message = "this access token is none of this server's, was revoked or has expired: ask an admin for another one; " +
+			"harness token prints the owner's"
+	case why != "":
+		message = NeedsToken(why)
+	}
+	g.refuse(w, http.StatusUnauthorized, "unauthorized", message)
+}
+
+// NeedsToken says how to get in where this machine is not trusted, and why that is.
+func NeedsToken(why string) string {
+	return "programs of this machine need a token, because " + why + ": `harness open` logs a browser in, `harness token` prints the token " +
+		"to send as Authorization: Bearer, and HARNESS_TRUST_LOCAL=true lets every program of this machine in, agents too"
+}
+
+func (g *guard) refuseSigned(w http.ResponseWriter, r *http.Request, refusal *Refusal) {
+	if refusal.HTTPStatus == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="harness", error="invalid_token"`)
+	}
+	if refusal.isGuess() {
+		g.Brake.Wrong(r)
+	}
+	g.refuse(w, refusal.HTTPStatus, refusal.Code, refusal.Words())
+}
+
+func (g *guard) refuseGuess(w http.ResponseWriter) {
+	refusal := tooManyGuesses()
+	w.Header().Set("Retry-After", RetryGuess)
+	g.refuse(w, refusal.HTTPStatus, refusal.Code, refusal.Words())
 }
 
 // hostAllowed is HostAllowed that remembers the last one allowed: most requests name the same.
@@ -210,6 +284,26 @@ func isProbe(r *http.Request) bool {
 func fromLoopback(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	return err == nil && IsLoopback(host)
+}
+
+// fromThisMachine tells whether a request comes from here by whatever address. One that cannot be told counts as if.
+func fromThisMachine(r *http.Request) bool {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return true
+	}
+	from := peer.Addr().Unmap().WithZone("")
+	if from.IsLoopback() {
+		return true
+	}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(own, func(address net.Addr) bool {
+		network, is := address.(*net.IPNet)
+		return is && network.IP.Equal(from.AsSlice())
+	})
 }
 
 // quoted shows a header of unknown origin in a message: bounded, escaped.

@@ -63,8 +63,17 @@ type Principal struct {
 	Signed bool
 }
 
-// ownerPrincipal is who shows HARNESS_AUTH_TOKEN.
+// ownerPrincipal is who shows HARNESS_AUTH_TOKEN or the owner's token.
 func ownerPrincipal() Principal { return Principal{Actor: "token", Role: RoleOwner} }
+
+// agentPrincipal is what a runtime runs, for a session when that is known.
+func agentPrincipal(session string) Principal {
+	principal := Principal{Actor: "agent", Role: RoleAgent, Session: session}
+	if session != "" {
+		principal.Actor += ":" + session
+	}
+	return principal
+}
 
 type principalKey struct{}
 

@@ -47,6 +47,8 @@ type RBACOptions struct {
 	JWTRequireExp bool
 	// Clock is time.Now when nil.
 	Clock func() time.Time
+	// Brake slows down guesses of tokens, nil does not.
+	Brake *Brake
 }
 
 // Warning is what an operator should know of rules that are valid, with the remedy; "" for nothing.
@@ -108,10 +110,12 @@ func NewRBAC(opts RBACOptions) *RBAC {
 
 // Refusal is why a caller does not get in; the words are codex-manager's.
 type Refusal struct {
-	// HTTPStatus is 400, 401, 403, 500 or 503.
+	// HTTPStatus is 400, 401, 403, 429, 500 or 503.
 	HTTPStatus int    `json:"-"`
 	Status     string `json:"status"` // unauthorized, forbidden or error
 	Code       string `json:"code"`
+	// Message is set where Code is none of codex-manager's.
+	Message string `json:"message,omitempty"`
 	// Required and Role are set with insufficient_role.
 	Required []Role `json:"required,omitempty"`
 	Role     Role   `json:"role,omitempty"`
@@ -131,8 +135,14 @@ func forbidden(code string) *Refusal {
 // Authorize tells on whose behalf a request comes, and refuses a role that is not among those allowed. With
 // insufficient_role the principal is set all the same, for the record.
 func (r *RBAC) Authorize(req *http.Request, allowed ...Role) (Principal, *Refusal) {
+	if r.opts.Brake.Braked(req) && header(req, rbacTokenHeader, "Authorization") != "" {
+		return Principal{}, tooManyGuesses()
+	}
 	principal, refusal := r.identify(req)
 	if refusal != nil {
+		if refusal.isGuess() {
+			r.opts.Brake.Wrong(req)
+		}
 		return Principal{}, refusal
 	}
 	if !slices.Contains(allowed, principal.Role) {

@@ -119,6 +119,8 @@ func (r *Refusal) Words() string {
 	switch r.Code {
 	case "unauthorized":
 		return "this is none of this server's tokens, or it was revoked or has expired: ask an admin for one"
+	case TooManyGuesses:
+		return r.Message
 	case "token_too_long":
 		return "this token is too long for a browser's cookie: have its issuer put less into it, or log in with a named token"
 	case "rbac_keys_unavailable":

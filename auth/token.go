@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
@@ -58,23 +57,6 @@ func shownTokens(r *http.Request) (shown []string) {
 
 // accepts tells whether the token is among those shown.
 func (t tokenCheck) accepts(shown []string) bool { return t.set && slices.ContainsFunc(shown, t.equal) }
-
-// named is who shows a named token. One that does not count is told from none: whoever shows it means to come in by it,
-// and nobody else's rights will do.
-func (o Options) named(shown []string) (principal Principal, access context.Context, found, refused bool) {
-	for _, secret := range shown {
-		if !strings.HasPrefix(secret, TokenPrefix) {
-			continue
-		}
-		if o.Named != nil {
-			if principal, access, found = o.Named.Find(secret); found {
-				return principal, access, true, false
-			}
-		}
-		refused = true
-	}
-	return Principal{}, nil, false, refused
-}
 
 // offeredToken is the token in the subprotocols of a websocket's handshake, the one header a browser lets a page choose
 // there.

@@ -1,0 +1,126 @@
+package auth
+
+import (
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+const (
+	// maxGuesses is how many wrong tokens an address may show in one guessWindow.
+	maxGuesses  = 10
+	guessWindow = time.Second
+	// maxGuessers bounds the addresses that are remembered. Beyond it the oldest is forgotten.
+	maxGuessers = 4096
+)
+
+// TooManyGuesses is the code of a request that shows a token while its address is braked.
+const TooManyGuesses = "too_many_guesses"
+
+// Brake slows down guesses of tokens: after maxGuesses wrong ones within a second, tokens from that address are refused
+// until the second is over, before anything is compared. That holds for right ones, too: else the answer would tell them
+// apart. All of loopback is one address, and so is a /64 of IPv6. Safe for concurrent use; nil brakes nothing.
+type Brake struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	windows map[netip.Prefix]*guesses
+	// order are the windows by start, oldest first. All of them last equally long, so the first one ends first.
+	order []*guesses
+}
+
+// guesses are the wrong tokens of one address.
+type guesses struct {
+	from  netip.Prefix
+	start time.Time
+	wrong int
+}
+
+// NewBrake makes a brake; now is time.Now when nil.
+func NewBrake(now func() time.Time) *Brake {
+	if now == nil {
+		now = time.Now
+	}
+	return &Brake{now: now, windows: map[netip.Prefix]*guesses{}}
+}
+
+// Braked tells whether a token of the request may not be compared now.
+func (b *Brake) Braked(r *http.Request) bool {
+	if b == nil {
+		return false
+	}
+	from := guesser(r)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.forget()
+	window := b.windows[from]
+	return window != nil && window.wrong >= maxGuesses
+}
+
+// Wrong counts a token that is none of this server's.
+func (b *Brake) Wrong(r *http.Request) {
+	if b == nil {
+		return
+	}
+	from := guesser(r)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.forget()
+	window := b.windows[from]
+	if window == nil {
+		if len(b.order) >= maxGuessers {
+			b.drop()
+		}
+		window = &guesses{from: from, start: b.now()}
+		b.windows[from], b.order = window, append(b.order, window)
+	}
+	window.wrong++
+}
+
+// forget drops the windows that are over.
+func (b *Brake) forget() {
+	for len(b.order) > 0 && b.now().Sub(b.order[0].start) >= guessWindow {
+		b.drop()
+	}
+}
+
+func (b *Brake) drop() {
+	delete(b.windows, b.order[0].from)
+	b.order[0] = nil
+	b.order = b.order[1:]
+}
+
+// guesser is the address a guess counts for. An address that cannot be read is one of its own.
+func guesser(r *http.Request) netip.Prefix {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	address := peer.Addr().Unmap().WithZone("")
+	switch {
+	case address.IsLoopback():
+		return netip.PrefixFrom(netip.IPv6Loopback(), 128)
+	case address.Is6():
+		return netip.PrefixFrom(address, 64).Masked()
+	}
+	return netip.PrefixFrom(address, 32)
+}
+
+// RetryGuess is after how many seconds a token may be shown again, as Retry-After has it.
+const RetryGuess = "1"
+
+// isGuess tells whether a refusal is of a token that nobody has.
+func (r *Refusal) isGuess() bool {
+	switch r.Code {
+	case "unauthorized", "invalid_bearer_token", "invalid_header_token":
+		return true
+	}
+	return false
+}
+
+// tooManyGuesses is the refusal while an address is braked.
+func tooManyGuesses() *Refusal {
+	return &Refusal{HTTPStatus: http.StatusTooManyRequests, Status: "error", Code: TooManyGuesses,
+		Message: "too many wrong tokens came from your address; send the request again in a second"}
+}

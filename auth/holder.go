@@ -1,0 +1,59 @@
+package auth
+
+import (
+	"context"
+	"net/http"
+	"strings"
+)
+
+// OwnerPrefix begins every owner's token.
+const OwnerPrefix = "hro_"
+
+// Owner is the token that every server makes for its owner.
+type Owner interface {
+	// Find tells whether a secret is the token, and gives a context that ends once it does not count any more.
+	Find(secret string) (context.Context, bool)
+}
+
+// holder is who shows a token that counts.
+type holder struct {
+	principal Principal
+	// access ends when the token does not count any more, nil for never.
+	access context.Context //nolint:containedctx // it spans the token's life, not a call's
+}
+
+// holderOf is who shows one of this server's own tokens. One with the prefix of the owner's or of named ones that does not
+// count is refused: whoever shows it means to come in by it, and nobody else's rights will do.
+func (o Options) holderOf(token tokenCheck, shown []string) (found holder, is, refused bool) {
+	if token.accepts(shown) {
+		return holder{principal: ownerPrincipal()}, true, false
+	}
+	for _, secret := range shown {
+		switch {
+		case strings.HasPrefix(secret, OwnerPrefix):
+			if o.Owner != nil {
+				if access, counts := o.Owner.Find(secret); counts {
+					return holder{ownerPrincipal(), access}, true, false
+				}
+			}
+			refused = true
+		case strings.HasPrefix(secret, TokenPrefix):
+			if o.Named != nil {
+				if principal, access, counts := o.Named.Find(secret); counts {
+					return holder{principal, access}, true, false
+				}
+			}
+			refused = true
+		}
+	}
+	return holder{}, false, refused
+}
+
+// signedHolder is who shows a signed token.
+func (o Options) signedHolder(r *http.Request, shown []string) (holder, bool, *Refusal) {
+	principal, access, refusal := o.Signed.find(r, shown)
+	if refusal != nil || principal == nil {
+		return holder{}, false, refusal
+	}
+	return holder{*principal, access}, true, nil
+}
