@@ -8,20 +8,27 @@ import (
 	"harness/api/rest"
 	"harness/api/schema"
 	"harness/auth"
+	"harness/internal/javascript"
 	"harness/telemetry"
 )
 
 var loginTokenBody = schema.Struct(rest.Required("token", schema.Text{}.Trim().Min(1)))
 
+const loginLinksPath = "/api/login/links"
+
 // loginRoutes let a browser in by a cookie, and tell it who it is.
 func (s *server) loginRoutes() []rest.Route {
 	routes := []rest.Route{
 		{Method: http.MethodPost, Path: "/api/login", Body: loginTokenBody, Handle: s.login},
+		{Method: http.MethodPost, Path: loginLinksPath, Handle: s.createLoginLink},
 		{Method: http.MethodPost, Path: "/api/logout", Handle: s.logout},
 		{Method: http.MethodGet, Path: "/api/me", Handle: s.me},
 	}
 	for i := range routes {
 		routes[i].Access = rest.AccessAnybody
+		if routes[i].Path == loginLinksPath {
+			routes[i].Access = rest.AccessAdmin
+		}
 		if s.Logins == nil {
 			routes[i].Raw = http.HandlerFunc(s.routeNotFound)
 		}
@@ -40,6 +47,18 @@ func (s *server) login(ctx context.Context, in *rest.Input) (rest.Reply, error) 
 		return rest.Reply{}, loginError{refusal}
 	}
 	return rest.Reply{Body: viewMe(principal, true), Cookie: cookie}, nil
+}
+
+// createLoginLink makes a link that logs one browser in as who asks.
+func (s *server) createLoginLink(_ context.Context, in *rest.Input) (rest.Reply, error) {
+	url, expires, refusal := s.Logins.Link(in.Request)
+	if refusal != nil {
+		return rest.Reply{}, loginError{refusal}
+	}
+	return rest.Reply{Status: http.StatusCreated, Body: struct {
+		URL       string `json:"url"`
+		ExpiresAt string `json:"expiresAt"`
+	}{url, javascript.ISOTime(expires.UnixMilli())}}, nil
 }
 
 // logout ends nothing but the browser's cookie: the token in it belongs to a person.

@@ -21,10 +21,17 @@ const readyTimeout = 2 * time.Second
 type readyBody struct {
 	Status string `json:"status"`
 	// Reason is the first of what is missing.
-	Reason   string         `json:"reason,omitempty"`
-	Version  string         `json:"version,omitempty"`
-	Store    readyPart      `json:"store"`
+	Reason  string    `json:"reason,omitempty"`
+	Version string    `json:"version,omitempty"`
+	Store   readyPart `json:"store"`
+	// Access is what programs of this machine need; absent where that is not known.
+	Access   *readyAccess   `json:"access,omitempty"`
 	Runtimes []readyRuntime `json:"runtimes"`
+}
+
+type readyAccess struct {
+	TokenNeeded bool   `json:"tokenNeeded"`
+	Reason      string `json:"reason,omitempty"`
 }
 
 type readyPart struct {
@@ -44,6 +51,10 @@ func (s *server) getReady(ctx context.Context, _ *rest.Input) (rest.Reply, error
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	body := readyBody{Status: "ready", Version: s.Version, Store: readyPart{Ready: true}, Runtimes: []readyRuntime{}}
+	if s.LocalAccess != nil {
+		needed, reason := s.LocalAccess()
+		body.Access = &readyAccess{needed, reason}
+	}
 	if err := s.Health.Serving(); err != nil {
 		body.Reason = err.Error()
 	}

@@ -18,7 +18,8 @@ type AgentOptions struct {
 }
 
 // AgentGuard gives the middleware of the port for agents: a request passes as the agent of the session whose bearer it
-// shows (RFC 6750, in the header), and nothing else passes. What that agent may do is decided behind it.
+// shows (RFC 6750, in the header), and nothing else passes. What that agent may do is decided behind it. Guesses are not
+// braked: a bearer is a signature, and an agent could have the others refused.
 func AgentGuard(o AgentOptions) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

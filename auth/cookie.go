@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"net"
 	"net/http"
@@ -32,18 +33,30 @@ type Logins struct {
 	options Options
 	token   tokenCheck
 	path    string
+	links   links
+	now     func() time.Time
 }
 
 // NewLogins makes one for the rules of a server whose pages are below path, "/" for all of it.
 func NewLogins(options Options, path string) *Logins {
-	return &Logins{options: options, token: newTokenCheck(options.Token), path: path}
+	return &Logins{options: options, token: newTokenCheck(options.Token), path: path, now: time.Now,
+		links: links{open: map[[sha256.Size]byte]link{}}}
 }
 
-// Open is who comes in by a token, and the cookie to come back by, which is kept no longer than the token counts.
+// Open is who comes in by a token or the code of a link, and the cookie to come back by, which is kept no longer than the
+// token counts.
 func (l *Logins) Open(r *http.Request, secret string) (Principal, *http.Cookie, *Refusal) {
 	shown := []string{strings.TrimSpace(secret)}
 	if l.options.Brake.Braked(r) {
 		return Principal{}, nil, tooManyGuesses()
+	}
+	if strings.HasPrefix(shown[0], linkPrefix) {
+		token, is := l.links.take(shown[0], l.now())
+		if !is {
+			l.options.Brake.Wrong(r)
+			return Principal{}, nil, unauthorized("link_not_valid")
+		}
+		shown[0] = token
 	}
 	principal, age, refusal := l.holder(r, shown)
 	if refusal != nil && refusal.isGuess() {

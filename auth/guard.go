@@ -123,7 +123,7 @@ func (g *guard) admitCaller(w http.ResponseWriter, r *http.Request) (*http.Reque
 	open := isOpen(r) || g.Open != nil && g.Open(r)
 	if len(shown) > 0 && g.Brake.Braked(r) {
 		if !open {
-			g.refuseGuess(w)
+			RefuseGuess(w, g.Refused)
 			return nil, false
 		}
 		shown = nil // it is not compared, and needed for nothing here
@@ -203,10 +203,14 @@ func (g *guard) refuseSigned(w http.ResponseWriter, r *http.Request, refusal *Re
 	g.refuse(w, refusal.HTTPStatus, refusal.Code, refusal.Words())
 }
 
-func (g *guard) refuseGuess(w http.ResponseWriter) {
+// RefuseGuess answers a request whose token is not compared; refused is Options.Refused.
+func RefuseGuess(w http.ResponseWriter, refused func(code string)) {
 	refusal := tooManyGuesses()
+	if refused != nil {
+		refused(refusal.Code)
+	}
 	w.Header().Set("Retry-After", RetryGuess)
-	g.refuse(w, refusal.HTTPStatus, refusal.Code, refusal.Words())
+	refuse(w, refusal.HTTPStatus, refusal.Code, refusal.Words())
 }
 
 // hostAllowed is HostAllowed that remembers the last one allowed: most requests name the same.

@@ -110,7 +110,7 @@ func NewRBAC(opts RBACOptions) *RBAC {
 
 // Refusal is why a caller does not get in; the words are codex-manager's.
 type Refusal struct {
-	// HTTPStatus is 400, 401, 403, 429, 500 or 503.
+	// HTTPStatus is 400, 401, 403, 409, 429, 500 or 503.
 	HTTPStatus int    `json:"-"`
 	Status     string `json:"status"` // unauthorized, forbidden or error
 	Code       string `json:"code"`

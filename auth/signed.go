@@ -121,6 +121,10 @@ func (r *Refusal) Words() string {
 		return "this is none of this server's tokens, or it was revoked or has expired: ask an admin for one"
 	case TooManyGuesses:
 		return r.Message
+	case "link_not_valid":
+		return "this link was used before, is older than five minutes, or is of before the server's last start: harness open makes another one"
+	case "no_token_shown":
+		return "a link hands the token of who asks on, and this request shows none: a browser that comes this way needs no link"
 	case "token_too_long":
 		return "this token is too long for a browser's cookie: have its issuer put less into it, or log in with a named token"
 	case "rbac_keys_unavailable":

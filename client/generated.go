@@ -1241,6 +1241,9 @@ type QueuedMessageState string
 
 // Readiness defines model for Readiness.
 type Readiness struct {
+	// Access What programs of the server's own machine need.
+	Access *Readiness_Access `json:"access,omitempty"`
+
 	// Reason The first of what is missing, while not ready.
 	Reason   *string              `json:"reason,omitempty"`
 	Runtimes []Readiness_Runtimes `json:"runtimes"`
@@ -1249,6 +1252,13 @@ type Readiness struct {
 
 	// Version Of the server, while ready.
 	Version *string `json:"version,omitempty"`
+}
+
+// Readiness_Access What programs of the server's own machine need.
+type Readiness_Access struct {
+	// Reason Why, and how to get in, where this machine is not trusted.
+	Reason      *string `json:"reason,omitempty"`
+	TokenNeeded bool    `json:"tokenNeeded"`
 }
 
 // ReadinessRuntimesState defines model for Readiness.Runtimes.State.
@@ -2852,8 +2862,16 @@ type RunJobAgain404JSONResponseBody struct {
 
 // LoginJSONBody defines parameters for Login.
 type LoginJSONBody struct {
-	// Token HARNESS_AUTH_TOKEN, the secret of a named token, or a signed token (JWT).
+	// Token The owner's token, HARNESS_AUTH_TOKEN, the secret of a named token, a signed token (JWT), or what is behind `#link=` in a one-time link.
 	Token string `json:"token"`
+}
+
+// CreateLoginLink201JSONResponseBody defines parameters for CreateLoginLink.
+type CreateLoginLink201JSONResponseBody struct {
+	ExpiresAt time.Time `json:"expiresAt"`
+
+	// URL It lets whoever opens it in: keep it secret.
+	URL string `json:"url"`
 }
 
 // Logout200JSONResponseBody defines parameters for Logout.
@@ -7437,6 +7455,13 @@ type ClientInterface interface {
 	// Corresponds with POST /api/login (the `Login` operationId).
 	Login(ctx context.Context, body LoginJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CreateLoginLink Make a one-time link to the console
+	//
+	// It logs one browser in as who asks, once and within five minutes, and hands the token on that this request shows. None counts after a restart. `harness open` makes one.
+	//
+	// Corresponds with POST /api/login/links (the `CreateLoginLink` operationId).
+	CreateLoginLink(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// Logout Log a browser out
 	//
 	// Takes its cookie away. The token stays what it is.
@@ -9141,6 +9166,23 @@ func (c *Client) LoginWithBody(ctx context.Context, contentType string, body io.
 // Corresponds with POST /api/login (the `Login` operationId).
 func (c *Client) Login(ctx context.Context, body LoginJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewLoginRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateLoginLink Make a one-time link to the console
+//
+// It logs one browser in as who asks, once and within five minutes, and hands the token on that this request shows. None counts after a restart. `harness open` makes one.
+//
+// Corresponds with POST /api/login/links (the `CreateLoginLink` operationId).
+func (c *Client) CreateLoginLink(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateLoginLinkRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -13457,6 +13499,33 @@ func NewLoginRequestWithBody(server string, contentType string, body io.Reader) 
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCreateLoginLinkRequest constructs an http.Request for the CreateLoginLink method
+func NewCreateLoginLinkRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/login/links")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }

@@ -25,6 +25,7 @@ type Config struct {
 	AllowedHosts    []string      // HARNESS_ALLOWED_HOSTS
 	TrustedProxies  []string      // HARNESS_TRUSTED_PROXIES
 	AuthToken       string        // HARNESS_AUTH_TOKEN (secret)
+	TrustLocal      bool          // HARNESS_TRUST_LOCAL
 	InsecureNoAuth  bool          // HARNESS_INSECURE_NO_AUTH
 	Console         bool          // HARNESS_CONSOLE
 	BasePath        string        // HARNESS_BASE_PATH; "" is the root

@@ -24,10 +24,15 @@ func serverVariables() []Variable {
 		{Name: "PORT", Default: "3001", Max: 65535,
 			Doc:   "TCP port to listen on; 0 lets the system choose a free one.",
 			field: func(c *Config) any { return &c.Port }},
-		{Name: "HARNESS_AUTH_TOKEN", Secret: true, Min: 16, Allowed: "at least 16 printable ASCII characters without spaces",
-			check: isToken, Doc: "Bearer token that every request must carry but GET /api/health, /api/ready, /readyz and /healthz. " +
-				"Unset: no token is asked for, loopback only.",
+		{Name: "HARNESS_AUTH_TOKEN", Secret: true, Min: 24,
+			Allowed: "at least 24 printable ASCII characters without spaces (openssl rand -hex 24 makes one)",
+			check:   isToken, Doc: "Bearer token that every request must carry but GET /api/health, /api/ready, /readyz and /healthz. " +
+				"Unset: the server listens on loopback only, and asks programs of this machine for the owner's token where they are not trusted.",
 			field: func(c *Config) any { return &c.AuthToken }},
+		{Name: "HARNESS_TRUST_LOCAL", Default: "false",
+			Doc: "Let every program of this machine in as an administrator without a token, also where agents cannot be kept from " +
+				"connecting to the server.",
+			field: func(c *Config) any { return &c.TrustLocal }},
 		{Name: "HARNESS_INSECURE_NO_AUTH", Default: "false",
 			Doc:   "Allow listening off loopback without a token, for a container behind a proxy that authenticates.",
 			field: func(c *Config) any { return &c.InsecureNoAuth }},

@@ -35,7 +35,7 @@ func openDataDir(path string) (*dataDir, error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("a restore into %s was broken off: run harness restore again, or remove %[1]s/.restoring", path)
 	}
-	nodeID, err := readNodeID(filepath.Join(path, "node-id"))
+	nodeID, err := readNodeID(filepath.Join(path, nodeIDFile))
 	if err != nil {
 		_ = lock.Close()
 		return nil, err
@@ -43,7 +43,10 @@ func openDataDir(path string) (*dataDir, error) {
 	return &dataDir{path: path, lock: lock, nodeID: nodeID}, nil
 }
 
-const lockFile = "harness.lock"
+const (
+	lockFile   = "harness.lock"
+	nodeIDFile = "node-id"
+)
 
 // lockDataDir takes the lock of a data directory, which the file's close gives back.
 func lockDataDir(path string) (*os.File, error) {

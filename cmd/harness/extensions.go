@@ -150,7 +150,7 @@ func (s *Server) lifecycle() *api.Lifecycle {
 
 func (s *Server) rbacOptions() auth.RBACOptions {
 	rules := rbacOptions(s.cfg)
-	rules.Clock = s.now
+	rules.Clock, rules.Brake = s.now, s.access.brake
 	return rules
 }
 

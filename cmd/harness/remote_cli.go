@@ -26,7 +26,7 @@ func localServer() (base, token string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	return serverURL(cfg), cfg.AuthToken, nil
+	return serverURL(cfg), localToken(cfg), nil
 }
 
 // remoteCode is the exit code of an error of such a command, 0 when it has none of its own.

@@ -107,7 +107,7 @@ func bareRoot() *cobra.Command {
 func addCommands(root *cobra.Command, further []runtimeMaker) {
 	root.AddCommand(newServe(further), newCodesdkd(further), newMigrate(), newConfig(), newHealthcheck(), newJobs(),
 		newExtensions(),
-		newRuntimes(), newTrust(), newDoctor(), newVersion(), newCodexCommand(), newLogin(),
+		newRuntimes(), newTrust(), newToken(), newDoctor(), newVersion(), newCodexCommand(), newLogin(),
 		newShim(), newMCP(), newAudit(), newReplay(), newRunTool(), newConfine(), newTryConfine(), newBridge(),
 		newBackup(), newRestore(), newMigrateStore(), newNodesCommand(), newArchiveCommand(), newImport())
 	addRemote(root)

@@ -79,6 +79,7 @@ func serve(ctx context.Context, cfg *config.Config, further []runtimeMaker, as s
 	log.Info().Str("url", server.URL()).Str("data", cfg.DataDir).Str("node", server.dir.nodeID).
 		Msg("harness is serving: " + server.URL() +
 			"/readyz tells what is missing, if anything; open a session with  curl -X POST " + server.URL() + "/api/sessions")
+	server.sayAccess(os.Stderr)
 	if as.ready != nil {
 		if err := as.ready(server.URL()); err != nil {
 			return errors.Join(err, server.Stop())

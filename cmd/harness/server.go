@@ -65,6 +65,7 @@ type Server struct {
 	parts     *lifecycle.Group
 
 	dir      *dataDir
+	access   access
 	db       *database.DB
 	node     *cluster.Lease // nil on SQLite, which belongs to the data directory's one server
 	watch    *cluster.Watch // as node
@@ -183,8 +184,11 @@ func (s *Server) openDir(context.Context) (err error) {
 	if err := s.consents.claimDataDir(s.cfg); err != nil {
 		return err
 	}
-	s.dir, err = openDataDir(s.cfg.DataDir)
-	return err
+	if s.dir, err = openDataDir(s.cfg.DataDir); err != nil {
+		return err
+	}
+	s.openAccess()
+	return nil
 }
 
 func (s *Server) closeDir(context.Context) error { return s.dir.close() }

@@ -28,18 +28,13 @@ func (s *Server) startHTTP(context.Context) error {
 	if err != nil {
 		return err
 	}
-	rules := auth.Options{
-		BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
-		PublicURL: s.cfg.Notify.PublicURL,
-		Token:     s.cfg.AuthToken, Named: s.tokens, Signed: auth.NewSigned(auth.NewRBAC(s.rbacOptions())), TrustedProxies: trustedProxies(s.cfg),
-		Open:    func(r *http.Request) bool { return s.isLink(r) || pages.open != nil && pages.open(r) },
-		Refused: s.metrics.http.guardRefused,
-	}
+	rules := s.accessRules(pages)
+	s.access.logins = auth.NewLogins(rules, s.cfg.BasePath+"/")
 	options := api.Options{
 		Operations: operations.New(s.operations()), Health: health{s}, Stream: sockets, RPC: s.rpcHandlers(sockets),
 		Calls: s.calls.Recorder, Limiter: s.people.limiter, Artifacts: s.artifacts, Tasks: s.taskAPI, Tokens: s.tokens, Idempotency: s.answers,
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
-		Guard:   s.guards(rules), Logins: auth.NewLogins(rules, s.cfg.BasePath+"/"), Pages: pages.beside,
+		Guard:   s.guards(rules), Logins: s.access.logins, LocalAccess: s.localAccess, Pages: pages.beside,
 		Agents: agentScopes{s},
 		Actor:  actor, Answered: s.metrics.http.answered, Span: s.spans.Request,
 		Logger: s.log.With().Str("package", "api").Logger(), Version: version, StoreWait: s.cfg.StoreWait,

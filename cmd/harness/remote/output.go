@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// IsTerminal tells whether a person sits at the other end of a file.
+func IsTerminal(file *os.File) bool { return isTerminal(file) }
+
 // isTerminal tells whether a person sits at the other end of a file.
 func isTerminal(stream any) bool {
 	file, is := stream.(*os.File)

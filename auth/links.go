@@ -1,0 +1,84 @@
+package auth
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	// linkPrefix begins the code of every link. A code is taken in the place of a token when somebody logs in, and
+	// nowhere else.
+	linkPrefix = "hrl_"
+	// linkAge is how long a link counts, once.
+	linkAge = 5 * time.Minute
+	// maxLinks bounds the links that are open. Beyond it the oldest is forgotten.
+	maxLinks = 1000
+	// linkPath is the console's page that logs in by a link. What is behind # is in no log and no Referer.
+	linkPath = "login#link="
+)
+
+// links are the one-time links that are open. They are in memory alone: none counts after a restart.
+type links struct {
+	mu   sync.Mutex
+	open map[[sha256.Size]byte]link
+	// order are the hashes by age, the oldest first; some are not open any more.
+	order [][sha256.Size]byte
+}
+
+// link logs in by the token of who made it.
+type link struct {
+	secret  string
+	expires time.Time
+}
+
+func (l *links) make(secret string, now time.Time) (code string, expires time.Time) {
+	random := make([]byte, 32)
+	_, _ = rand.Read(random) // it never fails
+	code = linkPrefix + base64.RawURLEncoding.EncodeToString(random)
+	expires = now.Add(linkAge)
+	hash := sha256.Sum256([]byte(code))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.order) >= maxLinks {
+		delete(l.open, l.order[0])
+		l.order = l.order[1:]
+	}
+	l.open[hash], l.order = link{secret, expires}, append(l.order, hash)
+	return code, expires
+}
+
+// take is the token of a link, which does not count again.
+func (l *links) take(code string, now time.Time) (secret string, is bool) {
+	hash := sha256.Sum256([]byte(code))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one, is := l.open[hash]
+	delete(l.open, hash)
+	return one.secret, is && now.Before(one.expires)
+}
+
+// Link makes a link that logs one browser in as who asks, once and within five minutes. Who shows no token has none to
+// hand on: 409 no_token_shown.
+func (l *Logins) Link(r *http.Request) (url string, expires time.Time, refusal *Refusal) {
+	shown := shownTokens(r)
+	if cookie, is := l.options.cookieToken(r); is && len(shown) == 0 {
+		shown = []string{cookie}
+	}
+	for _, secret := range shown {
+		if _, _, refusal := l.holder(r, []string{secret}); refusal == nil {
+			at, expires := l.LinkFor(secret)
+			return l.options.scheme(r) + "://" + r.Host + at, expires, nil
+		}
+	}
+	return "", time.Time{}, &Refusal{HTTPStatus: http.StatusConflict, Status: "error", Code: "no_token_shown"}
+}
+
+// LinkFor is the path of a link for the holder of a token, with the path of the server's pages in front.
+func (l *Logins) LinkFor(secret string) (path string, expires time.Time) {
+	code, expires := l.links.make(secret, l.now())
+	return l.path + linkPath + code, expires
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+
+	"harness/auth"
+	"harness/auth/owner"
+	"harness/cmd/harness/remote"
+)
+
+// access is how people get in.
+type access struct {
+	owner  *owner.Token
+	brake  *auth.Brake
+	logins *auth.Logins
+}
+
+// openAccess makes the owner's token at the first start. A server that cannot keep one serves all the same.
+func (s *Server) openAccess() {
+	s.access.brake = auth.NewBrake(s.now)
+	s.access.owner = owner.Of(s.dir.path, s.dir.nodeID, os.Getenv)
+	made, err := s.access.owner.Ensure()
+	switch {
+	case err != nil:
+		s.log.Warn().Err(err).Msg("the owner's token cannot be kept here, so there is none; " + owner.Remedy + " and prints it")
+	case made:
+		s.log.Info().Str("file", s.access.owner.Path()).Msg("made the owner's token of this server; harness token prints it")
+	}
+}
+
+// trustLocal tells whether programs of this machine need no token, and if not, why: an agent is one of them.
+func (s *Server) trustLocal() (trusted bool, why string) {
+	if s.cfg.TrustLocal {
+		return true, ""
+	}
+	state := s.fence()
+	return state.stands, state.why
+}
+
+// localAccess says for readiness what programs of this machine need, and how to get in.
+func (s *Server) localAccess() (tokenNeeded bool, reason string) {
+	if s.cfg.AuthToken != "" {
+		return true, ""
+	}
+	if trusted, why := s.trustLocal(); !trusted {
+		return true, auth.NeedsToken(why)
+	}
+	return false, ""
+}
+
+// accessRules are the rules for who comes in.
+func (s *Server) accessRules(pages pages) auth.Options {
+	return auth.Options{
+		BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
+		PublicURL: s.cfg.Notify.PublicURL, TrustedProxies: trustedProxies(s.cfg),
+		Token: s.cfg.AuthToken, Owner: s.access.owner, TrustLocal: s.trustLocal, Brake: s.access.brake,
+		Named: s.tokens, Signed: auth.NewSigned(auth.NewRBAC(s.rbacOptions())),
+		Open:    func(r *http.Request) bool { return s.isLink(r) || pages.open != nil && pages.open(r) },
+		Refused: s.metrics.http.guardRefused,
+	}
+}
+
+// sayAccess says at the start what programs of this machine need. A link that logs a browser in is a secret: it goes to a
+// terminal, and never into a log.
+func (s *Server) sayAccess(stderr *os.File) {
+	needed, reason := s.localAccess()
+	switch {
+	case reason != "":
+		s.log.Warn().Msg(reason)
+	case !needed:
+		s.log.Info().Bool("consented", s.cfg.TrustLocal).Msg("programs of this machine need no token")
+	}
+	if !needed || !s.cfg.Serves() || !remote.IsTerminal(stderr) {
+		return
+	}
+	secret := s.cfg.AuthToken
+	if secret == "" {
+		var err error
+		if secret, err = s.access.owner.Read(); err != nil {
+			s.log.Warn().Err(err).Msg("no link to the console can be made")
+			return
+		}
+	}
+	path, _ := s.access.logins.LinkFor(secret)
+	_, err := fmt.Fprintf(stderr, "\n  Open this link within five minutes; it logs one browser in, once:\n  http://%s%s\n\n",
+		reachable(s.people.listener.Addr()), path)
+	if err != nil {
+		s.log.Warn().Err(err).Msg("the link to the console cannot be printed")
+	}
+}
+
+// guessed brakes guesses of the bearers of sessions, which the guard leaves to the door of tools.
+func (s *Server) guessed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if s.access.brake.Braked(r) {
+			auth.RefuseGuess(w, s.metrics.http.guardRefused)
+			return
+		}
+		next.ServeHTTP(&guessWriter{ResponseWriter: w, wrong: func() { s.access.brake.Wrong(r) }}, r)
+	})
+}
+
+// guessWriter notices that a bearer was refused.
+type guessWriter struct {
+	http.ResponseWriter
+	wrong func()
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *guessWriter) WriteHeader(status int) {
+	if status == http.StatusUnauthorized {
+		w.wrong()
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *guessWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Flush implements http.Flusher, by which events are streamed.
+func (w *guessWriter) Flush() {
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // nothing is left to do where it is not supported
+}
+
+// reachable is the address by which a program of this machine reaches a listener.
+func reachable(addr net.Addr) string {
+	if tcp, is := addr.(*net.TCPAddr); is && tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+	}
+	return addr.String()
+}

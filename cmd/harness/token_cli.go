@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"harness/auth/owner"
+	"harness/config"
+)
+
+// newToken is for the server's owner.
+func newToken() *cobra.Command {
+	var renew bool
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Print the owner's token of this machine's server",
+		Long: "Print the owner's token of the server of this configuration, to send as Authorization: Bearer. Who has it may do everything.\n" +
+			"serve makes it at its first start and keeps it in HOME/.config/harness/owner, for its own user alone.\n" +
+			"With --renew another one is made: the old one, and what it opened, ends. A running server need not be started anew.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := loadConfig(cmd.Flags())
+			if err != nil {
+				return err
+			}
+			token, err := ownersToken(cfg)
+			if err != nil {
+				return err
+			}
+			secret, err := token.Read()
+			if renew {
+				secret, err = token.Renew()
+			}
+			var notKept *owner.NotKeptError
+			if errors.As(err, &notKept) {
+				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "this token counts, and can be kept in no file, so keep it yourself: %s\n",
+					strings.ReplaceAll(notKept.Error(), "\n", "; "))
+			}
+			if err != nil {
+				return err
+			}
+			if renew {
+				showRenewed(cmd.Context(), cfg, secret)
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), secret)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&renew, "renew", false, "make another one; the old one ends")
+	config.AddFlags(cmd.Flags())
+	return cmd
+}
+
+// ownersToken is that of the server of a configuration.
+func ownersToken(cfg *config.Config) (*owner.Token, error) {
+	id, err := os.ReadFile(filepath.Join(cfg.DataDir, nodeIDFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no server has run with DATA_DIR=%s, so there is no owner's token: start one with harness serve, or name its "+
+			"folder in DATA_DIR", cfg.DataDir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the data directory cannot be read: %w; run this as the server's user", err)
+	}
+	return owner.Of(cfg.DataDir, strings.TrimSpace(string(id)), os.Getenv), nil
+}
+
+// showRenewed shows a new token to the server, so that what the old one opened ends at once. No server need be there.
+func showRenewed(ctx context.Context, cfg *config.Config, secret string) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, serverURL(cfg)+cfg.BasePath+"/api/me", nil)
+	if err != nil {
+		return
+	}
+	request.Header.Set("Authorization", "Bearer "+secret)
+	if response, err := http.DefaultClient.Do(request); err == nil {
+		_ = response.Body.Close() // what it says is of no matter
+	}
+}
+
+// localToken is what a command of this machine shows to the server of its configuration, "" for none.
+func localToken(cfg *config.Config) string {
+	if cfg.AuthToken != "" {
+		return cfg.AuthToken
+	}
+	token, err := ownersToken(cfg)
+	if err != nil {
+		return ""
+	}
+	secret, err := token.Read()
+	if err != nil {
+		return "" // the server says what it needs
+	}
+	return secret
+}
