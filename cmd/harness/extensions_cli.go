@@ -200,7 +200,7 @@ func (c *lifecycleClient) configure(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	base, token, err := c.server.Find(func() (string, string, error) { return serverURL(cfg), localToken(cfg), nil })
+	base, token, err := c.server.Find(func(named string) (string, string, error) { return serverURL(cfg), localToken(cfg, named), nil })
 	if err != nil {
 		return err
 	}

@@ -20,13 +20,13 @@ func addRemote(root *cobra.Command) {
 	}
 }
 
-// localServer is where a server of this machine's configuration answers, and its token.
-func localServer() (base, token string, err error) {
+// localServer implements remote.Local.
+func localServer(named string) (base, token string, err error) {
 	cfg, err := loadConfig(nil)
 	if err != nil {
 		return "", "", err
 	}
-	return serverURL(cfg), localToken(cfg), nil
+	return serverURL(cfg), localToken(cfg, named), nil
 }
 
 // remoteCode is the exit code of an error of such a command, 0 when it has none of its own.

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -87,10 +89,14 @@ func showRenewed(ctx context.Context, cfg *config.Config, secret string) {
 	}
 }
 
-// localToken is what a command of this machine shows to the server of its configuration, "" for none.
-func localToken(cfg *config.Config) string {
+// localToken is what a command of this machine shows to the server that is named, "" for the one of the configuration. The
+// owner's token is for that one alone: at another port there may be anything.
+func localToken(cfg *config.Config, named string) string {
 	if cfg.AuthToken != "" {
 		return cfg.AuthToken
+	}
+	if at, err := url.Parse(named); named != "" && (err != nil || at.Port() != strconv.Itoa(cfg.Port)) {
+		return ""
 	}
 	token, err := ownersToken(cfg)
 	if err != nil {

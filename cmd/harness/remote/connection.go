@@ -11,8 +11,9 @@ import (
 	"harness/runtime"
 )
 
-// Local tells where a server of this machine's configuration answers, and its token.
-type Local func() (base, token string, err error)
+// Local tells where a server of this machine's configuration answers, and the token for the server of this machine that is
+// named, "" for that one.
+type Local func(named string) (base, token string, err error)
 
 // Connection is what a command line says about the server to ask.
 type Connection struct{ base, tokenFile, profile string }
@@ -38,7 +39,7 @@ func (c *Connection) Find(local Local) (base, token string, err error) {
 	}
 	if here := base == ""; here || own == "" && isLoopback(base) {
 		var served string
-		served, own, err = local()
+		served, own, err = local(base)
 		if err != nil && here {
 			return "", "", err
 		}

@@ -29,7 +29,7 @@ func asked(t *testing.T) (url string, tokens *[]string) {
 func command(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
 	root := &cobra.Command{Use: "harness", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(Commands(func() (string, string, error) {
+	root.AddCommand(Commands(func(string) (string, string, error) {
 		return "", "", errors.New("nothing is configured here")
 	})...)
 	var out bytes.Buffer

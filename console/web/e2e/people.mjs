@@ -160,6 +160,25 @@ export const cases = (test) => {
     await close();
   });
 
+  test("a link of harness open logs one browser in, once", async (browser) => {
+    const link = await order("link");
+    assert.match(link, /\/login#link=hrl_[\w-]+$/);
+    const first = await browser.newContext();
+    const page = await first.newPage();
+    await page.goto(link);
+    await live(page);
+    assert.equal(new URL(page.url()).hash, "");
+    assert.equal((await (await first.request.get(`${base}/api/me`)).json()).role, "owner");
+    await page.goto(link); // which it is logged in by already
+    await live(page);
+    const second = await (await browser.newContext()).newPage();
+    await second.goto(link);
+    await second.getByText("this link was used before").waitFor();
+    await second.getByLabel("Access token").waitFor();
+    await second.goto(await order("link")); // in the tab that shows the login
+    await live(second);
+  }, { core: true });
+
   test("login: a wrong token is refused, a role shows what it may, an ended token asks again and keeps the draft", async (browser) => {
     const id = await newSession("Roles");
     const secret = await named("eve", "viewer");

@@ -23,6 +23,9 @@ const readAfter = 500;
 const pathOf = (sessionId: string) => `/api/sessions/${encodeURIComponent(sessionId)}`;
 const kinds = { approval: "approval", toolInput: "question", toolCall: "tool" } as const;
 
+/** linkCode is the one-time link in the page's address. */
+const linkCode = () => /^#link=(hrl_[\w-]+)$/.exec(location.hash)?.[1];
+
 export class Client {
   readonly api: Api;
   readonly store = new Store();
@@ -37,6 +40,8 @@ export class Client {
   me: Me | null = null;
   /** Something to tell in one line: a gap that was read again, a failure. */
   notice: string | null = null;
+  /** What the server says about how to get in, when it wants a login. */
+  wanted: string | null = null;
   upgraded = false;
   private readonly link: Link;
   private rereading: Promise<void> | null = null;
@@ -44,7 +49,7 @@ export class Client {
 
   constructor(readonly base: string) {
     this.api = new Api(base);
-    this.api.onLogin = () => this.toLogin();
+    this.api.onLogin = (why) => this.toLogin(why);
     this.push = new Push(this.api, "PushManager" in window ? navigator.serviceWorker : undefined);
     this.transcripts = new Transcripts(this.api, this.store, (notice) => this.say(notice));
     this.store.onUnknown = () => this.soon();
@@ -72,11 +77,26 @@ export class Client {
     });
     this.store.looksAt = (id) => this.looking === id && document.hasFocus();
     this.windows.onmessage = ({ data }: MessageEvent<{ sessionId: string; unread: boolean }>) => this.store.setUnread(data.sessionId, data.unread);
+    addEventListener("hashchange", () => linkCode() && location.reload()); // opened in this very tab
     addEventListener("focus", () => this.state === "live" && this.soon()); // what was read elsewhere
     addEventListener("online", () => this.link.retry());
     addEventListener("offline", () => this.link.lost());
     addEventListener("pageshow", () => this.link.probe());
     document.addEventListener("visibilitychange", () => (document.hidden ? this.link.flush() : this.link.probe()));
+  }
+
+  /** enter logs in by the one-time link in the page's address, if there is one, and starts. */
+  async enter(): Promise<void> {
+    const code = linkCode();
+    if (!code) return this.start();
+    history.replaceState(null, "", this.base); // not into the history, where it would be of no use either
+    try {
+      await this.login(code);
+    } catch (err) {
+      await this.start(); // the browser may be logged in already
+      if (this.state === "login") this.wanted = err instanceof Error ? err.message : String(err);
+      this.touch();
+    }
   }
 
   /** start reads what there is and follows the stream from there. */
@@ -351,9 +371,10 @@ export class Client {
     }
   }
 
-  private toLogin() {
+  private toLogin(why: string) {
     this.link.stop();
     this.state = "login";
+    this.wanted = why;
     this.touch();
   }
 

@@ -7,4 +7,4 @@ import "./ui/operator.css";
 
 const client = new Client(document.baseURI);
 createRoot(document.getElementById("root")!).render(<App client={client} />);
-void client.start();
+void client.enter();

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -171,6 +172,14 @@ func theConsole(t *testing.T, engine database.Engine, path, core string) {
 	})
 	order("release", func(r *http.Request) { s.Model.Release(r.URL.Query().Get("name")) })
 	control.Handle("POST /pushed", pushed)
+	control.HandleFunc("POST /link", func(w http.ResponseWriter, _ *http.Request) {
+		code, link, stderr := s.Run("open", "--print", "--url", address+path)
+		if code != 0 {
+			http.Error(w, stderr, http.StatusInternalServerError)
+			return
+		}
+		_, _ = io.WriteString(w, strings.TrimSpace(link)) // the case fails without it
+	})
 	hand := httptest.NewServer(control)
 	t.Cleanup(hand.Close)
 	t.Cleanup(func() { close(done) })

@@ -1775,6 +1775,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/login/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a one-time link to the console
+         * @description It logs one browser in as who asks, once and within five minutes, and hands the token on that this request shows. None counts after a restart. `harness open` makes one.
+         */
+        post: operations["createLoginLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/logout": {
         parameters: {
             query?: never;
@@ -2484,6 +2504,12 @@ export interface components {
             version?: string;
             store: {
                 ready: boolean;
+                reason?: string;
+            };
+            /** @description What programs of the server's own machine need. */
+            access?: {
+                tokenNeeded: boolean;
+                /** @description Why, and how to get in, where this machine is not trusted. */
                 reason?: string;
             };
             runtimes: {
@@ -9605,7 +9631,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description HARNESS_AUTH_TOKEN, the secret of a named token, or a signed token (JWT). */
+                    /** @description The owner's token, HARNESS_AUTH_TOKEN, the secret of a named token, a signed token (JWT), or what is behind `#link=` in a one-time link. */
                     token: string;
                 };
             };
@@ -9613,7 +9639,7 @@ export interface operations {
         responses: {
             200: components["responses"]["Me"];
             400: components["responses"]["Invalid"];
-            /** @description The token is none of this server's, was revoked or has expired (`unauthorized`), or is signed and does not hold (`invalid_bearer_token`, `missing_exp_claim`). */
+            /** @description The token is none of this server's, was revoked or has expired (`unauthorized`), is of a link that does not count any more (`link_not_valid`), or is signed and does not hold (`invalid_bearer_token`, `missing_exp_claim`). */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9624,6 +9650,50 @@ export interface operations {
             };
             /** @description A signed token has no role or no list of projects that is known here (`invalid_role_claim`, `invalid_projects_claim`). */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["Unreadable"];
+            415: components["responses"]["UnsupportedMediaType"];
+            default: components["responses"]["Error"];
+        };
+    };
+    createLoginLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Made. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "url": "http://127.0.0.1:3001/login#link=hrl_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8",
+                     *       "expiresAt": "2026-01-02T03:09:05.678Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description It lets whoever opens it in: keep it secret. */
+                        url: string;
+                        /** Format: date-time */
+                        expiresAt: string;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            /** @description This request shows no token, so that there is none to hand on, and none is needed (`no_token_shown`). */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

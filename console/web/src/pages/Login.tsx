@@ -22,7 +22,7 @@ export function Login() {
     <main className="login">
       <form className="form" onSubmit={(e) => { e.preventDefault(); void submit(); }}>
         <h1>{text.app}</h1>
-        {again && <p role="status">{text.login.again}</p>}
+        {again ? <p role="status">{text.login.again}</p> : client.wanted && <p role="status">{client.wanted}</p>}
         <input type="text" name="username" autoComplete="username" value="harness" readOnly hidden />
         <label>{text.login.token}<input type="password" name="token" autoComplete="current-password" autoFocus value={token} onChange={(e) => setToken(e.target.value)} /></label>
         {failure && <p className="failure" role="alert">{failure}</p>}

@@ -105,7 +105,7 @@ export const text = {
   },
   login: {
     title: "Log in", token: "Access token", button: "Log in",
-    where: "HARNESS_AUTH_TOKEN of the server, or a token of your own: harness tokens create NAME --role operator", again: "Your login has ended. Log in again; what you typed is kept.",
+    where: "On the server's machine, harness open logs a browser in, and harness token prints the owner's token. HARNESS_AUTH_TOKEN and tokens of your own count, too: harness tokens create NAME --role operator", again: "Your login has ended. Log in again; what you typed is kept.",
   },
   fresh: { title: "New session", cwd: "Folder", cwdNote: "empty: the server's", runtime: "Agent", standard: "the server's default", create: "Start" },
   broken: "This page has failed.",
