@@ -204,7 +204,7 @@ func otherValue(v Variable) string {
 	if s, ok := special[v.Name]; ok {
 		return s
 	}
-	return "Some-text_0123456789"
+	return "Some-text_0123456789-0123456789"
 }
 
 func TestEmptyIsUnsetAndLastAssignmentWins(t *testing.T) {

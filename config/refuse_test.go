@@ -150,9 +150,9 @@ func TestFilesAreRefusedWithTheRemedy(t *testing.T) {
 
 func TestDotenvKeepsDollarInSingleQuotes(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t).file(".env", "HARNESS_AUTH_TOKEN='0123456789abcd$ef'\nDATA_DIR=a\\$b\n")
+	p := newPlace(t).file(".env", "HARNESS_AUTH_TOKEN='0123456789abcd$ef01234567'\nDATA_DIR=a\\$b\n")
 	c := p.mustLoad()
-	if c.AuthToken != "0123456789abcd$ef" || !strings.HasSuffix(c.DataDir, "/a$b") {
+	if c.AuthToken != "0123456789abcd$ef01234567" || !strings.HasSuffix(c.DataDir, "/a$b") {
 		t.Errorf("token %q, data dir %q", c.AuthToken, c.DataDir)
 	}
 }

@@ -194,6 +194,16 @@ func (t *Token) hashNow() ([]byte, error) {
 	return hash, err
 }
 
+// Fingerprint is another one for each token, "" without one. It says nothing about the token.
+func (t *Token) Fingerprint() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.refresh() {
+		return ""
+	}
+	return hex.EncodeToString(t.hash)
+}
+
 // Find tells whether a secret is the token, and gives a context that ends once another one was made. The file of the hash
 // is looked at each time, so that a renewed token counts at once and the old one no more. What cannot be read counts for
 // nothing.

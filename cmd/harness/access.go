@@ -5,6 +5,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
 	"strconv"
 
 	"harness/auth"
@@ -136,4 +139,38 @@ func reachable(addr net.Addr) string {
 		return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
 	}
 	return addr.String()
+}
+
+// keyringFolder is where keyrings of the desktop are kept as files, below the user's home.
+const keyringFolder = ".local/share/keyrings"
+
+// hideSecrets are the folders of the server's user that let their reader in as that one, here or elsewhere: tokens of owners,
+// profiles of harness, and keyrings. What is to be hidden must exist, so the first two are made.
+func (s *Server) hideSecrets() (places []string) {
+	folder, err := owner.ConfigFolder(os.Getenv)
+	if err == nil {
+		_, err = s.access.owner.MakeFolder()
+	}
+	if err != nil {
+		s.log.Warn().Err(err).Msg("there is no folder for tokens that could be hidden from agents")
+	}
+	folders := []string{folder}
+	if own, err := os.UserConfigDir(); err == nil {
+		folders = append(folders, filepath.Join(own, "harness")) // another one on macOS
+	}
+	if data := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
+		folders = append(folders, filepath.Join(data, "keyrings"))
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		folders = append(folders, filepath.Join(home, keyringFolder))
+	}
+	if account, err := user.Lookup(s.cfg.RuntimeUser); err == nil { // who may have servers, too
+		folders = append(folders, filepath.Join(account.HomeDir, ".config", "harness"), filepath.Join(account.HomeDir, keyringFolder))
+	}
+	for _, one := range folders {
+		if place, err := realPath(one); one != "" && err == nil && !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+	}
+	return places
 }

@@ -79,7 +79,7 @@ func TestBadSettingsAreOneLineAndExitCodeTwo(t *testing.T) {
 			says: []string{"newer harness"}},
 		"port in use": {env: []string{fmt.Sprintf("PORT=%d", taken.Addr().(*net.TCPAddr).Port)},
 			args: []string{"serve"}, code: 1, says: []string{"PORT"}},
-		"no such address": {env: []string{"HOST=192.0.2.1", "HARNESS_AUTH_TOKEN=canary-0123456789"},
+		"no such address": {env: []string{"HOST=192.0.2.1", "HARNESS_AUTH_TOKEN=canary-0123456789-0123456789"},
 			args: []string{"serve"}, code: 1, says: []string{"192.0.2.1", "HOST"}},
 		"data in a file": {env: []string{"DATA_DIR=" + filepath.Join(newer.Path, "x")}, args: []string{"serve"}, code: 1,
 			says: []string{"DATA_DIR"}},

@@ -99,7 +99,7 @@ func TestTheContainersCodexIsLoggedIn(t *testing.T) {
 	}
 	cmd.Dir, cmd.Stdin = "/", strings.NewReader("sk-of-the-test")
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "HOST=0.0.0.0", "DATA_DIR=" + data, "CODEX_HOME=" + home,
-		"CODEX_BIN=" + codextest.Binary(t, codextest.Default), "HARNESS_AUTH_TOKEN=the-token-of-this-test",
+		"CODEX_BIN=" + codextest.Binary(t, codextest.Default), "HARNESS_AUTH_TOKEN=the-token-of-this-very-test",
 		"HARNESS_RUNTIME_USER=agent", "HARNESS_WORKSPACE=/workspace", "DATABASE_URL=postgres://a:b@postgres:5432/x"}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

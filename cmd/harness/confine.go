@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -131,7 +132,7 @@ func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error
 		return err
 	}
 	plan.UserNamespace = userNamespace
-	plan.Hide = []string{data}
+	plan.Hide = outermost(append([]string{data}, s.hideSecrets()...))
 	for _, file := range s.cfg.Files() {
 		path, err := realPath(file)
 		if errors.Is(err, os.ErrNotExist) {
@@ -142,7 +143,9 @@ func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error
 		}
 	}
 	for _, needed := range []string{s.cfg.CodexHome, codexBin(s.cfg), s.cfg.ClaudeBin} {
-		if path, err := realPath(needed); needed != "" && err == nil && within(data, path) && path != data {
+		path, err := realPath(needed)
+		hidden := func(folder string) bool { return within(folder, path) && path != folder }
+		if needed != "" && err == nil && slices.ContainsFunc(plan.Hide, hidden) {
 			plan.Keep = append(plan.Keep, path)
 		}
 	}
@@ -157,6 +160,16 @@ func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error
 		plan.Protect = append(plan.Protect, path)
 	}
 	return nil
+}
+
+// outermost are the places that are in no other one.
+func outermost(places []string) (all []string) {
+	for _, place := range places {
+		if !slices.ContainsFunc(places, func(other string) bool { return other != place && within(other, place) }) {
+			all = append(all, place)
+		}
+	}
+	return all
 }
 
 // exposure says in words what agents can read of the server's where files cannot be hidden from them.

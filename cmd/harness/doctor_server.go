@@ -89,7 +89,7 @@ func (d *doctor) listening(ctx context.Context) {
 	case d.cfg.AuthToken != "":
 		message += ", for who has HARNESS_AUTH_TOKEN"
 	case loopback:
-		message += ", without a token: for every program on this machine but agents"
+		message += ", for programs of this machine"
 	default:
 		d.warn(name, message+", without a token: HARNESS_INSECURE_NO_AUTH=true",
 			"set HARNESS_AUTH_TOKEN, unless a proxy in front authenticates")
@@ -107,6 +107,32 @@ func (d *doctor) listening(ctx context.Context) {
 	default:
 		d.broken(name, fmt.Sprintf("%s; %s", message, err), "look into its log; if it is not a harness, set another PORT")
 	}
+}
+
+// access tells what programs of this machine need to come in.
+func (d *doctor) access() {
+	const name = "access"
+	if d.cfg.AuthToken != "" {
+		d.ok(name, "programs of this machine need a token, as all do: HARNESS_AUTH_TOKEN, or what harness token prints")
+		return
+	}
+	if d.cfg.TrustLocal {
+		d.warn(name, "programs of this machine need no token, nor do agents that connect to the server: HARNESS_TRUST_LOCAL=true",
+			"unset it, and come in with harness open and harness token")
+		return
+	}
+	state := (&Server{cfg: d.cfg}).fence()
+	if state.stands {
+		d.ok(name, "programs of this machine need no token: agents are kept from connecting to the server")
+		return
+	}
+	if token, err := ownersToken(d.cfg); err == nil {
+		if _, err := token.Read(); err != nil {
+			d.warn(name, "programs of this machine need a token, because "+state.why+"; "+err.Error(), "")
+			return
+		}
+	}
+	d.ok(name, "programs of this machine need a token, because %s: harness open logs a browser in, harness token prints it", state.why)
 }
 
 // extensions tells which extensions wait for consent; none of them is run in a process.

@@ -77,10 +77,10 @@ func (p *pushAccess) Subscriber(ctx context.Context) notify.Subscriber {
 	return who
 }
 
-// ownersProof is another one after HARNESS_AUTH_TOKEN is changed.
+// ownersProof is another one after HARNESS_AUTH_TOKEN is changed or the owner's token is renewed.
 func (p *pushAccess) ownersProof() string {
 	mac := hmac.New(sha256.New, p.key)
-	mac.Write([]byte(p.server.cfg.AuthToken))
+	mac.Write([]byte(p.server.cfg.AuthToken + "\n" + p.server.access.owner.Fingerprint()))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:8])
 }
 
@@ -99,9 +99,10 @@ func (p *pushAccess) allows(ctx context.Context, who notify.Subscriber, news not
 	case strings.HasPrefix(who.Holder, holderSigned):
 		counts = who.Until == 0 || p.server.now().UnixMilli() < who.Until
 	case who.Holder == holderOwner:
-		counts = set.AuthToken != "" && who.Proof == p.ownersProof()
+		counts = who.Proof == p.ownersProof()
 	case who.Holder == holderLocal:
-		counts = set.AuthToken == ""
+		needed, _ := p.server.localAccess()
+		counts = !needed
 	case who.Holder == holderRemote:
 		counts = set.AuthToken == "" && set.InsecureNoAuth && !p.server.tokens.Any()
 	}

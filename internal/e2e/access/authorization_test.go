@@ -14,7 +14,7 @@ import (
 // by another spelling of an open path.
 func TestEveryOperationIsGuarded(t *testing.T) {
 	t.Parallel()
-	const token = "the-token-of-this-test"
+	const token = "the-token-of-this-very-test"
 	closed, open := programtest.New(t, programtest.WithEnv("HARNESS_AUTH_TOKEN="+token)).Start(), programtest.New(t).Start()
 	// A probe has no token, nor has a browser that looks at the documentation, logs in (here without saying what with) or out.
 	tokenless := map[string]int{"/api/health": 200, "/api/ready": 200, "/readyz": 200, "/healthz": 200, "/api/docs": 200,

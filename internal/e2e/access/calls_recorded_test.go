@@ -100,7 +100,7 @@ func (w *walk) call(method, actor, role, token string) {
 // routes are those that the server has; one that is added later and leaves no record fails here.
 func TestEveryChangeLeavesARecord(t *testing.T) {
 	t.Parallel()
-	const token = "the-token-of-this-test-0123456789"
+	const token = "the-token-of-this-very-test-0123456789"
 	s := programtest.New(t, programtest.WithEnv("HARNESS_AUTH_TOKEN="+token, "HARNESS_TOOLS=workspace.read"))
 	w := walk{Server: s.Start()}
 	w.AwaitRuntime()
@@ -172,9 +172,9 @@ func (w *walk) requireRows(s *programtest.Site) {
 // requests name who asked for it.
 func TestErrorsOfRuntimesAndTasksAreRecorded(t *testing.T) {
 	t.Parallel()
-	s := programtest.New(t, programtest.WithEnv("HARNESS_AUTH_TOKEN=the-token-of-this-test"))
+	s := programtest.New(t, programtest.WithEnv("HARNESS_AUTH_TOKEN=the-token-of-this-very-test"))
 	server := s.Start()
-	server.Headers = map[string]string{"Authorization": "Bearer the-token-of-this-test"}
+	server.Headers = map[string]string{"Authorization": "Bearer the-token-of-this-very-test"}
 	secret, _ := server.Want(http.StatusOK, http.MethodPost, "/api/tokens",
 		programtest.Object{"name": "ann", "role": "operator"})["secret"].(string)
 	server.Headers["Authorization"] = "Bearer " + secret

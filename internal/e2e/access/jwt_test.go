@@ -45,7 +45,7 @@ func TestTokensWithoutExpiry(t *testing.T) {
 func TestASignedTokenLogsABrowserIn(t *testing.T) {
 	t.Parallel()
 	const key = "the-key-of-this-test-is-long-enough"
-	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nowhere/codex", "HARNESS_AUTH_TOKEN=the-token-of-this-test",
+	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nowhere/codex", "HARNESS_AUTH_TOKEN=the-token-of-this-very-test",
 		"AGENT_EXTENSION_RBAC_MODE=jwt", "AGENT_EXTENSION_RBAC_JWT_SECRET="+key)).Start()
 	login := func(claims jwt.MapClaims) (status int, cookie *http.Cookie) {
 		t.Helper()

@@ -43,7 +43,7 @@ func spoken(t *testing.T, server *programtest.Server, lines ...string) (status i
 // other route is answered so.
 func TestProbesOnAnyHost(t *testing.T) {
 	t.Parallel()
-	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nowhere/codex", "HARNESS_AUTH_TOKEN=the-token-of-this-test")).Start()
+	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nowhere/codex", "HARNESS_AUTH_TOKEN=the-token-of-this-very-test")).Start()
 	for _, host := range [][]string{{"HTTP/1.0"}, {"HTTP/1.1", "Host:"}, {"HTTP/1.1", "Host: 10.1.2.3:80"},
 		{"HTTP/1.1", "Host: balancer.example"}} {
 		ask := func(path string) (int, string) {
@@ -70,7 +70,7 @@ func TestProbesOnAnyHost(t *testing.T) {
 // Secure. With an https address of the server it is, whatever headers say.
 func TestAPageBehindAProxyThatEndsTLS(t *testing.T) {
 	t.Parallel()
-	const token = "the-token-of-this-test"
+	const token = "the-token-of-this-very-test"
 	env := []string{"CODEX_BIN=/nowhere/codex", "HARNESS_AUTH_TOKEN=" + token, "HARNESS_ALLOWED_HOSTS=agents.example"}
 	behind := programtest.New(t, programtest.WithEnv(append(env, "HARNESS_TRUSTED_PROXIES=127.0.0.1")...)).Start()
 	public := programtest.New(t, programtest.WithEnv(append(env, "HARNESS_PUBLIC_URL=https://agents.example")...)).Start()

@@ -15,7 +15,7 @@ import (
 // does not inherit those that are ours.
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
-	const token, key = "canary-token-0123456789", "sk-canary-9876543210"
+	const token, key = "canary-token-0123456789-0123", "sk-canary-9876543210"
 	const others, unasked = "canary-of-another-provider", "canary-nobody-asked-for"
 	s := programtest.New(t, programtest.WithEnv("HARNESS_AUTH_TOKEN="+token, "OPENAI_API_KEY="+key, "LOG_LEVEL=debug",
 		"ANTHROPIC_API_KEY="+others, "GEMINI_API_KEY="+others, "OPENCODE_CONFIG_CONTENT="+others, "UNASKED="+unasked,

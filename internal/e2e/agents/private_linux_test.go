@@ -33,7 +33,7 @@ func TestTheServersEnvironmentIsPrivate(t *testing.T) {
 			t.Fatal(errno)
 		}
 	}
-	const token, password = "canary-token-0123456789", "canary-password-9876543210"
+	const token, password = "canary-token-0123456789-0123", "canary-password-9876543210"
 	s := programtest.New(t, programtest.WithEngine(database.Postgres), programtest.WithEnv("HARNESS_AUTH_TOKEN="+token, "PGPASSWORD="+password))
 	server := s.Start()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/metrics", nil)

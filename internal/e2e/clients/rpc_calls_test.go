@@ -55,7 +55,7 @@ func TestRuntimeCalls(t *testing.T) {
 // never in the address. A foreign page, and who calls the server by another name, are refused as on the stream.
 func TestJSONRPCIsGuarded(t *testing.T) {
 	t.Parallel()
-	const token = "the-token-of-this-test"
+	const token = "the-token-of-this-very-test"
 	server := programtest.New(t, programtest.WithEnv("HARNESS_AUTH_TOKEN="+token, "HARNESS_RPC_PATHS=/rpc")).Start()
 	upgrade := map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
 		"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}

@@ -62,7 +62,7 @@ func (b *browsers) told(t *testing.T, n int) string {
 // A browser is told what the access it was subscribed by reaches, as long as that counts; its address is shown nowhere.
 func TestABrowserIsToldWhatItsAccessReaches(t *testing.T) {
 	t.Parallel()
-	const owner, key = "the-token-of-the-owner", "the-key-of-this-test-is-long-enough"
+	const owner, key = "the-token-of-the-only-owner", "the-key-of-this-test-is-long-enough"
 	service := newBrowsers(t)
 	s := programtest.New(t, programtest.WithEnv("HARNESS_NOTIFY_PUSH_SERVICES="+service.URL, "HARNESS_NOTIFY_KINDS=approval.waiting",
 		"AGENT_EXTENSION_RBAC_MODE=jwt", "AGENT_EXTENSION_RBAC_JWT_SECRET="+key, "HARNESS_AUTH_TOKEN="+owner))

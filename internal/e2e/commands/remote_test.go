@@ -56,7 +56,7 @@ func (u *terminal) must(args ...string) string {
 // with the real codex.
 func TestTheCommandLineWorksOnAServer(t *testing.T) {
 	t.Parallel()
-	const token = "the-token-of-this-test"
+	const token = "the-token-of-this-very-test"
 	server := programtest.New(t, programtest.WithEnv("HARNESS_AUTH_TOKEN="+token)).Start()
 	server.T = t
 	server.Eventually("it is ready for work", func() bool {

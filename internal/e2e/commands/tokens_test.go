@@ -140,7 +140,7 @@ func TestNamedTokens(t *testing.T) {
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			const owner = "the-token-of-the-owner"
+			const owner = "the-token-of-the-only-owner"
 			s := programtest.New(t, programtest.WithEngine(engine), programtest.WithEnv("HARNESS_AUTH_TOKEN="+owner, "LOG_LEVEL=debug"))
 			i := s.Start()
 			secrets, ids := map[string]string{}, map[string]string{}
