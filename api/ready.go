@@ -21,12 +21,12 @@ const readyTimeout = 2 * time.Second
 type readyBody struct {
 	Status string `json:"status"`
 	// Reason is the first of what is missing.
-	Reason  string    `json:"reason,omitempty"`
-	Version string    `json:"version,omitempty"`
-	Store   readyPart `json:"store"`
-	// Access is what programs of this machine need; absent where that is not known.
-	Access   *readyAccess   `json:"access,omitempty"`
+	Reason   string         `json:"reason,omitempty"`
+	Version  string         `json:"version,omitempty"`
+	Store    readyPart      `json:"store"`
 	Runtimes []readyRuntime `json:"runtimes"`
+	// Access is what programs of this machine need; absent where that is not known.
+	Access *readyAccess `json:"access,omitempty"`
 }
 
 type readyAccess struct {

@@ -29,8 +29,10 @@ func TestEveryOperationIsGuarded(t *testing.T) {
 			if !is {
 				want = http.StatusUnauthorized
 			}
-			if status, body := closed.Ask(operation.Method, path+"?access_token="+token, headers); status != want ||
-				strings.Contains(body, token) {
+			status, body := closed.Ask(operation.Method, path+"?access_token="+token, headers)
+			// Wrong tokens come faster here than they are compared.
+			braked := !is && status == http.StatusTooManyRequests && headers["Authorization"] == "Bearer wrong"
+			if status != want && !braked || strings.Contains(body, token) {
 				t.Errorf("%s %s with %v is answered %d %s", operation.Method, path, headers, status, body)
 			}
 		}

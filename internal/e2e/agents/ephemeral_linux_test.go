@@ -107,7 +107,7 @@ func TestHomesThatCannotBeHiddenAreRefused(t *testing.T) {
 		}
 	}
 	server.Stop()
-	s.Env = append(s.Env, "HARNESS_RUNTIME_CONFINE=off")
+	s.Env = append(s.Env, "HARNESS_RUNTIME_CONFINE=off", "HARNESS_TRUST_LOCAL=true")
 	server = s.Start()
 	server.ClaudeSession()
 	server.Stop()
