@@ -1,0 +1,20 @@
+package doors
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// lock locks a file for writing until it is closed. The lock belongs to the open file (fcntl(2), F_OFD_SETLK), and takes
+// one that may write: who can only read an entry cannot have it look alive.
+func lock(file *os.File) error {
+	return unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
+}
+
+// locked tells whether an entry is locked by another open file.
+func locked(file *os.File) (bool, error) {
+	lock := unix.Flock_t{Type: unix.F_RDLCK}
+	err := unix.FcntlFlock(file.Fd(), unix.F_OFD_GETLK, &lock)
+	return lock.Type == unix.F_WRLCK, err
+}

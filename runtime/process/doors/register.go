@@ -1,0 +1,157 @@
+package doors
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// Register registers ports of this process in a folder, which it makes when it is not there. release takes them back;
+// they are gone with the process in any case. others are the servers that are registered at that moment in the folders
+// that match patterns: of two that start at once, one at least sees the other.
+//
+// The folder must be this user's and closed to others for writing; root's can be read by all.
+func Register(folder string, patterns []string, ports ...uint16) (release func() error, others []Other, err error) {
+	if err := makeFolder(folder); err != nil {
+		return nil, nil, err
+	}
+	if err := removeStale(folder); err != nil {
+		return nil, nil, folderError(folder, err)
+	}
+	var own held
+	for _, port := range ports {
+		file, err := own.hold(folder, port)
+		if err != nil {
+			return nil, nil, errors.Join(folderError(file, err), own.release())
+		}
+	}
+	entries, err := readAll(patterns)
+	if err != nil {
+		return nil, nil, errors.Join(err, own.release())
+	}
+	for _, entry := range entries {
+		if !own.has(entry.path) {
+			others = append(others, entry.Other)
+		}
+	}
+	return own.release, others, nil
+}
+
+// held are the files of this process, locked while they are open.
+type held []*os.File
+
+// hold makes the file of a port. It has its name once it is locked: nothing takes it for a stale one.
+func (h *held) hold(folder string, port uint16) (string, error) {
+	draft, err := os.CreateTemp(folder, ".new-*")
+	if err != nil {
+		return folder, err
+	}
+	*h = append(*h, draft)
+	if err := lock(draft); err != nil {
+		return draft.Name(), err
+	}
+	if _, err := draft.WriteString(strconv.Itoa(os.Getpid()) + "\n"); err != nil {
+		return draft.Name(), err
+	}
+	if folder == rootFolder {
+		if err := draft.Chmod(0o644); err != nil {
+			return draft.Name(), err
+		}
+	}
+	return draft.Name(), os.Rename(draft.Name(), fileName(draft.Name(), port))
+}
+
+// fileName is the name of a port's file in place of that of its draft, whose end makes it unique: several servers may
+// have one port, each at an address of its own.
+func fileName(draft string, port uint16) string {
+	unique := filepath.Base(draft)[len(".new-"):]
+	return filepath.Join(filepath.Dir(draft), strconv.Itoa(int(port))+"-"+unique)
+}
+
+func (h *held) has(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	for _, file := range *h {
+		if own, err := file.Stat(); err == nil && os.SameFile(own, info) {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *held) release() error {
+	var errs []error
+	for _, file := range *h {
+		draft := file.Name()
+		names, err := filepath.Glob(filepath.Join(filepath.Dir(draft), "*-"+filepath.Base(draft)[len(".new-"):]))
+		errs = append(errs, err)
+		for _, name := range names {
+			errs = append(errs, os.Remove(name))
+		}
+		errs = append(errs, file.Close())
+	}
+	*h = nil
+	return errors.Join(errs...)
+}
+
+// makeFolder makes the folder, or finds out whether the one that is there can be trusted.
+func makeFolder(folder string) error {
+	mode := fs.FileMode(0o700)
+	if folder == rootFolder {
+		mode = 0o755
+	}
+	if err := os.Mkdir(folder, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return folderError(folder, err)
+	}
+	info, err := os.Lstat(folder)
+	if err != nil {
+		return folderError(folder, err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
+		return folderError(folder, errors.New("it is not a folder of this user's that others cannot write to: remove it, "+
+			"or set XDG_RUNTIME_DIR to a folder of this user's"))
+	}
+	return nil
+}
+
+// removeStale removes what servers left that are gone. No name is used twice, so none of a living one is removed.
+func removeStale(folder string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if _, ok := portOf(entry.Name()); !ok || !entry.Type().IsRegular() {
+			continue
+		}
+		if err := removeUnlocked(filepath.Join(folder, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func removeUnlocked(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	if live, err := locked(file); err != nil || live {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the entry of a server that is gone: %w", err)
+	}
+	return nil
+}
