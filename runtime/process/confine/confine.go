@@ -8,6 +8,9 @@
 // Making the view takes a step between the parent and the program: the parent starts Command (this binary, as its
 // stage), with Attributes; the stage makes the view and becomes the program (Run). Process id, pipes and environment
 // stay what they were.
+//
+// The stage can also put the program behind a Fence: TCP ports to which neither the program nor anything it starts can
+// connect, whoever owns the sockets and however the call is spelled. The kernel keeps it, and no process can leave it.
 package confine
 
 import (
@@ -25,6 +28,8 @@ type Plan struct {
 	Keep []string `json:"keep,omitempty"`
 	// Protect are folders and files that can be read and not changed. What does not exist is passed over.
 	Protect []string `json:"protect,omitempty"`
+	// Fence keeps the program from TCP ports, nil from none.
+	Fence *Fence `json:"fence,omitempty"`
 	// UserNamespace makes the view inside of a user namespace, see Probe.
 	UserNamespace bool `json:"userNamespace,omitempty"`
 	// UID and GID are the user and group of the program when User is set, for a parent that is root. Groups are its
@@ -36,13 +41,16 @@ type Plan struct {
 }
 
 // Empty tells whether a plan asks for nothing.
-func (p Plan) Empty() bool { return p.viewless() && !p.User }
+func (p Plan) Empty() bool { return p.viewless() && !p.User && p.Fence == nil }
 
-// viewless tells that a plan needs no view of its own, and so none of the rights one takes.
+// viewless tells that a plan needs no view of its own, and so none of the rights one takes. A fence needs none.
 func (p Plan) viewless() bool { return len(p.Hide) == 0 && len(p.Protect) == 0 }
 
 // ErrUnsupported means that this machine, or the container it is, does not allow such a view.
 var ErrUnsupported = errors.New("files cannot be hidden from a program here")
+
+// ErrNoFence means that this machine, or the container it is, cannot keep a program from ports.
+var ErrNoFence = errors.New("programs cannot be kept from TCP ports here")
 
 // Command is the command line that runs a program under a plan: the stage (the program and first arguments that call
 // Run), then what Run reads.

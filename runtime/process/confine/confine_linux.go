@@ -41,6 +41,11 @@ func Run(args []string) error {
 	}
 	// What follows changes this thread, and the program inherits from the thread that becomes it.
 	runtime.LockOSThread()
+	// Read while the stage still sees the folders of doors, and may read them.
+	fenced, err := plan.Fence.ports()
+	if err != nil {
+		return err
+	}
 	if !plan.viewless() {
 		if err := view(plan); err != nil {
 			return err
@@ -48,6 +53,12 @@ func Run(args []string) error {
 	}
 	if err := leave(plan); err != nil {
 		return err
+	}
+	if plan.Fence != nil {
+		// Last: no right is needed for it, and the fence takes the rights to change users from what comes after it.
+		if err := raise(fenced); err != nil {
+			return fmt.Errorf("%w: %w", ErrNoFence, err)
+		}
 	}
 	if command[0] == "" {
 		return confirm(plan)

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"harness/internal/fencetest"
 	"harness/runtime/process/confine"
 )
 
@@ -44,6 +45,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	fencetest.Play()
 	if len(os.Args) == 4 && os.Args[1] == launchArgument {
 		os.Exit(launch(os.Args[2], os.Args[3]))
 	}

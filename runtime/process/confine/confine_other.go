@@ -4,6 +4,7 @@ package confine
 
 import (
 	"context"
+	"fmt"
 	"syscall"
 )
 
@@ -18,3 +19,6 @@ func Try(context.Context, []string) error { return ErrUnsupported }
 
 // Probe is not supported here: ErrUnsupported.
 func Probe(context.Context, []string) (userNamespace bool, err error) { return false, ErrUnsupported }
+
+// FenceSupported is not supported here: ErrNoFence.
+func FenceSupported() error { return fmt.Errorf("%w: only Linux can", ErrNoFence) }

@@ -1,0 +1,85 @@
+package fencetest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+
+	"golang.org/x/sys/unix"
+)
+
+// argument has a test binary play tricks: a Target as JSON and a pattern of names (path.Match) follow.
+const argument = "fence-tricks"
+
+// Target is what tricks try to reach: a fenced port and an open one of this machine, a process outside of the fence with
+// a descriptor of it, and a socket in the abstract namespace.
+type Target struct {
+	Fenced, Open, PID, FD int
+	Abstract              string
+}
+
+// Command is the shell command that has a program play the tricks whose names match a pattern (path.Match). It prints a
+// JSON object with a result for each: "ok", or the name of the error.
+func (t Target) Command(program, names string) (string, error) {
+	text, err := json.Marshal(t)
+	return fmt.Sprintf("%s %s '%s' '%s'", program, argument, text, names), err
+}
+
+// Play plays tricks when this process was started for that, and ends it.
+func Play() {
+	if len(os.Args) != 4 || os.Args[1] != argument {
+		return
+	}
+	var to Target
+	if err := json.Unmarshal([]byte(os.Args[2]), &to); err != nil {
+		os.Exit(2)
+	}
+	results := map[string]string{}
+	for name, try := range tricks() {
+		plays, err := path.Match(os.Args[3], name)
+		if err != nil {
+			os.Exit(2)
+		}
+		if plays {
+			results[name] = nameOf(try(to))
+		}
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(results); err != nil {
+		os.Exit(3)
+	}
+	os.Exit(0)
+}
+
+func nameOf(err error) string {
+	var errno unix.Errno
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.As(err, &errno):
+		return unix.ErrnoName(errno)
+	default:
+		return err.Error()
+	}
+}
+
+// Answers are what a fenced program gets, by the name of a trick. ENOTSUP is EOPNOTSUPP.
+func Answers() map[string]string {
+	all := map[string]string{
+		"open port": "ok", "open port by IPv6": "ok", "IPv4": "EACCES", "IPv6": "EACCES", "mapped": "EACCES",
+		"non-blocking": "EACCES", "by name of the protocol": "EACCES", "MPTCP": "EPROTONOSUPPORT",
+		"MPTCP by IPv6": "EPROTONOSUPPORT", "pair of MPTCP": "EPROTONOSUPPORT", "SMC": "EPROTONOSUPPORT",
+		"SMC by protocol": "EPROTONOSUPPORT", "SMC over TCP": "ENOPROTOOPT", "fast open by sendto": "ENOTSUP",
+		"fast open by sendmsg": "ENOTSUP", "fast open by sendmmsg": "ENOTSUP",
+		"fast open by the flags of a message": "EPIPE", "fast open by connect": "EACCES",
+		"fast open of another address":         "connected to the open port",
+		"connect after dissolving an open one": "EACCES", "io_uring": "ENOSYS", "another thread": "EACCES",
+		"a descriptor of the listener's": "EPERM", "a raw socket": "EPERM", "abstract socket": "EPERM",
+		"own abstract socket": "ok",
+	}
+	for name, answer := range machineAnswers() {
+		all[name] = answer
+	}
+	return all
+}
