@@ -138,7 +138,7 @@ func newRuleset(version int) (int, error) {
 
 func allow(ruleset int, port uint16) error {
 	rule := landlockPort{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
-	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), landlockRuleNetPort, //nolint:gosec // open
+	if _, _, errno := unix.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), landlockRuleNetPort, //nolint:gosec // open
 		uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
 		return fmt.Errorf("make a Landlock rule for port %d: %w", port, errno)
 	}
