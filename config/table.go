@@ -256,8 +256,8 @@ func runtimeVariables() []Variable {
 				"session in DATA_DIR/native, all as events nobody is shown, or none.",
 			field: func(c *Config) any { return &c.KeepNative }},
 		{Name: "HARNESS_RUNTIME_CONFINE", Default: "auto", Enum: []string{"auto", "required", "off"},
-			Doc: "Hide the data directory and the server's settings from runtimes; auto starts with a warning where this " +
-				"machine does not allow it, required does not start.",
+			Doc: "Hide the data directory and the server's settings from runtimes, and keep them from its ports; auto starts with a " +
+				"warning where this machine does not allow it, required does not start.",
 			field: func(c *Config) any { return &c.RuntimeConfine }},
 		{Name: "HARNESS_RUNTIME_USER", Allowed: "a user name; the server must run as root",
 			Doc:   "User that runtimes run as; workspaces must be writable for it. Unset: the server's own.",

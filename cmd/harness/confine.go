@@ -73,7 +73,11 @@ func (s *Server) confinement(ctx context.Context) (confinement, error) {
 	}
 	if s.cfg.RuntimeConfine == "off" {
 		s.log.Warn().Msg("HARNESS_RUNTIME_CONFINE=off: agents can read the server's data directory and settings")
+		s.fencing.missing = "HARNESS_RUNTIME_CONFINE=off: leave it at auto"
 		return c, nil
+	}
+	if err := s.planFence(ctx, &c.plan); err != nil {
+		return confinement{}, err
 	}
 	err = s.hide(ctx, &c.plan, own)
 	if err == nil {
@@ -150,6 +154,9 @@ func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error
 		}
 	}
 	if plan.Protect, err = s.protectedRoots(); err != nil {
+		return err
+	}
+	if err := s.protectPorts(plan); err != nil {
 		return err
 	}
 	// Made when it is not there yet: an agent must not be the one who makes it. Where nothing can be kept, nothing is

@@ -97,6 +97,7 @@ type Server struct {
 	queue    jobQueue
 	people   httpPort
 	agents   agentsPort
+	fencing  fencing
 
 	artifacts  *artifact.Store
 	tools      *ownedTools // nil when no tool is given to agents
@@ -125,6 +126,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 		lifecycle.Part{Name: "startup gate", Start: s.startGate, Stop: s.stopHTTP, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "database", Start: s.openDatabase, Stop: s.closeDatabase, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "node port", Start: s.openNodePort, Stop: s.closeNodePort, Bound: time.Second},
+		lifecycle.Part{Name: "ports of this machine", Start: s.registerPorts, Stop: s.releasePorts, Bound: time.Second},
 		lifecycle.Part{Name: "node", Start: s.startNode, Stop: s.stopNode, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "spans", Start: s.startSpans, Stop: s.stopSpans, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "journal", Start: s.startJournal, Stop: s.stopJournal, Bound: 3 * time.Second},

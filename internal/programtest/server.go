@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -49,7 +50,7 @@ func (s *Site) StartBinary(binary string, env ...string) *Server {
 func (s *Site) Launch(binary string, env ...string) *Server {
 	s.T.Helper()
 	cmd := exec.Command(binary, "serve")
-	cmd.Env = append(append([]string{}, s.Env...), env...)
+	cmd.Env = slices.Concat([]string{"XDG_RUNTIME_DIR=" + s.runtimeDir()}, s.Env, env)
 	cmd.Dir = s.Workspace
 	if s.User != os.Geteuid() {
 		cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -80,6 +81,22 @@ func (s *Site) Launch(binary string, env ...string) *Server {
 		}
 	})
 	return i
+}
+
+// runtimeDir is a folder for one server to register its ports in: it sees no other server unless a test gives several the
+// same XDG_RUNTIME_DIR.
+func (s *Site) runtimeDir() string {
+	s.T.Helper()
+	folder := s.T.TempDir()
+	if err := os.Chmod(filepath.Dir(folder), 0o755); err != nil { //nolint:gosec // for the site's user
+		s.T.Fatal(err)
+	}
+	if s.User != os.Geteuid() {
+		if err := os.Chown(folder, s.User, s.User); err != nil {
+			s.T.Fatal(err)
+		}
+	}
+	return folder
 }
 
 // AwaitReady returns when the server is ready for requests.

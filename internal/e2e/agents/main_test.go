@@ -4,7 +4,11 @@ package agents
 import (
 	"testing"
 
+	"harness/internal/fencetest"
 	"harness/internal/programtest"
 )
 
-func TestMain(m *testing.M) { programtest.Main(m) }
+func TestMain(m *testing.M) {
+	fencetest.Play()
+	programtest.Main(m)
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"harness/runtime/process"
+	"harness/runtime/process/confine"
 )
 
 // Found is a shim's folder.
@@ -70,6 +71,15 @@ func look(dir string) (Found, error) {
 	sameBoot := found.State.Boot == "" || found.State.Boot == process.Boot()
 	found.Alive = sameBoot && found.State.PID > 0 && process.Started(found.State.PID) == found.State.Started
 	return found, nil
+}
+
+// Confined is the plan that the shim starts its runtime with.
+func (f Found) Confined() (confine.Plan, error) {
+	var spec Spec
+	if err := readJSON(filepath.Join(f.Dir, specFile), &spec); err != nil {
+		return confine.Plan{}, fmt.Errorf("read what a shim runs: %w", err)
+	}
+	return spec.Confine, nil
 }
 
 // Status asks a living shim.
