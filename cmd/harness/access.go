@@ -40,8 +40,14 @@ func (s *Server) trustLocal() (trusted bool, why string) {
 	if s.cfg.TrustLocal {
 		return true, ""
 	}
-	state := s.fence()
-	return state.stands, state.why
+	if state := s.fence(); !state.stands {
+		return false, state.why
+	}
+	if others := s.fencing.others; len(others) > 0 {
+		return false, fmt.Sprintf("another harness server (process %d, port %d) was here first, and its agents are not kept from this one's port",
+			others[0].PID, others[0].Port)
+	}
+	return true, ""
 }
 
 // localAccess says for readiness what programs of this machine need, and how to get in.
