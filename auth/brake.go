@@ -15,12 +15,14 @@ const (
 	maxGuessers = 4096
 )
 
-// TooManyGuesses is the code of a request that shows a token while its address is braked.
+// TooManyGuesses is the code of a request that shows a token that does not count while its address is braked.
 const TooManyGuesses = "too_many_guesses"
 
 // Brake slows down guesses of tokens: after maxGuesses wrong ones within a second, tokens from that address are refused
-// until the second is over, before anything is compared. That holds for right ones, too: else the answer would tell them
-// apart. All of loopback is one address, and so is a /64 of IPv6. Safe for concurrent use; nil brakes nothing.
+// until the second is over. A secret of a person's choice is not even compared then, so that a right one is refused, too:
+// else the answer would tell it apart. Tokens that a server or an issuer made count all the same. They have 256 random bits
+// or a signature, so nobody finds one at any speed, and who guesses locks nobody out who shares the address.
+// All of loopback is one address, and so is a /64 of IPv6. Safe for concurrent use; nil brakes nothing.
 type Brake struct {
 	now func() time.Time
 
@@ -45,7 +47,7 @@ func NewBrake(now func() time.Time) *Brake {
 	return &Brake{now: now, windows: map[netip.Prefix]*guesses{}}
 }
 
-// Braked tells whether a token of the request may not be compared now.
+// Braked tells whether a secret of a person's choice may not be compared now.
 func (b *Brake) Braked(r *http.Request) bool {
 	if b == nil {
 		return false
@@ -113,7 +115,7 @@ const RetryGuess = "1"
 // isGuess tells whether a refusal is of a token that nobody has.
 func (r *Refusal) isGuess() bool {
 	switch r.Code {
-	case "unauthorized", "invalid_bearer_token", "invalid_header_token":
+	case "unauthorized", "link_not_valid", "invalid_bearer_token", "invalid_header_token":
 		return true
 	}
 	return false

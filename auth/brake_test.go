@@ -99,12 +99,13 @@ func TestBrakeForgetsTheOldest(t *testing.T) {
 	}
 }
 
-// The guard asks before it compares: the right token is refused like a wrong one, and what needs none is answered.
+// The guard asks before it compares: a right token of a person's choice is refused like a wrong one. What a server made
+// counts, and what needs no token is answered.
 func TestGuardBrakesGuesses(t *testing.T) {
 	t.Parallel()
 	clock := &clock{now: time.Unix(1_800_000_000, 0)}
 	codes := map[string]int{}
-	rules := auth.Options{BoundHost: "127.0.0.1", Token: token, Brake: auth.NewBrake(clock.Now),
+	rules := auth.Options{BoundHost: "127.0.0.1", Token: token, Owner: ownersOne{t.Context()}, Brake: auth.NewBrake(clock.Now),
 		Refused: func(code string) { codes[code]++ }}
 	guarded := auth.Guard(rules)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	send := func(path, token string) *httptest.ResponseRecorder {
@@ -122,6 +123,9 @@ func TestGuardBrakesGuesses(t *testing.T) {
 			t.Fatalf("a guess: %d", w.Code)
 		}
 	}
+	if w := send("/api/sessions", ownersToken); w.Code != http.StatusOK {
+		t.Errorf("the owner's token while braked: %d", w.Code)
+	}
 	for _, shown := range []string{"wrong", token, "hro_wrong", "hrn_wrong"} {
 		if w := send("/api/sessions", shown); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" {
 			t.Errorf("%s while braked: %d %v", shown, w.Code, w.Header())
@@ -136,6 +140,9 @@ func TestGuardBrakesGuesses(t *testing.T) {
 	logins := auth.NewLogins(rules, "/")
 	if _, _, refusal := logins.Open(from("127.0.0.1:1"), token); refusal == nil || refusal.Code != auth.TooManyGuesses {
 		t.Errorf("a login while braked: %v", refusal)
+	}
+	if _, _, refusal := logins.Open(from("127.0.0.1:1"), ownersToken); refusal != nil {
+		t.Errorf("a login by the owner's token while braked: %v", refusal)
 	}
 	clock.pass(time.Second)
 	if w := send("/api/sessions", token); w.Code != http.StatusOK {

@@ -47,23 +47,18 @@ func NewLogins(options Options, path string) *Logins {
 // token counts.
 func (l *Logins) Open(r *http.Request, secret string) (Principal, *http.Cookie, *Refusal) {
 	shown := []string{strings.TrimSpace(secret)}
-	if l.options.Brake.Braked(r) {
-		return Principal{}, nil, tooManyGuesses()
-	}
+	braked := l.options.Brake.Braked(r)
+	check := l.token.unless(braked)
 	if strings.HasPrefix(shown[0], linkPrefix) {
 		token, is := l.links.take(shown[0], l.now())
 		if !is {
-			l.options.Brake.Wrong(r)
-			return Principal{}, nil, unauthorized("link_not_valid")
+			return Principal{}, nil, l.guessed(r, braked, unauthorized("link_not_valid"))
 		}
-		shown[0] = token
+		shown[0], check = token, l.token // who has a link guesses nothing
 	}
-	principal, age, refusal := l.holder(r, shown)
-	if refusal != nil && refusal.isGuess() {
-		l.options.Brake.Wrong(r)
-	}
+	principal, age, refusal := l.holder(r, check, shown)
 	if refusal != nil {
-		return Principal{}, nil, refusal
+		return Principal{}, nil, l.guessed(r, braked, refusal)
 	}
 	cookie := l.cookie(r, shown[0], age)
 	if len(cookie.Name)+len(cookie.Value) > maxCookie {
@@ -72,9 +67,21 @@ func (l *Logins) Open(r *http.Request, secret string) (Principal, *http.Cookie, 
 	return principal, cookie, nil
 }
 
+// guessed counts a refusal that is of a guess, and is what to answer.
+func (l *Logins) guessed(r *http.Request, braked bool, refusal *Refusal) *Refusal {
+	switch {
+	case !refusal.isGuess():
+		return refusal
+	case braked:
+		return tooManyGuesses()
+	}
+	l.options.Brake.Wrong(r)
+	return refusal
+}
+
 // holder is whose token is shown, and how long its cookie is kept.
-func (l *Logins) holder(r *http.Request, shown []string) (Principal, int, *Refusal) {
-	if found, is, _ := l.options.holderOf(l.token, shown); is {
+func (l *Logins) holder(r *http.Request, token tokenCheck, shown []string) (Principal, int, *Refusal) {
+	if found, is, _ := l.options.holderOf(token, shown); is {
 		return found.principal, cookieAge, nil
 	}
 	principal, access, refusal := l.options.Signed.find(r, shown)

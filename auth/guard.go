@@ -59,7 +59,7 @@ type Options struct {
 //   - a foreign Origin on whatever changes state, upgrades or is /api/stream:
 //     403 forbidden_origin. Other GETs pass, because only listed origins get
 //     CORS headers, and any other page cannot read the answer;
-//   - a token while its address is braked: 429 too_many_guesses;
+//   - a token that does not count while its address is braked: 429 too_many_guesses;
 //   - when a token is set, a request without it, the owner's, a named or a signed one: 401
 //     unauthorized. Only health, login and the console's files are open; a
 //     new route is closed unless listed here. Without one set, what comes from this machine
@@ -121,20 +121,14 @@ func (g *guard) admitCaller(w http.ResponseWriter, r *http.Request) (*http.Reque
 		shown = []string{cookie}
 	}
 	open := isOpen(r) || g.Open != nil && g.Open(r)
-	if len(shown) > 0 && g.Brake.Braked(r) {
-		if !open {
-			RefuseGuess(w, g.Refused)
-			return nil, false
-		}
-		shown = nil // it is not compared, and needed for nothing here
-	}
-	found, is, refused := g.holderOf(g.token, shown)
+	braked := len(shown) > 0 && g.Brake.Braked(r)
+	found, is, refused := g.holderOf(g.token.unless(braked), shown)
 	if !is && !open {
 		var refusal *Refusal
 		found, is, refusal = g.signedHolder(r, shown)
 		// The extension routes word their refusals themselves, to who gets there.
 		if refusal != nil && !strings.HasPrefix(r.URL.Path, extensionsPath) {
-			g.refuseSigned(w, r, refusal)
+			g.refuseSigned(w, r, refusal, braked)
 			return nil, false
 		}
 	}
@@ -147,7 +141,11 @@ func (g *guard) admitCaller(w http.ResponseWriter, r *http.Request) (*http.Reque
 	}
 	principal, closed, why := g.tokenless(r)
 	if closed || refused {
-		if !open {
+		switch {
+		case !open && braked:
+			g.refuseGuess(w)
+			return nil, false
+		case !open:
 			g.refuseTokenless(w, r, refused, len(shown) > 0, why)
 			return nil, false
 		}
@@ -193,7 +191,11 @@ func NeedsToken(why string) string {
 		"to send as Authorization: Bearer, and HARNESS_TRUST_LOCAL=true lets every program of this machine in, agents too"
 }
 
-func (g *guard) refuseSigned(w http.ResponseWriter, r *http.Request, refusal *Refusal) {
+func (g *guard) refuseSigned(w http.ResponseWriter, r *http.Request, refusal *Refusal, braked bool) {
+	if refusal.isGuess() && braked {
+		g.refuseGuess(w)
+		return
+	}
 	if refusal.HTTPStatus == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="harness", error="invalid_token"`)
 	}
@@ -203,14 +205,10 @@ func (g *guard) refuseSigned(w http.ResponseWriter, r *http.Request, refusal *Re
 	g.refuse(w, refusal.HTTPStatus, refusal.Code, refusal.Words())
 }
 
-// RefuseGuess answers a request whose token is not compared; refused is Options.Refused.
-func RefuseGuess(w http.ResponseWriter, refused func(code string)) {
+func (g *guard) refuseGuess(w http.ResponseWriter) {
 	refusal := tooManyGuesses()
-	if refused != nil {
-		refused(refusal.Code)
-	}
 	w.Header().Set("Retry-After", RetryGuess)
-	refuse(w, refusal.HTTPStatus, refusal.Code, refusal.Words())
+	g.refuse(w, refusal.HTTPStatus, refusal.Code, refusal.Words())
 }
 
 // hostAllowed is HostAllowed that remembers the last one allowed: most requests name the same.

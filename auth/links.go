@@ -69,7 +69,7 @@ func (l *Logins) Link(r *http.Request) (url string, expires time.Time, refusal *
 		shown = []string{cookie}
 	}
 	for _, secret := range shown {
-		if _, _, refusal := l.holder(r, []string{secret}); refusal == nil {
+		if _, _, refusal := l.holder(r, l.token, []string{secret}); refusal == nil {
 			at, expires := l.LinkFor(secret)
 			return l.options.scheme(r) + "://" + r.Host + at, expires, nil
 		}

@@ -135,9 +135,6 @@ func forbidden(code string) *Refusal {
 // Authorize tells on whose behalf a request comes, and refuses a role that is not among those allowed. With
 // insufficient_role the principal is set all the same, for the record.
 func (r *RBAC) Authorize(req *http.Request, allowed ...Role) (Principal, *Refusal) {
-	if r.opts.Brake.Braked(req) && header(req, rbacTokenHeader, "Authorization") != "" {
-		return Principal{}, tooManyGuesses()
-	}
 	principal, refusal := r.identify(req)
 	if refusal != nil {
 		if refusal.isGuess() {
@@ -193,6 +190,9 @@ func (r *RBAC) byHeader(req *http.Request) (Principal, *Refusal) {
 		token := header(req, rbacTokenHeader)
 		if token == "" {
 			return Principal{}, unauthorized("missing_header_token")
+		}
+		if r.opts.Brake.Braked(req) {
+			return Principal{}, tooManyGuesses()
 		}
 		// Hashes take the same time to compare, whatever was sent.
 		given, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(secret))

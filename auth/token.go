@@ -29,6 +29,14 @@ func newTokenCheck(token string) tokenCheck {
 	return tokenCheck{set: token != "", hash: sha256.Sum256([]byte(token))}
 }
 
+// unless is a check that accepts nothing while the caller is braked.
+func (t tokenCheck) unless(braked bool) tokenCheck {
+	if braked {
+		return tokenCheck{}
+	}
+	return t
+}
+
 func (t tokenCheck) required() bool { return t.set }
 
 // TokenPrefix begins the secret of every named token.

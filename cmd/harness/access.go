@@ -102,43 +102,6 @@ func (s *Server) sayAccess(stderr *os.File) {
 	}
 }
 
-// guessed brakes guesses of the bearers of sessions, which the guard leaves to the door of tools.
-func (s *Server) guessed(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") == "" {
-			next.ServeHTTP(w, r)
-			return
-		}
-		if s.access.brake.Braked(r) {
-			auth.RefuseGuess(w, s.metrics.http.guardRefused)
-			return
-		}
-		next.ServeHTTP(&guessWriter{ResponseWriter: w, wrong: func() { s.access.brake.Wrong(r) }}, r)
-	})
-}
-
-// guessWriter notices that a bearer was refused.
-type guessWriter struct {
-	http.ResponseWriter
-	wrong func()
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (w *guessWriter) WriteHeader(status int) {
-	if status == http.StatusUnauthorized {
-		w.wrong()
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap is for http.ResponseController.
-func (w *guessWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// Flush implements http.Flusher, by which events are streamed.
-func (w *guessWriter) Flush() {
-	_ = http.NewResponseController(w.ResponseWriter).Flush() // nothing is left to do where it is not supported
-}
-
 // reachable is the address by which a program of this machine reaches a listener.
 func reachable(addr net.Addr) string {
 	if tcp, is := addr.(*net.TCPAddr); is && tcp.IP.IsUnspecified() {

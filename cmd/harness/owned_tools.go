@@ -351,7 +351,7 @@ func (o *ownedTools) beside(guard func(http.Handler) http.Handler, next http.Han
 	if o == nil {
 		return next
 	}
-	door := o.recorded(guard, "mcp", mcpPath, true, o.guessed(o.host)) // calls of tools have rows of their own
+	door := o.recorded(guard, "mcp", mcpPath, true, o.host) // calls of tools have rows of their own
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == mcpPath {
 			door.ServeHTTP(w, r)
