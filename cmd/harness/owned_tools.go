@@ -173,8 +173,8 @@ func (s *Server) startTools(ctx context.Context) error {
 	return nil
 }
 
-// ownPlaces are those of the server that may stand within a workspace: its data and settings are hidden, and what it
-// runs is not changed.
+// ownPlaces are those of the server that may stand within a workspace: its data, settings and tokens of people are hidden,
+// and what it runs is not changed.
 func (s *Server) ownPlaces() (limits workspace.Limits, err error) {
 	for _, path := range append([]string{s.dir.path, s.cfg.CredentialDir}, s.cfg.Files()...) {
 		if path == "" {
@@ -189,6 +189,7 @@ func (s *Server) ownPlaces() (limits workspace.Limits, err error) {
 		}
 		limits.Hidden = append(limits.Hidden, place)
 	}
+	limits.Hidden = append(limits.Hidden, s.hideSecrets()...)
 	for _, root := range extensionRoots(s.cfg, s.workspace) {
 		place, err := realPath(root.Path)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -80,7 +80,8 @@ func TestTokensAreHiddenFromAgents(t *testing.T) {
 	}
 	other := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(unfenced, "HOME="+home))
 	neighbor := other.Start()
-	s := programtest.New(t, programtest.WithEnv("HOME="+home, "DEFAULT_SANDBOX_MODE=workspace-write"))
+	s := programtest.New(t, programtest.WithEnv("HOME="+home, "DEFAULT_SANDBOX_MODE=workspace-write",
+		"HARNESS_TOOLS=workspace.read", "HARNESS_TOOLS_MODE=auto"))
 	server := s.Start()
 	secret := filepath.Join(home, "token")
 	if err := os.WriteFile(secret, []byte("hrn_canary-of-a-profile-0123456789\n"), 0o600); err != nil {
@@ -91,10 +92,13 @@ func TestTokensAreHiddenFromAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.AwaitRuntime()
-	session := server.CreateSession(programtest.Object{"filesystemSandbox": "workspace-write", "approvalPolicy": "never"})
+	session := server.CreateSession(programtest.Object{"filesystemSandbox": "workspace-write", "approvalPolicy": "never", "cwd": home})
 	events := server.Follow("threadId=" + session)
 	events.WaitTurn(server.Send(session, "MOCK_CMD[cat "+home+"/visible; cat "+home+"/.config/harness/owner/* "+home+"/.config/harness/tokens/* "+
 		keyring+"/* "+s.DataDir+"/owner-token.sha256; ls -A "+home+"/.config/harness | wc -l; echo over]"))
+	for _, file := range []string{"visible", ".config/harness/tokens/elsewhere", ".local/share/keyrings/login.keyring"} {
+		events.WaitTurn(server.Send(session, programtest.OwnedTool("workspace_read", `{"path":"`+file+`"}`)))
+	}
 	said := fmt.Sprint(server.Transcript(session))
 	if !strings.Contains(said, "what agents read") || !strings.Contains(said, "over") {
 		t.Fatalf("the command did not run: %s", said)
