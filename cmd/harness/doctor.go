@@ -102,7 +102,7 @@ func examine(ctx context.Context, flags *pflag.FlagSet, scrubs bool) ([]finding,
 	d.space()
 	d.retention()
 	d.listening(ctx)
-	d.access()
+	d.access(ctx)
 	d.extensions(ctx)
 	d.tokens()
 	return d.found, nil

@@ -2,18 +2,23 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 
 	"harness/auth"
+	"harness/config"
 	"harness/database"
 	"harness/internal/trust"
 	"harness/migrations"
@@ -110,7 +115,7 @@ func (d *doctor) listening(ctx context.Context) {
 }
 
 // access tells what programs of this machine need to come in.
-func (d *doctor) access() {
+func (d *doctor) access(ctx context.Context) {
 	const name = "access"
 	if d.cfg.AuthToken != "" {
 		d.ok(name, "programs of this machine need a token, as all do: HARNESS_AUTH_TOKEN, or what harness token prints")
@@ -121,18 +126,50 @@ func (d *doctor) access() {
 			"unset it, and come in with harness open and harness token")
 		return
 	}
-	state := (&Server{cfg: d.cfg}).fence()
-	if state.stands {
+	needed, reason, known := askAccess(ctx, d.cfg)
+	switch {
+	case !known && d.cfg.RuntimeConfine == "off":
+		d.ok(name, "programs of this machine will need a token, since HARNESS_RUNTIME_CONFINE=off lets agents connect to the server: "+
+			"harness open and harness token")
+	case !known:
+		d.ok(name, "programs of this machine will need no token where agents can be kept from connecting to the server; while it runs "+
+			"this finding says so")
+	case !needed:
 		d.ok(name, "programs of this machine need no token: agents are kept from connecting to the server")
-		return
+	default:
+		if token, err := ownersToken(d.cfg); err == nil {
+			if _, err := token.Read(); err != nil {
+				d.warn(name, reason+"; "+err.Error(), "")
+				return
+			}
+		}
+		d.ok(name, "%s", reason)
 	}
-	if token, err := ownersToken(d.cfg); err == nil {
-		if _, err := token.Read(); err != nil {
-			d.warn(name, "programs of this machine need a token, because "+state.why+"; "+err.Error(), "")
-			return
+}
+
+// askAccess asks the server of a configuration what programs of this machine need; it knows whether agents can connect to it.
+func askAccess(ctx context.Context, cfg *config.Config) (needed bool, reason string, known bool) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, serverURL(cfg)+"/api/ready", nil)
+	if err != nil {
+		return false, "", false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false, "", false // whether one is there is another finding
+	}
+	defer func() { _ = response.Body.Close() }()
+	var body struct {
+		Access *struct {
+			TokenNeeded bool
+			Reason      string
 		}
 	}
-	d.ok(name, "programs of this machine need a token, because %s: harness open logs a browser in, harness token prints it", state.why)
+	if err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&body); err != nil || body.Access == nil {
+		return false, "", false
+	}
+	return body.Access.TokenNeeded, body.Access.Reason, true
 }
 
 // extensions tells which extensions wait for consent; none of them is run in a process.
