@@ -119,7 +119,7 @@ func (a attacker) refused(what, result string) bool {
 	switch {
 	case a.unreachable:
 		return strings.Contains(result, "Operation not permitted") && !strings.Contains(result, "HTTP/1.1")
-	case strings.HasPrefix(what, "people's port: "):
+	case strings.HasPrefix(what, "port of people: "):
 		return strings.Contains(result, "Permission denied") && !strings.Contains(result, "HTTP/1.1")
 	case strings.HasSuffix(what, " and hang up"):
 		return true
@@ -134,10 +134,10 @@ func (a attacker) attacks(session string) map[string]string {
 	full := `{"filesystemSandbox":"danger-full-access"}`
 	entry := `{"messageId":"m","turnId":"t","role":"system","type":"x","content":"c","status":"complete"}`
 	return map[string]string{
-		"people's port: open a session":      request(a.server, "POST", "/api/sessions", full),
-		"people's port: list sessions":       request(a.server, "GET", "/api/sessions", ""),
-		"people's port: without environment": "env -i setsid " + request(a.server, "GET", "/api/sessions", ""),
-		"people's port: as another session":  "CODEX_THREAD_ID=" + a.victim + " " + request(a.server, "GET", "/api/sessions/"+a.victim, ""),
+		"port of people: open a session":      request(a.server, "POST", "/api/sessions", full),
+		"port of people: list sessions":       request(a.server, "GET", "/api/sessions", ""),
+		"port of people: without environment": "env -i setsid " + request(a.server, "GET", "/api/sessions", ""),
+		"port of people: as another session":  "CODEX_THREAD_ID=" + a.victim + " " + request(a.server, "GET", "/api/sessions/"+a.victim, ""),
 		"open a session":                     throughDoor("POST", "/api/sessions", full),
 		"open a session and hang up":         strings.Replace(throughDoor("POST", "/api/sessions", full), "cat <&3", "exec 3<&-", 1),
 		"list sessions without the bearer":   "HARNESS_SESSION_TOKEN= " + throughDoor("GET", "/api/sessions", ""),

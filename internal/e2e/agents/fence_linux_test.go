@@ -16,6 +16,9 @@ import (
 	"harness/runtime/process/doors"
 )
 
+// trusting has servers ask for no token where others are registered, too: these tests ask what the kernel lets agents do.
+const trusting = "HARNESS_TRUST_LOCAL=true"
+
 // What a real agent runs connects to no door of people: not to its own server's, not to one that another process of this
 // machine has registered, by no trick. Other ports it reaches.
 func TestNoTrickTakesAnAgentToADoor(t *testing.T) {
@@ -31,7 +34,7 @@ func TestNoTrickTakesAnAgentToADoor(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	server := s.Start("XDG_RUNTIME_DIR=" + folder)
+	server := s.Start("XDG_RUNTIME_DIR="+folder, trusting)
 	server.WaitRuntime()
 	events := server.Follow("after=0")
 	own := machine.Target
@@ -65,7 +68,7 @@ func TestAgentsOfTwoServersReachNeither(t *testing.T) {
 	var servers []*programtest.Server
 	for range 2 {
 		site := programtest.WithClaude(t)
-		servers = append(servers, site.Start("XDG_RUNTIME_DIR="+folder))
+		servers = append(servers, site.Start("XDG_RUNTIME_DIR="+folder, trusting))
 	}
 	for i, server := range servers {
 		other := servers[1-i]
@@ -87,16 +90,16 @@ func TestAgentsOfTwoServersReachNeither(t *testing.T) {
 func TestARuntimeKeepsItsFence(t *testing.T) {
 	t.Parallel()
 	s, folder := programtest.New(t), t.TempDir()
-	server := s.Start("XDG_RUNTIME_DIR=" + folder)
+	server := s.Start("XDG_RUNTIME_DIR="+folder, trusting)
 	server.WaitRuntime()
 	port := portOf(t, server)
 	server.Kill()
 	const warning = "agents are not kept from this server's port"
 
-	server = s.Start(fmt.Sprintf("PORT=%d", port), "XDG_RUNTIME_DIR="+folder)
+	server = s.Start(fmt.Sprintf("PORT=%d", port), "XDG_RUNTIME_DIR="+folder, trusting)
 	server.WaitRuntime()
 	// A second server, so that two ports are registered.
-	second := programtest.New(t, programtest.WithoutAgent()).Start("XDG_RUNTIME_DIR=" + folder)
+	second := programtest.New(t, programtest.WithoutAgent()).Start("XDG_RUNTIME_DIR="+folder, trusting)
 	if server.Logged(warning) {
 		t.Error("with the same port the fence does not stand")
 	}
