@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -17,6 +18,9 @@ const (
 	toolsPath  = "/mcp"
 	loginPath  = "/api/login"
 	logoutPath = "/api/logout"
+	// methodsPath tells how to log in; below oidcPath the provider is asked, and what it says is checked.
+	methodsPath = "/api/login/methods"
+	oidcPath    = "/api/login/oidc/"
 )
 
 // Options are the rules of one server.
@@ -35,6 +39,9 @@ type Options struct {
 
 	// Signed lets in by signed tokens (JWT), nil by none.
 	Signed *Signed
+
+	// Bearers lets workloads in by tokens of their issuers, nil by none.
+	Bearers Bearers
 
 	// Agent tells whether a request comes from inside of a runtime, and for which session that works, "" when it is not
 	// known. nil: none does.
@@ -102,11 +109,16 @@ func Guard(o Options) func(http.Handler) http.Handler {
 			if !inside && !token.accepts(shown) && !isNamed && !open {
 				var ends context.Context
 				var refusal *Refusal
-				if signed, ends, refusal = o.Signed.find(r, shown); signed != nil {
+				signed, ends, refusal = o.bearer(r, shown)
+				workload := signed != nil || refusal != nil
+				if !workload {
+					signed, ends, refusal = o.Signed.find(r, shown)
+				}
+				if signed != nil {
 					access = ends
 				}
 				// The extension routes word their refusals themselves, to who gets there.
-				if refusal != nil && !strings.HasPrefix(r.URL.Path, extensionsPath) {
+				if refusal != nil && (workload || !strings.HasPrefix(r.URL.Path, extensionsPath)) {
 					if refusal.HTTPStatus == http.StatusUnauthorized {
 						w.Header().Set("WWW-Authenticate", `Bearer realm="harness", error="invalid_token"`)
 					}
@@ -132,7 +144,10 @@ func Guard(o Options) func(http.Handler) http.Handler {
 			case closed && !open:
 				w.Header().Set("WWW-Authenticate", `Bearer realm="harness"`)
 				message := "a valid access token is required: send Authorization: Bearer <HARNESS_AUTH_TOKEN>"
-				if notNamed {
+				switch {
+				case notNamed && slices.ContainsFunc(shown, isLogin):
+					message = "this login has ended or is none of this server's: log in again"
+				case notNamed:
 					message = "this access token is none of this server's, was revoked or has expired: ask an admin for another one"
 				}
 				refuse(w, http.StatusUnauthorized, "unauthorized", message)
@@ -194,17 +209,34 @@ func isOpen(r *http.Request) bool {
 	if r.URL.Path == toolsPath {
 		return r.Header.Get("Upgrade") == ""
 	}
-	if r.Method == http.MethodPost && (r.URL.Path == loginPath || r.URL.Path == logoutPath) {
+	if r.Method == http.MethodPost && (r.URL.Path == loginPath || r.URL.Path == logoutPath || isLoginAtProvider(r.URL.Path)) {
 		return true
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
+	if isLoginAtProvider(r.URL.Path) {
+		return r.Header.Get("Upgrade") == ""
+	}
 	switch r.URL.Path {
-	case "/api/health", "/api/ready", "/api/docs", "/api/openapi.json", "/api/asyncapi.json":
+	case methodsPath, "/api/health", "/api/ready", "/api/docs", "/api/openapi.json", "/api/asyncapi.json":
 		return r.Header.Get("Upgrade") == ""
 	}
 	return isProbe(r)
+}
+
+// isLoginAtProvider knows the paths below oidcPath in their one spelling: others could lead elsewhere once they are decoded.
+func isLoginAtProvider(path string) bool {
+	name, below := strings.CutPrefix(path, oidcPath)
+	name, step, _ := strings.Cut(name, "/")
+	if !below || name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return false
+	}
+	switch step {
+	case "", "callback", "backchannel-logout", "device", "device/token":
+		return !strings.HasSuffix(path, "/")
+	}
+	return false
 }
 
 // isProbe is for what orchestrators and load balancers ask. They have no token, and send the Host of their choice or none.

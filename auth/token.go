@@ -35,6 +35,9 @@ func (t tokenCheck) required() bool { return t.set }
 // TokenPrefix begins the secret of every named token.
 const TokenPrefix = "hrn_"
 
+// LoginPrefix begins the secret of every login at an OpenID Connect provider.
+const LoginPrefix = "hrl_"
+
 // shownTokens are what a request shows in the places for a token.
 func shownTokens(r *http.Request) (shown []string) {
 	if headers := r.Header.Values("Authorization"); len(headers) == 1 {
@@ -63,7 +66,7 @@ func (t tokenCheck) accepts(shown []string) bool { return t.set && slices.Contai
 // and nobody else's rights will do.
 func (o Options) named(shown []string) (principal Principal, access context.Context, found, refused bool) {
 	for _, secret := range shown {
-		if !strings.HasPrefix(secret, TokenPrefix) {
+		if !strings.HasPrefix(secret, TokenPrefix) && !strings.HasPrefix(secret, LoginPrefix) {
 			continue
 		}
 		if o.Named != nil {
@@ -74,6 +77,24 @@ func (o Options) named(shown []string) (principal Principal, access context.Cont
 		refused = true
 	}
 	return Principal{}, nil, false, refused
+}
+
+func isLogin(secret string) bool { return strings.HasPrefix(secret, LoginPrefix) }
+
+// bearer is who shows a workload's token. It is nil, with no refusal, when none is shown.
+func (o Options) bearer(r *http.Request, shown []string) (*Principal, context.Context, *Refusal) {
+	if o.Bearers == nil {
+		return nil, nil, nil
+	}
+	for _, token := range shown {
+		if strings.Count(token, ".") != 2 || len(token) > maxBearer {
+			continue
+		}
+		if principal, access, refusal := o.Bearers.Find(r.Context(), token); principal != nil || refusal != nil {
+			return principal, access, refusal
+		}
+	}
+	return nil, nil, nil
 }
 
 // offeredToken is the token in the subprotocols of a websocket's handshake, the one header a browser lets a page choose
