@@ -26,6 +26,7 @@ type Config struct {
 	TrustedProxies  []string      // HARNESS_TRUSTED_PROXIES
 	AuthToken       string        // HARNESS_AUTH_TOKEN (secret)
 	InsecureNoAuth  bool          // HARNESS_INSECURE_NO_AUTH
+	OIDCFile        string        // HARNESS_OIDC_FILE, absolute after Load; "" is no login by OpenID Connect
 	Console         bool          // HARNESS_CONSOLE
 	BasePath        string        // HARNESS_BASE_PATH; "" is the root
 	AllowYolo       bool          // HARNESS_ALLOW_YOLO

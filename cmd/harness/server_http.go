@@ -32,7 +32,8 @@ func (s *Server) startHTTP(context.Context) error {
 	rules := auth.Options{
 		BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
 		PublicURL: s.cfg.Notify.PublicURL,
-		Token:     s.cfg.AuthToken, Named: s.tokens, Signed: auth.NewSigned(auth.NewRBAC(s.rbacOptions())), TrustedProxies: trustedProxies(s.cfg),
+		Token:     s.cfg.AuthToken, Named: s.named(), Signed: auth.NewSigned(auth.NewRBAC(s.rbacOptions())), TrustedProxies: trustedProxies(s.cfg),
+		Bearers: s.bearers(),
 		Agent:   agents.of,
 		Open:    func(r *http.Request) bool { return s.isLink(r) || pages.open != nil && pages.open(r) },
 		Refused: s.metrics.http.guardRefused,
@@ -41,7 +42,7 @@ func (s *Server) startHTTP(context.Context) error {
 		Operations: operations.New(s.operations()), Health: health{s}, Stream: sockets, RPC: s.rpcHandlers(sockets),
 		Calls: s.calls.Recorder, Limiter: s.limiter, Artifacts: s.artifacts, Tasks: s.taskAPI, Tokens: s.tokens, Idempotency: s.answers,
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
-		Guard:   auth.Guard(rules), Logins: auth.NewLogins(rules, s.cfg.BasePath+"/"), Pages: pages.beside,
+		Guard:   auth.Guard(rules), Logins: auth.NewLogins(rules, s.cfg.BasePath+"/"), OIDC: api.OIDC{Providers: s.providers, Kept: s.logins}, Pages: pages.beside,
 		Agents: agents,
 		Actor:  actor, Answered: s.metrics.http.answered, Span: s.spans.Request,
 		Logger: s.log.With().Str("package", "api").Logger(), Version: version, StoreWait: s.cfg.StoreWait,
