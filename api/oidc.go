@@ -45,7 +45,20 @@ func (s *server) oidcRoutes() []rest.Route {
 			routes[i].Raw = http.HandlerFunc(s.routeNotFound)
 		}
 	}
-	return routes
+	return append(routes, rest.Route{Method: http.MethodGet, Path: "/api/people", Handle: s.listPeople})
+}
+
+// listPeople names the actors that are people who log in at providers.
+func (s *server) listPeople(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
+	people := []logins.Person{}
+	if s.OIDC.Kept != nil {
+		found, err := s.OIDC.Kept.People(ctx)
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		people = append(people, found...)
+	}
+	return rest.OK(rest.List[logins.Person]{Data: people})
 }
 
 // loginMethod is a provider to log in at.

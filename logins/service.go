@@ -210,3 +210,19 @@ func (s *Service) Holder(id string) (auth.Principal, bool) {
 
 // Any implements auth.Named: where people can log in, other machines have to.
 func (s *Service) Any() bool { return true }
+
+// Person is who logged in once: what journal and audit log call the person, and what people do.
+type Person struct {
+	Actor string `json:"actor"`
+	Name  string `json:"name"`
+}
+
+// People are those whose logins are kept, by actor, with the name of the newest.
+func (s *Service) People(ctx context.Context) ([]Person, error) {
+	return database.ReadAll(ctx, s.opts.DB.Read(), "read who logged in", func(from database.Row) (p Person, err error) {
+		err = from.Scan(&p.Actor, &p.Name)
+		p.Actor, p.Name = database.DecodeText(p.Actor), database.DecodeText(p.Name)
+		return p, err
+	}, `select actor, name from logins as l where not exists (select 1 from logins as later where later.actor = l.actor and later.id > l.id)
+		order by actor`)
+}

@@ -35,6 +35,7 @@ export class Client {
   said = "";
   state: LinkState = "connecting";
   me: Me | null = null;
+  private readonly people = new Map<string, string>();
   /** Something to tell in one line: a gap that was read again, a failure. */
   notice: string | null = null;
   upgraded = false;
@@ -86,6 +87,7 @@ export class Client {
       const listed = await this.sessions();
       this.link.start(listed.pos);
       await this.requests();
+      void this.namePeople();
       this.touch();
       void this.push.start();
     } catch (err) {
@@ -109,6 +111,18 @@ export class Client {
     await this.push.off().catch((err: Error) => this.say(err.message));
     await this.api.post("/api/logout");
     location.reload();
+  }
+
+  /** nameOf is what people call an actor: "you" is the one who looks. */
+  nameOf(actor: string): string {
+    return actor === this.me?.actor ? text.request.you : (this.people.get(actor) ?? actor);
+  }
+
+  /** namePeople learns the names of who logs in at providers; without them their actors are shown. */
+  private async namePeople(): Promise<void> {
+    const known = await this.api.get<Answer<"/api/people">>("/api/people").catch(() => null);
+    for (const person of known?.data ?? []) this.people.set(person.actor, person.name);
+    this.touch();
   }
 
   may(kind: string): boolean {
