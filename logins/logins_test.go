@@ -186,7 +186,11 @@ func TestLoginsAreConfirmed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		issuer, now := oidctest.NewIssuer(t), clockAt(time.Now())
-		s, other := open(t, db, issuer, now), open(t, db, issuer, now)
+		s := open(t, db, issuer, now)
+		other := s
+		if db.Engine() == database.Postgres { // which alone has several servers
+			other = open(t, db, issuer, now)
+		}
 		secret, access := s.begin(s.who("ann", "r"))
 		confirm := func(each ...*site) {
 			t.Helper()
