@@ -55,7 +55,7 @@ type Provider struct {
 	// Projects are the ids of those that callers are limited to; none is no limit.
 	Projects []string `json:"projects"`
 
-	secret string
+	secret, secretPath string
 }
 
 // ConfigError says what of HARNESS_OIDC_FILE is wrong, and how it is right.
@@ -195,6 +195,7 @@ func (p *Provider) readSecret(folder string) error {
 	if info.Mode().Perm()&fs.FileMode(0o077) != 0 {
 		return fmt.Errorf("clientSecretFile: others may read %s: chmod 600 %s", path, path)
 	}
+	p.secretPath = path
 	text, err := os.ReadFile(path) //nolint:gosec // the operator names it
 	if p.secret = strings.TrimSpace(string(text)); err == nil && p.secret == "" {
 		err = fmt.Errorf("%s is empty", path)

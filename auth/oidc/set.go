@@ -46,3 +46,14 @@ func (s *Set) login(name string) (*Provider, *issuer, bool) {
 	}
 	return nil, nil, false
 }
+
+// SecretFiles are the files with the secrets of clients.
+func (s *Set) SecretFiles() []string {
+	var files []string
+	for _, p := range s.providers {
+		if p.secretPath != "" {
+			files = append(files, p.secretPath)
+		}
+	}
+	return files
+}

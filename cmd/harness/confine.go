@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -132,7 +133,7 @@ func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error
 	}
 	plan.UserNamespace = userNamespace
 	plan.Hide = []string{data}
-	for _, file := range s.cfg.Files() {
+	for _, file := range slices.Concat(s.cfg.Files(), s.clientSecrets()) {
 		path, err := realPath(file)
 		if errors.Is(err, os.ErrNotExist) {
 			path, err = entryPlace(file) // for a runtime that is started anew when it is there

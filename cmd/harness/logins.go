@@ -46,6 +46,14 @@ func (s *Server) bearers() auth.Bearers {
 	return s.providers
 }
 
+// clientSecrets are the files by which this server is known to its providers.
+func (s *Server) clientSecrets() []string {
+	if s.providers == nil {
+		return nil
+	}
+	return s.providers.SecretFiles()
+}
+
 // holder is who comes in by a named token or a login with an id, false when it does not count (any more).
 func (s *Server) holder(id string) (auth.Principal, bool) {
 	if who, counts := s.tokens.Holder(id); counts || s.logins == nil {
