@@ -13,6 +13,7 @@ import (
 
 	"harness/api"
 	"harness/auth"
+	"harness/auth/oidc"
 	"harness/operations"
 	"harness/runtime"
 )
@@ -51,6 +52,8 @@ func setup(t testing.TB, change ...func(*parts)) *harnessBundle {
 		Controls: newFakeControls("untrusted", "restricted", "read-only")}, Options: api.Options{
 		Health: b.health, Runtime: b.runtime, Version: "test", Tokens: echoedTokens{}, Push: echoedPush{},
 		Logins: auth.NewLogins(auth.Options{Token: "a-token-of-the-tests"}, "/"),
+		OIDC: api.OIDC{Providers: oidc.NewSet([]oidc.Provider{{Name: "provider", Kind: oidc.KindLogin, Issuer: "http://127.0.0.1:1",
+			ClientID: "harness"}}, nil, time.Now)},
 		Logger: zerolog.New(zerolog.SyncWriter(b.log)).Level(zerolog.DebugLevel), Clock: func() time.Time { return *b.now },
 	}}
 	for _, edit := range change {

@@ -61,8 +61,14 @@ func (s *server) createLoginLink(_ context.Context, in *rest.Input) (rest.Reply,
 	}{url, javascript.ISOTime(expires.UnixMilli())}}, nil
 }
 
-// logout ends nothing but the browser's cookie: the token in it belongs to a person.
-func (s *server) logout(_ context.Context, in *rest.Input) (rest.Reply, error) {
+// logout ends the login at a provider that is shown. Of any other it takes the browser's cookie alone: the token in it belongs
+// to a person.
+func (s *server) logout(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	if secret := s.Logins.Shown(in.Request); secret != "" && s.OIDC.Kept != nil {
+		if err := s.OIDC.Kept.End(ctx, secret); err != nil {
+			return rest.Reply{}, err
+		}
+	}
 	return rest.Reply{Cookie: s.Logins.Close(in.Request), Body: struct {
 		Status string `json:"status"`
 	}{"ok"}}, nil
@@ -80,6 +86,8 @@ func (s *server) me(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 type meView struct {
 	Status string `json:"status"`
 	Actor  string `json:"actor"`
+	// Name is what people call who logged in at a provider, absent for others.
+	Name string `json:"name,omitempty"`
 	// Role is that of the token, or "owner".
 	Role string `json:"role"`
 	// Allowed are the kinds of operation, see allowedKinds.
@@ -91,7 +99,7 @@ type meView struct {
 }
 
 func viewMe(principal auth.Principal, login bool) meView {
-	view := meView{Status: "ok", Actor: principal.Actor, Role: principal.Role.Word(), Allowed: allowedKinds(principal.Role),
+	view := meView{Status: "ok", Actor: principal.Actor, Name: principal.Name, Role: principal.Role.Word(), Allowed: allowedKinds(principal.Role),
 		Login: login}
 	if ids := principal.Projects.IDs(); principal.Projects != nil {
 		view.Projects = &ids
@@ -125,5 +133,5 @@ func loginFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
 		f.retry, f.retryAfter = refused.HTTPStatus == http.StatusTooManyRequests, auth.RetryGuess
 		return f, true
 	}
-	return failure{}, false
+	return providerFailure(err)
 }

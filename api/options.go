@@ -80,6 +80,8 @@ type Options struct {
 	LocalAccess func() (tokenNeeded bool, reason string)
 	// Logins lets browsers in by a cookie. nil: 404.
 	Logins *auth.Logins
+	// OIDC lets people log in at OpenID Connect providers. Without its parts: 404.
+	OIDC OIDC
 	// Settings are what this server was started with.
 	Settings []Setting
 	// Push keeps the browsers that are told what happens. nil: 404.

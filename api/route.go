@@ -35,7 +35,7 @@ func (s *server) routes() []rest.Route {
 		s.healthRoutes(), s.projectRoutes(), s.sessionRoutes(), s.messageRoutes(), s.transcriptRoutes(), s.requestRoutes(),
 		s.mountedRoutes(), s.runtimeRoutes(), s.provider.Routes(), s.threadRoutes(), s.controlRoutes(), s.settingsRoutes(),
 		s.jobRoutes(), s.boardRoutes(), s.searchRoutes(), s.waitingRoutes(), s.uploadRoutes(), s.imageRoutes(), s.suggestionRoutes(),
-		s.artifactRoutes(), s.tokenRoutes(), s.loginRoutes(), s.pushRoutes(),
+		s.artifactRoutes(), s.tokenRoutes(), s.loginRoutes(), s.oidcRoutes(), s.pushRoutes(),
 		s.serverSettingsRoutes(),
 	} {
 		all = append(all, resource...)

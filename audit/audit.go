@@ -63,7 +63,7 @@ func kinds() map[string]bool {
 		"tool.call.denied", "tool.call.started", "tool.call.completed", "session.created", "message.sent", "turn.stopped",
 		"turn.failed", "turn.retrying",
 		"configuration.loaded", "default_controls.changed", "store.refused", "store.mended", "store.damaged",
-		"access_token.created", "access_token.changed", "access_token.revoked",
+		"access_token.created", "access_token.changed", "access_token.revoked", "login.began", "login.changed", "login.ended",
 	} {
 		all[kind] = true
 	}

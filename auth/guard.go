@@ -17,6 +17,9 @@ const (
 	toolsPath  = "/mcp"
 	loginPath  = "/api/login"
 	logoutPath = "/api/logout"
+	// methodsPath tells how to log in; below oidcPath the provider is asked, and what it says is checked.
+	methodsPath = "/api/login/methods"
+	oidcPath    = "/api/login/oidc/"
 )
 
 // Options are the rules of one server.
@@ -41,6 +44,9 @@ type Options struct {
 
 	// Signed lets in by signed tokens (JWT), nil by none.
 	Signed *Signed
+
+	// Bearers lets workloads in by tokens of their issuers, nil by none.
+	Bearers Bearers
 
 	// Brake slows down guesses of tokens, nil does not.
 	Brake *Brake
@@ -125,9 +131,10 @@ func (g *guard) admitCaller(w http.ResponseWriter, r *http.Request) (*http.Reque
 	found, is, refused := g.holderOf(g.token.unless(braked), shown)
 	if !is && !open {
 		var refusal *Refusal
-		found, is, refusal = g.signedHolder(r, shown)
-		// The extension routes word their refusals themselves, to who gets there.
-		if refusal != nil && !strings.HasPrefix(r.URL.Path, extensionsPath) {
+		var workload bool
+		found, is, workload, refusal = g.signedHolder(r, shown)
+		// The extension routes word their refusals of signed tokens themselves, to who gets there.
+		if refusal != nil && (workload || !strings.HasPrefix(r.URL.Path, extensionsPath)) {
 			g.refuseSigned(w, r, refusal, braked)
 			return nil, false
 		}
@@ -146,7 +153,7 @@ func (g *guard) admitCaller(w http.ResponseWriter, r *http.Request) (*http.Reque
 			g.refuseGuess(w)
 			return nil, false
 		case !open:
-			g.refuseTokenless(w, r, refused, len(shown) > 0, why)
+			g.refuseTokenless(w, r, shown, refused, why)
 			return nil, false
 		}
 		principal = Principal{Actor: "anonymous", Role: RoleMember}
@@ -169,13 +176,15 @@ func (g *guard) tokenless(r *http.Request) (principal Principal, closed bool, wh
 	return principal, g.token.required() || g.Named != nil && !local && g.Named.Any(), ""
 }
 
-func (g *guard) refuseTokenless(w http.ResponseWriter, r *http.Request, refused, guessed bool, why string) {
-	if guessed {
+func (g *guard) refuseTokenless(w http.ResponseWriter, r *http.Request, shown []string, refused bool, why string) {
+	if len(shown) > 0 {
 		g.Brake.Wrong(r)
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="harness"`)
 	message := "a valid access token is required: send Authorization: Bearer <HARNESS_AUTH_TOKEN>"
 	switch {
+	case refused && slices.ContainsFunc(shown, isLogin):
+		message = "this login has ended or is none of this server's: log in again"
 	case refused:
 		message = "this access token is none of this server's, was revoked or has expired: ask an admin for another one; " +
 			"harness token prints the owner's"
@@ -256,17 +265,34 @@ func isOpen(r *http.Request) bool {
 	if r.URL.Path == toolsPath {
 		return r.Header.Get("Upgrade") == ""
 	}
-	if r.Method == http.MethodPost && (r.URL.Path == loginPath || r.URL.Path == logoutPath) {
+	if r.Method == http.MethodPost && (r.URL.Path == loginPath || r.URL.Path == logoutPath || isLoginAtProvider(r.URL.Path)) {
 		return true
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
+	if isLoginAtProvider(r.URL.Path) {
+		return r.Header.Get("Upgrade") == ""
+	}
 	switch r.URL.Path {
-	case "/api/health", "/api/ready", "/api/docs", "/api/openapi.json", "/api/asyncapi.json":
+	case methodsPath, "/api/health", "/api/ready", "/api/docs", "/api/openapi.json", "/api/asyncapi.json":
 		return r.Header.Get("Upgrade") == ""
 	}
 	return isProbe(r)
+}
+
+// isLoginAtProvider knows the paths below oidcPath in their one spelling: others could lead elsewhere once they are decoded.
+func isLoginAtProvider(path string) bool {
+	name, below := strings.CutPrefix(path, oidcPath)
+	name, step, _ := strings.Cut(name, "/")
+	if !below || name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return false
+	}
+	switch step {
+	case "", "callback", "backchannel-logout", "device", "device/token":
+		return !strings.HasSuffix(path, "/")
+	}
+	return false
 }
 
 // isProbe is for what orchestrators and load balancers ask. They have no token, and send the Host of their choice or none.

@@ -22,8 +22,8 @@ type holder struct {
 	access context.Context //nolint:containedctx // it spans the token's life, not a call's
 }
 
-// holderOf is who shows one of this server's own tokens. One with the prefix of the owner's or of named ones that does not
-// count is refused: whoever shows it means to come in by it, and nobody else's rights will do.
+// holderOf is who shows one of this server's own tokens. One with the prefix of the owner's, of named ones or of logins that
+// does not count is refused: whoever shows it means to come in by it, and nobody else's rights will do.
 func (o Options) holderOf(token tokenCheck, shown []string) (found holder, is, refused bool) {
 	if token.accepts(shown) {
 		return holder{principal: ownerPrincipal()}, true, false
@@ -37,7 +37,7 @@ func (o Options) holderOf(token tokenCheck, shown []string) (found holder, is, r
 				}
 			}
 			refused = true
-		case strings.HasPrefix(secret, TokenPrefix):
+		case strings.HasPrefix(secret, TokenPrefix), isLogin(secret):
 			if o.Named != nil {
 				if principal, access, counts := o.Named.Find(secret); counts {
 					return holder{principal, access}, true, false
@@ -49,11 +49,14 @@ func (o Options) holderOf(token tokenCheck, shown []string) (found holder, is, r
 	return holder{}, false, refused
 }
 
-// signedHolder is who shows a signed token.
-func (o Options) signedHolder(r *http.Request, shown []string) (holder, bool, *Refusal) {
-	principal, access, refusal := o.Signed.find(r, shown)
-	if refusal != nil || principal == nil {
-		return holder{}, false, refusal
+// signedHolder is who shows a signed token, and whether that is a workload's.
+func (o Options) signedHolder(r *http.Request, shown []string) (found holder, is, workload bool, refusal *Refusal) {
+	principal, access, refusal := o.bearer(r, shown)
+	if workload = principal != nil || refusal != nil; !workload {
+		principal, access, refusal = o.Signed.find(r, shown)
 	}
-	return holder{*principal, access}, true, nil
+	if refusal != nil || principal == nil {
+		return holder{}, false, workload, refusal
+	}
+	return holder{*principal, access}, true, workload, nil
 }

@@ -12,7 +12,7 @@ import (
 const (
 	// linkPrefix begins the code of every link. A code is taken in the place of a token when somebody logs in, and
 	// nowhere else.
-	linkPrefix = "hrl_"
+	linkPrefix = "hrk_"
 	// linkAge is how long a link counts, once.
 	linkAge = 5 * time.Minute
 	// maxLinks bounds the links that are open. Beyond it the oldest is forgotten.

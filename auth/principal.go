@@ -6,7 +6,10 @@
 // stream), nor how a router or a websocket library works.
 package auth
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Role is what a caller may do; the words are codex-manager's.
 type Role string
@@ -61,6 +64,10 @@ type Principal struct {
 	Projects *Projects
 	// Signed says that a signed token (JWT) was shown.
 	Signed bool
+	// Provider is the OpenID Connect provider that vouches for it, "" for none. TokenID is then that of the login, if there is one.
+	Provider string
+	// Name is what people call it, "" where Actor is all that is known. It proves nothing.
+	Name string
 }
 
 // ownerPrincipal is who shows HARNESS_AUTH_TOKEN or the owner's token.
@@ -90,7 +97,7 @@ func PrincipalFrom(ctx context.Context) (Principal, bool) {
 
 // Named tells a principal that is somebody, from those that everybody without a token is.
 func (p Principal) Named() bool {
-	return p.Role == RoleOwner || p.Role == RoleSystem || p.TokenID != "" || p.Signed
+	return p.Role == RoleOwner || p.Role == RoleSystem || p.TokenID != "" || p.Signed || p.Provider != ""
 }
 
 // Named are the named tokens of a server.
@@ -100,6 +107,31 @@ type Named interface {
 	Find(secret string) (Principal, context.Context, bool)
 	// Any tells whether there is such a token or ever was one: the last one's end opens no door.
 	Any() bool
+}
+
+// NamedBy joins what keeps secrets of several kinds.
+func NamedBy(several ...Named) Named { return severalNamed(several) }
+
+type severalNamed []Named
+
+func (s severalNamed) Find(secret string) (Principal, context.Context, bool) {
+	for _, one := range s {
+		if principal, access, found := one.Find(secret); found {
+			return principal, access, true
+		}
+	}
+	return Principal{}, nil, false
+}
+
+func (s severalNamed) Any() bool {
+	return slices.ContainsFunc(s, func(one Named) bool { return one.Any() })
+}
+
+// Bearers are the tokens of issuers outside of this server, by which workloads come in.
+type Bearers interface {
+	// Find is who shows a token of such an issuer, and a context that ends with the token. Principal and refusal are both
+	// nil for a token of any other issuer.
+	Find(ctx context.Context, token string) (*Principal, context.Context, *Refusal)
 }
 
 type accessKey struct{}

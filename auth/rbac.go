@@ -219,7 +219,7 @@ func (r *RBAC) byJWT(req *http.Request) (Principal, *Refusal) {
 	}
 	value := header(req, "Authorization")
 	if value == "" {
-		if holder, _ := PrincipalFrom(req.Context()); holder.Signed { // a login's cookie has it
+		if holder, _ := PrincipalFrom(req.Context()); holder.Signed || holder.Provider != "" { // a login's cookie has it
 			return holder, nil
 		}
 		return Principal{}, unauthorized("missing_bearer_token")

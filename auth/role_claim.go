@@ -24,10 +24,21 @@ func extensionRole(word string) (Role, bool) { return Role(word), Role(word).Val
 // roleOf is the highest role of a token's role claim among those that parse knows; a name that the operator translates
 // counts as its translation alone.
 func (r *RBAC) roleOf(claims jwt.MapClaims, parse func(word string) (Role, bool)) (highest Role, found bool) {
-	claim, _ := claimAt(claims, r.opts.RoleClaim)
+	return highestRole(claims, r.opts.RoleClaim, r.opts.RoleMap, parse)
+}
+
+// RoleInClaims is the highest role that a claim gives. path is the claim's name or a path of names with dots;
+// translations are those of HARNESS_ROLE_MAP.
+func RoleInClaims(claims map[string]any, path string, translations map[string]Role) (highest Role, found bool) {
+	return highestRole(claims, path, translations, ParseRole)
+}
+
+func highestRole(claims map[string]any, path string, translations map[string]Role, parse func(word string) (Role, bool)) (
+	highest Role, found bool) {
+	claim, _ := ClaimAt(claims, path)
 	for _, name := range textsOf(claim) {
 		name = strings.TrimSpace(name)
-		if translated, is := r.opts.RoleMap[name]; is {
+		if translated, is := translations[name]; is {
 			name = string(translated)
 		}
 		role, known := parse(name)
@@ -38,9 +49,9 @@ func (r *RBAC) roleOf(claims jwt.MapClaims, parse func(word string) (Role, bool)
 	return highest, found
 }
 
-// claimAt is the claim of a name or, where there is none, at a path of names with dots. Names may have dots themselves
+// ClaimAt is the claim of a name or, where there is none, at a path of names with dots. Names may have dots themselves
 // (an URL, a client of Keycloak): the whole of what is left is tried before its parts are.
-func claimAt(claims map[string]any, path string) (claim any, found bool) {
+func ClaimAt(claims map[string]any, path string) (claim any, found bool) {
 	if claim, found = claims[path]; found {
 		return claim, true
 	}
@@ -49,7 +60,7 @@ func claimAt(claims map[string]any, path string) (claim any, found bool) {
 			continue
 		}
 		if inner, is := claims[path[:i]].(map[string]any); is {
-			if claim, found = claimAt(inner, path[i+1:]); found {
+			if claim, found = ClaimAt(inner, path[i+1:]); found {
 				return claim, true
 			}
 		}

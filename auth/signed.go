@@ -2,10 +2,8 @@ package auth
 
 import (
 	"context"
-	"crypto/sha256"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -17,21 +15,10 @@ const extensionsPath = "/api/agents/extensions"
 // projectsClaim limits the holder of a signed token to the projects it lists.
 const projectsClaim = "projects"
 
-// maxLives is how many tokens' ends are kept before those that have passed are looked for.
-const maxLives = 1000
-
 // Signed lets in by the signed tokens (JWT) of an issuer, wherever a token is taken. Safe for concurrent use.
 type Signed struct {
-	rbac *RBAC
-
-	mu    sync.Mutex
-	lives map[[sha256.Size]byte]life
-}
-
-// life is how long a token counts: what was opened by it ends with access.
-type life struct {
-	access context.Context //nolint:containedctx // it spans the token's life, not a call's
-	end    context.CancelFunc
+	rbac  *RBAC
+	lives Lives
 }
 
 // NewSigned makes one by the rules of the extension routes; nil where those know no signed tokens (mode jwt).
@@ -39,7 +26,7 @@ func NewSigned(rules *RBAC) *Signed {
 	if rules.opts.Mode != RBACJWT {
 		return nil
 	}
-	return &Signed{rbac: rules, lives: map[[sha256.Size]byte]life{}}
+	return &Signed{rbac: rules}
 }
 
 // find is who shows a signed token, with the context that ends with it. Both are nil when none is shown.
@@ -94,24 +81,7 @@ func (s *Signed) access(token string, claims jwt.MapClaims) context.Context {
 	if !expires {
 		return context.Background()
 	}
-	left := time.UnixMilli(int64(at * 1000)).Add(jwtLeeway).Sub(s.rbac.opts.Clock())
-	key := sha256.Sum256([]byte(token))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known, is := s.lives[key]; is {
-		return known.access
-	}
-	if len(s.lives) >= maxLives {
-		for one, known := range s.lives {
-			if known.access.Err() != nil {
-				known.end()
-				delete(s.lives, one)
-			}
-		}
-	}
-	access, end := context.WithTimeout(context.Background(), left)
-	s.lives[key] = life{access, end}
-	return access
+	return s.lives.Until(token, time.UnixMilli(int64(at*1000)).Add(jwtLeeway).Sub(s.rbac.opts.Clock()))
 }
 
 // Words are what a refused holder is told.

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
@@ -42,6 +43,9 @@ func (t tokenCheck) required() bool { return t.set }
 // TokenPrefix begins the secret of every named token.
 const TokenPrefix = "hrn_"
 
+// LoginPrefix begins the secret of every login at an OpenID Connect provider.
+const LoginPrefix = "hrl_"
+
 // shownTokens are what a request shows in the places for a token.
 func shownTokens(r *http.Request) (shown []string) {
 	if headers := r.Header.Values("Authorization"); len(headers) == 1 {
@@ -65,6 +69,25 @@ func shownTokens(r *http.Request) (shown []string) {
 
 // accepts tells whether the token is among those shown.
 func (t tokenCheck) accepts(shown []string) bool { return t.set && slices.ContainsFunc(shown, t.equal) }
+
+// isLogin tells the secret of a login at a provider.
+func isLogin(secret string) bool { return strings.HasPrefix(secret, LoginPrefix) }
+
+// bearer is who shows a workload's token. It is nil, with no refusal, when none is shown.
+func (o Options) bearer(r *http.Request, shown []string) (*Principal, context.Context, *Refusal) {
+	if o.Bearers == nil {
+		return nil, nil, nil
+	}
+	for _, token := range shown {
+		if strings.Count(token, ".") != 2 || len(token) > maxBearer {
+			continue
+		}
+		if principal, access, refusal := o.Bearers.Find(r.Context(), token); principal != nil || refusal != nil {
+			return principal, access, refusal
+		}
+	}
+	return nil, nil, nil
+}
 
 // offeredToken is the token in the subprotocols of a websocket's handshake, the one header a browser lets a page choose
 // there.

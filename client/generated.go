@@ -2137,6 +2137,9 @@ type Limit = int
 // ProjectID defines model for projectId.
 type ProjectID = string
 
+// Provider defines model for provider.
+type Provider = string
+
 // RequestID defines model for requestId.
 type RequestID = string
 
@@ -2215,6 +2218,12 @@ type LimitReached_Details struct {
 	Setting string `json:"setting"`
 }
 
+// LogoutRefused defines model for LogoutRefused.
+type LogoutRefused struct {
+	Error            string `json:"error"`
+	ErrorDescription string `json:"error_description"`
+}
+
 // Me defines model for Me.
 type Me struct {
 	// Actor As it stands in decisions and in the audit log.
@@ -2225,6 +2234,9 @@ type Me struct {
 
 	// Login By the cookie of a login.
 	Login bool `json:"login"`
+
+	// Name What people call who logged in at a provider; absent for others.
+	Name *string `json:"name,omitempty"`
 
 	// Projects Ids of the projects it is limited to; absent for no limit.
 	Projects *[]string `json:"projects,omitempty"`
@@ -2874,6 +2886,75 @@ type CreateLoginLink201JSONResponseBody struct {
 	URL string `json:"url"`
 }
 
+// GetLoginMethods200JSONResponseBody_Providers defines parameters for GetLoginMethods.
+type GetLoginMethods200JSONResponseBody_Providers struct {
+	Name string `json:"name"`
+
+	// URL Where a browser goes to log in, below HARNESS_BASE_PATH.
+	URL string `json:"url"`
+}
+
+// GetLoginMethods200JSONResponseBody defines parameters for GetLoginMethods.
+type GetLoginMethods200JSONResponseBody struct {
+	Providers []GetLoginMethods200JSONResponseBody_Providers `json:"providers"`
+	Status    interface{}                                    `json:"status"`
+}
+
+// EndLoginsFormdataBody defines parameters for EndLogins.
+type EndLoginsFormdataBody struct {
+	LogoutToken string `form:"logout_token" json:"logout_token"`
+}
+
+// FinishLoginParams defines parameters for FinishLogin.
+type FinishLoginParams struct {
+	State            *string `form:"state,omitempty" json:"state,omitempty"`
+	Code             *string `form:"code,omitempty" json:"code,omitempty"`
+	Iss              *string `form:"iss,omitempty" json:"iss,omitempty"`
+	Error            *string `form:"error,omitempty" json:"error,omitempty"`
+	ErrorDescription *string `form:"error_description,omitempty" json:"error_description,omitempty"`
+}
+
+// BeginDeviceLogin200JSONResponseBody defines parameters for BeginDeviceLogin.
+type BeginDeviceLogin200JSONResponseBody struct {
+	DeviceCode string `json:"deviceCode"`
+
+	// ExpiresIn Seconds until the codes end.
+	ExpiresIn int `json:"expiresIn"`
+
+	// Interval Seconds between two questions.
+	Interval        int         `json:"interval"`
+	Status          interface{} `json:"status"`
+	UserCode        string      `json:"userCode"`
+	VerificationURI string      `json:"verificationUri"`
+
+	// VerificationURIComplete Has the code entered.
+	VerificationURIComplete *string `json:"verificationUriComplete,omitempty"`
+}
+
+// FinishDeviceLoginJSONBody defines parameters for FinishDeviceLogin.
+type FinishDeviceLoginJSONBody struct {
+	DeviceCode string `json:"deviceCode"`
+}
+
+// FinishDeviceLogin200JSONResponseBody defines parameters for FinishDeviceLogin.
+type FinishDeviceLogin200JSONResponseBody struct {
+	Actor string `json:"actor"`
+
+	// ExpiresAt When the login ends unless the provider confirms it before, which happens by itself.
+	ExpiresAt string      `json:"expiresAt"`
+	Name      string      `json:"name"`
+	Role      string      `json:"role"`
+	Secret    string      `json:"secret"`
+	Status    interface{} `json:"status"`
+}
+
+// FinishDeviceLogin202JSONResponseBody defines parameters for FinishDeviceLogin.
+type FinishDeviceLogin202JSONResponseBody struct {
+	// SlowDown Ask 5 seconds later than before from now on.
+	SlowDown bool        `json:"slowDown"`
+	Status   interface{} `json:"status"`
+}
+
 // Logout200JSONResponseBody defines parameters for Logout.
 type Logout200JSONResponseBody struct {
 	Status interface{} `json:"status"`
@@ -2965,6 +3046,18 @@ type CancelOrchestratorJob409JSONResponseBody_0 struct {
 // CancelOrchestratorJob409JSONResponseBody defines parameters for CancelOrchestratorJob.
 type CancelOrchestratorJob409JSONResponseBody struct {
 	union json.RawMessage
+}
+
+// ListPeople200JSONResponseBody_Data defines parameters for ListPeople.
+type ListPeople200JSONResponseBody_Data struct {
+	// Actor As it stands in decisions, events and the audit log.
+	Actor string `json:"actor"`
+	Name  string `json:"name"`
+}
+
+// ListPeople200JSONResponseBody defines parameters for ListPeople.
+type ListPeople200JSONResponseBody struct {
+	Data []ListPeople200JSONResponseBody_Data `json:"data"`
 }
 
 // ListProjects200JSONResponseBody defines parameters for ListProjects.
@@ -4637,6 +4730,12 @@ type CancelJobsJSONRequestBody CancelJobsJSONBody
 
 // LoginJSONRequestBody defines body for Login for application/json ContentType.
 type LoginJSONRequestBody LoginJSONBody
+
+// EndLoginsFormdataRequestBody defines body for EndLogins for application/x-www-form-urlencoded ContentType.
+type EndLoginsFormdataRequestBody EndLoginsFormdataBody
+
+// FinishDeviceLoginJSONRequestBody defines body for FinishDeviceLogin for application/json ContentType.
+type FinishDeviceLoginJSONRequestBody FinishDeviceLoginJSONBody
 
 // StartMcpOauthLoginJSONRequestBody defines body for StartMcpOauthLogin for application/json ContentType.
 type StartMcpOauthLoginJSONRequestBody StartMcpOauthLoginJSONBody
@@ -7462,9 +7561,71 @@ type ClientInterface interface {
 	// Corresponds with POST /api/login/links (the `CreateLoginLink` operationId).
 	CreateLoginLink(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetLoginMethods List the OpenID Connect providers to log in at
+	//
+	// Corresponds with GET /api/login/methods (the `GetLoginMethods` operationId).
+	GetLoginMethods(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BeginLogin Send a browser to a provider to log in
+	//
+	// Authorization code with PKCE. A cookie for ten minutes binds the login to the browser.
+	//
+	// Corresponds with GET /api/login/oidc/{provider} (the `BeginLogin` operationId).
+	BeginLogin(ctx context.Context, provider Provider, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EndLoginsWithBody End the logins that have ended at a provider
+	//
+	// OpenID Connect Back-Channel Logout 1.0, for the provider. What is open by these logins is closed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/login/oidc/{provider}/backchannel-logout (the `EndLogins` operationId).
+	EndLoginsWithBody(ctx context.Context, provider Provider, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EndLoginsWithFormdataBody End the logins that have ended at a provider
+	//
+	// OpenID Connect Back-Channel Logout 1.0, for the provider. What is open by these logins is closed.
+	//
+	// Takes a body of the `application/x-www-form-urlencoded` content type.
+	//
+	// Corresponds with POST /api/login/oidc/{provider}/backchannel-logout (the `EndLogins` operationId).
+	EndLoginsWithFormdataBody(ctx context.Context, provider Provider, body EndLoginsFormdataRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// FinishLogin Let a browser in that comes back from a provider
+	//
+	// Sets the cookie of a login and goes on to the console. A refusal is a page for browsers.
+	//
+	// Corresponds with GET /api/login/oidc/{provider}/callback (the `FinishLogin` operationId).
+	FinishLogin(ctx context.Context, provider Provider, params *FinishLoginParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BeginDeviceLogin Begin a login that is confirmed on another device
+	//
+	// RFC 8628. The person opens `verificationUri` and enters `userCode`; then `deviceCode` is exchanged for the login.
+	//
+	// Corresponds with POST /api/login/oidc/{provider}/device (the `BeginDeviceLogin` operationId).
+	BeginDeviceLogin(ctx context.Context, provider Provider, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// FinishDeviceLoginWithBody Ask for a login that is confirmed on another device
+	//
+	// The secret of the login is in this answer alone. It is shown as any token is.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/login/oidc/{provider}/device/token (the `FinishDeviceLogin` operationId).
+	FinishDeviceLoginWithBody(ctx context.Context, provider Provider, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// FinishDeviceLogin Ask for a login that is confirmed on another device
+	//
+	// The secret of the login is in this answer alone. It is shown as any token is.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/login/oidc/{provider}/device/token (the `FinishDeviceLogin` operationId).
+	FinishDeviceLogin(ctx context.Context, provider Provider, body FinishDeviceLoginJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// Logout Log a browser out
 	//
-	// Takes its cookie away. The token stays what it is.
+	// Takes its cookie away, and ends a login at a provider for good. Any other token stays what it is.
 	//
 	// Corresponds with POST /api/logout (the `Logout` operationId).
 	Logout(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7519,6 +7680,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /api/orchestrator/jobs/{jobId}/cancel (the `CancelOrchestratorJob` operationId).
 	CancelOrchestratorJob(ctx context.Context, jobID JobID, params *CancelOrchestratorJobParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListPeople List who logged in at a provider, by actor
+	//
+	// Corresponds with GET /api/people (the `ListPeople` operationId).
+	ListPeople(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListProjects List projects by name
 	//
@@ -9193,9 +9359,151 @@ func (c *Client) CreateLoginLink(ctx context.Context, reqEditors ...RequestEdito
 	return c.Client.Do(req)
 }
 
+// GetLoginMethods List the OpenID Connect providers to log in at
+//
+// Corresponds with GET /api/login/methods (the `GetLoginMethods` operationId).
+func (c *Client) GetLoginMethods(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetLoginMethodsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BeginLogin Send a browser to a provider to log in
+//
+// Authorization code with PKCE. A cookie for ten minutes binds the login to the browser.
+//
+// Corresponds with GET /api/login/oidc/{provider} (the `BeginLogin` operationId).
+func (c *Client) BeginLogin(ctx context.Context, provider Provider, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBeginLoginRequest(c.Server, provider)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EndLoginsWithBody End the logins that have ended at a provider
+//
+// OpenID Connect Back-Channel Logout 1.0, for the provider. What is open by these logins is closed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/login/oidc/{provider}/backchannel-logout (the `EndLogins` operationId).
+func (c *Client) EndLoginsWithBody(ctx context.Context, provider Provider, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEndLoginsRequestWithBody(c.Server, provider, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EndLoginsWithFormdataBody End the logins that have ended at a provider
+//
+// OpenID Connect Back-Channel Logout 1.0, for the provider. What is open by these logins is closed.
+//
+// Takes a body of the `application/x-www-form-urlencoded` content type.
+//
+// Corresponds with POST /api/login/oidc/{provider}/backchannel-logout (the `EndLogins` operationId).
+func (c *Client) EndLoginsWithFormdataBody(ctx context.Context, provider Provider, body EndLoginsFormdataRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEndLoginsRequestWithFormdataBody(c.Server, provider, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// FinishLogin Let a browser in that comes back from a provider
+//
+// Sets the cookie of a login and goes on to the console. A refusal is a page for browsers.
+//
+// Corresponds with GET /api/login/oidc/{provider}/callback (the `FinishLogin` operationId).
+func (c *Client) FinishLogin(ctx context.Context, provider Provider, params *FinishLoginParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewFinishLoginRequest(c.Server, provider, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BeginDeviceLogin Begin a login that is confirmed on another device
+//
+// RFC 8628. The person opens `verificationUri` and enters `userCode`; then `deviceCode` is exchanged for the login.
+//
+// Corresponds with POST /api/login/oidc/{provider}/device (the `BeginDeviceLogin` operationId).
+func (c *Client) BeginDeviceLogin(ctx context.Context, provider Provider, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBeginDeviceLoginRequest(c.Server, provider)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// FinishDeviceLoginWithBody Ask for a login that is confirmed on another device
+//
+// The secret of the login is in this answer alone. It is shown as any token is.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/login/oidc/{provider}/device/token (the `FinishDeviceLogin` operationId).
+func (c *Client) FinishDeviceLoginWithBody(ctx context.Context, provider Provider, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewFinishDeviceLoginRequestWithBody(c.Server, provider, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// FinishDeviceLogin Ask for a login that is confirmed on another device
+//
+// The secret of the login is in this answer alone. It is shown as any token is.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/login/oidc/{provider}/device/token (the `FinishDeviceLogin` operationId).
+func (c *Client) FinishDeviceLogin(ctx context.Context, provider Provider, body FinishDeviceLoginJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewFinishDeviceLoginRequest(c.Server, provider, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // Logout Log a browser out
 //
-// Takes its cookie away. The token stays what it is.
+// Takes its cookie away, and ends a login at a provider for good. Any other token stays what it is.
 //
 // Corresponds with POST /api/logout (the `Logout` operationId).
 func (c *Client) Logout(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9341,6 +9649,21 @@ func (c *Client) GetOrchestratorJob(ctx context.Context, jobID JobID, reqEditors
 // Corresponds with POST /api/orchestrator/jobs/{jobId}/cancel (the `CancelOrchestratorJob` operationId).
 func (c *Client) CancelOrchestratorJob(ctx context.Context, jobID JobID, params *CancelOrchestratorJobParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCancelOrchestratorJobRequest(c.Server, jobID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListPeople List who logged in at a provider, by actor
+//
+// Corresponds with GET /api/people (the `ListPeople` operationId).
+func (c *Client) ListPeople(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPeopleRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -13530,6 +13853,304 @@ func NewCreateLoginLinkRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewGetLoginMethodsRequest constructs an http.Request for the GetLoginMethods method
+func NewGetLoginMethodsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/login/methods")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewBeginLoginRequest constructs an http.Request for the BeginLogin method
+func NewBeginLoginRequest(server string, provider Provider) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "provider", provider, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/login/oidc/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewEndLoginsRequestWithFormdataBody calls the generic EndLogins builder with application/x-www-form-urlencoded body
+func NewEndLoginsRequestWithFormdataBody(server string, provider Provider, body EndLoginsFormdataRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	bodyStr, err := runtime.MarshalForm(body, nil)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = strings.NewReader(bodyStr.Encode())
+	return NewEndLoginsRequestWithBody(server, provider, "application/x-www-form-urlencoded", bodyReader)
+}
+
+// NewEndLoginsRequestWithBody constructs an http.Request for the EndLogins method, with any body, and a specified content type
+func NewEndLoginsRequestWithBody(server string, provider Provider, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "provider", provider, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/login/oidc/%s/backchannel-logout", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewFinishLoginRequest constructs an http.Request for the FinishLogin method
+func NewFinishLoginRequest(server string, provider Provider, params *FinishLoginParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "provider", provider, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/login/oidc/%s/callback", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Code != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "code", *params.Code, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Iss != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "iss", *params.Iss, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Error != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "error", *params.Error, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ErrorDescription != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "error_description", *params.ErrorDescription, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewBeginDeviceLoginRequest constructs an http.Request for the BeginDeviceLogin method
+func NewBeginDeviceLoginRequest(server string, provider Provider) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "provider", provider, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/login/oidc/%s/device", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewFinishDeviceLoginRequest calls the generic FinishDeviceLogin builder with application/json body
+func NewFinishDeviceLoginRequest(server string, provider Provider, body FinishDeviceLoginJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewFinishDeviceLoginRequestWithBody(server, provider, "application/json", bodyReader)
+}
+
+// NewFinishDeviceLoginRequestWithBody constructs an http.Request for the FinishDeviceLogin method, with any body, and a specified content type
+func NewFinishDeviceLoginRequestWithBody(server string, provider Provider, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "provider", provider, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/login/oidc/%s/device/token", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewLogoutRequest constructs an http.Request for the Logout method
 func NewLogoutRequest(server string) (*http.Request, error) {
 	var err error
@@ -13973,6 +14594,33 @@ func NewCancelOrchestratorJobRequest(server string, jobID JobID, params *CancelO
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewListPeopleRequest constructs an http.Request for the ListPeople method
+func NewListPeopleRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/people")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil

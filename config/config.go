@@ -27,6 +27,7 @@ type Config struct {
 	AuthToken       string        // HARNESS_AUTH_TOKEN (secret)
 	TrustLocal      bool          // HARNESS_TRUST_LOCAL
 	InsecureNoAuth  bool          // HARNESS_INSECURE_NO_AUTH
+	OIDCFile        string        // HARNESS_OIDC_FILE, absolute after Load; "" is no login by OpenID Connect
 	Console         bool          // HARNESS_CONSOLE
 	BasePath        string        // HARNESS_BASE_PATH; "" is the root
 	AllowYolo       bool          // HARNESS_ALLOW_YOLO

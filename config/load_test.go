@@ -196,6 +196,7 @@ func otherValue(v Variable) string {
 		"HARNESS_ALLOWED_ORIGINS": "https://a.example,http://b.example:81", "HARNESS_ALLOWED_HOSTS": "a.example,b.example:81",
 		"HARNESS_TRUSTED_PROXIES":   "10.0.0.0/8,::1",
 		"HARNESS_BASE_PATH":         "/agents/harness",
+		"HARNESS_OIDC_FILE":         "oidc.json",
 		"HARNESS_ROLE_MAP":          "engineers=operator,cn=ops team=admin",
 		"HARNESS_RUNTIME_ENV_ALLOW": "COMPANY_*,opencode:KEY", "HARNESS_RUNTIME_CREDENTIALS": "shared,claude=ephemeral",
 		"HARNESS_RUNTIME_MAX_TURNS": "8,claude=2", "HARNESS_RUNTIME_MAX_MESSAGES": "0,acp:own=1",

@@ -51,8 +51,9 @@ func (c *Config) checkRoleMap() error {
 		}
 		roles[name] = role
 	}
-	if len(roles) > 0 && c.Extensions.RBACMode != "jwt" {
-		return &RuleError{roleMap, "it is for signed tokens, which are not taken here: set AGENT_EXTENSION_RBAC_MODE=jwt, or unset it"}
+	if len(roles) > 0 && c.Extensions.RBACMode != "jwt" && c.OIDCFile == "" {
+		return &RuleError{roleMap, "it is for signed tokens and logins, which are not taken here: set AGENT_EXTENSION_RBAC_MODE=jwt or " +
+			"HARNESS_OIDC_FILE, or unset it"}
 	}
 	return nil
 }

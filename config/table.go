@@ -36,6 +36,10 @@ func serverVariables() []Variable {
 		{Name: "HARNESS_INSECURE_NO_AUTH", Default: "false",
 			Doc:   "Allow listening off loopback without a token, for a container behind a proxy that authenticates.",
 			field: func(c *Config) any { return &c.InsecureNoAuth }},
+		{Name: "HARNESS_OIDC_FILE", path: true, check: notEmpty, Allowed: "a file (JSON)",
+			Doc: "OpenID Connect providers that people log in at and whose workloads may come in, as a JSON list: " +
+				"[security.md](security.md#login-with-oidc).",
+			field: func(c *Config) any { return &c.OIDCFile }},
 		{Name: "HARNESS_ALLOWED_ORIGINS", emptySet: true, check: isOrigin,
 			Allowed: "a comma-separated list of origins such as https://app.example.com:8443 (no path, no *)",
 			Doc: "Browser origins besides our own that may read answers, open the stream and change state. codex-manager's web UI needs " +

@@ -91,7 +91,7 @@ func extensionVariables() []Variable {
 		{Name: roleMap, check: isRoleTranslation,
 			Allowed: "a comma-separated list of NAME=ROLE such as engineers=operator, with the roles " + roleWords,
 			Doc: "Translates names in the role claim to roles; a name that stands here counts as its translation alone. Needs " +
-				"AGENT_EXTENSION_RBAC_MODE=jwt.",
+				"AGENT_EXTENSION_RBAC_MODE=jwt or HARNESS_OIDC_FILE.",
 			field: func(c *Config) any { return &c.Extensions.RoleMap }},
 		{Name: "AGENT_EXTENSION_RBAC_JWT_ACTOR_CLAIM", Default: "sub",
 			Doc:   "Claim that holds the actor.",

@@ -31,6 +31,9 @@ type claims struct {
 	Role    auth.Role `json:"role"`
 	TokenID string    `json:"tokenId,omitempty"`
 	Signed  bool      `json:"signed,omitempty"`
+	// Provider and Name are those of who came in by OpenID Connect.
+	Provider string `json:"provider,omitempty"`
+	Name     string `json:"name,omitempty"`
 	// Unlimited says that no projects limit who asks; else Projects are all there is for him.
 	Unlimited bool     `json:"unlimited,omitempty"`
 	Projects  []string `json:"projects,omitempty"`
@@ -52,7 +55,7 @@ func hash(body []byte) string {
 // sign has this node say who asks.
 func (id *Identity) sign(a ask, who auth.Principal) (string, error) {
 	c := claims{Method: a.method, URI: a.uri, Body: hash(a.body), Actor: who.Actor, Role: who.Role, TokenID: who.TokenID,
-		Signed: who.Signed, Unlimited: who.Projects == nil, Projects: who.Projects.IDs(),
+		Signed: who.Signed, Provider: who.Provider, Name: who.Name, Unlimited: who.Projects == nil, Projects: who.Projects.IDs(),
 		RegisteredClaims: jwt.RegisteredClaims{Issuer: a.from, Audience: jwt.ClaimStrings{a.to},
 			IssuedAt: jwt.NewNumericDate(a.now), ExpiresAt: jwt.NewNumericDate(a.now.Add(lifetime))}}
 	text, err := jwt.NewWithClaims(id.method, c).SignedString(id.certificate.PrivateKey)
@@ -91,7 +94,7 @@ func (c *claims) check(a ask) (auth.Principal, error) {
 	case c.Actor == "" || !passes(c.Role):
 		return auth.Principal{}, fmt.Errorf("nobody is let in as %q with role %q", c.Actor, c.Role)
 	}
-	who := auth.Principal{Actor: c.Actor, Role: c.Role, TokenID: c.TokenID, Signed: c.Signed}
+	who := auth.Principal{Actor: c.Actor, Role: c.Role, TokenID: c.TokenID, Signed: c.Signed, Provider: c.Provider, Name: c.Name}
 	if !c.Unlimited {
 		who.Projects = auth.LimitTo(c.Projects...)
 	}

@@ -67,7 +67,7 @@ func (s *Server) accessRules(pages pages) auth.Options {
 		BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
 		PublicURL: s.cfg.Notify.PublicURL, TrustedProxies: trustedProxies(s.cfg),
 		Token: s.cfg.AuthToken, Owner: s.access.owner, TrustLocal: s.trustLocal, Brake: s.access.brake,
-		Named: s.tokens, Signed: auth.NewSigned(auth.NewRBAC(s.rbacOptions())),
+		Named: s.named(), Bearers: s.bearers(), Signed: auth.NewSigned(auth.NewRBAC(s.rbacOptions())),
 		Open:    func(r *http.Request) bool { return s.isLink(r) || pages.open != nil && pages.open(r) },
 		Refused: s.metrics.http.guardRefused,
 	}

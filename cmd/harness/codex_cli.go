@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"harness/cmd/harness/remote"
 	"harness/config"
 )
 
@@ -30,16 +31,28 @@ func newCodexCommand() *cobra.Command {
 
 // newLogin logs codex in where servers of this configuration look.
 func newLogin() *cobra.Command {
+	var (
+		server    remote.Connection
+		provider  string
+		inKeyring bool
+	)
 	cmd := &cobra.Command{
 		Use:   "login [-- ARGUMENT...]",
 		Short: "Log codex in where a server of this configuration looks (harness login -- --device-auth on a machine without a browser)",
 		Long: "Log codex in where a server of this configuration looks: it runs `codex login` with the arguments after --, as this user.\n" +
+			"With --provider it is you who logs in, at an OpenID Connect provider of a server: open the address it prints and enter the code.\n" +
 			"How the other runtimes log in:  curl http://127.0.0.1:3001/api/runtimes",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if provider != "" {
+				return remote.Login(cmd, &server, localServer, provider, inKeyring)
+			}
 			return becomeCodex(cmd, append([]string{"login"}, args...))
 		},
 	}
 	config.AddFlags(cmd.Flags())
+	cmd.Flags().StringVar(&provider, "provider", "", "OpenID Connect provider of a server to log in at yourself; the login is kept in a profile")
+	cmd.Flags().BoolVar(&inKeyring, "keyring", false, "with --provider: keep the login in the system's keyring (default: a file of yours, mode 0600)")
+	server.AddFlags(cmd.Flags())
 	return cmd
 }
 

@@ -137,7 +137,7 @@ func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error
 	}
 	plan.UserNamespace = userNamespace
 	plan.Hide = outermost(append([]string{data}, s.hideSecrets()...))
-	for _, file := range s.cfg.Files() {
+	for _, file := range slices.Concat(s.cfg.Files(), s.clientSecrets()) {
 		path, err := realPath(file)
 		if errors.Is(err, os.ErrNotExist) {
 			path, err = entryPlace(file) // for a runtime that is started anew when it is there

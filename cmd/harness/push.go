@@ -63,7 +63,7 @@ func (p *pushAccess) Subscriber(ctx context.Context) notify.Subscriber {
 	switch {
 	case principal.TokenID != "":
 		who.Holder = holderToken + principal.TokenID
-	case principal.Signed:
+	case principal.Signed || principal.Provider != "":
 		name := sha256.Sum256([]byte(principal.Actor))
 		who.Holder = holderSigned + base64.RawURLEncoding.EncodeToString(name[:])
 		if end, ends := auth.AccessFrom(ctx).Deadline(); ends {
@@ -94,7 +94,7 @@ func (p *pushAccess) allows(ctx context.Context, who notify.Subscriber, news not
 	switch id, named := strings.CutPrefix(who.Holder, holderToken); {
 	case named:
 		var holder auth.Principal
-		holder, counts = p.server.tokens.Holder(id)
+		holder, counts = p.server.holder(id)
 		limit = holder.Projects
 	case strings.HasPrefix(who.Holder, holderSigned):
 		counts = who.Until == 0 || p.server.now().UnixMilli() < who.Until
@@ -104,7 +104,7 @@ func (p *pushAccess) allows(ctx context.Context, who notify.Subscriber, news not
 		needed, _ := p.server.localAccess()
 		counts = !needed
 	case who.Holder == holderRemote:
-		counts = set.AuthToken == "" && set.InsecureNoAuth && !p.server.tokens.Any()
+		counts = set.AuthToken == "" && set.InsecureNoAuth && !p.server.named().Any()
 	}
 	if !counts || limit == nil {
 		return counts, counts, nil

@@ -24,6 +24,7 @@ import (
 	"harness/artifact"
 	"harness/audit"
 	"harness/auth"
+	"harness/auth/oidc"
 	"harness/cluster"
 	"harness/config"
 	"harness/database"
@@ -35,6 +36,7 @@ import (
 	"harness/journal/archive"
 	"harness/journal/bus"
 	"harness/journal/early"
+	"harness/logins"
 	"harness/notify"
 	"harness/operations"
 	"harness/runtime/codex"
@@ -99,6 +101,10 @@ type Server struct {
 	agents   agentsPort
 	fencing  fencing
 
+	// logins and providers are nil without HARNESS_OIDC_FILE.
+	logins    *logins.Service
+	providers *oidc.Set
+
 	artifacts  *artifact.Store
 	tools      *ownedTools // nil when no tool is given to agents
 	extensions extensionParts
@@ -133,6 +139,7 @@ func NewServer(cfg *config.Config, workspace string, log zerolog.Logger, further
 		lifecycle.Part{Name: "record of requests", Start: s.startCalls, Stop: s.stopCalls, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "news of other nodes", Start: s.startBus, Stop: s.stopBus, Bound: time.Second},
 		lifecycle.Part{Name: "access tokens", Start: s.startTokens, Stop: s.stopTokens, Bound: time.Second},
+		lifecycle.Part{Name: "logins", Start: s.startLogins, Stop: s.stopLogins, Bound: time.Second},
 		lifecycle.Part{Name: "idempotency keys", Start: s.startAnswers, Stop: nothingToStop, Bound: time.Second},
 		lifecycle.Part{Name: "folders of sessions", Start: s.startFolders, Stop: s.stopFolders, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},

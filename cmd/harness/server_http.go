@@ -34,7 +34,7 @@ func (s *Server) startHTTP(context.Context) error {
 		Operations: operations.New(s.operations()), Health: health{s}, Stream: sockets, RPC: s.rpcHandlers(sockets),
 		Calls: s.calls.Recorder, Limiter: s.people.limiter, Artifacts: s.artifacts, Tasks: s.taskAPI, Tokens: s.tokens, Idempotency: s.answers,
 		Metrics: promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}),
-		Guard:   s.guards(rules), Logins: s.access.logins, LocalAccess: s.localAccess, Pages: pages.beside,
+		Guard:   s.guards(rules), Logins: s.access.logins, OIDC: api.OIDC{Providers: s.providers, Kept: s.logins}, LocalAccess: s.localAccess, Pages: pages.beside,
 		Agents: agentScopes{s},
 		Actor:  actor, Answered: s.metrics.http.answered, Span: s.spans.Request,
 		Logger: s.log.With().Str("package", "api").Logger(), Version: version, StoreWait: s.cfg.StoreWait,

@@ -239,20 +239,26 @@ func setProfile(cmd *cobra.Command, name, base, tokenFile string, inKeyring bool
 		if err != nil {
 			return err
 		}
-		if one.Keyring = inKeyring; inKeyring {
-			err = keepInKeyring(one, name, token)
-		} else {
-			err = keepInFile(name, token)
-		}
-		if err == nil {
-			err = forgetElsewhere(before, one, name)
-		}
-		if err != nil {
+		if one, err = keepToken(before, one, name, token, inKeyring); err != nil {
 			return err
 		}
 	}
 	all.Servers[name] = one
 	return all.write()
+}
+
+// keepToken keeps the token of a profile, which was one before, and returns the profile as it is then.
+func keepToken(before, one profile, name, token string, inKeyring bool) (profile, error) {
+	var err error
+	if one.Keyring = inKeyring; inKeyring {
+		err = keepInKeyring(one, name, token)
+	} else {
+		err = keepInFile(name, token)
+	}
+	if err == nil {
+		err = forgetElsewhere(before, one, name)
+	}
+	return one, err
 }
 
 func keepInFile(name, token string) error {

@@ -153,6 +153,8 @@ func remedied(err error) error {
 	switch {
 	case refused.Code == "auth_required": // an agent's own login, of which the server says what to do
 		return err
+	case refused.Status == http.StatusUnauthorized && strings.Contains(refused.Message, "log in again"):
+		return fmt.Errorf("%w: harness login --provider NAME", err)
 	case refused.Status == http.StatusUnauthorized:
 		return fmt.Errorf("%w; name the server's token in HARNESS_TOKEN or --token-file", err)
 	case refused.Code == "not_found" && !strings.Contains(err.Error(), "there is none of this id"):

@@ -24,7 +24,7 @@ const pathOf = (sessionId: string) => `/api/sessions/${encodeURIComponent(sessio
 const kinds = { approval: "approval", toolInput: "question", toolCall: "tool" } as const;
 
 /** linkCode is the one-time link in the page's address. */
-const linkCode = () => /^#link=(hrl_[\w-]+)$/.exec(location.hash)?.[1];
+const linkCode = () => /^#link=(hrk_[\w-]+)$/.exec(location.hash)?.[1];
 
 export class Client {
   readonly api: Api;
@@ -38,6 +38,7 @@ export class Client {
   said = "";
   state: LinkState = "connecting";
   me: Me | null = null;
+  private readonly people = new Map<string, string>();
   /** Something to tell in one line: a gap that was read again, a failure. */
   notice: string | null = null;
   /** What the server says about how to get in, when it wants a login. */
@@ -106,6 +107,7 @@ export class Client {
       const listed = await this.sessions();
       this.link.start(listed.pos);
       await this.requests();
+      void this.namePeople();
       this.touch();
       void this.push.start();
     } catch (err) {
@@ -129,6 +131,18 @@ export class Client {
     await this.push.off().catch((err: Error) => this.say(err.message));
     await this.api.post("/api/logout");
     location.reload();
+  }
+
+  /** nameOf is what people call an actor: "you" is the one who looks. */
+  nameOf(actor: string): string {
+    return actor === this.me?.actor ? text.request.you : (this.people.get(actor) ?? actor);
+  }
+
+  /** namePeople learns the names of who logs in at providers; without them their actors are shown. */
+  private async namePeople(): Promise<void> {
+    const known = await this.api.get<Answer<"/api/people">>("/api/people").catch(() => null);
+    for (const person of known?.data ?? []) this.people.set(person.actor, person.name);
+    this.touch();
   }
 
   may(kind: string): boolean {

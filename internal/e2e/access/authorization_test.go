@@ -18,7 +18,11 @@ func TestEveryOperationIsGuarded(t *testing.T) {
 	closed, open := programtest.New(t, programtest.WithEnv("HARNESS_AUTH_TOKEN="+token)).Start(), programtest.New(t).Start()
 	// A probe has no token, nor has a browser that looks at the documentation, logs in (here without saying what with) or out.
 	tokenless := map[string]int{"/api/health": 200, "/api/ready": 200, "/readyz": 200, "/healthz": 200, "/api/docs": 200,
-		"/api/openapi.json": 200, "/api/asyncapi.json": 200, "/api/login": 400, "/api/logout": 200}
+		"/api/openapi.json": 200, "/api/asyncapi.json": 200, "/api/login": 400, "/api/logout": 200,
+		// Without a provider there is nothing to log in at.
+		"/api/login/methods": 200, "/api/login/oidc/{provider}": 404, "/api/login/oidc/{provider}/callback": 404,
+		"/api/login/oidc/{provider}/backchannel-logout": 404, "/api/login/oidc/{provider}/device": 404,
+		"/api/login/oidc/{provider}/device/token": 404}
 	closed.AwaitRuntime()
 	for _, operation := range api.Operations() {
 		path := strings.NewReplacer("{", "", "}", "").Replace(operation.Path)

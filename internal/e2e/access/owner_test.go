@@ -96,7 +96,7 @@ func TestTheOwnerComesInWhereLoopbackIsNotTrusted(t *testing.T) {
 			}
 		}
 	}
-	if strings.Contains(server.Log(), secret) || strings.Contains(server.Log(), "hrl_") {
+	if strings.Contains(server.Log(), secret) || strings.Contains(server.Log(), "hrk_") {
 		t.Error("the log has a secret")
 	}
 	server.Stop()

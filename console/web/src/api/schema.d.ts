@@ -1795,6 +1795,123 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/login/methods": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the OpenID Connect providers to log in at */
+        get: operations["getLoginMethods"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/login/oidc/{provider}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Send a browser to a provider to log in
+         * @description Authorization code with PKCE. A cookie for ten minutes binds the login to the browser.
+         */
+        get: operations["beginLogin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/login/oidc/{provider}/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Let a browser in that comes back from a provider
+         * @description Sets the cookie of a login and goes on to the console. A refusal is a page for browsers.
+         */
+        get: operations["finishLogin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/login/oidc/{provider}/backchannel-logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End the logins that have ended at a provider
+         * @description OpenID Connect Back-Channel Logout 1.0, for the provider. What is open by these logins is closed.
+         */
+        post: operations["endLogins"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/login/oidc/{provider}/device": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin a login that is confirmed on another device
+         * @description RFC 8628. The person opens `verificationUri` and enters `userCode`; then `deviceCode` is exchanged for the login.
+         */
+        post: operations["beginDeviceLogin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/login/oidc/{provider}/device/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask for a login that is confirmed on another device
+         * @description The secret of the login is in this answer alone. It is shown as any token is.
+         */
+        post: operations["finishDeviceLogin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/logout": {
         parameters: {
             query?: never;
@@ -1806,7 +1923,7 @@ export interface paths {
         put?: never;
         /**
          * Log a browser out
-         * @description Takes its cookie away. The token stays what it is.
+         * @description Takes its cookie away, and ends a login at a provider for good. Any other token stays what it is.
          */
         post: operations["logout"];
         delete?: never;
@@ -1824,6 +1941,23 @@ export interface paths {
         };
         /** Who asks, and what that one may do */
         get: operations["getMe"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/people": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List who logged in at a provider, by actor */
+        get: operations["listPeople"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3377,6 +3511,8 @@ export interface components {
                     status: "ok";
                     /** @description As it stands in decisions and in the audit log. */
                     actor: string;
+                    /** @description What people call who logged in at a provider; absent for others. */
+                    name?: string;
                     /** @description That of the token; `owner` for HARNESS_AUTH_TOKEN. */
                     role: string;
                     /** @description Kinds of operations; the role matrix of the documentation has each. */
@@ -3385,6 +3521,18 @@ export interface components {
                     login: boolean;
                     /** @description Ids of the projects it is limited to; absent for no limit. */
                     projects?: string[];
+                };
+            };
+        };
+        /** @description The logout token does not hold, or cannot be checked now. */
+        LogoutRefused: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    error: string;
+                    error_description: string;
                 };
             };
         };
@@ -3596,6 +3744,8 @@ export interface components {
         };
     };
     parameters: {
+        /** @description A provider of HARNESS_OIDC_FILE. */
+        provider: string;
         /** @description Has sessions with `plan`, `usage`, `lastEntryAt`, `readTo` and `unread`. */
         view: "console";
         /** @description Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done). */
@@ -9679,7 +9829,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "url": "http://127.0.0.1:3001/login#link=hrl_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8",
+                     *       "url": "http://127.0.0.1:3001/login#link=hrk_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8",
                      *       "expiresAt": "2026-01-02T03:09:05.678Z"
                      *     }
                      */
@@ -9703,6 +9853,388 @@ export interface operations {
             };
             413: components["responses"]["Unreadable"];
             415: components["responses"]["UnsupportedMediaType"];
+            default: components["responses"]["Error"];
+        };
+    };
+    getLoginMethods: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "providers": [
+                     *         {
+                     *           "name": "corp",
+                     *           "url": "/api/login/oidc/corp"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "ok";
+                        providers: {
+                            name: string;
+                            /** @description Where a browser goes to log in, below HARNESS_BASE_PATH. */
+                            url: string;
+                        }[];
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            default: components["responses"]["Error"];
+        };
+    };
+    beginLogin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A provider of HARNESS_OIDC_FILE. */
+                provider: components["parameters"]["provider"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the provider. */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description There is no provider of that name to log in at (`login_provider_not_found`). */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The provider does not answer as one (`login_provider_unavailable`). */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    finishLogin: {
+        parameters: {
+            query?: {
+                state?: string;
+                code?: string;
+                iss?: string;
+                error?: string;
+                error_description?: string;
+            };
+            header?: never;
+            path: {
+                /** @description A provider of HARNESS_OIDC_FILE. */
+                provider: components["parameters"]["provider"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the console. */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description This browser began no such login, or the answer is of another login (`invalid_login_state`). */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The ID token does not hold (`invalid_bearer_token`). */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The provider refuses the login (`login_refused`), or gives no role that is known here (`invalid_role_claim`). */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no provider of that name to log in at (`login_provider_not_found`). */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The provider does not answer as one (`login_provider_unavailable`). */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    endLogins: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A provider of HARNESS_OIDC_FILE. */
+                provider: components["parameters"]["provider"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": {
+                    logout_token: string;
+                };
+            };
+        };
+        responses: {
+            /** @description None of them counts any more. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["LogoutRefused"];
+            /** @description There is no provider of that name to log in at (`login_provider_not_found`). */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            503: components["responses"]["LogoutRefused"];
+            default: components["responses"]["Error"];
+        };
+    };
+    beginDeviceLogin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A provider of HARNESS_OIDC_FILE. */
+                provider: components["parameters"]["provider"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "deviceCode": "Ag_EE",
+                     *       "userCode": "WDJB-MJHT",
+                     *       "verificationUri": "https://id.example/device",
+                     *       "interval": 5,
+                     *       "expiresIn": 600
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "ok";
+                        deviceCode: string;
+                        userCode: string;
+                        verificationUri: string;
+                        /** @description Has the code entered. */
+                        verificationUriComplete?: string;
+                        /** @description Seconds between two questions. */
+                        interval: number;
+                        /** @description Seconds until the codes end. */
+                        expiresIn: number;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            /** @description The provider refuses the login (`login_refused`), or gives no role that is known here (`invalid_role_claim`). */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no provider of that name to log in at (`login_provider_not_found`). */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["Unreadable"];
+            415: components["responses"]["UnsupportedMediaType"];
+            /** @description The provider does not answer as one (`login_provider_unavailable`). */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    finishDeviceLogin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A provider of HARNESS_OIDC_FILE. */
+                provider: components["parameters"]["provider"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "deviceCode": "Ag_EE"
+                 *     }
+                 */
+                "application/json": {
+                    deviceCode: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Confirmed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "secret": "hrl_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8",
+                     *       "actor": "oidc:corp:248289",
+                     *       "name": "Ann Lee",
+                     *       "role": "operator",
+                     *       "expiresAt": "2026-01-02T15:04:05.678Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "ok";
+                        secret: string;
+                        actor: string;
+                        name: string;
+                        role: string;
+                        /** @description When the login ends unless the provider confirms it before, which happens by itself. */
+                        expiresAt: string;
+                    };
+                };
+            };
+            /** @description Not confirmed yet. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "pending",
+                     *       "slowDown": false
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "pending";
+                        /** @description Ask 5 seconds later than before from now on. */
+                        slowDown: boolean;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            /** @description The ID token does not hold (`invalid_bearer_token`). */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The provider refuses the login (`login_refused`), or gives no role that is known here (`invalid_role_claim`). */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no provider of that name to log in at (`login_provider_not_found`). */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["Unreadable"];
+            415: components["responses"]["UnsupportedMediaType"];
+            /** @description The provider does not answer as one (`login_provider_unavailable`). */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -9758,6 +10290,45 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
+            default: components["responses"]["Error"];
+        };
+    };
+    listPeople: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "actor": "oidc:corp:248289",
+                     *           "name": "Ann Lee"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        data: {
+                            /** @description As it stands in decisions, events and the audit log. */
+                            actor: string;
+                            name: string;
+                        }[];
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            403: components["responses"]["InsufficientRole"];
             default: components["responses"]["Error"];
         };
     };

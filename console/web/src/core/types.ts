@@ -74,7 +74,7 @@ export type Settled = { status: string; decision?: string; scope?: string; messa
 /** A message that waits on the server until the turns before it are over. */
 export type Waiting = { id: string; text: string; images: number; state: "queued" | "sending" | "held"; error: string | null };
 
-export type Me = { actor: string; role: string; allowed: string[]; login: boolean };
+export type Me = { actor: string; name?: string; role: string; allowed: string[]; login: boolean };
 
 export type Usage = { used: number; window: number | null; total: number; cached: number };
 

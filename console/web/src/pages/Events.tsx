@@ -64,7 +64,7 @@ export function Events() {
                 <td className="dim">{new Date(event.time).toLocaleTimeString()}</td>
                 <td className="mono">{event.type}</td>
                 <td data-minor>{event.sessionId ? (client.store.sessions.get(event.sessionId)?.title ?? event.sessionId) : "–"}</td>
-                <td data-minor>{event.actor ?? event.source}</td>
+                <td data-minor>{event.actor ? client.nameOf(event.actor) : event.source}</td>
               </tr>
             ))}</tbody>
           </table>

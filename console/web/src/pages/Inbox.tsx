@@ -85,7 +85,7 @@ export function Inbox() {
         <div className="scroll pad">
           {items.length === 0 && <p className="dim">{text.inbox.none}</p>}
           {items.map((item) => item.settled ? (
-            <SettledLine key={item.id} settled={item.settled} request={item.request} me={client.me?.actor ?? ""} />
+            <SettledLine key={item.id} settled={item.settled} request={item.request} />
           ) : (
             <RequestCard key={item.id} request={item.request} name={sessions.get(item.request.threadId)?.title ?? item.request.threadId} selected={item.id === selected?.id} chosen={chosen.has(item.id)} onChoose={item.request.kind === "approval" && client.may("work") ? () => toggle(item.id) : undefined}
               onSelect={() => setAt(item.id)} asking={asking === item.id} onAsk={(on) => setAsking(on ? item.id : null)} />

@@ -70,7 +70,7 @@ function Waiting({ sessionId }: { sessionId: string }) {
   }, [client, first, preferences.keys]);
   return (
     <div className="waiting">
-      {settled.map(([id, s]) => <SettledLine key={id} settled={s} request={s.request} me={client.me?.actor ?? ""} />)}
+      {settled.map(([id, s]) => <SettledLine key={id} settled={s} request={s.request} />)}
       {pending.map((r) => <RequestCard key={r.id} request={r} asking={asking === r.id} onAsk={(on) => setAsking(on ? r.id : null)} />)}
     </div>
   );

@@ -42,7 +42,7 @@ export function Settings() {
         {me && (
           <section>
             <h2>{text.settings.who}</h2>
-            <p><strong>{me.actor}</strong> <span className="dim">({me.role})</span></p>
+            <p><strong>{me.name ?? me.actor}</strong> <span className="dim">({me.role})</span></p>
             <p>{text.settings.may}: {me.allowed.join(", ")}</p>
             {me.login && <button type="button" onClick={() => void client.logout()}>{text.settings.logout}</button>}
           </section>

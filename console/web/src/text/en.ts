@@ -104,7 +104,7 @@ export const text = {
     page: "Open this page and type in the code:", code: "Code the page shows", done: "Done", key: "Key of a model provider", send: "Send", complete: "Logged in.", started: "The agent notices the end by itself.",
   },
   login: {
-    title: "Log in", token: "Access token", button: "Log in",
+    title: "Log in", token: "Access token", button: "Log in", at: (provider: string) => `Log in with ${provider}`,
     where: "On the server's machine, harness open logs a browser in, and harness token prints the owner's token. HARNESS_AUTH_TOKEN and tokens of your own count, too: harness tokens create NAME --role operator", again: "Your login has ended. Log in again; what you typed is kept.",
   },
   fresh: { title: "New session", cwd: "Folder", cwdNote: "empty: the server's", runtime: "Agent", standard: "the server's default", create: "Start" },

@@ -53,11 +53,11 @@ const raw = (entry: Entry) => JSON.stringify(entry.item ?? entry, null, 2).slice
 
 /** Stopped says who stopped a turn, and when. */
 function Stopped({ entry }: { entry: Entry }) {
-  const me = useClient().me?.actor;
+  const client = useClient();
   const who = entry.item?.stoppedBy;
   return (
     <p className="settled" role="status">
-      <span>■ {typeof who === "string" ? text.stoppedBy(who === me ? text.request.you : who) : text.stopped}</span>
+      <span>■ {typeof who === "string" ? text.stoppedBy(client.nameOf(who)) : text.stopped}</span>
       {entry.completedAt && <time className="dim" dateTime={new Date(entry.completedAt).toISOString()}>{new Date(entry.completedAt).toLocaleTimeString()}</time>}
     </p>
   );

@@ -32,10 +32,11 @@ export function lineOf(request: Request): string {
   return String(request.details.tool ?? request.summary);
 }
 
-export function SettledLine({ settled, request, me }: { settled: Settled; request: Request | undefined; me: string }) {
+export function SettledLine({ settled, request }: { settled: Settled; request: Request | undefined }) {
+  const client = useClient();
   const words: Record<string, string> = { accept: text.request.approved, decline: text.request.declined, cancel: text.request.canceled };
   const what = settled.status === "resolved" ? (words[settled.decision ?? ""] ?? text.request.answered) : (settled.status === "expired" ? text.request.expired : settled.status);
-  const who = settled.by === undefined ? "" : settled.by === me ? ` by ${text.request.you}` : ` by ${settled.by}`;
+  const who = settled.by === undefined ? "" : ` by ${client.nameOf(settled.by)}`;
   return <p className="settled" role="status"><span className="mono">{request ? lineOf(request) : ""}</span> <span className="dim">{what}{who}</span></p>;
 }
 

@@ -1,0 +1,67 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"html/template"
+	"net/http"
+	"strings"
+
+	"harness/api/rest"
+	"harness/auth/oidc"
+	"harness/telemetry"
+)
+
+// providerFailure is what becomes of a login at a provider that does not come about.
+func providerFailure(err error) (failure, bool) {
+	var refused *oidc.RefusedError
+	switch {
+	case errors.Is(err, oidc.ErrNoProvider):
+		return problem(http.StatusNotFound, "login_provider_not_found", err.Error()), true
+	case errors.Is(err, oidc.ErrUnavailable):
+		return problem(http.StatusServiceUnavailable, "login_provider_unavailable", err.Error()+"; log in again later, or with a token"), true
+	case !errors.As(err, &refused):
+		return failure{}, false
+	}
+	status := http.StatusForbidden
+	switch refused.Code {
+	case "invalid_login_state":
+		status = http.StatusBadRequest
+	case "invalid_bearer_token":
+		status = http.StatusUnauthorized
+	}
+	return problem(status, refused.Code, refused.Error()), true
+}
+
+func (s *server) loginRefused(ctx context.Context, err error) error {
+	telemetry.Log(ctx).Warn().Err(err).Msg("a login at an OpenID Connect provider did not come about")
+	return err
+}
+
+// loginPage tells a browser why its login did not come about, and programs as any other error.
+func (s *server) loginPage(w http.ResponseWriter, r *http.Request, err error) {
+	_ = s.loginRefused(r.Context(), err)
+	failed := failureOf(err, &rest.Route{}, &rest.Input{})
+	w.Header().Set("Cache-Control", "no-store")
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		s.writeJSON(r.Context(), w, failed.status, failed.body)
+		return
+	}
+	said := err.Error()
+	if failed.status == http.StatusInternalServerError {
+		said = "this server failed; its log says why"
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(failed.status)
+	_ = template.Must(template.New("").Parse(refusedPage)).Execute(w, struct{ Said, Home string }{said, s.Logins.Home()}) // the browser may be gone
+}
+
+const refusedPage = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Login failed</title>
+<h1>Login failed</h1>
+<p>{{.Said}}</p>
+<p><a href="{{.Home}}">Log in again</a></p>
+</html>
+`

@@ -1,0 +1,48 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"sync"
+	"time"
+)
+
+// maxLives is how many tokens' ends are kept before those that have passed are looked for.
+const maxLives = 1000
+
+// Lives are the ends of tokens that expire: what was opened by a token ends with its context. The zero value is ready.
+// Safe for concurrent use.
+type Lives struct {
+	mu    sync.Mutex
+	lives map[[sha256.Size]byte]life
+}
+
+// life is how long a token counts: what was opened by it ends with access.
+type life struct {
+	access context.Context //nolint:containedctx // it spans the token's life, not a call's
+	end    context.CancelFunc
+}
+
+// Until is the context of a token that counts for the time left, the same one for each use of the token.
+func (l *Lives) Until(token string, left time.Duration) context.Context {
+	key := sha256.Sum256([]byte(token))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, is := l.lives[key]; is {
+		return known.access
+	}
+	if l.lives == nil {
+		l.lives = map[[sha256.Size]byte]life{}
+	}
+	if len(l.lives) >= maxLives {
+		for one, known := range l.lives {
+			if known.access.Err() != nil {
+				known.end()
+				delete(l.lives, one)
+			}
+		}
+	}
+	access, end := context.WithTimeout(context.Background(), left)
+	l.lives[key] = life{access, end}
+	return access
+}
