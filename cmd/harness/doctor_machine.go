@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"harness/operations"
 	"harness/runtime"
 	"harness/runtime/codex"
+	"harness/runtime/process/confine"
 )
 
 // doctorPatience bounds one look at another program.
@@ -37,6 +39,9 @@ func (d *doctor) confinement(ctx context.Context) {
 		return
 	}
 	userNamespace, err := d.canHide(ctx)
+	if d.cfg.RuntimeConfine == "required" {
+		err = cmp.Or(err, confine.FenceSupported())
+	}
 	const remedy = "docs/security.md has one for each kind of machine"
 	switch {
 	case err != nil && d.cfg.RuntimeConfine == "required":

@@ -106,8 +106,9 @@ func makeFolder(folder string) error {
 	if folder == rootFolder {
 		mode = 0o755
 	}
+	const remedy = "set XDG_RUNTIME_DIR to a folder of this user's, or unset it"
 	if err := os.Mkdir(folder, mode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return folderError(folder, err)
+		return folderError(folder, fmt.Errorf("%w (%s)", err, remedy))
 	}
 	info, err := os.Lstat(folder)
 	if err != nil {
@@ -115,8 +116,7 @@ func makeFolder(folder string) error {
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || !info.IsDir() || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
-		return folderError(folder, errors.New("it is not a folder of this user's that others cannot write to: remove it, "+
-			"or set XDG_RUNTIME_DIR to a folder of this user's"))
+		return folderError(folder, errors.New("it is not a folder of this user's that others cannot write to: remove it, or "+remedy))
 	}
 	return nil
 }
