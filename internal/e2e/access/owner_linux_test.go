@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -42,6 +43,8 @@ func TestServePrintsALinkOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = terminal.Close()
+	limit := time.AfterFunc(programtest.Patience/4, func() { _ = serve.Process.Kill() }) // which ends what is read below
+	defer limit.Stop()
 	defer func() {
 		_ = serve.Process.Signal(syscall.SIGTERM)
 		_ = serve.Wait()
