@@ -3,8 +3,10 @@ package remote
 import (
 	"errors"
 	"fmt"
+	"html"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -32,7 +34,11 @@ func (c *commands) open() *cobra.Command {
 			if program == "" {
 				return nil
 			}
-			if err := exec.CommandContext(cmd.Context(), program, made.URL).Run(); err != nil {
+			page, err := openingPage(made.URL)
+			if err == nil {
+				err = exec.CommandContext(cmd.Context(), program, page).Run()
+			}
+			if err != nil {
 				return fmt.Errorf("%s does not open the link: %w; open it yourself, or use --print", program, err)
 			}
 			return nil
@@ -40,6 +46,18 @@ func (c *commands) open() *cobra.Command {
 	cmd.Long = "Print a link to the console that logs one browser in as you, once and within five minutes, and open it where there is a desktop."
 	cmd.Flags().BoolVar(&printOnly, "print", false, "print the link alone")
 	return cmd
+}
+
+// openingPage makes a page that leads to a link, and returns where it is. Agents see the command lines of programs, and
+// one could use the link before the browser does; the page's folder is hidden from them. It is of no use afterwards.
+func openingPage(link string) (path string, err error) {
+	dir, err := profilesDir()
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, "open.html")
+	return path, writePrivate(path, fmt.Appendf(nil, "<!doctype html><meta http-equiv=\"refresh\" content=\"0;url=%s\"><title>harness</title>\n",
+		html.EscapeString(link)))
 }
 
 // browser is the program that opens links on this desktop, "" without one.

@@ -171,6 +171,30 @@ func TestALinkCountsOnce(t *testing.T) {
 	}
 }
 
+// Agents see the command lines of programs: a browser is handed a page of the user's alone, and not the link.
+func TestALinkIsInNoCommandLine(t *testing.T) {
+	t.Parallel()
+	s := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(unfenced))
+	server := s.Start()
+	at(server)
+	programs, seen := t.TempDir(), filepath.Join(t.TempDir(), "seen")
+	script := "#!/bin/sh\nprintf '%s\\n' \"$*\" > " + seen + "\nstat -c %a \"$1\" >> " + seen + "\ncat \"$1\" >> " + seen + "\n"
+	if err := os.WriteFile(filepath.Join(programs, "xdg-open"), []byte(script), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	s.Env = append(s.Env, "DISPLAY=:0", "PATH="+programs+":"+os.Getenv("PATH"))
+	link := strings.TrimSpace(s.MustRun("open"))
+	said, err := os.ReadFile(seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arguments, page, _ := strings.Cut(string(said), "\n")
+	if strings.Contains(arguments, "hrl_") || !strings.HasPrefix(page, "600\n") || !strings.Contains(page, `0;url=`+link+`"`) {
+		t.Errorf("the browser is started with %s, and the page is %s", arguments, page)
+	}
+	server.Stop()
+}
+
 // Another token ends the first one and what that opened, without another start.
 func TestARenewedTokenEndsTheOldOne(t *testing.T) {
 	t.Parallel()
