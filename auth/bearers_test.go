@@ -32,9 +32,9 @@ func TestGuardKnowsLoginsAndWorkloads(t *testing.T) {
 		owner, method, target, token string
 		actor                        string // "" is 401
 	}{
-		"a login":                           {token, "GET", "/api/sessions", "hrl_good", "token:ann"},
-		"a login that ended":                {token, "GET", "/api/sessions", "hrl_ended", ""},
-		"one that ended, without an owner":  {"", "GET", "/api/sessions", "hrl_ended", ""},
+		"a login":                           {token, "GET", "/api/sessions", "hrs_good", "token:ann"},
+		"a login that ended":                {token, "GET", "/api/sessions", "hrs_ended", ""},
+		"one that ended, without an owner":  {"", "GET", "/api/sessions", "hrs_ended", ""},
 		"a workload":                        {token, "GET", "/api/sessions", "a.good.token", "oidc:actions:1"},
 		"a workload without an owner":       {"", "GET", "/api/sessions", "a.good.token", "oidc:actions:1"},
 		"a refused workload":                {token, "GET", "/api/sessions", "a.bad.token", ""},
@@ -56,7 +56,7 @@ func TestGuardKnowsLoginsAndWorkloads(t *testing.T) {
 		var actor string
 		var ends context.Context
 		guarded := auth.Guard(auth.Options{BoundHost: "127.0.0.1", Token: c.owner, Named: auth.NamedBy(named{secret: "hrn_good", access: access},
-			named{secret: "hrl_good", access: access}), Bearers: workloads{access}})(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			named{secret: "hrs_good", access: access}), Bearers: workloads{access}})(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			principal, _ := auth.PrincipalFrom(r.Context())
 			actor, ends = principal.Actor, auth.AccessFrom(r.Context())
 		}))

@@ -44,7 +44,7 @@ func (t tokenCheck) required() bool { return t.set }
 const TokenPrefix = "hrn_"
 
 // LoginPrefix begins the secret of every login at an OpenID Connect provider.
-const LoginPrefix = "hrl_"
+const LoginPrefix = "hrs_"
 
 // shownTokens are what a request shows in the places for a token.
 func shownTokens(r *http.Request) (shown []string) {

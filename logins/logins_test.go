@@ -124,7 +124,7 @@ func TestLogins(t *testing.T) {
 		if !strings.HasPrefix(first, auth.LoginPrefix) || len(first) != len(auth.LoginPrefix)+43 {
 			t.Errorf("the secret is %q", first)
 		}
-		for _, wrong := range []string{"", "hrl_", first + "x", first[:len(first)-1], strings.ToUpper(first)} {
+		for _, wrong := range []string{"", "hrs_", first + "x", first[:len(first)-1], strings.ToUpper(first)} {
 			if _, _, found := s.Find(wrong); found {
 				t.Errorf("%q lets in", wrong)
 			}

@@ -89,7 +89,7 @@ func TestACommandLineLogsIn(t *testing.T) {
 	if info, err := os.Stat(kept); err != nil || info.Mode().Perm() != fs.FileMode(0o600) {
 		t.Errorf("the login is kept as %v %v", info, err)
 	}
-	if secret, err := os.ReadFile(kept); err != nil || !strings.HasPrefix(string(secret), "hrl_") || strings.Contains(shown.String(), "hrl_") {
+	if secret, err := os.ReadFile(kept); err != nil || !strings.HasPrefix(string(secret), "hrs_") || strings.Contains(shown.String(), "hrs_") {
 		t.Errorf("the login is kept as %q %v, shown was %s", secret, err, shown.String())
 	}
 	provider.Logout("harness", "ann")

@@ -107,7 +107,7 @@ func TestLoginsEndEverywhere(t *testing.T) {
 		t.Errorf("after logging out a copy of the cookie is answered %d", status)
 	}
 	for _, kind := range []string{"login.began", "login.ended"} {
-		if out := site.MustRun("audit", "export"); strings.Count(out, `"`+kind+`"`) != 2 || strings.Contains(out, "hrl_") {
+		if out := site.MustRun("audit", "export"); strings.Count(out, `"`+kind+`"`) != 2 || strings.Contains(out, "hrs_") {
 			t.Errorf("the audit log has not two of %s: %s", kind, out)
 		}
 	}

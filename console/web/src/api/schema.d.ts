@@ -10157,7 +10157,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": "ok",
-                     *       "secret": "hrl_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8",
+                     *       "secret": "hrs_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8",
                      *       "actor": "oidc:corp:248289",
                      *       "name": "Ann Lee",
                      *       "role": "operator",
