@@ -189,7 +189,7 @@ func TestALinkIsInNoCommandLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	arguments, page, _ := strings.Cut(string(said), "\n")
-	if strings.Contains(arguments, "hrl_") || !strings.HasPrefix(page, "600\n") || !strings.Contains(page, `0;url=`+link+`"`) {
+	if strings.Contains(arguments, "hrk_") || !strings.HasPrefix(page, "600\n") || !strings.Contains(page, `0;url=`+link+`"`) {
 		t.Errorf("the browser is started with %s, and the page is %s", arguments, page)
 	}
 	server.Stop()
