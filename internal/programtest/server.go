@@ -50,7 +50,7 @@ func (s *Site) StartBinary(binary string, env ...string) *Server {
 func (s *Site) Launch(binary string, env ...string) *Server {
 	s.T.Helper()
 	cmd := exec.Command(binary, "serve")
-	cmd.Env = slices.Concat([]string{"XDG_RUNTIME_DIR=" + s.runtimeDir()}, s.Env, env)
+	cmd.Env = slices.Concat([]string{"XDG_RUNTIME_DIR=" + s.runtimeDir()}, s.consent(), s.Env, env)
 	cmd.Dir = s.Workspace
 	if s.User != os.Geteuid() {
 		cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -81,6 +81,15 @@ func (s *Site) Launch(binary string, env ...string) *Server {
 		}
 	})
 	return i
+}
+
+// consent has all servers of a site but its first trust programs of the machine. Each has another port (PORT=0), from which
+// the runtimes that it takes over are not fenced; a server with a port of its own asks for no token then.
+func (s *Site) consent() []string {
+	if s.launched.Swap(true) {
+		return []string{"HARNESS_TRUST_LOCAL=true"}
+	}
+	return nil
 }
 
 // runtimeDir is a folder for one server to register its ports in: it sees no other server unless a test gives several the

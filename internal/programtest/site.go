@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,6 +44,8 @@ type Site struct {
 	Env []string
 	// Host is where its servers run, nil for this machine.
 	Host Host
+
+	launched atomic.Bool
 }
 
 // Host is a machine of a test's network.
