@@ -41,12 +41,14 @@ func tricks() map[string]trick {
 		"fast open by connect":                 fastOpenConnect,
 		"fast open of another address":         fastOpenElsewhere,
 		"connect after dissolving an open one": reconnect,
-		"io_uring":                             func(Target) error { return call(unix.SYS_IO_URING_SETUP, 8, uintptr(unsafe.Pointer(&[120]byte{})), 0) },
-		"another thread":                       fromThread,
-		"a descriptor of the listener's":       stealDescriptor,
-		"a raw socket":                         rawSocket,
-		"abstract socket":                      func(t Target) error { return connectUnix("@" + t.Abstract) },
-		"own abstract socket":                  ownAbstract,
+		"io_uring": func(Target) error {
+			return call(unix.SYS_IO_URING_SETUP, 8, uintptr(unsafe.Pointer(&[120]byte{})), 0)
+		},
+		"another thread":                 fromThread,
+		"a descriptor of the listener's": stealDescriptor,
+		"a raw socket":                   rawSocket,
+		"abstract socket":                func(t Target) error { return connectUnix("@" + t.Abstract) },
+		"own abstract socket":            ownAbstract,
 	}
 	for name, trick := range machineTricks() {
 		all[name] = trick
@@ -72,7 +74,7 @@ func connect(family, kind, protocol int, to unix.Sockaddr) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	if err := unix.Connect(fd, to); err != nil && !errors.Is(err, unix.EINPROGRESS) {
 		return err
 	}
@@ -95,7 +97,7 @@ func becomeSMC(t Target) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	if err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_ULP, "smc"); err != nil {
 		return err
 	}
@@ -114,7 +116,7 @@ func fastOpen(t Target, send func(fd int, to *unix.RawSockaddrInet4) error) erro
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_FASTOPEN_NO_COOKIE, 1); err != nil {
 		return err
 	}
@@ -181,7 +183,7 @@ func fastOpenConnect(t Target) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	if err := unix.Connect(fd, in4(t.Fenced)); err != nil {
 		return err
 	}
@@ -195,7 +197,7 @@ func fastOpenElsewhere(t Target) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	if err := unix.Connect(fd, in4(t.Open)); err != nil {
 		return err
 	}
@@ -217,7 +219,7 @@ func reconnect(t Target) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	if err := unix.Connect(fd, in4(t.Open)); err != nil {
 		return err
 	}
@@ -243,7 +245,7 @@ func stealDescriptor(t Target) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(process)
+	defer func() { _ = unix.Close(process) }()
 	fd, err := unix.PidfdGetfd(process, t.FD, 0)
 	if err != nil {
 		return err
@@ -264,7 +266,7 @@ func connectUnix(name string) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	return unix.Connect(fd, &unix.SockaddrUnix{Name: name})
 }
 
@@ -273,7 +275,7 @@ func ownAbstract(t Target) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	name := "@" + t.Abstract + "-own"
 	if err := errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: name}), unix.Listen(fd, 1)); err != nil {
 		return err

@@ -141,7 +141,7 @@ func (m *low) connect(protocol, address uintptr) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(int(fd))
+	defer func() { _ = unix.Close(int(fd)) }()
 	return m.call(362, fd, address, 16)
 }
 
@@ -151,7 +151,7 @@ func (m *low) send(try func(fd uintptr) error) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	if err := try(uintptr(fd)); err != nil && err != unix.EINPROGRESS { //nolint:errorlint // by call
 		return err
 	}
@@ -164,6 +164,6 @@ func (m *low) socketcall(t Target) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(int(fd))
+	defer func() { _ = unix.Close(int(fd)) }()
 	return m.call(102, 3, m.words(fd, m.address(t.Fenced), 16))
 }

@@ -111,7 +111,7 @@ func readFile(path string) (pid int, live bool, err error) {
 	}
 	pid, err = strconv.Atoi(strings.TrimSpace(string(content)))
 	if err != nil { // the lock is what counts
-		return 0, true, nil //nolint:nilerr // as said
+		return 0, true, nil
 	}
 	return pid, true, nil
 }
