@@ -3,6 +3,7 @@ package doors
 import (
 	"bufio"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -22,15 +23,18 @@ const serverArgument = "doors-server"
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == serverArgument {
 		port, err := strconv.ParseUint(os.Args[3], 10, 16)
+		var release func() error
 		if err == nil {
-			_, _, err = Register(os.Args[2], []string{os.Args[2]}, uint16(port))
+			release, _, err = Register(os.Args[2], []string{os.Args[2]}, uint16(port))
 		}
 		if err != nil {
 			_, _ = os.Stderr.WriteString(err.Error())
 			os.Exit(1)
 		}
 		_, _ = os.Stdout.WriteString("registered\n")
-		select {}
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the test ends
+		_ = release()
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
@@ -45,6 +49,9 @@ func server(t *testing.T, folder string, port int) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", serverArgument, folder, strconv.Itoa(port))
 	cmd.Stderr = os.Stderr
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
