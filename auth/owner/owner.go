@@ -168,7 +168,7 @@ func (t *Token) Read() (string, error) {
 	}
 	defer file.Close()
 	if info, err := file.Stat(); err != nil || info.Mode().Perm()&0o077 != 0 {
-		return "", errors.Join(err, fmt.Errorf("others may read %s, so it does not count as a secret: chmod 600 it, or better, %s", t.path, Remedy))
+		return "", errors.Join(err, fmt.Errorf("others may read %s, so it is no secret: chmod 600 it, or better, %s", t.path, Remedy))
 	}
 	content := make([]byte, 256)
 	n, err := file.Read(content)

@@ -43,7 +43,8 @@ func (c *commands) open() *cobra.Command {
 			}
 			return nil
 		})
-	cmd.Long = "Print a link to the console that logs one browser in as you, once and within five minutes, and open it where there is a desktop."
+	cmd.Long = "Print a link to the console that logs one browser in as you, once and within five minutes, " +
+		"and open it where there is a desktop."
 	cmd.Flags().BoolVar(&printOnly, "print", false, "print the link alone")
 	return cmd
 }
@@ -56,8 +57,9 @@ func openingPage(link string) (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(dir, "open.html")
-	return path, writePrivate(path, fmt.Appendf(nil, "<!doctype html><meta http-equiv=\"refresh\" content=\"0;url=%s\"><title>harness</title>\n",
-		html.EscapeString(link)))
+	page := fmt.Appendf(nil, "<!doctype html><title>harness</title><meta http-equiv=\"refresh\" content=\"0;url=%s\">\n",
+		html.EscapeString(link))
+	return path, writePrivate(path, page)
 }
 
 // browser is the program that opens links on this desktop, "" without one.

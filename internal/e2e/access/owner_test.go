@@ -290,7 +290,7 @@ func TestGuessesAreBraked(t *testing.T) {
 	random, wrong := owner(s), bearer("wrong")
 	socket := func(token string) int {
 		conn, answer, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(server.URL, "http")+"/api/stream",
-			&websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + token}}}) //nolint:bodyclose // the library's
+			&websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + token}}})
 		if err == nil {
 			_ = conn.CloseNow()
 		}
