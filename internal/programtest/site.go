@@ -45,7 +45,7 @@ type Site struct {
 	// Host is where its servers run, nil for this machine.
 	Host Host
 
-	launched atomic.Bool
+	launched *atomic.Bool
 }
 
 // Host is a machine of a test's network.
@@ -131,7 +131,7 @@ func New(t *testing.T, options ...SiteOption) *Site {
 		o.dataDir = filepath.Join(t.TempDir(), "data")
 	}
 	s := &Site{T: t, User: os.Geteuid(), DataDir: o.dataDir, Workspace: t.TempDir(),
-		DatabaseURL: o.databaseURL, Host: o.host, Detecting: UnderRace && (slices.Contains(o.detect, o.engine) || os.Getenv(detectInAll) != "")}
+		DatabaseURL: o.databaseURL, Host: o.host, launched: new(atomic.Bool), Detecting: UnderRace && (slices.Contains(o.detect, o.engine) || os.Getenv(detectInAll) != "")}
 	s.Program = programFor(t, s.Detecting, o.scripted)
 	home, path, codex := t.TempDir(), os.Getenv("PATH"), "/nowhere/codex"
 	if !o.bare {
