@@ -86,7 +86,7 @@ func (s *Site) Launch(binary string, env ...string) *Server {
 // consent has all servers of a site but its first trust programs of the machine. Each has another port (PORT=0), from which
 // the runtimes that it takes over are not fenced; a server with a port of its own asks for no token then.
 func (s *Site) consent() []string {
-	if s.launched.Swap(true) {
+	if s.launched != nil && s.launched.Swap(true) {
 		return []string{"HARNESS_TRUST_LOCAL=true"}
 	}
 	return nil
