@@ -99,8 +99,9 @@ type meView struct {
 }
 
 func viewMe(principal auth.Principal, login bool) meView {
-	view := meView{Status: "ok", Actor: principal.Actor, Name: principal.Name, Role: principal.Role.Word(), Allowed: allowedKinds(principal.Role),
-		Login: login}
+	view := meView{Status: "ok", Actor: principal.Actor, Name: principal.Name, Role: principal.Role.Word(),
+		Allowed: allowedKinds(principal.Role),
+		Login:   login}
 	if ids := principal.Projects.IDs(); principal.Projects != nil {
 		view.Projects = &ids
 	}

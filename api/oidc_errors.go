@@ -55,7 +55,8 @@ func (s *server) loginPage(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(failed.status)
-	_ = template.Must(template.New("").Parse(refusedPage)).Execute(w, struct{ Said, Home string }{said, s.Logins.Home()}) // the browser may be gone
+	page := template.Must(template.New("").Parse(refusedPage))
+	_ = page.Execute(w, struct{ Said, Home string }{said, s.Logins.Home()}) // the browser may be gone
 }
 
 const refusedPage = `<!doctype html>

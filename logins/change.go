@@ -122,7 +122,8 @@ func (s *Service) end(ctx context.Context, reason, where string, args ...any) (i
 		events = nil
 		for i := range ended {
 			ended[i].EndedAt = s.now()
-			if _, err := tx.ExecContext(ctx, `update logins set ended_at = $2, refresh = '' where id = $1`, ended[i].ID, ended[i].EndedAt); err != nil {
+			if _, err := tx.ExecContext(ctx, `update logins set ended_at = $2, refresh = '' where id = $1`, ended[i].ID,
+				ended[i].EndedAt); err != nil {
 				return nil, fmt.Errorf("end a login: %w", err)
 			}
 			e, err := event(EventEnded, ended[i].Login, reason)

@@ -73,8 +73,8 @@ func (s *Service) claim(ctx context.Context, r *row) (mine bool, err error) {
 	before := r.refreshedAt
 	r.refreshedAt = s.now()
 	_, err = s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		result, err := tx.ExecContext(ctx, `update logins set refreshed_at = $3 where id = $1 and refreshed_at = $2 and ended_at = 0`, r.ID, before,
-			r.refreshedAt)
+		result, err := tx.ExecContext(ctx, `update logins set refreshed_at = $3
+			where id = $1 and refreshed_at = $2 and ended_at = 0`, r.ID, before, r.refreshedAt)
 		if err != nil {
 			return nil, fmt.Errorf("claim a login to confirm: %w", err)
 		}

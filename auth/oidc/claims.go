@@ -54,8 +54,8 @@ func (p *Provider) identity(claims map[string]any, translations map[string]auth.
 		role, found = auth.ParseRole(p.DefaultRole)
 	}
 	if !found {
-		return Identity{}, refused("invalid_role_claim", "provider %s gives %s no role that is known here in %s: the operator can name the claim "+
-			"(roleClaim), translate its roles (HARNESS_ROLE_MAP) or set defaultRole", p.Name, who.Name, p.RoleClaim)
+		return Identity{}, refused("invalid_role_claim", "provider %s gives %s no role that is known here in %s: the operator can name the "+
+			"claim (roleClaim), translate its roles (HARNESS_ROLE_MAP) or set defaultRole", p.Name, who.Name, p.RoleClaim)
 	}
 	who.Role = role
 	return who, nil

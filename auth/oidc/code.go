@@ -126,7 +126,7 @@ func complete(ctx context.Context, issuer *issuer, token *oauth2.Token, subject 
 func exchangeError(p *Provider, err error) error {
 	var answer *oauth2.RetrieveError
 	if errors.As(err, &answer) && answer.Response.StatusCode < 500 && answer.Response.StatusCode != http.StatusTooManyRequests {
-		return &RefusedError{"login_refused", fmt.Errorf("provider %s refuses the login: %.100s %.300s", p.Name, answer.ErrorCode, answer.ErrorDescription)}
+		return refused("login_refused", "provider %s refuses the login: %.100s %.300s", p.Name, answer.ErrorCode, answer.ErrorDescription)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

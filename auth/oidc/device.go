@@ -97,12 +97,11 @@ func (s *Set) Refresh(ctx context.Context, name, subject, refresh string) (Ident
 	if err != nil {
 		return Identity{}, exchangeError(p, err)
 	}
-	who := Identity{}
-	if raw, is := token.Extra("id_token").(string); is {
-		who, err = s.refreshed(ctx, p, issuer, client, token, raw)
-	} else {
+	raw, is := token.Extra("id_token").(string)
+	if !is { // a provider need not send one; the login goes on as it was
 		return Identity{Provider: p.Name, Subject: subject, Refresh: token.RefreshToken}, nil
 	}
+	who, err := s.refreshed(ctx, p, issuer, client, token, raw)
 	if err == nil && who.Subject != subject {
 		err = refused("invalid_bearer_token", "the refreshed ID token is about somebody else")
 	}
@@ -113,7 +112,8 @@ func (s *Set) Refresh(ctx context.Context, name, subject, refresh string) (Ident
 }
 
 // refreshed is who with the nonce that a refreshed ID token may or may not repeat (Core 1.0, section 12.2).
-func (s *Set) refreshed(ctx context.Context, p *Provider, issuer *issuer, client *oauth2.Config, token *oauth2.Token, raw string) (Identity, error) {
+func (s *Set) refreshed(ctx context.Context, p *Provider, issuer *issuer, client *oauth2.Config, token *oauth2.Token, raw string) (
+	Identity, error) {
 	checked, _, err := issuer.verified(ctx, raw, client.ClientID)
 	if err != nil {
 		return Identity{}, err

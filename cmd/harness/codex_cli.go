@@ -50,8 +50,10 @@ func newLogin() *cobra.Command {
 		},
 	}
 	config.AddFlags(cmd.Flags())
-	cmd.Flags().StringVar(&provider, "provider", "", "OpenID Connect provider of a server to log in at yourself; the login is kept in a profile")
-	cmd.Flags().BoolVar(&inKeyring, "keyring", false, "with --provider: keep the login in the system's keyring (default: a file of yours, mode 0600)")
+	cmd.Flags().StringVar(&provider, "provider", "",
+		"OpenID Connect provider of a server to log in at yourself; the login is kept in a profile")
+	cmd.Flags().BoolVar(&inKeyring, "keyring", false,
+		"with --provider: keep the login in the system's keyring (default: a file of yours, mode 0600)")
 	server.AddFlags(cmd.Flags())
 	return cmd
 }

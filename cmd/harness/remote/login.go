@@ -75,7 +75,8 @@ func (p profiles) forLogin(named, base, provider string) (string, error) {
 		}
 	}
 	if _, taken := p.Servers[provider]; taken {
-		return "", usage("the profile %s is another server's: harness profiles set NAME --server %s, then log in with --profile NAME", provider, base)
+		return "", usage("the profile %s is another server's: harness profiles set NAME --server %s, then log in with --profile NAME",
+			provider, base)
 	}
 	return provider, nil
 }
@@ -88,7 +89,8 @@ type answered struct {
 }
 
 // confirmed waits until the person has confirmed the login.
-func confirmed(ctx context.Context, api *client.Client, provider string, began client.BeginDeviceLogin200JSONResponseBody) (answered, error) {
+func confirmed(ctx context.Context, api *client.Client, provider string, began client.BeginDeviceLogin200JSONResponseBody) (
+	answered, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(began.ExpiresIn)*time.Second)
 	defer cancel()
 	interval := time.Duration(began.Interval) * time.Second
@@ -103,7 +105,8 @@ func confirmed(ctx context.Context, api *client.Client, provider string, began c
 			}
 			return answered{}, ctx.Err()
 		}
-		got, err := client.Read[answered](api.FinishDeviceLogin(ctx, provider, client.FinishDeviceLoginJSONRequestBody{DeviceCode: began.DeviceCode}))
+		got, err := client.Read[answered](api.FinishDeviceLogin(ctx, provider,
+			client.FinishDeviceLoginJSONRequestBody{DeviceCode: began.DeviceCode}))
 		var refused *client.StatusError
 		switch {
 		case errors.As(err, &refused) && refused.Status == http.StatusServiceUnavailable: // it is asked again, as RFC 8628 has it of time-outs
