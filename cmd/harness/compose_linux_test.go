@@ -98,7 +98,7 @@ func TestTheContainersCodexIsLoggedIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Dir, cmd.Stdin = "/", strings.NewReader("sk-of-the-test")
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "HOST=0.0.0.0", "DATA_DIR=" + data, "CODEX_HOME=" + home,
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "XDG_RUNTIME_DIR=" + t.TempDir(), "HOST=0.0.0.0", "DATA_DIR=" + data, "CODEX_HOME=" + home,
 		"CODEX_BIN=" + codextest.Binary(t, codextest.Default), "HARNESS_AUTH_TOKEN=the-token-of-this-very-test",
 		"HARNESS_RUNTIME_USER=agent", "HARNESS_WORKSPACE=/workspace", "DATABASE_URL=postgres://a:b@postgres:5432/x"}
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -31,7 +31,7 @@ func (s *Site) runCommand(stdout, stderr *bytes.Buffer, args ...string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, Program(s.T), args...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = s.Env, s.Workspace, stdout, stderr
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = s.Environ(), s.Workspace, stdout, stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

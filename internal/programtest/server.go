@@ -50,7 +50,7 @@ func (s *Site) StartBinary(binary string, env ...string) *Server {
 func (s *Site) Launch(binary string, env ...string) *Server {
 	s.T.Helper()
 	cmd := exec.Command(binary, "serve")
-	cmd.Env = slices.Concat([]string{"XDG_RUNTIME_DIR=" + s.runtimeDir()}, s.consent(), s.Env, env)
+	cmd.Env = slices.Concat(s.consent(), s.Environ(), env)
 	cmd.Dir = s.Workspace
 	if s.User != os.Geteuid() {
 		cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -90,6 +90,12 @@ func (s *Site) consent() []string {
 		return []string{"HARNESS_TRUST_LOCAL=true"}
 	}
 	return nil
+}
+
+// Environ is the environment of a server or command that sees no other server.
+func (s *Site) Environ() []string {
+	s.T.Helper()
+	return append([]string{"XDG_RUNTIME_DIR=" + s.runtimeDir()}, s.Env...)
 }
 
 // runtimeDir is a folder for one server to register its ports in: it sees no other server unless a test gives several the

@@ -38,7 +38,7 @@ func TestServePrintsALinkOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	serve := exec.Command(programtest.Program(t), "serve")
-	serve.Env, serve.Dir, serve.Stderr = s.Env, s.Workspace, terminal
+	serve.Env, serve.Dir, serve.Stderr = s.Environ(), s.Workspace, terminal
 	if err := serve.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ var origin = regexp.MustCompile(`^http://127\.0\.0\.1:[0-9]+$`)
 func codesdkd(s *programtest.Site, args ...string) (*programtest.Server, <-chan string) {
 	s.T.Helper()
 	cmd := exec.Command(s.Program, append([]string{"codesdkd"}, args...)...)
-	for _, set := range s.Env {
+	for _, set := range s.Environ() {
 		name, _, _ := strings.Cut(set, "=")
 		if !slices.Contains([]string{"PORT", "DATA_DIR", "DATABASE_URL"}, name) {
 			cmd.Env = append(cmd.Env, set)
