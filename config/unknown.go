@@ -31,7 +31,8 @@ func unknownNames(names iter.Seq[string]) []string {
 
 // furtherNames are this program's names that are no setting of the server.
 func furtherNames() []string {
-	return []string{configEnv, trustEnv, "HARNESS_CACHE", "HARNESS_URL", "HARNESS_SESSION_TOKEN", "HARNESS_TOKEN", "HARNESS_TOKEN_FILE", "HARNESS_PROFILE"}
+	return []string{configEnv, trustEnv, "HARNESS_CACHE", "HARNESS_URL", "HARNESS_SESSION_TOKEN", "HARNESS_TOKEN",
+		"HARNESS_TOKEN_FILE", "HARNESS_PROFILE"}
 }
 
 // Nearest is the name that was most likely meant by one that is no setting, "" when none is near.

@@ -60,8 +60,9 @@ supports_websockets = false
 EOF
 
 cd "$dir/work"
-# It is alone: other servers of this machine neither see it nor have it ask for a token. Of the environment only what programs need to run: settings, keys and a database of yours are not this server's. exec: what is started in the
-# background is the program, which can be ended, and no shell around it.
+# It is alone: other servers of this machine neither see it nor have it ask for a token. Of the environment only what programs need to run:
+# settings, keys and a database of yours are not this server's. exec: what is started in the background is the program, which can be ended, and
+# no shell around it.
 clean() { exec env -i PATH="$PATH" HOME="$dir/home" TERM="${TERM:-dumb}" "$@"; }
 clean CODEX_HOME="$dir/home" CODEX_BIN="$codex" HARNESS_RUNTIMES=codex DATA_DIR="$dir/data" PORT=0 HARNESS_LOG_FORMAT=json \
 	HARNESS_RUNTIME_DETACH=false HARNESS_TRUST_LOCAL=true XDG_RUNTIME_DIR="$dir" "$harness" serve >"$dir/log" 2>&1 &

@@ -64,7 +64,8 @@ func (s *Server) listenForAgents(ctx context.Context, file string) (net.Listener
 		if err == nil {
 			return listener, nil
 		}
-		s.log.Warn().Err(err).Msg("the port that agents know is in use: those that run reach neither tools nor server until they are started anew")
+		s.log.Warn().Err(err).
+			Msg("the port that agents know is in use: those that run reach neither tools nor server until they are started anew")
 	}
 	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

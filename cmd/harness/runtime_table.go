@@ -180,7 +180,8 @@ func (s *Server) setup(name string, confined confinement, families ...string) st
 			return s.sessions.LastState(ctx, name, threadID)
 		},
 		NativeToolsOff: s.sessions.NativeToolsOff,
-		Door:           &s.agents, Tools: s.tools.nameFor(name), Idle: s.cfg.RuntimeIdle, MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version,
+		Door:           &s.agents, Tools: s.tools.nameFor(name), Idle: s.cfg.RuntimeIdle,
+		MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version,
 		Silence: stdio.Silence(s.cfg.TurnIdle),
 	}
 }

@@ -131,7 +131,8 @@ func New(t *testing.T, options ...SiteOption) *Site {
 		o.dataDir = filepath.Join(t.TempDir(), "data")
 	}
 	s := &Site{T: t, User: os.Geteuid(), DataDir: o.dataDir, Workspace: t.TempDir(),
-		DatabaseURL: o.databaseURL, Host: o.host, launched: new(atomic.Bool), Detecting: UnderRace && (slices.Contains(o.detect, o.engine) || os.Getenv(detectInAll) != "")}
+		DatabaseURL: o.databaseURL, Host: o.host, launched: new(atomic.Bool),
+		Detecting: UnderRace && (slices.Contains(o.detect, o.engine) || os.Getenv(detectInAll) != "")}
 	s.Program = programFor(t, s.Detecting, o.scripted)
 	home, path, codex := t.TempDir(), os.Getenv("PATH"), "/nowhere/codex"
 	if !o.bare {

@@ -93,8 +93,9 @@ func New(options Options) *Runtime {
 	launch, supervise := options.Setup.Launch, options.Setup.Supervise
 	r := &Runtime{profile: options.Profile, bin: options.Bin, version: options.Setup.Version,
 		silence: options.Setup.Silence, log: launch.Logger, calls: cmp.Or(supervise.CallTimeout, defaultCallTimeout),
-		starts: supervise.StartTimeout, store: supervise.Sink, door: options.Setup.Door, tools: options.Setup.Tools, survives: launch.Shims != nil && launch.Detach,
-		natives: map[string]string{}, folders: map[string]string{}, began: map[string]time.Time{}, nativeToolsOff: options.Setup.NativeToolsOff}
+		starts: supervise.StartTimeout, store: supervise.Sink, door: options.Setup.Door, tools: options.Setup.Tools,
+		survives: launch.Shims != nil && launch.Detach,
+		natives:  map[string]string{}, folders: map[string]string{}, began: map[string]time.Time{}, nativeToolsOff: options.Setup.NativeToolsOff}
 	r.starts, r.span = cmp.Or(r.starts, r.calls), maxSpan
 	if launch.Shims != nil && launch.Shims.SpoolBytes > 0 {
 		r.span = min(r.span, launch.Shims.SpoolBytes/spoolShare)

@@ -67,7 +67,8 @@ func (o *OpenCode) giveTools(ctx context.Context, l *line, thread, native string
 		Error  string `json:"error"`
 	}
 	step := bridge.Step{Do: http.MethodPost, Path: "/mcp", Body: encoded(map[string]any{"name": name,
-		"config": map[string]any{"type": "remote", "enabled": true, "url": o.options.Door.URL() + runtime.ToolPath, "oauth": false, "timeout": toolWait,
+		"config": map[string]any{"type": "remote", "enabled": true, "url": o.options.Door.URL() + runtime.ToolPath, "oauth": false,
+			"timeout": toolWait,
 			"headers": map[string]string{"Authorization": "Bearer " + o.options.Door.Of(thread)}}})}
 	if err := l.request(ctx, "tools", native, step, &states); err != nil {
 		return fmt.Errorf("give opencode the tools of this server: %w", err)
