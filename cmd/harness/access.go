@@ -26,6 +26,9 @@ type access struct {
 func (s *Server) openAccess() {
 	s.access.brake = auth.NewBrake(s.now)
 	s.access.owner = owner.Of(s.dir.path, s.dir.nodeID, os.Getenv)
+	if s.embedded {
+		return // its program has the URL, and knows of no token
+	}
 	made, err := s.access.owner.Ensure()
 	switch {
 	case err != nil:
@@ -43,7 +46,8 @@ func (s *Server) trustLocal() (trusted bool, why string) {
 	if state := s.fence(); !state.stands {
 		return false, state.why
 	}
-	if others := s.fencing.others; len(others) > 0 {
+	// Programs start several daemons on a machine, each for itself.
+	if others := s.fencing.others; len(others) > 0 && !s.embedded {
 		return false, fmt.Sprintf("another harness server (process %d, port %d) was here first, and its agents are not kept from this one's port",
 			others[0].PID, others[0].Port)
 	}
@@ -117,7 +121,7 @@ const keyringFolder = ".local/share/keyrings"
 // profiles of harness, and keyrings. What is to be hidden must exist, so the first two are made.
 func (s *Server) hideSecrets() (places []string) {
 	folder, err := owner.ConfigFolder(os.Getenv)
-	if err == nil {
+	if err == nil && !s.embedded {
 		_, err = s.access.owner.MakeFolder()
 	}
 	if err != nil {

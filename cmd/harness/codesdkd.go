@@ -83,7 +83,7 @@ func newCodesdkd(further []runtimeMaker) *cobra.Command {
 			if err := embedded(cfg); err != nil {
 				return err
 			}
-			err = serve(cmd.Context(), cfg, further, serving{front: atRoot, ready: func(url string) error {
+			err = serve(cmd.Context(), cfg, further, serving{front: atRoot, embedded: true, ready: func(url string) error {
 				line, err := json.Marshal(map[string]string{"url": url})
 				if err == nil {
 					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", line)

@@ -46,8 +46,9 @@ func newServe(further []runtimeMaker) *cobra.Command {
 type serving struct {
 	// ready, when set, is called with the URL when requests are served.
 	ready func(url string) error
-	// front is Server.front.
-	front func(http.Handler) http.Handler
+	// front is Server.front, embedded Server.embedded.
+	front    func(http.Handler) http.Handler
+	embedded bool
 }
 
 // serve runs until ctx ends (SIGINT, SIGTERM) or a part fails.
@@ -72,7 +73,7 @@ func serve(ctx context.Context, cfg *config.Config, further []runtimeMaker, as s
 		return fmt.Errorf("find the working directory: %w", err)
 	}
 	server := NewServer(cfg, workspace, log, further...)
-	server.front = as.front
+	server.front, server.embedded = as.front, as.embedded
 	if err := server.Start(ctx); err != nil {
 		return errors.Join(err, server.Stop())
 	}

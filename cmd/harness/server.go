@@ -61,6 +61,7 @@ type Server struct {
 	cfg *config.Config
 	// front, when set, is what requests meet first.
 	front     func(http.Handler) http.Handler
+	embedded  bool // belongs to the program that started it, and keeps nothing outside of its data directory
 	workspace string
 	log       zerolog.Logger
 	metrics   *metrics

@@ -162,7 +162,7 @@ export const cases = (test) => {
 
   test("a link of harness open logs one browser in, once", async (browser) => {
     const link = await order("link");
-    assert.match(link, /\/login#link=hrl_[\w-]+$/);
+    assert.match(link, /\/login#link=hrk_[\w-]+$/);
     const first = await browser.newContext();
     const page = await first.newPage();
     await page.goto(link);
