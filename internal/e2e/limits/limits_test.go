@@ -267,7 +267,7 @@ func TestATokenLimitedToAProjectSeesNothingElse(t *testing.T) {
 }
 
 // openToLimited are the operations that answer who is limited to projects, and show what is within.
-var openToLimited = map[string]bool{
+var openToLimited = map[string]bool{"/api/login/methods": true,
 	"/api": true, "/api/health": true, "/api/ready": true, "/readyz": true, "/healthz": true, "/api/docs": true,
 	"/api/openapi.json": true, "/api/asyncapi.json": true, "/api/me": true, "/api/push": true, "/api/logout": true, "/api/sessions": true,
 	"/api/projects": true, "/api/requests": true, "/rpc": true, "/rpc/openrpc.json": true, "/v1": true, "/v1/sessions": true,
