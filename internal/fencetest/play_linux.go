@@ -75,6 +75,7 @@ func Answers() map[string]string {
 		"fast open by the flags of a message": "EPIPE", "fast open by connect": "EACCES",
 		"fast open of another address":         "connected to the open port",
 		"connect after dissolving an open one": "EACCES", "io_uring": "ENOSYS", "another thread": "EACCES",
+		"a thread's own descriptors": "EACCES", "a socket out of a message": "EACCES",
 		"a descriptor of the listener's": "EPERM", "a raw socket": "EPERM", "abstract socket": "EPERM",
 		"own abstract socket": "ok",
 	}

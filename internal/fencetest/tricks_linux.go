@@ -45,6 +45,8 @@ func tricks() map[string]trick {
 			return call(unix.SYS_IO_URING_SETUP, 8, uintptr(unsafe.Pointer(&[120]byte{})), 0)
 		},
 		"another thread":                 fromThread,
+		"a thread's own descriptors":     fromOwnDescriptors,
+		"a socket out of a message":      fromMessage,
 		"a descriptor of the listener's": stealDescriptor,
 		"a raw socket":                   rawSocket,
 		"abstract socket":                func(t Target) error { return connectUnix("@" + t.Abstract) },
