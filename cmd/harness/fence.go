@@ -50,8 +50,8 @@ func (s *Server) fence() fenceState {
 	for _, f := range s.fencing.unfenced {
 		runs := f.State.RuntimePID > 0 && process.Started(f.State.RuntimePID) == f.State.RuntimeStarted
 		if runs || process.Started(f.State.PID) == f.State.Started {
-			return fenceState{why: fmt.Sprintf("a %s that an earlier server started can connect to this one: it is fenced once that has "+
-				"ended (generation %s)", f.State.Runtime, f.Generation)}
+			return fenceState{why: fmt.Sprintf("a %s that an earlier server started can connect to this one, until it ends (generation %s): "+
+				"it does when this server is stopped without HARNESS_KEEP_RUNTIMES=true and started again", f.State.Runtime, f.Generation)}
 		}
 	}
 	return fenceState{stands: true}
