@@ -38,7 +38,7 @@ func (s *server) loginRefused(ctx context.Context, err error) error {
 	return err
 }
 
-// loginPage tells a browser why its login did not come about, and programs as any other error.
+// loginPage shows a browser why its login failed, and programs as any other error.
 func (s *server) loginPage(w http.ResponseWriter, r *http.Request, err error) {
 	_ = s.loginRefused(r.Context(), err)
 	failed := failureOf(err, &rest.Route{}, &rest.Input{})

@@ -75,7 +75,7 @@ type Options struct {
 	Tasks http.Handler
 	// Tokens are the named access tokens. nil: 404.
 	Tokens Tokens
-	// LocalAccess tells whether programs of this machine need a token, and why where they would not as a rule. nil: it is
+	// LocalAccess reports whether programs of this machine need a token, and why where they would not as a rule. nil: it is
 	// not known.
 	LocalAccess func() (tokenNeeded bool, reason string)
 	// Logins lets browsers in by a cookie. nil: 404.

@@ -21,7 +21,7 @@ const TooManyGuesses = "too_many_guesses"
 // Brake slows down guesses of tokens: after maxGuesses wrong ones within a second, tokens from that address are refused
 // until the second is over. A secret of a person's choice is not even compared then, so that a right one is refused, too:
 // else the answer would tell it apart. Tokens that a server or an issuer made count all the same. They have 256 random bits
-// or a signature, so nobody finds one at any speed, and who guesses locks nobody out who shares the address.
+// or a signature, so no guess finds one at any speed, and a guesser locks out no other client of its address.
 // All of loopback is one address, and so is a /64 of IPv6. Safe for concurrent use; nil brakes nothing.
 type Brake struct {
 	now func() time.Time
@@ -47,7 +47,7 @@ func NewBrake(now func() time.Time) *Brake {
 	return &Brake{now: now, windows: map[netip.Prefix]*guesses{}}
 }
 
-// Braked tells whether a secret of a person's choice may not be compared now.
+// Braked reports whether a secret that a person chose may not be compared now.
 func (b *Brake) Braked(r *http.Request) bool {
 	if b == nil {
 		return false
@@ -112,7 +112,7 @@ func guesser(r *http.Request) netip.Prefix {
 // RetryGuess is after how many seconds a token may be shown again, as Retry-After has it.
 const RetryGuess = "1"
 
-// isGuess tells whether a refusal is of a token that nobody has.
+// isGuess reports whether a refusal is of a token that does not exist.
 func (r *Refusal) isGuess() bool {
 	switch r.Code {
 	case "unauthorized", "link_not_valid", "invalid_bearer_token", "invalid_header_token":

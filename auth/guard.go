@@ -17,7 +17,7 @@ const (
 	toolsPath  = "/mcp"
 	loginPath  = "/api/login"
 	logoutPath = "/api/logout"
-	// methodsPath tells how to log in; below oidcPath the provider is asked, and what it says is checked.
+	// methodsPath lists the ways to log in; below oidcPath the provider is asked, and what it says is checked.
 	methodsPath = "/api/login/methods"
 	oidcPath    = "/api/login/oidc/"
 )
@@ -36,7 +36,7 @@ type Options struct {
 	// Owner is the token every server makes for its owner, nil for none.
 	Owner Owner
 
-	// TrustLocal tells whether programs of this machine need no token, and if not, why. nil: they need none.
+	// TrustLocal reports whether programs of this machine need no token, and if not, why. nil: they need none.
 	TrustLocal func() (trusted bool, why string)
 
 	// Named are the named tokens, nil for none.
@@ -314,7 +314,7 @@ func fromLoopback(r *http.Request) bool {
 	return err == nil && IsLoopback(host)
 }
 
-// fromThisMachine tells whether a request comes from here by whatever address. One that cannot be told counts as if.
+// fromThisMachine reports whether a request comes from this machine, by any address. One that is not known counts as such.
 func fromThisMachine(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

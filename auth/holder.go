@@ -11,7 +11,7 @@ const OwnerPrefix = "hro_"
 
 // Owner is the token that every server makes for its owner.
 type Owner interface {
-	// Find tells whether a secret is the token, and gives a context that ends once it does not count any more.
+	// Find reports whether a secret is the token, and gives a context that ends once it does not count any more.
 	Find(secret string) (context.Context, bool)
 }
 

@@ -70,7 +70,7 @@ func shownTokens(r *http.Request) (shown []string) {
 // accepts tells whether the token is among those shown.
 func (t tokenCheck) accepts(shown []string) bool { return t.set && slices.ContainsFunc(shown, t.equal) }
 
-// isLogin tells the secret of a login at a provider.
+// isLogin reports whether a secret is of a login at a provider.
 func isLogin(secret string) bool { return strings.HasPrefix(secret, LoginPrefix) }
 
 // bearer is who shows a workload's token. It is nil, with no refusal, when none is shown.

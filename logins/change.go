@@ -93,7 +93,7 @@ func (s *Service) End(ctx context.Context, secret string) error {
 }
 
 // EndAt ends the logins that a provider says have ended: those of a subject, or of one of its sessions alone; one of both may
-// be "". It tells how many there were.
+// be "". It returns how many there were.
 func (s *Service) EndAt(ctx context.Context, provider, subject, session string) (int, error) {
 	where, args := `provider = $1`, []any{provider}
 	if subject != "" {
@@ -110,7 +110,7 @@ func (s *Service) EndAt(ctx context.Context, provider, subject, session string) 
 	return s.end(ctx, "logged out at the provider", where, args...)
 }
 
-// end ends logins, and returns when nobody comes in by them any more.
+// end ends logins, and returns when none of them opens anything any more.
 func (s *Service) end(ctx context.Context, reason, where string, args ...any) (int, error) {
 	var ended []row
 	_, err := s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {

@@ -123,7 +123,7 @@ func (s *Service) follow(ctx context.Context) {
 	}
 }
 
-// expire ends what has expired, and tells when the next does.
+// expire ends what has expired, and returns when the next one does.
 func (s *Service) expire() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

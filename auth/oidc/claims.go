@@ -87,7 +87,7 @@ func (p *Provider) limit() *auth.Projects {
 	return auth.LimitTo(p.Projects...)
 }
 
-// matches tells whether a token says all that its entry demands.
+// matches reports whether a token says all that its entry demands.
 func (p *Provider) matches(claims map[string]any) bool {
 	for name, pattern := range p.Claims {
 		claim, found := auth.ClaimAt(claims, name)

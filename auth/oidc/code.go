@@ -16,7 +16,7 @@ import (
 // ErrNoProvider says that people do not log in at a provider of that name.
 var ErrNoProvider = errors.New("there is no such OpenID Connect provider to log in at")
 
-// Flow is what a browser keeps between its leaving for the provider and its coming back: whoever comes back without it
+// Flow is what a browser keeps between its leaving for the provider and its coming back: a browser that comes back without it
 // began no login here.
 type Flow struct {
 	State    string `json:"state"`
@@ -92,7 +92,7 @@ func (s *Set) who(ctx context.Context, p *Provider, issuer *issuer, client *oaut
 	}
 	who.Expires = checked.Expiry
 	if p.secret != "" {
-		who.Refresh = token.RefreshToken // a public client's would be good for whoever reads the store
+		who.Refresh = token.RefreshToken // a public client's would work for any reader of the store
 	}
 	return who, nil
 }
@@ -122,7 +122,7 @@ func complete(ctx context.Context, issuer *issuer, token *oauth2.Token, subject 
 	return nil
 }
 
-// exchangeError tells a refusal of the provider from its not being there.
+// exchangeError separates a refusal of the provider from its absence.
 func exchangeError(p *Provider, err error) error {
 	var answer *oauth2.RetrieveError
 	if errors.As(err, &answer) && answer.Response.StatusCode < 500 && answer.Response.StatusCode != http.StatusTooManyRequests {

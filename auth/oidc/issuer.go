@@ -136,7 +136,7 @@ func (p *pacedKeys) pace(url string) {
 	p.url = url
 }
 
-// down tells whether the keys could not be read when they were asked for last.
+// down reports whether the keys could not be read when they were asked for last.
 func (p *pacedKeys) down() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

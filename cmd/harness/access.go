@@ -38,7 +38,7 @@ func (s *Server) openAccess() {
 	}
 }
 
-// trustLocal tells whether programs of this machine need no token, and if not, why: an agent is one of them.
+// trustLocal reports whether programs of this machine need no token, and if not, why: an agent is one of them.
 func (s *Server) trustLocal() (trusted bool, why string) {
 	if s.cfg.TrustLocal {
 		return true, ""

@@ -103,7 +103,7 @@ func (p *agentsPort) open(handler http.Handler) {
 	}))
 }
 
-// throughAgentsPort tells which port a request came in through.
+// throughAgentsPort reports whether a request came in through the port for agents.
 func throughAgentsPort(r *http.Request) bool { return r.Context().Value(agentsPortKey{}) != nil }
 
 // guards guards either port by its own rules.

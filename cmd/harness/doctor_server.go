@@ -114,7 +114,7 @@ func (d *doctor) listening(ctx context.Context) {
 	}
 }
 
-// access tells what programs of this machine need to come in.
+// access reports what programs of this machine need to come in.
 func (d *doctor) access(ctx context.Context) {
 	const name = "access"
 	if d.cfg.AuthToken != "" {

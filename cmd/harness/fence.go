@@ -21,7 +21,7 @@ import (
 // lookupLimit bounds the search for the addresses of a database's host.
 const lookupLimit = 5 * time.Second
 
-// fenceState tells whether this server's agents are kept from the port at which people come in. While they are, a
+// fenceState is whether this server's agents are kept from the port at which people come in. While they are, a
 // connection from this machine is not one of theirs.
 type fenceState struct {
 	stands bool
@@ -42,7 +42,7 @@ type fencing struct {
 	unfenced []shim.Found
 }
 
-// fence tells whether the fence stands at this moment. It is known once the runtimes have started.
+// fence reports whether the fence stands at this moment. It is known once the runtimes have started.
 func (s *Server) fence() fenceState {
 	if s.fencing.missing != "" {
 		return fenceState{why: s.fencing.missing}
@@ -90,7 +90,7 @@ func portOf(listener net.Listener) uint16 {
 	return address.Port()
 }
 
-// everybodys tells of a port that cannot be fenced, since a fence holds for a port at all addresses: agents reach their
+// everybodys reports whether a port cannot be fenced, since a fence holds for a port at all addresses: agents reach their
 // models and packages there.
 func everybodys(port uint16) bool { return port == 80 || port == 443 }
 

@@ -11,7 +11,7 @@ import (
 	"harness/runtime"
 )
 
-// Local tells where a server of this machine's configuration answers, and the token for the server of this machine that is
+// Local returns where a server of this machine's configuration answers, and the token for the server of this machine that is
 // named, "" for that one.
 type Local func(named string) (base, token string, err error)
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// IsTerminal tells whether a person sits at the other end of a file.
+// IsTerminal reports whether a person sits at the other end of a file.
 func IsTerminal(file *os.File) bool { return isTerminal(file) }
 
 // isTerminal tells whether a person sits at the other end of a file.

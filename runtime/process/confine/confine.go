@@ -10,7 +10,7 @@
 // stay what they were.
 //
 // The stage can also put the program behind a Fence: TCP ports to which neither the program nor anything it starts can
-// connect, whoever owns the sockets and however the call is spelled. The kernel keeps it, and no process can leave it.
+// connect, whichever user owns the sockets and however the call is spelled. The kernel keeps it, and no process can leave it.
 package confine
 
 import (
@@ -43,7 +43,7 @@ type Plan struct {
 // Empty tells whether a plan asks for nothing.
 func (p Plan) Empty() bool { return p.viewless() && !p.User && p.Fence == nil }
 
-// viewless tells that a plan needs no view of its own, and so none of the rights one takes. A fence needs none.
+// viewless reports that a plan needs no view of its own, and so none of the rights one takes. A fence needs none.
 func (p Plan) viewless() bool { return len(p.Hide) == 0 && len(p.Protect) == 0 }
 
 // ErrUnsupported means that this machine, or the container it is, does not allow such a view.

@@ -53,7 +53,7 @@ func FenceSupported() error {
 	return nil
 }
 
-// landlockVersion is the version of the interface. The errata that the kernel tells beside it (LANDLOCK_CREATE_RULESET_
+// landlockVersion is the version of the interface. The errata that the kernel reports beside it (LANDLOCK_CREATE_RULESET_
 // ERRATA) are of no account: the one of TCP rules had them hold for too many sockets, not for too few, and what it let
 // go of since (MPTCP, SMC) the filter refuses on all kernels.
 func landlockVersion() (int, error) {
@@ -69,7 +69,7 @@ func landlockVersion() (int, error) {
 	return int(version), nil //nolint:gosec // a small number
 }
 
-// addable tells whether a rule for a port can be made: a kernel without TCP has the interface and refuses that.
+// addable reports whether a rule for a port can be made: a kernel without TCP has the interface and refuses that.
 func addable() error {
 	ruleset, err := newRuleset(landlockNetwork)
 	if err != nil {
@@ -146,7 +146,7 @@ func allow(ruleset int, port uint16) error {
 }
 
 // dropRawSockets takes CAP_NET_RAW from a program of root's: with it TCP can be spoken by hand, on a raw socket, past
-// everything that knows of connections. A container gives it to root without further rights. Whoever has more of root's
+// everything that knows of connections. A container gives it to root without further rights. A program that has more of root's
 // rights than that (mounts, modules, the firewall) is not kept from anything. A program of another user has no rights at
 // this point, and can gain none.
 func dropRawSockets() error {
@@ -171,7 +171,7 @@ func dropRawSockets() error {
 	return nil
 }
 
-// rawSocketsDroppable tells why root's programs would keep the right to raw sockets, nil when they do not.
+// rawSocketsDroppable returns why root's programs would keep the right to raw sockets, nil when they do not.
 func rawSocketsDroppable() error {
 	has, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, unix.CAP_NET_RAW, 0, 0, 0)
 	if err != nil {

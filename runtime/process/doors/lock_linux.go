@@ -12,7 +12,7 @@ func lock(file *os.File) error {
 	return unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
 }
 
-// locked tells whether an entry is locked by another open file.
+// locked reports whether an entry is locked by another open file.
 func locked(file *os.File) (bool, error) {
 	lock := unix.Flock_t{Type: unix.F_RDLCK}
 	err := unix.FcntlFlock(file.Fd(), unix.F_OFD_GETLK, &lock)
