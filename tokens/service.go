@@ -2,7 +2,6 @@ package tokens
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,7 +26,6 @@ type Options struct {
 type Service struct {
 	opts  Options
 	loops lifecycle.Loops
-	news  chan struct{} // tokens were changed, here or elsewhere
 
 	reading sync.Mutex // held from reading the store until what was read is known: what is older never comes last
 	mu      sync.RWMutex
@@ -48,24 +46,16 @@ func New(options Options) *Service {
 	if options.Clock == nil {
 		options.Clock = time.Now
 	}
-	return &Service{opts: options, news: make(chan struct{}, 1), known: map[string]*entry{}}
+	return &Service{opts: options, known: map[string]*entry{}}
 }
 
 func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 
 // Start reads the tokens, and follows what other servers of the store do with them.
 func (s *Service) Start(ctx context.Context) error {
+	following := journal.Following{What: "access tokens", EventPrefix: eventPrefix, Expire: s.expire, Reread: s.refresh, Logger: s.opts.Logger}
 	return s.loops.Start(ctx, func(running context.Context) error {
-		_, unsubscribe := s.opts.Journal.Subscribe(s.hear)
-		if err := s.refresh(running); err != nil {
-			unsubscribe()
-			return err
-		}
-		s.loops.Go(func(running context.Context) {
-			defer unsubscribe()
-			s.follow(running)
-		})
-		return nil
+		return following.Follow(running, s.opts.Journal, s.loops.Go)
 	})
 }
 
@@ -75,57 +65,11 @@ func (s *Service) Stop(ctx context.Context) error {
 	return err
 }
 
-// hear is the journal's news, of all servers. It never blocks.
-func (s *Service) hear(records []journal.Record) {
-	for i := range records {
-		if strings.HasPrefix(records[i].Type, eventPrefix) {
-			select {
-			case s.news <- struct{}{}:
-			default: // it is told already
-			}
-			return
-		}
-	}
-}
-
-// The pace of following: how soon a store that could not be read is asked again, and how long nothing may expire.
-const (
-	again   = time.Second
-	longest = time.Hour
-)
-
-// follow ends what expires, and reads anew after changes.
-func (s *Service) follow(ctx context.Context) {
-	for stale := false; ; {
-		wait := s.expire()
-		if stale {
-			wait = min(wait, again)
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-s.news:
-			stale = true
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		}
-		timer.Stop()
-		if !stale {
-			continue
-		}
-		err := s.refresh(ctx)
-		if stale = err != nil; stale && ctx.Err() == nil {
-			s.opts.Logger.Warn().Err(err).Dur("again_in", again).Msg("cannot read the access tokens that were changed")
-		}
-	}
-}
-
 // expire ends what has expired, and tells when the next does.
 func (s *Service) expire() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now, next := s.now(), longest
+	now, next := s.now(), journal.LongestFollow
 	for hash, e := range s.known {
 		switch {
 		case !e.counts(now):

@@ -1,0 +1,82 @@
+package journal
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Following keeps what a service knows from memory in step with its rows: all servers of a store change them, and they
+// expire. All members are required.
+type Following struct {
+	// What names the rows in the log, EventPrefix begins the types of the events about them.
+	What, EventPrefix string
+	// Expire ends what has expired, and returns when the next one does, at most LongestFollow.
+	Expire func() time.Duration
+	// Reread reads the rows anew.
+	Reread func(ctx context.Context) error
+	Logger zerolog.Logger
+}
+
+// LongestFollow is how long Following waits where nothing expires.
+const LongestFollow = time.Hour
+
+// rereadAgain is how soon rows that could not be read are read again.
+const rereadAgain = time.Second
+
+// Follow reads the rows, and has spawn run what follows their changes until its context ends.
+func (f *Following) Follow(ctx context.Context, j *Journal, spawn func(func(context.Context))) error {
+	news := make(chan struct{}, 1)
+	_, unsubscribe := j.Subscribe(func(records []Record) { f.signal(records, news) })
+	if err := f.Reread(ctx); err != nil {
+		unsubscribe()
+		return err
+	}
+	spawn(func(ctx context.Context) {
+		defer unsubscribe()
+		f.run(ctx, news)
+	})
+	return nil
+}
+
+// signal passes on that rows were changed. It never blocks.
+func (f *Following) signal(records []Record, news chan<- struct{}) {
+	for i := range records {
+		if strings.HasPrefix(records[i].Type, f.EventPrefix) {
+			select {
+			case news <- struct{}{}:
+			default: // it is known already
+			}
+			return
+		}
+	}
+}
+
+// run ends what expires, and reads anew after changes.
+func (f *Following) run(ctx context.Context, news <-chan struct{}) {
+	for stale := false; ; {
+		wait := f.Expire()
+		if stale {
+			wait = min(wait, rereadAgain)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-news:
+			stale = true
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+		if !stale {
+			continue
+		}
+		err := f.Reread(ctx)
+		if stale = err != nil; stale && ctx.Err() == nil {
+			f.Logger.Warn().Err(err).Dur("again_in", rereadAgain).Msg("cannot read the " + f.What + " that were changed")
+		}
+	}
+}
