@@ -12,7 +12,7 @@ TEST_FLAGS   ?=
 # Tests of a package that run at once. Most bring agents, which take seconds of a processor to start: more of them only time out.
 TEST_PARALLEL ?= $(TEST_P)
 # The packages that take longest begin first: one that began late would be waited for alone.
-LONGEST      := ./session ./runtime/claude ./runtime/acp ./internal/e2e/... ./runtime/opencode ./runtime/codex ./cmd/harness ./queue ./journal
+LONGEST      := ./internal/services/session ./internal/runtime/claude ./internal/runtime/acp ./tests/e2e/... ./internal/runtime/opencode ./internal/runtime/codex ./cmd/harness ./queue ./internal/platform/journal
 RUNTIMES     ?= claude gemini opencode
 # Each process of a test would wait a second at its end for races that others may still find.
 TEST_GORACE  ?= atexit_sleep_ms=0
@@ -35,7 +35,7 @@ run: build ## build and start the server; installs codex into .cache unless ther
 
 .PHONY: demo
 demo: build ## a first turn without an account: server, scripted model, an approval to answer, in this terminal
-	$(SHIPPED) go build -o bin/mockmodel ./internal/mockmodel/cmd/mockmodel
+	$(SHIPPED) go build -o bin/mockmodel ./tests/mockmodel/cmd/mockmodel
 	@exec scripts/demo.sh $(DEMO_FLAGS)
 
 .PHONY: runtimes
@@ -70,27 +70,27 @@ mutants: ## break the product on purpose: a test of the promise that a mutant br
 .PHONY: histories
 histories: ## HARNESS_HISTORIES (500) random kills, freezes, stops and outages of the store over jobs on each engine (half an hour)
 	scripts/setup-test.sh
-	HARNESS_HISTORIES=$${HARNESS_HISTORIES:-500} go test -v -timeout 4h -run TestRandomEndsRunNoInstructionTwice ./internal/e2e/crashes
+	HARNESS_HISTORIES=$${HARNESS_HISTORIES:-500} go test -v -timeout 4h -run TestRandomEndsRunNoInstructionTwice ./tests/e2e/crashes
 
 .PHONY: tools
 tools: ## HARNESS_TOOL_KILLS (100) kills of tasks with the server's tools on each engine, and every agent through 130 s of silence (half an hour)
 	scripts/setup-test.sh
 	HARNESS_TOOL_KILLS=$${HARNESS_TOOL_KILLS:-100} HARNESS_TOOLS_SILENCE=$${HARNESS_TOOLS_SILENCE:-130} go test -v -timeout 2h \
-		-run 'TestKillsRunNoToolTwice|TestAgentsAreGivenTheToolsOfTheServer' ./internal/e2e/crashes ./internal/e2e/agents
+		-run 'TestKillsRunNoToolTwice|TestAgentsAreGivenTheToolsOfTheServer' ./tests/e2e/crashes ./tests/e2e/agents
 
 .PHONY: powerloss
 powerloss: ## HARNESS_POWERLOSS (1000) states after a loss of power, of a recording of a server's system calls (make test tries 30)
 	scripts/setup-test.sh
-	HARNESS_POWERLOSS=$${HARNESS_POWERLOSS:-1000} go test -v -count=1 -timeout 2h -run TestNothingAcknowledgedIsLostWithThePower ./internal/e2e/lost
+	HARNESS_POWERLOSS=$${HARNESS_POWERLOSS:-1000} go test -v -count=1 -timeout 2h -run TestNothingAcknowledgedIsLostWithThePower ./tests/e2e/lost
 
 .PHONY: bitrot
 bitrot: ## flip HARNESS_BITROT (1000) bits of log, database, spool, archive and backup, one at a time: none may change what is shown (make test: 100 to 150)
-	HARNESS_BITROT=$${HARNESS_BITROT:-1000} go test -v -count=1 -timeout 1h -run TestAFlippedBitIn ./database ./internal/scrub ./runtime/process/shim ./journal/archive ./backup
+	HARNESS_BITROT=$${HARNESS_BITROT:-1000} go test -v -count=1 -timeout 1h -run TestAFlippedBitIn ./internal/platform/database ./internal/services/scrub ./internal/runtime/process/shim ./internal/platform/journal/archive ./internal/content/backup
 
 .PHONY: outages
 outages: ## every way a store can refuse at every point of a turn, on each engine (two minutes; make test tries each once)
 	scripts/setup-test.sh
-	HARNESS_OUTAGE_ROUNDS=$${HARNESS_OUTAGE_ROUNDS:-6} go test -v -timeout 30m -run TestAnOutageOfTheStoreLeavesNoTrace ./internal/e2e/crashes
+	HARNESS_OUTAGE_ROUNDS=$${HARNESS_OUTAGE_ROUNDS:-6} go test -v -timeout 30m -run TestAnOutageOfTheStoreLeavesNoTrace ./tests/e2e/crashes
 
 # Networks of namespaces, and disks to be filled, are made by root.
 TELL_LINKS = [ "$$(id -u)" = 0 ] || echo 'NOT ROOT: links are proxies, not a network of namespaces in the kernel, and no disk is filled'
@@ -99,32 +99,32 @@ TELL_LINKS = [ "$$(id -u)" = 0 ] || echo 'NOT ROOT: links are proxies, not a net
 cluster: ## three servers on one Postgres that are killed, frozen and cut off from it, with and without what must hold then (three to four minutes)
 	scripts/setup-test.sh
 	@$(TELL_LINKS)
-	$(SHIPPED) go test -tags cluster -vet=off -timeout 10m ./cluster
+	$(SHIPPED) go test -tags cluster -vet=off -timeout 10m ./internal/platform/cluster
 
 .PHONY: cluster-night
 cluster-night: ## HARNESS_SEEDS (200) schedules of faults at random on three servers, primary and standby, until the first that fails (hours)
 	scripts/setup-test.sh
 	@$(TELL_LINKS)
-	HARNESS_SEEDS=$${HARNESS_SEEDS:-200} $(SHIPPED) go test -tags cluster -vet=off -v -timeout 12h -run TestFaultsAtRandom ./cluster
+	HARNESS_SEEDS=$${HARNESS_SEEDS:-200} $(SHIPPED) go test -tags cluster -vet=off -v -timeout 12h -run TestFaultsAtRandom ./internal/platform/cluster
 
 .PHONY: live
 live: ## a prompt and a command of every agent of this machine that is logged in, with its real model (costs money)
-	RUN_LIVE_TESTS=1 go test -tags live -v -count 1 -timeout 30m -run TestRealRuntimes ./internal/e2e/live
+	RUN_LIVE_TESTS=1 go test -tags live -v -count 1 -timeout 30m -run TestRealRuntimes ./tests/e2e/live
 
 .PHONY: soak
 soak: ## all of it at once for SOAK_LENGTH (3m, an hour before a release): fails when memory, descriptors, goroutines or files grow
-	cd bench && go run . soak -length $${SOAK_LENGTH:-3m}
+	cd tests/bench && go run . soak -length $${SOAK_LENGTH:-3m}
 
 .PHONY: bench
 bench: ## measure the real server against baselines of the same run (minutes; tables as in docs/performance.md)
-	cd bench && go run . $(BENCH_FLAGS)
+	cd tests/bench && go run . $(BENCH_FLAGS)
 
 .PHONY: bench-nodes
 bench-nodes: ## what many nodes cost, each against its baseline in the same run: other nodes' frames, forwarding, taking sessions, writers (minutes)
 	scripts/setup-test.sh
-	$(SHIPPED) go test -v -count 1 -run 'AnotherNodeShows|WhatAskingTheOwnerCosts' ./internal/e2e/nodes
-	$(SHIPPED) go test -v -count 1 -run OneOfTenThousand ./session
-	$(SHIPPED) go test -run - -bench 'WritersBehindAStandby|AWriterAlone|WritesBesidePruning|PartitionsOfEvents' -benchtime 1x -timeout 30m ./journal
+	$(SHIPPED) go test -v -count 1 -run 'AnotherNodeShows|WhatAskingTheOwnerCosts' ./tests/e2e/nodes
+	$(SHIPPED) go test -v -count 1 -run OneOfTenThousand ./internal/services/session
+	$(SHIPPED) go test -run - -bench 'WritersBehindAStandby|AWriterAlone|WritesBesidePruning|PartitionsOfEvents' -benchtime 1x -timeout 30m ./internal/platform/journal
 
 .PHONY: lint
 lint: ## golangci-lint as pinned in scripts/lint/go.mod
@@ -133,7 +133,7 @@ lint: ## golangci-lint as pinned in scripts/lint/go.mod
 .PHONY: docs
 docs: ## regenerate docs/configuration.md
 	@mkdir -p docs
-	go run ./config/gendocs > docs/configuration.md.tmp
+	go run ./internal/platform/config/gendocs > docs/configuration.md.tmp
 	mv docs/configuration.md.tmp docs/configuration.md
 
 PREFIX ?= /usr/local
@@ -161,7 +161,7 @@ check-release: ## what can be checked of unit and chart here (systemd-analyze, h
 .PHONY: check-compose
 check-compose: ## build the images and run deploy/postgres/compose.yml on an engine of Docker of its own (root, Debian; makes iptables rules as Docker does)
 	@scripts/compose-tool.sh >/dev/null
-	go test -tags containers -count 1 -v -timeout 60m ./internal/e2e/containers
+	go test -tags containers -count 1 -v -timeout 60m ./tests/e2e/containers
 
 .PHONY: check-alerts
 check-alerts: ## the unit tests of deploy/alerts.yml with the promtool there is (Debian: in prometheus), else built once in many minutes

@@ -6,10 +6,10 @@ import (
 	"net/http"
 
 	"harness/api/rest"
-	"harness/auth"
-	"harness/runtime"
-	"harness/session"
-	"harness/telemetry"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/telemetry"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
 )
 
 // Agents tells what agents may touch.

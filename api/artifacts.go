@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"harness/api/rest"
-	"harness/artifact"
+	"harness/internal/content/artifact"
 )
 
 // artifactPath is where artifacts are read.

@@ -12,7 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"harness/api"
-	"harness/internal/contract"
+	"harness/tests/contract"
 )
 
 // frames is the served description of the stream, with what is needed to hold frames against it.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"harness/api/rest"
-	"harness/session"
+	"harness/internal/services/session"
 )
 
 // backgroundBody is the background work of a session.

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"harness/session"
+	"harness/internal/services/session"
 )
 
 // The background work of a session is listed and ended by its routes; a stop says what it ended and what goes on.

@@ -9,10 +9,10 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/internal/javascript"
-	"harness/operations"
+	"harness/internal/lib/javascript"
+	"harness/internal/operations"
+	"harness/internal/services/session"
 	"harness/queue"
-	"harness/session"
 	"harness/stream"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"harness/internal/runtime/wire"
+	"harness/internal/services/session"
 	"harness/queue"
-	"harness/runtime/wire"
-	"harness/session"
 	"harness/stream"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"harness/api/calls"
 	"harness/api/rest"
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
 )
 
 // calledRoute is a route as the audit log has it, with the parameters of the path as the router found them.

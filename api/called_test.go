@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"harness/audit"
-	"harness/runtime"
+	"harness/internal/runtime"
+	"harness/internal/services/audit"
 )
 
 // calledLog is what the audit log is told.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"harness/runtime"
+	"harness/internal/runtime"
 )
 
 // TestCapabilities: the runtime's own list of methods gives what probing each of them gave, without calling any.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"harness/api"
-	"harness/audit"
-	"harness/internal/polling"
+	"harness/internal/services/audit"
+	"harness/tests/polling"
 )
 
 // gate is a limiter on a socket, with what it counted.

@@ -7,8 +7,8 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/operations"
-	"harness/session"
+	"harness/internal/operations"
+	"harness/internal/services/session"
 )
 
 var (

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"harness/session"
+	"harness/internal/services/session"
 )
 
 // fakeControls keeps controls as the contract of operations.Controls says.

@@ -5,8 +5,8 @@ import (
 	"net/http"
 
 	"harness/api/rest"
-	"harness/runtime"
-	"harness/session"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
 )
 
 // refusalFailure words what the runtime refused. codex-manager did so for mapped routes only and answered 500

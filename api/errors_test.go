@@ -12,11 +12,11 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"harness/database"
-	"harness/journal"
-	"harness/runtime"
-	"harness/runtime/codex"
-	"harness/session"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/runtime/codex"
+	"harness/internal/services/session"
 )
 
 // TestErrorTable: each error of the packages below, as a mapped route (messages) and an unmapped one (rename) word it.

@@ -5,10 +5,10 @@ import (
 	"net/http"
 
 	"harness/api/rest"
-	"harness/auth"
 	"harness/extensions"
-	"harness/internal/javascript"
-	"harness/operations"
+	"harness/internal/lib/javascript"
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
 )
 
 // Lifecycle are the parts of the two extension routes: the operations, and who may do them.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"harness/api"
-	"harness/auth"
 	"harness/extensions"
-	"harness/operations"
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
 )
 
 // lifecycle is a registry of extensions that answers as told, and the record of attempts.

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"harness/api"
-	"harness/journal"
-	"harness/operations"
-	"harness/runtime"
-	"harness/session"
+	"harness/internal/operations"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
 	"harness/transcript"
 )
 

@@ -3,7 +3,7 @@ package api
 import (
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/operations"
+	"harness/internal/operations"
 )
 
 // The rules several bodies about sessions share. Schemas are immutable.

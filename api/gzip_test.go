@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"harness/session"
+	"harness/internal/services/session"
 	"harness/transcript"
 )
 

@@ -8,9 +8,9 @@ import (
 	"harness/api/rest"
 	"harness/api/schema"
 	v1 "harness/api/v1"
-	"harness/database"
-	"harness/internal/javascript"
-	"harness/runtime"
+	"harness/internal/lib/javascript"
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
 )
 
 func (s *server) healthRoutes() []rest.Route {

@@ -1,8 +1,8 @@
 package api
 
 import (
-	"harness/internal/javascript"
-	"harness/runtime"
+	"harness/internal/lib/javascript"
+	"harness/internal/runtime"
 )
 
 // runtimeHealth is one runtime of the server.

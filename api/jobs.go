@@ -7,7 +7,7 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/operations"
+	"harness/internal/operations"
 	"harness/queue"
 )
 

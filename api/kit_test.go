@@ -12,10 +12,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/api"
-	"harness/auth"
-	"harness/auth/oidc"
-	"harness/operations"
-	"harness/runtime"
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/auth/oidc"
+	"harness/internal/runtime"
 )
 
 // Auth answers as the recorded server did.

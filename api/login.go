@@ -7,9 +7,9 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/auth"
-	"harness/internal/javascript"
-	"harness/telemetry"
+	"harness/internal/lib/javascript"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/telemetry"
 )
 
 var loginTokenBody = schema.Struct(rest.Required("token", schema.Text{}.Trim().Min(1)))

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"harness/auth"
+	"harness/internal/platform/auth"
 )
 
 // ann is the holder of the one named token of a server.

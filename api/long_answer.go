@@ -9,8 +9,8 @@ import (
 	"strconv"
 
 	"harness/api/rest"
-	"harness/internal/spool"
-	"harness/telemetry"
+	"harness/internal/lib/spool"
+	"harness/internal/platform/telemetry"
 )
 
 // longAnswer is a body in parts, for one reader or several.

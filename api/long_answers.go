@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"harness/api/rest"
-	"harness/internal/spool"
+	"harness/internal/lib/spool"
 )
 
 const (

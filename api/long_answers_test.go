@@ -19,9 +19,9 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"harness/api/rest"
-	"harness/internal/spool"
-	"harness/runtime"
-	"harness/session"
+	"harness/internal/lib/spool"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
 )
 
 // Who waits for a place gets it in the order of coming; who waits too long is told to come again.

@@ -6,8 +6,8 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/operations"
-	"harness/session"
+	"harness/internal/operations"
+	"harness/internal/services/session"
 )
 
 var (

@@ -12,7 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/api/calls"
-	"harness/telemetry"
+	"harness/internal/platform/telemetry"
 )
 
 // requestNote collects what the access log tells about a request beside its head.

@@ -9,10 +9,10 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/auth/oidc"
-	"harness/internal/javascript"
-	"harness/logins"
-	"harness/telemetry"
+	"harness/internal/lib/javascript"
+	"harness/internal/platform/auth/logins"
+	"harness/internal/platform/auth/oidc"
+	"harness/internal/platform/telemetry"
 )
 
 // OIDC are the providers people log in at, and where their logins are kept.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"harness/api/rest"
-	"harness/auth/oidc"
-	"harness/telemetry"
+	"harness/internal/platform/auth/oidc"
+	"harness/internal/platform/telemetry"
 )
 
 // providerFailure is what becomes of a login at a provider that does not come about.

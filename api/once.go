@@ -5,11 +5,11 @@ import (
 	"errors"
 	"net/http"
 
+	"harness/api/idempotency"
 	"harness/api/rest"
-	"harness/idempotency"
-	"harness/journal"
-	"harness/session"
-	"harness/telemetry"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/telemetry"
+	"harness/internal/services/session"
 )
 
 const (

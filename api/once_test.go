@@ -12,12 +12,12 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/rs/zerolog"
 
-	"harness/database"
-	"harness/idempotency"
-	"harness/internal/dbtest"
-	"harness/journal"
-	"harness/runtime"
-	"harness/session"
+	"harness/api/idempotency"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/tests/dbtest"
 )
 
 // keyless has a request come without a key.

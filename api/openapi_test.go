@@ -192,7 +192,7 @@ func TestDocumentPage(t *testing.T) {
 func recordings(t *testing.T) []exchange {
 	t.Helper()
 	all := readExchanges(t)
-	files, err := filepath.Glob("../internal/contract/testdata/*.jsonl.gz")
+	files, err := filepath.Glob("../tests/contract/testdata/*.jsonl.gz")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,15 +14,15 @@ import (
 
 	"harness/api/calls"
 	"harness/api/compat"
+	"harness/api/idempotency"
 	"harness/api/rest"
-	"harness/artifact"
-	"harness/auth"
-	"harness/idempotency"
-	"harness/journal"
-	"harness/operations"
-	"harness/runtime"
-	"harness/runtime/wire"
-	"harness/telemetry"
+	"harness/internal/content/artifact"
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/telemetry"
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
 )
 
 // Health is what the health routes need to know. Its methods must not block.

@@ -9,8 +9,8 @@ import (
 	"strconv"
 
 	"harness/api/rest"
-	"harness/forward"
-	"harness/session"
+	"harness/internal/platform/cluster/forward"
+	"harness/internal/services/session"
 )
 
 // Owners asks other nodes for what they own.

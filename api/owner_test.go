@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"harness/forward"
-	"harness/session"
+	"harness/internal/platform/cluster/forward"
+	"harness/internal/services/session"
 )
 
 // What needs the runtime of another node's session is refused with the owner's name: after 410, 403 and 404, before the

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"harness/runtime"
-	"harness/runtime/codex"
+	"harness/internal/runtime"
+	"harness/internal/runtime/codex"
 )
 
 // TestProviderCalls: what the runtime is asked, parameter for parameter.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"harness/session"
+	"harness/internal/services/session"
 )
 
 // fakeChats says of a project's chats what a test wants.

@@ -6,9 +6,9 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/internal/javascript"
-	"harness/operations"
-	"harness/session"
+	"harness/internal/lib/javascript"
+	"harness/internal/operations"
+	"harness/internal/services/session"
 )
 
 var (

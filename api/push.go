@@ -7,8 +7,8 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/internal/javascript"
-	"harness/notify"
+	"harness/internal/lib/javascript"
+	"harness/internal/services/notify"
 )
 
 // Push keeps the browsers that are told what happens while no page is open.

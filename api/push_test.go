@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"harness/notify"
+	"harness/internal/services/notify"
 )
 
 // echoedPush answers with what it was told.

@@ -4,8 +4,8 @@ import (
 	"net/http"
 
 	"harness/api/rest"
-	"harness/auth"
-	"harness/operations"
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
 )
 
 // checkReach refuses who is limited to projects what belongs to none of them: a session or project of a path as if it

@@ -7,7 +7,7 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/session"
+	"harness/internal/services/session"
 )
 
 var markReadBody = schema.Struct(rest.Required("messageId", schema.Text{}.Min(1)))

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"harness/api/rest"
-	"harness/database"
-	"harness/journal"
-	"harness/runtime"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
 )
 
 // readyTimeout bounds the readiness check: an orchestrator's probe must not hang on a store that does.

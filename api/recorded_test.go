@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"harness/runtime"
-	"harness/runtime/codex"
-	"harness/session"
+	"harness/internal/runtime"
+	"harness/internal/runtime/codex"
+	"harness/internal/services/session"
 	"harness/transcript"
 )
 

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"strconv"
 
-	"harness/internal/javascript"
-	"harness/telemetry"
+	"harness/internal/lib/javascript"
+	"harness/internal/platform/telemetry"
 )
 
 const jsonType = "application/json; charset=utf-8"

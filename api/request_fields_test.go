@@ -11,11 +11,11 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"harness/internal/runtime"
+	"harness/internal/runtime/codex"
+	"harness/internal/services/session"
 	"harness/queue"
-	"harness/runtime"
-	"harness/runtime/codex"
-	"harness/runtime/runtimetest/scripted"
-	"harness/session"
+	"harness/tests/runtimetest/scripted"
 )
 
 // fieldCase is a good request to an operation, and for each of its fields a value that says something else: for those
@@ -264,7 +264,7 @@ func TestEveryRequestFieldCounts(t *testing.T) {
 			continue // TestUploadedPictures
 		}
 		if strings.HasPrefix(r.path, "/api/login/oidc/") {
-			continue // internal/e2e/login, at a real provider
+			continue // tests/e2e/login, at a real provider
 		}
 		operation := r.method + " " + r.path
 		fields := map[string]bool{}

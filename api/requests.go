@@ -7,12 +7,12 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/internal/javascript"
-	"harness/operations"
-	"harness/runtime"
-	"harness/session"
+	"harness/internal/lib/javascript"
+	"harness/internal/operations"
+	"harness/internal/platform/telemetry"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
 	"harness/stream"
-	"harness/telemetry"
 )
 
 var (

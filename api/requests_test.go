@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"harness/runtime"
-	"harness/session"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
 )
 
 // TestDecisionLoser: of 64 deciders one gets 200, 63 learn who was first. (SE-10)

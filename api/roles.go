@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"harness/api/rest"
-	"harness/auth"
-	"harness/telemetry"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/telemetry"
 )
 
 // roleError refuses what the role of a named token is not enough for.

@@ -3,7 +3,7 @@ package api
 import (
 	"harness/api/compat"
 	"harness/api/rest"
-	"harness/operations"
+	"harness/internal/operations"
 )
 
 // Operation names one served operation. Roles are those of named tokens that may call it, and Agent says what an

@@ -7,10 +7,10 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/operations"
-	"harness/runtime"
-	"harness/runtime/environment"
-	"harness/session"
+	"harness/internal/operations"
+	"harness/internal/runtime"
+	"harness/internal/runtime/environment"
+	"harness/internal/services/session"
 )
 
 func (s *server) runtimeRoutes() []rest.Route {

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"harness/api"
-	"harness/runtime"
-	"harness/runtime/codex"
-	"harness/runtime/runtimetest/scripted"
-	"harness/session"
+	"harness/internal/runtime"
+	"harness/internal/runtime/codex"
+	"harness/internal/services/session"
+	"harness/tests/runtimetest/scripted"
 )
 
 // Who opens a session names its runtime: an unknown one is refused with those there are, one that is away with what to

@@ -7,9 +7,9 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/internal/javascript"
-	"harness/operations"
-	"harness/search"
+	"harness/internal/content/search"
+	"harness/internal/lib/javascript"
+	"harness/internal/operations"
 )
 
 // maxQuery is how many characters what is looked for may have.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"harness/search"
+	"harness/internal/content/search"
 )
 
 // fakeSearching answers what it is asked in the place of a snippet.

@@ -9,8 +9,8 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/journal"
-	"harness/telemetry"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/telemetry"
 )
 
 // serve runs one request of a route: parameters, body, guards and validation in the recorded order, the handler, the

@@ -7,8 +7,8 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/operations"
-	"harness/session"
+	"harness/internal/operations"
+	"harness/internal/services/session"
 )
 
 // Setting is one of what this server was started with, fit to be shown: a secret is redacted. Source is where it was

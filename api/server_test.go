@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"harness/api"
-	"harness/database"
-	"harness/journal"
-	"harness/runtime"
-	"harness/telemetry"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/telemetry"
+	"harness/internal/runtime"
 )
 
 func TestHealthTellsTheTruth(t *testing.T) {

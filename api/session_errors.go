@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"harness/api/rest"
-	"harness/session"
+	"harness/internal/services/session"
 )
 
 // unknownSession names the runtimes that may have the session and could not be asked.

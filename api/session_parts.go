@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"harness/internal/javascript"
-	"harness/session"
+	"harness/internal/lib/javascript"
+	"harness/internal/services/session"
 )
 
 // wholeRead keeps what a whole read shows, and where. It implements session.Pieces.

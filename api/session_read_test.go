@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"testing"
 
-	"harness/session"
+	"harness/internal/services/session"
 	"harness/transcript"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"harness/api/rest"
-	"harness/runtime"
+	"harness/internal/runtime"
 )
 
 // sourceView is a file that a session's agent reads by itself, as it is now; of a removed one, as it was.

@@ -5,7 +5,7 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/session"
+	"harness/internal/services/session"
 )
 
 // sessionView is codex-manager's SessionSummary; its times are in whole seconds.

@@ -6,9 +6,9 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/operations"
-	"harness/runtime"
-	"harness/session"
+	"harness/internal/operations"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
 )
 
 var (

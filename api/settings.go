@@ -8,7 +8,7 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/operations"
+	"harness/internal/operations"
 )
 
 var (

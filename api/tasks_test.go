@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	v1 "harness/api/v1"
-	"harness/auth"
+	"harness/internal/platform/auth"
 )
 
 // Who reads sessions reads tasks and decides nothing, who works with them does all; what a runtime runs, and what

@@ -8,8 +8,8 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/operations"
-	"harness/runtime"
+	"harness/internal/operations"
+	"harness/internal/runtime"
 )
 
 var (

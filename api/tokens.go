@@ -9,10 +9,10 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/internal/javascript"
-	"harness/operations"
-	"harness/session"
-	"harness/tokens"
+	"harness/internal/lib/javascript"
+	"harness/internal/operations"
+	"harness/internal/platform/auth/tokens"
+	"harness/internal/services/session"
 )
 
 // Tokens are the named access tokens; *tokens.Service implements it.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"harness/api"
-	"harness/auth"
-	"harness/tokens"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/auth/tokens"
 )
 
 // echoedTokens answers with what it was told.

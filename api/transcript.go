@@ -7,8 +7,8 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/internal/javascript"
-	"harness/operations"
+	"harness/internal/lib/javascript"
+	"harness/internal/operations"
 	"harness/transcript"
 )
 

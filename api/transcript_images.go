@@ -6,8 +6,8 @@ import (
 	"net/http"
 
 	"harness/api/rest"
-	"harness/artifact"
-	"harness/operations"
+	"harness/internal/content/artifact"
+	"harness/internal/operations"
 )
 
 // imageRoutes are where the images of a session's transcript are read, by everybody who may read the session.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/artifact"
-	"harness/database"
-	"harness/internal/dbtest"
-	"harness/journal"
+	"harness/internal/content/artifact"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/tests/dbtest"
 )
 
 // An image of a session's transcript is read where the session may be read, and nowhere else.

@@ -6,7 +6,7 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/operations"
+	"harness/internal/operations"
 )
 
 var uploadQuery = schema.Struct(rest.Optional("name", schema.Text{}.Max(operations.MaxTitle)))

@@ -11,11 +11,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/artifact"
-	"harness/database"
-	"harness/internal/dbtest"
-	"harness/journal"
-	"harness/operations"
+	"harness/internal/content/artifact"
+	"harness/internal/operations"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/tests/dbtest"
 )
 
 // A picture is uploaded to a session once, and its messages name it: the agent gets the picture itself. What is no

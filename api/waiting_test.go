@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"harness/session"
+	"harness/internal/services/session"
 )
 
 func (f *fakeSessions) Waiting(context.Context, string) ([]session.Waiting, error) { return nil, nil }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"unicode/utf16"
 
-	"harness/runtime/wire"
+	"harness/internal/runtime/wire"
 )
 
 // Texts puts the texts together that frames bring in pieces, so that each character is told once whatever comes twice.

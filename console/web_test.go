@@ -57,7 +57,7 @@ func TestTypesOfTheAPI(t *testing.T) {
 // largestChunk is what a part of the page may have that is loaded when it is needed, in bytes of gzip.
 const largestChunk = 90 << 10
 
-// What is loaded when it is needed is small. What is loaded first is held in the browser (internal/e2e/clients).
+// What is loaded when it is needed is small. What is loaded first is held in the browser (tests/e2e/clients).
 func TestChunksAreSmall(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("dist/app/index.html")

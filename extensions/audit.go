@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"harness/database"
-	"harness/internal/javascript"
-	"harness/journal"
+	"harness/internal/lib/javascript"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 )
 
 // EventReload is the journal event of every attempt to reload; its payload is an AuditRecord. It shows no frame.

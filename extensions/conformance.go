@@ -10,8 +10,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/extensions/sdk"
-	"harness/internal/javascript"
-	"harness/runtime/wire"
+	"harness/internal/lib/javascript"
+	"harness/internal/runtime/wire"
 )
 
 // ConformanceReport says whether an extension runs the same in every runtime profile, and why not. Keys are

@@ -8,10 +8,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/database"
 	"harness/extensions/sdk"
-	"harness/internal/lifecycle"
-	"harness/journal"
+	"harness/internal/lib/lifecycle"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 )
 
 // Journal is what this package needs of the event log; *journal.Journal implements it.

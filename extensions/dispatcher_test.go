@@ -12,14 +12,14 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/database"
 	"harness/extensions"
 	"harness/extensions/sdk"
-	"harness/internal/dbtest"
-	"harness/internal/lifecycle/lifecycletest"
-	"harness/internal/polling"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 	"harness/stream"
+	"harness/tests/dbtest"
+	"harness/tests/lifecycletest"
+	"harness/tests/polling"
 	"harness/transcript"
 )
 

@@ -3,7 +3,7 @@ package extensions
 import (
 	"encoding/json"
 
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
 )
 
 // encodeEvent writes {"type","payload","emittedAt"?,"correlationId"?} without touching the payload's bytes.

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"harness/database"
 	"harness/extensions"
-	"harness/internal/dbtest"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/tests/dbtest"
 	"harness/transcript"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 	"harness/stream"
 )
 

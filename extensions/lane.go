@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 // lane dispatches the events of some of the sessions, in order. Its queue is bounded: when it overflows, the lane

@@ -4,10 +4,10 @@ import (
 	"context"
 	"testing"
 
-	"harness/database"
 	"harness/extensions"
-	"harness/internal/dbtest"
+	"harness/internal/platform/database"
 	"harness/stream"
+	"harness/tests/dbtest"
 )
 
 // Of several nodes one tells: the owner of a session, of its signals and of what is synthesised from them, and of what is of

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 )
 
 // keepRows is how long what was dispatched and acted on is remembered. An event or key that comes again after that is

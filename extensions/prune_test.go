@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"harness/database"
-	"harness/internal/dbtest"
-	"harness/internal/lifecycle/lifecycletest"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/tests/dbtest"
+	"harness/tests/lifecycletest"
 )
 
 // What extensions heard of and did is forgotten after 30 days, while the server runs, and reloads by their age and

@@ -11,11 +11,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/database"
 	"harness/extensions"
 	"harness/extensions/sdk"
-	"harness/internal/dbtest"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/tests/dbtest"
 )
 
 // LC-04: 50 extensions are swapped while emits run. No result fails, every emit sees all old or all new handlers, and

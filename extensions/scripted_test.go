@@ -12,9 +12,9 @@ import (
 	"harness/extensions"
 	"harness/extensions/action"
 	"harness/extensions/sdk"
-	"harness/internal/sessiontest"
-	"harness/runtime"
-	"harness/runtime/runtimetest/scripted"
+	"harness/internal/runtime"
+	"harness/tests/runtimetest/scripted"
+	"harness/tests/sessiontest"
 )
 
 func TestMain(m *testing.M) { scripted.Main(m) }

@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"harness/database"
 	"harness/extensions"
-	"harness/internal/dbtest"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/tests/dbtest"
 )
 
 // unsettledJournal is one behind whose reads something stands that may not be shown yet.

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"harness/internal/javascript"
-	"harness/journal"
-	"harness/runtime/wire"
+	"harness/internal/lib/javascript"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime/wire"
 	"harness/stream"
 )
 

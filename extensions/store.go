@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // readCursor is the position up to which a node dispatched; known is false when it never did.

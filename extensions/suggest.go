@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"harness/extensions/sdk"
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
 	"harness/transcript"
 )
 

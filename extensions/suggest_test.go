@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"harness/database"
 	"harness/extensions"
 	"harness/extensions/sdk"
-	"harness/internal/dbtest"
+	"harness/internal/platform/database"
+	"harness/tests/dbtest"
 )
 
 // EX-32, EX-33, EX-43, EX-44: a suggestion's event and the job its route answers with.

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"harness/database"
 	"harness/extensions/sdk"
-	"harness/internal/javascript"
-	"harness/journal"
-	"harness/runtime/wire"
+	"harness/internal/lib/javascript"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime/wire"
 	"harness/stream"
 	"harness/transcript"
 )

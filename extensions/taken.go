@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 )
 
 // takenHere tells whether a record says that this node has taken a session, and from which one.

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"harness/database"
 	"harness/extensions"
-	"harness/internal/dbtest"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 	"harness/stream"
+	"harness/tests/dbtest"
 )
 
 // taking is a record of a session that went from one node to another.

@@ -3,9 +3,9 @@ package migrations_test
 import (
 	"testing"
 
-	"harness/database"
-	"harness/internal/dbtest"
+	"harness/internal/platform/database"
 	"harness/migrations"
+	"harness/tests/dbtest"
 )
 
 // What was decided before decisions were delivered by the owner counts as told, unless its turn still runs: then it is

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // Look tells what Up would do and does none of it: From is the store's schema version, 0 for an empty store, To this

@@ -16,7 +16,7 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 //go:embed *.sql

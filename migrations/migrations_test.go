@@ -7,9 +7,9 @@ import (
 	"sync"
 	"testing"
 
-	"harness/database"
-	"harness/internal/dbtest"
+	"harness/internal/platform/database"
 	"harness/migrations"
+	"harness/tests/dbtest"
 )
 
 func TestManyProcessesMigrateOnceAtTheSameTime(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // steps are the migrations of an engine, each one text for the engine to run in one transaction. They are not left to

@@ -11,11 +11,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/database"
-	"harness/internal/dbtest"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 	"harness/migrations"
 	"harness/queue"
+	"harness/tests/dbtest"
 )
 
 // benchQueue is a started queue on a durable store (SQLite with synchronous=FULL; the test cluster of Postgres has

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 )
 
 // Filter selects jobs of all projects; what is "" or 0 selects nothing by it.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"harness/database"
+	"harness/internal/platform/database"
 	"harness/queue"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"harness/internal/dbtest"
 	"harness/queue"
+	"harness/tests/dbtest"
 )
 
 // cancelCase is one cell of the cancel matrix and what must come of it.

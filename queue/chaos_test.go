@@ -16,11 +16,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/database"
-	"harness/internal/dbtest"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 	"harness/migrations"
 	"harness/queue"
+	"harness/tests/dbtest"
 )
 
 const (

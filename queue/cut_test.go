@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // cutter stands between processes and their Postgres, so that a test can cut every connection and restore the way.

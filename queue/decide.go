@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 )
 
 // decider takes the queue's decisions inside a journal unit: it reads, decides, writes and words the events. It holds

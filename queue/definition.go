@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 )
 
 // DedupeMode says what an enqueue does when a job of the same project, type and key is there. A job without key is

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"time"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 )
 
 // dispatch is the one goroutine that looks what there is to do: after each piece of news, at the next known deadline,

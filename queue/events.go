@@ -3,8 +3,8 @@ package queue
 import (
 	"encoding/json"
 
-	"harness/internal/javascript"
-	"harness/journal"
+	"harness/internal/lib/javascript"
+	"harness/internal/platform/journal"
 )
 
 // eventCancelRequested wakes the node that runs a job; it has a dot, so clients see no frame of it.

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"testing"
 
-	"harness/database"
-	"harness/internal/dbtest"
+	"harness/internal/platform/database"
 	"harness/queue"
+	"harness/tests/dbtest"
 )
 
 // Jobs of three nodes begin in the order in which one node would have begun them, also when each can run at its own node

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"harness/database"
-	"harness/internal/dbtest"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/tests/dbtest"
 )
 
 // errRollback ends a history without leaving anything in the store.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // Import stores a job of another control plane as this node's, unless there is one of its id. One that was queued or

@@ -13,7 +13,7 @@ package queue
 import (
 	"encoding/json"
 
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
 )
 
 // State is where a job is in its life.

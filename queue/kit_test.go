@@ -10,12 +10,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/database"
-	"harness/internal/dbtest"
-	"harness/internal/lifecycle/lifecycletest"
-	"harness/internal/polling"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 	"harness/queue"
+	"harness/tests/dbtest"
+	"harness/tests/lifecycletest"
+	"harness/tests/polling"
 )
 
 // patience bounds every wait of these tests; it is only used up by a fault.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 	"harness/queue"
 )
 

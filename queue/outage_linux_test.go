@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"harness/database"
-	"harness/internal/dbtest"
-	"harness/internal/disktest"
+	"harness/internal/platform/database"
 	"harness/migrations"
 	"harness/queue"
+	"harness/tests/dbtest"
+	"harness/tests/disktest"
 )
 
 // A job that runs while SQLite refuses writes for longer than a lease goes on as the same attempt, and its end is

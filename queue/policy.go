@@ -4,8 +4,8 @@ import (
 	"errors"
 	"time"
 
-	"harness/database"
-	"harness/runtime"
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
 )
 
 // Policy are the bounds of the queue (ORCHESTRATOR_QUEUE_*).

@@ -10,9 +10,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"harness/internal/runtime"
+	"harness/internal/runtime/codex"
 	"harness/queue"
-	"harness/runtime"
-	"harness/runtime/codex"
 )
 
 func TestPick(t *testing.T) {

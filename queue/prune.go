@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 )
 
 // Prune removes ended jobs a retention keeps no longer in the whole store, besides the bound of each project

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"harness/database"
-	"harness/internal/dbtest"
-	"harness/internal/lifecycle/lifecycletest"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/tests/dbtest"
+	"harness/tests/lifecycletest"
 )
 
 // Ended jobs go by age and by number, the oldest first; those that are under way or owe something stay, and so do the

@@ -13,9 +13,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
-	"harness/database"
-	"harness/internal/lifecycle"
-	"harness/journal"
+	"harness/internal/lib/lifecycle"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 )
 
 // Options are what a Queue is built from. Journal, DB and NodeID are required.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 )
 
 // A reconciliation that failed is tried again after as long as it has been owed, within these bounds, and for so long.

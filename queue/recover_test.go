@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 	"harness/queue"
 )
 

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 const jobColumns = `id, type, version, project_id, source_session_id, priority, state, dedupe_key, dedupe_mode, payload,

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 )
 
 // maxProgress bounds one progress report, in bytes.

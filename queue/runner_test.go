@@ -13,12 +13,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/database"
-	"harness/internal/dbtest"
-	"harness/internal/lifecycle/lifecycletest"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
 	"harness/queue"
-	"harness/runtime"
+	"harness/tests/dbtest"
+	"harness/tests/lifecycletest"
 )
 
 func fail(reason string) func(context.Context, *queue.Run) (json.RawMessage, error) {

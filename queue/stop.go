@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 )
 
 // Stop takes no more jobs, lets running ones finish for Drain, then asks them to end, and after the grace ends them as

@@ -12,10 +12,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/database"
-	"harness/internal/polling"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 	"harness/queue"
+	"harness/tests/polling"
 )
 
 // lines is a log that may be written by many and read meanwhile.

@@ -46,7 +46,7 @@ mkdir "$dir/home" "$dir/work"
 "$model" >"$dir/model" 2>&1 &
 model_pid=$!
 url=$(first "$dir/model" '/^http/p')
-cp internal/codextest/catalog.json "$dir/home/"
+cp tests/codextest/catalog.json "$dir/home/"
 cat >"$dir/home/config.toml" <<EOF
 model = "mock-model"
 model_provider = "mock"

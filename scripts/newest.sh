@@ -33,10 +33,10 @@ package() {
 }
 suite() {
 	case $1 in
-	codex) echo 'TestConformance ./runtime/codex' ;;
+	codex) echo 'TestConformance ./internal/runtime/codex' ;;
 	claude | opencode) echo "TestConformance ./runtime/$1" ;;
-	gemini) echo 'TestGeminiConforms ./runtime/acp' ;;
-	*) echo "TestBridgesConform/$1\$ ./runtime/acp" ;;
+	gemini) echo 'TestGeminiConforms ./internal/runtime/acp' ;;
+	*) echo "TestBridgesConform/$1\$ ./internal/runtime/acp" ;;
 	esac
 }
 
@@ -84,7 +84,7 @@ done
 	cat <<'EOF'
 # The newest agents
 
-What the conformance suite (`runtime/runtimetest`, with the real agent and a scripted model) said of the newest version of each agent that npm had on the
+What the conformance suite (`tests/runtimetest`, with the real agent and a scripted model) said of the newest version of each agent that npm had on the
 day. `make newest` writes this page. All other tests run with the pinned version. A version that is newer than the server was tested with is used, with one
 line of warning in the log.
 

@@ -3,7 +3,7 @@
 # agents, the generators of clients, an OpenID Connect provider, an S3 server, what commands are confined with (bubblewrap, socat, Docker), strace, what makes networks (iproute2,
 # nftables), the Postgres server binaries, PgBouncer, pgBackRest, Chromium, and the web console. Nothing is skipped: what is missing and cannot be installed here is named in one line, and the exit code is 1.
 # Running it again is cheap. It starts nothing: the Go test kit
-# (internal/dbtest) starts its own private cluster.
+# (tests/dbtest) starts its own private cluster.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -55,7 +55,7 @@ check_python() {
 	apt_install python3
 }
 
-# postgres_bin prints the folder of a usable server; the places are those that internal/dbtest looks in.
+# postgres_bin prints the folder of a usable server; the places are those that tests/dbtest looks in.
 postgres_bin() {
 	for dir in "$(dirname -- "$(command -v initdb 2>/dev/null || echo /nonexistent/x)")" \
 		/usr/lib/postgresql/*/bin /opt/homebrew/opt/postgresql*/bin /usr/local/opt/postgresql*/bin /usr/pgsql-*/bin; do
@@ -95,7 +95,7 @@ check_postgres() {
 	postgres_bin >/dev/null || fail "postgresql is installed, but no initdb is in /usr/lib/postgresql/*/bin; set HARNESS_TEST_POSTGRES_URL"
 }
 
-# chromium_bin prints a usable Chromium; the places are those that internal/chromiumtest looks in.
+# chromium_bin prints a usable Chromium; the places are those that tests/chromiumtest looks in.
 chromium_bin() {
 	for name in chromium chromium-browser google-chrome-stable google-chrome \
 		/Applications/Chromium.app/Contents/MacOS/Chromium "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"; do
@@ -170,7 +170,7 @@ fetch_modules() {
 		(cd "$here/$module" && go mod download) || fail "the modules of scripts/$module could not be downloaded (go mod download)"
 	done
 	old=$(mktemp -d)
-	commit=$(sed -n 's/^const before = "\([0-9a-f]*\)"$/\1/p' "$here/../internal/e2e/crashes/detach_upgrade_linux_test.go")
+	commit=$(sed -n 's/^const before = "\([0-9a-f]*\)"$/\1/p' "$here/../tests/e2e/crashes/detach_upgrade_linux_test.go")
 	git -C "$here" cat-file -e "$commit^{commit}" 2>/dev/null || commit=$(git -C "$here" rev-list --max-parents=0 HEAD | head -n 1) # a shallow clone
 	for file in go.mod go.sum; do
 		git -C "$here" show "$commit:$file" >"$old/$file" || fail "commit $commit is not in this repository; the tests build the release of then"

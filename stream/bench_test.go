@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"testing"
 
-	"harness/runtime/runtimetest/scripted"
+	"harness/tests/runtimetest/scripted"
 )
 
 // The fan-out's price: server CPU per delivered frame, user and system, of one 1 KiB event to many sockets. The readers

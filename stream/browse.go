@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"harness/journal"
-	"harness/runtime/wire"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime/wire"
 )
 
 // Browse selects events of the journal for somebody who looks at them; what is "" or 0 selects nothing by it.

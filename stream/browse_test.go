@@ -6,11 +6,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/database"
-	"harness/internal/dbtest"
-	"harness/internal/lifecycle/lifecycletest"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 	"harness/stream"
+	"harness/tests/dbtest"
+	"harness/tests/lifecycletest"
 )
 
 // Events are found by what they are about, from both ends, and none twice; a cursor is the stream's.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 // bystander is a client without positions of the property test. It may miss frames that a later one replaces, but only

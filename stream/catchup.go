@@ -3,7 +3,7 @@ package stream
 import (
 	"errors"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 // page is a piece of the journal a client that catches up is working through.

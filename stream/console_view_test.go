@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"harness/database"
-	"harness/internal/dbtest"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/tests/dbtest"
 )
 
 // requestEvent is a runtime's request that waits for a person: an event of two frames.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"harness/journal"
-	"harness/runtime/wire"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime/wire"
 )
 
 // Frames derives what clients see of one journal record, in the original's order. It depends on the record alone, so a

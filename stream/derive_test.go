@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 // recording is what the original sent for one event of its own, sanitised.

@@ -10,9 +10,9 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"harness/journal"
-	"harness/runtime"
-	"harness/runtime/wire"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
 )
 
 // Event types the stream derives several frames from. Any other journal event whose type has no dot is one frame of

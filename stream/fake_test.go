@@ -11,7 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 // patience bounds every wait of the tests; it is only ever used up by a failure.

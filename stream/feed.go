@@ -1,7 +1,7 @@
 package stream
 
 import (
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 // Feed is the journal in the words of a protocol: what its connections are shown. One value of it serves them all; it

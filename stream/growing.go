@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 // GrownText is a text of an item as far as it is stored.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 // deltaRecord is a stored delta whose text is given as JSON writes it, without the quotes.

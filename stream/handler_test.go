@@ -14,7 +14,7 @@ import (
 	"github.com/coder/websocket"
 	"go.uber.org/goleak"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 func serveHandler(t *testing.T, handler http.Handler) *httptest.Server {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 // Journal is what the stream needs of the event log; *journal.Journal implements it.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
 )
 
 // appendTime appends a time in ms as a JSON string.

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"sync"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 // Message is one complete text message, encoded for its receivers once: as plain text, and with the header of a

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 // Reach tells which projects a connection that is limited to some may be shown.

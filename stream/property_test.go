@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 // At the seam of the hub: whatever a client does - change its filter, resume on the open socket, read slowly, lose the

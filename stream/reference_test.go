@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 // session is one stretch of a client's life that begins at a cursor: a connection, or what follows a subscribe with

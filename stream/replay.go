@@ -3,7 +3,7 @@ package stream
 import (
 	"context"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 // Pages adapt to the size of records: a page of large ones is followed by a shorter one.

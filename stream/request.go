@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"harness/runtime/wire"
+	"harness/internal/runtime/wire"
 )
 
 // The kinds of RequestRef.Kind; anything else is shown as an approval.

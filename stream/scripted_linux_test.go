@@ -11,10 +11,10 @@ import (
 
 	"github.com/coder/websocket"
 
-	"harness/internal/sessiontest"
-	"harness/runtime"
-	"harness/runtime/runtimetest/scripted"
+	"harness/internal/runtime"
 	"harness/stream"
+	"harness/tests/runtimetest/scripted"
+	"harness/tests/sessiontest"
 )
 
 // wordsOf are a client's frames of one session up to one that ends them: the type of each, with the method and the text

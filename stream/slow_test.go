@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 // narrow accepts connections the system keeps little for, so that a reader that stops is noticed soon.

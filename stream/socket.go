@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"harness/internal/boottime"
+	"harness/internal/lib/boottime"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 // A client gets each text once: early, piece by piece, or joined from the journal, or begun early and the rest joined.

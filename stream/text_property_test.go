@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 // Whatever a client does while texts grow - read slowly, lose the connection, resume, join in the middle of a group -

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 func TestTextLength(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
 )
 
 // tap counts the TLS records that come in over a connection.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/database"
-	"harness/internal/dbtest"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/tests/dbtest"
 )
 
 // Rows as the version before wrote them (schema version 1, no layout in their meta) are replayed as the bytes they were

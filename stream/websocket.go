@@ -8,7 +8,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"harness/internal/boottime"
+	"harness/internal/lib/boottime"
 )
 
 // websocketConn is a Conn over a websocket. The library does the handshake, reading, pongs and the closing handshake.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 )
 
 // startColumns are the content of rows of before, and else the first part of what scanEntry decodes.

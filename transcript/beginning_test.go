@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"harness/database"
-	"harness/internal/dbtest"
+	"harness/internal/platform/database"
+	"harness/tests/dbtest"
 )
 
 // The beginning of an entry is read whichever way it is stored, and however long it is.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // TypeDamaged is the type of an entry that is not as it was written: readers are shown that it is, and where, and never

@@ -10,9 +10,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/database"
-	"harness/internal/dbtest"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/tests/dbtest"
 	"harness/transcript"
 )
 

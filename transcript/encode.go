@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
 )
 
 // AppendJSON appends the entry as the wire spells it, which is what encoding/json makes of it without HTML escaping.

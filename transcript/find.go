@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // Find reads one stored entry; false when there is none of that id.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // Turn is one turn as the runtime stores it: its items in order, complete and with their times.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"harness/database"
-	"harness/internal/dbtest"
+	"harness/internal/platform/database"
+	"harness/tests/dbtest"
 	"harness/transcript"
 )
 

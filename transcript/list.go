@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 )
 
 // Encodings are the entries of a transcript as JSON as they were stored, so that a reader's answer is not encoded

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // longEntry is from which size (bytes) an entry is stored in parts of about that size; an empty text, which is no JSON,

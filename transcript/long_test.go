@@ -9,8 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"harness/database"
-	"harness/internal/dbtest"
+	"harness/internal/platform/database"
+	"harness/tests/dbtest"
 )
 
 func anyJSON(random *rand.Rand, depth int) any {

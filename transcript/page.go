@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // Page reads at most limit entries of a session behind the first offset ones, in the order of List or, newest first, in

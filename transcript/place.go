@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // A place is where an entry stands in its session's transcript, as one number, so that a window is a stretch of an

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"harness/database"
-	"harness/internal/dbtest"
+	"harness/internal/platform/database"
+	"harness/tests/dbtest"
 )
 
 // A store that was made a moment ago has no statistics, and Postgres keeps the plan it makes then. One by another index

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"harness/runtime/wire"
+	"harness/internal/runtime/wire"
 )
 
 // prefer merges two views of one message: the more final one wins, then the one that says more; times span both.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // DeleteTurn removes what is stored of a turn and returns the ids of its entries. The other entries keep their places.

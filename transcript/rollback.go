@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // RollBack takes turns out of a session's transcript at a time (ms): their entries stay stored, also those that come

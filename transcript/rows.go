@@ -6,8 +6,8 @@ import (
 	"errors"
 	"unsafe"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 )
 
 // StoredEntry is, in a selection from transcript_entries, what an entry says: its own JSON, or the event that told of

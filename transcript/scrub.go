@@ -4,7 +4,7 @@ import (
 	"context"
 	"database/sql"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // Key names an entry as its row does.

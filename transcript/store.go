@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // Store keeps the transcripts of sessions: one row per message, each in its place (place.go). It is all that readers

@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"harness/database"
-	"harness/internal/dbtest"
+	"harness/internal/platform/database"
+	"harness/tests/dbtest"
 	"harness/transcript"
 )
 

@@ -3,7 +3,7 @@ package transcript
 import (
 	"context"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // ListTurn returns the entries of one turn in reading order, none when the turn was taken back. Its cost does not

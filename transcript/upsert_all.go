@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // Put is one upsert among several.

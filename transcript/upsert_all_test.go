@@ -8,8 +8,8 @@ import (
 	"reflect"
 	"testing"
 
-	"harness/database"
-	"harness/internal/dbtest"
+	"harness/internal/platform/database"
+	"harness/tests/dbtest"
 	"harness/transcript"
 )
 

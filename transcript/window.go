@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // ErrBadCursor says that a window begins at a message that the transcript does not have.

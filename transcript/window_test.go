@@ -10,8 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"harness/database"
-	"harness/internal/dbtest"
+	"harness/internal/platform/database"
+	"harness/tests/dbtest"
 	"harness/transcript"
 )
 

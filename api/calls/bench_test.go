@@ -8,7 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/api/calls"
-	"harness/audit"
+	"harness/internal/services/audit"
 )
 
 // BenchmarkRecordedRequest is what a recorded request costs beside what answers it.

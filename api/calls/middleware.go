@@ -8,9 +8,9 @@ import (
 	"net"
 	"net/http"
 
-	"harness/audit"
-	"harness/auth"
-	"harness/telemetry"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/telemetry"
+	"harness/internal/services/audit"
 )
 
 // Route is what a request was for. Name has the method and the pattern of the path, never the path itself: a path may

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"harness/api/calls"
-	"harness/audit"
-	"harness/auth"
+	"harness/internal/platform/auth"
+	"harness/internal/services/audit"
 )
 
 // log keeps what is recorded.

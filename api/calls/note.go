@@ -10,9 +10,9 @@ import (
 	"context"
 	"sync"
 
-	"harness/audit"
-	"harness/auth"
-	"harness/telemetry"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/telemetry"
+	"harness/internal/services/audit"
 )
 
 // Sink takes calls that are over. It must not block. *audit.Recorder implements it.

@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"harness/api/rest"
-	"harness/internal/javascript"
-	"harness/runtime"
+	"harness/internal/lib/javascript"
+	"harness/internal/runtime"
 )
 
 var capabilitiesQuery = query(rest.Optional("refresh", rest.Flag))

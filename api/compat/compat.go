@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"harness/api/rest"
-	"harness/operations"
-	"harness/runtime"
+	"harness/internal/operations"
+	"harness/internal/runtime"
 )
 
 // Options are what a Mount stands on. Runtime may be nil, Clock too.

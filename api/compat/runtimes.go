@@ -9,8 +9,8 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/internal/javascript"
-	"harness/runtime"
+	"harness/internal/lib/javascript"
+	"harness/internal/runtime"
 )
 
 // NotSupportedError refuses a route about one provider for another runtime.

@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
 )
 
 // Document is a parsed OpenAPI document.

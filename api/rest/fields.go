@@ -2,8 +2,8 @@ package rest
 
 import (
 	"harness/api/schema"
-	"harness/database"
-	"harness/operations"
+	"harness/internal/operations"
+	"harness/internal/platform/database"
 )
 
 // Rules that several bodies and queries share. Schemas are immutable.

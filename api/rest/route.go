@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"harness/api/schema"
-	"harness/operations"
+	"harness/internal/operations"
 )
 
 // Route is one operation of REST: where it is, what must hold before its handler runs, and the handler.

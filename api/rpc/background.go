@@ -3,7 +3,7 @@ package rpc
 import (
 	"context"
 
-	"harness/session"
+	"harness/internal/services/session"
 )
 
 // backgroundResult is the background work of a session.

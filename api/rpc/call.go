@@ -9,11 +9,11 @@ import (
 
 	"harness/api/rpc/registry"
 	"harness/api/rpc/wire"
-	"harness/auth"
-	"harness/operations"
-	"harness/runtime"
-	"harness/session"
-	"harness/telemetry"
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/telemetry"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
 )
 
 const agentField = registry.AgentField

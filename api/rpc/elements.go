@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"harness/api/rpc/events"
-	"harness/internal/javascript"
-	"harness/operations"
+	"harness/internal/lib/javascript"
+	"harness/internal/operations"
 	"harness/transcript"
 )
 

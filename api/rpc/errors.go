@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"harness/api/rpc/wire"
-	"harness/database"
-	"harness/internal/javascript"
-	"harness/journal"
-	"harness/operations"
-	"harness/runtime"
-	"harness/session"
-	"harness/telemetry"
+	"harness/internal/lib/javascript"
+	"harness/internal/operations"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/telemetry"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
 	"harness/transcript"
 )
 

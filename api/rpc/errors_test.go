@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"harness/runtime"
+	"harness/internal/runtime"
 )
 
 // What an adapter refuses by itself is told in its words, like what its runtime refuses.

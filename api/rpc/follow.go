@@ -9,7 +9,7 @@ import (
 	"harness/api/rpc/events"
 	"harness/api/rpc/registry"
 	"harness/api/rpc/wire"
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
 	"harness/stream"
 )
 

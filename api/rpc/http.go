@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"harness/api/rpc/wire"
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
 )
 
 // maxPost is the longest message of a POST, as of a socket.

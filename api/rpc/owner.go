@@ -8,8 +8,8 @@ import (
 	"net/http"
 
 	"harness/api/rpc/wire"
-	"harness/forward"
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
+	"harness/internal/platform/cluster/forward"
 )
 
 // Owners asks the nodes that own sessions.

@@ -15,7 +15,7 @@ import (
 
 	"harness/api/rpc/events"
 	"harness/api/rpc/wire"
-	"harness/auth"
+	"harness/internal/platform/auth"
 	"harness/stream"
 )
 

@@ -3,8 +3,8 @@ package rpc
 import (
 	"context"
 
-	"harness/auth"
-	"harness/operations"
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
 )
 
 // checkReach refuses who is limited to projects what belongs to none of them: a session or workspace that is named as if

@@ -8,7 +8,7 @@ import (
 
 	"harness/api/calls"
 	"harness/api/rpc/wire"
-	"harness/audit"
+	"harness/internal/services/audit"
 )
 
 // call implements wire.Call. The audit log is told of every call that may change something, whatever came of it.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"harness/api/rpc"
-	"harness/audit"
-	"harness/auth"
+	"harness/internal/platform/auth"
+	"harness/internal/services/audit"
 )
 
 // recordedCalls are what the audit log is told.

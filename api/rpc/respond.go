@@ -9,10 +9,10 @@ import (
 
 	"harness/api/rpc/events"
 	"harness/api/rpc/registry"
-	"harness/internal/javascript"
-	"harness/operations"
-	"harness/runtime"
-	"harness/session"
+	"harness/internal/lib/javascript"
+	"harness/internal/operations"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
 )
 
 func requestMethods() []method {

@@ -16,9 +16,9 @@ import (
 	"harness/api/rpc/events"
 	"harness/api/rpc/registry"
 	"harness/api/rpc/wire"
-	"harness/internal/javascript"
-	"harness/operations"
-	"harness/session"
+	"harness/internal/lib/javascript"
+	"harness/internal/operations"
+	"harness/internal/services/session"
 	"harness/stream"
 )
 

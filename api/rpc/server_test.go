@@ -18,13 +18,13 @@ import (
 
 	"harness/api/calls"
 	"harness/api/rpc"
-	"harness/auth"
-	"harness/database"
-	"harness/internal/dbtest"
-	"harness/internal/sessiontest"
-	"harness/operations"
-	"harness/runtime/runtimetest/scripted"
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/database"
 	"harness/stream"
+	"harness/tests/dbtest"
+	"harness/tests/runtimetest/scripted"
+	"harness/tests/sessiontest"
 )
 
 const patience = time.Minute

@@ -6,10 +6,10 @@ import (
 
 	"harness/api/rpc/registry"
 	"harness/api/rpc/wire"
-	"harness/internal/javascript"
-	"harness/operations"
-	"harness/session"
-	"harness/telemetry"
+	"harness/internal/lib/javascript"
+	"harness/internal/operations"
+	"harness/internal/platform/telemetry"
+	"harness/internal/services/session"
 )
 
 // permissionModes are cdev's words for how much an agent may do unasked.

@@ -3,7 +3,7 @@ package rpc
 import (
 	"context"
 
-	"harness/runtime"
+	"harness/internal/runtime"
 )
 
 // table is every method there is. Clients see it as the OpenRPC document, the dispatcher follows it, and the registry

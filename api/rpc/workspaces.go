@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"harness/internal/javascript"
-	"harness/session"
+	"harness/internal/lib/javascript"
+	"harness/internal/services/session"
 )
 
 func workspaceMethods() []method {

@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
 )
 
 // JSON is the value on one line, without HTML escaping; an untouched value keeps its source bytes, unless there is

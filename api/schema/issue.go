@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
 )
 
 // Issue is one reason why a value was refused, as a zod 4 issue object: which members it has and their order depend on

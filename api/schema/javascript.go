@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
 )
 
 // maxSafeInteger is JavaScript's Number.MAX_SAFE_INTEGER.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
 )
 
 // ErrInvalidJSON says that the text is no JSON document, or one with member names that poison a JavaScript prototype

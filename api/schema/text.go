@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
 )
 
 // Text accepts a string.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"harness/database"
-	"harness/runtime"
-	"harness/runtime/runtimetest/scripted"
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
+	"harness/tests/runtimetest/scripted"
 )
 
 // RA-01: what a runtime can do is told in ten flags and limits, and ten facts each with the words clients know, as its

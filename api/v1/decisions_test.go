@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"harness/tasks"
+	"harness/internal/services/tasks"
 )
 
 // decide answers a call; more are further members of the body.

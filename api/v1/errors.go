@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"net/http"
 
-	"harness/database"
-	"harness/journal"
-	"harness/operations"
-	"harness/runtime"
-	"harness/session"
-	"harness/tasks"
+	"harness/internal/operations"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/internal/services/tasks"
 )
 
 func invalid(message string) error {

@@ -6,7 +6,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"harness/runtime"
+	"harness/internal/runtime"
 )
 
 // What an adapter refuses by itself is the request's fault, and told in the adapter's words.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"harness/auth"
-	"harness/internal/javascript"
-	"harness/tasks"
+	"harness/internal/lib/javascript"
+	"harness/internal/platform/auth"
+	"harness/internal/services/tasks"
 )
 
 // pageSize is how many events a page has when no limit is given, maxPage how many it may have; maxSeq is the highest

@@ -18,12 +18,12 @@ import (
 	"github.com/rs/zerolog"
 
 	v1 "harness/api/v1"
-	"harness/database"
-	"harness/internal/dbtest"
-	"harness/internal/sessiontest"
-	"harness/operations"
-	"harness/runtime/runtimetest/scripted"
-	"harness/tasks"
+	"harness/internal/operations"
+	"harness/internal/platform/database"
+	"harness/internal/services/tasks"
+	"harness/tests/dbtest"
+	"harness/tests/runtimetest/scripted"
+	"harness/tests/sessiontest"
 )
 
 // patience bounds every wait; only a fault uses it up.

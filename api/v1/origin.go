@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"harness/tasks"
+	"harness/internal/services/tasks"
 )
 
 // maxOrigin is how long (bytes) an id of a caller may be.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"harness/database"
-	"harness/tasks"
+	"harness/internal/platform/database"
+	"harness/internal/services/tasks"
 )
 
 // EV-30: what a caller says of itself is in the events that its request causes, in either spelling; a request_id that it

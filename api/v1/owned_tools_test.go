@@ -14,12 +14,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rs/zerolog"
 
-	"harness/session"
-	"harness/tasks"
-	"harness/tools"
-	"harness/tools/ledger"
-	"harness/tools/mcphost"
-	"harness/tools/workspace"
+	"harness/internal/services/session"
+	"harness/internal/services/tasks"
+	"harness/internal/services/tools"
+	"harness/internal/services/tools/ledger"
+	"harness/internal/services/tools/mcphost"
+	"harness/internal/services/tools/workspace"
 )
 
 // person asks by the approvals of sessions.

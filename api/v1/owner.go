@@ -7,8 +7,8 @@ import (
 	"io"
 	"net/http"
 
-	"harness/forward"
-	"harness/session"
+	"harness/internal/platform/cluster/forward"
+	"harness/internal/services/session"
 )
 
 // Owners asks the nodes that own sessions.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"harness/database"
+	"harness/internal/platform/database"
 )
 
 // Requests are read in both spellings, answers are in one.

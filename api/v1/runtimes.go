@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"slices"
 
-	"harness/operations"
-	"harness/runtime"
-	"harness/session"
-	"harness/tasks"
+	"harness/internal/operations"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/internal/services/tasks"
 )
 
 func (s *Server) root(w http.ResponseWriter, _ *http.Request) error {

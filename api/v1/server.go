@@ -18,12 +18,12 @@ import (
 
 	"harness/api/calls"
 	"harness/api/rest"
-	"harness/auth"
-	"harness/forward"
-	"harness/internal/javascript"
-	"harness/operations"
-	"harness/tasks"
-	"harness/telemetry"
+	"harness/internal/lib/javascript"
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/cluster/forward"
+	"harness/internal/platform/telemetry"
+	"harness/internal/services/tasks"
 )
 
 // Options are what a Server stands on. Tasks and Operations are required; zero fields take the defaults named.

@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"harness/api/calls"
-	"harness/internal/javascript"
-	"harness/operations"
-	"harness/runtime"
-	"harness/session"
-	"harness/tasks"
+	"harness/internal/lib/javascript"
+	"harness/internal/operations"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/internal/services/tasks"
 )
 
 // sessionBody is a session as clients see it.

@@ -5,7 +5,7 @@ import (
 	"context"
 	"net/http"
 
-	"harness/tasks"
+	"harness/internal/services/tasks"
 )
 
 // settled is handle that tells nothing of what was read before that may be shown. What was done may: it was committed

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	v1 "harness/api/v1"
-	"harness/database"
-	"harness/journal"
-	"harness/tasks"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/services/tasks"
 )
 
 func isEvent(kind, task string) func(frame) bool {

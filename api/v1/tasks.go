@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"harness/api/calls"
-	"harness/internal/javascript"
-	"harness/tasks"
+	"harness/internal/lib/javascript"
+	"harness/internal/services/tasks"
 )
 
 // taskBody is a task as clients see it.

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strconv"
 
-	"harness/auth"
-	"harness/auth/owner"
 	"harness/cmd/harness/remote"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/auth/owner"
 )
 
 // access is how people get in.

@@ -14,10 +14,10 @@ import (
 	"strings"
 
 	"harness/api"
-	"harness/auth"
-	"harness/internal/durable"
-	"harness/runtime"
-	"harness/tools/mcphost"
+	"harness/internal/lib/durable"
+	"harness/internal/platform/auth"
+	"harness/internal/runtime"
+	"harness/internal/services/tools/mcphost"
 )
 
 // agentsPort is where agents reach the server: a port of loopback that nothing opens but the bearer of a session.

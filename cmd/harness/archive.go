@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"harness/cluster"
-	"harness/config"
-	"harness/database"
-	"harness/journal/archive"
+	"harness/internal/platform/cluster"
+	"harness/internal/platform/config"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal/archive"
 )
 
 // openArchive is where events are archived as a configuration says.

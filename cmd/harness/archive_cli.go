@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"harness/config"
-	"harness/database"
-	"harness/journal/archive"
+	"harness/internal/platform/config"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal/archive"
 )
 
 // newArchiveCommand looks at the events that are kept outside of the database. It asks no server and no database.

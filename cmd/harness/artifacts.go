@@ -9,12 +9,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/artifact"
-	"harness/config"
-	"harness/database"
-	"harness/objectstore"
-	"harness/tasks"
-	"harness/telemetry"
+	"harness/internal/content/artifact"
+	"harness/internal/lib/objectstore"
+	"harness/internal/platform/config"
+	"harness/internal/platform/database"
+	"harness/internal/platform/telemetry"
+	"harness/internal/services/tasks"
 )
 
 // storeCheck bounds how long the object store is asked at start, and by `harness doctor`.

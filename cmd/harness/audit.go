@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/sumdb/note"
 
-	"harness/audit"
-	"harness/config"
-	"harness/database"
+	"harness/internal/platform/config"
+	"harness/internal/platform/database"
+	"harness/internal/services/audit"
 	"harness/migrations"
 )
 

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"harness/backup"
-	"harness/cluster"
-	"harness/config"
-	"harness/database"
+	"harness/internal/content/backup"
+	"harness/internal/platform/cluster"
+	"harness/internal/platform/config"
+	"harness/internal/platform/database"
 	"harness/migrations"
 )
 

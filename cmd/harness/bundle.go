@@ -13,20 +13,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"harness/bundle"
-	"harness/config"
+	"harness/internal/operations"
+	"harness/internal/platform/config"
+	"harness/internal/runtime"
+	"harness/internal/runtime/acp"
+	"harness/internal/runtime/claude"
+	"harness/internal/runtime/codex"
+	"harness/internal/runtime/opencode"
+	"harness/internal/services/bundle"
+	"harness/internal/services/session"
+	"harness/internal/services/session/nativelog"
+	"harness/internal/services/tasks"
+	"harness/internal/services/tools"
+	"harness/internal/services/tools/configured"
 	"harness/migrations"
-	"harness/operations"
-	"harness/runtime"
-	"harness/runtime/acp"
-	"harness/runtime/claude"
-	"harness/runtime/codex"
-	"harness/runtime/opencode"
-	"harness/session"
-	"harness/session/nativelog"
-	"harness/tasks"
-	"harness/tools"
-	"harness/tools/configured"
 )
 
 // minSecret is how long the value of a variable has to be to be a secret, in bytes: shorter ones are words.

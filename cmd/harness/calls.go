@@ -5,8 +5,8 @@ import (
 	"net/http"
 
 	"harness/api/calls"
-	"harness/audit"
-	"harness/internal/lifecycle"
+	"harness/internal/lib/lifecycle"
+	"harness/internal/services/audit"
 )
 
 // callLog writes a row of the audit log for each request that may change something.

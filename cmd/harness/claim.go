@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"harness/config"
-	"harness/internal/durable"
-	"harness/internal/trust"
+	"harness/internal/lib/durable"
+	"harness/internal/lib/trust"
+	"harness/internal/platform/config"
 )
 
 // The default data directory stands in the working directory, and whoever wrote that folder may have put one there. So

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"harness/internal/programtest"
-	"harness/internal/trust"
+	"harness/internal/lib/trust"
+	"harness/tests/programtest"
 )
 
 // withoutDataDir is a site whose data directory is the default one, in its working directory.

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"harness/config"
+	"harness/internal/platform/config"
 )
 
 const cliPage = "../../docs/cli.md"

@@ -13,11 +13,11 @@ import (
 	"syscall"
 	"testing"
 
-	"harness/config"
-	"harness/database"
-	"harness/internal/dbtest"
-	"harness/internal/programtest"
+	"harness/internal/platform/config"
+	"harness/internal/platform/database"
 	"harness/migrations"
+	"harness/tests/dbtest"
+	"harness/tests/programtest"
 )
 
 // A setting that cannot be used ends the command with exit code 2 and one line that names it and what is allowed.

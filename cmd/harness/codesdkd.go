@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"harness/config"
+	"harness/internal/platform/config"
 )
 
 // codesdkdName is the command that stands in for the codesdkd daemon.

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"harness/cmd/harness/remote"
-	"harness/config"
+	"harness/internal/platform/config"
 )
 
 // newCodexCommand runs the codex of this configuration, with its home: who installs it by `make run` has none on PATH.

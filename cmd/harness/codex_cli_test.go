@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"harness/internal/codextest"
-	"harness/internal/programtest"
+	"harness/tests/codextest"
+	"harness/tests/programtest"
 )
 
 // The codex of `make run` is on nobody's PATH: it lies beside the program, which finds it, and logs in with the home

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"harness/api"
-	"harness/internal/contract"
+	"harness/tests/contract"
 )
 
 const compatibilityPage = "../../docs/compatibility.md"

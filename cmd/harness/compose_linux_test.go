@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"harness/internal/codextest"
-	"harness/internal/programtest"
+	"harness/tests/codextest"
+	"harness/tests/programtest"
 )
 
 // composeLine is a command of the comment that begins a compose file, by how it begins.

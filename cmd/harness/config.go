@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"harness/config"
+	"harness/internal/platform/config"
 )
 
 func newConfig() *cobra.Command {

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"harness/config"
-	"harness/runtime/codex"
-	"harness/runtime/environment"
-	"harness/runtime/process/confine"
+	"harness/internal/platform/config"
+	"harness/internal/runtime/codex"
+	"harness/internal/runtime/environment"
+	"harness/internal/runtime/process/confine"
 )
 
 // The stages of hiding files from runtimes, see package confine: the program's own subcommands.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"harness/config"
-	"harness/internal/trust"
+	"harness/internal/lib/trust"
+	"harness/internal/platform/config"
 )
 
 // loadConfig is config.FromProcess for a command that obeys a `.env` only as the operator consented to it.

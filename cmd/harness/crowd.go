@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"harness/internal/lifecycle"
+	"harness/internal/lib/lifecycle"
 )
 
 const (

@@ -7,10 +7,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"harness/database"
-	"harness/internal/scrub"
-	"harness/journal"
-	"harness/telemetry"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/telemetry"
+	"harness/internal/services/scrub"
 )
 
 const (

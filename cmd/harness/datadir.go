@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"harness/backup"
-	"harness/internal/durable"
+	"harness/internal/content/backup"
+	"harness/internal/lib/durable"
 )
 
 // dataDir is the server's folder on disk, owned by one server at a time.

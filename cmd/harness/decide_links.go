@@ -9,13 +9,13 @@ import (
 	"net/http"
 	"strings"
 
-	"harness/auth"
-	"harness/decidelink"
-	"harness/notify"
-	"harness/operations"
-	"harness/runtime"
-	"harness/runtime/wire"
-	"harness/session"
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+	"harness/internal/services/notify"
+	"harness/internal/services/notify/decidelink"
+	"harness/internal/services/session"
 )
 
 // startLinks makes what signs links that decide; there is none unless they are switched on.

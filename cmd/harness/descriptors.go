@@ -5,7 +5,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/config"
+	"harness/internal/platform/config"
 )
 
 // descriptorReserve is what the process needs beside connections: the store, runtimes, extensions, logs.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"harness/config"
+	"harness/internal/platform/config"
 )
 
 // How a finding of the doctor is meant: a server works with warnings, and does not with what is broken.

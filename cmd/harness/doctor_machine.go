@@ -16,10 +16,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"harness/operations"
-	"harness/runtime"
-	"harness/runtime/codex"
-	"harness/runtime/process/confine"
+	"harness/internal/operations"
+	"harness/internal/runtime"
+	"harness/internal/runtime/codex"
+	"harness/internal/runtime/process/confine"
 )
 
 // doctorPatience bounds one look at another program.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"harness/runtime/environment"
+	"harness/internal/runtime/environment"
 )
 
 // providers tells of the clouds that are chosen for runtimes whether what they need is there, and of variables of a cloud

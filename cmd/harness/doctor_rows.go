@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"harness/database"
-	"harness/database/wal"
-	"harness/internal/durable"
-	"harness/internal/scrub"
+	"harness/internal/lib/durable"
+	"harness/internal/platform/database"
+	"harness/internal/platform/database/wal"
+	"harness/internal/services/scrub"
 )
 
 // namedRows is how many damaged rows the doctor names.

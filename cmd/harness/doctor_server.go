@@ -17,10 +17,10 @@ import (
 	"syscall"
 	"time"
 
-	"harness/auth"
-	"harness/config"
-	"harness/database"
-	"harness/internal/trust"
+	"harness/internal/lib/trust"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/config"
+	"harness/internal/platform/database"
 	"harness/migrations"
 )
 

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"harness/database"
-	"harness/internal/codextest"
-	"harness/internal/dbtest"
-	"harness/internal/programtest"
-	"harness/internal/trust"
+	"harness/internal/lib/trust"
+	"harness/internal/platform/database"
+	"harness/tests/codextest"
+	"harness/tests/dbtest"
+	"harness/tests/programtest"
 )
 
 // doctor runs the command and returns its exit code and findings by name; every line of the words for people must tell

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"harness/journal"
-	"harness/journal/early"
-	"harness/session"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/journal/early"
+	"harness/internal/services/session"
 	"harness/stream"
 )
 

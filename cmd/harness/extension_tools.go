@@ -8,7 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/extensions"
-	"harness/tools"
+	"harness/internal/services/tools"
 )
 
 // extensionTools gives the tools of extensions to agents, beside the server's own.

@@ -13,20 +13,20 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/api"
-	"harness/auth"
-	"harness/config"
 	"harness/extensions"
 	"harness/extensions/action"
 	"harness/extensions/js"
 	"harness/extensions/process"
 	"harness/extensions/sdk"
-	"harness/internal/lifecycle"
-	"harness/operations"
+	"harness/internal/lib/lifecycle"
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/config"
+	"harness/internal/platform/telemetry"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
 	"harness/queue"
 	"harness/queue/jobs"
-	"harness/runtime"
-	"harness/session"
-	"harness/telemetry"
 	"harness/transcript"
 )
 
@@ -179,7 +179,7 @@ func roleMap(cfg *config.Config) map[string]auth.Role {
 	return roles
 }
 
-// nativeExtensions are the extensions compiled into this binary, none as it is shipped. examples/agents/turn-counter
+// nativeExtensions are the extensions compiled into this binary, none as it is shipped. docs/examples/agents/turn-counter
 // shows one.
 func nativeExtensions() []sdk.Extension { return nil }
 

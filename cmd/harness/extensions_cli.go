@@ -19,9 +19,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"harness/cmd/harness/remote"
-	"harness/config"
 	"harness/extensions"
-	"harness/tools"
+	"harness/internal/platform/config"
+	"harness/internal/services/tools"
 )
 
 // newExtensions are the commands around extensions: two ask a running server, two look at a folder without one.

@@ -10,7 +10,7 @@ import (
 // The shipped examples pass check and conformance; what is wrong with a folder is named.
 func TestExtensionCommandsOverFolders(t *testing.T) {
 	t.Parallel()
-	examples, err := filepath.Abs("../../examples/agents")
+	examples, err := filepath.Abs("../../docs/examples/agents")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/sdk"
+	"harness/internal/services/session"
 	"harness/queue"
 	"harness/queue/jobs"
-	"harness/session"
 )
 
 // extensionSuggester has extensions make suggestions when one of them handles suggest_request.requested; the built-in

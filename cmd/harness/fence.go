@@ -10,12 +10,12 @@ import (
 	"strconv"
 	"time"
 
-	"harness/database"
-	"harness/internal/reach"
-	"harness/runtime/process"
-	"harness/runtime/process/confine"
-	"harness/runtime/process/doors"
-	"harness/runtime/process/shim"
+	"harness/internal/lib/reach"
+	"harness/internal/platform/database"
+	"harness/internal/runtime/process"
+	"harness/internal/runtime/process/confine"
+	"harness/internal/runtime/process/doors"
+	"harness/internal/runtime/process/shim"
 )
 
 // lookupLimit bounds the search for the addresses of a database's host.

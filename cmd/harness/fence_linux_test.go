@@ -10,9 +10,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/config"
-	"harness/runtime/process/confine"
-	"harness/runtime/process/shim"
+	"harness/internal/platform/config"
+	"harness/internal/runtime/process/confine"
+	"harness/internal/runtime/process/shim"
 )
 
 // listening is a listener of which only the address counts.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"harness/config"
-	"harness/gitworkspace"
-	"harness/runtime/process/confine"
-	"harness/session"
+	"harness/internal/platform/cluster/gitworkspace"
+	"harness/internal/platform/config"
+	"harness/internal/runtime/process/confine"
+	"harness/internal/services/session"
 )
 
 // startFolders opens what stores the folders of sessions for other nodes (HARNESS_WORKSPACES=git). A server that could not

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"harness/internal/programtest"
+	"harness/tests/programtest"
 )
 
 // A small heap is not collected each time a few MiB of garbage are there, unless the operator says so.

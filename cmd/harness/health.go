@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"harness/api"
-	"harness/journal"
-	"harness/runtime"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
 	"slices"
 	"time"
 )

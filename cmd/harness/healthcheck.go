@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"harness/config"
+	"harness/internal/platform/config"
 )
 
 // newHealthcheck is for containers, which have no curl: exit 0 when the server of this configuration is ready.

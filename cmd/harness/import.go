@@ -11,13 +11,13 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"harness/codexmanager"
-	"harness/config"
-	"harness/database"
-	"harness/journal"
+	"harness/internal/content/search"
+	"harness/internal/platform/config"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime/codex"
+	"harness/internal/services/codexmanager"
 	"harness/migrations"
-	"harness/runtime/codex"
-	"harness/search"
 	"harness/stream"
 )
 

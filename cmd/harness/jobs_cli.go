@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"harness/cmd/harness/remote"
-	"harness/config"
+	"harness/internal/platform/config"
 )
 
 // newJobs are the operator's commands over the job queue of a running server.

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 
-	"harness/auth"
-	"harness/auth/oidc"
-	"harness/logins"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/auth/logins"
+	"harness/internal/platform/auth/oidc"
 )
 
 // startLogins lets people log in at the providers of HARNESS_OIDC_FILE; none of them is asked before somebody does.

@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"harness/runtime/runtimetest/scripted"
+	"harness/tests/runtimetest/scripted"
 )
 
 func TestMain(m *testing.M) {

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"harness/config"
-	"harness/tools/mcphost"
-	"harness/tools/sandbox"
-	"harness/tools/workspace"
+	"harness/internal/platform/config"
+	"harness/internal/services/tools/mcphost"
+	"harness/internal/services/tools/sandbox"
+	"harness/internal/services/tools/workspace"
 )
 
 // newMCP offers the tools of a session over standard pipes, for agents that know no HTTP.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"harness/internal/polling"
-	"harness/internal/programtest"
+	"harness/tests/polling"
+	"harness/tests/programtest"
 )
 
 // memoryGroup makes a cgroup with a memory limit in bytes, and returns its folder: of version 2, or 1 where that has the memory.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"harness/telemetry"
+	"harness/internal/platform/telemetry"
 )
 
 // metrics are the process's own; packages report through plain functions and know no metrics library.

@@ -6,9 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"harness/database"
-	"harness/journal"
-	"harness/telemetry"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/telemetry"
 )
 
 // databasePage is the size of a page of SQLite's log.

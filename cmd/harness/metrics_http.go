@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"harness/api"
-	"harness/telemetry"
+	"harness/internal/platform/telemetry"
 )
 
 // httpMetrics count what happens to connections and requests before a route sees them.

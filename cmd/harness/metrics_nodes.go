@@ -6,9 +6,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"harness/cluster"
-	"harness/forward"
-	"harness/telemetry"
+	"harness/internal/platform/cluster"
+	"harness/internal/platform/cluster/forward"
+	"harness/internal/platform/telemetry"
 )
 
 // nodeMetrics tell how this node stands among others on its store; none on SQLite.

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"harness/internal/platform/telemetry"
 	"harness/stream"
-	"harness/telemetry"
 )
 
 // streamMetrics tell how many follow the stream, what they get, and why some get less or nothing.

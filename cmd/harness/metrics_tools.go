@@ -6,10 +6,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"harness/tasks"
-	"harness/telemetry"
-	"harness/tools"
-	"harness/tracing"
+	"harness/internal/platform/telemetry"
+	"harness/internal/services/tasks"
+	"harness/internal/services/tools"
+	"harness/internal/services/tracing"
 )
 
 // workMetrics tell how tasks, and calls of the server's tools, end here.

@@ -8,12 +8,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"harness/journal"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/telemetry"
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
 	"harness/queue"
-	"harness/runtime"
-	"harness/runtime/wire"
 	"harness/stream"
-	"harness/telemetry"
 )
 
 // turnMetrics tell how turns end here.

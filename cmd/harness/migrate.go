@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"harness/config"
-	"harness/database"
+	"harness/internal/platform/config"
+	"harness/internal/platform/database"
 	"harness/migrations"
 )
 

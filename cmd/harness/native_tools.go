@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"harness/internal/durable"
-	"harness/runtime"
-	"harness/runtime/process/shim"
+	"harness/internal/lib/durable"
+	"harness/internal/runtime"
+	"harness/internal/runtime/process/shim"
 )
 
 // noNativeToolsFile stands in the data directory while the agents of this server have no tools of their own.

@@ -7,12 +7,12 @@ import (
 	"os"
 	"time"
 
-	"harness/cluster"
-	"harness/database"
-	"harness/journal"
-	"harness/journal/bus"
-	"harness/runtime/process/shim"
-	"harness/session"
+	"harness/internal/platform/cluster"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/journal/bus"
+	"harness/internal/runtime/process/shim"
+	"harness/internal/services/session"
 )
 
 // startNode makes sure that no other server on this database has this one's node id: of two, each would settle what the

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"harness/api"
-	"harness/config"
-	"harness/forward"
-	"harness/journal/early"
+	"harness/internal/platform/cluster/forward"
+	"harness/internal/platform/config"
+	"harness/internal/platform/journal/early"
 )
 
 // nodePort is where other nodes ask this one, and how this one asks them.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"harness/cluster"
-	"harness/config"
-	"harness/database"
+	"harness/internal/platform/cluster"
+	"harness/internal/platform/config"
+	"harness/internal/platform/database"
 	"harness/migrations"
 )
 

@@ -8,13 +8,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"harness/journal"
-	"harness/notify"
-	"harness/runtime"
-	"harness/runtime/wire"
-	"harness/session"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/telemetry"
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+	"harness/internal/services/notify"
+	"harness/internal/services/session"
 	"harness/stream"
-	"harness/telemetry"
 )
 
 func (s *Server) startNotifier(ctx context.Context) error {

@@ -3,8 +3,8 @@ package main
 import (
 	"testing"
 
-	"harness/journal"
-	"harness/notify"
+	"harness/internal/platform/journal"
+	"harness/internal/services/notify"
 	"harness/stream"
 )
 

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"harness/runtime"
-	"harness/runtime/opencode"
-	"harness/runtime/opencode/bridge"
+	"harness/internal/runtime"
+	"harness/internal/runtime/opencode"
+	"harness/internal/runtime/opencode/bridge"
 )
 
 // bridgeCommand is the process beside OpenCode: the program's own subcommand.

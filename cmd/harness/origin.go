@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 
-	"harness/auth"
-	"harness/journal"
-	"harness/telemetry"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/telemetry"
 )
 
 // origin tells the journal who asked for a change and in which trace.

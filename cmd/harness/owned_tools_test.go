@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"harness/config"
-	"harness/session"
-	"harness/tools"
-	"harness/tools/workspace"
+	"harness/internal/platform/config"
+	"harness/internal/services/session"
+	"harness/internal/services/tools"
+	"harness/internal/services/tools/workspace"
 )
 
 // TL-07, TL-11, TL-15: what is switched on is what is named; a setting that means nothing, or is too much without

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"harness/session"
+	"harness/internal/services/session"
 )
 
 // maxOwnership is of how many sessions it is remembered whose they are.

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"harness/internal/programtest"
+	"harness/tests/programtest"
 )
 
 // capabilities are those the packages name, by number.

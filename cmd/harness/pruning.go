@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"time"
 
-	"harness/audit"
-	"harness/cluster"
 	"harness/extensions"
-	"harness/journal"
+	"harness/internal/platform/cluster"
+	"harness/internal/platform/journal"
+	"harness/internal/services/audit"
+	"harness/internal/services/session"
+	"harness/internal/services/tasks"
+	"harness/internal/services/tools/ledger"
 	"harness/queue"
-	"harness/session"
-	"harness/tasks"
-	"harness/tools/ledger"
 )
 
 // The journal is kept near its number of events; the rest goes by days.

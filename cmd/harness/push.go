@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"harness/auth"
-	"harness/notify"
+	"harness/internal/platform/auth"
+	"harness/internal/services/notify"
 )
 
 // pushAccess is by whose access browsers are told what happens. The holder says how the access is looked for again: a

@@ -6,9 +6,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"harness/internal/platform/telemetry"
 	"harness/queue"
 	"harness/queue/jobs"
-	"harness/telemetry"
 )
 
 // jobQueue is the queue with what its jobs need.

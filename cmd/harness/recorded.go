@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"time"
 
-	"harness/config"
-	"harness/database"
-	"harness/internal/scrub"
-	"harness/journal"
+	"harness/internal/platform/config"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/services/scrub"
 )
 
 // storeRefused is what an outage of the store is kept as.

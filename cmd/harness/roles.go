@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
 )
 
 // checkRoles refuses roles with which nobody would be served.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"harness/auth"
 	"harness/cmd/harness/remote"
-	"harness/config"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/config"
 	"harness/migrations"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"harness/api"
 	"harness/api/rpc"
-	"harness/journal"
-	"harness/operations"
+	"harness/internal/operations"
+	"harness/internal/platform/journal"
 	"harness/stream"
 )
 

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"harness/runtime"
-	"harness/runtime/acp"
+	"harness/internal/runtime"
+	"harness/internal/runtime/acp"
 )
 
 // acpMaker makes the adapter of an agent of the Agent Client Protocol.

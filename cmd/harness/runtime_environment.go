@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"harness/config"
-	"harness/runtime/acp"
-	"harness/runtime/codex"
-	"harness/runtime/environment"
+	"harness/internal/platform/config"
+	"harness/internal/runtime/acp"
+	"harness/internal/runtime/codex"
+	"harness/internal/runtime/environment"
 )
 
 // environment says what runtimes get of the server's environment.

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"harness/runtime"
-	"harness/runtime/acp"
-	"harness/runtime/claude"
-	"harness/runtime/codex"
-	"harness/runtime/opencode"
-	"harness/runtime/process/shim"
-	"harness/runtime/stdio"
+	"harness/internal/runtime"
+	"harness/internal/runtime/acp"
+	"harness/internal/runtime/claude"
+	"harness/internal/runtime/codex"
+	"harness/internal/runtime/opencode"
+	"harness/internal/runtime/process/shim"
+	"harness/internal/runtime/stdio"
 )
 
 const matrixPage = "../../docs/runtimes/README.md"

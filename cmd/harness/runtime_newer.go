@@ -3,7 +3,7 @@ package main
 import (
 	"sync"
 
-	"harness/runtime"
+	"harness/internal/runtime"
 )
 
 // warningNewer passes on what a runtime says, and warns once when its agent is newer than the versions it was tested with.

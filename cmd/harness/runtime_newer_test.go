@@ -8,7 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/runtime"
+	"harness/internal/runtime"
 )
 
 // versioned is an adapter that says a version.

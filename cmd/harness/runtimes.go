@@ -7,11 +7,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"harness/runtime"
-	"harness/runtime/codex"
-	"harness/runtime/process"
-	"harness/runtime/process/shim"
-	"harness/telemetry"
+	"harness/internal/platform/telemetry"
+	"harness/internal/runtime"
+	"harness/internal/runtime/codex"
+	"harness/internal/runtime/process"
+	"harness/internal/runtime/process/shim"
 )
 
 // runDir is the folder of the runtimes that outlive servers.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"harness/config"
-	"harness/runtime/process/shim"
+	"harness/internal/platform/config"
+	"harness/internal/runtime/process/shim"
 )
 
 // stopLimit bounds the end of one runtime: its own grace and what follows.

@@ -5,8 +5,8 @@ package main
 import (
 	"os"
 
-	"harness/runtime"
-	"harness/runtime/runtimetest/scripted"
+	"harness/internal/runtime"
+	"harness/tests/runtimetest/scripted"
 )
 
 // asScripted makes the program the scripted agent; its value is the agent's folder.

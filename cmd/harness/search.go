@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 
-	"harness/search"
-	"harness/session"
+	"harness/internal/content/search"
+	"harness/internal/services/session"
 	"harness/transcript"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"harness/auth"
-	"harness/config"
-	"harness/telemetry"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/config"
+	"harness/internal/platform/telemetry"
 )
 
 func newServe(further []runtimeMaker) *cobra.Command {

@@ -7,9 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"harness/api"
-	"harness/auth"
 	"harness/console"
-	"harness/operations"
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
 	"harness/stream"
 )
 

@@ -9,13 +9,13 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/database"
 	"harness/extensions/action"
-	"harness/internal/dbtest"
-	"harness/internal/polling"
-	"harness/internal/sessiontest"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 	"harness/migrations"
+	"harness/tests/dbtest"
+	"harness/tests/polling"
+	"harness/tests/sessiontest"
 )
 
 // Extensions are told nothing of rows that the primary alone has, by whatever they ask: they wait for the standby.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"harness/runtime/process/shim"
+	"harness/internal/runtime/process/shim"
 )
 
 // readyDescriptor is the pipe a server gives its shim, to be told when the runtime runs.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"harness/internal/programtest"
+	"harness/tests/programtest"
 )
 
 // takeHangups has commands end at SIGHUP also where the tests run below nohup. What a process ignores, those that it starts

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"harness/internal/programtest"
+	"harness/tests/programtest"
 )
 
 // The example a reader starts with works, word for word: curl and a small websocket client against a real server.
@@ -19,7 +19,7 @@ func TestTheSmokeScriptPasses(t *testing.T) {
 	server.WaitRuntime()
 	ctx, cancel := context.WithTimeout(t.Context(), programtest.Patience)
 	defer cancel()
-	examples, err := filepath.Abs("../../examples/smoke")
+	examples, err := filepath.Abs("../../docs/examples/smoke")
 	if err != nil {
 		t.Fatal(err)
 	}

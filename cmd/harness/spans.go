@@ -6,10 +6,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"harness/runtime/stdio"
-	"harness/telemetry"
-	"harness/telemetry/otlp"
-	"harness/tracing"
+	"harness/internal/platform/telemetry"
+	"harness/internal/platform/telemetry/otlp"
+	"harness/internal/runtime/stdio"
+	"harness/internal/services/tracing"
 )
 
 // startSpans begins to export spans, where that is switched on.

@@ -4,11 +4,11 @@ import (
 	"context"
 
 	v1 "harness/api/v1"
-	"harness/journal"
-	"harness/operations"
-	"harness/runtime/codex"
-	"harness/runtime/environment"
-	"harness/tasks"
+	"harness/internal/operations"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime/codex"
+	"harness/internal/runtime/environment"
+	"harness/internal/services/tasks"
 )
 
 // startTasks makes what runs tasks, which goes on with those an earlier server left, and what serves the task API.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"harness/auth/owner"
-	"harness/config"
+	"harness/internal/platform/auth/owner"
+	"harness/internal/platform/config"
 )
 
 // newToken is for the server's owner.

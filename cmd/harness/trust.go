@@ -14,9 +14,9 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"harness/config"
 	"harness/extensions"
-	"harness/internal/trust"
+	"harness/internal/lib/trust"
+	"harness/internal/platform/config"
 )
 
 // newTrust is the operator's consent to what the server would run or obey.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"harness/internal/programtest"
-	"harness/internal/trust"
+	"harness/internal/lib/trust"
+	"harness/tests/programtest"
 )
 
 // evil is code that leaves a mark where it runs.

@@ -11,10 +11,10 @@ import (
 	"syscall"
 	"time"
 
-	"harness/config"
 	"harness/extensions"
-	"harness/internal/durable"
-	"harness/internal/trust"
+	"harness/internal/lib/durable"
+	"harness/internal/lib/trust"
+	"harness/internal/platform/config"
 )
 
 // A folder of extensions that does not exist cannot be protected from runtimes: a mount needs something to stand on. So

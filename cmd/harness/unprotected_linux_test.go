@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"harness/internal/programtest"
+	"harness/tests/programtest"
 )
 
 // says has an agent run a command and returns what it wrote.

@@ -8,11 +8,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/database"
 	"harness/extensions"
 	"harness/extensions/sdk"
-	"harness/internal/keylock"
-	"harness/journal"
+	"harness/internal/lib/keylock"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 	"harness/transcript"
 )
 

@@ -11,13 +11,13 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/database"
 	"harness/extensions"
 	"harness/extensions/action"
 	"harness/extensions/sdk"
-	"harness/internal/dbtest"
-	"harness/internal/lifecycle/lifecycletest"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/tests/dbtest"
+	"harness/tests/lifecycletest"
 	"harness/transcript"
 )
 

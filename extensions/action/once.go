@@ -9,11 +9,11 @@ import (
 	"errors"
 	"fmt"
 
-	"harness/database"
 	"harness/extensions"
 	"harness/extensions/sdk"
-	"harness/internal/jcs"
-	"harness/journal"
+	"harness/internal/lib/jcs"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 )
 
 // signatureOf is the SHA-256 of what a request says and is about, the same for every spelling of the same JSON.

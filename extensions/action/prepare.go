@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strings"
 
-	"harness/database"
 	"harness/extensions"
 	"harness/extensions/sdk"
+	"harness/internal/platform/database"
 	"harness/transcript"
 )
 

@@ -17,7 +17,7 @@ import (
 	"harness/extensions"
 	"harness/extensions/js"
 	"harness/extensions/sdk"
-	"harness/internal/extensionstest"
+	"harness/tests/extensionstest"
 )
 
 // The benchmarks of docs/performance.md, section Extensions:

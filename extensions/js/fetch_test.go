@@ -16,7 +16,7 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/js"
-	"harness/internal/extensionstest"
+	"harness/tests/extensionstest"
 )
 
 // fetching loads an extension with declarations and one handler for each body.

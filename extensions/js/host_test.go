@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"harness/extensions/js"
-	"harness/internal/extensionstest"
+	"harness/tests/extensionstest"
 )
 
 func TestHandlersReturnAndThrow(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/js"
-	"harness/internal/extensionstest"
+	"harness/tests/extensionstest"
 )
 
 func source(dir, entry string) extensions.Source {

@@ -12,7 +12,7 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/js"
-	"harness/internal/extensionstest"
+	"harness/tests/extensionstest"
 )
 
 func TestSubscriptions(t *testing.T) {

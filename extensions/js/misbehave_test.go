@@ -10,7 +10,7 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/js"
-	"harness/internal/extensionstest"
+	"harness/tests/extensionstest"
 )
 
 // cut runs a handler that has to be cut and checks that the answer comes in time.

@@ -12,7 +12,7 @@ import (
 
 	whatwg "github.com/nlnwa/whatwg-url/url"
 
-	"harness/internal/reach"
+	"harness/internal/lib/reach"
 )
 
 // netRule is one host a manifest declares: "net:HOST" in capabilities.host, HOST a name, an address, "*.name" or "*",

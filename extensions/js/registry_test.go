@@ -17,7 +17,7 @@ import (
 	"harness/extensions/js"
 	"harness/extensions/process"
 	"harness/extensions/sdk"
-	"harness/internal/extensionstest"
+	"harness/tests/extensionstest"
 )
 
 // registry loads everything below a folder with both hosts.
@@ -78,7 +78,7 @@ func (w *world) SessionSettings(_ context.Context, id string) (map[string]json.R
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	w := &world{}
-	r := registry(t, "../../examples/agents", w, w, w)
+	r := registry(t, "../../docs/examples/agents", w, w, w)
 	emit := func(eventType, payload string) []sdk.EmitResult {
 		return r.Emit(t.Context(), &extensions.Event{Type: eventType, Payload: json.RawMessage(payload)},
 			extensions.Scope{ProjectID: "p", SessionID: "s", TurnID: "t1"})

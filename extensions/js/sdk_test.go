@@ -8,7 +8,7 @@ import (
 	"harness/extensions"
 	"harness/extensions/js"
 	"harness/extensions/sdk"
-	"harness/internal/extensionstest"
+	"harness/tests/extensionstest"
 )
 
 // The SDK's JavaScript and Go say the same about the same values (EX-19, EX-20, EX-29 to EX-32).

@@ -11,7 +11,7 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/js"
-	"harness/internal/extensionstest"
+	"harness/tests/extensionstest"
 )
 
 // native keeps a machine in a call of the host, which no interrupt reaches, until it is let go: a native loop of a

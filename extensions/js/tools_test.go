@@ -10,7 +10,7 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/js"
-	"harness/internal/extensionstest"
+	"harness/tests/extensionstest"
 )
 
 func TestToolsAreReachedAndAnswered(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"harness/extensions"
 	"harness/extensions/js"
 	"harness/extensions/process"
-	"harness/internal/extensionstest"
+	"harness/tests/extensionstest"
 )
 
 // tried is what every probe may use: thrown(f) is the name of what f throws.

@@ -15,7 +15,7 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/hosting"
-	runtimeprocess "harness/runtime/process"
+	runtimeprocess "harness/internal/runtime/process"
 )
 
 // child is one running process of an extension. It fails once, for one reason; then its module kills it and starts

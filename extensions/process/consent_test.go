@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"harness/extensions"
-	"harness/internal/extensionstest"
+	"harness/tests/extensionstest"
 )
 
 // Without consent no child is started: neither the first nor the one that replaces a broken one. With it again, it is.

@@ -18,7 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/extensions"
-	runtimeprocess "harness/runtime/process"
+	runtimeprocess "harness/internal/runtime/process"
 )
 
 // Kind is the host's name.

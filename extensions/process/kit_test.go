@@ -12,8 +12,8 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/process"
-	"harness/internal/extensionstest"
-	runtimeprocess "harness/runtime/process"
+	runtimeprocess "harness/internal/runtime/process"
+	"harness/tests/extensionstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -17,8 +17,8 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/process"
-	"harness/internal/extensionstest"
-	runtimeprocess "harness/runtime/process"
+	runtimeprocess "harness/internal/runtime/process"
+	"harness/tests/extensionstest"
 )
 
 const ready = `echo '{"type":"ready","protocol":1,"subscriptions":[{"eventType":"e"}]}'` + "\n"

@@ -10,7 +10,7 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/process"
-	"harness/internal/extensionstest"
+	"harness/tests/extensionstest"
 )
 
 func TestNodeHandlers(t *testing.T) {

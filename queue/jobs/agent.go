@@ -10,10 +10,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/services/session"
 	"harness/queue"
-	"harness/session"
 )
 
 // Options are what the job types are built from. Sessions, Journal and Workers are required.

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"harness/database"
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
 	"harness/queue"
 	"harness/queue/jobs"
-	"harness/runtime"
-	"harness/session"
 	"harness/transcript"
 )
 

@@ -12,14 +12,14 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/database"
-	"harness/internal/dbtest"
-	"harness/internal/polling"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
 	"harness/queue"
 	"harness/queue/jobs"
-	"harness/runtime"
-	"harness/session"
+	"harness/tests/dbtest"
+	"harness/tests/polling"
 	"harness/transcript"
 )
 

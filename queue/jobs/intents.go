@@ -11,7 +11,7 @@ import (
 	"io"
 	"strings"
 
-	"harness/internal/jcs"
+	"harness/internal/lib/jcs"
 )
 
 // maxIntents bounds the actions of one answer.

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"harness/database"
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
+	"harness/internal/platform/database"
 	"harness/queue"
 )
 

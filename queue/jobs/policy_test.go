@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"harness/database"
+	"harness/internal/platform/database"
 	"harness/queue"
 	"harness/queue/jobs"
 )

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"harness/database"
+	"harness/internal/platform/database"
 	"harness/queue"
 	"harness/queue/jobs"
 )

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"harness/database"
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
 	"harness/queue"
-	"harness/runtime"
-	"harness/session"
 )
 
 // stepJob is the step of a job's own instruction; the others are what a worker is told to prepare it (its prepared

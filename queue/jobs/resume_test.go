@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"harness/database"
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
 	"harness/queue"
 	"harness/queue/jobs"
-	"harness/runtime"
-	"harness/session"
 )
 
 // What a runtime says to an instruction decides whether it is sent again: not when it may have been taken, and only as

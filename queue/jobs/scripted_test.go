@@ -9,12 +9,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/internal/polling"
-	"harness/internal/sessiontest"
+	"harness/internal/services/session"
 	"harness/queue"
 	"harness/queue/jobs"
-	"harness/runtime/runtimetest/scripted"
-	"harness/session"
+	"harness/tests/polling"
+	"harness/tests/runtimetest/scripted"
+	"harness/tests/sessiontest"
 )
 
 func TestMain(m *testing.M) { scripted.Main(m) }

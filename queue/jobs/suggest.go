@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/services/session"
 	"harness/queue"
-	"harness/session"
 	"harness/transcript"
 )
 

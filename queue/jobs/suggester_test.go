@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"harness/database"
+	"harness/internal/platform/database"
 	"harness/queue"
 	"harness/queue/jobs"
 )

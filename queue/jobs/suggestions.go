@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"harness/database"
-	"harness/journal"
-	"harness/session"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/services/session"
 )
 
 // SuggestionStatus is the state of a suggested request.

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 	"harness/queue"
 	"harness/transcript"
 )

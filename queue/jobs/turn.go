@@ -9,11 +9,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/database"
-	"harness/journal"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
 	"harness/queue"
-	"harness/runtime"
-	"harness/session"
 	"harness/stream"
 	"harness/transcript"
 )

@@ -1,6 +1,6 @@
 // Command mutants breaks the product on purpose, one promise at a time, and fails when the promise's tests do not notice.
 //
-// Each mutant of internal/promises is compiled by way of an overlay, so no file of the repository changes. The tests of
+// Each mutant of tests/promises is compiled by way of an overlay, so no file of the repository changes. The tests of
 // its row are run; at least one has to fail.
 package main
 
@@ -20,7 +20,7 @@ import (
 	"syscall"
 	"time"
 
-	"harness/internal/promises"
+	"harness/tests/promises"
 )
 
 func main() {

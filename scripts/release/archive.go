@@ -71,7 +71,7 @@ func tree(dir, under string) (files []file, err error) {
 
 // documents are the files of the source folder that go into archives and packages.
 func documents() []string {
-	return []string{"LICENSE", "README.md", "CHANGELOG.md", ".env.example", "deploy/harness.service",
+	return []string{"LICENSE", "README.md", "docs/changelog.md", ".env.example", "deploy/harness.service",
 		"deploy/harness.sysusers.conf", "deploy/harness.tmpfiles.conf"}
 }
 

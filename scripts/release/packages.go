@@ -53,7 +53,7 @@ func (r *release) packages(ctx context.Context, p platform, manual, work string)
 	add("/usr/lib/sysusers.d/harness.conf", 0o644, source("deploy/harness.sysusers.conf"))
 	add("/usr/lib/tmpfiles.d/harness.conf", 0o644, source("deploy/harness.tmpfiles.conf"))
 	add("/etc/harness/harness.env", 0o600, source(".env.example")).Type = "config|noreplace"
-	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "docs/configuration.md", "docs/operations.md",
+	for _, name := range []string{"LICENSE", "README.md", "docs/changelog.md", "docs/configuration.md", "docs/operations.md",
 		"docs/security.md"} {
 		add("/usr/share/doc/harness/"+filepath.Base(name), 0o644, source(name))
 	}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"harness/runtime/wire"
+	"harness/internal/runtime/wire"
 	"harness/transcript"
 )
 

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"slices"
 
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
 )
 
 // Types of blocks.

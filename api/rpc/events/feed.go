@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"harness/internal/javascript"
-	"harness/journal"
-	"harness/runtime/wire"
-	"harness/session"
+	"harness/internal/lib/javascript"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime/wire"
+	"harness/internal/services/session"
 	"harness/stream"
 )
 

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"harness/journal"
-	"harness/session"
+	"harness/internal/platform/journal"
+	"harness/internal/services/session"
 	"harness/stream"
 )
 

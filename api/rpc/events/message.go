@@ -3,7 +3,7 @@ package events
 import (
 	"encoding/json"
 
-	"harness/runtime/wire"
+	"harness/internal/runtime/wire"
 	"harness/transcript"
 )
 

@@ -3,7 +3,7 @@ package events
 import (
 	"encoding/json"
 
-	"harness/runtime"
+	"harness/internal/runtime"
 )
 
 // PermissionRequest is a request for a permission as cdev's clients show it.

@@ -3,8 +3,8 @@ package events
 import (
 	"encoding/json"
 
-	"harness/runtime"
-	"harness/runtime/wire"
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
 	"harness/stream"
 )
 

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"harness/internal/javascript"
-	"harness/operations"
-	"harness/runtime"
+	"harness/internal/lib/javascript"
+	"harness/internal/operations"
+	"harness/internal/runtime"
 )
 
 // SchemaVersion is the version of the registry's format: the second number grows with what is added.

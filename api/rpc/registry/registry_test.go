@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"harness/api/rpc/registry"
-	"harness/operations"
-	"harness/runtime"
+	"harness/internal/operations"
+	"harness/internal/runtime"
 )
 
 // R6, R15: runtimes come and go with those of the server, and the time it was made changes with what it says alone.

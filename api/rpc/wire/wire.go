@@ -9,7 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"harness/internal/javascript"
+	"harness/internal/lib/javascript"
 )
 
 // The error codes of JSON-RPC 2.0.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"harness/runtime"
+	"harness/internal/runtime"
 )
 
 // Local returns where a server of this machine's configuration answers, and the token for the server of this machine that is

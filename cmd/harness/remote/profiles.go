@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"harness/internal/durable"
+	"harness/internal/lib/durable"
 )
 
 // profiles are the servers a user works on, by names of their own: a file in the user's configuration folder, and for

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"harness/client"
-	"harness/runtime/wire"
+	"harness/internal/runtime/wire"
 )
 
 // enterQueue waits for a message that is queued behind the running turn.

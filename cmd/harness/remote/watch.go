@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"harness/client"
-	"harness/runtime/wire"
+	"harness/internal/runtime/wire"
 )
 
 // errDone ends the following of a turn that is over.

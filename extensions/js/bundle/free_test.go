@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"harness/extensions/js/bundle"
-	"harness/internal/extensionstest"
+	"harness/tests/extensionstest"
 )
 
 // build bundles files whose entrypoint is the first one named.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"harness/extensions/js/bundle"
-	"harness/internal/extensionstest"
+	"harness/tests/extensionstest"
 )
 
 // An extension's own tsconfig.json counts for where imports are found and how code is translated, with what it extends;

@@ -1,0 +1,91 @@
+package idempotency_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"harness/api/idempotency"
+	"harness/internal/platform/database"
+	"harness/tests/dbtest"
+)
+
+// claimed fails unless a request is handed out, and gives its claim.
+func claimed(t *testing.T, s *idempotency.Store, r idempotency.Request) *idempotency.Claim {
+	t.Helper()
+	claim, answer, err := s.Claim(t.Context(), r)
+	if claim == nil {
+		t.Fatalf("it is not handed out: %v, %v", answer, err)
+	}
+	return claim
+}
+
+// A request that may be done again is handed out again, by the same name, when its server ended or does not know what
+// became of it, and what another server began when that cannot go on with it. Once answered it is answered.
+func TestARequestThatMayBeDoneAgain(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		s := open(t, db)
+		a, b := s.server(t, "a"), s.server(t, "b")
+		request := idempotency.Request{Caller: "ann", Key: "k", Parts: []string{"x"}, Again: true}
+		other, alone, nextKey := request, request, request
+		other.Parts, alone.Alone, nextKey.Key = []string{"y"}, true, "l"
+		want := func(server *idempotency.Store, r idempotency.Request, want error) {
+			t.Helper()
+			if claim, answer, err := server.Claim(t.Context(), r); claim != nil || answer != nil || !errors.Is(err, want) {
+				t.Errorf("it is answered %v, %v, %v, want %v", claim, answer, err, want)
+			}
+		}
+		name := claimed(t, a, request).Name()
+		a = s.server(t, "a") // the first one was killed
+		want(a, other, idempotency.ErrReused)
+		claim := claimed(t, a, request)
+		if claim.Name() != name || claimed(t, b, nextKey).Name() == name {
+			t.Errorf("its name was %s and is %s", name, claim.Name())
+		}
+		claim.Lose()
+		want(a, other, idempotency.ErrReused)
+		lost := claimed(t, a, request)
+		want(b, request, idempotency.ErrUnderWay)
+		taken := claimed(t, b, alone)
+		if err := errors.Join(lost.Conclude(t.Context(), idempotency.Answer{Status: 500}), lost.GiveBack(t.Context())); err != nil {
+			t.Error(err) // which changes nothing of what another one has taken
+		}
+		want(a, request, idempotency.ErrUnderWay)
+		s.now.Add(time.Hour.Milliseconds())
+		want(b, request, idempotency.ErrUnderWay) // it knows that it goes on
+		late := claimed(t, a, request)
+		if err := taken.GiveBack(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := late.Conclude(t.Context(), idempotency.Answer{Status: 202, Body: []byte("done")}); err != nil {
+			t.Fatal(err)
+		}
+		late.Lose()
+		for _, server := range []*idempotency.Store{a, b} {
+			if _, answer, err := server.Claim(t.Context(), alone); err != nil || answer == nil || string(answer.Body) != "done" {
+				t.Errorf("it is answered %v, %v", answer, err)
+			}
+		}
+	})
+}
+
+// Who is through with a request does not touch the claim of who does it next.
+func TestAClaimEndsOnce(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		server := open(t, db).server(t, "a")
+		for _, again := range []bool{false, true} {
+			request := idempotency.Request{Caller: "ann", Key: map[bool]string{true: "k", false: "l"}[again], Parts: []string{"x"}, Again: again}
+			first := claimed(t, server, request)
+			if err := first.GiveBack(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			claimed(t, server, request)
+			first.Lose()
+			if _, _, err := server.Claim(t.Context(), request); !errors.Is(err, idempotency.ErrUnderWay) {
+				t.Errorf("again %v: what is under way is answered %v", again, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package artifact
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+)
+
+// Objects keeps bytes outside of the database; *objectstore.Store implements it.
+type Objects interface {
+	// Put stores an object that is not there yet.
+	Put(ctx context.Context, name string, content []byte) error
+	// Open reads one, and Remove takes it away, also one that is not there.
+	Open(ctx context.Context, name string) (io.ReadSeekCloser, error)
+	Remove(ctx context.Context, name string) error
+	// Each visits the objects whose names begin with a text.
+	Each(ctx context.Context, begins string, visit func(name string, changed time.Time) error) error
+}
+
+// DefaultObjectBytes is from which size on contents are objects.
+const DefaultObjectBytes = 1 << 20
+
+const (
+	// objectsBegin begins the names of objects.
+	objectsBegin = "artifacts/"
+	// orphanAge is how old an object is that no row names before it is taken away: its row may still be under way.
+	orphanAge = time.Hour
+	// putPatience bounds how long an object may take to be stored.
+	putPatience = time.Minute
+)
+
+// objects keeps long contents in an object store, short ones in the database. Which object has a content a row says: an
+// object comes before its row and goes after it, and none is ever used for another row, so that a content that is being
+// dropped is never one that is being stored.
+type objects struct {
+	rows
+	store Objects
+	least int64
+}
+
+func objectName(hash string) string { return objectsBegin + hash[:2] + "/" + hash + "-" + rand.Text() }
+
+// named is the object that has a content, "" for none.
+func named(ctx context.Context, q database.Querier, hash string) (string, error) {
+	names, err := database.ReadTexts(ctx, q, "look for the bytes "+hash, `select name from artifact_objects where hash = $1`, hash)
+	return strings.Join(names, ""), err
+}
+
+func (o *objects) put(ctx context.Context, hash string, content []byte) (journal.Unit, error) {
+	if int64(len(content)) < o.least {
+		return o.rows.put(ctx, hash, content)
+	}
+	ctx, cancel := context.WithTimeout(ctx, putPatience)
+	defer cancel()
+	known, err := named(ctx, o.db.Read(), hash)
+	if err != nil {
+		return nil, err
+	}
+	fresh := known
+	if known == "" {
+		fresh = objectName(hash)
+		if err := o.store.Put(ctx, fresh, content); err != nil {
+			return nil, err
+		}
+	}
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		now, err := named(ctx, tx, hash)
+		if err != nil || now != "" { // it is there already, or since somebody else was faster: the sweep takes what is too many
+			return nil, err
+		}
+		if known != "" {
+			return nil, errDropped
+		}
+		_, err = tx.ExecContext(ctx, `insert into artifact_objects (hash, name) values ($1, $2)`, hash, fresh)
+		return nil, err
+	}, nil
+}
+
+func (o *objects) open(ctx context.Context, hash string, size int64) (io.ReadSeekCloser, error) {
+	name, err := named(ctx, o.db.Read(), hash)
+	switch {
+	case err != nil:
+		return nil, err
+	case name == "":
+		return o.rows.open(ctx, hash, size)
+	}
+	return o.store.Open(ctx, name)
+}
+
+// drop lets go of the object; the sweep takes it away.
+func (o *objects) drop(ctx context.Context, tx database.Tx, hash string) error {
+	if _, err := tx.ExecContext(ctx, `delete from artifact_objects where hash = $1`, hash); err != nil {
+		return fmt.Errorf("remove the bytes %s: %w", hash, err)
+	}
+	return o.rows.drop(ctx, tx, hash)
+}
+
+// Sweep takes away the objects that no artifact has any more, an hour after they were stored, and counts them.
+func (s *Store) Sweep(ctx context.Context) (removed int64, err error) {
+	o, is := s.bytes.(*objects)
+	if !is {
+		return 0, nil
+	}
+	err = o.store.Each(ctx, objectsBegin, func(name string, changed time.Time) error {
+		if s.opts.Now().Sub(changed) < orphanAge {
+			return nil
+		}
+		used, err := database.ReadTexts(ctx, o.db.Read(), "look who has an object", `select hash from artifact_objects where name = $1`,
+			name)
+		if err != nil || len(used) > 0 {
+			return err
+		}
+		removed++
+		return o.store.Remove(ctx, name)
+	})
+	if err != nil {
+		return removed, errors.Join(errors.New("sweep the objects of artifacts"), err)
+	}
+	return removed, nil
+}

@@ -1,0 +1,66 @@
+package artifact
+
+import (
+	"context"
+	"fmt"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+)
+
+// Prune takes away the artifacts of sessions that are gone, a few at a time, and the bytes that no other refers to.
+// removed counts the rows.
+func (s *Store) Prune(ctx context.Context) (removed int64, err error) {
+	const most = 100
+	for {
+		left, err := database.ReadTexts(ctx, s.opts.DB.Read(), "read the artifacts of sessions that are gone",
+			`select id from artifacts
+			where session_id <> '' and not exists (select 1 from sessions where id = artifacts.session_id) limit $1`, most)
+		if err != nil || len(left) == 0 {
+			return removed, err
+		}
+		for _, id := range left {
+			if err := s.Remove(ctx, id); err != nil {
+				return removed, err
+			}
+			removed++
+		}
+	}
+}
+
+// Remove takes an artifact away, and its bytes when no other refers to them. One that is not there is no error.
+func (s *Store) Remove(ctx context.Context, id string) error {
+	var hash string
+	_, err := s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		found, err := database.ReadTexts(ctx, tx, "read artifact "+id, `select hash from artifacts where id = $1`, id)
+		if err != nil || len(found) == 0 {
+			return nil, err
+		}
+		hash = found[0]
+		if _, err := tx.ExecContext(ctx, `delete from artifacts where id = $1`, id); err != nil {
+			return nil, fmt.Errorf("remove artifact %s: %w", id, err)
+		}
+		return nil, nil
+	})
+	if err != nil || hash == "" {
+		return err
+	}
+	return s.dropUnused(ctx, hash)
+}
+
+// dropUnused removes a content that nobody refers to. It comes after the commit that let go of it: what a transaction
+// that failed still refers to is not lost. Whoever stores the same content now does so in a transaction before or after
+// this one, and looks whether it is there.
+func (s *Store) dropUnused(ctx context.Context, hash string) error {
+	_, err := s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		var used int64
+		if err := tx.QueryRowContext(ctx, `select count(*) from artifacts where hash = $1`, hash).Scan(&used); err != nil {
+			return nil, fmt.Errorf("look who refers to the bytes %s: %w", hash, err)
+		}
+		if used > 0 {
+			return nil, nil
+		}
+		return nil, s.bytes.drop(ctx, tx, hash)
+	})
+	return err
+}

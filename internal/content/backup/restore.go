@@ -1,0 +1,299 @@
+package backup
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"harness/internal/lib/durable"
+	"harness/internal/platform/database"
+	"harness/migrations"
+)
+
+// Target is where an archive is put.
+type Target struct {
+	// URL is the Postgres to fill, "" for SQLite in the data directory.
+	URL string
+	// DataDir is there, empty, and locked by the caller.
+	DataDir string
+	// Homes are where the homes of the archive go, by their names; those without a place are left in the archive.
+	Homes map[string]string
+}
+
+// Restore puts an archive where nothing is. Nothing is put before all of it was read and found as it was written.
+// ErrDamaged, ErrNotEmpty, *migrations.NewerSchemaError. After a failure the places are as they were, but for what
+// begins with a dot; only a Postgres whose rows are committed before files fail keeps them.
+func Restore(ctx context.Context, archive string, target Target) (Manifest, error) {
+	manifest, err := Verify(archive)
+	if err != nil {
+		return Manifest{}, err
+	}
+	if known, err := migrations.Latest(); err != nil || manifest.Schema > known {
+		return Manifest{}, errors.Join(err, &migrations.NewerSchemaError{Store: manifest.Schema, Binary: known})
+	}
+	if manifest.Schema < 1 {
+		return Manifest{}, damaged("its schema version is %d", manifest.Schema)
+	}
+	places := map[string]*stage{dataDir: {dir: target.DataDir}}
+	for name, folder := range target.Homes {
+		places[path.Join(homesDir, name)] = &stage{dir: folder}
+	}
+	defer func() {
+		for _, place := range places {
+			place.close()
+		}
+	}()
+	for _, place := range places {
+		if err := place.open(); err != nil {
+			return Manifest{}, err
+		}
+	}
+	store := filepath.Join(target.DataDir, restoringDir)
+	db, err := database.Open(ctx, database.Options{URL: target.URL, Path: filepath.Join(store, storeFile),
+		Marker: migrations.Marker})
+	if err != nil {
+		return Manifest{}, err
+	}
+	r := &restore{Manifest: manifest, places: places, rows: map[string]int64{}}
+	err = fill(ctx, db, filepath.Join(store, "migrate.lock"), manifest.Schema, store, func(l *loader) error {
+		return r.all(l, archive)
+	})
+	if err = errors.Join(err, db.Close()); err != nil {
+		return Manifest{}, err
+	}
+	if err := os.Remove(filepath.Join(store, "migrate.lock")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return Manifest{}, err
+	}
+	for _, place := range places {
+		if err := place.commit(); err != nil {
+			return Manifest{}, err
+		}
+	}
+	return manifest, nil
+}
+
+// restore is one archive on its way back.
+type restore struct {
+	Manifest
+	places map[string]*stage // by the path in the archive
+	rows   map[string]int64  // by table
+}
+
+func (r *restore) all(l *loader, archive string) error {
+	err := eachFile(archive, func(header *tar.Header, content io.Reader) error {
+		name := path.Clean(header.Name)
+		if rest, is := strings.CutPrefix(name, tablesDir+"/"); is {
+			return r.part(l, path.Dir(rest), content)
+		}
+		if rest, is := strings.CutPrefix(name, path.Join(dataDir, artifactsDir)+"/"); is {
+			if hash := path.Base(rest); isHash(hash) && header.Typeflag == tar.TypeReg {
+				return l.content(hash, content)
+			}
+			return nil
+		}
+		for under, place := range r.places {
+			if rest, is := strings.CutPrefix(name, under+"/"); is {
+				if first, _, _ := strings.Cut(rest, "/"); under == dataDir && leftOut(first) {
+					return damaged("it has the file %.100q, which no backup keeps", name) // the store itself is such a file
+				}
+				return place.put(rest, header, content)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, table := range r.Tables {
+		if r.rows[table.Name] != table.Rows {
+			return damaged("the table %s has %d rows, its manifest says %d", table.Name, r.rows[table.Name], table.Rows)
+		}
+	}
+	return nil
+}
+
+// part puts a part of a table in.
+func (r *restore) part(l *loader, name string, content io.Reader) (err error) {
+	for _, table := range r.Tables {
+		if table.Name == name {
+			var broken error
+			count, err := l.rows(table, decoded(content, len(table.Columns), &broken))
+			r.rows[name] += count
+			return errors.Join(err, broken)
+		}
+	}
+	return damaged("there is no table %s", name)
+}
+
+// decoded are the rows of a part; broken is why they end early.
+func decoded(content io.Reader, columns int, broken *error) iter.Seq[[]any] {
+	return func(yield func([]any) bool) {
+		lines := bufio.NewReaderSize(content, 1<<16)
+		for {
+			line, err := lines.ReadBytes('\n')
+			if len(bytes.TrimSpace(line)) > 0 {
+				row, wrong := decodeRow(line, columns)
+				if wrong != nil {
+					*broken = damaged("a row cannot be read: %w", wrong)
+					return
+				}
+				if !yield(row) {
+					return
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				*broken = err
+				return
+			}
+		}
+	}
+}
+
+// storeFile is the store in a data directory.
+const storeFile = "harness.db"
+
+// restoringDir is where a folder's new content waits until it is whole; replacedPrefix begins the names of folders with
+// what was there before.
+const (
+	restoringDir   = ".restoring"
+	replacedPrefix = ".replaced-"
+)
+
+// Unfinished tells whether a restore into a data directory was broken off.
+func Unfinished(dataDir string) bool {
+	_, err := os.Lstat(filepath.Join(dataDir, restoringDir))
+	return err == nil
+}
+
+// stage is a folder that is filled at once.
+type stage struct {
+	dir  string
+	root *os.Root
+}
+
+// open makes the place where the content waits. ErrNotEmpty.
+func (s *stage) open() error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	if found := content(s.dir); len(found) > 0 {
+		if !Unfinished(s.dir) {
+			return fmt.Errorf("%s has %s: %w", s.dir, strings.Join(found[:min(len(found), 3)], ", "), ErrNotEmpty)
+		}
+		if _, err := SetAside(s.dir); err != nil { // what a restore had moved here before it was broken off
+			return err
+		}
+	}
+	waiting := filepath.Join(s.dir, restoringDir)
+	err := errors.Join(os.RemoveAll(waiting), os.Mkdir(waiting, 0o700))
+	if err == nil {
+		s.root, err = os.OpenRoot(waiting)
+	}
+	return err
+}
+
+// SetAside moves what counts in a folder into one within it, whose path it returns.
+func SetAside(dir string) (string, error) {
+	aside := filepath.Join(dir, replacedPrefix+time.Now().UTC().Format("20060102T150405.000"))
+	if err := os.Mkdir(aside, 0o700); err != nil {
+		return "", err
+	}
+	for _, name := range content(dir) {
+		if err := os.Rename(filepath.Join(dir, name), filepath.Join(aside, name)); err != nil {
+			return "", err
+		}
+	}
+	return aside, nil
+}
+
+// close leaves nothing of what was not committed.
+func (s *stage) close() {
+	if s.root != nil {
+		_ = s.root.Close()
+		_ = os.RemoveAll(filepath.Join(s.dir, restoringDir))
+	}
+}
+
+// content lists what counts in a folder.
+func content(dir string) (found []string) {
+	entries, _ := os.ReadDir(dir) // one that cannot be read cannot be written, which is told then
+	for _, entry := range entries {
+		switch name := entry.Name(); {
+		case name == "claim", name == "harness.lock", name == "migrate.lock", name == restoringDir,
+			strings.HasPrefix(name, replacedPrefix):
+		default:
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// put writes a file where it waits; no name leads out of there.
+func (s *stage) put(name string, header *tar.Header, content io.Reader) (err error) {
+	mode := os.FileMode(header.Mode).Perm() //nolint:gosec // permission bits
+	name = filepath.FromSlash(name)
+	switch header.Typeflag {
+	case tar.TypeDir:
+		err = s.root.MkdirAll(name, mode|0o700)
+	case tar.TypeSymlink:
+		err = s.root.Symlink(header.Linkname, name)
+	default:
+		var file *os.File
+		if err = s.root.MkdirAll(filepath.Dir(name), 0o700); err == nil {
+			file, err = s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+		}
+		if err != nil {
+			break
+		}
+		_, err = io.Copy(file, content)
+		err = errors.Join(err, file.Sync(), file.Close())
+	}
+	if err == nil && os.Geteuid() == 0 {
+		err = s.root.Lchown(name, header.Uid, header.Gid) // agents' own files stay theirs
+	}
+	if err != nil {
+		return fmt.Errorf("restore %s: %w", name, err)
+	}
+	return nil
+}
+
+// commit moves what waits to its place, the store last: without it a server begins an empty one, and with the folder
+// of what waits it does not start.
+func (s *stage) commit() error {
+	if err := s.root.Close(); err != nil {
+		return err
+	}
+	s.root = nil // what waits stays until all of it is in its place
+	waiting := filepath.Join(s.dir, restoringDir)
+	entries, err := os.ReadDir(waiting)
+	if err != nil {
+		return err
+	}
+	for _, last := range []bool{false, true} {
+		for _, entry := range entries {
+			if (entry.Name() == storeFile) != last {
+				continue
+			}
+			if err := os.Rename(filepath.Join(waiting, entry.Name()), filepath.Join(s.dir, entry.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	if err := durable.SyncFolder(s.dir); err != nil {
+		return err
+	}
+	return os.Remove(waiting)
+}

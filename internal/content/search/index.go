@@ -1,0 +1,142 @@
+// Package search finds sessions by their titles and by what their transcripts say.
+//
+// It owns an index that follows the journal in the background, so that no write waits for it: what is stored is looked
+// at again when an event tells of it. It must never know a runtime nor how a client asks.
+package search
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/internal/lib/lifecycle"
+	"harness/internal/platform/database"
+)
+
+// Entries is what the index reads of transcripts. transcript.Store implements it.
+type Entries interface {
+	Beginning(ctx context.Context, q database.Querier, sessionID, messageID string, bytes int) (string, bool, error)
+}
+
+// Options configure an Index.
+type Options struct {
+	DB      *database.DB
+	Entries Entries
+	// Removes tells of a type of event whether entries of its session may be gone.
+	Removes func(eventType string) bool
+	// Head is the position of the last event this process knows of.
+	Head   func() int64
+	Logger zerolog.Logger
+	// Pause is how long nothing happens before the index goes on (default 1 s; it waits no longer than 10 times that),
+	// Wait how long a search waits for the index (default 2 s).
+	Pause, Wait time.Duration
+}
+
+// Index is the index of one store. Make it with New, then Start it.
+type Index struct {
+	opts  Options
+	loops lifecycle.Loops
+	turn  sync.Mutex // held while a step is made
+}
+
+// New makes an index over a migrated store.
+func New(opts Options) *Index {
+	if opts.Pause <= 0 {
+		opts.Pause = time.Second
+	}
+	if opts.Wait <= 0 {
+		opts.Wait = 2 * time.Second
+	}
+	return &Index{opts: opts}
+}
+
+// Start begins to follow the journal. Calling it twice is allowed.
+func (x *Index) Start(ctx context.Context) error {
+	return x.loops.Start(ctx, func(context.Context) error {
+		x.loops.Go(x.follow)
+		return nil
+	})
+}
+
+// Stop ends it. What is not followed yet is when it is started again.
+func (x *Index) Stop(ctx context.Context) error {
+	was, err := x.loops.Stop(ctx, "search index")
+	if err != nil || !was {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, stopPatience)
+	defer cancel()
+	if err = x.catchUp(bounded, x.opts.Head()); err == nil {
+		err = x.clean(bounded, func(time.Duration) {})
+	}
+	if err != nil && bounded.Err() == nil {
+		x.opts.Logger.Warn().Err(err).Msg("the search index may have words of what was deleted until the next start")
+	}
+	return nil
+}
+
+// modesty is how many times longer than its work took the index waits before it goes on when nobody asked.
+const modesty = 3
+
+// patience is how many pauses in which something happened the index lets pass.
+const patience = 10
+
+func (x *Index) follow(ctx context.Context) {
+	ticker := time.NewTicker(x.opts.Pause)
+	defer ticker.Stop()
+	known, busy := int64(-1), 0
+	var next time.Time // when it is cleaned again
+	for {
+		if head := x.opts.Head(); head == known || busy >= patience {
+			busy = 0
+			if err := x.catchUp(ctx, 0); err != nil && ctx.Err() == nil {
+				x.opts.Logger.Warn().Err(err).Msg("the search index cannot follow; it is tried again")
+			}
+			known = x.opts.Head()
+			if began := time.Now(); began.After(next) {
+				if err := x.clean(ctx, x.rest(ctx)); err != nil && ctx.Err() == nil {
+					x.opts.Logger.Warn().Err(err).Msg("the search index keeps words of what was deleted; it is tried again")
+				}
+				next = time.Now().Add(cleanRest * time.Since(began))
+			}
+		} else {
+			known = head
+			busy++
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// catchUp follows until all is in the index that was stored up to a position, or for 0 all there is.
+func (x *Index) catchUp(ctx context.Context, upTo int64) error {
+	for ctx.Err() == nil {
+		began := time.Now()
+		there, err := x.step(ctx)
+		if err != nil {
+			return err
+		}
+		if there.idle || upTo > 0 && there.walking == 0 && there.pos >= upTo {
+			return nil
+		}
+		if upTo == 0 {
+			x.rest(ctx)(time.Since(began))
+		}
+	}
+	return ctx.Err()
+}
+
+// rest leaves most of the time to others, where nobody waits for the index.
+func (x *Index) rest(ctx context.Context) func(took time.Duration) {
+	return func(took time.Duration) {
+		select {
+		case <-time.After(modesty * took):
+		case <-ctx.Done():
+		}
+	}
+}

@@ -1,0 +1,178 @@
+// Package trust keeps what the operator consented to: files and folders by place and hash of their content, in the way
+// of direnv.
+//
+// It owns the file of consents and how content is hashed. It must never know what is consented to or what follows from
+// it.
+package trust
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"harness/internal/lib/durable"
+)
+
+const storeFile = "trust.json"
+
+// Store is the file of consents of one user. It is read anew at each question, so that a consent counts for servers
+// that run.
+type Store struct {
+	folder string
+	// problem is why there is none.
+	problem error
+}
+
+// ErrNoHome means that there is no place to keep consents in.
+var ErrNoHome = errors.New("there is no place to keep consents in: set HOME, or XDG_STATE_HOME to an absolute path")
+
+// Open finds the store of the environment's user: XDG_STATE_HOME/harness, without it HOME/.local/state/harness. It
+// makes nothing. lookup is os.Getenv. Without either there is a store that nothing was consented in.
+func Open(lookup func(string) string) *Store {
+	if state := lookup("XDG_STATE_HOME"); filepath.IsAbs(state) {
+		return &Store{folder: filepath.Join(state, "harness")}
+	}
+	if home := lookup("HOME"); filepath.IsAbs(home) {
+		return &Store{folder: filepath.Join(home, ".local", "state", "harness")}
+	}
+	return &Store{problem: ErrNoHome}
+}
+
+// MakeFolder makes the store's folder and returns it: what is to be protected must exist.
+func (s *Store) MakeFolder() (string, error) {
+	if s.problem != nil {
+		return "", s.problem
+	}
+	if err := os.MkdirAll(s.folder, 0o700); err != nil {
+		return "", fmt.Errorf("make the folder of consents: %w", err)
+	}
+	return s.folder, nil
+}
+
+// All are the consents: hash by place.
+func (s *Store) All() (map[string]string, error) {
+	all := map[string]string{}
+	if s.problem != nil {
+		return all, nil
+	}
+	path := filepath.Join(s.folder, storeFile)
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the consents: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read the consents: %w", err)
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return nil, fmt.Errorf(
+			"%s can be written by others than its owner, so it says nothing: chmod 600 it when its content is yours", path)
+	}
+	if err := json.NewDecoder(file).Decode(&all); err != nil {
+		return nil, fmt.Errorf("%s is not readable (repair it, or remove it and consent again): %w", path, err)
+	}
+	return all, nil
+}
+
+// Trusted tells whether the content of this hash was consented to at this place (see Place).
+func (s *Store) Trusted(place, hash string) (bool, error) {
+	all, err := s.All()
+	return err == nil && hash != "" && all[place] == hash, err
+}
+
+// Grant consents to content at its place; what was consented to there before no longer is.
+func (s *Store) Grant(hashes map[string]string) error {
+	return s.change(func(all map[string]string) error {
+		for place, hash := range hashes {
+			all[place] = hash
+		}
+		return nil
+	})
+}
+
+// ErrNotTrusted means that there is no consent to take back.
+var ErrNotTrusted = errors.New("was not consented to")
+
+// Revoke takes a consent back.
+func (s *Store) Revoke(place string) error {
+	return s.change(func(all map[string]string) error {
+		if _, there := all[place]; !there {
+			return fmt.Errorf("%s %w", place, ErrNotTrusted)
+		}
+		delete(all, place)
+		return nil
+	})
+}
+
+// change rewrites the file, one writer at a time; a crash leaves the old one or the new one.
+func (s *Store) change(edit func(map[string]string) error) (err error) {
+	folder, err := s.MakeFolder()
+	if err != nil {
+		return err
+	}
+	lock, err := os.Open(folder)
+	if err != nil {
+		return fmt.Errorf("lock the consents: %w", err)
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("lock the consents: %w", err)
+	}
+	all, err := s.All()
+	if err != nil {
+		return err
+	}
+	if err := edit(all); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := durable.Write(filepath.Join(folder, storeFile), append(text, '\n')); err != nil {
+		return fmt.Errorf("write the consents: %w", err)
+	}
+	return nil
+}
+
+// Place names where content stands: absolute, with the links on the way followed. A link in a file's own place is not:
+// consent is to the content found at this place, not to that of the place another link leads to.
+func Place(path string) (string, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(absolute); err == nil && info.IsDir() {
+		return filepath.EvalSymlinks(absolute)
+	}
+	folder, err := filepath.EvalSymlinks(filepath.Dir(absolute))
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(folder, filepath.Base(absolute)), nil
+}
+
+// Remedy says how to consent to what stands at a place and has a hash.
+func Remedy(place, hash string) string {
+	return fmt.Sprintf("nobody consented to it as it is now (%s): look at it, then run: harness trust %s", hash,
+		Quote(place))
+}
+
+// Quote makes one word of a path for a shell.
+func Quote(path string) string {
+	if !strings.ContainsFunc(path, func(r rune) bool { return !strings.ContainsRune(plain, r) }) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@:,="

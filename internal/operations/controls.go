@@ -1,0 +1,281 @@
+package operations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+
+	"harness/internal/services/session"
+)
+
+// Scope tells whose controls are meant: a session's own, or those new sessions start with.
+type Scope string
+
+// The scopes of controls and settings.
+const (
+	ScopeSession Scope = "session"
+	ScopeDefault Scope = "default"
+)
+
+// Audit is who changes controls and through what, as clients give it. An empty Actor is "user".
+type Audit struct{ Actor, Source string }
+
+// entry is the audit as the transcript tells it; through is what a silent client is taken for.
+func (a Audit) entry(through string) *session.ControlAudit {
+	audit := &session.ControlAudit{Actor: "user", Source: through}
+	if a.Actor != "" {
+		audit.Actor = a.Actor
+	}
+	if a.Source != "" {
+		audit.Source = a.Source
+	}
+	return audit
+}
+
+// DefaultsLocked tells whether the controls of new sessions are the configuration's to change only.
+func (s *Service) DefaultsLocked() bool { return s.opts.DefaultsLocked }
+
+// Controls reads a session's controls and those new sessions start with.
+func (s *Service) Controls(ctx context.Context, sessionID string) (controls, defaults session.Controls, err error) {
+	if err := s.Check(ctx, ReadControls, sessionID); err != nil {
+		return session.Controls{}, session.Controls{}, err
+	}
+	controls, defaults, err = s.opts.Controls.Controls(ctx, sessionID)
+	return withSettings(controls), withSettings(defaults), err
+}
+
+// Defaults reads the controls new sessions start with.
+func (s *Service) Defaults(ctx context.Context) (session.Controls, error) {
+	defaults, err := s.opts.Controls.Defaults(ctx)
+	return withSettings(defaults), err
+}
+
+// Change is the outcome of an edit: both controls as they are afterwards.
+type Change struct {
+	Scope Scope
+	session.ControlChange
+}
+
+// Applied are the controls of the scope that was edited.
+func (c Change) Applied() session.Controls {
+	if c.Scope == ScopeDefault {
+		return c.Defaults
+	}
+	return c.Controls
+}
+
+// SetControls replaces the controls of a scope; Settings nil keeps those there are. *LockedError,
+// *session.SettingsLimitError, *runtime.ControlError.
+func (s *Service) SetControls(ctx context.Context, sessionID string, scope Scope, next session.Controls, audit Audit) (
+	Change, error) {
+	if err := audit.check(); err != nil {
+		return Change{}, err
+	}
+	next.Model = named(next.Model)
+	return s.edit(ctx, sessionID, scope, audit.entry("ui"), replaceBy(next))
+}
+
+// replaceBy is the edit that leaves what clients do not name in controls.
+func replaceBy(next session.Controls) func(session.Controls) session.Controls {
+	return func(current session.Controls) session.Controls {
+		replaced := next
+		if replaced.Settings == nil {
+			replaced.Settings = current.Settings
+		}
+		replaced.AcceptEdits = current.AcceptEdits // as long as the approval policy stays
+		replaced.NonInteractive, replaced.NativeTools = current.NonInteractive, current.NativeTools
+		return replaced
+	}
+}
+
+// SetDefaults replaces the controls new sessions start with; Settings nil keeps those there are. *LockedError,
+// *session.SettingsLimitError.
+func (s *Service) SetDefaults(ctx context.Context, next session.Controls) (now session.Controls, changed bool, err error) {
+	if err := checkScope(ctx, ScopeDefault); err != nil {
+		return session.Controls{}, false, err
+	}
+	next.Model = named(next.Model)
+	now, changed, err = s.opts.Controls.EditDefaults(ctx, replaceBy(next))
+	if errors.Is(err, session.ErrDefaultsLocked) {
+		if now, err = s.Defaults(ctx); err == nil {
+			err = &LockedError{Defaults: now}
+		}
+	}
+	return withSettings(now), changed, err
+}
+
+// SetApprovalPolicy changes one of a session's controls, which is not told in its transcript.
+func (s *Service) SetApprovalPolicy(ctx context.Context, sessionID, policy string) error {
+	_, err := s.edit(ctx, sessionID, ScopeSession, nil, func(current session.Controls) session.Controls {
+		current.ApprovalPolicy = policy
+		return current
+	})
+	return err
+}
+
+// Permissions say how much a session's agent may do unasked; nil parts stay.
+type Permissions struct {
+	ApprovalPolicy, FilesystemSandbox *string
+	// AcceptEdits has the server approve changes of files by itself; it goes with the approval policy on-request only.
+	AcceptEdits *bool
+}
+
+// SetPermissions changes those of a session's controls. *runtime.ControlError.
+func (s *Service) SetPermissions(ctx context.Context, sessionID string, next Permissions, audit Audit) error {
+	if err := audit.check(); err != nil {
+		return err
+	}
+	_, err := s.edit(ctx, sessionID, ScopeSession, audit.entry("ui"), func(current session.Controls) session.Controls {
+		if next.ApprovalPolicy != nil {
+			current.ApprovalPolicy = *next.ApprovalPolicy
+		}
+		if next.FilesystemSandbox != nil {
+			current = current.WithSandbox(*next.FilesystemSandbox)
+		}
+		if next.AcceptEdits != nil {
+			current.AcceptEdits = *next.AcceptEdits
+		}
+		return current
+	})
+	return err
+}
+
+// Settings reads the settings of a scope.
+func (s *Service) Settings(ctx context.Context, sessionID string, scope Scope) (map[string]json.RawMessage, error) {
+	controls, defaults, err := s.Controls(ctx, sessionID)
+	if err == nil {
+		err = checkScope(ctx, scope)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if scope == ScopeDefault {
+		return defaults.Settings, nil
+	}
+	return controls.Settings, nil
+}
+
+// SettingsEdit is a change of settings: one Key with its Value, or several Settings, which are laid over those there
+// are, or with Replace are all there are afterwards.
+type SettingsEdit struct {
+	Key      *string
+	Value    json.RawMessage
+	Settings map[string]json.RawMessage
+	Replace  bool
+}
+
+// check refuses parts that do not go together: *PartsError.
+func (e SettingsEdit) check() error {
+	key, value, settings := e.Key != nil, e.Value != nil, e.Settings != nil
+	switch {
+	case !key && !value && !settings:
+		return &PartsError{"settings payload must include {settings} or {key,value}"}
+	case settings && (key || value):
+		return &PartsError{"settings payload must use either {settings} or {key,value}, not both"}
+	case !settings && (!key || !value):
+		return &PartsError{"key and value are required when updating a single settings entry"}
+	}
+	return nil
+}
+
+// merged are the settings after the edit.
+func (e SettingsEdit) merged(current map[string]json.RawMessage) map[string]json.RawMessage {
+	switch {
+	case e.Key != nil:
+		current[*e.Key] = e.Value
+	case e.Replace:
+		return maps.Clone(e.Settings)
+	default:
+		maps.Copy(current, e.Settings)
+	}
+	return current
+}
+
+// EditSettings changes settings of a scope. *PartsError, *LockedError, *session.SettingsLimitError.
+func (s *Service) EditSettings(ctx context.Context, sessionID string, scope Scope, edit SettingsEdit, audit Audit) (
+	Change, error) {
+	if err := s.Check(ctx, EditControls, sessionID); err != nil {
+		return Change{}, err
+	}
+	if err := edit.check(); err != nil {
+		return Change{}, err
+	}
+	if edit.Key != nil {
+		if err := checkText("key", *edit.Key, MaxSettingKey); err != nil {
+			return Change{}, err
+		}
+	}
+	return s.editSettings(ctx, sessionID, scope, audit, edit.merged)
+}
+
+// DeleteSetting removes one setting of a scope; errors as of EditSettings.
+func (s *Service) DeleteSetting(ctx context.Context, sessionID string, scope Scope, key string, audit Audit) (
+	Change, error) {
+	if err := s.Check(ctx, EditControls, sessionID); err != nil {
+		return Change{}, err
+	}
+	return s.editSettings(ctx, sessionID, scope, audit,
+		func(current map[string]json.RawMessage) map[string]json.RawMessage {
+			delete(current, key)
+			return current
+		})
+}
+
+func (s *Service) editSettings(
+	ctx context.Context, sessionID string, scope Scope, audit Audit,
+	edit func(map[string]json.RawMessage) map[string]json.RawMessage,
+) (Change, error) {
+	if err := audit.check(); err != nil {
+		return Change{}, err
+	}
+	return s.apply(ctx, sessionID, scope, audit.entry("api"), func(current session.Controls) session.Controls {
+		current.Settings = edit(maps.Clone(withSettings(current).Settings))
+		return current
+	})
+}
+
+// edit is apply for who has not checked the session yet.
+func (s *Service) edit(
+	ctx context.Context, sessionID string, scope Scope, audit *session.ControlAudit,
+	edit func(session.Controls) session.Controls,
+) (Change, error) {
+	if err := s.Check(ctx, EditControls, sessionID); err != nil {
+		return Change{}, err
+	}
+	return s.apply(ctx, sessionID, scope, audit, edit)
+}
+
+// apply edits the controls of a scope, unless they are locked.
+func (s *Service) apply(
+	ctx context.Context, sessionID string, scope Scope, audit *session.ControlAudit,
+	edit func(session.Controls) session.Controls,
+) (Change, error) {
+	if err := checkScope(ctx, scope); err != nil {
+		return Change{}, err
+	}
+	var changed session.ControlChange
+	err := session.ErrDefaultsLocked
+	if scope != ScopeDefault || !s.opts.DefaultsLocked {
+		changed, err = s.opts.Controls.EditControls(ctx, sessionID,
+			session.ControlEdit{Defaults: scope == ScopeDefault, Audit: audit, Edit: edit})
+	}
+	if errors.Is(err, session.ErrDefaultsLocked) {
+		controls, defaults, err := s.opts.Controls.Controls(ctx, sessionID)
+		if err != nil {
+			return Change{}, err
+		}
+		return Change{}, &LockedError{SessionID: sessionID, Controls: withSettings(controls),
+			Defaults: withSettings(defaults)}
+	}
+	changed.Controls, changed.Defaults = withSettings(changed.Controls), withSettings(changed.Defaults)
+	return Change{Scope: scope, ControlChange: changed}, err
+}
+
+// withSettings makes settings an object, so that they never show as null.
+func withSettings(c session.Controls) session.Controls {
+	if c.Settings == nil {
+		c.Settings = map[string]json.RawMessage{}
+	}
+	return c
+}

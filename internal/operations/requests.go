@@ -1,0 +1,161 @@
+package operations
+
+import (
+	"context"
+	"encoding/json"
+
+	"harness/internal/lib/javascript"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// Requests lists the pending interactive requests of a session of one kind, oldest first. An unknown session has none.
+func (s *Service) Requests(ctx context.Context, sessionID string, kind runtime.RequestKind) ([]session.Request, error) {
+	_, found, err := s.find(ctx, ListRequests, sessionID)
+	if err != nil || !found {
+		return nil, err
+	}
+	return s.opts.Sessions.Requests(ctx, sessionID, kind)
+}
+
+// SessionOfRequest is the session an interactive request belongs to, whatever became of it. session.ErrRequestNotFound.
+func (s *Service) SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string,
+	err error) {
+	if err := s.CheckRequest(ctx, requestID, kind); err != nil {
+		return "", err
+	}
+	return s.opts.Sessions.SessionOfRequest(ctx, requestID, kind)
+}
+
+// accepted is the decision that lets a runtime go on.
+const accepted = "accept"
+
+// ApprovalDecision is a person's answer to an approval: Decision is accept, decline or cancel, Scope turn or session,
+// Choice one of the decisions the runtime offered as it is, Option the name of one, Message the reason, UpdatedInput the
+// arguments that the tool is to be used with in place of those that were asked about.
+type ApprovalDecision struct {
+	Decision, Scope, Message, Option string
+	Choice, UpdatedInput             json.RawMessage
+}
+
+// DecideApproval settles an approval. session.ErrRequestNotFound, *session.SettledError, *runtime.ReplyError.
+func (s *Service) DecideApproval(ctx context.Context, requestID string, in ApprovalDecision, decidedBy string) (
+	session.Request, error) {
+	if err := s.CheckRequest(ctx, requestID, runtime.RequestApproval); err != nil {
+		return session.Request{}, err
+	}
+	if err := checkReply(in.Decision, in.Scope, in.Message); err != nil {
+		return session.Request{}, err
+	}
+	if in.UpdatedInput != nil && in.Decision != accepted {
+		return session.Request{}, invalid("updatedInput", "Arguments go with the decision accept only")
+	}
+	return s.opts.Sessions.Settle(ctx, requestID, runtime.RequestApproval,
+		runtime.Reply{Decision: in.Decision, Scope: in.Scope, Choice: in.Choice, Option: in.Option, Message: in.Message,
+			UpdatedInput: in.UpdatedInput}, decidedBy)
+}
+
+// ToolInputDecision is a person's answer to questions: Answers is the object of answers by question, Response the whole
+// answer in the runtime's words in their place.
+type ToolInputDecision struct {
+	Decision, Message string
+	Answers, Response json.RawMessage
+}
+
+// DecideToolInput settles a request for input; errors as of DecideApproval, and *InvalidError for answers that would go
+// nowhere.
+func (s *Service) DecideToolInput(ctx context.Context, requestID string, in ToolInputDecision, decidedBy string) (
+	session.Request, error) {
+	if err := s.CheckRequest(ctx, requestID, runtime.RequestToolInput); err != nil {
+		return session.Request{}, err
+	}
+	if err := checkReply(in.Decision, "", in.Message); err != nil {
+		return session.Request{}, err
+	}
+	switch {
+	case !hasMembers(in.Answers):
+	case in.Response != nil:
+		return session.Request{}, invalid("answers", "Give answers or response, not both")
+	case in.Decision != accepted:
+		return session.Request{}, invalid("answers", "Answers go with the decision accept only")
+	}
+	reply := runtime.Reply{Decision: in.Decision, Raw: in.Response, Message: in.Message}
+	if in.Decision == accepted {
+		reply.Answers = json.RawMessage("{}")
+		if in.Answers != nil {
+			reply.Answers = in.Answers
+		}
+	}
+	return s.opts.Sessions.Settle(ctx, requestID, runtime.RequestToolInput, reply, decidedBy)
+}
+
+func hasMembers(object json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	return json.Unmarshal(object, &members) == nil && len(members) > 0
+}
+
+// ToolCallAnswer is the result of a tool of the client: a Text or ContentItems, or Response, the whole answer in the
+// runtime's words. Success nil is true. Refusal says, for the record, why the tool was not run, "" when it was.
+type ToolCallAnswer struct {
+	Success                *bool
+	Text                   *string
+	ContentItems, Response json.RawMessage
+	Refusal                string
+}
+
+// AnswerToolCall settles a tool call; errors as of DecideApproval, and *InvalidError for parts of which only one would
+// be told.
+func (s *Service) AnswerToolCall(ctx context.Context, requestID string, in ToolCallAnswer, decidedBy string) (
+	session.Request, error) {
+	if err := s.CheckRequest(ctx, requestID, runtime.RequestToolCall); err != nil {
+		return session.Request{}, err
+	}
+	if err := checkReply(accepted, "", in.Refusal); err != nil {
+		return session.Request{}, err
+	}
+	told := successOf(in.Response)
+	switch {
+	case in.Response != nil && (in.Text != nil || in.ContentItems != nil):
+		return session.Request{}, invalid("response", "Give response, or text or contentItems, not both")
+	case in.Text != nil && in.ContentItems != nil:
+		return session.Request{}, invalid("text", "Give text or contentItems, not both")
+	case in.Response != nil && in.Success != nil && (told == nil || *told != *in.Success):
+		return session.Request{}, invalid("success",
+			"The response is passed on as it is; it says of itself whether the call succeeded")
+	}
+	reply := runtime.Reply{Success: true, ContentItems: json.RawMessage("[]"), Raw: in.Response, Message: in.Refusal}
+	if in.Response == nil {
+		told = in.Success
+	}
+	if told != nil {
+		reply.Success = *told
+	}
+	switch {
+	case in.ContentItems != nil:
+		reply.ContentItems = in.ContentItems
+	case in.Text != nil:
+		reply.ContentItems = textItem(*in.Text)
+	}
+	return s.opts.Sessions.Settle(ctx, requestID, runtime.RequestToolCall, reply, decidedBy)
+}
+
+// successOf is what a runtime's own form of an answer says of its success, nil when it says nothing.
+func successOf(response json.RawMessage) *bool {
+	var said struct {
+		Success json.RawMessage `json:"success"`
+	}
+	var success bool
+	if json.Unmarshal(response, &said) != nil || said.Success == nil || json.Unmarshal(said.Success, &success) != nil ||
+		string(said.Success) == "null" {
+		return nil
+	}
+	return &success
+}
+
+// textItem is a text as the only content item of an answer.
+func textItem(text string) json.RawMessage {
+	return javascript.MustEncode([]struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}{{"inputText", text}})
+}

@@ -1,0 +1,193 @@
+package operations
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/environment"
+	"harness/internal/services/session"
+)
+
+// Runtimes is what the operations need of the runtimes. *session.Service implements it.
+type Runtimes interface {
+	// Runtimes are the names of those there are, the default one first.
+	Runtimes() []string
+	// Chosen finds one by its name, the default one by "". *session.UnknownRuntimeError.
+	Chosen(name string) (runtime.Adapter, error)
+	// Load is what one has to do now.
+	Load(name string) session.Load
+}
+
+// Runtime is what is known of one of the server's runtimes.
+type Runtime struct {
+	Name    string
+	Default bool
+	// Offered is as in RuntimeState.
+	Offered      RuntimeStatus
+	Status       runtime.Status
+	Capabilities runtime.Capabilities
+	Auth         runtime.AuthStatus
+	// Install is nil of a runtime whose adapter does not know how to get it. Logins are the ways to log in from here.
+	Install *runtime.Install
+	Logins  []string
+	Load    session.Load
+	// Providers are the clouds in which it can reach its models.
+	Providers []environment.ProviderStatus
+}
+
+// Ways to log in, as in Runtime.Logins: at a page of the provider's (Login), and with a key (TakeKey).
+const (
+	LoginPage = "page"
+	LoginKey  = "key"
+)
+
+// Runtimes are those of this server, the default one first.
+func (s *Service) Runtimes(ctx context.Context) ([]Runtime, error) {
+	all := []Runtime{}
+	for _, name := range s.runtimeNames() {
+		one, err := s.Runtime(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// Runtime is one of them, the default one for "". *session.UnknownRuntimeError.
+func (s *Service) Runtime(ctx context.Context, name string) (Runtime, error) {
+	adapter, err := s.chosen(name)
+	if err != nil {
+		return Runtime{}, err
+	}
+	auth, err := adapter.Auth(ctx)
+	if err != nil {
+		return Runtime{}, err
+	}
+	one := Runtime{Name: adapter.Name(), Default: adapter.Name() == s.DefaultRuntime(), Status: adapter.Status(),
+		Capabilities: runtime.CapabilitiesOf(adapter), Auth: auth, Load: s.opts.Runtimes.Load(adapter.Name())}
+	if s.opts.Providers != nil {
+		one.Providers = s.opts.Providers(one.Name)
+	}
+	one.Offered, _ = s.offered(one.Name, one.Status)
+	if installer, ok := adapter.(runtime.Installer); ok {
+		install := installer.Install()
+		one.Install = &install
+	}
+	if _, can := runtime.Has[runtime.Authenticator](adapter, runtime.OpLogin); can {
+		one.Logins = append(one.Logins, LoginPage)
+	}
+	if _, can := runtime.Has[runtime.KeyTaker](adapter, runtime.OpKey); can {
+		one.Logins = append(one.Logins, LoginKey)
+	}
+	return one, nil
+}
+
+// DefaultRuntime is the name of the runtime new sessions get, "" of a server without any.
+func (s *Service) DefaultRuntime() string {
+	if names := s.runtimeNames(); len(names) > 0 {
+		return names[0]
+	}
+	return ""
+}
+
+// Models are those a runtime offers, the default one's for "". *session.UnknownRuntimeError, *DisabledRuntimeError.
+func (s *Service) Models(ctx context.Context, name string) ([]runtime.Model, error) {
+	adapter, err := s.usable(name)
+	if err != nil {
+		return nil, err
+	}
+	return adapter.Models(ctx)
+}
+
+// Login begins a login of a runtime. *session.UnknownRuntimeError, *runtime.UnsupportedError.
+func (s *Service) Login(ctx context.Context, name string) (runtime.Login, error) {
+	adapter, err := s.usable(name)
+	if err != nil {
+		return runtime.Login{}, err
+	}
+	authenticator, can := runtime.Has[runtime.Authenticator](adapter, runtime.OpLogin)
+	if !can {
+		if _, takes := runtime.Has[runtime.KeyTaker](adapter, runtime.OpKey); takes {
+			return runtime.Login{}, &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: runtime.OpLogin,
+				Remedy: `it has no page for that; send the key of its model provider as {"apiKey": "..."}`}
+		}
+		return runtime.Login{}, s.cannotLogIn(ctx, adapter, runtime.OpLogin)
+	}
+	return authenticator.Login(ctx)
+}
+
+// FinishLogin ends a login of a runtime with the code its page showed. *session.UnknownRuntimeError,
+// *runtime.UnsupportedError, and errors of runtime.LoginFinisher.
+func (s *Service) FinishLogin(ctx context.Context, name, id, code string) error {
+	adapter, err := s.usable(name)
+	if err != nil {
+		return err
+	}
+	finisher, can := runtime.Has[runtime.LoginFinisher](adapter, runtime.OpLogin)
+	if !can {
+		return &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: runtime.OpLogin,
+			Remedy: "none of its logins expects a code from here"}
+	}
+	return finisher.FinishLogin(ctx, id, code)
+}
+
+// cannotLogIn refuses a way to log in that a runtime does not have, with the way it has.
+func (s *Service) cannotLogIn(ctx context.Context, adapter runtime.Adapter, operation string) error {
+	auth, err := adapter.Auth(ctx)
+	if err != nil {
+		return err
+	}
+	return &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: operation,
+		Remedy: cmp.Or(auth.Remedy, "it has credentials already")}
+}
+
+// TakeKey logs a runtime in with the key of a model provider, which is kept nowhere here.
+// *session.UnknownRuntimeError, *runtime.UnsupportedError, and errors of runtime.KeyTaker, none of which tells the key.
+func (s *Service) TakeKey(ctx context.Context, name string, key runtime.ProviderKey) (runtime.TakenKey, error) {
+	adapter, err := s.usable(name)
+	if err != nil {
+		return runtime.TakenKey{}, err
+	}
+	taker, can := runtime.Has[runtime.KeyTaker](adapter, runtime.OpKey)
+	if !can {
+		return runtime.TakenKey{}, s.cannotLogIn(ctx, adapter, runtime.OpKey)
+	}
+	if strings.ContainsFunc(key.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return runtime.TakenKey{}, &runtime.Error{Runtime: adapter.Name(), Method: runtime.OpLogin,
+			Kind: runtime.ErrInvalidParams, Message: "the key has white space or letters in it that no key has; it is one word"}
+	}
+	taken, err := taker.TakeKey(ctx, key)
+	var said *runtime.Error
+	if errors.As(err, &said) && strings.Contains(said.Message+string(said.Data), key.Key) { // the agent repeats it
+		return taken, &runtime.Error{Runtime: said.Runtime, Method: said.Method, Code: said.Code, Kind: said.Kind,
+			Message: strings.ReplaceAll(said.Message, key.Key, "(the key)")}
+	}
+	return taken, err
+}
+
+func (s *Service) runtimeNames() []string {
+	if s.opts.Runtimes == nil {
+		return nil
+	}
+	return s.opts.Runtimes.Runtimes()
+}
+
+// usable is chosen for what asks or starts the runtime: *DisabledRuntimeError.
+func (s *Service) usable(name string) (runtime.Adapter, error) {
+	adapter, err := s.chosen(name)
+	if err == nil {
+		err = s.CheckEnabled(adapter.Name())
+	}
+	return adapter, err
+}
+
+func (s *Service) chosen(name string) (runtime.Adapter, error) {
+	if s.opts.Runtimes == nil {
+		return nil, &session.UnknownRuntimeError{Runtime: name}
+	}
+	return s.opts.Runtimes.Chosen(name)
+}

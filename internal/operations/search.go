@@ -1,0 +1,36 @@
+package operations
+
+import (
+	"context"
+
+	"harness/internal/content/search"
+	"harness/internal/platform/auth"
+)
+
+// Searching is what the operations need of search. *search.Index implements it.
+type Searching interface {
+	// Search finds titles and entries: *search.QueryError, search.ErrBadCursor.
+	Search(ctx context.Context, query search.Query) (search.Page, error)
+}
+
+// MaxHits is how many hits a client may ask for at once; it gets defaultHits when it names none.
+const (
+	MaxHits     = 100
+	defaultHits = 20
+)
+
+// Search finds titles and entries of sessions within the limit of who asks.
+func (s *Service) Search(ctx context.Context, query search.Query) (search.Page, error) {
+	var p problems
+	p.count("limit", query.Limit, MaxHits)
+	if err := p.err(); err != nil {
+		return search.Page{}, err
+	}
+	if query.Limit == 0 {
+		query.Limit = defaultHits
+	}
+	if limit := auth.ProjectsFrom(ctx); limit != nil {
+		query.Projects = append([]string{}, limit.IDs()...)
+	}
+	return s.opts.Searching.Search(ctx, query)
+}

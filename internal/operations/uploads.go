@@ -1,0 +1,122 @@
+package operations
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"harness/internal/content/artifact"
+)
+
+// Uploads keeps what clients upload for the messages of a session, as long as there is the session. *artifact.Store
+// implements it.
+type Uploads interface {
+	Put(ctx context.Context, sessionID, name, contentType string, content []byte) (artifact.Ref, error)
+	// Open returns a reference with its bytes, to be closed; artifact.ErrNotFound.
+	Open(ctx context.Context, id string) (artifact.Ref, io.ReadSeekCloser, error)
+}
+
+// The most bytes of an upload, and of all uploads of one message.
+const (
+	MaxUpload         = 5 << 20
+	MaxMessageUploads = 20 << 20
+)
+
+// uploadPrefix begins an image of a message that was uploaded before; its id follows.
+const uploadPrefix = "upload:"
+
+// Upload is a picture that was uploaded for messages of a session.
+type Upload struct {
+	artifact.Ref
+	// Image is what names it among the images of a message.
+	Image string
+}
+
+// Upload keeps a picture for messages of a session. Its type is what its content says: *InvalidError for what is no
+// picture that messages take, or longer than MaxUpload.
+func (s *Service) Upload(ctx context.Context, sessionID, name string, content []byte) (Upload, error) {
+	if err := s.Check(ctx, Send, sessionID); err != nil {
+		return Upload{}, err
+	}
+	found := http.DetectContentType(content)
+	if !slices.Contains(imageTypes(), found) {
+		return Upload{}, invalid("body", fmt.Sprintf("Is %s; upload one of %s", found, strings.Join(imageTypes(), ", ")))
+	}
+	if len(content) > MaxUpload {
+		return Upload{}, invalid("body", fmt.Sprintf("Has %d bytes; at most %d are taken", len(content), MaxUpload))
+	}
+	ref, err := s.opts.Uploads.Put(ctx, sessionID, name, found, content)
+	return Upload{ref, uploadPrefix + ref.ID}, err
+}
+
+// Pictures reads what the images of messages name.
+type Pictures struct{ Uploads Uploads }
+
+// Load returns the images of a message of a session as the runtime gets them: checked data URLs. *InvalidError.
+func (p Pictures) Load(ctx context.Context, sessionID string, images []string) ([]string, error) {
+	all, err := p.uploaded(ctx, sessionID, images)
+	if err != nil {
+		return nil, err
+	}
+	return all, checkImages(all)
+}
+
+func (s *Service) pictures(ctx context.Context, sessionID string, images []string) ([]string, error) {
+	return Pictures{s.opts.Uploads}.Load(ctx, sessionID, images)
+}
+
+// uploaded are the images of a message with the content of those that were uploaded in its session, as data URLs.
+func (p Pictures) uploaded(ctx context.Context, sessionID string, images []string) ([]string, error) {
+	var all []string
+	left := int64(MaxMessageUploads)
+	for i, image := range images {
+		id, is := strings.CutPrefix(image, uploadPrefix)
+		if !is {
+			continue
+		}
+		url, size, err := p.dataURL(ctx, sessionID, id, left)
+		if errors.Is(err, artifact.ErrNotFound) {
+			return nil, &InvalidError{[]Problem{{Field: "images", Index: i,
+				Message: "There is no such upload in this session; upload it again"}}}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if left -= size; left < 0 {
+			return nil, &InvalidError{[]Problem{{Field: "images", Index: i,
+				Message: fmt.Sprintf("The uploads of a message have at most %d bytes together; send several messages",
+					MaxMessageUploads)}}}
+		}
+		if all == nil {
+			all = slices.Clone(images)
+		}
+		all[i] = url
+	}
+	if all == nil {
+		return images, nil
+	}
+	return all, nil
+}
+
+// dataURL is the content of an upload of a session; artifact.ErrNotFound also for those of others. What is larger than
+// there is room for is not read.
+func (p Pictures) dataURL(ctx context.Context, sessionID, id string, room int64) (url string, size int64, err error) {
+	ref, content, err := p.Uploads.Open(ctx, id)
+	if err != nil {
+		return "", 0, err
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	if ref.SessionID != sessionID {
+		return "", 0, artifact.ErrNotFound
+	}
+	if ref.Size > room {
+		return "", ref.Size, nil
+	}
+	bytes, err := io.ReadAll(content)
+	return "data:" + ref.ContentType + ";base64," + base64.StdEncoding.EncodeToString(bytes), ref.Size, err
+}

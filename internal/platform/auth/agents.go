@@ -1,0 +1,63 @@
+package auth
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"harness/internal/platform/telemetry"
+)
+
+// AgentOptions are the rules of the port for agents.
+type AgentOptions struct {
+	// Session is the session that a bearer is of, "" while that has no name yet; genuine is false of what is no bearer of this
+	// server. An error is that this cannot be found out now.
+	Session func(ctx context.Context, bearer string) (id string, genuine bool, err error)
+	// Refused receives the code of every refusal; nil receives nothing.
+	Refused func(code string)
+}
+
+// AgentGuard gives the middleware of the port for agents: a request passes as the agent of the session whose bearer it
+// shows (RFC 6750, in the header), and nothing else passes. What that agent may do is decided behind it. Guesses are not
+// braked: a bearer is a signature, and an agent could have the others refused.
+func AgentGuard(o AgentOptions) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			session, genuine, err := o.session(r)
+			if err != nil || !genuine {
+				o.refuse(w, r, err)
+				return
+			}
+			next.ServeHTTP(w, r.WithContext(WithPrincipal(r.Context(), agentPrincipal(session))))
+		})
+	}
+}
+
+// refuse answers a request that shows no bearer, or one that cannot be looked up now.
+func (o AgentOptions) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	status, code := http.StatusUnauthorized, "unauthorized"
+	message := "this port is for agents: send Authorization: Bearer <HARNESS_SESSION_TOKEN>, as the session's environment has it"
+	if err != nil {
+		status, code, message = http.StatusServiceUnavailable, "unavailable", "the session of this bearer cannot be looked up now; try again"
+	} else {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="harness"`)
+	}
+	if o.Refused != nil {
+		o.Refused(code)
+	}
+	telemetry.Log(r.Context()).Warn().Err(err).Str("method", r.Method).Str("path", r.URL.Path).
+		Msg("refused a request at the port for agents: it shows no bearer of a session of this server")
+	refuse(w, status, code, message)
+}
+
+func (o AgentOptions) session(r *http.Request) (id string, genuine bool, err error) {
+	headers := r.Header.Values("Authorization")
+	if len(headers) != 1 {
+		return "", false, nil
+	}
+	scheme, bearer, _ := strings.Cut(headers[0], " ")
+	if bearer = strings.TrimSpace(bearer); !strings.EqualFold(scheme, "Bearer") || bearer == "" {
+		return "", false, nil
+	}
+	return o.Session(r.Context(), bearer)
+}

@@ -1,0 +1,157 @@
+package logins
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"harness/internal/platform/auth"
+	"harness/internal/platform/auth/oidc"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+)
+
+// Journal events about logins; the audit log has them. Their payload is a record, which never has the secret.
+const (
+	EventBegan   = eventPrefix + "began"
+	EventChanged = eventPrefix + "changed"
+	EventEnded   = eventPrefix + "ended"
+
+	eventPrefix = "login."
+)
+
+// record is what of a change is kept.
+type record struct {
+	ID       string    `json:"id"`
+	Provider string    `json:"provider"`
+	Actor    string    `json:"actor"`
+	Name     string    `json:"name"`
+	Role     auth.Role `json:"role"`
+	// Reason is why it ended.
+	Reason string `json:"reason,omitempty"`
+}
+
+func event(kind string, l Login, reason string) (journal.Event, error) {
+	payload, err := json.Marshal(record{l.ID, l.Provider, l.Actor, l.Name, l.Role, reason})
+	return journal.Event{Type: kind, Source: "logins", Payload: payload}, err
+}
+
+// Begin keeps the login of who a provider vouches for. Its secret is in the answer and nowhere else.
+func (s *Service) Begin(ctx context.Context, who oidc.Identity) (Login, string, error) {
+	now := s.opts.Clock()
+	secret := newSecret()
+	made := row{hash: hashOf(secret), refreshedAt: now.UnixMilli(), Login: Login{ID: uuid.Must(uuid.NewV7()).String(), Provider: who.Provider,
+		Subject: who.Subject, Session: who.Session, Actor: who.Actor, Name: who.Name, Role: who.Role, Projects: who.Projects,
+		CreatedAt: now.UnixMilli()}}
+	made.ExpiresAt = made.until(who, now)
+	var err error
+	if made.refresh, err = seal(s.opts.Providers.Key(who.Provider), made.ID, who.Refresh); err != nil {
+		return Login{}, "", err
+	}
+	values, err := made.values()
+	if err != nil {
+		return Login{}, "", err
+	}
+	ctx = auth.WithPrincipal(ctx, made.principal()) // who logs in is whose act it is
+	_, err = s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		_, err := tx.ExecContext(ctx, `delete from logins where provider = $1 and subject = $2 and expires_at < $3`, made.Provider,
+			database.EncodeText(made.Subject), now.Add(-kept).UnixMilli())
+		if err == nil {
+			_, err = tx.ExecContext(ctx, `insert into logins (`+columns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+				values...)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("store a login: %w", err)
+		}
+		e, err := event(EventBegan, made.Login, "")
+		return []journal.Event{e}, err
+	})
+	if err != nil {
+		return Login{}, "", err
+	}
+	s.settle(ctx, made)
+	return made.Login, secret, nil
+}
+
+// until is when a login ends by itself: with its ID token or, where it is refreshed, a while after the last answer of the
+// provider.
+func (r *row) until(who oidc.Identity, now time.Time) int64 {
+	end := who.Expires
+	if last := now.Add(unconfirmed); who.Refresh != "" && last.After(end) {
+		end = last
+	}
+	return min(end.UnixMilli(), r.CreatedAt+longestLogin.Milliseconds())
+}
+
+// End ends the login of a secret, and closes what is open by it. A secret of none changes nothing.
+func (s *Service) End(ctx context.Context, secret string) error {
+	_, err := s.end(ctx, "logged out", `hash = $1`, hashOf(secret))
+	return err
+}
+
+// EndAt ends the logins that a provider says have ended: those of a subject, or of one of its sessions alone; one of both may
+// be "". It returns how many there were.
+func (s *Service) EndAt(ctx context.Context, provider, subject, session string) (int, error) {
+	where, args := `provider = $1`, []any{provider}
+	if subject != "" {
+		args = append(args, database.EncodeText(subject))
+		where += fmt.Sprintf(` and subject = $%d`, len(args))
+	}
+	if session != "" {
+		args = append(args, database.EncodeText(session))
+		where += fmt.Sprintf(` and session = $%d`, len(args))
+	}
+	if len(args) == 1 {
+		return 0, nil
+	}
+	return s.end(ctx, "logged out at the provider", where, args...)
+}
+
+// end ends logins, and returns when none of them opens anything any more.
+func (s *Service) end(ctx context.Context, reason, where string, args ...any) (int, error) {
+	var ended []row
+	_, err := s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
+		ended, err = database.ReadAll(ctx, tx, "read the logins that end", scan,
+			`select `+columns+` from logins where ended_at = 0 and `+where, args...)
+		if err != nil {
+			return nil, err
+		}
+		events = nil
+		for i := range ended {
+			ended[i].EndedAt = s.now()
+			if _, err := tx.ExecContext(ctx, `update logins set ended_at = $2, refresh = '' where id = $1`, ended[i].ID,
+				ended[i].EndedAt); err != nil {
+				return nil, fmt.Errorf("end a login: %w", err)
+			}
+			e, err := event(EventEnded, ended[i].Login, reason)
+			if err != nil {
+				return nil, err
+			}
+			events = append(events, e)
+		}
+		return events, nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	s.settle(ctx, ended...)
+	return len(ended), nil
+}
+
+// readWait bounds how long a change waits for the store after it is committed.
+const readWait = 5 * time.Second
+
+// settle makes committed changes known before they are answered, whether or not who asked for them still waits.
+func (s *Service) settle(ctx context.Context, changed ...row) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readWait)
+	defer cancel()
+	if err := s.reread(ctx); err != nil {
+		s.opts.Logger.Warn().Err(err).Msg("cannot read the logins after a change; taking the change as it is")
+		for _, r := range changed {
+			s.apply(r)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package oidc
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"harness/internal/platform/auth"
+)
+
+// Identity is a person that a provider vouches for.
+type Identity struct {
+	// Provider is its name, Subject the provider's id of the person, Session the provider's id of their session ("" for none).
+	Provider, Subject, Session string
+	// Actor is what journal and audit log call the person. Name is what people do.
+	Actor, Name string
+	Role        auth.Role
+	// Projects are those the person is limited to, nil for no limit.
+	Projects []string
+	// Expires is the end of the ID token.
+	Expires time.Time
+	// Refresh gets newer tokens, "" where the provider gave none.
+	Refresh string
+}
+
+// RefusedError refuses a login or a token that the provider vouches for. Code is one of those of auth.Refusal.
+type RefusedError struct {
+	Code string
+	Err  error
+}
+
+// Error implements error.
+func (e *RefusedError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+func refused(code, format string, args ...any) error {
+	return &RefusedError{code, fmt.Errorf(format, args...)}
+}
+
+// identity is who an ID token is about.
+func (p *Provider) identity(claims map[string]any, translations map[string]auth.Role) (Identity, error) {
+	who := Identity{Provider: p.Name, Subject: textAt(claims, "sub"), Session: textAt(claims, "sid"), Projects: p.Projects}
+	actor := textAt(claims, p.ActorClaim)
+	if who.Subject == "" || actor == "" {
+		return Identity{}, refused("invalid_bearer_token", "provider %s says no %s of who logs in", p.Name, p.ActorClaim)
+	}
+	who.Actor, who.Name = p.actor(actor), p.nameOf(claims, actor)
+	role, found := auth.RoleInClaims(claims, p.RoleClaim, translations)
+	if !found {
+		role, found = auth.ParseRole(p.DefaultRole)
+	}
+	if !found {
+		return Identity{}, refused("invalid_role_claim", "provider %s gives %s no role that is known here in %s: the operator can name the "+
+			"claim (roleClaim), translate its roles (HARNESS_ROLE_MAP) or set defaultRole", p.Name, who.Name, p.RoleClaim)
+	}
+	who.Role = role
+	return who, nil
+}
+
+// actor cannot be taken for one of this server's own.
+func (p *Provider) actor(id string) string { return "oidc:" + p.Name + ":" + id }
+
+// maxName bounds what people are called, in bytes.
+const maxName = 200
+
+func (p *Provider) nameOf(claims map[string]any, actor string) string {
+	names := []string{"name", "preferred_username", "email"}
+	if p.NameClaim != "" {
+		names = []string{p.NameClaim}
+	}
+	for _, name := range names {
+		if text := strings.TrimSpace(textAt(claims, name)); text != "" && len(text) <= maxName {
+			return text
+		}
+	}
+	return actor
+}
+
+func (p *Provider) limit() *auth.Projects {
+	if len(p.Projects) == 0 {
+		return nil
+	}
+	return auth.LimitTo(p.Projects...)
+}
+
+// matches reports whether a token says all that its entry demands.
+func (p *Provider) matches(claims map[string]any) bool {
+	for name, pattern := range p.Claims {
+		claim, found := auth.ClaimAt(claims, name)
+		if !found || !anyMatches(claim, pattern) {
+			return false
+		}
+	}
+	return true
+}
+
+// anyMatches matches a claim, or one of a list, in whole. * stands for any text.
+func anyMatches(claim any, pattern string) bool {
+	if list, isList := claim.([]any); isList {
+		for _, one := range list {
+			if _, nested := one.([]any); !nested && anyMatches(one, pattern) {
+				return true
+			}
+		}
+		return false
+	}
+	var text string
+	switch value := claim.(type) {
+	case string:
+		text = value
+	case bool:
+		text = strconv.FormatBool(value)
+	case float64:
+		text = strconv.FormatFloat(value, 'f', -1, 64)
+	default:
+		return false
+	}
+	parts := strings.Split(pattern, "*")
+	for i := range parts {
+		parts[i] = regexp.QuoteMeta(parts[i])
+	}
+	return regexp.MustCompile(`(?s)\A` + strings.Join(parts, ".*") + `\z`).MatchString(text)
+}
+
+func textAt(claims map[string]any, path string) string {
+	claim, _ := auth.ClaimAt(claims, path)
+	text, _ := claim.(string)
+	return text
+}

@@ -1,0 +1,180 @@
+package tokens
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+)
+
+// Journal events about tokens; the audit log has them. Their payload is a record, which never has the secret.
+const (
+	EventCreated = eventPrefix + "created"
+	EventChanged = eventPrefix + "changed"
+	EventRevoked = eventPrefix + "revoked"
+
+	eventPrefix = "access_token."
+)
+
+// record is what of a change is kept.
+type record struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Role      Role   `json:"role"`
+	ExpiresAt int64  `json:"expiresAt,omitempty"`
+	// Was is the role before.
+	Was Role `json:"was,omitempty"`
+	// Projects are those it is limited to.
+	Projects []string `json:"projects,omitempty"`
+}
+
+func event(kind string, t Token, was Role) (journal.Event, error) {
+	payload, err := json.Marshal(record{t.ID, t.Name, t.Role, t.ExpiresAt, was, t.Projects})
+	return journal.Event{Type: kind, Source: "tokens", Payload: payload}, err
+}
+
+// List returns all tokens there are and were, the oldest first.
+func (s *Service) List(ctx context.Context) ([]Token, error) {
+	rows, err := s.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Token, len(rows))
+	for i, r := range rows {
+		all[i] = r.Token
+	}
+	return all, nil
+}
+
+// Create makes a token of a name, a role, who creates it, a time in ms at which it expires (0: never) and the projects
+// it is limited to (nil: no limit); whether those exist is the caller's to know. Its secret is in the answer and
+// nowhere else. *InvalidError, *NameTakenError.
+func (s *Service) Create(ctx context.Context, wanted Token) (Token, string, error) {
+	made := row{Token: Token{Name: wanted.Name, Role: wanted.Role, CreatedBy: wanted.CreatedBy,
+		ExpiresAt: wanted.ExpiresAt, Projects: wanted.Projects, CreatedAt: s.now()}}
+	if err := made.check(made.CreatedAt); err != nil {
+		return Token{}, "", err
+	}
+	secret := newSecret()
+	made.ID, made.hash = uuid.Must(uuid.NewV7()).String(), hashOf(secret)
+	role, projects, err := made.stored()
+	if err != nil {
+		return Token{}, "", err
+	}
+	_, err = s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		_, err := read(ctx, tx, `name = $1 and revoked_at = 0`, made.Name)
+		if err == nil {
+			return nil, &NameTakenError{made.Name}
+		}
+		if !errors.Is(err, ErrNotFound) {
+			return nil, err
+		}
+		_, err = tx.ExecContext(ctx, `insert into access_tokens (`+columns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			made.ID, made.Name, role, made.hash, made.CreatedAt, database.EncodeText(made.CreatedBy),
+			made.ExpiresAt, made.RevokedAt, projects)
+		if err != nil {
+			return nil, fmt.Errorf("store the token %s: %w", made.Name, err)
+		}
+		e, err := event(EventCreated, made.Token, "")
+		return []journal.Event{e}, err
+	})
+	if err != nil {
+		return Token{}, "", err
+	}
+	s.settle(ctx, made)
+	return made.Token, secret, nil
+}
+
+// ChangeRole gives a token another role; what its holder has open is closed. ErrNotFound, ErrRevoked, *InvalidError.
+func (s *Service) ChangeRole(ctx context.Context, id string, role Role) (Token, error) {
+	if err := role.check(); err != nil {
+		return Token{}, err
+	}
+	return s.change(ctx, id, func(now Token) (Token, string, error) {
+		if now.RevokedAt != 0 {
+			return now, "", ErrRevoked
+		}
+		if now.Role == role {
+			return now, "", nil
+		}
+		now.Role = role
+		return now, EventChanged, nil
+	})
+}
+
+// Revoke ends a token for good; what its holder has open is closed. Doing it again changes nothing. ErrNotFound.
+func (s *Service) Revoke(ctx context.Context, id string) (Token, error) {
+	return s.change(ctx, id, func(now Token) (Token, string, error) {
+		if now.RevokedAt != 0 {
+			return now, "", nil
+		}
+		now.RevokedAt = s.now()
+		return now, EventRevoked, nil
+	})
+}
+
+// change stores what edit makes of a token, with its event ("" for no change), and makes it known.
+func (s *Service) change(ctx context.Context, id string, edit func(now Token) (Token, string, error)) (Token, error) {
+	var changed row
+	_, err := s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		before, err := read(ctx, tx, `id = $1`, database.EncodeText(id))
+		if err != nil {
+			return nil, err
+		}
+		after, kind, err := edit(before.Token)
+		changed = row{after, before.hash}
+		if err != nil || kind == "" {
+			return nil, err
+		}
+		role, _, err := after.stored()
+		if err != nil {
+			return nil, err
+		}
+		if _, err := tx.ExecContext(ctx, `update access_tokens set role = $2, revoked_at = $3 where id = $1`, after.ID,
+			role, after.RevokedAt); err != nil {
+			return nil, fmt.Errorf("change the token %s: %w", after.Name, err)
+		}
+		was := before.Role
+		if was == after.Role {
+			was = ""
+		}
+		e, err := event(kind, after, was)
+		return []journal.Event{e}, err
+	})
+	if err != nil {
+		return Token{}, err
+	}
+	s.settle(ctx, changed)
+	return changed.Token, nil
+}
+
+func read(ctx context.Context, tx database.Tx, where string, value string) (row, error) {
+	found, err := scan(tx.QueryRowContext(ctx, `select `+columns+` from access_tokens where `+where, value))
+	if errors.Is(err, sql.ErrNoRows) {
+		return row{}, ErrNotFound
+	}
+	if err != nil {
+		return row{}, fmt.Errorf("read an access token: %w", err)
+	}
+	return found, nil
+}
+
+// readWait bounds how long a change waits for the store after it is committed.
+const readWait = 5 * time.Second
+
+// settle makes a committed change known before it is answered, whether or not who asked for it still waits.
+func (s *Service) settle(ctx context.Context, changed row) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readWait)
+	defer cancel()
+	if err := s.refresh(ctx); err != nil {
+		s.opts.Logger.Warn().Err(err).Msg("cannot read the access tokens after a change; taking the change as it is")
+		s.apply(changed)
+	}
+}

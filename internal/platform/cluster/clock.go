@@ -1,0 +1,44 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"harness/internal/platform/database"
+)
+
+// clock is the store's own time in ms, as an expression of SQL.
+func clock(db *database.DB) string {
+	if db.Engine() == database.Postgres {
+		return `(extract(epoch from clock_timestamp()) * 1000)::bigint`
+	}
+	return `cast(unixepoch('subsec') * 1000 as integer)`
+}
+
+// clockServer names the server whose clock that is, as an expression of SQL: another one, or the same started anew, was
+// started at another time.
+const clockServer = `(extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint`
+
+// noteClock notes since when leases are told by the clock of the server that answers. The first that there ever was is
+// as if it had always been.
+func noteClock(ctx context.Context, db *database.DB, tx database.Tx) error {
+	if db.Engine() != database.Postgres {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, `update node_clock set since = case when server = 0 then 0 else `+clock(db)+` end,
+		server = `+clockServer+` where server <> `+clockServer)
+	if err != nil {
+		return fmt.Errorf("note whose clock leases are told by: %w", err)
+	}
+	return nil
+}
+
+// trusted is a condition of SQL: leases have been told by the present clock for as long as one lasts, which is the
+// statement's parameter, in ms. Until then those of nodes that live may seem to be over, by a clock that is ahead of the
+// one before, or because nobody could renew his before the server was back.
+func trusted(db *database.DB, parameter string) string {
+	if db.Engine() != database.Postgres {
+		return parameter + ` >= 0`
+	}
+	return `exists (select 1 from node_clock where server = ` + clockServer + ` and since + ` + parameter + ` <= ` + clock(db) + `)`
+}

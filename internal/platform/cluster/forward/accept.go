@@ -1,0 +1,123 @@
+package forward
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/internal/platform/auth"
+	"harness/internal/platform/cluster"
+	"harness/internal/platform/database"
+	"harness/internal/platform/telemetry"
+)
+
+const (
+	// whoHeader carries the signature, refusedHeader says why a node took no request.
+	whoHeader     = "Harness-Forwarded"
+	refusedHeader = "Harness-Refused"
+	// maxBody is the largest body in bytes that is taken; that of clients is not larger.
+	maxBody = 1 << 20
+	// handshake bounds the beginning of a connection, on either side.
+	handshake = 3 * time.Second
+)
+
+// Acceptor takes requests from other nodes.
+type Acceptor struct {
+	Identity *Identity
+	DB       *database.DB
+	Logger   zerolog.Logger
+}
+
+// Server makes the server of the node port: HTTP/2 alone, for nodes whose lease is not over alone.
+func (a *Acceptor) Server(handler http.Handler) *http.Server {
+	protocols := &http.Protocols{}
+	protocols.SetHTTP2(true)
+	settings := a.Identity.config(func(*x509.Certificate) error { return errors.New("nobody was asked") })
+	settings.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		return a.Identity.config(func(shown *x509.Certificate) error { return a.known(hello.Context(), shown) }), nil
+	}
+	return &http.Server{Handler: handler, TLSConfig: settings, Protocols: protocols, ReadHeaderTimeout: handshake,
+		ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: log.New(a.Logger.With().Str("level", zerolog.LevelWarnValue).Logger(), "node port: ", 0)}
+}
+
+// known refuses at the first word who is no node.
+func (a *Acceptor) known(ctx context.Context, shown *x509.Certificate) error {
+	ctx, cancel := context.WithTimeout(ctx, handshake)
+	defer cancel()
+	is, err := cluster.Shows(ctx, a.DB, fingerprint(shown))
+	if err == nil && !is {
+		err = errors.New("no node whose lease lasts shows this certificate")
+	}
+	return err
+}
+
+// cameKey marks the context of a request that came from another node: it goes no further.
+type cameKey struct{}
+
+// Guard lets requests through as those of whom the other node has let in; it answers all others 403 itself.
+func (a *Acceptor) Guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, body, err := a.who(w, r)
+		if err != nil {
+			telemetry.Log(r.Context()).Warn().Err(err).Msg("refused a request of another node")
+			refuse(w, err)
+			return
+		}
+		r = r.WithContext(context.WithValue(auth.WithPrincipal(r.Context(), who), cameKey{}, true))
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// who tells in whose name a node asks.
+func (a *Acceptor) who(w http.ResponseWriter, r *http.Request) (auth.Principal, []byte, error) {
+	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
+		return auth.Principal{}, nil, errors.New("no certificate was shown")
+	}
+	shown, signatures := r.TLS.PeerCertificates[0], r.Header.Values(whoHeader)
+	if len(signatures) != 1 {
+		return auth.Principal{}, nil, fmt.Errorf("there must be one %s, not %d", whoHeader, len(signatures))
+	}
+	said, err := read(signatures[0], shown.PublicKey)
+	if err != nil {
+		return auth.Principal{}, nil, err
+	}
+	peer, err := cluster.FindPeer(r.Context(), a.DB, said.Issuer)
+	switch {
+	case err != nil:
+		return auth.Principal{}, nil, fmt.Errorf("node %q: %w", said.Issuer, err)
+	case peer.Certificate != fingerprint(shown):
+		return auth.Principal{}, nil, fmt.Errorf("the certificate shown is not that of node %s", peer.NodeID)
+	case peer.Lease <= 0:
+		return auth.Principal{}, nil, fmt.Errorf("the lease of node %s is over", peer.NodeID)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return auth.Principal{}, nil, fmt.Errorf("read the body: %w", err)
+	}
+	who, err := said.check(ask{from: peer.NodeID, to: a.Identity.NodeID, method: r.Method, uri: r.RequestURI, body: body,
+		now: peer.Now})
+	return who, body, err
+}
+
+func refuse(w http.ResponseWriter, why error) {
+	body, err := json.Marshal(map[string]string{"status": "error", "code": "forward_refused", "message": why.Error()})
+	if err != nil { // strings always marshal
+		body = nil
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set(refusedHeader, "1")
+	w.WriteHeader(http.StatusForbidden)
+	_, _ = w.Write(body) // the node may be gone; nothing is left to do
+}

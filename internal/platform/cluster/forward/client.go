@@ -1,0 +1,257 @@
+package forward
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"harness/internal/platform/auth"
+	"harness/internal/platform/cluster"
+	"harness/internal/platform/database"
+	"harness/internal/platform/telemetry"
+)
+
+// ErrClientsTurn says that this node does not ask the owner for its client: that has no node port, or is not running.
+var ErrClientsTurn = errors.New("the owner is not asked by other nodes")
+
+// UnreachableError says that the owner was not asked: nothing was done.
+type UnreachableError struct {
+	NodeID string
+	// RetryAfter is when it makes sense to ask again.
+	RetryAfter time.Duration
+	Cause      error
+}
+
+// Error implements error.
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("node %s, which does this, cannot be asked now: %v; nothing was done, send the request again later",
+		e.NodeID, e.Cause)
+}
+
+// Unwrap gives the cause.
+func (e *UnreachableError) Unwrap() error { return e.Cause }
+
+// LostAnswerError says that the owner may or may not have done what it was asked.
+type LostAnswerError struct {
+	NodeID string
+	Cause  error
+}
+
+// Error implements error.
+func (e *LostAnswerError) Error() string {
+	return fmt.Sprintf("node %s, which does this, was asked, and its answer was lost (%v): look whether it was done before it is "+
+		"sent again; with the same Idempotency-Key, if it had one, it is not done twice", e.NodeID, e.Cause)
+}
+
+// Unwrap gives the cause.
+func (e *LostAnswerError) Unwrap() error { return e.Cause }
+
+// Client asks owners.
+type Client struct {
+	Identity *Identity
+	DB       *database.DB
+	// Sure refuses while this node may have been taken for dead. nil: it cannot be.
+	Sure func() error
+
+	mu    sync.Mutex
+	lines map[purpose]*line
+}
+
+// purpose is what a line is for. Requests that last have one of their own, which they keep open: a client's request on it
+// would be lost with an owner that was frozen since, where a new connection shows that nothing was asked.
+type purpose struct {
+	node  string
+	lasts bool
+}
+
+// line leads to one server of a node.
+type line struct {
+	address, certificate string
+	transport            *http.Transport
+}
+
+// Ask hands a request to the node that owns what it is about, once, in the name of who asked here. The answer's body is
+// to be closed. ErrClientsTurn, *UnreachableError, *LostAnswerError, and errors of the store and of ctx.
+func (c *Client) Ask(r *http.Request, owner, body string) (*http.Response, error) {
+	ctx := r.Context()
+	principal, is := auth.PrincipalFrom(ctx)
+	if !is || !passes(principal.Role) || ctx.Value(cameKey{}) != nil {
+		return nil, ErrClientsTurn
+	}
+	peer, err := c.find(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	uri := r.URL.RequestURI()
+	signature, err := c.Identity.sign(ask{from: c.Identity.NodeID, to: owner, method: r.Method, uri: uri, body: []byte(body),
+		now: peer.Now}, principal)
+	if err != nil {
+		return nil, err
+	}
+	// Once there is a connection the request may have gone out on it.
+	var connected atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	request, err := http.NewRequestWithContext(traced, r.Method, "https://"+peer.Address+uri, strings.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("ask node %s: %w", owner, err)
+	}
+	copyHeaders(request.Header, r.Header, "Content-Type", "Idempotency-Key", "If-None-Match", "Accept-Encoding", "Traceparent",
+		"X-Request-Id")
+	request.Header.Set(whoHeader, signature)
+	answer, err := c.line(peer, false).RoundTrip(request)
+	switch {
+	case err == nil && answer.Header.Get(refusedHeader) != "":
+		defer answer.Body.Close()
+		return nil, &UnreachableError{owner, cluster.Beat, refusal(answer.Body)}
+	case err == nil:
+		return answer, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case connected.Load():
+		return nil, &LostAnswerError{owner, err}
+	}
+	return nil, &UnreachableError{owner, max(peer.Lease, time.Second), err}
+}
+
+// Open begins a long request of this node itself, in nobody's name, for which the other one must have a route of its own:
+// body goes out while the answer comes in. The answer's body is to be closed.
+func (c *Client) Open(ctx context.Context, node, path string, body io.Reader) (*http.Response, error) {
+	peer, err := c.find(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+peer.Address+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("ask node %s: %w", node, err)
+	}
+	return c.line(peer, true).RoundTrip(request)
+}
+
+// Runners are the other nodes that run agents.
+func (c *Client) Runners(ctx context.Context) ([]string, error) {
+	return cluster.Runners(ctx, c.DB, c.Identity.NodeID)
+}
+
+// Takers are the nodes that make sessions when this one does not, in the order in which to ask them.
+func (c *Client) Takers(ctx context.Context) ([]string, error) {
+	return cluster.Takers(ctx, c.DB, c.Identity.NodeID)
+}
+
+// find finds an owner that can be asked.
+func (c *Client) find(ctx context.Context, owner string) (cluster.Peer, error) {
+	if c.Sure != nil {
+		if err := c.Sure(); err != nil {
+			return cluster.Peer{}, &UnreachableError{owner, cluster.Beat, err}
+		}
+	}
+	peer, err := cluster.FindPeer(ctx, c.DB, owner)
+	switch {
+	case errors.Is(err, cluster.ErrUnknown):
+		return peer, ErrClientsTurn
+	case err != nil:
+		return peer, err
+	case peer.Address == "" || peer.Grace <= 0:
+		return peer, ErrClientsTurn
+	case peer.Lease <= 0:
+		return peer, &UnreachableError{owner, min(peer.Grace, cluster.Patience), fmt.Errorf(
+			"it has not renewed its lease; if it does not come back within %d s, its turns end, and its sessions wait for it",
+			int(peer.Grace.Seconds())+1)}
+	}
+	return peer, nil
+}
+
+// line is the way to the server that a node's row names now.
+func (c *Client) line(peer cluster.Peer, lasts bool) *http.Transport {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lines == nil {
+		c.lines = map[purpose]*line{}
+	}
+	key := purpose{peer.NodeID, lasts}
+	if known := c.lines[key]; known != nil {
+		if known.address == peer.Address && known.certificate == peer.Certificate {
+			return known.transport
+		}
+		known.transport.CloseIdleConnections()
+	}
+	protocols := &http.Protocols{}
+	protocols.SetHTTP2(true)
+	settings := c.Identity.config(func(shown *x509.Certificate) error {
+		if fingerprint(shown) != peer.Certificate {
+			return fmt.Errorf("%s does not show the certificate of node %s", peer.Address, peer.NodeID)
+		}
+		return nil
+	})
+	transport := &http.Transport{
+		Protocols: protocols, IdleConnTimeout: time.Minute, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
+		DialTLSContext: func(ctx context.Context, _, address string) (net.Conn, error) { return dial(ctx, address, settings) },
+		// A node that is frozen or cut off answers no ping.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: 3 * time.Second},
+	}
+	c.lines[key] = &line{peer.Address, peer.Certificate, transport}
+	return transport
+}
+
+// Close ends the connections that no request is on.
+func (c *Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, known := range c.lines {
+		known.transport.CloseIdleConnections()
+	}
+}
+
+// refusal is why a node took no request.
+func refusal(body io.Reader) error {
+	var said struct {
+		Message string `json:"message"`
+	}
+	if err := json.NewDecoder(io.LimitReader(body, 4<<10)).Decode(&said); err != nil {
+		return fmt.Errorf("it refused this node, for a reason that cannot be read: %w", err)
+	}
+	return fmt.Errorf("it refused this node: %s", said.Message)
+}
+
+func copyHeaders(to, from http.Header, names ...string) {
+	for _, name := range names {
+		if values := from.Values(name); len(values) > 0 {
+			to[name] = values
+		}
+	}
+}
+
+// Relay has a request and its body done by a node, by ask (Client.Ask), and gives w its answer. The errors are those of ask;
+// nothing was written then.
+func Relay(w http.ResponseWriter, r *http.Request, ask func(r *http.Request, owner, body string) (*http.Response, error),
+	owner, body string) error {
+	r.Header.Set("X-Request-Id", w.Header().Get("X-Request-Id"))
+	answer, err := ask(r, owner, body)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if err := relayed(w, answer); err != nil {
+		telemetry.Log(r.Context()).Warn().Err(err).Str("node", owner).Msg("the answer of the owner broke off")
+		panic(http.ErrAbortHandler) // half an answer is out
+	}
+	return nil
+}
+
+// relayed gives a client what the owner answered.
+func relayed(w http.ResponseWriter, answer *http.Response) error {
+	copyHeaders(w.Header(), answer.Header, "Content-Type", "Content-Encoding", "Cache-Control", "Etag", "Vary", "Retry-After",
+		"Idempotency-Replayed")
+	w.WriteHeader(answer.StatusCode)
+	_, err := io.Copy(w, answer.Body)
+	return err
+}

@@ -1,0 +1,108 @@
+package forward
+
+import (
+	"crypto"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"harness/internal/platform/auth"
+)
+
+// lifetime is how long a signature counts, by the store's clock; skew is what that may go back by, when the store fails
+// over.
+const (
+	lifetime = 30 * time.Second
+	skew     = 2 * time.Second
+)
+
+// claims say who asks for what: one request, of one node to another, now.
+type claims struct {
+	jwt.RegisteredClaims
+	Method string `json:"htm"`
+	URI    string `json:"htu"`
+	Body   string `json:"body"`
+
+	Actor   string    `json:"actor"`
+	Role    auth.Role `json:"role"`
+	TokenID string    `json:"tokenId,omitempty"`
+	Signed  bool      `json:"signed,omitempty"`
+	// Provider and Name are those of who came in by OpenID Connect.
+	Provider string `json:"provider,omitempty"`
+	Name     string `json:"name,omitempty"`
+	// Unlimited says that no projects limit who asks; else Projects are all there is for him.
+	Unlimited bool     `json:"unlimited,omitempty"`
+	Projects  []string `json:"projects,omitempty"`
+}
+
+// ask is the request that is signed.
+type ask struct {
+	from, to    string // node ids
+	method, uri string
+	body        []byte
+	now         time.Time
+}
+
+func hash(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}
+
+// sign has this node say who asks.
+func (id *Identity) sign(a ask, who auth.Principal) (string, error) {
+	c := claims{Method: a.method, URI: a.uri, Body: hash(a.body), Actor: who.Actor, Role: who.Role, TokenID: who.TokenID,
+		Signed: who.Signed, Provider: who.Provider, Name: who.Name, Unlimited: who.Projects == nil, Projects: who.Projects.IDs(),
+		RegisteredClaims: jwt.RegisteredClaims{Issuer: a.from, Audience: jwt.ClaimStrings{a.to},
+			IssuedAt: jwt.NewNumericDate(a.now), ExpiresAt: jwt.NewNumericDate(a.now.Add(lifetime))}}
+	text, err := jwt.NewWithClaims(id.method, c).SignedString(id.certificate.PrivateKey)
+	if err != nil {
+		return "", fmt.Errorf("sign who asks: %w", err)
+	}
+	return text, nil
+}
+
+// read reads what the holder of a key has signed, and who says to have. Whether that may be is for check.
+func read(text string, key crypto.PublicKey) (*claims, error) {
+	method, err := methodOf(key)
+	if err != nil {
+		return nil, err
+	}
+	c := &claims{}
+	_, err = jwt.NewParser(jwt.WithValidMethods([]string{method.Alg()}), jwt.WithoutClaimsValidation()).
+		ParseWithClaims(text, c, func(*jwt.Token) (any, error) { return key, nil })
+	if err != nil {
+		return nil, fmt.Errorf("the signature of who asks does not hold: %w", err)
+	}
+	return c, nil
+}
+
+// check tells who asks, when what was signed is this request.
+func (c *claims) check(a ask) (auth.Principal, error) {
+	err := jwt.NewValidator(jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(skew), jwt.WithIssuer(a.from),
+		jwt.WithAudience(a.to), jwt.WithTimeFunc(func() time.Time { return a.now })).Validate(c)
+	switch {
+	case err != nil:
+		return auth.Principal{}, fmt.Errorf("the signature of who asks does not count: %w", err)
+	case c.IssuedAt == nil || c.ExpiresAt.Sub(c.IssuedAt.Time) > lifetime:
+		return auth.Principal{}, errors.New("the signature of who asks has no time, or counts for too long")
+	case c.Method != a.method || c.URI != a.uri || c.Body != hash(a.body):
+		return auth.Principal{}, errors.New("the signature of who asks is that of another request")
+	case c.Actor == "" || !passes(c.Role):
+		return auth.Principal{}, fmt.Errorf("nobody is let in as %q with role %q", c.Actor, c.Role)
+	}
+	who := auth.Principal{Actor: c.Actor, Role: c.Role, TokenID: c.TokenID, Signed: c.Signed, Provider: c.Provider, Name: c.Name}
+	if !c.Unlimited {
+		who.Projects = auth.LimitTo(c.Projects...)
+	}
+	return who, nil
+}
+
+// passes tells whether one of this role may ask through another node. Agents may not: what they may do depends on the
+// node they run at.
+func passes(role auth.Role) bool {
+	return role.Valid() || role == auth.RoleOperator || role == auth.RoleCI
+}

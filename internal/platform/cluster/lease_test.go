@@ -1,0 +1,153 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"harness/internal/platform/cluster"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/tests/dbtest"
+	"harness/tests/lifecycletest"
+)
+
+// hang ends only what hangs.
+const hang = time.Minute
+
+// server is one process that has the node id "node-1".
+type server struct {
+	*cluster.Lease
+	lost chan error
+}
+
+// silence has a lease whose process was killed or frozen: it does not beat.
+const silence = time.Hour
+
+func start(t *testing.T, db *database.DB, place string, beat, patience time.Duration) (*server, error) {
+	t.Helper()
+	s := &server{lost: make(chan error, 1)}
+	lease, err := cluster.Acquire(t.Context(),
+		cluster.Options{DB: db, NodeID: "node-1", Place: place, Owner: "process 7 in " + place,
+			Lost: func(err error) { s.lost <- err }, Beat: beat, Patience: patience})
+	if err != nil {
+		return nil, err
+	}
+	s.Lease = lease
+	t.Cleanup(func() {
+		if err := lease.Release(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, nil
+}
+
+func mustStart(t *testing.T, db *database.DB, place string, beat time.Duration) *server {
+	t.Helper()
+	s, err := start(t, db, place, beat, patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+const (
+	beat     = 40 * time.Millisecond
+	patience = 2 * time.Second
+)
+
+// A second server with a running one's node id is refused, whatever it says of its place, and the message names the
+// cause and the remedy.
+func TestARunningNodeIsNotTaken(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		first := mustStart(t, db, "a", beat)
+		for _, place := range []string{"b", ""} {
+			_, err := start(t, db, place, beat, hang)
+			var held *cluster.HeldError
+			if !errors.As(err, &held) || held.Owner != "process 7 in a" ||
+				!strings.Contains(err.Error(), "delete its file node-id") {
+				t.Errorf("from place %q: %v", place, err)
+			}
+		}
+		select {
+		case err := <-first.lost:
+			t.Errorf("the first server was told %v", err)
+		default:
+		}
+	})
+}
+
+// What a predecessor that was killed left is taken at once in its own place, and elsewhere when it has been silent for
+// long enough. Should it live after all it learns that it must end, and takes nothing away when it does.
+func TestASilentNodeIsTaken(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		mustStart(t, db, "a", silence)
+		began := time.Now()
+		again := mustStart(t, db, "a", silence)
+		if took := time.Since(began); took >= patience {
+			t.Errorf("a restart in the same place took %s", took)
+		}
+		began = time.Now()
+		frozen := mustStart(t, db, "b", beat)
+		if took := time.Since(began); took < patience {
+			t.Errorf("another place was given the node id after %s", took)
+		}
+		if err := again.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		taker := mustStart(t, db, "b", beat)
+		select {
+		case err := <-frozen.lost:
+			if !strings.Contains(err.Error(), "taken over by another server") {
+				t.Errorf("the loser was told %v", err)
+			}
+		case <-time.After(hang):
+			t.Fatal("the loser was not told")
+		}
+		if err := frozen.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := start(t, db, "c", beat, hang); err == nil {
+			t.Error("the loser gave up what was not its own any more")
+		}
+		if err := taker.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		mustStart(t, db, "c", beat)
+	})
+}
+
+// Nodes that were not heard of for long are forgotten with what belongs to them, others are not.
+func TestNodesOfLongAgoAreForgotten(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		log := journal.New(db, journal.Options{})
+		lifecycletest.Run(t, log)
+		mustStart(t, db, "a", beat)
+		err := db.Update(t.Context(), func(tx database.Tx) error {
+			_, err := tx.ExecContext(t.Context(),
+				`insert into nodes (node_id, process, place, owner, beat, seen_at) values ('gone', 'p', '', '', 1, 5)`)
+			for _, id := range []string{"gone", "node-1", "unknown"} {
+				if err == nil {
+					_, err = tx.ExecContext(t.Context(), `insert into extension_cursors (node_id, pos) values ($1, 1)`, id)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := map[string]int64{}
+		err = cluster.Prune(t.Context(), log, time.Now(), time.Hour, "extension_cursors", func(table string, rows int64) {
+			gone[table] += rows
+		})
+		if err != nil || !maps.Equal(gone, map[string]int64{"extension_cursors": 1, "nodes": 1}) {
+			t.Errorf("went %v, %v", gone, err)
+		}
+	})
+}

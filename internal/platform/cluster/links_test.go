@@ -1,0 +1,177 @@
+//go:build cluster && linux
+
+package cluster_test
+
+import (
+	"errors"
+	"net"
+	"syscall"
+	"testing"
+	"time"
+
+	"harness/tests/nettest"
+)
+
+// ear is a socket of a host that hears what others send it.
+type ear struct {
+	t    *testing.T
+	host *nettest.Host
+	conn *net.UDPConn
+}
+
+func newEar(t *testing.T, host *nettest.Host) *ear {
+	t.Helper()
+	e := &ear{t: t, host: host}
+	if err := host.Inside(func() (err error) {
+		e.conn, err = net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(host.Address()), Port: 7})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.conn.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+func (e *ear) say(to *ear, word string) {
+	e.t.Helper()
+	if _, err := e.conn.WriteTo([]byte(word), to.conn.LocalAddr()); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// hears the next word that comes. What was sent before it and has not come then is lost: one bridge keeps the order.
+func (e *ear) hears(want string) {
+	e.t.Helper()
+	if err := e.conn.SetReadDeadline(time.Now().Add(hang)); err != nil {
+		e.t.Fatal(err)
+	}
+	buffer := make([]byte, 64)
+	n, err := e.conn.Read(buffer)
+	if got := string(buffer[:n]); err != nil || got != want {
+		e.t.Fatalf("%s heard %q (%v), want %q", e.host.Name, got, err, want)
+	}
+}
+
+// A cut in one direction is one in that direction alone, between those two alone, and ends.
+func TestALinkIsCutInOneDirection(t *testing.T) {
+	t.Parallel()
+	if !asRoot(t) {
+		return
+	}
+	network := nettest.New(t)
+	a, b, c := newEar(t, network.Host("a")), newEar(t, network.Host("b")), newEar(t, network.Host("c"))
+	network.Drop(a.host, b.host)
+	a.say(b, "is lost")
+	b.say(a, "arrives")
+	a.hears("arrives")
+	c.say(b, "arrives, too")
+	b.hears("arrives, too")
+	a.say(c, "arrives as well")
+	c.hears("arrives as well")
+	network.Mend(b.host, a.host)
+	a.say(b, "after it")
+	b.hears("after it")
+
+	network.Lose(a.host, b.host, 50)
+	for range 400 {
+		a.say(b, "one of many")
+	}
+	network.Mend(a.host, b.host)
+	a.say(b, "the last")
+	heard := 0
+	for buffer := make([]byte, 64); ; heard++ {
+		if n, err := b.conn.Read(buffer); err != nil || string(buffer[:n]) == "the last" {
+			break
+		}
+	}
+	if heard < 100 || heard > 300 {
+		t.Errorf("%d of 400 words arrived while half of them are lost", heard)
+	}
+}
+
+// A connection that is reset breaks at who speaks next, a cable that is out takes both directions, and an address that
+// moves leads elsewhere.
+func TestANetworkIsCut(t *testing.T) {
+	t.Parallel()
+	if !asRoot(t) {
+		return
+	}
+	network := nettest.New(t)
+	a, b, c := network.Host("a"), network.Host("b"), network.Host("c")
+	listen := func(host *nettest.Host, address string) <-chan net.Conn {
+		t.Helper()
+		listener, err := host.Listen("tcp", address+":80")
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted := make(chan net.Conn)
+		go func() {
+			defer close(accepted)
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				accepted <- conn
+			}
+		}()
+		t.Cleanup(func() {
+			_ = listener.Close()
+			for conn := range accepted {
+				_ = conn.Close()
+			}
+		})
+		return accepted
+	}
+	dial := func(from *nettest.Host, address string) net.Conn {
+		t.Helper()
+		conn, err := from.Dial(t.Context(), "tcp", address+":80")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	atB, atC := listen(b, ""), listen(c, "")
+	conn := dial(a, b.Address())
+	other := <-atB
+	network.Reset(b, a)
+	if _, err := other.Write([]byte("refused")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("a connection whose packets are refused ends with %v", err)
+	}
+	network.Mend(a, b)
+	if _, err := conn.Write([]byte("to nobody")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("its other end ends with %v", err)
+	}
+
+	network.Move(network.Shared(), b)
+	dial(a, network.Shared())
+	if err := (<-atB).Close(); err != nil {
+		t.Fatal(err)
+	}
+	network.Move(network.Shared(), c)
+	conn = dial(a, network.Shared())
+	other = <-atC
+	c.Unplug()
+	for _, one := range []net.Conn{conn, other} {
+		if _, err := one.Write([]byte("late")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Plug()
+	for _, one := range []net.Conn{conn, other} {
+		if _, err := one.Read(make([]byte, 4)); err != nil {
+			t.Errorf("a connection did not survive a cable that was out for a moment: %v", err)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"harness/internal/platform/database"
+)
+
+// ErrUnknown says that no node with this id has ever run on the store, or that it was forgotten since.
+var ErrUnknown = errors.New("there is no such node")
+
+// Node is a node as the others see it.
+type Node struct {
+	NodeID  string `json:"nodeId"`
+	State   State  `json:"state"`
+	Owner   string `json:"owner"`
+	Version string `json:"version"`
+	// Address is its node port, "" without one.
+	Address string `json:"address"`
+	// Roles are what it does, as in HARNESS_ROLES.
+	Roles string `json:"roles"`
+	Epoch int64  `json:"epoch"`
+	// LeaseMS is how long its lease lasts still; below 0 it is over.
+	LeaseMS int64 `json:"leaseMs"`
+	// Sessions are those it owns, Turns those that run in them.
+	Sessions int64 `json:"sessions"`
+	Turns    int64 `json:"turns"`
+}
+
+// State is what a node is doing.
+type State string
+
+// The states of a node. A lapsed one has not renewed its lease, and may come back; a stopped one said that it goes, or
+// was ended by another node.
+const (
+	Up       State = "up"
+	Draining State = "draining"
+	Lapsed   State = "lapsed"
+	Stopped  State = "stopped"
+)
+
+// List lists the nodes of a store, by id.
+func List(ctx context.Context, db *database.DB) ([]Node, error) {
+	return database.ReadAll(ctx, db.Read(), "list the nodes", func(row database.Row) (n Node, err error) {
+		var process string
+		var draining int64
+		err = row.Scan(&n.NodeID, &process, &n.Owner, &n.Version, &n.Address, &n.Roles, &n.Epoch, &n.LeaseMS, &draining,
+			&n.Sessions, &n.Turns)
+		n.Owner = database.DecodeText(n.Owner)
+		switch {
+		case process == "":
+			n.State = Stopped
+		case n.LeaseMS <= 0:
+			n.State = Lapsed
+		case draining != 0:
+			n.State = Draining
+		default:
+			n.State = Up
+		}
+		return n, err
+	}, `select node_id, process, owner, version, address, roles, epoch, lease_until - `+clock(db)+`, draining,
+		(select count(*) from sessions s where s.node_id = nodes.node_id),
+		(select count(*) from turns t where t.node_id = nodes.node_id and t.status = 'inProgress')
+		from nodes order by node_id`)
+}
+
+// Drain has a node begin nothing new, within a beat, until its server is started anew. ErrUnknown.
+func Drain(ctx context.Context, db *database.DB, nodeID string) error {
+	return db.Update(ctx, func(tx database.Tx) error {
+		result, err := tx.ExecContext(ctx, `update nodes set draining = 1 where node_id = $1 and process <> ''`, nodeID)
+		if err != nil {
+			return fmt.Errorf("drain node %s: %w", nodeID, err)
+		}
+		if n, err := result.RowsAffected(); err != nil || n > 0 {
+			return err
+		}
+		return fmt.Errorf("%w, or it does not run: %s", ErrUnknown, nodeID)
+	})
+}

@@ -1,0 +1,20 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"harness/internal/platform/database"
+)
+
+// Over tells whether a node's lease is over and nothing it runs goes on: its runtimes are stopped by themselves, or it
+// was ended. Nobody's is for a lease's time after another server of the store has taken over.
+func (l *Lease) Over(ctx context.Context, q database.Querier, nodeID string) (bool, error) {
+	var lapsed int64
+	err := q.QueryRowContext(ctx, `select count(*) from nodes where node_id = $1 and lease_until <= `+clock(l.opts.DB)+
+		` and (guarded = 1 or process = '') and `+trusted(l.opts.DB, "$2"), nodeID, l.ttl().Milliseconds()).Scan(&lapsed)
+	if err != nil {
+		return false, fmt.Errorf("read whether node %s lives: %w", nodeID, err)
+	}
+	return lapsed > 0, nil
+}

@@ -1,0 +1,43 @@
+//go:build cluster && linux
+
+package cluster_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"harness/tests/programtest"
+)
+
+// program is the program with switches for its mechanisms of many nodes and a clock that can be moved, built once; TestMain
+// removes it.
+var program = sync.OnceValues(func() (string, error) { return build("harness") })
+
+func build(name string, flags ...string) (string, error) {
+	path := filepath.Join(folder(), name)
+	overlay, err := movableClock()
+	if err != nil {
+		return "", err
+	}
+	return path, programtest.Build("..", "./cmd/harness", path, append(flags, "-tags", "cluster", "-overlay", overlay)...)
+}
+
+func folder() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("harness-cluster-%d", os.Getpid()))
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := os.RemoveAll(folder()); err != nil {
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// earlier is the program as a release that calls itself another version, built once.
+var earlier = sync.OnceValues(func() (string, error) {
+	return build("harness-earlier", "-ldflags", "-X main.version=0.0.1-earlier")
+})

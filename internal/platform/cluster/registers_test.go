@@ -1,0 +1,194 @@
+//go:build cluster && linux
+
+package cluster_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"harness/tests/programtest"
+)
+
+// registers are values that clients of several nodes write and read at once: each is to look as if there was one of it.
+type registers struct {
+	session string
+	began   time.Time
+	clients sync.WaitGroup
+	stop    chan struct{}
+	mu      sync.Mutex
+	history map[int][]access // by register
+}
+
+// access is one write or read of a register. Of a write without an answer that says so it is not known whether it was
+// done, or will be.
+type access struct {
+	node    int
+	writes  bool
+	value   int
+	unknown bool
+	// called and answered are times since the beginning.
+	called, answered time.Duration
+}
+
+const registerCount = 4
+
+// useRegisters has clients write and read registers at nodes until check. Only the nodes that are named read: one at a
+// standby, or at a primary that was cut off, may not know yet what the new one was told.
+func (p *trio) useRegisters(readers ...*programtest.Server) *registers {
+	r := &registers{session: p.session(), began: time.Now(), stop: make(chan struct{}), history: map[int][]access{}}
+	for n := range 3 {
+		node := func() *programtest.Server { return p.node(n) }
+		reads := slices.Contains(readers, node())
+		for register := range registerCount {
+			r.clients.Go(func() { r.use(n, node, register, true) })
+			if reads {
+				r.clients.Go(func() { r.use(n, node, register, false) })
+			}
+		}
+	}
+	return r
+}
+
+func (r *registers) use(n int, node func() *programtest.Server, register int, writes bool) {
+	key := fmt.Sprintf("register-%d", register)
+	path := "/api/sessions/" + r.session + "/settings"
+	for i := 1; ; i++ {
+		select {
+		case <-r.stop:
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+		a := access{node: n, writes: writes, value: 3*i + n, called: time.Since(r.began)}
+		var status int
+		var raw []byte
+		var err error
+		if writes {
+			status, raw, err = node().Try(http.MethodPost, path, object{"scope": "session", "key": key, "value": a.value})
+		} else {
+			status, raw, err = node().Try(http.MethodGet, path+"?scope=session&key="+key, nil)
+		}
+		a.answered = time.Since(r.began)
+		a.unknown = err != nil || status != http.StatusOK
+		if !writes {
+			var answer struct{ Value int }
+			if a.unknown || json.Unmarshal(raw, &answer) != nil {
+				continue // nothing was read
+			}
+			a.value = answer.Value
+		}
+		r.mu.Lock()
+		r.history[register] = append(r.history[register], a)
+		r.mu.Unlock()
+	}
+}
+
+// operations are the accesses of one register as porcupine takes them. A write of which nobody knows ends when the first
+// reader who saw it was answered, and is left out when nobody did: that takes nothing from what is required.
+func operations(history []access) (all []porcupine.Operation) {
+	seen := map[int]time.Duration{}
+	for _, a := range history {
+		if first, is := seen[a.value]; !a.writes && (!is || a.answered < first) {
+			seen[a.value] = a.answered
+		}
+	}
+	for _, a := range history {
+		if a.writes && a.unknown {
+			first, is := seen[a.value]
+			if !is {
+				continue
+			}
+			a.answered = max(first, a.called)
+		}
+		all = append(all, porcupine.Operation{ClientId: a.node, Input: a, Call: int64(a.called), Return: int64(a.answered)})
+	}
+	return all
+}
+
+// overwritten finds a read of what another write, which began after it was written, had replaced before the read began:
+// not all that is not linearizable is that.
+func overwritten(history []access) string {
+	written := map[int]access{}
+	for _, a := range history {
+		if a.writes {
+			written[a.value] = a
+		}
+	}
+	for _, read := range history {
+		old, is := written[read.value]
+		if read.writes || !is || old.unknown {
+			continue
+		}
+		for _, since := range written {
+			if !since.unknown && since.called > old.answered && since.answered < read.called {
+				return fmt.Sprintf("node %s read at %s what node %s had written by %s, though node %s wrote another value from %s to %s",
+					nodeName(read.node), read.called, nodeName(old.node), old.answered, nodeName(since.node), since.called, since.answered)
+			}
+		}
+	}
+	return "no read alone shows it"
+}
+
+// register is the model of one: a read gives what was written last, 0 before the first write.
+func register() porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return 0 },
+		Step: func(state, input, _ any) (bool, any) {
+			a := input.(access)
+			if a.writes {
+				return true, a.value
+			}
+			return a.value == state.(int), state
+		},
+		DescribeOperation: func(input, _ any) string {
+			a := input.(access)
+			if a.writes {
+				return fmt.Sprintf("node %s writes %d (unknown: %v)", nodeName(a.node), a.value, a.unknown)
+			}
+			return fmt.Sprintf("node %s reads %d", nodeName(a.node), a.value)
+		},
+	}
+}
+
+// checkPatience bounds how long the history of one register is looked at.
+const checkPatience = 20 * time.Second
+
+// checkRegisters ends their use, and has porcupine look for an order in which one register would have answered so.
+func (p *trio) checkRegisters(r *registers) {
+	p.t.Helper()
+	close(r.stop)
+	r.clients.Wait()
+	reads, writes, unknown, undecided := 0, 0, 0, 0
+	for n, history := range r.history {
+		for _, a := range history {
+			switch {
+			case a.writes && a.unknown:
+				unknown++
+			case a.writes:
+				writes++
+			default:
+				reads++
+			}
+		}
+		switch porcupine.CheckOperationsTimeout(register(), operations(history), checkPatience) {
+		case porcupine.Illegal:
+			p.violated("register %d is not linearizable (%d accesses): %s", n, len(history), overwritten(history))
+		case porcupine.Unknown:
+			undecided++
+		case porcupine.Ok:
+		}
+	}
+	if reads == 0 || writes == 0 {
+		p.violated("registers were read %d times and written %d times", reads, writes)
+	}
+	if undecided > registerCount/2 {
+		p.violated("%d of %d registers are undecided", undecided, registerCount)
+	}
+	p.t.Logf("%d registers: %d writes, %d reads, %d writes of which nobody knows; %d undecided after %s", registerCount, writes, reads,
+		unknown, undecided, checkPatience)
+}

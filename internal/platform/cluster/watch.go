@@ -1,0 +1,140 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/internal/lib/boottime"
+	"harness/internal/lib/lifecycle"
+	"harness/internal/platform/database"
+)
+
+// ErrTaken says that somebody else ended a node first, or that it lives.
+var ErrTaken = errors.New("the node is not to be ended by this server")
+
+// Silent is a node whose lease is over, and its grace.
+type Silent struct {
+	NodeID, Owner string
+	Epoch         int64
+	leaseUntil    int64
+	ttl           int64 // ms
+}
+
+// Claim makes what the node had open the caller's to end: from this transaction on nothing its process writes is taken.
+// CountTakeover comes before it in the same transaction. ErrTaken.
+func (s Silent) Claim(ctx context.Context, db *database.DB, tx database.Tx) error {
+	result, err := tx.ExecContext(ctx, `update nodes set process = '', place = '', guarded = 0, epoch = epoch + 1
+		where node_id = $1 and epoch = $2 and lease_until = $3 and guarded = 1 and lease_until + grace <= `+clock(db)+
+		` and `+trusted(db, "$4"), s.NodeID, s.Epoch, s.leaseUntil, s.ttl)
+	if err != nil {
+		return fmt.Errorf("take the place of node %s: %w", s.NodeID, err)
+	}
+	if n, err := result.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	return ErrTaken
+}
+
+// WatchOptions are what a Watch is made from. All are required.
+type WatchOptions struct {
+	DB    *database.DB
+	Lease *Lease
+	// End ends what a node left open; it is called again while it fails. ErrTaken is no failure.
+	End    func(ctx context.Context, node Silent) error
+	Logger zerolog.Logger
+	// Beat is the constant when 0; it is that of all nodes.
+	Beat time.Duration
+}
+
+// Watch looks after the other nodes: it has what one that died left open ended. The zero value is not ready: NewWatch.
+type Watch struct {
+	opts WatchOptions
+	// since is when (boottime) a node was first seen as it is now.
+	since map[Silent]time.Duration
+	loops lifecycle.Loops
+}
+
+// NewWatch makes a Watch; it looks from Start to Stop.
+func NewWatch(opts WatchOptions) *Watch {
+	if opts.Beat <= 0 {
+		opts.Beat = Beat
+	}
+	return &Watch{opts: opts, since: map[Silent]time.Duration{}}
+}
+
+// Start begins to look.
+func (w *Watch) Start(ctx context.Context) error {
+	return w.loops.Start(ctx, func(context.Context) error {
+		w.loops.Go(w.run)
+		return nil
+	})
+}
+
+// Stop ends that, and waits for it.
+func (w *Watch) Stop(ctx context.Context) error {
+	_, err := w.loops.Stop(ctx, "the watch over other nodes")
+	return err
+}
+
+func (w *Watch) run(ctx context.Context) {
+	ticker := time.Tick(w.opts.Beat)
+	for {
+		select {
+		case <-ticker:
+		case <-ctx.Done():
+			return
+		}
+		over, err := w.look(ctx)
+		for _, node := range over {
+			if ended := w.opts.End(ctx, node); ended != nil && !errors.Is(ended, ErrTaken) {
+				err = errors.Join(err, ended)
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			w.opts.Logger.Warn().Err(err).Msg("what other nodes left open could not be looked after; trying again")
+		}
+	}
+}
+
+// look finds the nodes that are over by the store's clock and were seen to be silent for as long by ours. After a
+// look that failed the silence counts anew: the store may be another one now, with another clock.
+func (w *Watch) look(ctx context.Context) (over []Silent, err error) {
+	if err := w.opts.Lease.Sure(); err != nil {
+		clear(w.since)
+		return nil, nil // the lease says why
+	}
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	type seen struct {
+		Silent
+		over, grace int64
+	}
+	nodes, err := database.ReadAll(ctx, w.opts.DB.Read(), "read the other nodes", func(row database.Row) (s seen, err error) {
+		err = row.Scan(&s.NodeID, &s.Owner, &s.Epoch, &s.leaseUntil, &s.grace, &s.over)
+		s.Owner, s.ttl = database.DecodeText(s.Owner), w.opts.Lease.ttl().Milliseconds()
+		return s, err
+	}, `select node_id, owner, epoch, lease_until, grace, case when lease_until + grace <= `+clock(w.opts.DB)+` and `+
+		trusted(w.opts.DB, "$2")+` then 1 else 0 end from nodes where node_id <> $1 and guarded = 1`, w.opts.Lease.opts.NodeID,
+		w.opts.Lease.ttl().Milliseconds())
+	if err != nil {
+		clear(w.since)
+		return nil, err
+	}
+	now, last := boottime.Now(), w.since
+	w.since = make(map[Silent]time.Duration, len(nodes))
+	for _, node := range nodes {
+		since, known := last[node.Silent]
+		if !known {
+			since = now
+		}
+		w.since[node.Silent] = since
+		if node.over != 0 && now-since >= (beats-1)*w.opts.Beat+time.Duration(node.grace)*time.Millisecond {
+			over = append(over, node.Silent)
+		}
+	}
+	return over, nil
+}

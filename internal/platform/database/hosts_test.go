@@ -1,0 +1,101 @@
+package database_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/tests/dbtest"
+	"harness/tests/polling"
+)
+
+// After a network has swallowed everything, a primary that the URL names second is found again: that the first one takes
+// no writes is no reason not to ask the other.
+func TestThePrimaryIsFoundBehindAnotherHost(t *testing.T) {
+	t.Parallel()
+	pair := dbtest.NewPair(t)
+	way := pair.Way()
+	former := pair.Primary()
+	pair.Promote()
+	pair.Kill(former)
+	pair.Follow() // the first host is a standby now
+	db := dbtest.Connect(t, database.Options{URL: way.URL})
+	write := func() error {
+		return db.Update(t.Context(), func(tx database.Tx) error {
+			_, err := tx.ExecContext(t.Context(), `create temporary table written (id int) on commit drop`)
+			return err
+		})
+	}
+	if err := write(); err != nil {
+		t.Fatal(err)
+	}
+	for member := range 2 {
+		way.Link(member).Swallow(dbtest.Both)
+	}
+	if err := write(); err == nil {
+		t.Fatal("a write came through a network that swallows everything")
+	}
+	for member := range 2 {
+		way.Link(member).Mend()
+	}
+	began := time.Now()
+	if !polling.Until(20*time.Second, func() bool { return write() == nil }) {
+		t.Fatalf("the primary is not found %s after the network works again", time.Since(began).Round(time.Second))
+	}
+}
+
+// A primary that falls silent, with no connection to it broken, is waited for once: nobody asks it again before it
+// answers, so the one that took over is written to as soon as that is known, and each new connection is made at once.
+func TestASilentPrimaryIsPassedOver(t *testing.T) {
+	t.Parallel()
+	pair := dbtest.NewPair(t)
+	way := pair.Way()
+	former := pair.Primary()
+	if former != 0 {
+		t.Fatal("the primary is to be named first")
+	}
+	db := dbtest.Connect(t, database.Options{URL: way.URL})
+	write := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // as one whose requests do not wait for ever
+		defer cancel()
+		return db.Update(ctx, func(tx database.Tx) error {
+			_, err := tx.ExecContext(ctx, `create temporary table written (id int) on commit drop`)
+			return err
+		})
+	}
+	if err := write(); err != nil {
+		t.Fatal(err)
+	}
+	way.Link(former).Swallow(dbtest.Both)
+	began := time.Now()
+	pair.Promote()
+	if !polling.Until(30*time.Second, func() bool { return write() == nil }) {
+		t.Fatal("the primary that took over is not found")
+	}
+	took := time.Since(began)
+	t.Logf("%s after the primary fell silent a write is done", took.Round(time.Millisecond))
+	if limit := database.Silence + database.LookTimeout + 5*time.Second; took > limit {
+		t.Errorf("a write took %s, at most %s are needed to find out", took, limit)
+	}
+	for range 3 {
+		began := time.Now()
+		channel, err := db.OpenChannel(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("a new connection took %s: the silent primary was waited for", took)
+		}
+		if err := channel.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	way.Link(former).Mend()
+	pair.Kill(1 - former)
+	if !polling.Until(30*time.Second, func() bool {
+		return db.Read().QueryRowContext(t.Context(), `select 1`).Scan(new(int)) == nil
+	}) {
+		t.Fatal("the one that was silent answers, and is not asked")
+	}
+}

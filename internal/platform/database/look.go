@@ -1,0 +1,63 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"harness/internal/platform/database/wal"
+)
+
+// Look opens a store that is there to read from it: it makes no file, changes none, and takes no lock that a server
+// would wait for. A SQLite file that does not exist is fs.ErrNotExist, one that Open would refuse *FileError.
+// ErrReadOnly says, beside the store, that it takes no writes. The caller closes what it is given.
+func Look(ctx context.Context, opts Options) (*DB, error) {
+	if opts.URL != "" {
+		opts.MaxConns = 1
+		db, err := openPostgres(ctx, opts)
+		if err != nil {
+			return nil, err
+		}
+		var readOnly string
+		if err := db.read.QueryRowContext(ctx, `show transaction_read_only`).Scan(&readOnly); err != nil {
+			return nil, errors.Join(fmt.Errorf("ask Postgres whether it takes writes: %w", err), db.Close())
+		}
+		if readOnly == "on" {
+			return db, ErrReadOnly
+		}
+		return db, nil
+	}
+	id, err := checkFile(opts.Path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	path, err := filepath.EvalSymlinks(opts.Path) // its log lies beside the file itself
+	if err != nil {
+		return nil, fmt.Errorf("look for the database: %w", err)
+	}
+	if err := wal.Check(path); err != nil {
+		return nil, damagedLog(path, err)
+	}
+	// Without a log nobody uses the file, and none is made. With one, what is in it counts, and the file beside it is
+	// there to be shared.
+	how := "mode=ro&readonly_shm=1"
+	if _, err := os.Stat(opts.Path + "-wal"); errors.Is(err, fs.ErrNotExist) {
+		how += "&immutable=1"
+	}
+	read, err := sql.Open("sqlite", sqliteDSN(opts.Path, how, "_pragma=query_only(1)"))
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", opts.Path, err)
+	}
+	read.SetMaxOpenConns(1)
+	if _, err := checkContent(ctx, read, opts.Path, opts.Marker, id); err != nil {
+		return nil, errors.Join(err, read.Close())
+	}
+	return &DB{engine: SQLite, write: read, read: read, raw: read}, nil
+}
+
+// ErrReadOnly means that a store answers and takes no writes.
+var ErrReadOnly = errors.New("the store takes no writes")

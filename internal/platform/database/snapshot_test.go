@@ -1,0 +1,47 @@
+package database_test
+
+import (
+	"context"
+	"testing"
+
+	"harness/internal/platform/database"
+	"harness/tests/dbtest"
+)
+
+// What a snapshot reads was true at one moment: what others commit in between does not show, however often it looks.
+func TestASnapshotKeepsToOneState(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		write := func(statement string) {
+			t.Helper()
+			err := db.Update(t.Context(), func(tx database.Tx) error {
+				_, err := tx.ExecContext(t.Context(), statement)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		count := func(ctx context.Context, q database.Querier) (n int) {
+			t.Helper()
+			if err := q.QueryRowContext(ctx, `select count(*) from journal_sequences`).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		for round := range 3 { // from the second on the statements are prepared
+			var first, second int
+			err := db.Snapshot(t.Context(), func(q database.Querier) error {
+				first = count(t.Context(), q)
+				write(`insert into journal_sequences (session_id, seq) select 's' || (count(*) + 1), 1 from journal_sequences`)
+				second = count(t.Context(), q)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if after := count(t.Context(), db.Read()); first != round || second != round || after != round+1 {
+				t.Errorf("round %d: the snapshot saw %d, then %d; afterwards there are %d", round, first, second, after)
+			}
+		}
+	})
+}

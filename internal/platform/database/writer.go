@@ -1,0 +1,252 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"harness/internal/platform/database/lite"
+	"harness/internal/platform/database/wal"
+)
+
+// writer is the one connection on which SQLite is written. A sql.Tx for each transaction would cost a goroutine that
+// watches its context, and database/sql a copy of all that is written.
+//
+// Who writes has the turn: waiting for it in Go is fair, waiting for SQLite's write lock is not.
+type writer struct {
+	open func() (*lite.Conn, error)
+	turn chan struct{} // holds one token while nobody has the turn
+	log  *logSync      // nil when a commit need not survive loss of power
+
+	// These belong to who has the turn.
+	lite  *lite.Conn // nil when it is to be opened anew
+	pool  *sql.DB    // of it alone
+	conn  *sql.Conn  // the same connection, for queries
+	bytes int        // of the parameters of the running transaction
+}
+
+// openWriter opens the writer; its log is synced for each commit as Options say, when full says that it is.
+func openWriter(ctx context.Context, open func() (*lite.Conn, error), full bool, opts Options) (*writer, error) {
+	w := &writer{open: open, turn: make(chan struct{}, 1)}
+	if full {
+		w.log = newLogSync(opts, w.restore)
+	}
+	if err := w.connect(ctx); err != nil {
+		return nil, err
+	}
+	w.turn <- struct{}{}
+	return w, nil
+}
+
+// connect opens the connection unless it is open. What it leaves behind after an error is the next call's to mend.
+func (w *writer) connect(ctx context.Context) error {
+	if w.lite != nil {
+		return nil
+	}
+	made, err := w.open()
+	if err != nil {
+		return fmt.Errorf("open the connection for writing: %w", err)
+	}
+	w.lite, w.pool = made, sql.OpenDB(made.Connector())
+	if w.conn, err = w.pool.Conn(ctx); err != nil {
+		return errors.Join(fmt.Errorf("open the connection for writing: %w", err), w.drop())
+	}
+	if w.log != nil {
+		if err := w.openLog(ctx); err != nil {
+			return errors.Join(fmt.Errorf("open the log for syncing: %w", err), w.drop())
+		}
+	}
+	return nil
+}
+
+// openLog has the log of the connection synced by us instead of in COMMIT.
+func (w *writer) openLog(ctx context.Context) error {
+	var file string
+	if err := w.conn.QueryRowContext(ctx, `select file from pragma_database_list where name = 'main'`).
+		Scan(&file); err != nil {
+		return err
+	}
+	if err := w.log.open(file); err != nil {
+		return err
+	}
+	return w.exec(`pragma synchronous = normal`)
+}
+
+// restore writes what is in the log to the database, and syncs that.
+func (w *writer) restore(ctx context.Context) error {
+	return w.with(ctx, func(conn *sql.Conn) error {
+		err := moveAll(ctx, conn)
+		if err == nil {
+			w.log.restored()
+		}
+		if isStale(err) {
+			err = errors.Join(err, w.drop())
+		}
+		return err
+	})
+}
+
+// take waits for the turn, or for ctx to end.
+func (w *writer) take(ctx context.Context) error {
+	select {
+	case <-w.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := w.connect(ctx); err != nil {
+		w.turn <- struct{}{}
+		return err
+	}
+	return nil
+}
+
+func (w *writer) release() { w.turn <- struct{}{} }
+
+// with hands over the connection while no transaction is open on it.
+func (w *writer) with(ctx context.Context, fn func(conn *sql.Conn) error) error {
+	if err := w.take(ctx); err != nil {
+		return err
+	}
+	defer w.release()
+	return fn(w.conn)
+}
+
+// drop closes the connection, and with it whatever transaction is open on it. The next turn opens another.
+func (w *writer) drop() error {
+	if w.lite == nil {
+		return nil
+	}
+	var err error
+	if w.conn != nil {
+		err = w.conn.Close()
+	}
+	err = errors.Join(err, w.pool.Close(), w.lite.Close())
+	w.lite, w.pool, w.conn = nil, nil, nil
+	return err
+}
+
+// update runs fn in one transaction and tells how many bytes were handed over in it. The errors are those of DB.Update.
+func (w *writer) update(ctx context.Context, fn func(tx Tx) error) (committed Committed, bytes int, err error) {
+	if err := w.take(ctx); err != nil {
+		return Committed{}, 0, fmt.Errorf("begin transaction: %w", err)
+	}
+	defer w.release()
+	w.bytes = 0
+	if w.lite.Statements() > maxStatements {
+		w.lite.Forget()
+	}
+	if err := w.exec("begin immediate"); err != nil {
+		return Committed{}, 0, errors.Join(fmt.Errorf("begin transaction: %w", err), w.rollback(err, true))
+	}
+	ended := false
+	defer func() {
+		if !ended { // fn panicked
+			_ = w.drop()
+		}
+	}()
+	err = fn(writerTx{w, ctx})
+	ended = true
+	if err != nil {
+		// A failed write may have ended the transaction already: then there is nothing to roll back.
+		if rollbackErr := w.rollback(err, Transient(err)); rollbackErr != nil {
+			return Committed{}, 0, errors.Join(err, fmt.Errorf("roll back: %w", rollbackErr))
+		}
+		return Committed{}, 0, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Committed{}, 0, errors.Join(err, w.rollback(err, false))
+	}
+	if err := w.exec("commit"); err != nil {
+		return Committed{}, 0, errors.Join(fmt.Errorf("%w: %w", ErrCommit, err), w.rollback(err, true))
+	}
+	if w.log != nil {
+		salt, end := w.lite.LogEnd()
+		committed = w.log.note(wal.Mark{Salt: salt, End: end})
+	}
+	return committed, w.bytes, nil
+}
+
+// rollback leaves no transaction open: when SQLite cannot roll back, or has done so already, the connection goes, and
+// so it does when the cause says that its files may not be what they were. Then there may be nothing to complain about
+// (inDoubt): a failed BEGIN or COMMIT leaves a transaction or none.
+func (w *writer) rollback(cause error, inDoubt bool) error {
+	if isStale(cause) {
+		return w.drop()
+	}
+	err := w.exec("rollback")
+	if err == nil {
+		return nil
+	}
+	if inDoubt {
+		err = nil
+	}
+	return errors.Join(err, w.drop())
+}
+
+// exec runs a statement without parameters.
+func (w *writer) exec(text string) error {
+	_, err := w.lite.Exec(text, nil)
+	return err
+}
+
+func (w *writer) close() error {
+	<-w.turn
+	defer w.release()
+	err := w.drop()
+	if w.log != nil {
+		err = errors.Join(err, w.log.close())
+	}
+	return err
+}
+
+// writerTx is a transaction of the writer.
+//
+// A statement begun is finished whatever becomes of the context. No further one is begun then, and nothing is
+// committed.
+type writerTx struct {
+	w   *writer
+	ctx context.Context //nolint:containedctx // the transaction ends with it
+}
+
+// begins returns the context to run a statement with; after an error that is the context with which it cannot run.
+func (t writerTx) begins(ctx context.Context) (context.Context, error) {
+	for _, one := range [...]context.Context{ctx, t.ctx} {
+		if err := one.Err(); err != nil {
+			return one, err
+		}
+	}
+	return context.WithoutCancel(ctx), nil
+}
+
+// ExecContext implements Tx.
+func (t writerTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if _, err := t.begins(ctx); err != nil {
+		return nil, err
+	}
+	for _, arg := range args {
+		if text, isText := arg.(string); isText {
+			t.w.bytes += len(text)
+		}
+	}
+	result, err := t.w.lite.Exec(query, args)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// QueryContext implements Tx.
+func (t writerTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	ctx, err := t.begins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return t.w.conn.QueryContext(ctx, query, args...)
+}
+
+// QueryRowContext implements Tx.
+func (t writerTx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	ctx, _ = t.begins(ctx) // with a context that ended it fails likewise: only database/sql makes a row with an error
+	return t.w.conn.QueryRowContext(ctx, query, args...)
+}

@@ -1,0 +1,166 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"sort"
+	"unsafe"
+
+	"harness/internal/platform/database"
+)
+
+// append numbers the records and writes them, and signs the head with the name of a batch without any: at once, or with
+// the last statement of the transaction.
+func (j *Journal) append(ctx context.Context, tx database.Tx, name string, pos int64, records []Record) (
+	last database.Last, err error) {
+	counts := map[string]int64{}
+	for i := range records {
+		pos++
+		records[i].Pos = pos
+		counts[records[i].SessionID]++
+		records[i].Seq = counts[records[i].SessionID]
+	}
+	if err := insertParts(ctx, tx, records); err != nil {
+		return last, err
+	}
+	if j.db.Engine() == database.Postgres {
+		return j.appendAtOnce(name, pos, records, counts), nil
+	}
+	sequences, err := reserveSequences(ctx, tx, counts)
+	if err != nil {
+		return last, err
+	}
+	for i := range records {
+		records[i].Seq += sequences[records[i].SessionID] - counts[records[i].SessionID]
+	}
+	if err := insertEvents.Exec(ctx, tx, parameters(records, true)); err != nil {
+		return last, fmt.Errorf("insert %d journal events: %w", len(records), err)
+	}
+	if _, err := tx.ExecContext(ctx, `update journal_head set pos = $1, batch = $2 where id = 1`, pos, signature(name)); err != nil {
+		return last, fmt.Errorf("move the journal head: %w", err)
+	}
+	return last, nil
+}
+
+// reserveSequences moves each session's counter and returns where it stands.
+func reserveSequences(ctx context.Context, tx database.Tx, counts map[string]int64) (map[string]int64, error) {
+	last := make(map[string]int64, len(counts))
+	err := moveSequences.Query(ctx, tx, counters(counts), func(rows *sql.Rows) error {
+		session, seq, err := scanSequence(rows)
+		last[session] = seq
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("number the events of %d sessions: %w", len(counts), err)
+	}
+	return last, nil
+}
+
+// counters are the rows of counts. In order of the sessions, so that no two writers wait for each other crosswise.
+func counters(counts map[string]int64) []any {
+	sessions := make([]string, 0, len(counts))
+	for session := range counts {
+		sessions = append(sessions, session)
+	}
+	sort.Strings(sessions)
+	args := make([]any, 0, 2*len(sessions))
+	for _, session := range sessions {
+		args = append(args, session, counts[session])
+	}
+	return args
+}
+
+func scanSequence(row interface{ Scan(dest ...any) error }) (session string, seq int64, err error) {
+	if err := row.Scan(&session, &seq); err != nil {
+		return "", 0, fmt.Errorf("read a sequence number: %w", err)
+	}
+	return session, seq, nil
+}
+
+// appendAtOnce is the same in one statement, for Postgres. Until it has run, the sequence numbers of records are those
+// within the batch.
+func (j *Journal) appendAtOnce(name string, pos int64, records []Record, counts map[string]int64) database.Last {
+	of := make(map[string][]*Record, len(counts))
+	for i := range records {
+		session := records[i].SessionID
+		records[i].Seq -= counts[session]
+		of[session] = append(of[session], &records[i])
+	}
+	signed := ""
+	if len(records) == 0 {
+		signed = signature(name) // those with events are found by them
+	}
+	args := append([]any{pos, signed, regexp.QuoteMeta(j.batchPrefix) + `[0-9]+;`}, database.Columns(sequenceKinds, counters(counts))...)
+	args = append(args, database.Columns(eventKinds, parameters(records, false))...)
+	return database.Last{Query: appendStatement, Args: args, Row: func(row interface{ Scan(dest ...any) error }) error {
+		session, last, err := scanSequence(row)
+		for _, r := range of[session] {
+			r.Seq += last
+		}
+		return err
+	}}
+}
+
+var (
+	sequenceKinds = []database.Kind{database.Text, database.Int}
+	eventKinds    = []database.Kind{database.Int, database.Int, database.Int, database.Text, database.Text, database.Text,
+		database.Text, database.Int, database.Text, database.Text, database.Int, database.Text, database.Text, database.Text,
+		database.Text}
+
+	// "where true" ends what would else read as a join.
+	moveSequences = database.NewBulk(
+		`insert into journal_sequences (session_id, seq) select * from ({rows}) as v where true
+		on conflict (session_id) do update set seq = journal_sequences.seq + excluded.seq returning session_id, seq`,
+		sequenceKinds...)
+	// Only SQLite's (appendAtOnce). Nobody goes on after an insert that failed: it need not note what it would have to
+	// undo of its first rows.
+	insertEvents = database.NewBulk(`insert or fail into journal_events (`+rows+`) {rows}`,
+		append(eventKinds[:len(eventKinds):len(eventKinds)], database.Int)...)
+)
+
+// appendStatement moves the head to $1 and counts and signs it $2 beside the last signatures of other writers, unless that
+// is empty (this one's is $3), moves the counters $4 and $5, and inserts events whose numbers count from there.
+const appendStatement = `with
+	head as (update journal_head set pos = $1, eventless = case when $2 = '' then eventless else eventless + 1 end,
+		batch = case when $2 = '' then batch else left($2 || regexp_replace(batch, $3, ''), 1500) end where id = 1),
+	counters as (insert into journal_sequences (session_id, seq) select * from unnest($4::text[], $5::bigint[])
+		on conflict (session_id) do update set seq = journal_sequences.seq + excluded.seq returning session_id, seq),
+	events as (insert into journal_events (` + columns + `)
+		select v.pos, counters.seq + v.seq, schema_version, v.session_id, turn_id, item_id, type, time, source, actor,
+			broadcast, trace_id, span_id, meta, payload
+		from unnest($6::bigint[], $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::text[], $12::text[], $13::bigint[],
+			$14::text[], $15::text[],
+			$16::bigint[], $17::text[], $18::text[], $19::text[], $20::text[]) as v (` + columns + `)
+		join counters on counters.session_id = v.session_id)
+	select session_id, seq from counters`
+
+// parameters are the rows of records, each with its checksum if wanted.
+func parameters(records []Record, checked bool) []any {
+	args := make([]any, 0, len(records)*(len(eventKinds)+1))
+	for i := range records {
+		r := &records[i]
+		payload := text(r.Payload)
+		if inParts(r.Payload) {
+			payload = ""
+		}
+		args = append(args, r.Pos, r.Seq, int64(r.SchemaVersion), r.SessionID, r.TurnID, r.ItemID, r.Type, r.Time, r.Source,
+			r.Actor, boolInt(r.Broadcast), r.TraceID, r.SpanID, text(r.Meta), payload)
+		if checked {
+			args = append(args, r.checksum())
+		}
+	}
+	return args
+}
+
+// text is what an event says, without a copy: nobody changes it from here on.
+func text(raw json.RawMessage) string { return unsafe.String(unsafe.SliceData(raw), len(raw)) }
+
+func boolInt(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,137 @@
+package archive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+)
+
+// errOvertaken says that what was read of the journal is no longer what is to be archived.
+var errOvertaken = errors.New("the range was archived, or events of it were redacted, meanwhile")
+
+// storePatience is how long after it was begun an object is taken away that stands for no range still.
+const storePatience = time.Hour
+
+// put stores an object, and reads it back: what it stands for is about to be pruned. Until keep it is garbage.
+func (a *Archiver) put(ctx context.Context, o *object) (Range, error) {
+	r, err := o.end()
+	if err != nil {
+		return r, err
+	}
+	due := a.opts.Now().Add(storePatience).UnixMilli()
+	if err := a.opts.Journal.NoteArchived(ctx, func(ctx context.Context, tx database.Tx) error {
+		_, err := tx.ExecContext(ctx, `insert into journal_archive_garbage (name, due_at) values ($1, $2)`, r.Name(), due)
+		return err
+	}); err != nil {
+		return r, fmt.Errorf("note an object of the archive: %w", err)
+	}
+	if err := a.opts.Files.Put(ctx, r.Name(), o.content.Bytes()); err != nil {
+		return r, err
+	}
+	return r, Read(ctx, a.opts.Files, r, func(*Line) error { return nil })
+}
+
+// keep has an object stand for its range. errOvertaken when it is being taken away.
+func keep(ctx context.Context, tx database.Tx, r Range) error {
+	result, err := tx.ExecContext(ctx, `delete from journal_archive_garbage where name = $1 and due_at > 0`, r.Name())
+	if err != nil {
+		return fmt.Errorf("keep an object of the archive: %w", err)
+	}
+	if n, err := result.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	return errOvertaken
+}
+
+// giveUp has an object that was stored for nothing taken away next.
+func (a *Archiver) giveUp(ctx context.Context, r Range) error {
+	return a.opts.Journal.NoteArchived(ctx, func(ctx context.Context, tx database.Tx) error {
+		_, err := tx.ExecContext(ctx, `update journal_archive_garbage set due_at = 1 where name = $1 and due_at > 0`, r.Name())
+		return err
+	})
+}
+
+// clean takes away the objects that stand for no range and are due.
+func (a *Archiver) clean(ctx context.Context) error {
+	now := a.opts.Now().UnixMilli()
+	names, err := database.ReadTexts(ctx, a.opts.DB.Read(), "look for objects that stand for no range",
+		`select name from journal_archive_garbage where due_at <= $1 order by name`, now)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		change := func(query string) error {
+			return a.opts.Journal.NoteArchived(ctx, func(ctx context.Context, tx database.Tx) error {
+				_, err := tx.ExecContext(ctx, query, name)
+				return err
+			})
+		}
+		// From here nobody keeps it.
+		if err := change(`update journal_archive_garbage set due_at = 0 where name = $1`); err != nil {
+			return err
+		}
+		var gone int
+		if err := a.opts.DB.Read().QueryRowContext(ctx, `select count(*) from journal_archive_garbage where name = $1`, name).Scan(
+			&gone); err != nil || gone == 0 {
+			return err // it was kept, or taken away by another process
+		}
+		if err := a.opts.Files.Remove(ctx, name); err != nil {
+			return err
+		}
+		if err := change(`delete from journal_archive_garbage where name = $1`); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// store stores a range, and notes it.
+func (a *Archiver) store(ctx context.Context, closed *object) error {
+	r, err := a.put(ctx, closed)
+	if err != nil {
+		return err
+	}
+	bytes := int64(closed.content.Len())
+	err = a.opts.Journal.NoteArchived(ctx, func(ctx context.Context, tx database.Tx) error {
+		below, err := journal.ArchivedBelow(ctx, tx)
+		if err != nil {
+			return err
+		}
+		var redacted int
+		if err := tx.QueryRowContext(ctx, `select count(*) from journal_events where pos >= $1 and pos <= $2 and type = $3`,
+			r.From, r.To, journal.EventRedacted).Scan(&redacted); err != nil {
+			return fmt.Errorf("look for redacted events: %w", err)
+		}
+		if below != r.From || redacted != closed.redacted {
+			return errOvertaken
+		}
+		if err := keep(ctx, tx, r); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `insert into journal_archives (first_pos, next_pos, name, bytes, stored_at)
+			values ($1, $2, $3, $4, $5)`, r.From, r.To+1, r.Name(), bytes, a.opts.Now().UnixMilli()); err != nil {
+			return fmt.Errorf("note a range of the archive: %w", err)
+		}
+		for session := range closed.sessions {
+			if _, err := tx.ExecContext(ctx, `insert into journal_archive_sessions (session_id, first_pos) values ($1, $2)`,
+				session, r.From); err != nil {
+				return fmt.Errorf("note a session of the archive: %w", err)
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errOvertaken) {
+		return cmp.Or(a.giveUp(ctx, r), err)
+	}
+	if err != nil {
+		return err
+	}
+	a.opts.Stored(r.To-r.From+1, bytes)
+	a.opts.Logger.Info().Int64("from", r.From).Int64("to", r.To).Int64("bytes", bytes).Msg("archived events of the journal")
+	return nil
+}

@@ -1,0 +1,30 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+
+	"harness/internal/platform/database"
+)
+
+// ArchivedBelow is the position below which all events are kept in an archive, as far as they were there when archiving
+// began: the oldest one kept while there is none.
+func ArchivedBelow(ctx context.Context, q database.Querier) (below int64, err error) {
+	err = q.QueryRowContext(ctx, `select case when archived > oldest then archived else oldest end from (select oldest,
+		coalesce((select max(next_pos) from journal_archives), 0) as archived from journal_head where id = 1) as bounds`).Scan(&below)
+	if err != nil {
+		return 0, fmt.Errorf("read what is archived of the journal: %w", err)
+	}
+	return below, nil
+}
+
+// NoteArchived changes, in one transaction with the head's lock, what is known of the archive: no event is appended,
+// pruned or redacted meanwhile.
+func (j *Journal) NoteArchived(ctx context.Context, note func(ctx context.Context, tx database.Tx) error) error {
+	return j.db.Update(ctx, func(tx database.Tx) error {
+		if _, err := j.lockHead(ctx, tx); err != nil {
+			return err
+		}
+		return note(ctx, tx)
+	})
+}

@@ -1,0 +1,102 @@
+package journal
+
+import (
+	"context"
+	"sync/atomic"
+
+	"harness/internal/platform/database"
+)
+
+// barrier keeps what was read from being shown before it survives the loss of the database's primary: a row is visible
+// there before the standby has it when its commit does not wait (early release), or its waiting was broken off. A
+// transaction that the reader makes after it, that writes something and waits, comes after it in the database's log.
+//
+// Of what was read once nobody waits again: what survives up to a position is remembered, and many readers at once wait
+// for one transaction.
+type barrier struct {
+	turn    chan struct{} // a token while nobody makes a transaction
+	durable atomic.Pointer[durable]
+}
+
+// mark is where the head stood: its position, and how many batches without events there had been. It moves on with every
+// batch.
+type mark struct{ pos, eventless int64 }
+
+// markOfHead asks for it.
+const markOfHead = `select pos, eventless from journal_head where id = 1`
+
+// durable says that everything up to a mark survives, at a server: another one may have something else there, be it a
+// former primary that does not know it yet.
+type durable struct {
+	server string
+	upTo   mark
+}
+
+func (d *durable) covers(server string, m mark) bool {
+	return d != nil && server != "" && d.server == server && m.pos <= d.upTo.pos && m.eventless <= d.upTo.eventless
+}
+
+func newBarrier() *barrier {
+	b := &barrier{turn: make(chan struct{}, 1)}
+	b.turn <- struct{}{}
+	return b
+}
+
+// survives notes that everything up to a mark at a server does.
+func (b *barrier) survives(server string, m mark) {
+	for {
+		last := b.durable.Load()
+		if server == "" || last.covers(server, m) || b.durable.CompareAndSwap(last, &durable{server, m}) {
+			return
+		}
+	}
+}
+
+// pass waits until what was read on a connection, up to a mark, survives. before is what was known to when it was read.
+func (b *barrier) pass(ctx context.Context, conn database.Conn, before *durable, m mark) error {
+	server := conn.Server()
+	if before.covers(server, m) {
+		return nil
+	}
+	select {
+	case <-b.turn:
+		defer func() { b.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if b.durable.Load().covers(server, m) {
+		// What was read may still be another thing: the server has lost it in a crash, and has this one instead. Then it has
+		// ended this connection, too.
+		return conn.PingContext(ctx)
+	}
+	head, err := conn.Settle(ctx, markOfHead)
+	if err == nil {
+		b.survives(server, mark{head[0], head[1]})
+	}
+	return err
+}
+
+// settled reads events from the store, and returns when what it has read, up to the position that read returns (0:
+// nothing), may be shown.
+func (j *Journal) settled(ctx context.Context, read func(q database.Querier) (last int64, err error)) error {
+	return j.settledUpTo(ctx, func(q database.Querier) (mark, error) {
+		last, err := read(q)
+		return mark{pos: last}, err
+	})
+}
+
+// settledUpTo is settled of whatever there is, up to a mark.
+func (j *Journal) settledUpTo(ctx context.Context, read func(q database.Querier) (last mark, err error)) error {
+	if j.barrier == nil {
+		_, err := read(j.db.Read())
+		return err
+	}
+	return j.db.ReadOn(ctx, func(conn database.Conn) error {
+		before := j.barrier.durable.Load()
+		last, err := read(conn)
+		if err != nil || last == (mark{}) {
+			return err
+		}
+		return j.barrier.pass(ctx, conn, before, last)
+	})
+}

@@ -1,0 +1,49 @@
+package journal
+
+import (
+	"context"
+	"strconv"
+
+	"harness/internal/platform/database"
+)
+
+// Selection is a stretch of the journal by position, and what of it is wanted. What is "" or 0 selects nothing by it.
+type Selection struct {
+	// After and Before bound the positions: greater than After, less than Before.
+	After, Before int64
+	// Backwards begins with the newest.
+	Backwards bool
+	Session   string
+	Actor     string
+	// Since and Until bound the time (ms): at Since or later, and before Until.
+	Since, Until int64
+	// Limit is how many records are read at most.
+	Limit int
+}
+
+// Browse reads what a selection has. Its cost grows with the stretch, not with the journal.
+func (j *Journal) Browse(ctx context.Context, want Selection) ([]Record, error) {
+	where, args := `pos > `+kept+` and pos < $2`, []any{want.After, want.Before}
+	add := func(text string, value any) {
+		args = append(args, value)
+		where += ` and ` + text + ` $` + strconv.Itoa(len(args))
+	}
+	if want.Session != "" {
+		add(`session_id =`, database.EncodeText(want.Session))
+	}
+	if want.Actor != "" {
+		add(`actor =`, database.EncodeText(want.Actor))
+	}
+	if want.Since > 0 {
+		add(`time >=`, want.Since)
+	}
+	if want.Until > 0 {
+		add(`time <`, want.Until)
+	}
+	order := ` order by pos`
+	if want.Backwards {
+		order += ` desc`
+	}
+	args = append(args, want.Limit)
+	return j.read(ctx, `select `+stored+` from journal_events where `+where+order+` limit $`+strconv.Itoa(len(args)), args...)
+}

@@ -1,0 +1,189 @@
+// Package bus tells the other nodes on one Postgres that the journal has new events, so that they read them at once
+// instead of at their next poll.
+//
+// It owns when that is said and what is heard of others. It carries no events: what is said may be lost, and the poll
+// finds everything. It must never know what events are about.
+package bus
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/internal/platform/database"
+)
+
+const (
+	// gather is how long a node waits after it told others something until it does so again: what is committed
+	// meanwhile is told at once.
+	gather = 2 * time.Millisecond
+	// checkTimeout bounds what is asked of Postgres over a channel.
+	checkTimeout = 5 * time.Second
+	// firstRetry and lastRetry bound the pause before a lost channel is opened again.
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 5 * time.Second
+)
+
+// Options configure a Bus.
+type Options struct {
+	DB *database.DB
+	// Self names this node: what it says itself is not news.
+	Self string
+	// Look is called whenever there may be events of other nodes: they said so, or may have while nobody listened. It
+	// must not block.
+	Look   func()
+	Logger zerolog.Logger
+	// CheckAfter is how long a channel may be silent before it is looked whether it works (default 15 s).
+	CheckAfter time.Duration
+	// Told and Heard, when set, are called for each word that went out, and for each of another node.
+	Told, Heard func()
+}
+
+// Bus tells other nodes of new events, and hears of theirs.
+type Bus struct {
+	opts Options
+	news chan struct{}
+
+	lifecycle sync.Mutex
+	started   bool
+	stopped   bool
+	cancel    context.CancelFunc
+	running   sync.WaitGroup
+}
+
+// New makes a bus. It says and hears nothing before Start.
+func New(opts Options) *Bus {
+	if opts.CheckAfter <= 0 {
+		opts.CheckAfter = 15 * time.Second
+	}
+	return &Bus{opts: opts, news: make(chan struct{}, 1)}
+}
+
+// Announce has the others hear that there are new events. It never blocks; several calls may be one word.
+func (b *Bus) Announce() {
+	select {
+	case b.news <- struct{}{}:
+	default:
+	}
+}
+
+// Start begins to tell and to hear. Without its channel it tries again until there is one. Calling it twice is allowed;
+// after Stop nothing begins.
+func (b *Bus) Start(ctx context.Context) error {
+	b.lifecycle.Lock()
+	defer b.lifecycle.Unlock()
+	if b.started || b.stopped {
+		return nil
+	}
+	b.started = true
+	ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	b.running.Go(func() { b.keep(ctx, b.tell) })
+	b.running.Go(func() { b.keep(ctx, b.hear) })
+	return nil
+}
+
+// Stop ends both and waits for them. Calling it twice is allowed.
+func (b *Bus) Stop(context.Context) error {
+	b.lifecycle.Lock()
+	defer b.lifecycle.Unlock()
+	b.stopped = true
+	if b.started {
+		b.cancel()
+		b.running.Wait()
+	}
+	return nil
+}
+
+// keep has a channel used until the bus is stopped, and opens another one when it is lost.
+func (b *Bus) keep(ctx context.Context, use func(context.Context, *database.Channel) error) {
+	wait := firstRetry
+	for {
+		began := time.Now()
+		err := b.open(ctx, use)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > lastRetry {
+			wait = firstRetry // it worked
+		}
+		b.opts.Logger.Warn().Err(err).Dur("again_in_ms", wait).
+			Msg("events of other nodes come with the poll until this node's channel to them is back")
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
+		wait = min(2*wait, lastRetry)
+	}
+}
+
+func (b *Bus) open(ctx context.Context, use func(context.Context, *database.Channel) error) error {
+	channel, err := b.opts.DB.OpenChannel(ctx)
+	if err != nil {
+		return err
+	}
+	err = use(ctx, channel)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	return errors.Join(err, channel.Close(closing))
+}
+
+// tell says that there is news as often as there is, at most once per gather.
+func (b *Bus) tell(ctx context.Context, channel *database.Channel) error {
+	for {
+		select {
+		case <-b.news:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		within, cancel := context.WithTimeout(ctx, checkTimeout)
+		err := channel.Tell(within, b.opts.Self)
+		cancel()
+		if err != nil {
+			b.Announce() // it is still news
+			return err
+		}
+		if b.opts.Told != nil {
+			b.opts.Told()
+		}
+		select {
+		case <-time.After(gather):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// hear looks whenever another node says that there is news.
+func (b *Bus) hear(ctx context.Context, channel *database.Channel) error {
+	if err := channel.Listen(ctx); err != nil {
+		return err
+	}
+	b.opts.Look() // what was said before nobody heard
+	for {
+		within, cancel := context.WithTimeout(ctx, b.opts.CheckAfter)
+		word, err := channel.Hear(within)
+		silent := within.Err() != nil
+		cancel()
+		switch {
+		case err == nil && word == b.opts.Self:
+		case err == nil:
+			b.opts.Look()
+			if b.opts.Heard != nil {
+				b.opts.Heard()
+			}
+		case ctx.Err() != nil || !silent:
+			return err
+		default:
+			within, cancel := context.WithTimeout(ctx, checkTimeout)
+			err := channel.Check(within)
+			cancel()
+			if err != nil {
+				return err
+			}
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package journal_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/tests/dbtest"
+)
+
+// A writer that always has something to write, and no event to tell, hears of other processes' events all the same.
+func TestABusyWriterHearsOfOthers(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.Postgres)
+	busy := start(t, db, journal.Options{PollInterval: 20 * time.Millisecond})
+	other := start(t, db, journal.Options{})
+	heard := listen(busy)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
+	writing := make(chan struct{}, 1)
+	nothing := func(context.Context, database.Tx) ([]journal.Event, error) {
+		select {
+		case writing <- struct{}{}:
+		default:
+		}
+		return nil, nil
+	}
+	for range 256 {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				_ = busy.Submit(ctx, nothing, nil) // it ends with the test
+			}
+		})
+	}
+	<-writing
+	if _, err := other.Append(t.Context(), journal.Event{Type: "from the other", Source: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	heard.until(t, "from the other", "from")
+}

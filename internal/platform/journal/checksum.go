@@ -1,0 +1,58 @@
+package journal
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"harness/internal/platform/database"
+)
+
+// EventDamaged is the type of an event whose row does not say what was written: readers get it in place of the event,
+// with the table and the position in its payload, and never what the row says now.
+const EventDamaged = "event_damaged"
+
+// checksum is what the row of a record keeps, on SQLite: CRC-32C of the payload, and of all other columns.
+func (r *Record) checksum() int64 {
+	return database.Checksum(0).Add(text(r.Payload)).Column(r.others(inParts(r.Payload)))
+}
+
+// others is the checksum of everything but the payload, and of whether that is stored in parts.
+func (r *Record) others(parts bool) database.Checksum {
+	numbers := [...]int64{r.Pos, r.Seq, int64(r.SchemaVersion), r.Time, boolInt(r.Broadcast), boolInt(parts)}
+	texts := [...]string{r.SessionID, r.TurnID, r.ItemID, r.Type, r.Source, r.Actor, r.TraceID, r.SpanID, text(r.Meta)}
+	of := make([]byte, 0, 8*(len(numbers)+len(texts)))
+	for _, number := range numbers {
+		of = binary.LittleEndian.AppendUint64(of, uint64(number))
+	}
+	for _, one := range texts {
+		of = binary.LittleEndian.AppendUint64(of, uint64(len(one)))
+	}
+	sum := database.Checksum(0).Add(text(of))
+	for _, one := range texts {
+		sum = sum.Add(one)
+	}
+	return sum
+}
+
+// intact is whether a record is as it was written. A payload that is empty is in parts that were not read.
+func (r *Record) intact(kept int64) bool {
+	payload, others := database.Checksums(kept)
+	if len(r.Payload) == 0 {
+		return r.others(true) == others
+	}
+	return r.others(inParts(r.Payload)) == others && database.Checksum(0).Add(text(r.Payload)) == payload
+}
+
+// damaged is what readers get in place of a record that is not intact: of what it says only where it stands is known.
+func (r *Record) damaged() Record {
+	return Record{Pos: r.Pos, Seq: r.Seq, SchemaVersion: SchemaVersion, Event: Event{SessionID: r.SessionID,
+		Type: EventDamaged, Time: r.Time, Source: "journal", Meta: json.RawMessage("{}"),
+		Payload: json.RawMessage(fmt.Sprintf(`{"table":"journal_events","position":%d}`, r.Pos))}}
+}
+
+func (j *Journal) foundDamaged(pos int64) {
+	if j.opts.Damaged != nil {
+		j.opts.Damaged(pos)
+	}
+}

@@ -1,0 +1,66 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"harness/internal/platform/database"
+)
+
+// The condition is that of the index journal_events_deltas: words of package stream, which tell deltas from other
+// events of an item.
+const (
+	deltasOfItem = `select ` + stored + ` from journal_events
+		where session_id = $1 and item_id = $2 and type = 'runtime.notification' and meta like '%"text":{%' and ` + isKept + ` order by pos`
+	deltaType = "runtime.notification"
+	deltaMark = `"text":{`
+)
+
+// ReadDeltas returns the events that add to texts of an item, in order. Within a Unit that includes those of the units
+// before it, whose records have no numbers yet. What it costs depends on the item alone.
+func (j *Journal) ReadDeltas(ctx context.Context, q database.Querier, sessionID, itemID string) ([]Record, error) {
+	records, err := j.readFrom(ctx, q, deltasOfItem, sessionID, itemID)
+	if err != nil {
+		return nil, fmt.Errorf("the texts of item %s: %w", itemID, err)
+	}
+	for _, record := range earlier(ctx) {
+		if record.SessionID == sessionID && record.ItemID == itemID && record.Type == deltaType &&
+			bytes.Contains(record.Meta, []byte(deltaMark)) {
+			records = append(records, record)
+		}
+	}
+	return records, nil
+}
+
+type earlierKey struct{}
+
+// unwritten are the records of the units that ran before one in its transaction; the first has the position after pos.
+type unwritten struct {
+	pos     int64
+	records *[]Record
+}
+
+// withEarlier lets a unit see the records of the units before it in its transaction: they are written after the last
+// unit has run.
+func withEarlier(ctx context.Context, pos int64, records *[]Record) context.Context {
+	return context.WithValue(ctx, earlierKey{}, unwritten{pos, records})
+}
+
+func earlier(ctx context.Context) []Record {
+	if before, ok := ctx.Value(earlierKey{}).(unwritten); ok {
+		return *before.records
+	}
+	return nil
+}
+
+// UnwrittenPayload is, within a Unit, the payload of the event at a position that a unit before it returned in the same
+// transaction: it is not in the table yet. false for every other position.
+func UnwrittenPayload(ctx context.Context, pos int64) (json.RawMessage, bool) {
+	before, ok := ctx.Value(earlierKey{}).(unwritten)
+	if !ok || pos <= before.pos || pos > before.pos+int64(len(*before.records)) {
+		return nil, false
+	}
+	return (*before.records)[pos-before.pos-1].Payload, true
+}

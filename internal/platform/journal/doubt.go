@@ -1,0 +1,80 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"harness/internal/platform/database"
+)
+
+// committedAnyway resolves the one doubt a commit can leave: the connection broke while the answer was under way. It
+// asks for as long as that takes, under the head's lock: a backend that is still committing our batch holds it, so what
+// is seen then is final. Records that are there get their numbers in their sessions, which the answer would have told.
+func (j *Journal) committedAnyway(ctx context.Context, cause error, name string, records []Record) (committed bool) {
+	if !errors.Is(cause, database.ErrCommit) {
+		return false
+	}
+	if database.Refused(cause) {
+		_ = j.refused(cause) // to ask may take long, and others wait
+	}
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		err := j.db.Update(ctx, func(tx database.Tx) error {
+			committed = false
+			if _, err := j.lockHead(ctx, tx); err != nil {
+				return err
+			}
+			var last string
+			if err := tx.QueryRowContext(ctx, `select batch from journal_head where id = 1`).Scan(&last); err != nil {
+				return fmt.Errorf("read the last batch: %w", err)
+			}
+			if len(records) == 0 {
+				committed = strings.Contains(last, signature(name))
+				return nil
+			}
+			// Another process may have signed since: our records stand where we put them.
+			stored, err := j.readFrom(ctx, tx, selectAfter, records[0].Pos-1, len(records))
+			committed = err == nil && renumber(records, stored)
+			return err
+		})
+		// What is seen counts once the asking itself is durable: a primary that was cut off shows what it never had replicated.
+		if err == nil {
+			return committed
+		}
+		if wait == firstRetry {
+			j.opts.Logger.Warn().Err(errors.Join(cause, err)).Msg("a commit's outcome is unknown; asking the database again")
+		}
+		if !database.Transient(err) {
+			return false
+		}
+		_ = j.refused(err)
+		if !j.pause(ctx, wait) {
+			return false
+		}
+	}
+}
+
+// signature is a batch's name in the head, where the last ones of several writers stand.
+func signature(name string) string { return name + ";" }
+
+// renumber gives records the numbers in their sessions with which they are stored, and tells whether they are.
+func renumber(records, stored []Record) bool {
+	if len(stored) != len(records) {
+		return false
+	}
+	for i := range records {
+		if !sameRecord(records[i], stored[i]) {
+			return false
+		}
+	}
+	for i := range records {
+		records[i].Seq = stored[i].Seq
+	}
+	return true
+}
+
+func sameRecord(a, b Record) bool {
+	return a.Pos == b.Pos && a.SessionID == b.SessionID && a.TurnID == b.TurnID && a.ItemID == b.ItemID && a.Type == b.Type &&
+		a.Time == b.Time && a.TraceID == b.TraceID && a.SpanID == b.SpanID && string(a.Payload) == string(b.Payload)
+}

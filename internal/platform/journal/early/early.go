@@ -1,0 +1,179 @@
+// Package early carries to other nodes what is told before it is stored, to those where somebody follows it.
+//
+// It owns who is sent what, and when it is shown there: in its place among what is stored, or not at all. What it
+// carries may be lost, for whatever is told early is stored later; it never makes the journal wait. It must never know
+// what events are about.
+package early
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/internal/platform/journal"
+)
+
+// Path is where nodes ask each other.
+const Path = "/nodes/early"
+
+// Journal is what is needed of the event log; *journal.Journal implements it.
+type Journal interface {
+	Subscribe(fn journal.Subscriber) (head int64, cancel func())
+	PassOn(choose func() []journal.Event)
+}
+
+// Nodes are the others.
+type Nodes interface {
+	// Runners are those that may have something to tell.
+	Runners(ctx context.Context) ([]string, error)
+	// Open begins a request of one of them that lasts.
+	Open(ctx context.Context, node, path string, body io.Reader) (*http.Response, error)
+}
+
+// Options configure a Carrier. Functions that count may be nil.
+type Options struct {
+	// Self names this node.
+	Self string
+	// Watched are the sessions that somebody follows here; all: any.
+	Watched func() (sessions map[string]struct{}, all bool)
+	// Meta encodes journal.Event.Known.
+	Meta func(known any) (json.RawMessage, error)
+	// Taking tells of an event that its session goes on at another node: whose it was, and whose it is.
+	Taking func(event *journal.Event) (from, by string, is bool)
+	// Sure refuses while this node may have been taken for dead: nothing is sent or shown then. nil: it cannot be.
+	Sure   func() error
+	Logger zerolog.Logger
+	// Look is how often it is looked which other nodes there are (default 2 s), Again how long one that does not know the
+	// route is left alone (30 s).
+	Look, Again time.Duration
+	// Sent, Received and Dropped are told how many events went to another node, came from one and are shown, and were given
+	// up on either way.
+	Sent, Received, Dropped func(events int)
+}
+
+// Carrier sends to other nodes what is told here, and shows what is told there.
+type Carrier struct {
+	opts    Options
+	changed chan struct{} // what is followed here, closed and replaced each time
+	release chan struct{} // something may be shown
+
+	log   Journal // since Start, as nodes
+	nodes Nodes
+
+	mu        sync.Mutex
+	listening map[*listener]struct{} // other nodes
+	left      map[string]struct{}    // sessions that were this node's
+	held      held
+
+	lifecycle sync.Mutex
+	started   bool
+	stopped   bool
+	cancel    context.CancelFunc
+	ended     context.Context // done once no requests are to be answered
+	running   sync.WaitGroup
+}
+
+// New makes a carrier. It carries nothing before Start.
+func New(opts Options) *Carrier {
+	if opts.Look <= 0 {
+		opts.Look = 2 * time.Second
+	}
+	if opts.Again <= 0 {
+		opts.Again = 30 * time.Second
+	}
+	for _, told := range []*func(int){&opts.Sent, &opts.Received, &opts.Dropped} {
+		if *told == nil {
+			*told = func(int) {}
+		}
+	}
+	if opts.Sure == nil {
+		opts.Sure = func() error { return nil }
+	}
+	return &Carrier{opts: opts, changed: make(chan struct{}), release: make(chan struct{}, 1),
+		listening: map[*listener]struct{}{}, left: map[string]struct{}{},
+		held: held{last: map[string]int64{}}}
+}
+
+// Start begins to carry. Calling it twice is allowed; after Stop nothing begins.
+func (c *Carrier) Start(ctx context.Context, log Journal, nodes Nodes) error {
+	c.lifecycle.Lock()
+	defer c.lifecycle.Unlock()
+	if c.started || c.stopped {
+		return nil
+	}
+	c.started, c.log, c.nodes = true, log, nodes
+	c.ended, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	ctx = c.ended
+	head, unsubscribe := c.log.Subscribe(c.hear)
+	c.mu.Lock() // never around a call of the journal, which calls Told
+	c.held.begin(head)
+	c.mu.Unlock()
+	c.running.Go(func() {
+		defer unsubscribe()
+		c.showLoop(ctx)
+	})
+	c.running.Go(func() { c.followNodes(ctx) })
+	return nil
+}
+
+// Stop ends what was begun, also the requests of other nodes, and waits for it. Calling it twice is allowed.
+func (c *Carrier) Stop(context.Context) error {
+	c.lifecycle.Lock()
+	defer c.lifecycle.Unlock()
+	c.stopped = true
+	if c.started {
+		c.cancel()
+		c.running.Wait()
+	}
+	return nil
+}
+
+// enter is the context of a request of another node, nil when none are answered; done ends its part in Stop.
+func (c *Carrier) enter() (ended context.Context, done func()) {
+	c.lifecycle.Lock()
+	defer c.lifecycle.Unlock()
+	if !c.started || c.stopped {
+		return nil, nil
+	}
+	c.running.Add(1)
+	return c.ended, c.running.Done
+}
+
+// Changed says that other sessions may be followed here (Options.Watched). It never blocks.
+func (c *Carrier) Changed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+func (c *Carrier) change() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changed
+}
+
+// hear is the journal's subscriber.
+func (c *Carrier) hear(records []journal.Record) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range records {
+		if from, by, is := c.opts.Taking(&records[i].Event); is {
+			switch c.opts.Self {
+			case by:
+				delete(c.left, records[i].SessionID)
+			case from:
+				c.left[records[i].SessionID] = struct{}{}
+			}
+		}
+	}
+	c.held.stored(records)
+	if len(c.held.events) > 0 {
+		c.mayShow()
+	}
+}

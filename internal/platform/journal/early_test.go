@@ -1,0 +1,220 @@
+package journal_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/tests/dbtest"
+	"harness/tests/polling"
+)
+
+// crowd are two processes that write one store behind a synchronous standby, each by a way of its own.
+type crowd struct {
+	t    *testing.T
+	pair *dbtest.Pair
+	db   *database.DB // of the test itself, at the first primary
+	ways [2]*dbtest.Proxy
+	logs [2]*journal.Journal
+	mu   sync.Mutex
+	seen [2][]string // what subscribers of each were handed
+	done chan error
+}
+
+// newCrowd has written one event by each process, and lets none of them read by itself.
+func newCrowd(t *testing.T, opts journal.Options) *crowd {
+	t.Helper()
+	c := &crowd{t: t, done: make(chan error, 8)}
+	c.pair, c.db = replicated(t)
+	opts.Barrier, opts.EarlyRelease = true, func() bool { return true }
+	for i := range c.logs {
+		c.ways[i] = dbtest.NewProxy(t, c.pair.URL(c.pair.Primary()))
+		c.logs[i] = start(t, dbtest.Connect(t, database.Options{URL: c.ways[i].URL}), opts)
+		c.logs[i].Subscribe(func(records []journal.Record) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			for j := range records {
+				c.seen[i] = append(c.seen[i], records[j].Type)
+			}
+		})
+		c.write(i, "before")
+		if err := <-c.done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// write begins to store an event.
+func (c *crowd) write(by int, what string) {
+	go func() {
+		_, err := c.logs[by].Append(c.t.Context(), journal.Event{SessionID: "s", Type: what})
+		c.done <- err
+	}()
+}
+
+func (c *crowd) eventually(what string, is func() bool) {
+	c.t.Helper()
+	if !polling.Until(time.Minute, is) {
+		c.t.Fatalf("never: %s", what)
+	}
+}
+
+// stored waits for so many events to be in the store.
+func (c *crowd) stored(n int) {
+	c.t.Helper()
+	c.eventually("are the events stored", func() bool { return ask(c.t, c.db, `select count(*) from journal_events`) >= n })
+}
+
+// untold fails when anybody was told of anything that the standby does not have.
+func (c *crowd) untold() {
+	c.t.Helper()
+	select {
+	case err := <-c.done:
+		c.t.Errorf("a write ended before the standby had it: %v", err)
+	default:
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, seen := range c.seen {
+		if slices.Contains(seen, "first") || slices.Contains(seen, "second") {
+			c.t.Errorf("subscribers of process %d were handed %q", i, seen)
+		}
+	}
+}
+
+// finished waits for both writes, and checks that they are stored once, and that both processes tell the same.
+func (c *crowd) finished() {
+	c.t.Helper()
+	for range 2 {
+		if err := <-c.done; err != nil {
+			c.t.Error(err)
+		}
+	}
+	records := readAll(c.t, c.logs[1])
+	requireGapFree(c.t, records)
+	var types []string
+	for i := range records {
+		types = append(types, records[i].Type)
+	}
+	slices.Sort(types)
+	if !slices.Equal(types, []string{"before", "before", "first", "second"}) {
+		c.t.Errorf("stored are %q", types)
+	}
+	for i := range c.logs {
+		c.eventually("has every process all events", func() bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return len(c.seen[i]) == len(records)-i // the second began after one of them
+		})
+	}
+}
+
+// Where several processes write, none waits for another's standby; nobody is told of what the standby does not have,
+// and whatever is lost on the way, each event is stored once, in one order for all.
+func TestTheHeadIsLetGoBeforeTheStandbyHasABatch(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(c *crowd){
+		"nothing is lost": func(c *crowd) { c.pair.Rejoin() },
+		"the connection between both commits": func(c *crowd) {
+			c.ways[0].Cut()
+			c.ways[0].Mend()
+			c.pair.Rejoin()
+		},
+		"all connections": func(c *crowd) {
+			for _, way := range c.ways {
+				way.Cut()
+				way.Mend()
+			}
+			c.pair.Rejoin()
+		},
+		"the server": func(c *crowd) {
+			lost := c.pair.Primary()
+			c.pair.Promote()
+			for _, way := range c.ways {
+				if err := way.Lead(c.pair.URL(c.pair.Primary())); err != nil {
+					c.t.Fatal(err)
+				}
+			}
+			c.pair.Kill(lost)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCrowd(t, journal.Options{PollInterval: 50 * time.Millisecond})
+			c.pair.Isolate()
+			c.write(0, "first")
+			c.stored(3)
+			c.write(1, "second")
+			c.stored(4)
+			c.eventually("do both wait for the standby", func() bool { return waits(t, c.db) >= 2 })
+			c.untold()
+			lose(c)
+			c.finished()
+		})
+	}
+}
+
+// One that writes alone keeps the head until the standby has its batch: to let go earlier would gain nothing.
+func TestALoneWriterKeepsTheHead(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, journal.Options{PollInterval: time.Hour})
+	c.write(1, "its own")
+	if err := <-c.done; err != nil {
+		t.Fatal(err)
+	}
+	c.pair.Isolate()
+	c.write(1, "first")
+	c.eventually("does it wait for the standby", func() bool { return waits(t, c.db) == 1 })
+	if n := ask(t, c.db, `select count(*) from journal_events`); n != 3 {
+		t.Errorf("%d events are visible, want 3", n)
+	}
+	c.write(0, "second")
+	c.eventually("does the other one wait for the head", func() bool {
+		return ask(t, c.db, `select count(*) from pg_stat_activity where wait_event_type = 'Lock'`) == 1
+	})
+	c.pair.Rejoin()
+	for range 2 {
+		if err := <-c.done; err != nil {
+			t.Error(err)
+		}
+	}
+	requireGapFree(t, readAll(t, c.logs[0]))
+}
+
+// A process that ends between both commits has told nobody of what it wrote; what of it the standby gets counts once,
+// for everybody else as well.
+func TestAProcessEndsBetweenBothCommits(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, journal.Options{PollInterval: 50 * time.Millisecond})
+	c.pair.Isolate()
+	c.write(0, "first")
+	c.stored(3)
+	c.eventually("does it wait for the standby", func() bool { return waits(t, c.db) >= 1 })
+	c.untold()
+	c.ways[0].Cut() // for good, as the system does it for a process that was killed
+	c.write(1, "second")
+	c.stored(4)
+	c.untold()
+	c.pair.Rejoin()
+	if err := <-c.done; err != nil {
+		t.Error(err)
+	}
+	records := readAll(t, c.logs[1])
+	requireGapFree(t, records)
+	if len(records) != 4 || records[2].Type != "first" || records[3].Type != "second" {
+		t.Errorf("stored are %+v", records)
+	}
+	c.eventually("is it told to the other one's subscribers", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return slices.Equal(c.seen[1][len(c.seen[1])-2:], []string{"first", "second"})
+	})
+	c.ways[0].Mend()
+	if err := <-c.done; err != nil {
+		t.Error(err) // had it lived, it would have found out
+	}
+}

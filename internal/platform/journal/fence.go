@@ -1,0 +1,56 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+
+	"harness/internal/platform/database"
+)
+
+// holdHead locks the head row. On Postgres, where other processes write, too, it reads the counts of takeovers and of
+// batches without events with it: from the row as it is once it is locked, and not as it was when the statement began.
+func (j *Journal) holdHead() string {
+	if j.db.Engine() == database.Postgres {
+		return `select pos, takeovers, eventless from journal_head where id = 1` + j.db.LockClause()
+	}
+	return headPosition + j.db.LockClause()
+}
+
+// checkFence refuses a batch of a process that is its node no more (Options.Owned). As long as nobody took anything
+// from anybody it costs a comparison.
+func (j *Journal) checkFence(ctx context.Context, tx database.Tx, held []int64) error {
+	if len(held) < 2 || held[1] == j.takeovers || j.opts.Owned == nil {
+		return nil
+	}
+	if err := j.opts.Owned(ctx, tx); err != nil {
+		return err
+	}
+	j.takeovers = held[1]
+	return nil
+}
+
+type takeoversKey struct{}
+
+// Takeovers is, within a unit, how often anything of a node was taken by another one (CountTakeover): as long as it
+// stays the same, so does who owns what. 0 where one process writes alone, and elsewhere.
+func Takeovers(ctx context.Context) int64 {
+	n, _ := ctx.Value(takeoversKey{}).(int64)
+	return n
+}
+
+// withTakeovers is the context of a batch's units.
+func withTakeovers(ctx context.Context, held []int64) context.Context {
+	if len(held) < 2 {
+		return ctx
+	}
+	return context.WithValue(ctx, takeoversKey{}, held[1])
+}
+
+// CountTakeover has every writer of the store look, before it writes anything after this transaction, whether it is its
+// node's still. It locks the head; call it before rows are locked that units lock, too.
+func CountTakeover(ctx context.Context, tx database.Tx) error {
+	if _, err := tx.ExecContext(ctx, `update journal_head set takeovers = takeovers + 1 where id = 1`); err != nil {
+		return fmt.Errorf("count a takeover: %w", err)
+	}
+	return nil
+}

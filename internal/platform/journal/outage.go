@@ -1,0 +1,220 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"harness/internal/platform/database"
+)
+
+// OutageError says that the store does not take what the journal wants to write. The journal holds it, in order, and
+// tries again until the store takes it; only callers that wait for their own unit leave with this error.
+type OutageError struct {
+	Engine database.Engine
+	// Since is when the first write was refused, Cause why the last one was.
+	Since time.Time
+	Cause error
+}
+
+func (e *OutageError) Error() string {
+	return fmt.Sprintf("the %s store takes no writes since %s: %s", e.Engine, e.Since.UTC().Format(time.RFC3339),
+		database.Reason(e.Cause))
+}
+
+// Unwrap is why the last write was refused.
+func (e *OutageError) Unwrap() error { return e.Cause }
+
+// outage is an OutageError while it lasts; over is closed at its end.
+type outage struct {
+	OutageError
+	over   chan struct{}
+	logged time.Time
+}
+
+// Outage tells whether the store refuses writes, and since when; nil while it takes them, as far as the last write
+// told.
+func (j *Journal) Outage() *OutageError {
+	if o := j.outage.Load(); o != nil {
+		return &o.OutageError
+	}
+	return nil
+}
+
+// logOutageEvery is how often an outage that goes on with the same cause is logged.
+const logOutageEvery = time.Minute
+
+// refused notes that the store took a batch's transaction not, or could not make it last.
+func (j *Journal) refused(cause error) *outage {
+	j.outages.Lock()
+	defer j.outages.Unlock()
+	now := j.opts.Now()
+	next := &outage{OutageError: OutageError{Engine: j.db.Engine(), Since: now, Cause: cause}, over: make(chan struct{}),
+		logged: now}
+	last := j.outage.Load()
+	if last != nil {
+		next.Since, next.over, next.logged = last.Since, last.over, last.logged
+	}
+	if last == nil || last.Cause.Error() != cause.Error() || now.Sub(last.logged) >= logOutageEvery {
+		next.logged = now
+		j.opts.Logger.Error().Err(cause).Time("since", next.Since).
+			Msg("the store takes no writes; what is to be stored is held and tried again, and runtimes wait")
+	}
+	j.outage.Store(next)
+	if j.opts.Refused != nil {
+		j.opts.Refused()
+	}
+	return next
+}
+
+// taken notes that the store took a batch, which ends an outage unless that began later.
+func (j *Journal) taken(known *outage) {
+	j.wrote.Store(j.opts.Now().UnixMilli())
+	if j.outage.Load() == nil {
+		return
+	}
+	j.outages.Lock()
+	defer j.outages.Unlock()
+	last := j.outage.Load()
+	if last == nil || known == nil || known.over != last.over {
+		return
+	}
+	j.outage.Store(nil)
+	if j.opts.Recorded != nil {
+		j.unrecorded = append(j.unrecorded, j.opts.Recorded(last.OutageError, j.opts.Now()))
+	}
+	j.opts.Logger.Info().Dur("after", j.opts.Now().Sub(last.Since)).Msg("the store takes writes again")
+	close(last.over)
+}
+
+// withOutages is a batch that is about to be stored with the outages that have no event yet.
+func (j *Journal) withOutages(batch []*submission) []*submission {
+	j.outages.Lock()
+	events := j.unrecorded
+	j.unrecorded = nil
+	j.outages.Unlock()
+	if len(events) == 0 {
+		return batch
+	}
+	return slices.Concat(batch, []*submission{{ctx: context.Background(), done: func([]Record, error) {},
+		unit: func(context.Context, database.Tx) ([]Event, error) { return events, nil }}})
+}
+
+// probe is what the writer tries while the store refuses and nobody waits for anything: it writes, and tells nothing.
+func probe() *submission {
+	return &submission{ctx: context.Background(), done: func([]Record, error) {},
+		unit: func(context.Context, database.Tx) ([]Event, error) { return nil, nil }}
+}
+
+// probeAfter is how long the last write may be past before Probe makes one.
+const probeAfter = 5 * time.Second
+
+// Probe tells whether the store takes writes: *OutageError when it does not. When nothing was written lately it writes,
+// and tells nobody.
+func (j *Journal) Probe(ctx context.Context) error {
+	if o := j.Outage(); o != nil {
+		return o
+	}
+	if j.opts.Now().Sub(time.UnixMilli(j.wrote.Load())) < probeAfter {
+		return nil
+	}
+	_, err := j.Commit(Patient(ctx, lookAgain), probe().unit)
+	if o := j.Outage(); o != nil {
+		return o
+	}
+	if err != nil {
+		return fmt.Errorf("the %s store did not take a write in time: %w", j.db.Engine(), err)
+	}
+	return nil
+}
+
+type patienceKey struct{}
+
+// Patient lets callers with the context returned leave an outage of the store after so long, with *OutageError, in
+// AwaitWrites, Commit and Await. Without it they wait for as long as their context does. It has no effect while the
+// store takes writes, however slowly.
+func Patient(ctx context.Context, limit time.Duration) context.Context {
+	return context.WithValue(ctx, patienceKey{}, limit)
+}
+
+// lookAgain is how soon a caller whose patience is at its end looks again whether it may leave.
+const lookAgain = 100 * time.Millisecond
+
+// patience ends when a caller may leave an outage; nil is never.
+func patience(ctx context.Context) *time.Timer {
+	if limit, bounded := limitOf(ctx); bounded {
+		return time.NewTimer(limit)
+	}
+	return nil
+}
+
+// limitOf is for how long a context is Patient.
+func limitOf(ctx context.Context) (limit time.Duration, bounded bool) {
+	limit, bounded = ctx.Value(patienceKey{}).(time.Duration)
+	return limit, bounded
+}
+
+// AwaitWrites returns when the store takes writes, as far as is known: at once, as a rule. It returns ctx's error or,
+// when ctx is Patient for shorter than the outage lasts from now on, *OutageError.
+func (j *Journal) AwaitWrites(ctx context.Context) error {
+	if j.outage.Load() == nil {
+		return nil
+	}
+	var impatient <-chan time.Time
+	if timer := patience(ctx); timer != nil {
+		defer timer.Stop()
+		impatient = timer.C
+	}
+	for {
+		o := j.outage.Load()
+		if o == nil {
+			return nil
+		}
+		select {
+		case <-o.over:
+		case <-impatient:
+			if now := j.Outage(); now != nil {
+				return now
+			}
+			return nil
+		case <-j.finished:
+			return ErrStopped
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Await waits for what a unit's Done sends. It returns ctx's error when that ends first, and *OutageError when ctx is
+// Patient for shorter than an outage lasts: then the unit is still held, and stored after the outage.
+func Await[T any](ctx context.Context, j *Journal, outcome <-chan T) (T, error) {
+	return await(ctx, j, outcome, func() bool { return true })
+}
+
+// await asks before its caller leaves: one that must not waits on.
+func await[T any](ctx context.Context, j *Journal, outcome <-chan T, leave func() bool) (out T, err error) {
+	var impatient <-chan time.Time
+	timer := patience(ctx)
+	if timer != nil {
+		defer timer.Stop()
+		impatient = timer.C
+	}
+	gone := ctx.Done()
+	for {
+		select {
+		case out = <-outcome:
+			return out, nil
+		case <-gone:
+			if leave() {
+				return out, ctx.Err()
+			}
+			gone = nil
+		case <-impatient:
+			if o := j.Outage(); o != nil && leave() {
+				return out, o
+			}
+			timer.Reset(lookAgain)
+		}
+	}
+}

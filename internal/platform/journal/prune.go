@@ -1,0 +1,129 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"harness/internal/platform/database"
+)
+
+// pruneChunk is how many events one transaction prunes at most: few enough that who wants to write meanwhile waits for
+// milliseconds.
+const pruneChunk = 500
+
+// BeforePrune adds what runs in every transaction after which the events below a position are no more, for who refers to
+// events.
+func (j *Journal) BeforePrune(fn func(ctx context.Context, tx database.Tx, below int64) error) {
+	j.publishing.Lock()
+	defer j.publishing.Unlock()
+	j.pruning = append(j.pruning, fn)
+}
+
+// Prune deletes the oldest events so that at most keep stay, and returns how many went. Readers with a cursor before
+// the oldest kept position learn of the gap from Bounds.
+func (j *Journal) Prune(ctx context.Context, keep int64) (deleted int64, err error) {
+	return j.prune(ctx, func(_ context.Context, _ database.Tx, _, head, limit int64) (int64, error) {
+		return min(head-keep+1, limit), nil
+	})
+}
+
+// clockSkew is how far (ms) in the future an event's time may be for it to count as young: one beyond comes from a
+// clock that was wrong.
+const clockSkew = 24 * 3600 * 1000
+
+// PruneBefore deletes the events before the first one that is not older than a time (ms), and returns how many went.
+// The newest event stays: who has heard all resumes without a gap.
+func (j *Journal) PruneBefore(ctx context.Context, at int64) (deleted int64, err error) {
+	return j.prune(ctx, func(ctx context.Context, tx database.Tx, oldest, head, limit int64) (int64, error) {
+		var young sql.NullInt64
+		err := tx.QueryRowContext(ctx,
+			`select min(pos) from journal_events where pos >= $1 and pos < $2 and time >= $3 and time < $4`,
+			oldest, limit, at, j.opts.Now().UnixMilli()+clockSkew).Scan(&young)
+		if err != nil {
+			return 0, fmt.Errorf("read the age of the journal's oldest events: %w", err)
+		}
+		if young.Valid {
+			return young.Int64, nil
+		}
+		return min(limit, head), nil
+	})
+}
+
+// prune has the journal begin at the position that limit names, which is between the oldest one and the one it is given,
+// until it names none, and returns how many events it deleted. They are no more, to everybody, once that is committed,
+// which is short and holds the head; their rows go after that, without it, so that nobody who writes waits for them. What
+// a process leaves behind that ends in between goes with the next pruning.
+func (j *Journal) prune(ctx context.Context, limit func(ctx context.Context, tx database.Tx, oldest, head, most int64) (
+	int64, error)) (int64, error) {
+	oldest, _, err := Bounds(ctx, j.db.Read())
+	if err != nil {
+		return 0, err
+	}
+	deleted, err := j.deleteRows(ctx, 0, oldest)
+	for err == nil {
+		began := time.Now()
+		var from, below int64
+		if from, below, err = j.moveOldest(ctx, limit); err != nil || below <= from {
+			break
+		}
+		var gone int64
+		if gone, err = j.deleteRows(ctx, from, below); err == nil {
+			deleted += gone
+			err = letWriters(ctx, time.Since(began))
+		}
+	}
+	return deleted, err
+}
+
+// moveOldest has the journal begin at a position, after what refers to the events before it has taken what it needs. On
+// Postgres the head is let go before that survives: until then no row is deleted, and if it is lost, nothing was pruned.
+func (j *Journal) moveOldest(ctx context.Context, limit func(ctx context.Context, tx database.Tx, oldest, head, most int64) (
+	int64, error)) (oldest, below int64, err error) {
+	j.publishing.Lock()
+	hooks := j.pruning
+	j.publishing.Unlock()
+	moved, err := j.db.UpdateHolding(ctx, "", func(tx database.Tx, _ []int64) (last database.Last, err error) {
+		var head int64
+		if err := tx.QueryRowContext(ctx, `select pos, oldest from journal_head where id = 1`+j.db.LockClause()).
+			Scan(&head, &oldest); err != nil {
+			return last, fmt.Errorf("lock the journal head: %w", err)
+		}
+		below, err = limit(ctx, tx, oldest, head, oldest+pruneChunk)
+		if err == nil && j.opts.Archived && below > oldest {
+			var archived int64
+			archived, err = ArchivedBelow(ctx, tx)
+			below = min(below, archived)
+		}
+		if err != nil || below <= oldest {
+			return last, err
+		}
+		for _, before := range hooks {
+			if err := before(ctx, tx, below); err != nil {
+				return last, err
+			}
+		}
+		return database.Last{Query: `update journal_head set oldest = $1 where id = 1`, Args: []any{below}, Early: true}, nil
+	})
+	if err == nil {
+		err = moved.Synced(ctx)
+	}
+	return oldest, below, err
+}
+
+// deleteRows deletes the rows of events that are no more, from a position and below another one.
+func (j *Journal) deleteRows(ctx context.Context, from, below int64) (events int64, err error) {
+	err = j.db.Update(ctx, func(tx database.Tx) error {
+		if _, err := tx.ExecContext(ctx, `delete from journal_parts where pos >= $1 and pos < $2`, from, below); err != nil {
+			return fmt.Errorf("prune the journal's long events: %w", err)
+		}
+		result, err := tx.ExecContext(ctx, `delete from journal_events where pos >= $1 and pos < $2`, from, below)
+		if err != nil {
+			return fmt.Errorf("prune the journal: %w", err)
+		}
+		events, err = result.RowsAffected()
+		return err
+	})
+	return events, err
+}

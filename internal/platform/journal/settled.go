@@ -1,0 +1,55 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"harness/internal/platform/database"
+)
+
+type readingKey struct{}
+
+// Reading is a context whose reads of rows Settled waits for. It is the context itself without Options.Barrier.
+func (j *Journal) Reading(ctx context.Context) context.Context {
+	if j.barrier == nil {
+		return ctx
+	}
+	ctx, read := database.NoteServers(ctx)
+	return context.WithValue(ctx, readingKey{}, read)
+}
+
+// Settled returns when whatever was read with a context of Reading, or one made of it, may be shown: once it survives
+// what a commit survives. It fails, with an error that is database.Refused, when that takes longer than the context is
+// Patient for, or the reads were put to several servers, of which one may have lost what it showed.
+func (j *Journal) Settled(ctx context.Context) error {
+	read, _ := ctx.Value(readingKey{}).(*database.Servers)
+	if read == nil || !read.Asked() {
+		return nil
+	}
+	waiting := ctx
+	if limit, bounded := limitOf(ctx); bounded {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	err := j.settledUpTo(waiting, func(q database.Querier) (head mark, err error) {
+		if err := read.Only(q.(database.Conn).Server()); err != nil {
+			return head, err
+		}
+		var standby bool
+		err = q.QueryRowContext(waiting, `select pos, eventless, pg_is_in_recovery() from journal_head where id = 1`).
+			Scan(&head.pos, &head.eventless, &standby)
+		if err != nil {
+			return head, fmt.Errorf("read the journal head: %w", err)
+		}
+		if standby {
+			return mark{}, nil // what it shows is not lost with the primary
+		}
+		return head, nil
+	})
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		return errors.Join(database.ErrUnsettled, err)
+	}
+	return err
+}

@@ -1,0 +1,191 @@
+package journal_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/tests/dbtest"
+	"harness/tests/polling"
+)
+
+// look reads rows as what answers requests does.
+func look(t *testing.T, ctx context.Context, db *database.DB) {
+	t.Helper()
+	var n int
+	if err := db.Read().QueryRowContext(ctx, `select count(*) from journal_events`).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Rows that the standby does not have are not answered before it has them, or refused when the caller's patience ends.
+// Who has read nothing waits for nothing, and so does who reads what is known to survive.
+func TestRowsThatOnlyThePrimaryHasAreNotAnswered(t *testing.T) {
+	t.Parallel()
+	pair, db := replicated(t)
+	log := start(t, db, journal.Options{Barrier: true, PollInterval: time.Hour})
+	writer := start(t, hasty(t, pair), journal.Options{PollInterval: time.Hour})
+	if _, err := log.Append(t.Context(), journal.Event{Type: "its own"}); err != nil {
+		t.Fatal(err)
+	}
+	pair.Isolate()
+	known := log.Reading(t.Context())
+	look(t, known, db)
+	if err := log.Settled(known); err != nil {
+		t.Errorf("what is known to survive is refused: %v", err)
+	}
+	if _, err := writer.Append(t.Context(), journal.Event{Type: "of another process"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Settled(log.Reading(t.Context())); err != nil {
+		t.Errorf("who read nothing is refused: %v", err)
+	}
+	hurried := log.Reading(journal.Patient(t.Context(), 50*time.Millisecond))
+	look(t, hurried, db)
+	if err := log.Settled(hurried); !errors.Is(err, database.ErrUnsettled) || !database.Refused(err) {
+		t.Errorf("who does not want to wait has %v, want %v", err, database.ErrUnsettled)
+	}
+	answered := make(chan error, 1)
+	go func() {
+		ctx := log.Reading(t.Context())
+		look(t, ctx, db)
+		answered <- log.Settled(ctx)
+	}()
+	if !polling.Until(time.Minute, func() bool { return waits(t, db) > 0 }) {
+		t.Fatal("nobody waits for the standby")
+	}
+	select {
+	case err := <-answered:
+		t.Errorf("what the primary alone has may be shown: %v", err)
+	default:
+	}
+	pair.Rejoin()
+	if err := <-answered; err != nil {
+		t.Error(err)
+	}
+}
+
+// An answer is made of what one server has: of two, one may have lost what it showed.
+func TestAnAnswerIsReadOfOneServer(t *testing.T) {
+	t.Parallel()
+	pair, db := replicated(t)
+	way := dbtest.NewProxy(t, pair.URL(pair.Primary()))
+	moved := dbtest.Connect(t, database.Options{URL: way.URL})
+	log := start(t, moved, journal.Options{Barrier: true, PollInterval: time.Hour})
+	before, across := log.Reading(t.Context()), log.Reading(t.Context())
+	look(t, before, db)
+	look(t, across, db)
+	former := pair.Primary()
+	pair.Promote()
+	if err := way.Lead(pair.URL(pair.Primary())); err != nil {
+		t.Fatal(err)
+	}
+	if !polling.Until(time.Minute, func() bool { return moved.Read().QueryRowContext(t.Context(), `select 1`).Err() == nil }) {
+		t.Fatal("the new primary is out of reach")
+	}
+	look(t, across, moved)
+	for name, ctx := range map[string]context.Context{"before the failover": before, "before and after it": across} {
+		if err := log.Settled(ctx); err == nil || !database.Refused(err) {
+			t.Errorf("what was read %s may be shown: %v", name, err)
+		}
+	}
+	after := log.Reading(t.Context())
+	look(t, after, moved)
+	if err := log.Settled(after); err != nil {
+		t.Errorf("what was read after it is refused: %v", err)
+	}
+	pair.Kill(former)
+}
+
+// What a standby shows is not lost with the primary, and there is nothing to be written there.
+func TestAStandbyIsRead(t *testing.T) {
+	t.Parallel()
+	pair, _ := replicated(t)
+	way := dbtest.NewProxy(t, pair.URL(pair.Primary()))
+	db := dbtest.Connect(t, database.Options{URL: way.URL})
+	log := start(t, db, journal.Options{Barrier: true, PollInterval: time.Hour})
+	if err := way.Lead(pair.URL(pair.Standby())); err != nil {
+		t.Fatal(err)
+	}
+	if !polling.Until(time.Minute, func() bool { return db.Read().QueryRowContext(t.Context(), `select 1`).Err() == nil }) {
+		t.Fatal("the standby is out of reach")
+	}
+	ctx := log.Reading(t.Context())
+	look(t, ctx, db)
+	if err := log.Settled(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// Somebody breaks off what a batch without events waits for: its rows are visible at the primary, and told to nobody, in
+// whatever process, before the standby has them.
+func TestABatchWithoutEventsWhoseWaitWasBrokenOffIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	pair, db := replicated(t)
+	opts := journal.Options{Barrier: true, PollInterval: time.Hour}
+	writer, other := start(t, db, opts), start(t, dbtest.Connect(t, database.Options{URL: pair.URL(pair.Primary())}), opts)
+	if _, err := other.Append(t.Context(), journal.Event{Type: "its own"}); err != nil {
+		t.Fatal(err)
+	}
+	pair.Isolate()
+	written := make(chan error, 1)
+	go func() {
+		_, err := writer.Commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			return nil, noteHead.Exec(ctx, tx, []any{"somebody", int64(7)})
+		})
+		written <- err
+	}()
+	visible := func() bool {
+		return ask(t, db, `select count(*) from journal_sequences where session_id = 'somebody'`) == 1
+	}
+	if !polling.Until(time.Minute, func() bool { return waits(t, db) == 1 }) {
+		t.Fatal("the batch does not wait for the standby")
+	}
+	pair.Do(`select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`)
+	if !polling.Until(time.Minute, visible) {
+		t.Fatal("the rows of the batch are not visible")
+	}
+	for name, log := range map[string]*journal.Journal{"the process itself": writer, "another process": other} {
+		ctx := log.Reading(journal.Patient(t.Context(), 50*time.Millisecond))
+		look(t, ctx, db)
+		if err := log.Settled(ctx); !database.Refused(err) {
+			t.Errorf("%s may show what the standby does not have: %v", name, err)
+		}
+	}
+	select {
+	case err := <-written:
+		t.Errorf("the batch is acknowledged although the standby does not have it: %v", err)
+	default:
+	}
+	pair.Rejoin()
+	if err := <-written; err != nil {
+		t.Error(err)
+	}
+	ctx := other.Reading(t.Context())
+	look(t, ctx, db)
+	if err := other.Settled(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// What this process has written, with events or without, it need not wait for again.
+func TestWhatAProcessHasWrittenIsKnownToSurvive(t *testing.T) {
+	t.Parallel()
+	pair, db := replicated(t)
+	log := start(t, db, journal.Options{Barrier: true, PollInterval: time.Hour})
+	if _, err := log.Commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return nil, noteHead.Exec(ctx, tx, []any{"somebody", int64(7)})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	pair.Isolate()
+	ctx := log.Reading(journal.Patient(t.Context(), time.Minute))
+	look(t, ctx, db)
+	if err := log.Settled(ctx); err != nil {
+		t.Error(err)
+	}
+	pair.Rejoin()
+}

@@ -1,0 +1,395 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"time"
+
+	"harness/internal/platform/database"
+)
+
+// run is the writer: the one goroutine of this process that appends.
+func (j *Journal) run(ctx context.Context) {
+	defer close(j.finished)
+	defer j.refuseQueued()
+	defer j.startSyncing(ctx)()
+
+	others := j.follow(ctx)
+	defer others.stop()
+	process := func(first *submission) (passed bool) {
+		head := j.head.Load()
+		j.process(ctx, j.gather(first), true)
+		return j.head.Load() != head
+	}
+	for passed := false; ; { // the last batch was passed on, and with it what others had written before it
+		look, idle := j.look, (<-chan time.Time)(nil)
+		if passed && others.poll != nil { // so will be the next one, if it comes soon: what is read until then is read twice
+			look, idle = nil, time.After(j.opts.Gather)
+		}
+		select {
+		case <-others.poll:
+			others.look() // also while there is always something to write: not all of it is passed on
+		case <-look:
+			others.look()
+		case page := <-others.found:
+			j.deliverNew(page, others)
+		default:
+		}
+		select {
+		case first := <-j.queue:
+			passed = process(first)
+			continue
+		default:
+		}
+		select {
+		case first := <-j.queue:
+			passed = process(first)
+		case <-others.poll:
+			others.look()
+		case <-look:
+			others.look()
+		case <-idle:
+			passed = false
+		case page := <-others.found:
+			j.deliverNew(page, others)
+		case <-j.sealed:
+			if len(j.queue) == 0 {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// gather collects what is waiting. While one batch commits the next one gathers by itself, so a lone unit never waits
+// for company, unless it says that there is some.
+func (j *Journal) gather(first *submission) []*submission {
+	runtime.Gosched() // who is about to submit does so first
+	batch := j.awaitWhole(first)
+	if first.unit == nil {
+		return batch
+	}
+	return j.join(batch)
+}
+
+// join adds what is waiting to a batch, as far as there is room in it.
+func (j *Journal) join(batch []*submission) []*submission {
+	units := 0
+	for _, s := range batch {
+		if s.unit != nil {
+			units++
+		}
+	}
+	for units < j.opts.MaxBatch && len(batch) < maxEphemeral*j.opts.MaxBatch {
+		select {
+		case next := <-j.queue:
+			batch = append(batch, next)
+			if next.unit != nil {
+				units++
+			}
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// awaitWhole waits until nobody else is expected to join a unit (SubmitOpen), or there is something else to write.
+func (j *Journal) awaitWhole(first *submission) []*submission {
+	batch := []*submission{first}
+	if first.whole == nil || len(j.queue) > 0 {
+		return batch
+	}
+	select {
+	case <-first.whole:
+		return batch
+	default:
+	}
+	timeout := time.NewTimer(min(time.Duration(j.took.Load())/2, j.opts.Gather))
+	defer timeout.Stop()
+	select {
+	case <-first.whole:
+	case next := <-j.queue:
+		batch = append(batch, next)
+	case <-timeout.C:
+	}
+	return batch
+}
+
+// maxEphemeral bounds a batch in multiples of MaxBatch when there are many ephemeral events between its units.
+const maxEphemeral = 8
+
+func (j *Journal) refuseQueued() {
+	for {
+		select {
+		case s := <-j.queue:
+			s.done(nil, ErrStopped)
+		default:
+			return
+		}
+	}
+}
+
+// process commits a batch. A unit that fails after writing, or whose events cannot be stored, spoils the shared
+// transaction; then each unit gets its own. While the store refuses (database.Transient) the batch is held and tried
+// again, and nothing after it is begun: producers are slowed, nothing is dropped or overtaken. It returns when the
+// store takes writes. What comes while a batch waits for the head goes with it when it is open: nothing taken from the
+// queue earlier is still to follow.
+func (j *Journal) process(ctx context.Context, batch []*submission, open bool) {
+	if len(batch) == 0 {
+		return
+	}
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		batch = j.publishLeading(ctx, dropCanceled(batch))
+		if len(batch) == 0 {
+			if j.Outage() == nil {
+				return
+			}
+			batch = []*submission{probe()}
+		}
+		batch = j.withOutages(batch)
+		var err error
+		if batch, err = j.commit(ctx, batch, open); err == nil {
+			j.process(ctx, batch, open)
+			return
+		}
+		if database.Transient(err) {
+			_ = j.refused(err)
+			if j.pause(ctx, wait) {
+				continue
+			}
+			j.opts.Logger.Error().Err(err).Int("units", len(batch)).
+				Msg("stopped while the store takes no writes; what was held is not stored")
+			err = errors.Join(ErrStopped, err)
+		} else if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
+			err = errors.Join(ErrStopped, err) // in the middle of a try
+		}
+		if len(batch) > 1 && ctx.Err() == nil {
+			for _, s := range batch {
+				j.process(ctx, []*submission{s}, false)
+			}
+			return
+		}
+		var spoiled *unitError
+		if errors.As(err, &spoiled) {
+			err = spoiled.err
+		}
+		for _, s := range batch {
+			if s.unit == nil {
+				j.publishEphemeral(ctx, []*submission{s})
+				continue
+			}
+			s.done(nil, err)
+		}
+		return
+	}
+}
+
+const (
+	firstRetry = 20 * time.Millisecond
+	lastRetry  = time.Second
+)
+
+// pause waits before another try; false means there is none: the writer is being stopped.
+func (j *Journal) pause(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// dropCanceled leaves out units whose callers are gone. It comes before a batch's transaction, so none of them has run,
+// or all they did was rolled back.
+func dropCanceled(batch []*submission) []*submission {
+	live := batch[:0]
+	for _, s := range batch {
+		if err := s.ctx.Err(); err != nil {
+			s.done(nil, err)
+			continue
+		}
+		if s.claim() {
+			live = append(live, s)
+		}
+	}
+	return live
+}
+
+// unitError says which kind of failure a batch had: one of its units, not the store.
+type unitError struct{ err error }
+
+func (e *unitError) Error() string { return e.err.Error() }
+func (e *unitError) Unwrap() error { return e.err }
+
+type outcome struct {
+	first, count int // records of this unit
+	err          error
+}
+
+// maxEvents and maxBytes bound a transaction: with so many events, or bytes of their payloads, it takes no further
+// unit. Nobody then waits for more than this and one unit, and what is published at once is less than what the stream
+// keeps for its readers.
+const (
+	maxEvents = 1024
+	maxBytes  = 2 << 20
+)
+
+// commit runs the batch, or as much of it as one transaction takes, and hands it over to be published. It returns the
+// rest: all of it on an error, when nobody has been told. An open one is closed once the head is held, which may have
+// been waited for.
+func (j *Journal) commit(ctx context.Context, batch []*submission, open bool) (left []*submission, err error) {
+	began, overlaps := time.Now(), j.underWay.Load() > 0
+	j.unheard.Add(1)
+	j.batches++
+	name := j.batchPrefix + strconv.FormatInt(j.batches, 10)
+	var (
+		records  []Record
+		outcomes []outcome
+		ended    mark
+	)
+	transaction, err := j.db.UpdateHolding(ctx, j.holdHead(),
+		func(tx database.Tx, held []int64) (database.Last, error) {
+			pos := held[0]
+			records, outcomes = nil, nil
+			if err := j.checkFence(ctx, tx, held); err != nil {
+				return database.Last{}, err
+			}
+			if open {
+				batch = dropCanceled(j.join(batch))
+			}
+			bytes := 0
+			running := withTakeovers(withEarlier(ctx, pos, &records), held)
+			for _, s := range batch {
+				if len(records) >= maxEvents || bytes >= maxBytes {
+					break
+				}
+				if s.unit == nil {
+					outcomes = append(outcomes, outcome{first: len(records)})
+					continue
+				}
+				events, err := runUnit(context.WithValue(running, nextKey{}, pos+int64(len(records))+1), s, tx)
+				if reason, ok := refused(err); ok {
+					outcomes = append(outcomes, outcome{err: reason})
+					continue
+				}
+				if err != nil {
+					return database.Last{}, &unitError{err: err}
+				}
+				outcomes = append(outcomes, outcome{first: len(records), count: len(events)})
+				origin := j.origin(s)
+				records = slices.Grow(records, len(events))
+				for i := range events {
+					bytes += len(events[i].Payload)
+					records = append(records, j.record(events[i], origin))
+				}
+			}
+			if j.opts.Before != nil {
+				if err := j.opts.Before(ctx, tx, pos+1, records); err != nil {
+					return database.Last{}, err
+				}
+			}
+			ended = mark{pos: pos + int64(len(records))}
+			if len(held) > 2 {
+				ended.eventless = held[2]
+			}
+			if len(records) == 0 {
+				ended.eventless++
+			}
+			last, err := j.append(ctx, tx, name, pos, records)
+			last.Early = j.releasesEarly(pos, len(records))
+			return last, err
+		})
+	if err != nil {
+		for _, s := range batch {
+			s.park()
+		}
+		if !j.committedAnyway(ctx, err, name, records) {
+			j.unheard.Add(-1)
+			return batch, err
+		}
+	}
+	j.own = ended.pos
+	mean(&j.runs, time.Since(began))
+	ran, left := batch[:len(outcomes):len(outcomes)], batch[len(outcomes):]
+	j.handOver(ctx, &committed{transaction: transaction, batch: ran, outcomes: outcomes, records: records, began: began,
+		overlaps: overlaps, ends: j.outage.Load(), ended: ended})
+	return left, nil
+}
+
+// releasesEarly tells whether to let go of the head before a batch survives, which is at pos when that is taken: when
+// another process has written since this one did, and so is about to write, presumably. A batch without events is not
+// found again once others have signed the head.
+func (j *Journal) releasesEarly(pos int64, events int) bool {
+	return events > 0 && pos != j.own && j.opts.EarlyRelease != nil && j.opts.EarlyRelease()
+}
+
+type nextKey struct{}
+
+// NextPos is, within a unit, the position that the first of the events it returns will have; the others follow it. 0
+// elsewhere.
+func NextPos(ctx context.Context) int64 {
+	pos, _ := ctx.Value(nextKey{}).(int64)
+	return pos
+}
+
+// runUnit runs one unit under the writer's context: a caller that goes away must not roll back its neighbours.
+func runUnit(ctx context.Context, s *submission, tx database.Tx) (events []Event, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("journal unit panicked: %v", r)
+		}
+	}()
+	return s.unit(ctx, tx)
+}
+
+// headPosition with the engine's lock clause takes the head row.
+const headPosition = `select pos from journal_head where id = 1`
+
+// lockHead takes the head row: from here to the commit no other writer of any process appends, which is what makes pos
+// and seq gap-free and equal to commit order. It comes first so that units of two processes cannot deadlock on each
+// other's rows.
+func (j *Journal) lockHead(ctx context.Context, tx database.Tx) (pos int64, err error) {
+	if err := tx.QueryRowContext(ctx, headPosition+j.db.LockClause()).Scan(&pos); err != nil {
+		return 0, fmt.Errorf("lock the journal head: %w", err)
+	}
+	return pos, nil
+}
+
+func (j *Journal) origin(s *submission) Origin {
+	if j.opts.Origin == nil {
+		return Origin{}
+	}
+	return j.opts.Origin(s.ctx)
+}
+
+// Actor is on whose behalf ctx is, as events say it; "" for the server itself.
+func (j *Journal) Actor(ctx context.Context) string {
+	if j.opts.Origin == nil {
+		return ""
+	}
+	return j.opts.Origin(ctx).Actor
+}
+
+func (j *Journal) record(event Event, origin Origin) Record {
+	event.attribute(origin)
+	if event.TraceID == "" && event.TurnID != "" && j.opts.TraceOf != nil {
+		event.TraceID, event.SpanID = j.opts.TraceOf(database.DecodeText(event.SessionID), database.DecodeText(event.TurnID))
+	}
+	if event.Time == 0 {
+		event.Time = j.opts.Now().UnixMilli()
+	}
+	event.Meta = event.metaWithRole()
+	if event.Payload == nil {
+		event.Payload = json.RawMessage("null")
+	}
+	return Record{Event: event, SchemaVersion: SchemaVersion}
+}

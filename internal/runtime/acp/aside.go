@@ -1,0 +1,52 @@
+package acp
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"harness/internal/runtime"
+)
+
+// minuteLayout is how a history's file names the minute it was begun in.
+const minuteLayout = "2006-01-02T15-04"
+
+// putAside keeps a history from being emptied when it is loaded (Profile.History): the file an agent would begin anew
+// gets the name of a minute before in which none was. runtime.ErrTransient where that cannot be done: in a minute nothing is in danger
+// any more.
+func (r *Runtime) putAside(native string) error {
+	if r.profile.History == "" || len(native) < 8 {
+		return nil
+	}
+	now := time.Now().UTC()
+	name := func(at time.Time) string {
+		return strings.NewReplacer("{minute}", at.Format(minuteLayout), "{id}", native[:8]).Replace(r.profile.History)
+	}
+	home, err := os.OpenRoot(r.lookup("HOME")) // what an agent put there must not lead out of it
+	if err != nil {
+		return fmt.Errorf("look for the history of conversation %s: %w", native, err)
+	}
+	defer func() { _ = home.Close() }() // it was read only
+	found, err := fs.Glob(home.FS(), name(now))
+	if err != nil {
+		return fmt.Errorf("look for the history of conversation %s: %w", native, err)
+	}
+	for _, file := range found {
+		minute, earlier := now, file
+		for free := false; !free; { // one of this minute may have been put aside before
+			minute = minute.Add(-time.Minute)
+			earlier = path.Join(path.Dir(file), path.Base(name(minute)))
+			_, err := home.Lstat(earlier)
+			free = err != nil // the renaming says what else is the matter
+		}
+		if err := home.Rename(file, earlier); err != nil {
+			return fmt.Errorf(
+				"%w: %s would forget a conversation that was begun in this very minute (%w); send the message again in a minute",
+				runtime.ErrTransient, r.profile.title(), err)
+		}
+	}
+	return nil
+}

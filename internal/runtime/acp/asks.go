@@ -1,0 +1,148 @@
+package acp
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/form"
+	"harness/internal/runtime/wire"
+)
+
+// asks is what a request of the agent means. What nobody can answer has no Change: it is refused.
+func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signal, changed bool) {
+	of := t.state.Talks[p.SessionID]
+	permission, elicits := l.Method == methodPermission && len(p.Options) > 0, l.Method == methodElicit && p.Mode == "form"
+	p.ToolCall.ToolCallID = runtime.KnownID(p.ToolCall.ToolCallID)
+	if of == nil || !permission && !elicits || len(of.Asked) >= maxAsked || len(l.ID) > runtime.MaxID {
+		var in wire.Place
+		if in.ThreadID = t.threads[p.SessionID]; of != nil {
+			in = of.place()
+		}
+		refused := wire.Request(l.Method, l.ID, in)
+		refused.Change = nil
+		return []runtime.Signal{refused}, false
+	}
+	signals = append(t.answered(of, "", false, at), of.closeText(at)...)
+	if elicits {
+		of.Asked = append(of.Asked, &asked{ID: l.ID, Form: true})
+		return append(signals, question(of, l.ID, p)), true
+	}
+	one := of.tool(p.ToolCall.ToolCallID)
+	if one == nil {
+		var more []runtime.Signal
+		one, more = t.open(of, p.ToolCall.ToolCallID, at)
+		signals = append(signals, more...)
+	}
+	once := slices.IndexFunc(p.Options, func(offered option) bool { return offered.Kind == "allow_once" })
+	p.ToolCall.Status = "pending" // whatever it says, it waits
+	one.merge(&p.ToolCall, t.profile, t.upTo)
+	// The tools of this server ask for themselves.
+	if once >= 0 && (of.Unasked || one.isOf(t.profile, t.tools)) {
+		t.allowed = selected(p.Options[once].ID)
+		return append(signals, t.show(of, one, at)...), true
+	}
+	signals = append(signals, t.show(of, one, at)...)
+	of.Asked = append(of.Asked, &asked{ID: l.ID, Tool: one.ID})
+	return append(signals, t.permission(of, l.ID, one, p)), true
+}
+
+// permission is the request of a permission to run a tool.
+func (t *translator) permission(of *talk, id json.RawMessage, one *tool, p *params) runtime.Signal {
+	in := wire.Asking{Place: of.place(), ItemID: one.Item}
+	var reason *string
+	if p.ToolCall.Title != "" {
+		reason = &p.ToolCall.Title
+	}
+	var signal runtime.Signal
+	switch one.Type {
+	case wire.ItemCommand:
+		command := one.command()
+		if command == "" {
+			command = one.Title
+		}
+		signal = wire.ApproveCommand(id, in, command, one.cwd(of.Cwd), nil)
+	case wire.ItemFileChange:
+		signal = wire.ApproveFileChange(id, in, one.fileEdits(), reason)
+	default:
+		server, tool, arguments := one.called(t.profile)
+		if server != t.profile.Name {
+			tool = server + "/" + tool
+		}
+		signal = wire.ApproveTool(id, in, tool, arguments, reason)
+	}
+	change, _ := signal.Change.(runtime.InteractiveRequested) // the builders make one
+	for _, offered := range p.Options {
+		change.Asked.Options = append(change.Asked.Options, offered.neutral(t.profile))
+	}
+	signal.Change = change
+	return signal
+}
+
+// neutral is an option in the words of all runtimes. What holds for longer than the session, or nobody knows for how
+// long, has no scope: it is never chosen but by its id.
+func (o option) neutral(p *Profile) runtime.Option {
+	out := runtime.Option{ID: wire.Clean(o.ID), Label: wire.Clean(o.Name), Decision: actionDecline}
+	if strings.HasPrefix(o.Kind, "allow") {
+		out.Decision = actionAccept
+	}
+	switch {
+	case strings.HasSuffix(o.Kind, "_once"):
+		out.Scope = "turn"
+	case slices.Contains(p.SessionOptions, o.ID):
+		out.Scope = "session"
+	}
+	return out
+}
+
+// question is a form of the agent, as questions; the schema goes along to word the answer.
+func question(of *talk, id json.RawMessage, p *params) runtime.Signal {
+	signal := wire.AskUser(id, wire.Asking{Place: of.place()}, form.Of(p.Schema).Questions()...)
+	change, _ := signal.Change.(runtime.InteractiveRequested) // the builder makes one
+	if message := wire.Clean(p.Message); message != "" {
+		change.Summary += ": " + message
+	}
+	change.Asked.Context = p.Schema
+	signal.Change = change
+	return signal
+}
+
+// told notes an answer that is about to be sent.
+func (t *translator) told(id json.RawMessage, decision string) {
+	of, request := t.state.asking(id)
+	if of == nil {
+		return
+	}
+	request.Answer, t.unsaid = decision, true
+	if decision == actionAccept || request.Form {
+		return
+	}
+	of.Declined = true
+	of.Cancelled = of.Cancelled || decision == actionCancel // the turn is to end with it
+	if one := of.tool(request.Tool); one != nil {
+		one.Declined = true
+	}
+}
+
+// answered closes the requests that got an answer, once the agent says more; about is the call it says that of, over
+// that this one is, whoever answered. A call that was declined ends with its request, unless the agent itself is
+// telling of it: not every agent does.
+func (t *translator) answered(of *talk, about string, over bool, at int64) (signals []runtime.Signal) {
+	for _, request := range slices.Clone(of.Asked) {
+		if request.Answer == "" && (!over || request.Tool != about) {
+			continue
+		}
+		signals = append(signals, of.resolve(request)...)
+		if one := of.tool(request.Tool); one != nil && one.Declined && one.ID != about {
+			signals = append(signals, t.close(of, one, wire.StatusDeclined, at)...)
+		}
+	}
+	return signals
+}
+
+// resolve says that a request is waited for no more.
+func (of *talk) resolve(request *asked) []runtime.Signal {
+	of.Asked = slices.DeleteFunc(of.Asked, func(one *asked) bool { return one == request })
+	return []runtime.Signal{wire.RequestResolved(of.Thread, request.ID)}
+}

@@ -1,0 +1,487 @@
+package acp_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/acp"
+	"harness/internal/runtime/process"
+	"harness/internal/runtime/stdio"
+	"harness/tests/agenttest"
+	"harness/tests/codextest"
+	"harness/tests/mockmodel"
+	"harness/tests/runtimetest"
+)
+
+// The first argument makes the test binary a shim, whose folder follows; the variable makes it an agent that says
+// nothing.
+const (
+	runAsShim = "test-shim"
+	runAsHung = "HARNESS_TEST_HUNG_AGENT"
+)
+
+func TestMain(m *testing.M) {
+	if runtimetest.PlayProxy() {
+		return
+	}
+	if runtimetest.PlayShim(runAsShim) {
+		return
+	}
+	if mode := os.Getenv(runAsFake); mode != "" {
+		fakeAgent(mode)
+		return
+	}
+	if os.Getenv(runAsHung) != "" {
+		select {}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// site is where one server after another drives one real agent after another.
+type site struct {
+	model   *mockmodel.Server
+	options acp.Options
+	dir     string
+	home    string
+}
+
+func newSite(t *testing.T, model *mockmodel.Server, profile acp.Profile, shims bool, env ...string) *site {
+	t.Helper()
+	home := t.TempDir()
+	s := &site{model: model, dir: t.TempDir(), home: home}
+	s.options = acp.Options{Profile: profile, Setup: stdio.Setup{
+		Launch: stdio.Launch{Name: profile.Name, Mark: process.Mark(home, profile.Name),
+			Env:      append([]string{"HOME=" + home}, env...),
+			Inherits: func(name string) bool { return name == "PATH" || name == "TMPDIR" },
+			Logger:   zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)},
+		Supervise: stdio.Options{BackoffMin: 10 * time.Millisecond, StartTimeout: patience},
+	}}
+	if launch := &s.options.Setup.Launch; shims {
+		launch.Shims, launch.Detach, s.options.Setup.Supervise.KeepOnStop = runtimetest.Shims(t, runAsShim), true, true
+	}
+	return s
+}
+
+// patience bounds every wait; the machine may be busy.
+const patience = runtimetest.Patience
+
+func (s *site) start(t *testing.T, store interface {
+	Sink(runtime.Batch)
+	Resume(context.Context, string) (runtime.Resumption, error)
+}) *runtimetest.Agent {
+	t.Helper()
+	options := s.options
+	options.Setup.Supervise.Sink, options.Setup.Supervise.Resume = store.Sink, store.Resume
+	r := acp.New(options)
+	if err := r.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stop := func(t *testing.T) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := r.Stop(ctx); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	}
+	t.Cleanup(func() { stop(t) })
+	agent := &runtimetest.Agent{Adapter: r, Dir: s.dir, Release: s.model.Release, Prompted: s.model.Asked, AwaitHeld: s.model.WaitHeld,
+		Kill: func(t *testing.T, _ string) {
+			if err := syscall.Kill(r.Status().PID, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}}
+	if options.Setup.Launch.Shims != nil {
+		agent.Leave = stop
+		agent.Next = func(t *testing.T) *runtimetest.Agent { return s.start(t, store) }
+	}
+	return agent
+}
+
+// loggedOut is start for an agent that has no login and refuses to open a conversation; a key logs it in.
+func (s *site) loggedOut(t *testing.T, store *runtimetest.Store, key string) *runtimetest.Agent {
+	t.Helper()
+	agent := s.start(t, store)
+	agent.Key.Key = key
+	agent.NeedsLogin = func(ctx context.Context) error {
+		_, err := agent.StartThread(ctx, runtime.StartThread{Cwd: agent.Dir})
+		return err
+	}
+	return agent
+}
+
+// shared is one process for several tests, each of which hears of its own conversations.
+type shared struct {
+	*runtimetest.Agent
+	mu     sync.Mutex
+	stores map[string]*runtimetest.Store
+}
+
+func (s *shared) Sink(batch runtime.Batch) {
+	s.mu.Lock()
+	var store *runtimetest.Store
+	for _, signal := range batch.Signals {
+		if store == nil {
+			store = s.stores[signal.ThreadID]
+		}
+	}
+	s.mu.Unlock()
+	if store != nil {
+		batch.Offset = 0 // a store hears some lines of the process only
+		store.Sink(batch)
+	} else if batch.Stored != nil {
+		batch.Stored()
+	}
+}
+
+func (s *shared) Resume(context.Context, string) (runtime.Resumption, error) {
+	return runtime.Resumption{}, nil
+}
+
+// visitor is the shared agent as one test has it.
+type visitor struct {
+	runtime.Adapter
+	shared *shared
+	store  *runtimetest.Store
+}
+
+func (v *visitor) StartThread(ctx context.Context, in runtime.StartThread) (runtime.Thread, error) {
+	thread, err := v.Adapter.StartThread(ctx, in)
+	v.shared.mu.Lock()
+	defer v.shared.mu.Unlock()
+	v.shared.stores[thread.ID] = v.store
+	return thread, err
+}
+
+// target is a real agent, with one process for all tests but those that end theirs.
+func target(t *testing.T, script runtimetest.Script, new func(t *testing.T) *site) runtimetest.Target {
+	t.Helper()
+	site := new(t)
+	all := &shared{stores: map[string]*runtimetest.Store{}}
+	all.Agent = site.start(t, all)
+	broken := func(change func(*acp.Options)) func(*testing.T, *runtimetest.Store) *runtimetest.Agent {
+		return func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+			s := new(t)
+			s.options.Setup.Supervise.StartTimeout = 200 * time.Millisecond
+			change(&s.options)
+			return s.start(t, store)
+		}
+	}
+	return runtimetest.Target{
+		Script: script, Dear: true,
+		New: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+			if runtimetest.Own(t) {
+				return new(t).start(t, store)
+			}
+			agent := *all.Agent
+			agent.Adapter, agent.Leave, agent.Next = &visitor{all.Adapter, all, store}, nil, nil
+			return &agent
+		},
+		Hanging: broken(func(o *acp.Options) {
+			o.Bin = runtimetest.Executable(t)
+			o.Setup.Launch.Env = append(o.Setup.Launch.Env, runAsHung+"=1")
+		}),
+		Missing: broken(func(o *acp.Options) { o.Bin = filepath.Join(t.TempDir(), "agent") }),
+	}
+}
+
+// script is what the model is told in the names of the tools an agent has.
+func script() runtimetest.Script {
+	return runtimetest.Script{
+		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string {
+			return "MOCK_HOLD[" + name + "]"
+		},
+		Flood:   func(pieces int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", pieces) },
+		Fail:    func(status int) string { return fmt.Sprintf("MOCK_HTTP_%d", status) },
+		Command: func(command string) string { return "MOCK_CMD[" + command + "]" },
+	}
+}
+
+// The real Gemini CLI, pinned, keeps what every adapter promises, behind a shim and as a child.
+func TestGeminiConforms(t *testing.T) {
+	t.Parallel()
+	for name, shims := range map[string]bool{"behind shims": true, "as children": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			model := mockmodel.Start(t)
+			made := func(t *testing.T, env ...string) *site {
+				s := newSite(t, model, acp.Gemini(), shims, env...)
+				s.options.Bin = agenttest.Binary(t, "gemini")
+				return s
+			}
+			loggedIn := func(t *testing.T) *site {
+				return made(t, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+model.Root())
+			}
+			tried := target(t, script(), loggedIn)
+			if !shims { // what the lines are read from makes no difference to these
+				tried.Script.Flood = nil
+				runtimetest.Run(t, tried)
+				return
+			}
+			tried.LoggedOut = func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+				key := "key-" + uuid.NewString()
+				s := made(t, "GOOGLE_GEMINI_BASE_URL="+runtimetest.Locked(t, model.Root(), key))
+				plant(t, filepath.Join(s.home, ".gemini", "settings.json"),
+					`{"security":{"auth":{"selectedType":"gemini-api-key"}}}`) // else it may be that nobody asks for one there
+				return s.loggedOut(t, store, key)
+			}
+			tried.Proxied = func(t *testing.T, store *runtimetest.Store, proxy *runtimetest.Proxy) *runtimetest.Agent {
+				s := loggedIn(t)
+				s.options.Bin, proxy.Only = proxy.Program(t, s.options.Bin), "agent_message_chunk"
+				return s.start(t, store)
+			}
+			runtimetest.Run(t, tried)
+		})
+	}
+}
+
+// bridged is an agent behind a bridge of the protocol: how it is had, and what it reads by itself of its home and of
+// the folder it works in.
+type bridged struct {
+	site         func(*testing.T, *mockmodel.Server, bool) *site
+	home, folder string
+	reads        string
+	// loggedOut starts one without a login, at a model whose server takes the key.
+	loggedOut func(t *testing.T, model *mockmodel.Server, store *runtimetest.Store, locked, key string) *runtimetest.Agent
+}
+
+// The bridges of Claude Code and codex, and OpenCode's own server of the protocol, with the real agents behind them,
+// keep what every adapter promises. What a line is read from is the transport's matter, which is tried with Gemini.
+// What they read by themselves is what is told. RA-16
+func TestBridgesConform(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]bridged{
+		"claude-acp": {claudeBridge, ".claude/CLAUDE.md", "CLAUDE.md", "home CLAUDE.md, folder CLAUDE.md",
+			claudeLoggedOut},
+		"codex-acp": {codexBridge, ".codex/AGENTS.md", "AGENTS.md", "home AGENTS.md, folder AGENTS.md",
+			codexLoggedOut},
+		"opencode-acp": {openCode, ".config/opencode/AGENTS.md", "AGENTS.md", "home AGENTS.md",
+			openCodeLoggedOut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			model, words := mockmodel.Start(t), script()
+			switch name {
+			case "codex-acp": // in this mode codex asks before a command leaves its sandbox
+				words.Command = func(command string) string { return "MOCK_ESC[" + command + "]" }
+			case "opencode-acp":
+				words.Ask = "MOCK_ASK" // for a tool it has elsewhere, and not over this protocol
+			}
+			planted := func(t *testing.T) *site {
+				s := one.site(t, model, true)
+				plant(t, filepath.Join(s.home, one.home), "mark of the home")
+				plant(t, filepath.Join(s.dir, one.folder), "mark of the folder")
+				return s
+			}
+			t.Run("promises", func(t *testing.T) {
+				tried := target(t, words, planted)
+				tried.LoggedOut = func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+					key := "sk-" + uuid.NewString()
+					return one.loggedOut(t, model, store, runtimetest.Locked(t, model.Root(), key), key)
+				}
+				runtimetest.Run(t, tried)
+			})
+			looked := planted(t)
+			found, err := acp.New(looked.options).Sources("", looked.dir, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var told []string
+			for _, source := range found {
+				if source.Kind == runtime.SourceInstructions && len(source.SHA256) == 64 {
+					told = append(told, source.Scope+" "+filepath.Base(source.Path))
+				}
+			}
+			var read []string
+			sent := string(bodies(model))
+			for scope, file := range map[string]string{"home": one.home, "folder": one.folder} {
+				if strings.Contains(sent, "mark of the "+scope) {
+					read = append(read, scope+" "+filepath.Base(file))
+				}
+			}
+			slices.Sort(read)
+			slices.Reverse(read) // the home first
+			if got := strings.Join(told, ", "); got != one.reads || got != strings.Join(read, ", ") {
+				t.Errorf("it is said to read %s and has read %s; want %s", got, strings.Join(read, ", "), one.reads)
+			}
+		})
+	}
+}
+
+// The bridge of Claude Code has a person asked by a form.
+func TestABridgeAsks(t *testing.T) {
+	t.Parallel()
+	store, model := runtimetest.NewStore(), mockmodel.Start(t)
+	agent := claudeBridge(t, model, false).start(t, store)
+	thread, err := agent.StartThread(t.Context(), runtime.StartThread{Cwd: agent.Dir, ApprovalPolicy: "untrusted"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answerQuestion(t, agent, store, model, func(text string) string {
+		started, err := agent.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return started.TurnID
+	})
+}
+
+// answerQuestion has an agent ask a person by a form, and the model hear the answer.
+func answerQuestion(t *testing.T, agent *runtimetest.Agent, store *runtimetest.Store, model *mockmodel.Server,
+	say func(string) string) {
+	t.Helper()
+	turn := say("MOCK_ASK")
+	asked := store.Asked(t, turn, runtime.RequestToolInput)
+	var form struct {
+		Questions []struct{ ID, Question string }
+	}
+	if err := json.Unmarshal(asked.Params, &form); err != nil || len(form.Questions) == 0 ||
+		form.Questions[0].Question == "" {
+		t.Fatalf("it asks %s, %v", asked.Params, err)
+	}
+	answers, err := json.Marshal(map[string]any{form.Questions[0].ID: map[string]any{"answers": []string{"B"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply := runtime.Reply{Decision: "accept", Answers: answers}
+	if err := agent.CheckReply(runtimetest.Ref(asked), reply); err != nil {
+		t.Fatal(err)
+	}
+	if err := agent.Answer(t.Context(), runtimetest.Ref(asked), reply); err != nil {
+		t.Fatal(err)
+	}
+	if end := store.End(t, turn); end.Status != runtime.TurnDone {
+		t.Errorf("the turn that asked ended %+v", end)
+	}
+	if !slices.ContainsFunc(model.Outputs(), func(o mockmodel.Output) bool {
+		return strings.Contains(o.Text, `"B"`) || strings.Contains(o.Text, "=B")
+	}) {
+		t.Errorf("the model heard %v", model.Outputs())
+	}
+}
+
+func claudeBridge(t *testing.T, model *mockmodel.Server, shims bool) *site {
+	return claudeBridgeAt(t, model, shims, model.Root(), "ANTHROPIC_API_KEY=test")
+}
+
+func claudeBridgeAt(t *testing.T, model *mockmodel.Server, shims bool, root string, env ...string) *site {
+	s := newSite(t, model, acp.ClaudeBridge(), shims, append(env, "ANTHROPIC_BASE_URL="+root,
+		"CLAUDE_CODE_EXECUTABLE="+agenttest.Binary(t, "claude"))...)
+	s.options.Bin = agenttest.Binary(t, "claude-acp")
+	return s
+}
+
+// claudeLoggedOut opens conversations; that its login is missing shows in their turns.
+func claudeLoggedOut(t *testing.T, model *mockmodel.Server, store *runtimetest.Store, locked, key string,
+) *runtimetest.Agent {
+	agent := claudeBridgeAt(t, model, true, locked).loggedOut(t, store, key)
+	agent.NeedsLogin = func(ctx context.Context) error {
+		thread, err := agent.StartThread(ctx, runtime.StartThread{Cwd: agent.Dir})
+		if err != nil {
+			return err
+		}
+		started, err := agent.StartTurn(ctx, runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text("MOCK_REPLY[no]")})
+		if err != nil {
+			return err
+		}
+		return store.End(t, started.TurnID).Kind
+	}
+	return agent
+}
+
+func codexLoggedOut(t *testing.T, model *mockmodel.Server, store *runtimetest.Store, locked, key string,
+) *runtimetest.Agent {
+	return codexBridgeAt(t, model, true, codextest.Home(t, locked+"/v1", codextest.NeedsLogin())).loggedOut(t, store, key)
+}
+
+// openCodeLoggedOut does not know that a login is missing, as its configuration may name a key.
+func openCodeLoggedOut(t *testing.T, model *mockmodel.Server, store *runtimetest.Store, locked, key string,
+) *runtimetest.Agent {
+	agent := openCodeAt(t, model, true, `"baseURL":"`+locked+`/v1"`).start(t, store)
+	agent.LooksLate, agent.Key.Key = true, key
+	agent.Kill = nil // its process was started anew with the key, as it would be then
+	return agent
+}
+
+func codexBridge(t *testing.T, model *mockmodel.Server, shims bool) *site {
+	return codexBridgeAt(t, model, shims, codextest.Home(t, model.URL()), "OPENAI_API_KEY=test",
+		`DEFAULT_AUTH_REQUEST={"methodId":"api-key"}`)
+}
+
+func codexBridgeAt(t *testing.T, model *mockmodel.Server, shims bool, home string, env ...string) *site {
+	s := newSite(t, model, acp.CodexBridge(), shims,
+		append(env, "CODEX_HOME="+home, "CODEX_PATH="+codextest.Binary(t, codextest.Default))...)
+	s.options.Bin = agenttest.Binary(t, "codex-acp")
+	if err := os.Symlink(home, filepath.Join(s.home, ".codex")); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func openCode(t *testing.T, model *mockmodel.Server, shims bool) *site {
+	return openCodeAt(t, model, shims, `"baseURL":"`+model.URL()+`","apiKey":"test"`)
+}
+
+func openCodeAt(t *testing.T, model *mockmodel.Server, shims bool, provider string) *site {
+	s := newSite(t, model, acp.OpenCode(), shims,
+		`OPENCODE_CONFIG_CONTENT={"enabled_providers":["mock"],"model":"mock/mock-model","small_model":"mock/mock-model",`+
+			`"share":"disabled","snapshot":false,"lsp":false,"formatter":false,"provider":{"mock":{"npm":"@ai-sdk/openai-compatible","name":"Mock",`+
+			`"options":{`+provider+`},"models":{"mock-model":{"name":"Mock","tool_call":true,"limit":{"context":100000,"output":8000}}}}}}`,
+		"npm_config_registry=http://127.0.0.1:9")
+	s.options.Bin = agenttest.Binary(t, "opencode")
+	return s
+}
+
+// What Gemini tells of earlier turns when it loads a conversation is no part of the turn that follows.
+func TestALoadedHistoryIsNotToldAgain(t *testing.T) {
+	t.Parallel()
+	store, model := runtimetest.NewStore(), mockmodel.Start(t)
+	s := newSite(t, model, acp.Gemini(), false, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+model.Root())
+	s.options.Bin = agenttest.Binary(t, "gemini")
+	agent := s.start(t, store)
+	thread, err := agent.StartThread(t.Context(), runtime.StartThread{Cwd: s.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func(text string) (said string) {
+		started, err := agent.StartTurn(t.Context(),
+			runtime.StartTurn{ThreadID: thread.ID, Input: runtimetest.Text("MOCK_REPLY[" + text + "]")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		store.End(t, started.TurnID)
+		for _, signal := range store.Signals() {
+			if change, is := signal.Change.(runtime.ItemChanged); is && change.Done && change.TurnID == started.TurnID &&
+				change.Item.Role != "user" {
+				said += change.Item.Content
+			}
+		}
+		return said
+	}
+	for _, text := range []string{"one", "two", "three"} {
+		say(text)
+	}
+	agent.Kill(t, thread.ID)
+	store.Exited(t, "")
+	if said := say("four"); said != "four" {
+		t.Errorf("it said %q", said)
+	}
+	requests := model.Requests()
+	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "MOCK_REPLY[one]") {
+		t.Errorf("the model was not told of earlier turns: %s", last)
+	}
+}

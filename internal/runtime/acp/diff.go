@@ -1,0 +1,82 @@
+package acp
+
+import (
+	"fmt"
+	"strings"
+
+	"harness/internal/runtime/wire"
+)
+
+// contextLines is how many lines around a change a diff shows.
+const contextLines = 3
+
+// editOf is a change of a file, of which an agent gives the text before and after.
+func editOf(c toolContent, deletes bool) edit {
+	e := edit{Path: bounds(c.Path, maxText), Kind: "update"}
+	if c.OldText == nil {
+		e.Kind, e.Diff = "add", c.NewText
+	} else {
+		e.Diff = unified(*c.OldText, c.NewText)
+	}
+	if deletes {
+		e.Kind = "delete"
+	}
+	e.Diff = bounds(e.Diff, maxDiff)
+	return e
+}
+
+// compared are the members of a line that are read whole, however long: texts that are compared with each other.
+func compared(raw []byte) []string {
+	if wire.Long(raw, "oldText") {
+		return []string{"oldText", "newText"}
+	}
+	return nil
+}
+
+// unified is a unified diff of one hunk, "" when nothing changed: from the first line that differs to the last one.
+// What an agent shows of an edit is its surroundings at most, so more hunks would say no more.
+func unified(before, after string) string {
+	if before == after {
+		return ""
+	}
+	old, changed := lines(before), lines(after)
+	start := 0
+	for start < len(old) && start < len(changed) && old[start] == changed[start] {
+		start++
+	}
+	end := 0
+	for end < len(old)-start && end < len(changed)-start && old[len(old)-1-end] == changed[len(changed)-1-end] {
+		end++
+	}
+	first, rest := max(0, start-contextLines), max(0, end-contextLines)
+	var out strings.Builder
+	at := func(from, count int) string {
+		if count == 0 {
+			return fmt.Sprintf("%d,0", from)
+		}
+		return fmt.Sprintf("%d,%d", from+1, count)
+	}
+	fmt.Fprintf(&out, "@@ -%s +%s @@\n", at(first, len(old)-rest-first), at(first, len(changed)-rest-first))
+	write := func(sign string, some []string) {
+		for _, line := range some {
+			out.WriteString(sign + line)
+			if !strings.HasSuffix(line, "\n") {
+				out.WriteString("\n\\ No newline at end of file\n")
+			}
+		}
+	}
+	write(" ", old[first:start])
+	write("-", old[start:len(old)-end])
+	write("+", changed[start:len(changed)-end])
+	write(" ", old[len(old)-end:len(old)-rest])
+	return out.String()
+}
+
+// lines are those of a text, with their ends.
+func lines(text string) []string {
+	list := strings.SplitAfter(text, "\n")
+	if list[len(list)-1] == "" {
+		return list[:len(list)-1]
+	}
+	return list
+}

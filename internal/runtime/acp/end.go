@@ -1,0 +1,193 @@
+package acp
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+)
+
+// outcome is what session/prompt is answered with.
+type outcome struct {
+	StopReason string `json:"stopReason"`
+	Usage      *struct {
+		Input      int64 `json:"inputTokens"`
+		Output     int64 `json:"outputTokens"`
+		CacheRead  int64 `json:"cachedReadTokens"`
+		CacheWrite int64 `json:"cachedWriteTokens"`
+		Thought    int64 `json:"thoughtTokens"`
+	} `json:"usage"`
+	Meta struct {
+		Quota struct {
+			Tokens struct {
+				Input  int64 `json:"input_tokens"`
+				Output int64 `json:"output_tokens"`
+			} `json:"token_count"`
+		} `json:"quota"`
+	} `json:"_meta"`
+}
+
+// end is what the answer to a turn's message means: everything that is open in the turn ends, and it.
+func (t *translator) end(of *talk, l *line, at int64) []runtime.Signal {
+	var out outcome
+	_ = json.Unmarshal(l.Result, &out) // members of another type than expected are skipped
+	turn := wire.Turn{ID: of.Turn, Status: runtime.TurnDone, StartedAt: of.StartedAt, CompletedAt: at}
+	switch {
+	case of.Silent != "" && (l.Error != nil || out.StopReason == "cancelled"):
+		turn.Status, turn.Error = runtime.TurnFailed, &wire.Failure{Message: of.Silent}
+	case l.Error != nil && of.Cancelled:
+		turn.Status = runtime.TurnInterrupted
+	case l.Error != nil:
+		turn.Status, turn.Error = runtime.TurnFailed, failure(l.Error)
+	case of.Cancelled && of.Declined && t.profile.RejectEndsTurn: // what was asked went with the turn
+		turn.Status = runtime.TurnInterrupted
+	case out.StopReason == "cancelled" && (of.Cancelled || !of.Declined || !t.profile.RejectEndsTurn):
+		turn.Status = runtime.TurnInterrupted
+	case t.profile.ErrorsAsText && out.StopReason == "end_turn" && of.Text != nil && of.Text.Message == "" &&
+		!strings.HasPrefix(string(of.Text.all), "Warning:"):
+		said := strings.TrimSpace(string(of.Text.all))
+		turn.Status, turn.Error = runtime.TurnFailed, &wire.Failure{Message: said, Kind: failureKind(0, said), Status: providerStatus(0, said)}
+	}
+	signals := of.closeText(at)
+	for len(of.Tools) > 0 {
+		one := of.Tools[0]
+		signals = append(append(signals, t.show(of, one, at)...), t.close(of, one, wire.StatusFailed, at)...)
+	}
+	for len(of.Asked) > 0 {
+		signals = append(signals, of.resolve(of.Asked[0])...)
+	}
+	if last, known := out.tokens(); known {
+		of.Total = of.Total.Plus(last)
+		signals = append(signals, wire.TokenUsage(of.place(), of.Total, last, of.Window))
+	}
+	if of.Clears && turn.Status == runtime.TurnDone {
+		cleared := wire.ConversationCleared(of.Turn + ":cleared")
+		signals = append(signals, wire.ItemStarted(of.place(), cleared, at), wire.ItemCompleted(of.place(), cleared, at))
+	}
+	return append(signals, wire.TurnCompleted(of.Thread, turn))
+}
+
+// clears tells whether a message is the agent's command to forget the conversation.
+func (p *Profile) clears(input []json.RawMessage) bool {
+	var only struct{ Type, Text string }
+	return p.Clear != "" && len(input) == 1 && json.Unmarshal(input[0], &only) == nil && only.Type == "text" &&
+		strings.TrimSpace(only.Text) == p.Clear
+}
+
+// tokens are what the turn used; what came from a cache counts as input.
+func (o *outcome) tokens() (used wire.Tokens, known bool) {
+	switch quota := o.Meta.Quota.Tokens; {
+	case o.Usage != nil:
+		used = wire.Tokens{Input: o.Usage.Input + o.Usage.CacheRead + o.Usage.CacheWrite, Cached: o.Usage.CacheRead,
+			Output: o.Usage.Output + o.Usage.Thought, Reasoning: o.Usage.Thought}
+	default:
+		used = wire.Tokens{Input: quota.Input, Output: quota.Output}
+	}
+	used.Total = used.Input + used.Output
+	return used, used.Total > 0
+}
+
+// readOf is how much (bytes) of a failure's text is looked at for its kind.
+const readOf = 64 << 10
+
+// failure is why a turn failed, in the vocabulary's words.
+func failure(r *refusal) *wire.Failure {
+	message := r.Message
+	var nested struct {
+		Error struct {
+			Message string `json:"message"`
+			Details []struct {
+				Reason string `json:"reason"`
+			} `json:"details"`
+		} `json:"error"`
+	}
+	kind := r.Message[:min(len(r.Message), readOf)] + " " + string(r.Data[:min(len(r.Data), readOf)])
+	if json.Unmarshal([]byte(r.Message), &nested) == nil && nested.Error.Message != "" {
+		message = nested.Error.Message // Gemini hands on what its model said
+		for _, detail := range nested.Error.Details {
+			kind += " " + detail.Reason
+		}
+	}
+	code, status := r.Code, r.status(kind)
+	if code == http.StatusInternalServerError && status == 0 {
+		code = 0 // see providerStatus
+	}
+	failed := &wire.Failure{Message: wire.Clean(message), Kind: failureKind(code, kind), Status: status}
+	failed.OfProvider = failed.Status == 0 && failed.Kind == nil && r.ofProvider()
+	return failed
+}
+
+// status is the HTTP status of the model provider that a refusal tells, 0 for none.
+func (r *refusal) status(said string) int {
+	var data struct {
+		Kind string `json:"errorKind"`
+	}
+	_ = json.Unmarshal(r.Data, &data) // data of another type says nothing
+	if status := providerStatus(r.Code, said); status != 0 {
+		return status
+	}
+	return map[string]int{"model_not_found": http.StatusNotFound, "billing_error": http.StatusPaymentRequired}[data.Kind]
+}
+
+// ofProvider tells whether a refusal passes on that the model's provider failed: Gemini CLI has a code of HTTP for it,
+// OpenCode the name of its error.
+func (r *refusal) ofProvider() bool {
+	var data struct {
+		Name string `json:"errorName"`
+	}
+	_ = json.Unmarshal(r.Data, &data) // data of another type says nothing
+	return r.Code == http.StatusInternalServerError || data.Name == "APIError"
+}
+
+// beginsWithStatus are failures that some agents tell as the status and what the provider said.
+var beginsWithStatus = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(?:Error:\s*)?([45]\d\d)\b`)
+})
+
+// providerStatus is the HTTP status of the model provider, which some agents put where the protocol's code stands and
+// others into the text, 0 for none.
+func providerStatus(code int, said string) int {
+	if code == http.StatusInternalServerError {
+		if !strings.HasPrefix(strings.TrimSpace(said), "{") {
+			code = 0 // no answer of the provider: Gemini CLI has this code for every failure whose status it does not pass on
+		}
+		return cmp.Or(wire.StatusIn(said), code)
+	}
+	if code >= 400 && code < 600 {
+		return code
+	}
+	if found := beginsWithStatus().FindStringSubmatch(said); found != nil {
+		status, _ := strconv.Atoi(found[1]) // three digits are a number
+		return status
+	}
+	return wire.StatusIn(said)
+}
+
+// failureKind is the vocabulary's word for a failure, nil when none fits. The protocol has codes of its own for few;
+// beyond these agents put the model's HTTP status, a word, or a sentence.
+func failureKind(code int, said string) json.RawMessage {
+	said = said[:min(len(said), readOf)]
+	is := func(pattern string) bool { return regexp.MustCompile(`(?i)` + pattern).MatchString(said) }
+	var word string
+	switch {
+	case code == codeAuthRequired || code == 401 || code == 403 ||
+		is(`API_KEY_INVALID|authentication|ProviderAuthError|unauthorized|missing environment variable|\b401\b`) ||
+		is(`(incorrect|invalid|missing|no)\W+(x-)?(api|auth)\w*\W+(key|token|credential)`):
+		word = "unauthorized"
+	case code == 429 || is(`rate.?limit|quota|\b429\b`):
+		word = "usageLimitExceeded"
+	case is(`context.?(length|window|overflow)|maximum number of tokens|prompt is too long|prompt_too_long`):
+		word = "contextWindowExceeded"
+	case code >= 500 || is(`overloaded|\b5\d\d\b`):
+		word = "internalServerError"
+	default:
+		return nil
+	}
+	return json.RawMessage(`"` + word + `"`)
+}

@@ -1,0 +1,19 @@
+package acp
+
+import (
+	"errors"
+	"testing"
+
+	"harness/internal/runtime"
+)
+
+// A conversation that is open in another program is refused as things stand, with the agent's words for what to do.
+func TestAConversationOpenElsewhereIsRefused(t *testing.T) {
+	t.Parallel()
+	profile := CodexBridge()
+	err := (&refusal{Code: -32600, Message: "This Codex session is in use. Close the session there.",
+		Data: []byte(`{"reason":"thread_active_writer","threadId":"t"}`)}).error(&profile, methodLoad)
+	if !errors.Is(err, runtime.ErrInvalidState) || !openElsewhere(err) {
+		t.Errorf("it is %v", err)
+	}
+}

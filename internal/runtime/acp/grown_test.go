@@ -1,0 +1,177 @@
+package acp
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+	"harness/tests/runtimetest"
+)
+
+// chunk is a line that adds to a message, put one that adds to what a command puts out.
+func chunk(text string) *line {
+	said, _ := json.Marshal(text) // texts encode
+	return &line{Method: methodUpdate, Params: json.RawMessage(
+		`{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":` +
+			string(said) + `}}}`)}
+}
+
+func put(call, text string) *line {
+	said, _ := json.Marshal(text) // texts encode
+	return &line{Method: methodUpdate,
+		Params: json.RawMessage(`{"sessionId":"s","update":{"sessionUpdate":"tool_call_update",` +
+			`"toolCallId":"` + call + `","_meta":{"terminal_output_delta":{"data":` + string(said) + `}}}}`)}
+}
+
+func command(call string) *line {
+	return &line{Method: methodUpdate,
+		Params: json.RawMessage(`{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"` +
+			call + `","kind":"execute","status":"in_progress","rawInput":{"command":"make"}}}`)}
+}
+
+func over(call string) *line {
+	return &line{Method: methodUpdate, Params: json.RawMessage(
+		`{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"` + call + `","status":"completed"}}`)}
+}
+
+func begun(profile *Profile) *heir {
+	h := &heir{translator: translator{profile: profile, threads: map[string]string{"s": "thread"}}}
+	h.begin("s", talk{Thread: "thread", Turn: "t"}, userItem{Type: wire.ItemUserMessage, ID: "t:user"}, 1)
+	return h
+}
+
+// An image in an agent's own message is an item with its bytes, between what the agent wrote before and after it.
+func TestAnAgentShowsAnImage(t *testing.T) {
+	t.Parallel()
+	profile := CodexBridge()
+	profile.ErrorsAsText = false
+	const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	h := begun(&profile)
+	image := &line{Method: methodUpdate, Params: json.RawMessage(`{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk",` +
+		`"content":{"type":"image","mimeType":"image/png","data":"` + png + `"}}}`)}
+	var items []runtime.Item
+	for _, one := range []*line{chunk("before"), image, chunk("after"), {ID: json.RawMessage(`"turn:t"`), Result: json.RawMessage(`{"stopReason":"end_turn"}`)}} {
+		signals, _ := h.said(one, 2)
+		for _, signal := range signals {
+			if change, is := signal.Change.(runtime.ItemChanged); is && change.Done {
+				items = append(items, change.Item)
+			}
+		}
+	}
+	if len(items) != 3 || items[0].Content != "before" || items[1].Content != "[image]" || items[2].Content != "after" ||
+		len(items[1].Images) != 1 || string(items[1].Images[0].Base64) != png || items[1].Images[0].Said != "[image]" {
+		t.Errorf("the items are %+v", items)
+	}
+}
+
+// What is stored while a message grows, or a command puts something out, does not grow with it: ten times the pieces
+// are ten times the cost.
+func TestWhatATextCostsDoesNotGrowWithIt(t *testing.T) {
+	t.Parallel()
+	profile := CodexBridge()
+	profile.ErrorsAsText = false
+	const piece, few, many = "twenty letters or so ", 300, 3000
+	for name, lines := range map[string]func() (first, next *line){
+		"a message": func() (first, next *line) { return chunk(piece), chunk(piece) },
+		"a command": func() (first, next *line) { return command("c"), put("c", piece) },
+	} {
+		stored := func(pieces int) (bytes, largest int) {
+			h := begun(&profile)
+			first, next := lines()
+			h.hear(first, 2, maxSpan)
+			for range pieces {
+				before := h.stored
+				h.hear(next, 2, maxSpan)
+				if string(h.stored) != string(before) {
+					bytes, largest = bytes+len(h.stored), max(largest, len(h.stored))
+				}
+			}
+			return bytes, largest
+		}
+		fewBytes, _ := stored(few)
+		manyBytes, largest := stored(many)
+		if manyBytes > fewBytes*many/few+1024 || largest > 2048 {
+			t.Errorf("%s: %d pieces store %d bytes, %d store %d, up to %d at once", name, few, fewBytes, many,
+				manyBytes, largest)
+		}
+	}
+}
+
+// Whoever goes on at whatever line tells the whole message, and all a command has put out, also when more came between
+// than is kept to be read again.
+func TestATextIsReadAgain(t *testing.T) {
+	t.Parallel()
+	profile := CodexBridge()
+	profile.ErrorsAsText = false
+	for _, span := range []int64{0, 1, 3, maxSpan} {
+		h := begun(&profile)
+		var said []runtime.Signal
+		hear := func(l *line) {
+			h.resume()
+			said = append(said, h.hear(l, 2, span)...)
+		}
+		hear(command("c"))
+		hear(put("c", "one "))
+		hear(chunk("Gr"))
+		hear(put("c", "two "))
+		hear(chunk("üße "))
+		hear(chunk("\u2028<&>"))
+		hear(put("c", strings.Repeat("three ", 100_000)))
+		hear(put("c", "four"))
+		hear(over("c"))
+		hear(&line{ID: json.RawMessage(`"turn:t"`), Result: json.RawMessage(`{"stopReason":"end_turn"}`)})
+		all := append(begun(&profile).begin("s", talk{Thread: "thread", Turn: "t"},
+			userItem{Type: wire.ItemUserMessage, ID: "t:user"}, 1), said...)
+		runtimetest.CheckRules(t, runtimetest.Rules{Tidy: true}, all, false)
+		var message, output string
+		for _, signal := range said {
+			if change, is := signal.Change.(runtime.ItemChanged); is && change.Done {
+				switch change.Item.Type {
+				case wire.ItemAgentMessage:
+					message += change.Item.Content
+				case wire.ItemCommand:
+					output = string(signal.Raw)
+				}
+			}
+		}
+		if message != "Grüße \u2028<&>" || !strings.Contains(output, "three four") || strings.Contains(output, "one two") ||
+			len(output) < maxOutput {
+			t.Errorf("over %d lines: the message is %q, the command has put out %d bytes: %.60s ... %.60s", span, message,
+				len(output), output, output[max(0, len(output)-60):])
+		}
+	}
+}
+
+// However much an agent says and leaves open, what is remembered of a turn is bounded, and so is what is kept of the
+// process's output.
+func TestTheStateIsBounded(t *testing.T) {
+	t.Parallel()
+	profile := OpenCode()
+	h := begun(&profile)
+	const span = 50
+	for i := range 3 * maxTools {
+		id := "call-" + jsonInt(i)
+		h.hear(command(id), 2, span)
+		h.hear(put(id, "some output"), 2, span)
+		h.hear(chunk(strings.Repeat("y", maxText/8)), 2, span)
+		h.hear(&line{ID: json.RawMessage(jsonInt(i)), Method: methodPermission, Params: json.RawMessage(
+			`{"sessionId":"s","toolCall":{"toolCallId":"` + id + `"},"options":[{"optionId":"o","kind":"allow_once"}]}`)}, 2,
+			span)
+		of := h.state.Talks["s"]
+		if len(of.Tools) > maxTools || len(of.Ended) > maxEnded || len(of.Asked) > maxAsked {
+			t.Fatalf("%d calls, %d ended ones and %d requests are remembered", len(of.Tools), len(of.Ended), len(of.Asked))
+		}
+		if needs := h.state.needs(); needs > 0 && h.upTo-needs >= span {
+			t.Fatalf("%d lines are kept", h.upTo-needs)
+		}
+	}
+	last := "call-" + jsonInt(3*maxTools-1)
+	for range 3 {
+		h.hear(put(last, strings.Repeat("x", maxOutput)), 2, 1)
+	}
+	if len(h.stored) > maxOutput+maxText+maxTools*1024 {
+		t.Errorf("the state takes %d bytes", len(h.stored))
+	}
+}

@@ -1,0 +1,92 @@
+package acp
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"harness/internal/runtime"
+)
+
+// maxImage bounds an image that is read from a file, in bytes.
+const maxImage = 20 << 20
+
+// userItem is the item of a message: what was sent, as it was.
+type userItem struct {
+	Type    string            `json:"type"`
+	ID      string            `json:"id"`
+	Content []json.RawMessage `json:"content"`
+}
+
+// part is a piece of a message in the words of all runtimes.
+type part struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+	URL  string `json:"url"`
+	Path string `json:"path"`
+	Name string `json:"name"`
+}
+
+// promptOf is a message in the protocol's words. runtime.ErrInvalidParams for a piece it has none for.
+func promptOf(input []json.RawMessage) ([]any, error) {
+	prompt := []any{}
+	for _, raw := range input {
+		var p part
+		if err := json.Unmarshal(raw, &p); err != nil {
+			return nil, fmt.Errorf("%w: a piece of the message is no object: %w", runtime.ErrInvalidParams, err)
+		}
+		block, err := p.block()
+		if err != nil {
+			return nil, err
+		}
+		prompt = append(prompt, block)
+	}
+	if len(prompt) == 0 {
+		return nil, fmt.Errorf("%w: the message is empty", runtime.ErrInvalidParams)
+	}
+	return prompt, nil
+}
+
+func (p part) block() (any, error) {
+	switch p.Type {
+	case "text":
+		return map[string]string{"type": "text", "text": p.Text}, nil
+	case "image":
+		head, data, found := strings.Cut(p.URL, ",")
+		kind, encoded := strings.CutSuffix(strings.TrimPrefix(head, "data:"), ";base64")
+		if !found || !encoded || !strings.HasPrefix(head, "data:") {
+			return nil, fmt.Errorf("%w: an image is given as a data URL in base64; this agent fetches none",
+				runtime.ErrInvalidParams)
+		}
+		return map[string]string{"type": "image", "mimeType": kind, "data": data}, nil
+	case "localImage":
+		info, err := os.Stat(p.Path)
+		if err != nil || info.Size() > maxImage {
+			return nil, fmt.Errorf("%w: the image %s cannot be read, or is above %d MB (%w)", runtime.ErrInvalidParams, p.Path,
+				maxImage>>20, orTooLarge(err))
+		}
+		data, err := os.ReadFile(p.Path)
+		if err != nil {
+			return nil, fmt.Errorf("%w: the image cannot be read: %w", runtime.ErrInvalidParams, err)
+		}
+		return map[string]string{"type": "image", "mimeType": http.DetectContentType(data),
+			"data": base64.StdEncoding.EncodeToString(data)}, nil
+	case "mention":
+		return map[string]string{"type": "resource_link", "name": p.Name,
+			"uri": (&url.URL{Scheme: "file", Path: p.Path}).String()}, nil
+	}
+	return nil, fmt.Errorf(
+		"%w: agents of this protocol have no place for a piece of type %q; text, image, localImage and mention are taken",
+		runtime.ErrInvalidParams, p.Type)
+}
+
+func orTooLarge(err error) error {
+	if err == nil {
+		return runtime.ErrTooLarge
+	}
+	return err
+}

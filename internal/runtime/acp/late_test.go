@@ -1,0 +1,34 @@
+package acp
+
+import (
+	"bytes"
+	"testing"
+
+	"harness/internal/runtime"
+)
+
+// OpenCode says that a call is in progress, then asks whether it may run; the two lines may change places. What nobody
+// has answered is open.
+func TestACallInProgressAnswersNothing(t *testing.T) {
+	t.Parallel()
+	p := &player{t: t, profile: OpenCode()}
+	var late *recorded
+	for _, r := range recordings(t, OpenCode().Name)["approve"] {
+		if late == nil && bytes.Contains(r.Out, []byte(`"in_progress"`)) {
+			late = &r
+			continue
+		}
+		p.play(r)
+		if !bytes.Contains(r.Out, []byte(methodPermission)) {
+			continue
+		}
+		p.play(*late)
+		for _, signal := range p.signals {
+			if _, resolved := signal.Change.(runtime.RequestResolved); resolved {
+				t.Errorf("nobody has answered, and the request is closed: %s", signal.Raw)
+			}
+		}
+		return
+	}
+	t.Fatal("the recording asks for nothing")
+}

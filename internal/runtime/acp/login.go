@@ -1,0 +1,141 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"harness/internal/runtime"
+)
+
+var _ interface {
+	runtime.KeyTaker
+	runtime.Selective
+} = (*Runtime)(nil)
+
+// takesKeys tells whether the agent can be given a key.
+func (p *Profile) takesKeys() bool { return p.KeyMethod != "" || p.KeyVariable != "" }
+
+// remedy says how the agent is logged in.
+func (p *Profile) remedy() string {
+	if !p.takesKeys() {
+		return p.Login
+	}
+	return strings.TrimPrefix(p.Login+fmt.Sprintf(`; or log in with a key: POST /api/runtimes/%s/login {"apiKey": "..."}`,
+		p.Name), "; ")
+}
+
+// Offers implements runtime.Selective.
+func (r *Runtime) Offers(operation string) bool {
+	switch operation {
+	case runtime.OpKey:
+		return r.profile.takesKeys()
+	case runtime.OpMove:
+		return r.profile.History != ""
+	}
+	return true
+}
+
+// TakeKey implements runtime.KeyTaker. A key that the agent does not store is held in memory, for the processes to
+// come.
+func (r *Runtime) TakeKey(ctx context.Context, given runtime.ProviderKey) (runtime.TakenKey, error) {
+	if r.profile.KeyByProvider {
+		return r.takeForProvider(ctx, given)
+	}
+	if given.Provider != "" {
+		return runtime.TakenKey{}, r.refuseKey(runtime.ErrInvalidParams,
+			"it takes the key of one provider only; leave provider out")
+	}
+	if r.profile.KeyVariable != "" {
+		return runtime.TakenKey{}, r.renew(ctx, given)
+	}
+	conn, done, err := r.process.Use(ctx)
+	if err != nil {
+		return runtime.TakenKey{}, err
+	}
+	defer done()
+	if err := protocolOf(conn).logIn(ctx, given.Key); err != nil {
+		return runtime.TakenKey{}, err
+	}
+	if r.profile.StoresKey {
+		return runtime.TakenKey{Stored: true}, nil
+	}
+	r.mu.Lock()
+	r.key = given.Key
+	r.mu.Unlock()
+	return runtime.TakenKey{}, nil
+}
+
+// heldKey is the key to give to a new process, "" for none.
+func (r *Runtime) heldKey() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.key
+}
+
+// startedWithKey tells whether the last process was started with a key.
+func (r *Runtime) startedWithKey() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.keyed
+}
+
+// loggedIn tells whether a key is held by this server, or by the process that runs.
+func (r *Runtime) loggedIn() bool {
+	if r.heldKey() != "" {
+		return true
+	}
+	p := protocolOf(r.process.Current())
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.loggedIn
+}
+
+// logIn gives the process a key.
+func (p *protocol) logIn(ctx context.Context, key string) error {
+	profile := &p.runtime.profile
+	var value any = key
+	if profile.KeyMember != "" {
+		value = map[string]string{profile.KeyMember: key}
+	}
+	if _, err := p.Call(ctx, p.runtime.calls, methodLogin, map[string]any{"methodId": profile.KeyMethod,
+		"_meta": map[string]any{"api-key": value}}); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !profile.StoresKey {
+		p.loggedIn = true
+	}
+	if p.greeting == nil {
+		p.Note(p.note(p.greeted()))
+	}
+	return nil
+}
+
+// logInAgain gives a new process the key that is held, before anybody uses it.
+func (p *protocol) logInAgain(ctx context.Context) error {
+	p.mu.Lock()
+	waits := p.greeting != nil
+	p.mu.Unlock()
+	if !waits {
+		return nil
+	}
+	var refused *runtime.Error
+	if err := p.logIn(ctx, p.runtime.heldKey()); errors.As(err, &refused) {
+		// It may repeat the key; whoever needs the login hears of it.
+		p.runtime.log.Warn().Msg(p.runtime.profile.title() + " does not take the key of its login any more; log in again")
+	} else if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	greeted := p.note(p.greeting)
+	p.greeting = nil
+	p.mu.Unlock()
+	p.Started(greeted)
+	return nil
+}

@@ -1,0 +1,71 @@
+package acp
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/stdio"
+)
+
+// mcpServer is an MCP server as a conversation is given it.
+type mcpServer struct {
+	Type    string   `json:"type"`
+	Name    string   `json:"name"`
+	URL     string   `json:"url"`
+	Headers []header `json:"headers"`
+}
+
+type header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// toolServer is what the agent is to know the tools of this server by, "" when it is given none.
+func (r *Runtime) toolServer() string {
+	if r.profile.SharesServers {
+		return ""
+	}
+	return r.tools
+}
+
+// offeredTools are the MCP servers a conversation is opened with: that of the tools of this server, where there are any
+// and the agent says that it takes servers over HTTP.
+func (r *Runtime) offeredTools(conn *stdio.Conn, thread string) []mcpServer {
+	p := protocolOf(conn)
+	p.mu.Lock()
+	takes := p.agent.Can.Servers.HTTP
+	p.mu.Unlock()
+	if !takes || thread == "" || r.toolServer() == "" {
+		return []mcpServer{}
+	}
+	return []mcpServer{{"http", r.tools, r.door.URL() + runtime.ToolPath, []header{{"Authorization", "Bearer " + r.door.Of(thread)}}}}
+}
+
+// requireNoSettings refuses a workspace with settings of the agent, where it trusts workspaces because of the tools it
+// is given: what they allow would run unasked.
+func (r *Runtime) requireNoSettings(cwd string) error {
+	if r.profile.TrustsFor == "" || r.toolServer() == "" || cwd == r.lookup("HOME") {
+		return nil
+	}
+	places := []string{filepath.Join(cwd, r.profile.TrustsFor)}
+	for above := filepath.Dir(cwd); above != filepath.Dir(above); above = filepath.Dir(above) {
+		if above != r.lookup("HOME") {
+			places = append(places, filepath.Join(above, r.profile.TrustsFor, ".env"))
+		}
+	}
+	for _, place := range places {
+		if _, err := os.Lstat(place); errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return fmt.Errorf("look for settings of %s: %w", r.profile.title(), err)
+		}
+		return fmt.Errorf("%w: %s is given the tools of this server, for which it has to trust its workspace; then %s "+
+			"would count, and could have commands run unasked: remove it, or name the runtimes that are given tools without %s "+
+			"in HARNESS_TOOLS_RUNTIMES", runtime.ErrInvalidState, r.profile.title(), place, r.profile.Name)
+	}
+	return nil
+}

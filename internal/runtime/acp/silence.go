@@ -1,0 +1,62 @@
+package acp
+
+import (
+	"context"
+	"time"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/stdio"
+	"harness/internal/runtime/wire"
+)
+
+// attend looks after a process while it is up: it ends turns nobody sent a message of, those an agent says nothing in,
+// and the process itself for one with the key of a login.
+func (r *Runtime) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
+	p := protocolOf(conn)
+	p.endUnsent()
+	return r.untilRenewed(ctx, p, func(ctx context.Context) error {
+		return r.silence.Attend(ctx, stdio.Watched{Name: r.profile.Name, Title: r.profile.title(), Log: r.log,
+			Turns: p.watched, Held: conn.Held,
+			Stop: func(ctx context.Context, turn string) error {
+				p.mu.Lock()
+				if _, of := p.translator.state.turn(turn); of != nil {
+					of.Silent, p.translator.unsaid = r.silence.Reason(), true
+				}
+				p.mu.Unlock()
+				return p.stop(ctx, turn)
+			}})
+	})
+}
+
+// watched are the turns in which the agent is waited for.
+func (p *protocol) watched() (turns []stdio.Turn) {
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, of := range p.translator.state.Talks {
+		if p.AsksIn(of.Thread) {
+			p.heard[of.Turn] = now
+		}
+		turns = append(turns, stdio.Turn{ID: of.Turn, Heard: p.heard[of.Turn], Stopped: of.Silent != ""})
+	}
+	return turns
+}
+
+// endUnsent ends the turns of a server before this one whose message never reached the process.
+func (p *protocol) endUnsent() {
+	p.mu.Lock()
+	unsent := p.unsent
+	p.unsent = nil
+	for _, running := range unsent {
+		if native, of := p.translator.state.turn(running.TurnID); of != nil {
+			delete(p.translator.state.Talks, native)
+		}
+	}
+	p.mu.Unlock()
+	for _, running := range unsent {
+		_, _ = p.Tell(nil, wire.TurnCompleted(running.ThreadID, wire.Turn{ID: running.TurnID, Status: runtime.TurnInterrupted,
+			CompletedAt: time.Now().UnixMilli(),
+			// of a process that is gone the end says as much
+			Error: &wire.Failure{Message: "the server was restarted before the message reached the agent; send it again"}}))
+	}
+}

@@ -1,0 +1,79 @@
+package acp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"harness/internal/runtime"
+)
+
+// stateOfClaude is the file in which Claude Code keeps its own state, settings among it.
+const stateOfClaude = ".claude.json"
+
+// claudeSettings are the members of that file which count as settings; the others change with every run.
+type claudeSettings struct {
+	Servers  json.RawMessage            `json:"mcpServers,omitempty"`
+	Projects map[string]projectSettings `json:"projects,omitempty"`
+}
+
+type projectSettings struct {
+	Servers  json.RawMessage `json:"mcpServers,omitempty"`
+	Allowed  json.RawMessage `json:"allowedTools,omitempty"`
+	Enabled  json.RawMessage `json:"enabledMcpjsonServers,omitempty"`
+	Disabled json.RawMessage `json:"disabledMcpjsonServers,omitempty"`
+}
+
+// settingsOfState are sources whose hash of Claude Code's state is that of the settings for a folder in it. A state
+// without any is no source.
+func settingsOfState(found []runtime.Source, cwd string) []runtime.Source {
+	kept := found[:0]
+	for _, one := range found {
+		if filepath.Base(one.Path) == stateOfClaude && one.Scope == runtime.SourceOfHome && one.Reason == "" {
+			settings := readClaudeSettings(one.Path, cwd)
+			if settings == "" {
+				continue
+			}
+			sum := sha256.Sum256([]byte(settings))
+			one.Bytes, one.SHA256 = int64(len(settings)), hex.EncodeToString(sum[:])
+		}
+		kept = append(kept, one)
+	}
+	return kept
+}
+
+// readClaudeSettings are the settings for a folder as JSON, "" for none. A file that is no JSON, or that Claude Code is
+// writing, counts with all that is in it.
+func readClaudeSettings(path, cwd string) string {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "" // it is gone by now
+	}
+	var state claudeSettings
+	if json.Unmarshal(content, &state) != nil {
+		return string(content)
+	}
+	counts := claudeSettings{Servers: named(state.Servers), Projects: map[string]projectSettings{}}
+	if p, known := state.Projects[cwd]; known {
+		p = projectSettings{named(p.Servers), named(p.Allowed), named(p.Enabled), named(p.Disabled)}
+		if p.Servers != nil || p.Allowed != nil || p.Enabled != nil || p.Disabled != nil {
+			counts.Projects[cwd] = p
+		}
+	}
+	text, err := json.Marshal(counts)
+	if err != nil || string(text) == "{}" {
+		return ""
+	}
+	return string(text)
+}
+
+// named is a list or an object that has members, nil for others.
+func named(raw json.RawMessage) json.RawMessage {
+	switch string(raw) {
+	case "", "null", "[]", "{}":
+		return nil
+	}
+	return raw
+}

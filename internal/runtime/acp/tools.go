@@ -1,0 +1,325 @@
+package acp
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"harness/internal/runtime/wire"
+)
+
+// tool is a call of a tool that has not ended.
+type tool struct {
+	ID   string `json:"id"`
+	Item string `json:"item"` // "" until it was told of
+	// Type is the item it is shown as.
+	Type  string `json:"type,omitempty"`
+	Kind  string `json:"kind,omitempty"`
+	Title string `json:"title,omitempty"`
+	Name  string `json:"name,omitempty"`
+	MCP   bool   `json:"mcp,omitempty"`
+	// Ran is what it was called while it ran, where that is Profile.RefusedAs.
+	Ran    string          `json:"ran,omitempty"`
+	Input  json.RawMessage `json:"input,omitempty"`
+	Edits  []edit          `json:"edits,omitempty"`
+	Paths  []string        `json:"paths,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+	Exit   *int            `json:"exit,omitempty"`
+	// Declined says that it was not run because a person, or a rule, said no.
+	Declined bool `json:"declined,omitempty"`
+	// images are those it came to, as long as the line is read that says so.
+	images []wire.Picture
+	// grown is what it has put out.
+	grown
+}
+
+// onlyPutsOut tells that an update says nothing of a call but what it puts out, and that this is told piece by piece.
+func (u *update) onlyPutsOut(of *tool) bool {
+	return u.Kind == "tool_call_update" && u.Meta.Terminal.Data != "" && (u.Status == "" || u.Status == "in_progress") &&
+		(u.Title == "" || u.Title == of.Title) && (u.ToolKind == "" || u.ToolKind == of.Kind) &&
+		(u.Name == "" || u.Name == of.Name) && u.Meta.Claude.Tool == "" && u.Meta.Claude.NotExecuted == "" &&
+		u.Meta.Exit.Code == nil && u.Meta.MCP == of.MCP && len(u.Locations) == 0 && !meaningful(u.RawInput) &&
+		!meaningful(u.RawOutput) && !meaningful(u.Content)
+}
+
+// edit is a change of one file.
+type edit struct {
+	Path string `json:"path"`
+	Kind string `json:"kind"`
+	Diff string `json:"diff"`
+}
+
+// toolContent is a piece of what a tool call shows.
+type toolContent struct {
+	Type    string  `json:"type"`
+	Content block   `json:"content"`
+	Path    string  `json:"path"`
+	OldText *string `json:"oldText"`
+	NewText string  `json:"newText"`
+}
+
+// merge takes in what an update says of a call, by the end of its line, and returns what it added to the output that
+// shows while it runs.
+func (t *tool) merge(u *update, p *Profile, end int64) (added string) {
+	t.Kind, t.Title = cmp.Or(u.ToolKind, t.Kind), bounds(cmp.Or(u.Title, t.Title), maxText)
+	t.Name = bounds(cmp.Or(u.Meta.Claude.Tool, u.Name, t.Name, p.nameIn(u.ToolCallID)), maxText)
+	t.MCP = t.MCP || u.Meta.MCP
+	if u.Status == "in_progress" && u.Title != "" && u.Title == p.RefusedAs {
+		t.Ran = u.Title
+	}
+	if meaningful(u.RawInput) {
+		t.Input = bounded(u.RawInput)
+	}
+	if meaningful(u.RawOutput) {
+		t.Result = bounded(u.RawOutput)
+	}
+	if u.Meta.Exit.Code != nil {
+		t.Exit = u.Meta.Exit.Code
+	}
+	t.Declined = t.Declined || u.Meta.Claude.NotExecuted != ""
+	for _, location := range u.Locations {
+		if location.Path != "" && !slices.Contains(t.Paths, location.Path) && len(t.Paths) < maxTools {
+			t.Paths = append(t.Paths, location.Path)
+		}
+	}
+	var contents []toolContent
+	_ = json.Unmarshal(u.Content, &contents) // none when it is of another type
+	var edits []edit
+	size := 0 // of what is remembered; what is beyond shows in the workspace
+	var images []wire.Picture
+	var shown strings.Builder
+	for _, c := range contents {
+		switch c.Type {
+		case "diff":
+			if one := editOf(c, u.ToolKind == "delete"); size+len(one.Diff)+len(one.Path) <= maxDiff {
+				size += len(one.Diff) + len(one.Path) + 1
+				edits = append(edits, one)
+			}
+		case "content":
+			if c.Content.Data != "" && ended(u.Status) {
+				images = append(images, wire.NewPicture(c.Content.Mime, c.Content.Data))
+				continue
+			}
+			shown.WriteString(c.Content.shown())
+		}
+	}
+	t.images = images
+	if edits != nil {
+		t.Edits = edits
+	}
+	live := shown.String()
+	switch {
+	case u.Meta.Terminal.Data != "":
+		added = u.Meta.Terminal.Data
+		if t.add(added, maxOutput); t.From == 0 {
+			t.keep(end, maxOutput)
+		}
+	case live != "" && u.Status == "in_progress" && t.Kind == kindExecute:
+		if rest, goesOn := strings.CutPrefix(live, t.last(maxOutput)); goesOn {
+			added = rest
+			t.set(tail(live))
+		}
+	case live != "" && ended(u.Status):
+		t.set(tail(live))
+	}
+	return added
+}
+
+func ended(status string) bool { return status == "completed" || status == "failed" }
+
+// meaningful tells a value from one that says nothing.
+func meaningful(raw json.RawMessage) bool {
+	switch string(bytes.TrimSpace(raw)) {
+	case "", "null", "{}", `""`:
+		return false
+	}
+	return true
+}
+
+// kindExecute is the kind of calls that run a command; kindsOfEdits those that change files.
+const kindExecute = "execute"
+
+func changesFiles(kind string) bool { return kind == "edit" || kind == "delete" || kind == "move" }
+
+// known tells whether it is clear by now what the call does.
+func (t *tool) known() bool {
+	switch {
+	case t.Kind == kindExecute && !t.MCP:
+		return t.command() != ""
+	case changesFiles(t.Kind):
+		return len(t.Edits) > 0 || len(t.Paths) > 0
+	}
+	return t.Input != nil
+}
+
+// command is the command a call runs, "" when its arguments do not say.
+func (t *tool) command() string {
+	var in struct {
+		Command json.RawMessage `json:"command"`
+		Cmd     json.RawMessage `json:"cmd"`
+	}
+	_ = json.Unmarshal(t.Input, &in) // arguments of another shape have no command
+	for _, raw := range []json.RawMessage{in.Command, in.Cmd} {
+		var words []string
+		if text := wire.Text(raw); text != "" {
+			return text
+		}
+		if json.Unmarshal(raw, &words) == nil && len(words) > 0 {
+			return strings.Join(words, " ")
+		}
+	}
+	return ""
+}
+
+// cwd is where a command runs, as far as the arguments say.
+func (t *tool) cwd(fallback string) string {
+	var in struct {
+		Cwd json.RawMessage `json:"cwd"`
+	}
+	_ = json.Unmarshal(t.Input, &in) // arguments of another shape say nothing
+	return cmp.Or(wire.Text(in.Cwd), fallback)
+}
+
+// called is the server and the name of a tool, and its arguments.
+func (t *tool) called(p *Profile) (server, name string, arguments json.RawMessage) {
+	var in struct {
+		Server    string          `json:"server"`
+		Tool      string          `json:"tool"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if t.MCP && json.Unmarshal(t.Input, &in) == nil && in.Tool != "" {
+		return in.Server, in.Tool, in.Arguments
+	}
+	name = cmp.Or(t.Name, t.Title, t.Kind, "tool")
+	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
+		if server, tool, ok := strings.Cut(rest, "__"); ok {
+			return server, tool, t.Input
+		}
+	}
+	if rest, ok := strings.CutPrefix(name, "mcp_"); ok && p.ToolNameInID {
+		if server, tool, ok := strings.Cut(rest, "_"); ok {
+			return server, tool, t.Input
+		}
+	}
+	arguments = t.Input
+	if arguments == nil && t.Title != "" { // all some agents say of the arguments
+		arguments, _ = json.Marshal(map[string]string{"title": t.Title})
+	}
+	return p.Name, name, arguments
+}
+
+// isOf tells whether a call is one of a tool of an MCP server. What only a title says may be the words of a model.
+func (t *tool) isOf(p *Profile, server string) bool {
+	if server == "" || t.Name == "" && !t.MCP {
+		return false
+	}
+	named := *t
+	named.Title, named.Kind = "", ""
+	of, _, _ := named.called(p)
+	return of == server
+}
+
+// shownAs is the type of item a call is shown as.
+func (t *tool) shownAs() string {
+	switch {
+	case t.Kind == kindExecute && !t.MCP:
+		return wire.ItemCommand
+	case changesFiles(t.Kind):
+		return wire.ItemFileChange
+	}
+	return wire.ItemToolCall
+}
+
+// fileEdits are the changes of a call, those it has no diff of only by their paths.
+func (t *tool) fileEdits() (edits []wire.FileEdit) {
+	for _, e := range t.Edits {
+		edits = append(edits, wire.FileEdit{Path: e.Path, Kind: e.Kind, Diff: e.Diff})
+	}
+	if edits != nil {
+		return edits
+	}
+	kind := "update"
+	if t.Kind == "delete" {
+		kind = "delete"
+	}
+	for _, path := range t.Paths {
+		edits = append(edits, wire.FileEdit{Path: path, Kind: kind})
+	}
+	return edits
+}
+
+// item is the call as an item with a status.
+func (t *tool) item(p *Profile, cwd, status string) any {
+	over := status != wire.StatusInProgress
+	switch t.Type {
+	case wire.ItemCommand:
+		command := wire.Command{ID: t.Item, Command: cmp.Or(t.command(), t.Title), Cwd: t.cwd(cwd), Status: status}
+		if over {
+			output := t.output()
+			command.Output, command.ExitCode = &output, t.exitCode()
+		}
+		return command
+	case wire.ItemFileChange:
+		return wire.FileChange(t.Item, status, t.fileEdits()...)
+	}
+	server, name, arguments := t.called(p)
+	call := wire.ToolCall{ID: t.Item, Server: server, Tool: name, Status: status, Arguments: arguments}
+	if over {
+		if status == wire.StatusCompleted {
+			call.Result = wire.ToolResult(t.output(), t.images...)
+		} else {
+			call.Error, _ = json.Marshal(map[string]string{"message": t.output()})
+		}
+	}
+	return call
+}
+
+// output is what a call has put out: what the agent says it was, else what it showed.
+func (t *tool) output() string {
+	if text := wire.Text(t.Result); text != "" {
+		return text
+	}
+	var out struct {
+		Output json.RawMessage `json:"output"`
+		Error  json.RawMessage `json:"error"`
+		Result struct {
+			Content []block `json:"content"`
+		} `json:"result"`
+	}
+	_ = json.Unmarshal(t.Result, &out) // a result of another shape is shown as it is shown
+	var said strings.Builder
+	for _, b := range out.Result.Content {
+		said.WriteString(b.shown())
+	}
+	return cmp.Or(wire.Text(out.Output), wire.Text(out.Error), said.String(), t.last(maxOutput))
+}
+
+// exitCode is how a command ended, nil when nobody says.
+func (t *tool) exitCode() *int {
+	var out struct {
+		Metadata struct {
+			Exit *int `json:"exit"`
+		} `json:"metadata"`
+		ExitCode *int `json:"exitCode"`
+	}
+	_ = json.Unmarshal(t.Result, &out) // a result of another shape has none
+	return cmp.Or(t.Exit, out.Metadata.Exit, out.ExitCode)
+}
+
+// bounds is the beginning of a text that is too long, whole characters.
+func bounds(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "")
+}
+
+// tail is the end of an output that is too long to be remembered.
+func tail(text string) string {
+	if len(text) <= maxOutput {
+		return text
+	}
+	return strings.ToValidUTF8(text[len(text)-maxOutput:], "")
+}

@@ -1,0 +1,314 @@
+package acp
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+)
+
+// translator puts what an agent says into the canonical vocabulary: what a line means depends on the line and on state
+// alone. It is not safe for concurrent use.
+type translator struct {
+	profile *Profile
+	// tools is what the agent knows the tools of this server by, "" for none.
+	tools string
+	state state
+	// threads are the sessions of the conversations that were opened or loaded in this process, by the agent's ids of
+	// them.
+	threads map[string]string
+	// allowed is the answer to the request of the line before, when it was allowed without asking anybody.
+	allowed any
+	// upTo is where the line ends that is being translated, in the process's output. unsaid says that the state has changed
+	// by what was said to the agent since it was encoded.
+	upTo   int64
+	unsaid bool
+}
+
+// params are the members of notifications and requests that are of any use.
+type params struct {
+	SessionID string          `json:"sessionId"`
+	Update    update          `json:"update"`
+	ToolCall  update          `json:"toolCall"`
+	Options   []option        `json:"options"`
+	RequestID json.RawMessage `json:"requestId"`
+	Message   string          `json:"message"`
+	Mode      string          `json:"mode"`
+	Schema    json.RawMessage `json:"requestedSchema"`
+	ToolID    string          `json:"toolCallId"`
+}
+
+// option is an answer a request for a permission offers.
+type option struct {
+	ID   string `json:"optionId"`
+	Name string `json:"name"`
+	Kind string `json:"kind"` // allow_once, allow_always, reject_once or reject_always
+}
+
+// begin notes a turn whose message is about to be sent, and says so.
+func (t *translator) begin(native string, of talk, user any, at int64) []runtime.Signal {
+	of.StartedAt = at
+	if t.state.Talks == nil {
+		t.state.Talks = map[string]*talk{}
+	}
+	t.state.Talks[native], t.unsaid = &of, true
+	return []runtime.Signal{
+		wire.TurnStarted(of.Thread, wire.Turn{ID: of.Turn, StartedAt: at}),
+		wire.ItemStarted(of.place(), user, at), wire.ItemCompleted(of.place(), user, at),
+	}
+}
+
+// params are the parameters of a line.
+func (l *line) params() (p params) {
+	_ = json.Unmarshal(l.Params, &p) // members of another type than expected are skipped
+	p.Update.ToolCallID, p.Update.MessageID = runtime.KnownID(p.Update.ToolCallID), runtime.KnownID(p.Update.MessageID)
+	return p
+}
+
+// said is what a line of the agent means; changed tells that the state is another one after it, but for what it added to
+// a text.
+func (t *translator) said(l *line, at int64) (signals []runtime.Signal, changed bool) {
+	p := l.params()
+	switch {
+	case l.Method == "":
+		native, of := t.state.turn(l.turn())
+		if of == nil {
+			return nil, false
+		}
+		delete(t.state.Talks, native)
+		return t.end(of, l, at), true
+	case len(l.ID) > 0 && !bytes.Equal(l.ID, []byte("null")):
+		return t.asks(l, &p, at)
+	case l.Method == methodWithdraw:
+		of, request := t.state.asking(p.RequestID)
+		if of == nil {
+			return nil, false
+		}
+		return of.resolve(request), true
+	case l.Method == methodSDKMessage:
+		return t.retried(t.state.Talks[p.SessionID], l.Params), false
+	case l.Method != methodUpdate:
+		return nil, false
+	}
+	of := t.state.Talks[p.SessionID]
+	if p.Update.Kind == "session_info_update" && p.Update.Title != "" && p.Update.Title != t.profile.FirstTitle {
+		if thread := t.threads[p.SessionID]; thread != "" {
+			signals = append(signals, wire.ThreadNamed(thread, p.Update.Title))
+		}
+	}
+	if of == nil {
+		return signals, false // what was said in turns that are over is told again when a conversation is loaded
+	}
+	more, changed := t.update(of, &p.Update, at)
+	return append(signals, more...), changed
+}
+
+// update is what an update means in a turn.
+func (t *translator) update(of *talk, u *update, at int64) (signals []runtime.Signal, changed bool) {
+	switch u.Kind {
+	case "agent_message_chunk", "agent_thought_chunk":
+		signals = t.answered(of, "", false, at)
+		if image, is := u.image(); is {
+			return append(signals, of.showImage(image, at)...), true
+		}
+		more, plain := t.grow(of, u, at)
+		return append(signals, more...), len(signals) > 0 || !plain
+	case "tool_call", "tool_call_update":
+		// "in_progress" says nothing: OpenCode says it of a call before it asks, and what it says may come after the request.
+		signals = t.answered(of, u.ToolCallID, ended(u.Status), at)
+		more, plain := t.call(of, u, at)
+		return append(signals, more...), len(signals) > 0 || !plain
+	case "plan":
+		steps := make([]wire.Step, 0, len(u.Entries))
+		for _, entry := range u.Entries {
+			status := map[string]string{"in_progress": "inProgress", "completed": "completed"}[entry.Status]
+			if status == "" {
+				status = "pending"
+			}
+			steps = append(steps, wire.Step{Step: entry.Content, Status: status})
+		}
+		return []runtime.Signal{wire.PlanUpdated(of.place(), steps...)}, false
+	case "usage_update":
+		changed = u.Size != 0 && u.Size != of.Window
+		of.Window = max(of.Window, u.Size)
+		return nil, changed
+	case "session_info_update":
+		if failed := u.Meta.Codex.Error; failed != nil {
+			failure := wire.Failure{Message: failed.Message, Kind: failed.Kind, Details: failed.Details}
+			signals = []runtime.Signal{wire.Failed(of.place(), failure, failed.WillRetry)}
+		}
+		return signals, false
+	}
+	return nil, false
+}
+
+// shown is a piece of a message as text.
+func (u *update) shown() string {
+	var content block
+	_ = json.Unmarshal(u.Content, &content) // a block of another shape shows nothing
+	return content.shown()
+}
+
+// image is a piece of a message that is an image with its bytes.
+func (u *update) image() (image wire.Picture, is bool) {
+	var content block
+	_ = json.Unmarshal(u.Content, &content) // a block of another shape is none
+	is = u.Kind == "agent_message_chunk" && content.Type == "image" && content.Data != ""
+	return wire.NewPicture(content.Mime, content.Data), is
+}
+
+// showImage says that the agent showed an image. What it wrote before is finished with it.
+func (of *talk) showImage(image wire.Picture, at int64) []runtime.Signal {
+	of.Items++
+	shown := wire.AgentImage(of.Turn+":m"+jsonInt(of.Items), image)
+	return append(of.closeText(at), wire.ItemStarted(of.place(), shown, at), wire.ItemCompleted(of.place(), shown, at))
+}
+
+// grow adds to the text that grows, or begins one; plain tells that it did no more than add.
+func (t *translator) grow(of *talk, u *update, at int64) (signals []runtime.Signal, plain bool) {
+	added, thought := u.shown(), u.Kind == "agent_thought_chunk"
+	if added == "" {
+		return nil, true
+	}
+	alone := t.profile.ErrorsAsText && u.MessageID == "" // each text of no message stands for itself
+	if open := of.Text; open != nil && (open.Thought != thought || open.Message != u.MessageID || alone ||
+		len(open.all)+len(added) > maxText) {
+		signals = of.closeText(at)
+	}
+	in := of.place()
+	begins := of.Text == nil
+	if begins {
+		of.Items++
+		of.Text = &text{ID: of.Turn + ":m" + jsonInt(of.Items), Thought: thought, Message: u.MessageID}
+		signals = append(signals, wire.ItemStarted(in, of.Text.item(), at))
+	}
+	of.Text.add(added, max(maxText, len(added)))
+	if begins {
+		of.Text.keep(t.upTo, maxText)
+	}
+	if thought {
+		signals = append(signals, wire.ReasoningDelta(in, of.Text.ID, 0, added))
+	} else {
+		signals = append(signals, wire.MessageDelta(in, of.Text.ID, added))
+	}
+	if len(added) > maxText { // too long to be remembered
+		signals = append(signals, of.closeText(at)...)
+	}
+	return signals, len(signals) == 1
+}
+
+func (t *text) item() any {
+	switch said := string(t.all); {
+	case t.Thought && said == "":
+		return wire.Reasoning(t.ID, nil, nil)
+	case t.Thought:
+		return wire.Reasoning(t.ID, nil, []string{said})
+	default:
+		return wire.AgentMessage(t.ID, said)
+	}
+}
+
+func (of *talk) closeText(at int64) []runtime.Signal {
+	if of.Text == nil {
+		return nil
+	}
+	item := of.Text.item()
+	of.Text = nil
+	return []runtime.Signal{wire.ItemCompleted(of.place(), item, at)}
+}
+
+// call is what an update of a tool call means; plain tells that it did no more than add to what the call puts out.
+func (t *translator) call(of *talk, u *update, at int64) (signals []runtime.Signal, plain bool) {
+	if u.ToolCallID == "" || t.hides(u) {
+		return nil, true
+	}
+	one := of.tool(u.ToolCallID)
+	if one == nil {
+		if slices.Contains(of.Ended, u.ToolCallID) && u.Kind != "tool_call" {
+			return nil, true // news of a call that has ended
+		}
+		if one, signals = t.open(of, u.ToolCallID, at); u.Kind != "tool_call" {
+			signals = append(signals, of.closeText(at)...)
+		}
+	}
+	if u.Kind == "tool_call" {
+		signals = append(signals, of.closeText(at)...)
+	}
+	plain = one.From > 0 && u.onlyPutsOut(one)
+	added := one.merge(u, t.profile, t.upTo)
+	if u.Status != "pending" && u.Status != "" || one.known() {
+		signals = append(signals, t.show(of, one, at)...)
+	}
+	plain = plain && len(signals) == 0
+	if added != "" && one.Type == wire.ItemCommand {
+		signals = append(signals, wire.CommandOutput(of.place(), one.Item, added))
+	}
+	if !ended(u.Status) {
+		return signals, plain
+	}
+	status := wire.StatusCompleted
+	if u.Status == "failed" {
+		status, one.Declined = wire.StatusFailed, one.Declined || t.profile.refused(one.output())
+	}
+	if called := t.profile.replaces(one); called != "" {
+		status, one.Declined, one.Name = wire.StatusFailed, true, bounds(called, maxText)
+	}
+	return append(signals, t.close(of, one, status, at)...), false
+}
+
+// hides tells of a call that is shown by what it asks.
+func (t *translator) hides(u *update) bool {
+	name := u.Meta.Claude.Tool
+	if name == "" {
+		name = u.Name
+	}
+	return name != "" && slices.Contains(t.profile.QuestionTools, name)
+}
+
+// open makes room for a call.
+func (t *translator) open(of *talk, id string, at int64) (one *tool, signals []runtime.Signal) {
+	if len(of.Tools) >= maxTools {
+		oldest := of.Tools[0]
+		signals = append(t.show(of, oldest, at), t.close(of, oldest, wire.StatusFailed, at)...)
+	}
+	one = &tool{ID: id}
+	of.Tools = append(of.Tools, one)
+	return one, signals
+}
+
+// show begins the item of a call, once.
+func (t *translator) show(of *talk, one *tool, at int64) []runtime.Signal {
+	if one.Item != "" {
+		return nil
+	}
+	// An agent may use an id again, in a later turn or in this one.
+	one.Item, one.Type = of.Turn+":"+one.ID, one.shownAs()
+	if slices.Contains(of.Ended, one.ID) {
+		of.Items++
+		one.Item += ":" + jsonInt(of.Items)
+	}
+	return []runtime.Signal{wire.ItemStarted(of.place(), one.item(t.profile, of.Cwd, wire.StatusInProgress), at)}
+}
+
+// close ends the item of a call, which has begun.
+func (t *translator) close(of *talk, one *tool, status string, at int64) (signals []runtime.Signal) {
+	if one.Declined && status != wire.StatusCompleted {
+		status = wire.StatusDeclined
+	}
+	of.Tools = slices.DeleteFunc(of.Tools, func(other *tool) bool { return other == one })
+	of.Ended = keepLast(of.Ended, one.ID, maxEnded)
+	signals = []runtime.Signal{wire.ItemCompleted(of.place(), one.item(t.profile, of.Cwd, status), at)}
+	if status == wire.StatusCompleted && one.Type == wire.ItemFileChange {
+		var edits []wire.FileEdit
+		if one.Edits != nil {
+			edits = one.fileEdits()
+		}
+		if diff := wire.TurnDiff(of.Diff, of.Cwd, edits); diff != of.Diff && len(diff) <= maxDiff {
+			of.Diff = diff
+			signals = append(signals, wire.DiffUpdated(of.place(), diff))
+		}
+	}
+	return signals
+}

@@ -1,0 +1,252 @@
+package acp
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+	"harness/tests/runtimetest"
+)
+
+var writeGolden = flag.Bool("update", false, "write the golden files")
+
+// recorded is a line of a recording: what was said to the agent (In), or by it (Out).
+type recorded struct {
+	At   int64           `json:"at"`
+	Proc string          `json:"proc"`
+	In   json.RawMessage `json:"in"`
+	Out  json.RawMessage `json:"out"`
+}
+
+// player plays a recording: what was said to the agent changes the state as the adapter changes it, and what it said is
+// translated. Between every two lines the state goes through JSON.
+type player struct {
+	t       *testing.T
+	profile Profile
+	heir
+	proc    string
+	waiting []func() []runtime.Signal // messages to a busy conversation
+	options map[string][]option
+	signals []runtime.Signal
+}
+
+// heir is a translator one server after another goes on with.
+type heir struct {
+	translator
+	// heard are the lines of the process so far, whose numbers are where they end; stored is the state as the next server
+	// gets it.
+	heard  []line
+	stored json.RawMessage
+}
+
+// hear is a line as a server takes it; span is that of Runtime.
+func (h *heir) hear(l *line, at, span int64) []runtime.Signal {
+	h.heard = append(h.heard, *l)
+	h.upTo = int64(len(h.heard))
+	signals, changed := h.said(l, at)
+	if changed = h.state.keepOld(h.upTo, span) || changed; changed || h.unsaid {
+		h.stored, h.unsaid = h.state.encode(), false
+	}
+	return signals
+}
+
+// resume goes on as the next server does. What was said to the agent and is not stored yet is another test's matter.
+func (h *heir) resume() {
+	if h.unsaid {
+		h.stored = h.state.encode()
+	}
+	h.state = decodeState(h.stored)
+	for i, from := int64(0), h.state.needs(); from > 0 && i < int64(len(h.heard)); i++ {
+		if i >= from {
+			h.reread(&h.heard[i], i+1)
+		}
+	}
+}
+
+func recordings(t testing.TB, profile string) map[string][]recorded {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", profile, "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recordings of %s: %v", profile, err)
+	}
+	out := map[string][]recorded{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for lines := bufio.NewScanner(bytes.NewReader(raw)); ; {
+			lines.Buffer(nil, 1<<20)
+			for lines.Scan() {
+				var r recorded
+				if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+					t.Fatalf("%s: %v", file, err)
+				}
+				name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
+				out[name] = append(out[name], r)
+			}
+			break
+		}
+	}
+	return out
+}
+
+func (p *player) play(r recorded) {
+	if r.Proc != p.proc {
+		p.proc, p.heir = r.Proc, heir{translator: translator{profile: &p.profile, threads: map[string]string{}}}
+		p.options, p.waiting = map[string][]option{}, nil
+	}
+	p.resume()
+	raw := r.Out
+	if raw == nil {
+		raw = r.In
+	}
+	var l line
+	if err := json.Unmarshal(raw, &l); err != nil {
+		p.t.Fatal(err)
+	}
+	if r.In != nil {
+		p.sent(&l, r.At)
+		return
+	}
+	var made struct {
+		SessionID string `json:"sessionId"`
+	}
+	if json.Unmarshal(l.Result, &made) == nil && made.SessionID != "" {
+		p.threads[made.SessionID] = "thread-" + made.SessionID
+		return
+	}
+	if l.Method == "" { // the answer to a message goes by the turn's id
+		var id string
+		if json.Unmarshal(l.ID, &id) == nil {
+			l.ID, _ = json.Marshal(turnPrefix + p.proc + "-" + id)
+		}
+	}
+	if l.Method == methodPermission {
+		var asked params
+		if err := json.Unmarshal(l.Params, &asked); err != nil {
+			p.t.Fatal(err)
+		}
+		p.options[string(l.ID)] = asked.Options
+	}
+	p.signals = append(p.signals, p.hear(&l, r.At, 5)...)
+	for i, begin := range p.waiting {
+		if begin != nil {
+			if signals := begin(); signals != nil {
+				p.signals, p.waiting[i] = append(p.signals, signals...), nil
+			}
+		}
+	}
+}
+
+// sent notes what was said to the agent.
+func (p *player) sent(l *line, at int64) {
+	var in struct {
+		SessionID string            `json:"sessionId"`
+		Prompt    []json.RawMessage `json:"prompt"`
+	}
+	_ = json.Unmarshal(l.Params, &in) // an answer has none
+	switch l.Method {
+	case methodPrompt:
+		var turn string
+		if err := json.Unmarshal(l.ID, &turn); err != nil {
+			p.t.Fatal(err)
+		}
+		turn = p.proc + "-" + turn
+		begin := func() []runtime.Signal {
+			if p.state.Talks[in.SessionID] != nil {
+				return nil
+			}
+			of := talk{Thread: "thread-" + in.SessionID, Turn: turn, Cwd: "/home/dev/work"}
+			return p.begin(in.SessionID, of, userItem{Type: wire.ItemUserMessage, ID: turn + ":user", Content: in.Prompt}, at)
+		}
+		if signals := begin(); signals != nil {
+			p.signals = append(p.signals, signals...)
+		} else {
+			p.waiting = append(p.waiting, begin)
+		}
+	case methodLoad, methodResume:
+		p.threads[in.SessionID] = "thread-" + in.SessionID
+	case methodCancel:
+		if of := p.state.Talks[in.SessionID]; of != nil {
+			of.Cancelled = true
+		}
+	case "":
+		var answer struct {
+			Action  string
+			Outcome struct{ Outcome, OptionID string }
+		}
+		_ = json.Unmarshal(l.Result, &answer) // an error has none
+		decision := answer.Action
+		for _, offered := range p.options[string(l.ID)] {
+			if offered.ID == answer.Outcome.OptionID {
+				decision = offered.neutral(&p.profile).Decision
+			}
+		}
+		if decision == "" {
+			decision = actionCancel
+		}
+		p.told(l.ID, decision)
+	}
+}
+
+// Every recording of the real agents becomes the canonical lines that are written down, whatever the moment at which a
+// server had to go on with the state another one has stored.
+func TestRecordingsBecomeCanonicalLines(t *testing.T) {
+	t.Parallel()
+	for _, profile := range Shipped() {
+		t.Run(profile.Name, func(t *testing.T) {
+			t.Parallel()
+			var got bytes.Buffer
+			all := recordings(t, profile.Name)
+			for _, name := range slices.Sorted(maps.Keys(all)) {
+				p := &player{t: t, profile: profile}
+				for _, r := range all[name] {
+					p.play(r)
+				}
+				fmt.Fprintf(&got, "== %s\n", name)
+				for _, s := range p.signals {
+					fmt.Fprintf(&got, "%s\n", s.Raw)
+				}
+				t.Run(name, func(t *testing.T) {
+					// Killed agents, and one that never answered, leave turns behind that their processes' ends close.
+					runtimetest.CheckRules(t, runtimetest.Rules{Tidy: true}, p.signals, strings.HasPrefix(name, "kill9") || profile.Name == "gemini" && name == "err-429")
+				})
+			}
+			golden := filepath.Join("testdata", profile.Name+".golden")
+			if *writeGolden {
+				if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got.Bytes(), want) {
+				t.Errorf("the lines differ from %s: %s; see what changed with -update and git diff", golden,
+					firstDifference(got.String(), string(want)))
+			}
+		})
+	}
+}
+
+func firstDifference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(g), len(w)) {
+		if g[i] != w[i] {
+			return fmt.Sprintf("line %d is\n%s\nand not\n%s", i+1, g[i], w[i])
+		}
+	}
+	return fmt.Sprintf("%d lines and not %d", len(g), len(w))
+}

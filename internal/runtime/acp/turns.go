@@ -1,0 +1,165 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+)
+
+// alivePatience is how long a message waits for a sign that its process is there.
+const alivePatience = 2 * time.Second
+
+// StartTurn implements runtime.Adapter. A message to a busy conversation is refused with runtime.ErrTurnActive: what
+// agents do with a second one differs, and one of them cancels the turn that runs.
+func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
+	if err := r.Capabilities().CheckControls(r.profile.Name, in.ApprovalPolicy, in.Sandbox, in.NetworkAccess); err != nil {
+		return runtime.StartedTurn{}, err
+	}
+	if err := r.requireNoNativeTools(ctx, in.ThreadID); err != nil {
+		return runtime.StartedTurn{}, err
+	}
+	prompt, err := promptOf(in.Input)
+	if err != nil {
+		return runtime.StartedTurn{}, err
+	}
+	if in.Aside != "" {
+		// Behind the message: a command of the agent begins one.
+		prompt = append(prompt, map[string]string{"type": "text", "text": in.Aside})
+	}
+	conn, done, err := r.process.Use(ctx)
+	if err != nil {
+		return runtime.StartedTurn{}, err
+	}
+	defer done()
+	p := protocolOf(conn)
+	native, cwd := r.remember(in.ThreadID, in.NativeID, in.Cwd)
+	var anew string
+	if in.History != "" {
+		if anew, err = r.open(ctx, conn, in.ThreadID, cwd); err != nil {
+			return runtime.StartedTurn{}, err
+		}
+		native, _ = r.remember(in.ThreadID, anew, "")
+		prompt = append([]any{map[string]string{"type": "text", "text": in.History}}, prompt...)
+	}
+	release, err := p.reserve(native)
+	if err != nil {
+		return runtime.StartedTurn{}, err
+	}
+	defer release()
+	if anew == "" {
+		if err := r.load(ctx, conn, in.ThreadID, native, cwd); err != nil {
+			return runtime.StartedTurn{}, err
+		}
+	}
+	if err := r.set(ctx, conn, in.ThreadID, native, in.ApprovalPolicy, in.Model); err != nil {
+		return runtime.StartedTurn{}, err
+	}
+	if err := p.requireAlive(ctx); err != nil {
+		return runtime.StartedTurn{}, err
+	}
+	turn := uuid.Must(uuid.NewV7()).String()
+	line, err := written(message{Version: "2.0", ID: turnPrefix + turn, Method: methodPrompt,
+		Params: map[string]any{"sessionId": native, "prompt": prompt}})
+	if err != nil {
+		return runtime.StartedTurn{}, fmt.Errorf("word the message: %w", err)
+	}
+	r.mu.Lock()
+	r.began[in.ThreadID] = time.Now()
+	r.mu.Unlock()
+	// From here on it is a turn, whatever becomes of the caller: one whose process is gone is told of as interrupted.
+	ctx = context.WithoutCancel(ctx)
+	stored, err := p.begin(native, talk{Thread: in.ThreadID, Turn: turn, Cwd: cwd, Unasked: r.unasked(p, native),
+		Clears: r.profile.clears(in.Input)},
+		userItem{Type: wire.ItemUserMessage, ID: turn + ":user", Content: in.Input})
+	if err != nil {
+		return runtime.StartedTurn{}, err
+	}
+	select {
+	case <-stored: // the next server must know of the turn if the agent does
+	case <-conn.Gone():
+		return runtime.StartedTurn{TurnID: turn, NativeID: anew}, nil
+	}
+	if err := conn.SendOpen(ctx, label{Turn: turn, Native: native, Cwd: cwd}.encode(), line); err != nil {
+		r.log.Warn().Err(err).Str("turn", turn).Msg("a message did not reach " + r.profile.Name)
+	}
+	return runtime.StartedTurn{TurnID: turn, NativeID: anew}, nil
+}
+
+// InterruptTurn implements runtime.Adapter.
+func (r *Runtime) InterruptTurn(ctx context.Context, threadID, turnID string) error {
+	conn, done, err := r.process.Use(ctx)
+	if err != nil {
+		return runtime.WithKind(runtime.ErrNoActiveTurn, err)
+	}
+	defer done()
+	return protocolOf(conn).stop(context.WithoutCancel(ctx), turnID)
+}
+
+// requireAlive has the process answer something: runtime.ErrProcessGone when it has ended, also when that is not noticed
+// yet. A turn is told of before its message is written, so one for a dead process could not go to the next one. A process
+// that is slow to answer is alive as far as is known.
+func (p *protocol) requireAlive(ctx context.Context) error {
+	method, params := p.Probe()
+	_, err := p.Call(ctx, alivePatience, method, params)
+	if refused := (*runtime.Error)(nil); errors.As(err, &refused) || errors.Is(err, runtime.ErrTimeout) {
+		return nil
+	}
+	return err
+}
+
+// reserve keeps a conversation for one message. ErrTurnActive while another one has it, or a turn runs.
+func (p *protocol) reserve(native string) (release func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reserved[native] || p.translator.state.Talks[native] != nil {
+		return nil, runtime.ErrTurnActive
+	}
+	p.reserved[native] = true
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.reserved, native)
+	}, nil
+}
+
+// begin tells of a turn before its message is sent; stored is closed when that is known for good.
+func (p *protocol) begin(native string, of talk, user userItem) (stored <-chan struct{}, err error) {
+	now := time.Now()
+	p.mu.Lock()
+	of.Total = p.totals[of.Thread]
+	signals := p.translator.begin(native, of, user, now.UnixMilli())
+	p.heard[of.Turn], p.labels[of.Turn] = now, label{Turn: of.Turn, Native: native, Cwd: of.Cwd}.encode()
+	p.mu.Unlock()
+	return p.Tell(beginning(of.Turn, native), signals...)
+}
+
+// over notes that the end of a turn is stored.
+func (p *protocol) over(turn string) {
+	p.mu.Lock()
+	open := p.labels[turn]
+	delete(p.labels, turn)
+	p.mu.Unlock()
+	if open != "" {
+		p.Settle(open)
+	}
+}
+
+// closed notes that the process has let go of a conversation.
+func (p *protocol) closed(native string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.translator.threads, native)
+	delete(p.settings, native)
+	p.Note(p.note(p.greeted()))
+}
+
+// EndProcess implements runtime.Ender. The process serves all conversations.
+func (r *Runtime) EndProcess(ctx context.Context, _, reason string) error {
+	return r.process.End(ctx, reason)
+}

@@ -1,0 +1,18 @@
+package claude
+
+import (
+	"testing"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/stdio"
+)
+
+// How Claude Code reaches tools of this server is told, and that it reaches none where there are none.
+func TestHowItReachesOwnedTools(t *testing.T) {
+	t.Parallel()
+	for want, setup := range map[string]stdio.Setup{runtime.OwnedNone: {}, runtime.OwnedMCP: {Tools: "harness"}} {
+		if got := New("claude", setup).Capabilities().OwnedTools; got != want {
+			t.Errorf("it reaches them by %s, want %s", got, want)
+		}
+	}
+}

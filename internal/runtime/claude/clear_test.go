@@ -1,0 +1,62 @@
+package claude_test
+
+import (
+	"strings"
+	"testing"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+)
+
+// A person who clears the conversation is shown that the agent has forgotten it; the model is asked without it.
+func TestAClearedConversationSaysSo(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, open(), nil)
+	if end, _ := s.turn("MOCK_REPLY[the blue word]"); end.Status != runtime.TurnDone {
+		t.Fatalf("the turn ended %+v", end)
+	}
+	if end, _ := s.turn("/clear"); end.Status != runtime.TurnDone {
+		t.Errorf("clearing ended %+v", end)
+	}
+	item, ok := wire.ReadItem([]byte(s.itemOf(wire.ItemCleared)))
+	if !ok || !strings.Contains(item.Content, "was cleared") {
+		t.Errorf("the transcript says %q of it", item.Content)
+	}
+	if end, _ := s.turn("MOCK_REPLY[again]"); end.Status != runtime.TurnDone {
+		t.Errorf("the turn after it ended %+v", end)
+	}
+	s.requireCleared("MOCK_REPLY[again]")
+	if err := s.CloseThread(t.Context(), s.thread); err != nil { // its next process goes on with what came after
+		t.Fatal(err)
+	}
+	if end, _ := s.turn("MOCK_REPLY[later]"); end.Status != runtime.TurnDone {
+		t.Errorf("the turn of the next process ended %+v", end)
+	}
+	s.requireCleared("MOCK_REPLY[again]", "MOCK_REPLY[later]")
+}
+
+// requireCleared looks at the last request of the model for what was said after the conversation was cleared, and not
+// before.
+func (s *stage) requireCleared(after ...string) {
+	s.t.Helper()
+	requests := s.model.Requests()
+	last := string(requests[len(requests)-1].Body)
+	if strings.Contains(last, "the blue word") {
+		s.t.Error("the model is told of what was cleared")
+	}
+	for _, text := range after {
+		if !strings.Contains(last, text) {
+			s.t.Errorf("the model is not told of %s", text)
+		}
+	}
+}
+
+// itemOf is the last whole item of a type, "" for none.
+func (s *stage) itemOf(itemType string) (last string) {
+	for _, signal := range s.Signals() {
+		if change, is := signal.Change.(runtime.ItemChanged); is && change.Done && change.Item.Type == itemType {
+			last = change.Item.Details
+		}
+	}
+	return last
+}

@@ -1,0 +1,170 @@
+package claude
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+
+	vocabulary "harness/internal/runtime"
+)
+
+// Levels, as sessions have them.
+const (
+	readOnly       = "read-only"
+	workspaceWrite = "workspace-write"
+	fullAccess     = "danger-full-access"
+
+	untrusted = "untrusted"
+	onFailure = "on-failure"
+	onRequest = "on-request"
+	never     = "never"
+
+	restricted = "restricted"
+	enabled    = "enabled"
+)
+
+// controls are what a process is started with. To change them it is started anew, and goes on with its conversation.
+type controls struct {
+	Cwd      string `json:"cwd"`
+	Model    string `json:"model,omitempty"`
+	Effort   string `json:"effort,omitempty"`
+	Approval string `json:"approval"`
+	Sandbox  string `json:"sandbox"`
+	Network  string `json:"network"`
+	Plan     bool   `json:"plan,omitempty"`
+}
+
+// strict fills in what nobody chose: the narrowest level.
+func (c controls) strict() controls {
+	c.Approval, c.Sandbox, c.Network = cmp.Or(c.Approval, untrusted), cmp.Or(c.Sandbox, readOnly), cmp.Or(c.Network,
+		restricted)
+	return c
+}
+
+// with lays over them what a message came with; what is empty stays.
+func (c controls) with(in vocabulary.StartTurn) (controls, error) {
+	c.Cwd, c.Model, c.Effort = cmp.Or(in.Cwd, c.Cwd), cmp.Or(in.Model, c.Model), cmp.Or(in.Effort, c.Effort)
+	c.Approval, c.Sandbox = cmp.Or(in.ApprovalPolicy, c.Approval), cmp.Or(in.Sandbox, c.Sandbox)
+	c.Network = cmp.Or(in.NetworkAccess, c.Network)
+	if len(in.CollaborateMode) > 0 && string(in.CollaborateMode) != "null" {
+		var mode struct {
+			Mode string `json:"mode"`
+		}
+		if err := json.Unmarshal(in.CollaborateMode, &mode); err != nil {
+			return c, fmt.Errorf("%w: the collaboration mode is no object with a mode", vocabulary.ErrInvalidParams)
+		}
+		c.Plan = mode.Mode == "plan"
+	}
+	return c.strict(), nil
+}
+
+// check refuses what cannot be done, before a process is started.
+func (r *Runtime) check(c controls) error {
+	if err := r.Capabilities().CheckControls(Name, c.Approval, c.Sandbox, c.Network); err != nil {
+		return err
+	}
+	switch {
+	case c.Sandbox == fullAccess && c.Network == restricted:
+		// Commands run as they are, so they reach whatever they like.
+		return &vocabulary.ControlError{Runtime: Name, Field: "networkAccess", Value: restricted, Enforced: []string{enabled}}
+	case c.Sandbox == fullAccess && c.Approval == never && !r.mayBypass():
+		return &vocabulary.ControlError{Runtime: Name, Field: "approvalPolicy", Value: never,
+			Enforced: []string{untrusted, onFailure, onRequest}}
+	case c.Effort != "" && !slices.Contains(efforts(), c.Effort):
+		return fmt.Errorf("%w: Claude Code takes no effort %q; it takes: %v", vocabulary.ErrInvalidParams,
+			c.Effort, efforts())
+	}
+	info, err := os.Stat(c.Cwd)
+	if err == nil && !info.IsDir() {
+		err = syscall.ENOTDIR
+	}
+	if err != nil {
+		return fmt.Errorf("%w: the session cannot work in the folder %q: %w", vocabulary.ErrInvalidParams, c.Cwd, err)
+	}
+	return nil
+}
+
+func efforts() []string { return []string{"low", "medium", "high", "xhigh", "max"} }
+
+// sandboxes are the levels that can be enforced here. Claude Code confines commands with bubblewrap and socat on Linux,
+// and with what macOS has.
+func (r *Runtime) sandboxes() []string {
+	if r.confines() {
+		return []string{readOnly, workspaceWrite, fullAccess}
+	}
+	return []string{readOnly, fullAccess}
+}
+
+func (r *Runtime) confines() bool {
+	if runtime.GOOS == "darwin" {
+		return true
+	}
+	// Where its processes look for them.
+	folders := filepath.SplitList(r.launcher.Variable("PATH"))
+	for _, program := range []string{"bwrap", "socat"} {
+		if !slices.ContainsFunc(folders, func(folder string) bool {
+			_, err := exec.LookPath(filepath.Join(folder, program))
+			return err == nil
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayBypass tells whether Claude Code runs commands without asking anybody: not as root, unless the environment says
+// that it is confined.
+func (r *Runtime) mayBypass() bool {
+	return os.Getuid() != 0 || r.launcher.Variable("IS_SANDBOX") == "1"
+}
+
+// arguments are those of a process with the controls; resume says that the conversation has been written to before.
+func (c controls) arguments(native string, resume bool) []string {
+	args := []string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+		"--include-partial-messages", "--replay-user-messages", "--setting-sources", "", "--strict-mcp-config",
+		"--permission-prompt-tool", "stdio", "--await-initialize"}
+	if resume {
+		args = append(args, "--resume", native)
+	} else {
+		args = append(args, "--session-id", native)
+	}
+	if c.Model != "" {
+		args = append(args, "--model", c.Model)
+	}
+	if c.Effort != "" {
+		args = append(args, "--effort", c.Effort)
+	}
+	switch {
+	case c.Approval == never && c.Sandbox == fullAccess:
+		args = append(args, "--permission-mode", "bypassPermissions")
+	case c.Approval == never:
+		args = append(args, "--permission-mode", "dontAsk")
+	case c.Plan:
+		args = append(args, "--permission-mode", "plan")
+	}
+	switch c.Sandbox {
+	case fullAccess:
+	case workspaceWrite:
+		// Without failIfUnavailable a sandbox that does not work is only a warning. Claude Code keeps settings in a file
+		// that is named by their content and removed when it ends: with the same ones, the first process to end would take
+		// the sandbox from the others. So they name the conversation.
+		domains := `[]` // a person is asked about each host
+		if c.Network == enabled {
+			domains = `["*"]`
+		}
+		args = append(args, "--settings",
+			`{"env":{"HARNESS_CONVERSATION":`+strconv.Quote(native)+`},`+
+				`"sandbox":{"enabled":true,"failIfUnavailable":true,"autoAllowBashIfSandboxed":true,`+
+				`"allowUnsandboxedCommands":false,"network":{"allowedDomains":`+domains+`}}}`)
+	default:
+		args = append(args, "--disallowedTools", "Bash,Write,Edit,NotebookEdit")
+	}
+	return args
+}

@@ -1,0 +1,168 @@
+package claude
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/environment"
+)
+
+// stateFolder is the folder of Claude Code's state in a home.
+const stateFolder = "claude"
+
+// home is the home of a session that has one of its own, with the folders that have to stay visible for it; the zero
+// one where all have the same. It is made when it is not there.
+func (r *Runtime) home(session string) (environment.Home, []string, error) {
+	if r.setup.SessionHome == nil {
+		return environment.Home{}, nil, nil
+	}
+	return r.setup.SessionHome(session)
+}
+
+// stateOf is where the agent of a session keeps its state.
+func (r *Runtime) stateOf(session string) (string, error) {
+	home, _, err := r.home(session)
+	if err != nil || home.Dir == "" {
+		return r.configDir(), err
+	}
+	return filepath.Join(home.Dir, stateFolder), nil
+}
+
+// configDir is where agents keep their state that have no home of a session's own.
+func (r *Runtime) configDir() string {
+	if dir := r.launcher.Variable("CLAUDE_CONFIG_DIR"); dir != "" {
+		return dir
+	}
+	return filepath.Join(r.launcher.Variable("HOME"), ".claude")
+}
+
+// ForgetThread implements runtime.Forgetter: what Claude Code wrote down of the conversation goes, and a home of the
+// session's own.
+func (r *Runtime) ForgetThread(ctx context.Context, in runtime.ResumeThread) (deletedFiles int, err error) {
+	t := r.talk(in.ThreadID, in.NativeID)
+	if err := r.set.Close(ctx, t.thread); err != nil {
+		return 0, err
+	}
+	if r.setup.SessionHome == nil {
+		for _, native := range []string{t.described().Native(), t.goesOn().Cleared} {
+			if native == "" {
+				continue
+			}
+			files, err := forget(r.configDir(), native)
+			if err != nil {
+				return 0, fmt.Errorf("remove what Claude Code wrote of session %s: %w", t.thread, err)
+			}
+			deletedFiles += files
+		}
+	}
+	if r.setup.ForgetHome != nil {
+		if err := r.setup.ForgetHome(t.thread); err != nil {
+			return 0, err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.talks, t.thread)
+	return deletedFiles, nil
+}
+
+// forget removes what is called after a conversation in a folder of Claude Code's state, and returns how many files
+// that were. Links in there do not lead it out.
+func forget(configDir, native string) (files int, err error) {
+	root, err := os.OpenRoot(configDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = root.Close() }() // it was read only
+	for _, pattern := range []string{path.Join("*", native+"*"), path.Join("projects", "*", native+"*")} {
+		found, err := fs.Glob(root.FS(), pattern)
+		if err != nil {
+			return files, err
+		}
+		for _, name := range found {
+			if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() {
+				files++
+			}
+			if err := root.RemoveAll(name); err != nil {
+				return files, err
+			}
+		}
+	}
+	return files, nil
+}
+
+// forgotten tells that a session of which there is a home or a process is stored nowhere: the server died before that.
+// In doubt it is not.
+func (r *Runtime) forgotten(ctx context.Context, session string) bool {
+	if r.setup.KnownSession == nil {
+		return false
+	}
+	known, err := r.setup.KnownSession(ctx, session)
+	if err != nil {
+		r.setup.Launch.Logger.Warn().Err(err).Str("session", session).Msg("whether a session is known cannot be told")
+		return false
+	}
+	return !known
+}
+
+// sweepHomes removes the homes of sessions that never came to be, once the processes nobody is served by are gone. One
+// in which something was said stays, whatever is stored: another database may know of it.
+func (r *Runtime) sweepHomes(ctx context.Context, strays []*process) {
+	if r.setup.SessionHomes == nil {
+		return
+	}
+	log := r.setup.Launch.Logger
+	sessions, err := r.setup.SessionHomes()
+	if err != nil {
+		log.Warn().Err(err).Msg("homes of sessions that never came to be are not looked for")
+	}
+	sessions = slices.DeleteFunc(sessions, func(session string) bool {
+		if !r.forgotten(ctx, session) {
+			return true
+		}
+		dir, err := r.stateOf(session)
+		said := true
+		if err == nil {
+			said, err = anySaid(dir)
+		}
+		if err != nil {
+			log.Warn().Err(err).Str("session", session).Msg("the home of an unknown session is left alone")
+		}
+		return said
+	})
+	if len(sessions) == 0 {
+		return
+	}
+	r.working.Go(func() {
+		for _, p := range strays {
+			<-p.Done()
+		}
+		for _, session := range sessions {
+			if err := r.setup.ForgetHome(session); err != nil {
+				log.Warn().Err(err).Str("session", session).Msg("the home of a session that never came to be is left")
+				continue
+			}
+			log.Info().Str("session", session).Msg("removed the home of a session that never came to be")
+		}
+	})
+}
+
+// anySaid tells whether there is a history of any conversation in a folder of Claude Code's state. What cannot be looked
+// into may have one.
+func anySaid(configDir string) (bool, error) {
+	projects, err := os.ReadDir(filepath.Join(configDir, "projects"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err != nil || len(projects) > 0, err
+}

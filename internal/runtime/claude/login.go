@@ -1,0 +1,153 @@
+package claude
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"harness/internal/runtime"
+)
+
+var _ runtime.LoginFinisher = (*Runtime)(nil)
+
+// loginLimit is how long a person may take for a login.
+const loginLimit = 15 * time.Minute
+
+// login is one that waits for the code a person brings back. A process holds what the code is worth anything with.
+type login struct {
+	id, state string
+	p         *process
+	end       func() // asks for its end, any number of times
+}
+
+// loginCode is what ends a login, as callLoginCode takes it.
+type loginCode struct{ Code, State string }
+
+// aside starts a process that serves nobody, in an empty folder. end ends it and forgets what there was of it.
+func (r *Runtime) aside(ctx context.Context) (p *process, end func(context.Context) error, err error) {
+	dir, err := os.MkdirTemp("", "harness-aside-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("make an empty folder: %w", err)
+	}
+	t := &talk{native: uuid.NewString()}
+	p = r.newProcess(t, hello{Native: t.native, Controls: controls{Cwd: dir}.strict()}, state{}, nil)
+	end = func(ctx context.Context) error {
+		err := p.Stop(context.WithoutCancel(ctx))
+		if r.setup.ForgetHome != nil {
+			err = errors.Join(err, r.setup.ForgetHome(t.native))
+		}
+		_ = os.RemoveAll(dir) // a folder of the temporary ones
+		return err
+	}
+	_ = p.Start(ctx) // it has no failures of its own
+	_, used, err := p.Use(ctx)
+	if err != nil {
+		return nil, nil, errors.Join(err, end(ctx))
+	}
+	used()
+	return p, end, nil
+}
+
+// Login implements runtime.Authenticator: a person logs in at a page of the provider's, on any machine, and brings back
+// the code it shows (FinishLogin). One that was begun before is given up.
+func (r *Runtime) Login(ctx context.Context) (runtime.Login, error) {
+	if r.setup.SessionHome != nil {
+		return runtime.Login{}, &runtime.UnsupportedError{Runtime: Name, Operation: runtime.OpLogin,
+			Remedy: "each session has a home of its own, to which nobody logs in: " + remedy}
+	}
+	p, end, err := r.aside(ctx)
+	if err != nil {
+		return runtime.Login{}, err
+	}
+	var pages struct {
+		Manual string `json:"manualUrl"`
+	}
+	err = r.ask(ctx, p, callLogin, nil, &pages)
+	page, bad := url.Parse(pages.Manual)
+	if err == nil && (bad != nil || page.Scheme != "https") {
+		err = errors.New("a login of Claude Code began without a page for a person: log in as the server's user with: claude auth login")
+	}
+	if err != nil {
+		return runtime.Login{}, errors.Join(err, end(ctx))
+	}
+	asked := make(chan struct{})
+	l := &login{id: uuid.NewString(), state: page.Query().Get("state"), p: p, end: sync.OnceFunc(func() { close(asked) })}
+	r.mu.Lock()
+	before, stopping := r.login, r.stopping
+	r.login = l
+	r.mu.Unlock()
+	if before != nil {
+		before.end()
+	}
+	if stopping {
+		l.end()
+	}
+	r.working.Go(func() {
+		limit := time.NewTimer(loginLimit)
+		defer limit.Stop()
+		select {
+		case <-asked:
+		case <-limit.C:
+		case <-p.Done():
+		}
+		r.mu.Lock()
+		if r.login == l {
+			r.login = nil
+		}
+		r.mu.Unlock()
+		if err := end(context.WithoutCancel(ctx)); err != nil {
+			r.setup.Launch.Logger.Warn().Err(err).Msg("the process of a login did not end well")
+		}
+	})
+	return runtime.Login{ID: l.id, URL: pages.Manual, ExpectsCode: true}, nil
+}
+
+// FinishLogin implements runtime.LoginFinisher.
+func (r *Runtime) FinishLogin(ctx context.Context, id, code string) error {
+	r.mu.Lock()
+	l := r.login
+	r.mu.Unlock()
+	refused := func(kind error, why string) error {
+		return &runtime.Error{Runtime: Name, Method: callLoginCode, Message: why, Kind: kind}
+	}
+	if l == nil || l.id != id {
+		return refused(runtime.ErrInvalidState, "no such login waits for a code; begin another one")
+	}
+	given, state, _ := strings.Cut(strings.TrimSpace(code), "#") // as the page shows it
+	if given == "" {
+		return refused(runtime.ErrInvalidParams, "the code is empty; it is what the page shows at the end")
+	}
+	defer l.end() // a code that is not taken ends it, too
+	err := r.ask(ctx, l.p, callLoginCode, loginCode{given, cmp.Or(state, l.state)}, nil)
+	var native *runtime.Error
+	if errors.As(err, &native) {
+		return refused(runtime.ErrInvalidState, "the code was not taken ("+native.Message+"); begin another login")
+	}
+	return err
+}
+
+// ask makes a request to a process that serves nobody; answer may be nil.
+func (r *Runtime) ask(ctx context.Context, p *process, method string, params, answer any) error {
+	line, done, err := p.Use(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	result, err := line.Call(ctx, r.setup.Supervise.CallTimeout, method, params)
+	if err != nil || answer == nil {
+		return err
+	}
+	if err := json.Unmarshal(result, answer); err != nil {
+		return fmt.Errorf("read the answer to %s: %w", method, err)
+	}
+	return nil
+}

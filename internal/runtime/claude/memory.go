@@ -1,0 +1,93 @@
+package claude
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"harness/internal/runtime"
+)
+
+// memoryChunk is how much (bytes) of a history is looked through at once.
+const memoryChunk = 1 << 20
+
+// MemoryFiles implements runtime.Portable: the history of a conversation, in a folder that is named after the one the
+// agent works in. Results of tools that Claude Code keeps beside it, because they are long, stay where they are.
+func (r *Runtime) MemoryFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
+	if folder, err = r.stateOf(in.ThreadID); err != nil {
+		return "", nil, err
+	}
+	t := r.talk(in.ThreadID, in.NativeID)
+	names, err = fs.Glob(os.DirFS(folder), "projects/*/"+cmp.Or(t.goesOn().Cleared, t.described().NativeID)+".jsonl")
+	return folder, names, err
+}
+
+// MemoryWritten implements runtime.Portable. Claude Code writes down what it has said a moment later.
+func (r *Runtime) MemoryWritten(ctx context.Context, in runtime.ResumeThread) (bool, error) {
+	t := r.talk(in.ThreadID, in.NativeID)
+	if err := r.recall(ctx, t); err != nil {
+		return false, err
+	}
+	said := t.goesOn().Said
+	if said == "" {
+		return true, nil // nothing
+	}
+	folder, names, err := r.MemoryFiles(in)
+	if err != nil {
+		return false, err
+	}
+	for _, name := range names {
+		found, err := holds(filepath.Join(folder, filepath.FromSlash(name)), []byte(`"uuid":"`+said+`"`))
+		if err != nil || found {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// MemoryPlace implements runtime.Portable.
+func (r *Runtime) MemoryPlace(_ runtime.ResumeThread, _, name string) (string, error) {
+	return name, nil
+}
+
+// goesOn is what goes on in the next process, as it is now.
+func (t *talk) goesOn() state {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.live != nil {
+		if spoken := t.live.spoken.Load(); spoken != nil {
+			return spoken.now().carried
+		}
+	}
+	return t.carried
+}
+
+// holds tells whether a file has some words, looking from its end.
+func holds(path string, words []byte) (found bool, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return false, fmt.Errorf("read the history of a conversation: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return false, fmt.Errorf("read the history of a conversation: %w", err)
+	}
+	part := make([]byte, memoryChunk+len(words))
+	for end := info.Size(); end > 0; end -= memoryChunk {
+		n, err := file.ReadAt(part, max(0, end-memoryChunk))
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false, fmt.Errorf("read the history of a conversation: %w", err)
+		}
+		if bytes.Contains(part[:n], words) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,409 @@
+package claude
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/stdio"
+	"harness/internal/runtime/wire"
+)
+
+// Requests of ours. A message is one, too: that it is queued is its answer.
+const (
+	callInitialize = "initialize"
+	callInterrupt  = "interrupt"
+	callMessage    = "message"
+	callCancel     = "cancel_async_message"
+	callProbe      = "mcp_status"
+	callStopTask   = "stop_task"
+	callLogin      = "claude_authenticate"
+	callLoginCode  = "claude_oauth_callback"
+)
+
+// cancelQueued has an interrupt also cancel the messages that wait in the agent's queue.
+type cancelQueued struct{}
+
+// queuedMessage is the id of a message that waits there.
+type queuedMessage string
+
+// protocol is the conversation with one process (stdio.Protocol), which serves one session.
+type protocol struct {
+	*stdio.Conn
+	hello   hello
+	limit   time.Duration
+	greeted func(json.RawMessage)
+	marker  [10]byte // begins the ids of our messages to this process
+	// tools is where it reaches the tools of this server, nil for nowhere.
+	tools *runtime.ToolServer
+
+	mu    sync.Mutex
+	state state
+	told  []byte // the state as it was told last
+	// heard is when something was said last, but for answers to requests of ours.
+	heard time.Time
+	// failure is what a process said that could not start.
+	failure string
+	changed chan struct{}
+}
+
+// hello is what is known of a process that was greeted, for this server and the next ones.
+type hello struct {
+	Thread string `json:"thread"`
+	Native string `json:"native"`
+	// Cleared is Native since the conversation was cleared, "" for one that never was.
+	Cleared  string   `json:"cleared,omitempty"`
+	Controls controls `json:"controls"`
+	Version  string   `json:"version,omitempty"`
+	// NativeToolsOff says that it has no tools of its own.
+	NativeToolsOff bool `json:"nativeToolsOff,omitempty"`
+}
+
+func newProtocol(c *stdio.Conn, about hello, carried state, limit time.Duration,
+	greeted func(json.RawMessage)) *protocol {
+	p := &protocol{Conn: c, hello: about, limit: limit, greeted: greeted, changed: make(chan struct{}), state: carried,
+		heard: time.Now()}
+	p.state.Thread, p.state.Cwd, p.state.Model = about.Thread, about.Controls.Cwd, about.Controls.Model
+	sum := sha256.Sum256([]byte(c.Generation()))
+	copy(p.marker[:], sum[:])
+	p.marker[6], p.marker[8] = p.marker[6]&0x0f|0x40, p.marker[8]&0x3f|0x80 // what makes it a UUID
+	return p
+}
+
+// retold is a message that begins with what was said before in a conversation that was lost.
+type retold []any
+
+// retoldMark is in the number of such a message: its history is not shown as the message. It leaves alone what counts
+// the connections to a process (bits 32 to 47) and a million requests of each.
+const retoldMark = 0xFFE << 20
+
+// isRetold tells the id of such a message. Nobody but this server chooses the ids of messages to Claude Code.
+func isRetold(messageID string) bool {
+	parsed, err := uuid.Parse(messageID)
+	return err == nil && parsed[12] == 0xFF && parsed[13]>>4 == 0xE
+}
+
+// messageID is the id of the message that a request is: the process's marker and the request's number.
+func (p *protocol) messageID(id int64, params any) string {
+	if _, is := params.(retold); is {
+		id |= retoldMark
+	}
+	var number [8]byte
+	binary.BigEndian.PutUint64(number[:], uint64(id)) //nolint:gosec // ids are positive
+	out := uuid.UUID(append(p.marker[:len(p.marker):len(p.marker)], number[2:]...))
+	return out.String()
+}
+
+// requestOf is the number of the request a message is, in decimal; "" when it is none of ours.
+func (p *protocol) requestOf(messageID string) string {
+	parsed, err := uuid.Parse(messageID)
+	if err != nil || !bytes.Equal(parsed[:len(p.marker)], p.marker[:]) {
+		return ""
+	}
+	var number [8]byte
+	copy(number[2:], parsed[len(p.marker):])
+	id := binary.BigEndian.Uint64(number[:])
+	if isRetold(messageID) {
+		id &^= retoldMark
+	}
+	return strconv.FormatUint(id, 10)
+}
+
+// Greet implements stdio.Protocol.
+func (p *protocol) Greet(ctx context.Context) error {
+	_, err := p.Call(ctx, p.limit, callInitialize, nil)
+	if err == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failure != "" {
+		return &refusedStart{said: p.failure}
+	}
+	return fmt.Errorf("no answer of Claude Code (%w): check that the program named by CLAUDE_BIN or on PATH is Claude Code %s or newer; "+
+		"its stderr is in the log", err, Tested)
+}
+
+// refusedStart is what Claude Code says when it starts and will not go on.
+type refusedStart struct{ said string }
+
+func (e *refusedStart) Error() string { return "Claude Code refused to start: " + e.said }
+
+// Resume implements stdio.Protocol.
+func (p *protocol) Resume(stored runtime.Resumption) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(stored.State) > 0 {
+		_ = json.Unmarshal(stored.State, &p.state) // it was written here
+	}
+	p.state.Thread = cmp.Or(p.hello.Thread, p.state.Thread)
+}
+
+// Read implements stdio.Protocol.
+func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
+	var e event
+	short, elided := wire.Elide(line, maxDetail)
+	if err := json.Unmarshal(short, &e); err != nil && e.Type == "" {
+		return stdio.Line{}, err
+	}
+	if e.Type == "" {
+		return stdio.Line{}, errors.New("a line without a type")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e.Type != "control_response" && e.Type != "keep_alive" {
+		p.heard = at
+	}
+	said, mine := p.answer(&e)
+	if mine {
+		said.Result = elided.RestoreJSON(said.Result)
+		return said, nil
+	}
+	if e.Type == "control_request" {
+		if reply := p.settle(&e); reply != nil {
+			id, _ := json.Marshal(e.RequestID) // a text encodes
+			return stdio.Line{ReplyTo: id, Reply: elided.RestoreJSON(reply)}, nil
+		}
+	}
+	if e.Type == "result" && p.state.Turn == "" && len(e.Errors) > 0 {
+		p.failure = strings.Join(e.Errors, "; ")
+	}
+	said = stdio.Line{Native: json.RawMessage(line), Signals: p.state.translate(&e, at.UnixMilli())}
+	if elided != nil {
+		keepContext(said.Signals, wire.Members(line, "request")[0])
+	}
+	elided.Restore(said.Signals)
+	for i := range said.Signals {
+		said.Signals[i].Generation, said.Signals[i].ReceivedAt = p.Generation(), at
+	}
+	if delta := e.Type == "stream_event" && e.Event.Type == "content_block_delta"; !delta {
+		if now := encode(p.state); !bytes.Equal(now, p.told) {
+			said.State, p.told = now, now
+		}
+		close(p.changed)
+		p.changed = make(chan struct{})
+	}
+	return said, nil
+}
+
+// answer reads the answer to a request of ours; false when the line is none. mu is held.
+func (p *protocol) answer(e *event) (stdio.Line, bool) {
+	switch e.Type {
+	case "command_lifecycle":
+		if id := p.requestOf(e.Command); id != "" && e.State == "queued" {
+			running := p.state.busy()
+			p.state.translate(e, 0)
+			return stdio.Line{Answer: id, Result: encode(begun{Turn: p.state.busy(), Steered: running != ""})}, true
+		}
+	case "control_response":
+		if !decimal(e.Response.RequestID) {
+			return stdio.Line{}, false
+		}
+		out := stdio.Line{Answer: e.Response.RequestID, Result: e.Response.Response}
+		if e.Response.Subtype == "error" {
+			why := e.Response.Error
+			out.Refusal = func(method string) error { return &runtime.Error{Runtime: Name, Method: method, Message: why} }
+		}
+		return out, true
+	}
+	return stdio.Line{}, false
+}
+
+// begun is what became of a message: the turn it is in, and whether that ran before.
+type begun struct {
+	Turn    string `json:"turn"`
+	Steered bool   `json:"steered"`
+}
+
+func decimal(text string) bool {
+	_, err := strconv.ParseInt(text, 10, 64)
+	return err == nil
+}
+
+// settle is the answer to a request that needs no person, nil for one that does. mu is held.
+func (p *protocol) settle(e *event) []byte {
+	switch e.Request.Subtype {
+	case "hook_callback":
+		var hook hookInput
+		_ = json.Unmarshal(e.Request.Input, &hook) // a hook without a tool is denied below
+		if p.isOurs(hook.Tool) {
+			return controlResponse(e.RequestID, decision{"allow", "this server decides about its own tools"}.hookAnswer())
+		}
+		return controlResponse(e.RequestID, p.hello.Controls.decide(&p.state, hook.Tool, hook.Input).hookAnswer())
+	case "can_use_tool":
+		if len(e.RequestID) > runtime.MaxID {
+			return controlRefusal(e.RequestID, "the id of the request is too long to be answered by a person")
+		}
+		if given, ok := p.hello.Controls.settled(&p.state, e.Request); ok {
+			return controlResponse(e.RequestID, given)
+		}
+		return nil
+	}
+	return controlRefusal(e.RequestID, "the server does not offer "+e.Request.Subtype)
+}
+
+// AnswerIn implements stdio.Protocol.
+func (p *protocol) AnswerIn(line []byte) string {
+	var e event
+	if json.Unmarshal(line, &e) != nil {
+		return ""
+	}
+	switch {
+	case e.Type == "command_lifecycle" && e.State == "queued":
+		return p.requestOf(e.Command)
+	case e.Type == "control_response" && decimal(e.Response.RequestID):
+		return e.Response.RequestID
+	}
+	return ""
+}
+
+// Answered implements stdio.Protocol.
+func (p *protocol) Answered(method, _ string, result json.RawMessage) {
+	if method != callInitialize {
+		return
+	}
+	var said struct {
+		Version string `json:"claude_code_version"`
+	}
+	_ = json.Unmarshal(result, &said) // a version that is not told is not known
+	p.mu.Lock()
+	p.hello.Version = said.Version
+	note := encode(p.hello)
+	p.mu.Unlock()
+	p.greeted(result)
+	p.Started(note)
+}
+
+// Describe implements stdio.Protocol.
+func (p *protocol) Describe(method string, _ any) stdio.Call {
+	return stdio.Call{ThreadID: p.hello.Thread, Harmless: method == callInitialize || method == callProbe,
+		Repeatable: method == callProbe}
+}
+
+// Frame implements stdio.Protocol.
+func (p *protocol) Frame(id int64, method string, params any) ([]byte, error) {
+	if method == callMessage {
+		type said struct {
+			Role    string `json:"role"`
+			Content any    `json:"content"`
+		}
+		return append(encode(struct {
+			Type    string  `json:"type"`
+			UUID    string  `json:"uuid"`
+			Message said    `json:"message"`
+			Parent  *string `json:"parent_tool_use_id"`
+			Session string  `json:"session_id"`
+		}{"user", p.messageID(id, params), said{"user", params}, nil, ""}), '\n'), nil
+	}
+	type hook struct {
+		Matcher   *string  `json:"matcher"`
+		Callbacks []string `json:"hookCallbackIds"`
+	}
+	type request struct {
+		Subtype string            `json:"subtype"`
+		Hooks   map[string][]hook `json:"hooks,omitempty"`
+		Servers map[string]any    `json:"mcpServers,omitempty"`
+		// With a subscription, and not an account of the API's.
+		Subscription bool   `json:"loginWithClaudeAi,omitempty"`
+		Code         string `json:"authorizationCode,omitempty"`
+		State        string `json:"state,omitempty"`
+		Task         string `json:"task_id,omitempty"`
+		CancelQueued bool   `json:"cancel_queued,omitempty"`
+		Message      string `json:"message_uuid,omitempty"`
+	}
+	out := request{Subtype: method, Subscription: method == callLogin}
+	switch about := params.(type) {
+	case loginCode:
+		out.Code, out.State = about.Code, about.State
+	case cancelQueued:
+		out.CancelQueued = true
+	case queuedMessage:
+		out.Message = string(about)
+	case stopTask:
+		out.Task = string(about)
+	}
+	if method == callInitialize {
+		out.Servers = p.servers()
+		out.Hooks = map[string][]hook{"PreToolUse": {{nil, []string{"pre"}}}}
+	}
+	return append(encode(struct {
+		Type    string  `json:"type"`
+		ID      string  `json:"request_id"`
+		Request request `json:"request"`
+	}{"control_request", strconv.FormatInt(id, 10), out}), '\n'), nil
+}
+
+// servers are the MCP servers of the process. They are told here and not on its command line, which others could read.
+func (p *protocol) servers() map[string]any {
+	if p.tools == nil {
+		return nil
+	}
+	type server struct {
+		Type    string            `json:"type"`
+		URL     string            `json:"url"`
+		Headers map[string]string `json:"headers"`
+	}
+	return map[string]any{
+		p.tools.Name: server{"http", p.tools.URL, map[string]string{"Authorization": "Bearer " + p.tools.Token}}}
+}
+
+// isOurs tells whether a tool is one of this server, which decides about it when it is called.
+func (p *protocol) isOurs(tool string) bool {
+	return p.tools != nil && strings.HasPrefix(tool, "mcp__"+p.tools.Name+"__")
+}
+
+// Refuse implements stdio.Protocol.
+func (p *protocol) Refuse(request runtime.Signal) ([]byte, error) {
+	var id string
+	if err := json.Unmarshal(request.RequestID, &id); err != nil {
+		return nil, fmt.Errorf("read the id of a request: %w", err)
+	}
+	return controlRefusal(id, "nobody can answer this"), nil
+}
+
+// Overloaded implements stdio.Protocol.
+func (p *protocol) Overloaded(error) bool { return false }
+
+// Probe implements stdio.Protocol.
+func (p *protocol) Probe() (method string, params any) { return callProbe, nil }
+
+// moment is how a process stands as of the last line it said.
+type moment struct {
+	// turn runs; busy is it, or the one that begins in a moment.
+	turn, busy string
+	// over and asked are as in state.
+	over  bool
+	asked []string
+	// background counts what works on behind the turns, working are those that are remembered.
+	background int
+	working    []working
+	version    string
+	failure    string
+	carried    state
+	// changed is closed when another line was read.
+	changed <-chan struct{}
+}
+
+func (p *protocol) now() moment {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m := moment{turn: p.state.Turn, busy: p.state.busy(), over: p.state.Over, background: p.state.Background,
+		working: slices.Clone(p.state.Working), version: p.hello.Version, failure: p.failure, carried: p.state.carry(), changed: p.changed}
+	for _, one := range p.state.Asked {
+		m.asked = append(m.asked, one.ID)
+	}
+	return m
+}

@@ -1,0 +1,57 @@
+package claude
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"harness/internal/runtime/stdio"
+)
+
+// attendTo looks after a process while it is up, until it is to be closed: it ends turns in which Claude Code says
+// nothing.
+func (r *Runtime) attendTo(ctx context.Context, p *process, line *stdio.Conn) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	silent := make(chan error, 1)
+	go func() {
+		spoken := p.spoken.Load()
+		silent <- r.setup.Silence.Attend(ctx, stdio.Watched{Name: Name, Title: "Claude Code", Log: r.setup.Launch.Logger,
+			Turns: spoken.watched, Held: line.Held, Stop: func(ctx context.Context, _ string) error {
+				return spoken.hush(ctx, line, r.setup.Silence)
+			}})
+	}()
+	select {
+	case <-p.retire:
+		cancel()
+		<-silent //nolint:errcheck // it was asked to end
+		return &stdio.RetiredError{Exit: "it was not used", Message: "it is resumed on demand"}
+	case err := <-silent:
+		return err
+	}
+}
+
+// watched is the turn in which the model is waited for: while a person is asked, or a command runs, which has a limit
+// of its own, nobody is silent.
+func (p *protocol) watched() []stdio.Turn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	busy := p.state.busy()
+	if busy == "" {
+		return nil
+	}
+	if len(p.state.Asked) > 0 ||
+		slices.ContainsFunc(p.state.Tools, func(call toolCall) bool { return call.Name == toolShell }) {
+		p.heard = time.Now()
+	}
+	return []stdio.Turn{{ID: busy, Heard: p.heard, Stopped: p.state.Silent != ""}}
+}
+
+// hush has a silent turn end, and say why.
+func (p *protocol) hush(ctx context.Context, line *stdio.Conn, silence stdio.Silence) error {
+	p.mu.Lock()
+	p.state.Silent = silence.Reason()
+	p.mu.Unlock()
+	_, err := line.Call(ctx, time.Duration(silence), callInterrupt, nil)
+	return err
+}

@@ -1,0 +1,373 @@
+package claude
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+)
+
+// translation puts one line into the canonical vocabulary. What it says depends on the line, the state and the time
+// alone.
+type translation struct {
+	*state
+	at  int64
+	out []runtime.Signal
+}
+
+// translate is what a line means; the state is that after it.
+func (s *state) translate(e *event, at int64) []runtime.Signal {
+	t := &translation{state: s, at: at}
+	t.take(e)
+	return t.out
+}
+
+func (t *translation) say(signals ...runtime.Signal) { t.out = append(t.out, signals...) }
+
+// here is where something is said now.
+func (t *translation) here() wire.Place { return wire.Place{ThreadID: t.Thread, TurnID: t.Turn} }
+
+// whole says of an item at once that it began and ended.
+func (t *translation) whole(item any) {
+	t.say(wire.ItemStarted(t.here(), item, t.at), wire.ItemCompleted(t.here(), item, t.at))
+}
+
+func (t *translation) begin(turn string) {
+	t.Turn, t.Began, t.Failure, t.Over = runtime.KnownID(turn), t.at, "", false
+	t.Message, t.Blocks, t.Silent, t.Diff = "", nil, "", ""
+	t.say(wire.TurnStarted(t.Thread, wire.Turn{ID: t.Turn, StartedAt: t.at, Model: t.Runs}))
+}
+
+// beginOwn begins a turn nobody asked for, or the one that was promised to a message.
+func (t *translation) beginOwn(turn string) {
+	own := t.Owed == ""
+	if !own {
+		turn = t.Owed
+	}
+	t.begin(turn)
+	if own {
+		last := &t.out[len(t.out)-1]
+		if began, is := last.Change.(runtime.TurnStarted); is {
+			began.Own = true
+			last.Change = began
+		}
+	}
+}
+
+func (t *translation) take(e *event) {
+	e.knownIDs()
+	inner := e.Parent != nil // what a sub-agent does is in the item of its call
+	switch e.Type {
+	case "command_lifecycle":
+		t.lifecycle(e)
+	case "system":
+		t.system(e)
+	case "user":
+		if e.IsReplay {
+			t.heard(e)
+		} else if !inner {
+			t.toolResults(e)
+		}
+	case "stream_event":
+		if !inner {
+			t.stream(&e.Event)
+		}
+	case "assistant":
+		switch {
+		case inner:
+		case e.APIError:
+			t.Failure = short(wire.Text(e.Error))
+		default:
+			t.Said = runtime.KnownID(e.UUID)
+			t.answer(e)
+		}
+	case "control_request":
+		if e.Request.Subtype == "can_use_tool" {
+			t.ask(e)
+		}
+	case "control_cancel_request":
+		t.resolved(e.RequestID, nil)
+	case "control_response":
+		// Only those of ours, which it repeats, come here: the request is settled.
+		t.resolved(e.Response.RequestID, e.Response.Response)
+	case "conversation_reset":
+		t.cleared(e)
+	case "result":
+		t.result(e)
+	}
+}
+
+// cleared says that the agent has forgotten the conversation: a person asked for that (/clear).
+func (t *translation) cleared(e *event) {
+	if e.UUID == "" {
+		return
+	}
+	t.Clearing = true
+	if t.Turn == "" {
+		if e.User == "" {
+			return // nothing was said yet, so nothing is forgotten
+		}
+		t.begin(e.User)
+		t.paid(runtime.KnownID(e.User))
+	}
+	t.whole(wire.ConversationCleared(e.UUID))
+}
+
+// lifecycle follows a message of ours through the agent's queue.
+func (t *translation) lifecycle(e *event) {
+	id := runtime.KnownID(e.Command)
+	switch e.State {
+	case "queued":
+		if t.busy() == "" {
+			t.Owed = id
+		}
+	case "started":
+		if t.Turn == "" {
+			t.begin(e.Command)
+		}
+		t.Over = false
+		t.paid(id)
+	default: // completed, cancelled, ...
+		if id != "" && t.Owed == id && t.Turn == "" {
+			t.begin(e.Command)
+			t.paid(id)
+			t.end(wire.Turn{Status: runtime.TurnInterrupted})
+		}
+	}
+}
+
+// paid says that a message was taken up.
+func (t *translation) paid(id string) {
+	if t.Owed == id {
+		t.Owed = ""
+	}
+}
+
+// heard is a message that the agent repeats when it takes it up.
+func (t *translation) heard(e *event) {
+	if e.UUID == "" {
+		return
+	}
+	if t.Turn == "" {
+		t.begin(e.UUID)
+	}
+	t.paid(runtime.KnownID(e.UUID))
+	said := e.Message.Content
+	if len(said) > 1 && isRetold(e.UUID) {
+		said = said[1:] // what was said before
+	}
+	t.whole(userMessage(e.UUID, said))
+}
+
+// userMessage is an item: what a person said.
+func userMessage(id string, said parts) any {
+	type shown struct {
+		Type string `json:"type"`
+		Text string `json:"text,omitempty"`
+		URL  string `json:"url,omitempty"`
+	}
+	content := []shown{}
+	for _, p := range said {
+		one := shown{Type: p.Type, Text: p.Text, URL: p.Source.URL}
+		if p.Source.Data != "" {
+			one.URL = "data:" + p.Source.Media + ";base64," + p.Source.Data
+		}
+		content = append(content, one)
+	}
+	return struct {
+		Type    string  `json:"type"`
+		ID      string  `json:"id"`
+		Content []shown `json:"content"`
+	}{wire.ItemUserMessage, id, content}
+}
+
+func (t *translation) system(e *event) {
+	switch e.Subtype {
+	case "init":
+		if t.Clearing && len(e.Session) <= runtime.MaxID {
+			t.Cleared, t.Clearing = e.Session, false
+		}
+		if len(e.Cwd) <= maxPath {
+			t.Cwd = e.Cwd
+		}
+		t.Runs = short(e.Model)
+		// Names without "claude-" are aliases, which stand for another name by design.
+		if strings.HasPrefix(t.Model, "claude-") && e.Model != "" && e.Model != t.Model && t.Turn != "" {
+			t.say(wire.ModelRerouted(t.here(), t.Model, e.Model))
+			t.Model = short(e.Model)
+		}
+	case "status":
+		if e.Status != "requesting" {
+			return
+		}
+		t.Over = false
+		if t.Turn == "" {
+			if n := len(e.Users); n > 0 {
+				t.begin(e.Users[n-1])
+			} else if e.UUID != "" {
+				t.beginOwn(e.UUID) // it goes on by itself: what worked in the background has reported
+			}
+		}
+	case "api_retry":
+		if t.Turn != "" {
+			reason := retried(e)
+			failed := failure(fmt.Sprintf("%s; attempt %d of %d", reason, e.Attempt, e.MaxRetries), wire.Text(e.Error), e.ErrorStatus)
+			failed.Details = &reason
+			t.say(wire.Retrying(t.here(), failed, e.Attempt, e.MaxRetries))
+		}
+	case "session_title_changed":
+		t.say(wire.ThreadNamed(t.Thread, e.Title))
+	case "compact_boundary":
+		if t.Turn != "" && e.UUID != "" {
+			t.whole(struct {
+				Type string `json:"type"`
+				ID   string `json:"id"`
+			}{"contextCompaction", e.UUID})
+		}
+	case "permission_denied":
+		if call := t.call(e.ToolUse); call != nil {
+			call.Denied = true
+		}
+	case "background_tasks_changed":
+		t.backgroundChanged(e.Tasks)
+	case "task_started":
+		t.backgroundCalled(e.Task, e.ToolUse)
+	}
+}
+
+func retried(e *event) string {
+	switch {
+	case e.ErrorStatus != 0:
+		return "The model's server answered " + strconv.Itoa(e.ErrorStatus) + " (" + wire.Text(e.Error) + ")"
+	default:
+		return "The model's server could not be reached or broke off (" + wire.Text(e.Error) + ")"
+	}
+}
+
+// blockID names a block of an answer.
+func (t *translation) blockID(index int) string { return t.Message + ":" + strconv.Itoa(index) }
+
+func (t *translation) stream(e *streamed) {
+	if t.Turn == "" {
+		return
+	}
+	switch e.Type {
+	case "message_start":
+		t.Message, t.Blocks = runtime.KnownID(e.Message.ID), nil
+	case "content_block_start":
+		t.start(e.Index, e.Block.Type)
+	case "content_block_delta":
+		kind, open := t.open(e.Index)
+		switch {
+		case !open:
+		case e.Delta.Type == "text_delta" && kind == "text" && e.Delta.Text != "":
+			t.say(wire.MessageDelta(t.here(), t.blockID(e.Index), e.Delta.Text))
+		case e.Delta.Type == "thinking_delta" && kind == "thinking" && e.Delta.Thinking != "":
+			t.say(wire.ReasoningDelta(t.here(), t.blockID(e.Index), 0, e.Delta.Thinking))
+		}
+	}
+}
+
+// start notes a block and, of one that shows, that its item began.
+func (t *translation) start(index int, kind string) {
+	if t.Message == "" || len(t.Blocks) >= maxBlocks {
+		return
+	}
+	for _, b := range t.Blocks {
+		if b.Index == index {
+			return // it is there
+		}
+	}
+	switch kind {
+	case "text":
+		t.say(wire.ItemStarted(t.here(), wire.AgentMessage(t.blockID(index), ""), t.at))
+	case "thinking":
+		t.say(wire.ItemStarted(t.here(), wire.Reasoning(t.blockID(index), nil, nil), t.at))
+	default:
+		kind = "other"
+	}
+	t.Blocks = append(t.Blocks, block{Index: index, Kind: kind})
+}
+
+func (t *translation) open(index int) (kind string, open bool) {
+	for _, b := range t.Blocks {
+		if b.Index == index {
+			return b.Kind, !b.Done
+		}
+	}
+	return "", false
+}
+
+// answer takes the rows of an answer: they come one for each block that is whole, in order, with the id of the answer.
+func (t *translation) answer(e *event) {
+	if t.Turn == "" {
+		return
+	}
+	for _, p := range e.Message.Content {
+		switch p.Type {
+		case "text":
+			id := t.finish(e, p.Type)
+			if id == "" {
+				if p.Text == "" || e.UUID == "" {
+					continue
+				}
+				id = e.UUID // it did not come in pieces
+				t.say(wire.ItemStarted(t.here(), wire.AgentMessage(id, ""), t.at))
+			}
+			t.say(wire.ItemCompleted(t.here(), wire.AgentMessage(id, p.Text), t.at))
+		case "thinking":
+			id := t.finish(e, p.Type)
+			if id == "" {
+				if e.UUID == "" {
+					continue
+				}
+				id = e.UUID
+				t.say(wire.ItemStarted(t.here(), wire.Reasoning(id, nil, nil), t.at))
+			}
+			t.say(wire.ItemCompleted(t.here(), wire.Reasoning(id, nil, []string{p.Thinking}), t.at))
+		case "tool_use":
+			t.callTool(p)
+		}
+	}
+}
+
+// finish closes the first open block of a kind and is the id of its item; "" when there is none.
+func (t *translation) finish(e *event, kind string) string {
+	if runtime.KnownID(e.Message.ID) != t.Message {
+		return ""
+	}
+	for i, b := range t.Blocks {
+		if b.Kind == kind && !b.Done {
+			t.Blocks[i].Done = true
+			return t.blockID(b.Index)
+		}
+	}
+	return ""
+}
+
+// resolved says that a request waits for nobody any more; response is ours, nil when the agent took the request back.
+func (t *translation) resolved(requestID string, response json.RawMessage) {
+	one, open := t.close(requestID)
+	if !open {
+		return
+	}
+	given := readAnswer(response)
+	if len(given.Updated) > 0 && one.Rule.Tool != "" {
+		// A person allows what runs, which need not be what was asked.
+		t.Allowed = keep(t.Allowed, maxAllowed, ruleOf(one.Rule.Tool, readInput(given.Input)))
+	}
+	if call := t.call(one.Call); call != nil {
+		call.Denied = call.Denied || given.Behavior == ""
+		if given.Input != nil && one.Input != "" && one.Input != inputID(given.Input) {
+			call.keepInput(given.Input) // edited; of what was not, Claude Code has put paths in other words
+		}
+	}
+	id, _ := json.Marshal(requestID) // a text encodes
+	t.say(wire.RequestResolved(t.Thread, id))
+	if t.Over && len(t.Asked) == 0 {
+		t.end(wire.Turn{Status: runtime.TurnDone})
+	}
+}

@@ -1,0 +1,177 @@
+package codex
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/environment"
+)
+
+// keyVariable is where codex's own model provider looks for a key.
+const keyVariable = "OPENAI_API_KEY"
+
+// remedy is what helps a codex without a login.
+const remedy = "set " + keyVariable + ", or log in as the server's user with: harness login"
+
+const installCommand = "npm install -g @openai/codex"
+
+func (c *Codex) key() string { return c.launcher.Variable(keyVariable) }
+
+// logIn gives codex the key of its environment when its model asks for a login and there is none: codex sends the key
+// of the variable alone to nobody. It keeps it in its home, as `codex login` does. Without a key it is told what is missing.
+func (c *conn) logIn(ctx context.Context) error {
+	key, options := c.codex.key(), c.codex.options
+	if key == "" && HasAuthFile(options.Home) {
+		return nil
+	}
+	answer, err := c.Call(ctx, options.CallTimeout, "account/read", object{})
+	if err != nil {
+		return err
+	}
+	var now struct {
+		Account       json.RawMessage `json:"account"`
+		LoginRequired bool            `json:"requiresOpenaiAuth"`
+	}
+	if err := json.Unmarshal(answer, &now); err != nil {
+		return fmt.Errorf("read whether codex is logged in: %w", err)
+	}
+	if !now.LoginRequired || len(now.Account) > 0 && string(now.Account) != "null" {
+		return nil
+	}
+	if key == "" {
+		options.Logger.Warn().Msg("codex is not logged in, so its turns will fail: " + remedy)
+		return nil
+	}
+	if _, err = c.Call(ctx, options.CallTimeout, "account/login/start", object{"type": "apiKey", "apiKey": key}); err != nil {
+		return err
+	}
+	options.Logger.Info().Msg("codex is logged in with " + keyVariable)
+	return nil
+}
+
+// Auth implements runtime.Adapter. A provider of codex's config.toml may need neither.
+func (c *Codex) Auth(context.Context) (runtime.AuthStatus, error) {
+	status := runtime.AuthStatus{State: runtime.AuthFound, Credentials: []string{}}
+	if c.key() != "" {
+		status.Credentials = append(status.Credentials, runtime.CredentialAPIKey)
+	}
+	if HasAuthFile(c.options.Home) {
+		status.Credentials = append(status.Credentials, runtime.CredentialLogin)
+	}
+	if len(status.Credentials) > 0 {
+		return status, nil
+	}
+	if cloud := environment.ChosenProvider(Name, c.variable); cloud != nil {
+		return cloud.Auth(), nil
+	}
+	status.State, status.Remedy = runtime.AuthMissing, remedy
+	return status, nil
+}
+
+// variable is a variable of codex's environment, with the home it has.
+func (c *Codex) variable(name string) string {
+	if name == "CODEX_HOME" && c.options.Home != "" {
+		return c.options.Home
+	}
+	return c.launcher.Variable(name)
+}
+
+// listedModel is a model in codex's words.
+type listedModel struct {
+	ID, Model, DisplayName, Description string
+	IsDefault, Hidden                   bool
+	DefaultReasoningEffort              string
+	SupportedReasoningEfforts           []struct{ ReasoningEffort string }
+	InputModalities                     []string
+}
+
+// Models implements runtime.Adapter.
+func (c *Codex) Models(ctx context.Context) ([]runtime.Model, error) {
+	models := []runtime.Model{}
+	for m, err := range pages[listedModel](ctx, c.call, "model/list", object{}) {
+		if err != nil {
+			return nil, err
+		}
+		if m.Hidden {
+			continue
+		}
+		model := runtime.Model{ID: cmp.Or(m.Model, m.ID), Name: cmp.Or(m.DisplayName, m.Model, m.ID),
+			Description: m.Description, Default: m.IsDefault,
+			Efforts: []string{}, DefaultEffort: m.DefaultReasoningEffort,
+			// Versions before 0.169 do not say; their models take them.
+			Images: m.InputModalities == nil || slices.Contains(m.InputModalities, "image")}
+		for _, effort := range m.SupportedReasoningEfforts {
+			model.Efforts = append(model.Efforts, effort.ReasoningEffort)
+		}
+		models = append(models, model)
+	}
+	return models, nil
+}
+
+// HasAuthFile tells whether codex would find a stored login. home is CODEX_HOME, "" for codex's own default.
+func HasAuthFile(home string) bool {
+	home, err := homeOf(home)
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(filepath.Join(home, "auth.json"))
+	return err == nil && info.Size() > 0
+}
+
+// homeOf is the folder that CODEX_HOME means, "" for codex's own default.
+func homeOf(home string) (string, error) {
+	if home == "" {
+		home = os.Getenv("CODEX_HOME")
+	}
+	if home != "" {
+		return home, nil
+	}
+	user, err := os.UserHomeDir()
+	return filepath.Join(user, ".codex"), err
+}
+
+// Tested are the versions of codex this server was tested with, oldest first.
+func Tested() []string { return []string{"0.101.0", "0.171.0"} }
+
+// Install implements runtime.Installer.
+func (c *Codex) Install() runtime.Install {
+	return runtime.Install{From: oldest.String(), Tested: Tested(), Command: installCommand,
+		Setting: "CODEX_BIN",
+		Page:    "https://github.com/openai/codex"}
+}
+
+// Login implements runtime.Authenticator: a person types a code in at a page of the provider's, on any machine.
+// Versions that do not know how are *runtime.UnsupportedError.
+func (c *Codex) Login(ctx context.Context) (runtime.Login, error) {
+	result, err := c.Call(ctx, "account/login/start", object{"type": "chatgptDeviceCode"})
+	if errors.Is(err, runtime.ErrInvalidParams) || unknownMethod(err) {
+		return runtime.Login{}, &runtime.UnsupportedError{Runtime: Name, Operation: runtime.OpLogin}
+	}
+	if err != nil {
+		return runtime.Login{}, err
+	}
+	return loginOf(result)
+}
+
+func loginOf(result json.RawMessage) (runtime.Login, error) {
+	var begun struct {
+		LoginID         string `json:"loginId"`
+		VerificationURL string `json:"verificationUrl"`
+		UserCode        string `json:"userCode"`
+	}
+	if err := json.Unmarshal(result, &begun); err != nil {
+		return runtime.Login{}, fmt.Errorf("read codex's answer to a login: %w", err)
+	}
+	if begun.VerificationURL == "" || begun.UserCode == "" {
+		return runtime.Login{},
+			errors.New("codex began a login without a page and a code for a person: log in with: harness login -- --device-auth")
+	}
+	return runtime.Login{ID: begun.LoginID, URL: begun.VerificationURL, Code: begun.UserCode}, nil
+}

@@ -1,0 +1,68 @@
+package codex
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"harness/internal/runtime"
+)
+
+// chosen is the answer to an approval with one of the decisions codex offered for it: some of them amend a policy, and
+// no plain decision says so. It has to agree with the plain decision, which is what others are told.
+func chosen(offered json.RawMessage, reply runtime.Reply) (json.RawMessage, error) {
+	refused := func(format string, args ...any) (json.RawMessage, error) {
+		return nil, &runtime.ReplyError{Field: "choice", Message: fmt.Sprintf(format, args...)}
+	}
+	var choices []json.RawMessage
+	_ = json.Unmarshal(offered, &choices) // none when there are none
+	if !slices.ContainsFunc(choices, func(c json.RawMessage) bool { return sameJSON(c, reply.Choice) }) {
+		if len(choices) == 0 {
+			return refused("this request offers no decisions to choose from")
+		}
+		return refused("it has to be one of %s", offered)
+	}
+	if means := meaning(reply.Choice); means != reply.Decision {
+		return refused("with this choice the decision is %q, not %q", means, reply.Decision)
+	}
+	return encode(map[string]json.RawMessage{"decision": reply.Choice})
+}
+
+// meaning is the plain decision an offered one comes to.
+func meaning(choice json.RawMessage) string {
+	var word string
+	if json.Unmarshal(choice, &word) == nil {
+		if word == "acceptForSession" {
+			return actionAccept
+		}
+		return word
+	}
+	var amendment struct {
+		Network struct {
+			Policy struct {
+				Action string `json:"action"`
+			} `json:"network_policy_amendment"`
+		} `json:"applyNetworkPolicyAmendment"`
+	}
+	if json.Unmarshal(choice, &amendment) == nil && amendment.Network.Policy.Action == "deny" {
+		return actionDecline
+	}
+	return actionAccept
+}
+
+// sameJSON compares two values whose members may stand in another order.
+func sameJSON(a, b json.RawMessage) bool {
+	sorted := func(raw json.RawMessage) []byte {
+		var value any
+		decoder := json.NewDecoder(bytes.NewReader(raw))
+		decoder.UseNumber()
+		if decoder.Decode(&value) != nil {
+			return nil
+		}
+		out, _ := json.Marshal(value) // what was decoded encodes again
+		return out
+	}
+	x, y := sorted(a), sorted(b)
+	return x != nil && bytes.Equal(x, y)
+}

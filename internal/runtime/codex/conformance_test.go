@@ -1,0 +1,112 @@
+package codex_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/codex"
+	"harness/internal/runtime/process"
+	"harness/tests/codextest"
+	"harness/tests/mockmodel"
+	"harness/tests/runtimetest"
+)
+
+// Every pinned codex, behind a shim, keeps what each adapter promises.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for _, version := range codextest.Versions() {
+		t.Run(string(version), func(t *testing.T) {
+			t.Parallel()
+			runtimetest.Run(t, target(version))
+		})
+	}
+}
+
+func target(version codextest.Version) runtimetest.Target {
+	script := runtimetest.Script{
+		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string {
+			return "MOCK_HOLD[" + name + "]"
+		},
+		Fail:    func(status int) string { return fmt.Sprintf("MOCK_HTTP_%d", status) },
+		Command: func(command string) string { return "MOCK_CMD[" + command + "]" },
+		Flood:   func(pieces int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", pieces) },
+	}
+	if version == codextest.Default {
+		script.Ask = "MOCK_ASK"
+	}
+	return runtimetest.Target{
+		Script: script, Old: version == codextest.Oldest,
+		New: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+			return newSite(t, version, store).agent()
+		},
+		Proxied: func(t *testing.T, store *runtimetest.Store, proxy *runtimetest.Proxy) *runtimetest.Agent {
+			s := newSite(t, version, store)
+			s.options.Bin, proxy.Only = proxy.Program(t, s.options.Bin), `"method":"item/`
+			return s.agent()
+		},
+		LoggedOut: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+			agent := newSite(t, version, store).agent() // its model's server wants none, the account has
+			agent.NeedsLogin = func(ctx context.Context) error {
+				_, err := agent.Adapter.(runtime.Passer).Call(ctx, "account/rateLimits/read", nil)
+				return err
+			}
+			return agent
+		},
+		Hanging: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+			s := newSite(t, version, store)
+			s.options.Bin, s.options.StartTimeout = runtimetest.Executable(t), 200*time.Millisecond
+			s.options.Env = append(s.options.Env, fakeVariable+"=hang")
+			return s.agent()
+		},
+		Missing: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
+			s := newSite(t, version, store)
+			s.options.Bin = filepath.Join(t.TempDir(), "codex")
+			return s.agent()
+		},
+	}
+}
+
+// site is where one codex after another is served by one server after another.
+type site struct {
+	t       *testing.T
+	store   *runtimetest.Store
+	model   *mockmodel.Server
+	options codex.Options
+	dir     string
+}
+
+func newSite(t *testing.T, version codextest.Version, store *runtimetest.Store) *site {
+	t.Helper()
+	s := &site{t: t, store: store, model: mockmodel.Start(t), dir: t.TempDir()}
+	home := codextest.Home(t, s.model.URL(), codextest.For(version))
+	s.options = codex.Options{
+		Bin: codextest.Binary(t, version), Home: home, Mark: process.Mark(home, "codex"), Sink: store.Sink,
+		Resume: store.Resume, Logger: logger(t), BackoffMin: 10 * time.Millisecond, StartTimeout: patience,
+		Env:   []string{"HOME=" + home},
+		Shims: runtimetest.Shims(t, runAsShim), Detach: true,
+	}
+	return s
+}
+
+func (s *site) agent() *runtimetest.Agent {
+	s.t.Helper()
+	options := s.options
+	options.KeepOnStop = true
+	c := codex.New(options)
+	start(s.t, c)
+	return &runtimetest.Agent{
+		Adapter: c, Dir: s.dir, Release: s.model.Release, Prompted: s.model.Asked, AwaitHeld: s.model.WaitHeld,
+		Kill: func(t *testing.T, _ string) {
+			if err := syscall.Kill(c.Status().PID, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		},
+		Leave: func(t *testing.T) { stop(t, c) },
+		Next:  func(*testing.T) *runtimetest.Agent { return s.agent() },
+	}
+}

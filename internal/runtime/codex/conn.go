@@ -1,0 +1,263 @@
+package codex
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/stdio"
+	"harness/internal/runtime/wire"
+)
+
+// probeMethod is the health probe. Every supported version answers it within milliseconds while turns run, tool calls
+// are quiet and approvals wait; it changes nothing and nobody is told of it.
+const probeMethod = "thread/loaded/list"
+
+// methodInitialize opens the conversation.
+const methodInitialize = "initialize"
+
+// conn is the conversation with one codex process in codex's words (stdio.Protocol), and what is known of the
+// conversations it has loaded.
+type conn struct {
+	*stdio.Conn
+	codex   *Codex
+	turns   *tracker
+	version version
+}
+
+// speak makes the conversation with a process.
+func (c *Codex) speak(line *stdio.Conn) stdio.Protocol {
+	turns := newTracker()
+	turns.natives = c.launcher.Natives
+	return &conn{Conn: line, codex: c, turns: turns}
+}
+
+// connOf is the conversation a supervisor's connection is of.
+func connOf(line *stdio.Conn) *conn {
+	if line == nil {
+		return nil
+	}
+	own, _ := line.Protocol().(*conn)
+	return own
+}
+
+// Greet implements stdio.Protocol.
+func (c *conn) Greet(ctx context.Context) error {
+	options := c.codex.options
+	hello := object{
+		"clientInfo":   object{"name": "harness", "title": "Harness", "version": options.ClientVersion},
+		"capabilities": object{"experimentalApi": true, "requestAttestation": false},
+	}
+	said, err := c.Call(ctx, options.StartTimeout, methodInitialize, hello)
+	if c.Inherited() && alreadyInitialized(err) {
+		// The server before us got that far and no further.
+		c.Started(nil)
+		err = nil
+	}
+	if errors.Is(err, runtime.ErrTimeout) {
+		return fmt.Errorf(
+			"codex did not answer initialize within %s: check that CODEX_BIN is codex and that CODEX_HOME is readable",
+			options.StartTimeout)
+	}
+	if err != nil {
+		return fmt.Errorf("codex failed to initialize: %w; its stderr is in the log", err)
+	}
+	if told := parseVersion(helloOf(said).UserAgent); told.tooOld() {
+		return fmt.Errorf("codex %s is too old: at least %s is needed; install it with: %s", told, oldest, installCommand)
+	}
+	if err := c.logIn(ctx); err != nil && ctx.Err() == nil {
+		c.codex.options.Logger.Warn().Err(err).Msg("it is not known whether codex is logged in, or it could not be with " + keyVariable)
+	}
+	c.Started(said) // unless it was when the answer came
+	if err := c.send(ctx, outgoing{Method: "initialized"}); err != nil {
+		return fmt.Errorf("codex failed to initialize: %w", err)
+	}
+	return nil
+}
+
+// hello is what codex says about itself.
+type hello struct {
+	UserAgent string `json:"userAgent"`
+	Home      string `json:"codexHome"`
+}
+
+func helloOf(said json.RawMessage) (h hello) {
+	_ = json.Unmarshal(said, &h) // what cannot be read says nothing
+	return h
+}
+
+// started reads what codex says about itself; its version is that of the process from here on.
+func (c *Codex) started(line *stdio.Conn) string {
+	hello := helloOf(line.Hello())
+	own := connOf(line)
+	own.version = parseVersion(hello.UserAgent)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.home = hello.Home
+	return cmp.Or(own.version.String(), hello.UserAgent)
+}
+
+// Resume implements stdio.Protocol.
+func (c *conn) Resume(stored runtime.Resumption) {
+	for _, turn := range stored.Turns {
+		c.turns.notice(runtime.Signal{ThreadID: turn.ThreadID, Change: runtime.TurnStarted{TurnID: turn.TurnID}})
+	}
+}
+
+// Read implements stdio.Protocol.
+func (c *conn) Read(line []byte, at time.Time) (stdio.Line, error) {
+	f, err := parseFrame(line)
+	if err != nil {
+		return stdio.Line{}, err
+	}
+	switch kind := f.kind(); {
+	case kind == frameUnknown:
+		return stdio.Line{}, errors.New("neither a notification nor a request nor an answer")
+	case kind == frameResponse:
+		said := stdio.Line{Answer: string(f.ID), Result: f.Result}
+		if f.Error != nil {
+			said.Refusal = func(method string) error { return refusal(method, f.Error) }
+		}
+		return said, nil
+	case f.legacy():
+		c.codex.counters.legacy.Add(1)
+		return stdio.Line{}, nil
+	}
+	s := classify(f, line, c.Generation(), at)
+	if s.Kind == runtime.SignalNotification {
+		// From 0.171 on it warns of a conversation before it answers thread/start.
+		s.WorkerOpening = s.ThreadID != "" && c.Announcing(announcesWorker)
+		c.turns.notice(s)
+		if hydrationNotice(s) || c.turns.hides(s.ThreadID, s.Method) {
+			c.codex.launcher.Natives.Hear(&s)
+			return stdio.Line{}, nil
+		}
+	}
+	return stdio.Line{Signals: []runtime.Signal{s}}, nil
+}
+
+// AnswerIn implements stdio.Protocol.
+func (c *conn) AnswerIn(line []byte) string {
+	if f, err := parseFrame(line); err == nil && f.kind() == frameResponse {
+		return string(f.ID)
+	}
+	return ""
+}
+
+// Answered implements stdio.Protocol.
+func (c *conn) Answered(method, threadID string, result json.RawMessage) {
+	switch method {
+	case methodInitialize:
+		// With a key it can be used once it is logged in, see Greet.
+		if c.codex.key() == "" && !parseVersion(helloOf(result).UserAgent).tooOld() {
+			c.Started(result)
+		}
+	case "":
+		var hello struct {
+			UserAgent string `json:"userAgent"`
+		}
+		if c.Inherited() && len(c.Hello()) == 0 && json.Unmarshal(result, &hello) == nil && hello.UserAgent != "" {
+			c.Started(result) // a server before us asked, and died before it was answered
+		}
+	default:
+		c.turns.answered(method, threadID, result)
+	}
+}
+
+// Describe implements stdio.Protocol.
+func (c *conn) Describe(method string, params any) stdio.Call {
+	reads := strings.HasSuffix(method, "/list") || strings.HasSuffix(method, "/read")
+	call := stdio.Call{ThreadID: threadOf(params), Repeatable: reads, Harmless: reads}
+	if _, is := params.(workerStart); is {
+		call.Announces = announcesWorker
+	}
+	switch method {
+	case methodInitialize, "thread/resume":
+		call.Repeatable, call.Harmless = true, true
+	case "thread/name/set", "turn/interrupt":
+		call.Repeatable = true
+	}
+	return call
+}
+
+// Frame implements stdio.Protocol.
+func (c *conn) Frame(id int64, method string, params any) ([]byte, error) {
+	return c.encode(outgoing{ID: id, Method: method, Params: params})
+}
+
+// Refuse implements stdio.Protocol.
+func (c *conn) Refuse(request runtime.Signal) ([]byte, error) {
+	message := "method not supported by this client: " + request.Method
+	switch {
+	case request.Method == wire.MethodElicit && request.Change == nil:
+		message = fmt.Sprintf("nobody can be asked: a form has at most %d bytes", runtime.LongItem)
+	case request.Change != nil:
+		message = "nobody can be asked: this client has no such thread of yours"
+	}
+	return c.encode(outgoing{ID: request.RequestID, Error: &rpcError{Code: codeMethodNotFound, Message: message}})
+}
+
+// Overloaded implements stdio.Protocol.
+func (c *conn) Overloaded(err error) bool {
+	native, refused := asNative(err)
+	return refused && native.Code == codeOverloaded
+}
+
+// Probe implements stdio.Protocol.
+func (c *conn) Probe() (method string, params any) { return probeMethod, object{"limit": 1} }
+
+// encode writes a frame as codex is to read it.
+func (c *conn) encode(frame outgoing) ([]byte, error) {
+	return encode(frame)
+}
+
+func (c *conn) send(ctx context.Context, frame outgoing) error {
+	line, err := c.encode(frame)
+	if err != nil {
+		return fmt.Errorf("encode a frame to codex: %w", err)
+	}
+	return c.Send(ctx, line)
+}
+
+// answer sends the answer to a request of codex's.
+func (c *conn) answer(ctx context.Context, requestID json.RawMessage, frame outgoing) error {
+	line, err := c.encode(frame)
+	if err != nil {
+		return fmt.Errorf("encode an answer to codex: %w", err)
+	}
+	return c.SendOnce(ctx, requestID, line)
+}
+
+// use waits for a process that is starting and returns the way to it. Until done is called the process is not recycled,
+// and the conversation ("" for none) stays loaded if it is.
+func (c *Codex) use(ctx context.Context, thread string) (own *conn, v version, done func(), err error) {
+	line, unuse, err := c.process.Use(ctx)
+	if err != nil {
+		return nil, version{}, nil, err
+	}
+	own = connOf(line)
+	if err := own.turns.enter(ctx, thread); err != nil {
+		unuse()
+		return nil, version{}, nil, runtime.WithKind(runtime.ErrUnavailable, fmt.Errorf("session %s is being unloaded: %w", thread, err))
+	}
+	return own, own.version, func() { own.turns.leave(thread); unuse() }, nil
+}
+
+// Recalled tells how a conversation stands with the calls that servers before this one made in it: open while codex may
+// still answer one or has not announced the turn it named, lost when the process that runs has left one unanswered for
+// so long that nobody waits any more.
+func (c *Codex) Recalled(threadID string) (open, lost bool) {
+	own := connOf(c.process.Current())
+	if own == nil {
+		return true, false // it is not up yet, or ended a moment ago
+	}
+	if active, announced, _ := own.turns.turn(threadID); active != "" && !announced {
+		return true, false
+	}
+	return own.Recalled(threadID)
+}

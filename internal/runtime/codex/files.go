@@ -1,0 +1,89 @@
+package codex
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"harness/internal/runtime"
+)
+
+// homeDir is the CODEX_HOME in use: told, reported by codex (not by 0.101), or codex's own default.
+func (c *Codex) homeDir() string {
+	c.mu.Lock()
+	reported := c.home
+	c.mu.Unlock()
+	if dir := cmp.Or(c.options.Home, reported, os.Getenv("CODEX_HOME")); dir != "" {
+		return dir
+	}
+	if user, err := os.UserHomeDir(); err == nil {
+		return filepath.Join(user, ".codex")
+	}
+	return ""
+}
+
+// threadFiles are the files that belong to a conversation: codex puts its id into their names.
+func threadFiles(home, threadID string) ([]string, error) {
+	// An id that is no plain name, or so short that it fits many, must never select files.
+	if home == "" || len(threadID) < 16 || strings.ContainsAny(threadID, `/\*?[`) || strings.Contains(threadID, "..") {
+		return nil, nil
+	}
+	var found []string
+	for _, folder := range []string{"sessions", "archived_sessions", "shell_snapshots"} {
+		err := filepath.WalkDir(filepath.Join(home, folder), func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil:
+				return err
+			case entry.Type().IsRegular() && strings.Contains(entry.Name(), threadID):
+				found = append(found, path)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("look for the files of thread %s under CODEX_HOME: %w", threadID, err)
+		}
+	}
+	return found, nil
+}
+
+// MemoryFiles implements runtime.Portable: the rollout of a conversation.
+func (c *Codex) MemoryFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
+	home := c.homeDir()
+	files, err := threadFiles(home, in.ThreadID)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, path := range files {
+		if !strings.HasPrefix(filepath.Base(path), rolloutPrefix) {
+			continue
+		}
+		name, err := filepath.Rel(home, path)
+		if err != nil {
+			return "", nil, fmt.Errorf("name a file of thread %s: %w", in.ThreadID, err)
+		}
+		names = append(names, filepath.ToSlash(name))
+	}
+	return home, names, nil
+}
+
+// MemoryWritten implements runtime.Portable: codex has written a turn down when it tells of its end.
+func (c *Codex) MemoryWritten(context.Context, runtime.ResumeThread) (bool, error) { return true, nil }
+
+// MemoryPlace implements runtime.Portable.
+func (c *Codex) MemoryPlace(_ runtime.ResumeThread, _, name string) (string, error) { return name, nil }
+
+func removeFiles(paths []string) error {
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove a file of a deleted thread: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package codex
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"harness/internal/lib/javascript"
+	"harness/internal/runtime"
+	"harness/internal/runtime/jsonobject"
+	"harness/internal/runtime/wire"
+)
+
+// frame is one line of the app-server protocol: like JSON-RPC 2.0, without its version member.
+type frame struct {
+	ID     json.RawMessage
+	Method string
+	Params json.RawMessage
+	Result json.RawMessage
+	Error  *rpcError
+	// Layout is where method, params and id stand in the line.
+	Layout runtime.Layout
+}
+
+type rpcError struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+type frameKind int
+
+const (
+	frameUnknown frameKind = iota
+	frameNotification
+	frameRequest
+	frameResponse
+)
+
+func (f *frame) hasID() bool { return len(f.ID) > 0 && !bytes.Equal(f.ID, []byte("null")) }
+
+func (f *frame) kind() frameKind {
+	switch {
+	case f.Method != "" && f.hasID():
+		return frameRequest
+	case f.Method != "":
+		return frameNotification
+	case f.hasID() && (f.Error != nil || len(f.Result) > 0):
+		return frameResponse
+	default:
+		return frameUnknown
+	}
+}
+
+// legacy tells the `codex/event/...` duplicates 0.101 sends of everything; they are in no catalogue and dropped.
+func (f *frame) legacy() bool { return strings.HasPrefix(f.Method, "codex/event/") }
+
+// parseFrame reads a line. Params and result are parts of it, not copies: they may be as long as the line.
+func parseFrame(line []byte) (frame, error) {
+	var f frame
+	if !json.Valid(line) {
+		return f, errors.New("not valid JSON")
+	}
+	var errs []error
+	jsonobject.Each(line, 0, func(name []byte, start, end int) {
+		value, at := line[start:end:end], runtime.Span{start, end}
+		switch string(name) {
+		case "id":
+			f.ID, f.Layout.ID = bytes.Clone(value), at
+		case "method":
+			if f.Method, f.Layout.Method = wire.Text(value), at; f.Method == "" {
+				errs = append(errs, errors.New("its method is no text"))
+			}
+		case "params":
+			f.Params, f.Layout.Params = value, at
+		case "result":
+			f.Result = value
+		case "error":
+			errs = append(errs, json.Unmarshal(value, &f.Error))
+		}
+	})
+	if bytes.Equal(f.Params, []byte("null")) {
+		f.Params = nil
+	}
+	return f, errors.Join(errs...)
+}
+
+// encode writes one frame as a line. HTML escaping is off so that text reaches codex as it is.
+func encode(v any) ([]byte, error) {
+	out, err := javascript.Encode(v)
+	return append(out, '\n'), err
+}
+
+// outgoing is a frame to codex.
+type outgoing struct {
+	ID     any             `json:"id,omitempty"`
+	Method string          `json:"method,omitempty"`
+	Params any             `json:"params,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  *rpcError       `json:"error,omitempty"`
+}
+
+// threadOf is the thread a request names, for the state that follows from its answer.
+func threadOf(params any) string {
+	switch p := params.(type) {
+	case object:
+		id, _ := p["threadId"].(string)
+		return id
+	case json.RawMessage:
+		var named ids
+		_ = json.Unmarshal(p, &named)
+		return runtime.KnownID(named.ThreadID)
+	}
+	return ""
+}
+
+// object is the params of a request under construction.
+type object map[string]any
+
+// with sets a member when the value is not empty.
+func (o object) with(key, value string) object {
+	if value != "" {
+		o[key] = value
+	}
+	return o
+}
+
+func (o object) withRaw(key string, value json.RawMessage) object {
+	if len(value) > 0 {
+		o[key] = value
+	}
+	return o
+}

@@ -1,0 +1,67 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+)
+
+// historyPage is how many turns are asked for at once.
+const historyPage = 50
+
+// ReadThread implements runtime.Historian. A conversation without a turn yet has no turns to read: it comes back with
+// none.
+func (c *Codex) ReadThread(ctx context.Context, threadID string, withTurns bool) (runtime.Thread, error) {
+	thread, err := threadIn(c.call(ctx, "thread/read", object{"threadId": threadID, "includeTurns": false}))
+	if err != nil || !withTurns {
+		return thread, err
+	}
+	thread.Turns, err = c.history(ctx, threadID)
+	return thread, err
+}
+
+// history reads the turns of a conversation page by page, or at once where codex can not page (0.101, and conversations
+// 0.101 wrote).
+func (c *Codex) history(ctx context.Context, threadID string) ([]runtime.Turn, error) {
+	turns := []runtime.Turn{}
+	params := object{"threadId": threadID, "limit": historyPage, "itemsView": "full"}
+	for raw, err := range pages[json.RawMessage](ctx, c.call, "thread/turns/list", params) {
+		native, ok := asNative(err)
+		switch {
+		case ok && (native.Code == codeMethodNotFound || unknownMethod(err)):
+			return c.wholeHistory(ctx, threadID)
+		case ok && hasNoTurns(native):
+			return turns, nil
+		case err != nil:
+			return nil, err
+		}
+		turns = append(turns, wire.ReadHistory(raw))
+	}
+	slices.Reverse(turns) // they come newest first
+	return turns, nil
+}
+
+func (c *Codex) wholeHistory(ctx context.Context, threadID string) ([]runtime.Turn, error) {
+	thread, err := threadIn(c.call(ctx, "thread/read", object{"threadId": threadID, "includeTurns": true}))
+	if native, ok := asNative(err); ok && (native.Code == codeMethodNotFound || hasNoTurns(native)) {
+		return nil, nil
+	}
+	return thread.Turns, err
+}
+
+// hasNoTurns tells the refusal to read turns before the first user message, or of an ephemeral conversation.
+func hasNoTurns(e *runtime.Error) bool {
+	text := strings.ToLower(e.Message)
+	return strings.Contains(text, "includeturns") || strings.Contains(text, "not materialized") ||
+		strings.Contains(text, "ephemeral")
+}
+
+// hydrationNotice tells codex's advice not to read whole histories. Nobody but wholeHistory does, on behalf of no
+// client, so it is told to none.
+func hydrationNotice(s runtime.Signal) bool {
+	return s.Method == "deprecationNotice" && s.ThreadID == "" && strings.Contains(string(s.Params), "`includeTurns`")
+}

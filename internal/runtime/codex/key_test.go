@@ -1,0 +1,150 @@
+package codex_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/codex"
+	"harness/internal/runtime/process"
+	"harness/tests/codextest"
+	"harness/tests/mockmodel"
+)
+
+// authorizations passes requests on to a model and keeps what they were authorized with.
+type authorizations struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (a *authorizations) before(t *testing.T, model string) string {
+	t.Helper()
+	target, err := url.Parse(strings.TrimSuffix(model, "/v1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass := httputil.NewSingleHostReverseProxy(target)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.mu.Lock()
+		a.seen = append(a.seen, r.Header.Get("Authorization"))
+		a.mu.Unlock()
+		pass.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/v1"
+}
+
+// The key of the environment is what a codex without a login uses where its model asks for one, and nowhere else; a
+// login that is there stays.
+func TestTheKeyOfTheEnvironmentLogsIn(t *testing.T) {
+	const key = "sk-of-the-environment"
+	onEach(t, func(t *testing.T, version codextest.Version) {
+		for name, c := range map[string]struct {
+			options []codextest.Option
+			login   string
+			want    string
+		}{
+			"asked for":     {options: []codextest.Option{codextest.NeedsLogin()}, want: "Bearer " + key},
+			"not asked for": {},
+			"logged in": {options: []codextest.Option{codextest.NeedsLogin()}, login: `{"OPENAI_API_KEY":"sk-of-the-login"}`,
+				want: "Bearer sk-of-the-login"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				var seen authorizations
+				model := mockmodel.Start(t)
+				b := &bundle{recorder: newRecorder(), version: version, model: model, cwd: t.TempDir()}
+				b.home = codextest.Home(t, seen.before(t, model.URL()), append(c.options, codextest.For(version))...)
+				stored := filepath.Join(b.home, "auth.json")
+				if c.login != "" {
+					if err := os.WriteFile(stored, []byte(c.login), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				b.codex = codex.New(codex.Options{Bin: codextest.Binary(t, version), Home: b.home,
+					Mark: process.Mark(b.home, "codex"), Sink: b.sink, StartTimeout: patience,
+					Logger: logger(t), Env: []string{"HOME=" + b.home, "OPENAI_API_KEY=" + key}})
+				start(t, b.codex)
+				turn := b.turn(t, runtime.StartTurn{ThreadID: b.thread(t, runtime.StartThread{})}, "MOCK_REPLY[hello]")
+				if done := b.completed(t, turn); done.Status != "completed" {
+					t.Fatalf("the turn is %+v", done)
+				}
+				if status, err := b.codex.Auth(t.Context()); err != nil || status.State != runtime.AuthFound {
+					t.Errorf("auth is %+v, %v", status, err)
+				}
+				text, err := os.ReadFile(stored)
+				if kept := strings.Contains(string(text), key); kept != (name == "asked for") {
+					t.Errorf("its home keeps the key: %v (%v)", kept, err)
+				}
+				seen.mu.Lock()
+				defer seen.mu.Unlock()
+				for _, got := range seen.seen {
+					if got != c.want && (c.want != "" || strings.Contains(got, "Bearer")) {
+						t.Errorf("a request carried %q, want %q", got, c.want)
+					}
+				}
+			})
+		}
+	})
+}
+
+// Whether codex can work is told when it starts: what it was logged in with, and what is missing where its model asks
+// for a login.
+func TestTheLoginIsToldAtStart(t *testing.T) {
+	onEach(t, func(t *testing.T, version codextest.Version) {
+		for name, c := range map[string]struct {
+			options  []codextest.Option
+			env      []string
+			says     string
+			warnings int
+		}{
+			"nothing":         {options: []codextest.Option{codextest.NeedsLogin()}, says: "harness login", warnings: 1},
+			"a key":           {options: []codextest.Option{codextest.NeedsLogin()}, env: []string{"OPENAI_API_KEY=sk-a"}, says: "logged in with OPENAI_API_KEY"},
+			"another's model": {},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				told := told{said: make(chan string, 100)}
+				home := codextest.Home(t, "http://127.0.0.1:9/v1", append(c.options, codextest.For(version))...)
+				recorder := newRecorder()
+				own := codex.New(codex.Options{Bin: codextest.Binary(t, version), Home: home, Mark: process.Mark(home, "codex"),
+					Sink: recorder.sink, Logger: zerolog.New(told).Level(zerolog.InfoLevel), StartTimeout: patience,
+					Env: append(c.env, "HOME="+home)})
+				start(t, own)
+				if _, err := own.Call(t.Context(), "account/read", map[string]any{}); err != nil { // it waits for the start
+					t.Fatal(err)
+				}
+				text := ""
+				if c.says != "" {
+					text = <-told.said
+				}
+				stop(t, own)
+				close(told.said)
+				for line := range told.said {
+					text += line
+				}
+				if !strings.Contains(text, c.says) || strings.Contains(text, "logged in") != (c.says != "") ||
+					strings.Count(text, `"level":"warn"`) != c.warnings || strings.Contains(text, "sk-a") {
+					t.Errorf("at start it says %s", text)
+				}
+			})
+		}
+	})
+}
+
+// told hands over the lines of a log.
+type told struct{ said chan string }
+
+func (l told) Write(line []byte) (int, error) {
+	l.said <- string(line)
+	return len(line), nil
+}

@@ -1,0 +1,185 @@
+package codex
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"harness/internal/runtime"
+)
+
+// touch notes that something was said in a thread.
+func (t *tracker) touch(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.threads[id]; s != nil {
+		s.last = time.Now()
+	}
+}
+
+// command notes that a command runs in a thread, or has ended.
+func (t *tracker) command(id string, change runtime.ItemChanged, at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threadLocked(id)
+	if change.Done {
+		delete(s.commands, change.Item.ID)
+		return
+	}
+	if s.commands == nil {
+		s.commands = map[string]command{}
+	}
+	s.commands[change.Item.ID] = command{turn: change.TurnID, text: change.Item.Content, began: at.UnixMilli()}
+}
+
+// command is one that was begun.
+type command struct {
+	turn, text string
+	began      int64 // ms
+}
+
+// commands are those of a thread that have not ended, by item, and the turn that runs in it.
+func (t *tracker) commandsOf(id string) (commands map[string]command, active string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threads[id]
+	if s == nil {
+		return nil, ""
+	}
+	return maps.Clone(s.commands), s.active
+}
+
+func (t *tracker) commandRuns(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threads[id]
+	return s != nil && len(s.commands) > 0
+}
+
+// keep excepts a thread from being unloaded.
+func (t *tracker) keep(id string) { t.update(id, func(s *threadState) { s.kept = true }) }
+
+// enter holds a thread loaded until leave, once it is not being unloaded. "" is no thread.
+func (t *tracker) enter(ctx context.Context, id string) error {
+	for id != "" {
+		t.mu.Lock()
+		s := t.threadLocked(id)
+		unloading := s.unloading
+		if unloading == nil {
+			s.using++
+		}
+		t.mu.Unlock()
+		if unloading == nil {
+			return nil
+		}
+		select {
+		case <-unloading:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (t *tracker) leave(id string) {
+	if id == "" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threads[id]
+	s.using--
+	s.last = time.Now()
+}
+
+func (s *threadState) idle(since time.Time) bool {
+	return s.loaded && !s.kept && s.active == "" && s.using == 0 && s.unloading == nil && s.last.Before(since)
+}
+
+// busy tells that a turn runs in a thread, or that somebody is about to ask something of it.
+func (t *tracker) busy(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threads[id]
+	return s != nil && (s.active != "" || s.using > 0)
+}
+
+// idle are the threads that can be unloaded: nothing runs in them, and nothing was said or asked since a time.
+func (t *tracker) idle(since time.Time) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var ids []string
+	for id, s := range t.threads {
+		if s.idle(since) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// beginUnload has everybody who wants a thread wait; false when it is not idle any more. endUnload lets them go on.
+func (t *tracker) beginUnload(id string, since time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threadLocked(id)
+	if !s.idle(since) {
+		return false
+	}
+	s.unloading = make(chan struct{})
+	return true
+}
+
+func (t *tracker) endUnload(id string, unloaded bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threadLocked(id)
+	close(s.unloading)
+	s.unloading, s.last = nil, time.Now()
+	if unloaded {
+		s.loaded, s.parked = false, true
+	}
+}
+
+// hides tells what codex says about a thread that we had unloaded: to clients nothing has changed.
+func (t *tracker) hides(id, method string) bool {
+	if method != "thread/closed" && method != "thread/status/changed" {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threads[id]
+	return s != nil && (s.parked || s.unloading != nil) // it may say so before its answer has been looked at
+}
+
+// present tells whether a thread is loaded as far as clients are concerned.
+func (t *tracker) present(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threads[id]
+	return s != nil && (s.loaded || s.parked)
+}
+
+func (t *tracker) stored(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threads[id]
+	return s != nil && s.stored
+}
+
+// used tells whether any thread was, running whether one has a turn.
+func (t *tracker) used() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.threads) > 0
+}
+
+func (t *tracker) running() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.threads {
+		if s.active != "" {
+			return true
+		}
+	}
+	return false
+}

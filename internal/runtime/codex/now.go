@@ -1,0 +1,180 @@
+package codex
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/jsonobject"
+	"harness/internal/runtime/wire"
+)
+
+// Describe tells how codex would describe a conversation now, from its description as last seen and from what is stored
+// since: codex need not be asked to show a conversation. Members this does not know stay as they were.
+func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.RawMessage {
+	var whole []byte
+	pieces := c.DescribePieces(raw, state)
+	for _, piece := range pieces {
+		whole = append(whole, piece.JSON...)
+		if !piece.Items {
+			continue
+		}
+		first := true
+		for _, item := range state.Turns[piece.Turn].Items {
+			native := c.DescribeItem(item)
+			if native == nil {
+				continue
+			}
+			if !first {
+				whole = append(whole, ',')
+			}
+			whole, first = append(whole, native...), false
+		}
+	}
+	return whole
+}
+
+// DescribePieces is Describe without the items of the turns, in pieces: the items of a turn belong behind the piece that
+// says so, with commas between them.
+func (c *Codex) DescribePieces(raw json.RawMessage, state runtime.ThreadState) []runtime.DescribedPiece {
+	fields := jsonobject.Parse(raw)
+	if fields == nil {
+		return []runtime.DescribedPiece{{JSON: raw}}
+	}
+	conn := connOf(c.process.Current())
+	loaded := conn != nil && conn.turns.present(state.ID)
+	if fields.Text("preview") == "" {
+		fields.Replace("preview", rawString(state.Opening))
+	}
+	if state.Title != "" && state.Title != fields.Text("preview") { // one without a name is called as it begins
+		fields.Replace("name", rawString(state.Title))
+	}
+	recency := state.UpdatedAt
+	if n := len(state.Turns); n > 0 {
+		recency = state.Turns[n-1].StartedAt // when the last turn began; updatedAt is when it ended
+	}
+	for name, seen := range map[string]int64{"updatedAt": state.UpdatedAt, "recencyAt": recency} {
+		if at, err := strconv.ParseInt(string(fields.Get(name)), 10, 64); err == nil && at < seen/1000 {
+			fields.Replace(name, number(seen/1000))
+		}
+	}
+	if !loaded {
+		fields.Replace("environments", json.RawMessage("null"))
+		fields.Replace("canAcceptDirectInput", json.RawMessage("null"))
+		if state.Opening == "" {
+			fields.Replace("model", json.RawMessage("null")) // its first turn decides
+		}
+	}
+	fields.Replace("status", status(state, loaded))
+	if !fields.Replace("turns", nil) {
+		return []runtime.DescribedPiece{{JSON: fields.Encode()}}
+	}
+	before, after := around(fields, "turns")
+	var pieces []runtime.DescribedPiece
+	text := before
+	for i, turn := range state.Turns {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		described := describeTurn(turn)
+		if described.Replace("items", nil) {
+			head, tail := around(described, "items")
+			pieces = append(pieces, runtime.DescribedPiece{JSON: append(text, head...), Items: true, Turn: i})
+			text = tail
+			continue
+		}
+		text = append(text, described.Encode()...)
+	}
+	return append(pieces, runtime.DescribedPiece{JSON: append(text, after...)})
+}
+
+// around is an object that has a list in one of its members: what stands before the elements of the list, and behind.
+func around(fields jsonobject.Object, name string) (before, after []byte) {
+	pieces := fields.Pieces()
+	for i, member := range fields {
+		if member.Name == name {
+			value := 2*i + 1 // each member is two pieces
+			return append(bytes.Join(pieces[:value], nil), '['), append([]byte{']'}, bytes.Join(pieces[value+1:], nil)...)
+		}
+	}
+	return fields.Encode(), nil
+}
+
+// DescribeItem tells how codex describes an item that ended, nil when it is none of codex's.
+func (c *Codex) DescribeItem(item runtime.Item) json.RawMessage {
+	native := item.Native
+	if native == nil {
+		var compact bytes.Buffer
+		if json.Compact(&compact, []byte(item.Details)) != nil {
+			return nil
+		}
+		native = compact.Bytes()
+	}
+	if wire.Refused(native) {
+		return nil
+	}
+	return native
+}
+
+// status is codex's word for what a conversation does.
+func status(state runtime.ThreadState, loaded bool) json.RawMessage {
+	if state.Running {
+		flags := []string{}
+		for _, kind := range state.Waiting {
+			switch kind {
+			case runtime.RequestApproval:
+				flags = append(flags, "waitingOnApproval")
+			case runtime.RequestToolInput:
+				flags = append(flags, "waitingOnUserInput")
+			case runtime.RequestToolCall: // codex has no word for it
+			}
+		}
+		return mustEncode(struct {
+			Type  string   `json:"type"`
+			Flags []string `json:"activeFlags"`
+		}{"active", flags})
+	}
+	switch {
+	case !loaded:
+		return json.RawMessage(`{"type":"notLoaded"}`)
+	case state.Failed:
+		return json.RawMessage(`{"type":"systemError"}`)
+	}
+	return json.RawMessage(`{"type":"idle"}`)
+}
+
+// describeTurn is a turn without its items.
+func describeTurn(turn runtime.Turn) jsonobject.Object {
+	fields := jsonobject.Parse(turn.Native)
+	if fields == nil {
+		fields = jsonobject.Parse(
+			json.RawMessage(`{"id":null,"items":[],"itemsView":"full","status":null,"error":null,"startedAt":null,"completedAt":null}`))
+		fields.Replace("id", rawString(turn.ID))
+		if turn.StartedAt != 0 {
+			fields.Replace("startedAt", number(turn.StartedAt/1000))
+		}
+	}
+	if fields.Text("status") != string(turn.Status) { // how the turn ended was not codex's word: its process was gone
+		fields.Replace("status", rawString(string(turn.Status)))
+		if turn.Error != "" && turn.Status == runtime.TurnFailed {
+			fields.Replace("error", mustEncode(map[string]string{"message": turn.Error}))
+		}
+	}
+	if turn.CompletedAt != 0 && string(fields.Get("completedAt")) == "null" {
+		fields.Replace("completedAt", number(turn.CompletedAt/1000))
+	}
+	fields.Replace("itemsView", json.RawMessage(`"full"`))
+	return fields
+}
+
+func number(n int64) json.RawMessage { return strconv.AppendInt(nil, n, 10) }
+
+// mustEncode is JSON of values that always have one.
+func mustEncode(value any) json.RawMessage {
+	line, err := encode(value)
+	if err != nil {
+		panic("codex: encode a description: " + err.Error())
+	}
+	return bytes.TrimSuffix(line, []byte("\n"))
+}

@@ -1,0 +1,103 @@
+package codex_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/codex"
+)
+
+// workerSaid are what codex said of a worker's conversation, with the word that it is a worker's.
+func (b *faultBundle) workerSaid() (said []string) {
+	for _, s := range b.all() {
+		if s.ThreadID != "w1" {
+			continue
+		}
+		if opened, is := s.Change.(runtime.ThreadOpened); is && opened.SystemOwned {
+			said = append(said, "worker's")
+		} else {
+			said = append(said, s.Method)
+		}
+	}
+	return said
+}
+
+// A worker's conversation is known as one before codex's first word of it: when the call is answered, when its answer
+// was read but not stored, when its server died before the answer, and when its caller gave up.
+func TestAWorkersConversationIsKnownBeforeItsFirstWord(t *testing.T) {
+	t.Parallel()
+	worker := runtime.StartThread{SessionID: "s", Cwd: "/", ApprovalPolicy: "never", Sandbox: "read-only", SystemOwned: true}
+	check := func(t *testing.T, b *faultBundle) {
+		t.Helper()
+		b.wait(t, "the warning", func(s runtime.Signal) bool { return s.Method == "warning" })
+		if said := b.workerSaid(); len(said) < 3 || said[0] != "worker's" {
+			t.Errorf("it said %v", said)
+		}
+	}
+	t.Run("answered", func(t *testing.T) {
+		t.Parallel()
+		s := newSurvivor(t, "x")
+		first := s.server(0, keepOnStop)
+		if _, err := first.codex.StartThread(t.Context(), worker); err != nil {
+			t.Fatal(err)
+		}
+		check(t, first)
+		s.status("the call is open until its answer is stored", openCalls(1))
+		stop(t, first.codex)
+		next := s.server(0, nil) // nothing was stored
+		check(t, next)
+		_, stored := next.batchOf(func(s runtime.Signal) bool { return s.Change == runtime.ThreadOpened{SystemOwned: true} })
+		stored()
+		s.status("nothing is open", openCalls(0))
+		stop(t, next.codex)
+	})
+	t.Run("killed", func(t *testing.T) {
+		t.Parallel()
+		s := newSurvivor(t, "later")
+		first := s.server(0, keepOnStop)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = first.codex.StartThread(context.Background(), worker)
+		}()
+		s.status("the call is under way", openCalls(1))
+		stop(t, first.codex)
+		<-ended
+		next := s.server(0, nil)
+		next.call(t, "release")
+		check(t, next)
+		stop(t, next.codex)
+	})
+	t.Run("given up", func(t *testing.T) {
+		t.Parallel()
+		s := newSurvivor(t, "later")
+		const patience = 2 * time.Second
+		b := s.server(0, func(o *codex.Options) { o.CallTimeout = patience })
+		if _, err := b.codex.StartThread(t.Context(), worker); !errors.Is(err, runtime.ErrTimeout) {
+			t.Fatalf("it was answered %v", err)
+		}
+		<-time.After(patience / 2) // by then no answer to a server before this one is waited for any more
+		b.call(t, "release")
+		check(t, b)
+		stop(t, b.codex)
+	})
+}
+
+// The conversation of a sub-agent names the one it works for, in the words of each version.
+func TestASubAgentsConversationNamesItsParent(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]runtime.Change{
+		`{"id":"c","parentThreadId":"p"}`: runtime.ThreadOpened{ParentID: "p"},
+		`{"id":"c","source":{"subAgent":{"thread_spawn":{"parent_thread_id":"p","depth":1}}}}`: runtime.ThreadOpened{ParentID: "p"},
+		`{"id":"c","source":"vscode","parentThreadId":null}`:                                   nil,
+		`{"id":"c","source":{"subAgent":"review"}}`:                                            nil,
+	} {
+		signal, err := codex.Read([]byte(`{"method":"thread/started","params":{"thread":` + line + `}}`))
+		if err != nil || signal.Change != want || signal.ThreadID != "c" {
+			t.Errorf("%s reads as %+v, %v", line, signal.Change, err)
+		}
+	}
+}

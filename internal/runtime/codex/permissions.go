@@ -1,0 +1,31 @@
+package codex
+
+import (
+	"encoding/json"
+
+	"harness/internal/runtime"
+)
+
+// encodePermissions grants what was asked for, or nothing: codex takes no other word for a refusal. A cancellation ends
+// the turn besides (Codex.Answer).
+func encodePermissions(params json.RawMessage, reply runtime.Reply) (json.RawMessage, error) {
+	var asked struct {
+		Permissions map[string]json.RawMessage `json:"permissions"`
+	}
+	out := struct {
+		Permissions map[string]json.RawMessage `json:"permissions"`
+		Scope       string                     `json:"scope"`
+	}{map[string]json.RawMessage{}, "turn"}
+	if reply.Decision == actionAccept {
+		_ = json.Unmarshal(params, &asked) // nothing asked, nothing granted
+		for name, permission := range asked.Permissions {
+			if string(permission) != "null" {
+				out.Permissions[name] = permission
+			}
+		}
+		if reply.Scope == "session" {
+			out.Scope = reply.Scope
+		}
+	}
+	return encode(out)
+}

@@ -1,0 +1,40 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+)
+
+// reasonLimit is how long a refusal waits for its reason to be taken.
+const reasonLimit = 5 * time.Second
+
+// reasonApart is the reason of a refusal as a message to the agent, nil where the answer holds it or there is none.
+func reasonApart(ref runtime.RequestRef, reply runtime.Reply) []json.RawMessage {
+	apart := ref.Method == wire.MethodApproveCommand || ref.Method == wire.MethodApproveFileChange ||
+		ref.Method == wire.MethodApprovePermissions
+	if !apart || reply.Decision != actionDecline || reply.Message == "" || reply.Refusal != "" {
+		return nil
+	}
+	text, err := json.Marshal(object{"type": "text", "text": "This was declined: " + reply.Message})
+	if err != nil { // a string always encodes
+		return nil
+	}
+	return []json.RawMessage{text}
+}
+
+// tellReason gives the agent the reason of a refusal that is about to be answered, whose answer has no place for it. It
+// steers: the turn waits for the answer, so that its model is asked with both. A refusal never fails for its reason.
+func (c *Codex) tellReason(ctx context.Context, conn *conn, ref runtime.RequestRef, reason []json.RawMessage) {
+	ctx, cancel := context.WithTimeout(ctx, reasonLimit)
+	defer cancel()
+	_, err := c.steer(ctx, conn, ref.ThreadID, ref.TurnID, reason)
+	if err != nil && !errors.Is(err, runtime.ErrNoActiveTurn) {
+		c.options.Logger.Warn().Err(err).Str("session_id", ref.ThreadID).Str("turn_id", ref.TurnID).
+			Msg("the reason of a refusal did not reach codex; the refusal does")
+	}
+}

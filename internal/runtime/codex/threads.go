@@ -1,0 +1,328 @@
+package codex
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+)
+
+type wireThread struct {
+	ID            string            `json:"id"`
+	Name          *string           `json:"name"`
+	Preview       string            `json:"preview"`
+	Cwd           string            `json:"cwd"`
+	Source        json.RawMessage   `json:"source"`
+	ModelProvider string            `json:"modelProvider"`
+	Model         *string           `json:"model"`
+	CreatedAt     json.Number       `json:"createdAt"`
+	UpdatedAt     json.Number       `json:"updatedAt"`
+	Turns         []json.RawMessage `json:"turns"`
+}
+
+// StartThread implements runtime.Adapter.
+func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtime.Thread, error) {
+	conn, v, done, err := c.use(ctx, "")
+	if err != nil {
+		return runtime.Thread{}, err
+	}
+	defer done()
+	params := object{}.with("cwd", in.Cwd).with("model", in.Model).with("sandbox", in.Sandbox).
+		with("approvalPolicy", v.approvalPolicy(in.ApprovalPolicy)).withRaw("dynamicTools", in.DynamicTools)
+	if in.RawEvents {
+		params["experimentalRawEvents"] = true
+	}
+	if in.Ephemeral {
+		params["ephemeral"] = true
+	}
+	config := object{unloadDelay: 0}
+	if in.NetworkAccess == networkEnabled && in.Sandbox == sandboxWorkspace {
+		// thread/start has no member for it; the configuration key only exists for this mode.
+		config["sandbox_workspace_write.network_access"] = true
+	}
+	sourcesOff(config, in.Implicit, in.Cwd)
+	if in.NativeToolsOff {
+		if err := v.toolsGo(); err != nil {
+			return runtime.Thread{}, err
+		}
+		takeTools(params, config)
+	}
+	params["config"] = config
+	bind := c.grant(config)
+	var asked any = params
+	if in.SystemOwned {
+		asked = workerStart(params)
+	}
+	thread, err := threadIn(conn.Call(ctx, c.options.CallTimeout, methodThreadStart, asked))
+	if err == nil {
+		err = bind(ctx, thread.ID)
+	}
+	return thread, err
+}
+
+// sources is the configuration that a conversation is loaded with.
+func (c *Codex) sources(ctx context.Context, threadID string) (object, error) {
+	config := object{unloadDelay: 0}
+	if c.options.Implicit != nil {
+		implicit, cwd, err := c.options.Implicit(ctx, threadID)
+		if err != nil {
+			return nil, fmt.Errorf("find out how much codex may read by itself for session %s: %w", threadID, err)
+		}
+		sourcesOff(config, implicit, cwd)
+	}
+	if off, err := c.nativeToolsOff(ctx, threadID); err != nil || !off {
+		return config, err
+	}
+	takeTools(object{}, config)
+	return config, nil
+}
+
+// sourcesOff has codex read nothing by itself of the folder a conversation works in.
+func sourcesOff(config object, implicit, cwd string) {
+	if implicit == runtime.ImplicitHome {
+		config["project_doc_max_bytes"] = 0
+		config["projects"] = object{cwd: object{"trust_level": "untrusted"}}
+		config["skills.include_instructions"] = false // those of the home go, too: codex cannot be told of the folder's alone
+	}
+}
+
+// ResumeThread implements runtime.Adapter.
+func (c *Codex) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
+	conn, _, done, err := c.use(ctx, in.ThreadID)
+	if err != nil {
+		return runtime.Thread{}, err
+	}
+	defer done()
+	return c.resume(ctx, conn, in.ThreadID, "")
+}
+
+// resume has codex load a conversation, from a file of its own choice when path is "".
+func (c *Codex) resume(ctx context.Context, conn *conn, threadID, path string) (runtime.Thread, error) {
+	config, err := c.sources(ctx, threadID)
+	if err != nil {
+		return runtime.Thread{}, err
+	}
+	if c.options.Door != nil {
+		c.show(config, c.options.Door.Of(threadID))
+	}
+	params := object{"threadId": threadID, "config": config}.with("path", path)
+	ctx, cancel := context.WithTimeout(ctx, c.options.CallTimeout)
+	defer cancel()
+	until := time.NewTimer(min(writerPatience, c.options.CallTimeout))
+	defer until.Stop()
+	for {
+		result, err := conn.Call(ctx, c.options.CallTimeout, "thread/resume", params)
+		open := openElsewhere(err)
+		if !open && !closing(err) {
+			return threadIn(result, err)
+		}
+		again := time.NewTimer(closingPause)
+		select {
+		case <-again.C:
+			continue
+		case <-until.C:
+			if !open {
+				continue // it is being unloaded
+			}
+		case <-ctx.Done():
+		}
+		again.Stop()
+		if open {
+			err = fmt.Errorf("%w; another codex has this conversation open: close it there, then try again", err)
+		}
+		return threadIn(result, err)
+	}
+}
+
+// writerPatience is how long another codex may still have a conversation open: one that was killed has it for a moment.
+const writerPatience = 10 * time.Second
+
+// openElsewhere tells the refusal to load a conversation that another codex writes to.
+func openElsewhere(err error) bool {
+	native, ok := asNative(err)
+	return ok && strings.Contains(native.Message, "already has an active writer")
+}
+
+// closingPause is how long to wait before a conversation that codex is about to unload is asked for again.
+const closingPause = 50 * time.Millisecond
+
+// archivePatience is how long codex may not find a conversation that it unloads, and is to archive.
+const archivePatience = 3 * time.Second
+
+// closing tells the refusal to load a conversation that is being unloaded.
+func closing(err error) bool {
+	native, ok := asNative(err)
+	return ok && strings.Contains(native.Message, "is closing; retry")
+}
+
+// ListThreads implements runtime.Historian.
+func (c *Codex) ListThreads(ctx context.Context, in runtime.ListThreads) (runtime.ThreadPage, error) {
+	params := object{"archived": in.Archived}.with("cursor", in.Cursor)
+	if in.Limit > 0 {
+		params["limit"] = in.Limit
+	}
+	page, err := pageOf[json.RawMessage](ctx, c.call, "thread/list", params)
+	if err != nil {
+		return runtime.ThreadPage{}, err
+	}
+	out := runtime.ThreadPage{Threads: make([]runtime.Thread, 0, len(page.Data)), NextCursor: page.NextCursor}
+	for _, raw := range page.Data {
+		thread, err := parseThread(raw)
+		if err != nil {
+			return runtime.ThreadPage{}, err
+		}
+		c.launcher.Natives.Described(thread.ID, raw)
+		thread.Archived = in.Archived
+		out.Threads = append(out.Threads, thread)
+	}
+	return out, nil
+}
+
+// forked tells the refusal to delete what another conversation goes back to.
+func forked(err error) bool {
+	native, ok := asNative(err)
+	return ok && strings.Contains(native.Message, "forked history")
+}
+
+// NameThread implements runtime.Librarian.
+func (c *Codex) NameThread(ctx context.Context, threadID, name string) error {
+	_, err := c.call(ctx, "thread/name/set", object{"threadId": threadID, "name": name})
+	return err
+}
+
+// ArchiveThread implements runtime.Librarian. codex interrupts a turn that runs in it. It returns when the sink has
+// taken thread/archived.
+func (c *Codex) ArchiveThread(ctx context.Context, threadID string) error {
+	_, v, done, err := c.use(ctx, threadID)
+	if err != nil {
+		return err
+	}
+	defer done()
+	await, end := c.process.Expect("thread/archived", threadID)
+	defer end()
+	if err := c.archive(ctx, threadID); err != nil {
+		return err
+	}
+	if v.tellsArchived() {
+		await(ctx)
+	}
+	return nil
+}
+
+// archive has codex put a conversation away. One that it is about to unload it does not find for a moment.
+func (c *Codex) archive(ctx context.Context, threadID string) error {
+	for began := time.Now(); ; {
+		_, err := c.call(ctx, "thread/archive", object{"threadId": threadID})
+		native, refused := asNative(err)
+		if !refused || !strings.HasPrefix(native.Message, "failed to archive session: thread ") || time.Since(began) > archivePatience {
+			return err
+		}
+		select {
+		case <-time.After(closingPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// UnarchiveThread implements runtime.Librarian.
+func (c *Codex) UnarchiveThread(ctx context.Context, threadID string) (runtime.Thread, error) {
+	return threadIn(c.call(ctx, "thread/unarchive", object{"threadId": threadID}))
+}
+
+// DeleteThread implements runtime.Librarian. codex interrupts a turn that runs in it. A conversation another one was
+// forked from stays with codex as long as the fork does, archived: to clients it is as gone as any other.
+func (c *Codex) DeleteThread(ctx context.Context, threadID string) (int, error) {
+	_, _, done, err := c.use(ctx, threadID)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	home := c.homeDir()
+	before, err := threadFiles(home, threadID)
+	if err != nil {
+		return 0, err
+	}
+	_, err = c.call(ctx, "thread/delete", object{"threadId": threadID})
+	if forked(err) {
+		err = c.archive(ctx, threadID)
+		if errors.Is(err, runtime.ErrThreadNotFound) {
+			err = nil // archived before
+		}
+		return 0, err
+	}
+	if unknownMethod(err) {
+		// 0.101 can not delete; archiving makes it let go of the file.
+		err = c.archive(ctx, threadID)
+	}
+	if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
+		return 0, err
+	}
+	// What codex left (other versions leave other files) goes, too.
+	left, err := threadFiles(home, threadID)
+	if err != nil {
+		return 0, err
+	}
+	if err := removeFiles(left); err != nil {
+		return 0, err
+	}
+	return len(before), nil
+}
+
+// threadIn reads the thread out of an answer that carries one.
+func threadIn(result json.RawMessage, err error) (runtime.Thread, error) {
+	if err != nil {
+		return runtime.Thread{}, err
+	}
+	var wrapped struct {
+		Thread json.RawMessage `json:"thread"`
+		Model  string          `json:"model"`
+	}
+	if err := json.Unmarshal(result, &wrapped); err != nil {
+		return runtime.Thread{}, fmt.Errorf("read a thread codex answered with: %w", err)
+	}
+	thread, err := parseThread(wrapped.Thread)
+	thread.Model = cmp.Or(thread.Model, wrapped.Model)
+	return thread, err
+}
+
+func parseThread(raw json.RawMessage) (runtime.Thread, error) {
+	var w wireThread
+	var mismatch *json.UnmarshalTypeError
+	if err := json.Unmarshal(raw, &w); err != nil && !errors.As(err, &mismatch) {
+		return runtime.Thread{}, fmt.Errorf("read a thread codex answered with: %w", err)
+	}
+	if w.ID == "" {
+		return runtime.Thread{}, fmt.Errorf("codex answered with a thread without an id (%d bytes)", len(raw))
+	}
+	thread := runtime.Thread{
+		ID: runtime.KnownID(w.ID), Preview: wire.Clean(w.Preview), Cwd: w.Cwd, Source: sourceText(w.Source),
+		ModelProvider: w.ModelProvider, CreatedAt: wire.Millis([]byte(w.CreatedAt)),
+		UpdatedAt: wire.Millis([]byte(w.UpdatedAt)), Raw: raw,
+	}
+	if w.Name != nil {
+		thread.Name = wire.Clean(*w.Name)
+	}
+	if w.Model != nil {
+		thread.Model = *w.Model
+	}
+	for _, raw := range w.Turns {
+		thread.Turns = append(thread.Turns, wire.ReadHistory(raw))
+	}
+	return thread, nil
+}
+
+// sourceText is a source's name; some sources are objects, those stay JSON.
+func sourceText(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}

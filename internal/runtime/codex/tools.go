@@ -1,0 +1,45 @@
+package codex
+
+import (
+	"context"
+
+	"harness/internal/runtime"
+)
+
+// toolWait is how long codex waits for a tool of this server, in seconds: a person may take a day to decide.
+const toolWait = 24 * 60 * 60
+
+// toolsStart is how long codex waits for this server when a conversation is loaded, in seconds. Its default of 30, and of
+// 10 in old versions, is short on a busy machine, and a conversation that gave up has no tools until it is loaded again.
+const toolsStart = 60
+
+// grant gives a conversation that is about to be made its bearer; bind stores what it is called.
+func (c *Codex) grant(config object) (bind func(ctx context.Context, threadID string) error) {
+	if c.options.Door == nil {
+		return func(context.Context, string) error { return nil }
+	}
+	bearer, bind := c.options.Door.Unnamed()
+	c.show(config, bearer)
+	return bind
+}
+
+// show puts a bearer into the configuration of one conversation: for its commands, and for the tools of this server.
+func (c *Codex) show(config object, bearer string) {
+	for name, value := range runtime.DoorVariables(c.options.Door.URL(), bearer) {
+		config["shell_environment_policy.set."+name] = value
+	}
+	if c.options.Tools != "" {
+		serveTools(config, runtime.ToolServer{Name: c.options.Tools, URL: c.options.Door.URL() + runtime.ToolPath, Token: bearer})
+	}
+}
+
+// serveTools puts an MCP server into the configuration of one conversation. codex does not ask whether its tools may
+// run: this server does.
+func serveTools(config object, server runtime.ToolServer) {
+	key := "mcp_servers." + server.Name + "."
+	config[key+"url"] = server.URL
+	config[key+"http_headers"] = map[string]string{"Authorization": "Bearer " + server.Token}
+	config[key+"default_tools_approval_mode"] = "approve"
+	config[key+"tool_timeout_sec"] = toolWait
+	config[key+"startup_timeout_sec"] = toolsStart
+}

@@ -1,0 +1,182 @@
+package codex
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/stdio"
+	"harness/internal/runtime/wire"
+)
+
+// tracker knows which conversations this runtime process has loaded and which turns run in them. It is fed by the
+// reader, in order, so that a turn which ends before its turn/start is answered is not taken for running.
+type tracker struct {
+	mu      sync.Mutex
+	changed chan struct{}
+	threads map[string]*threadState
+	// room is how many threads there may be before those are forgotten that were not used for the longest time.
+	room int
+	// natives is told the ids that answers name.
+	natives *stdio.Natives
+}
+
+// keptThreads is how many threads are remembered when it can be.
+const keptThreads = 4096
+
+type threadState struct {
+	loaded bool
+	// parked says that we had it unloaded, which is nobody else's business; kept that it remembers what was accepted for
+	// the whole session.
+	parked, kept bool
+	// stored says that codex is known to have it on disk, where another process finds it.
+	stored bool
+	// using counts the calls under way, last is when something was said or asked; unloading is closed when the unloading
+	// under way is over.
+	using     int
+	last      time.Time
+	unloading chan struct{}
+	// commands are those that were begun and have not ended, by item.
+	commands map[string]command
+	// active is the running turn; announced says its turn/started was seen, before which 0.101 refuses to steer it.
+	active    string
+	announced bool
+	// ended is the turn that ended last.
+	ended string
+	// starting admits one StartTurn at a time.
+	starting chan struct{}
+}
+
+func newTracker() *tracker {
+	return &tracker{changed: make(chan struct{}), threads: map[string]*threadState{}, room: keptThreads}
+}
+
+func (t *tracker) threadLocked(id string) *threadState {
+	s := t.threads[id]
+	if s == nil {
+		if len(t.threads) >= t.room {
+			t.forgetLocked()
+		}
+		s = &threadState{starting: make(chan struct{}, 1), last: time.Now()}
+		t.threads[id] = s
+	}
+	return s
+}
+
+// forgetLocked makes room. A thread that is neither loaded nor in use is as if it never had been seen, but that clients
+// are told that codex has it not loaded.
+func (t *tracker) forgetLocked() {
+	idle := slices.DeleteFunc(slices.Collect(maps.Keys(t.threads)), func(id string) bool {
+		s := t.threads[id]
+		return s.loaded || s.active != "" || s.using > 0 || s.unloading != nil || len(s.commands) > 0
+	})
+	slices.SortFunc(idle, func(a, b string) int { return t.threads[a].last.Compare(t.threads[b].last) })
+	for _, id := range idle[:min(len(idle), max(0, len(t.threads)-keptThreads))] {
+		delete(t.threads, id)
+	}
+	t.room = max(keptThreads, len(t.threads)) * 9 / 8
+}
+
+func (t *tracker) update(id string, change func(*threadState)) {
+	if id == "" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	change(t.threadLocked(id))
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+func (t *tracker) unloaded(id string) {
+	t.update(id, func(s *threadState) { s.loaded, s.active, s.announced = false, "", false })
+}
+
+// notice follows a notification.
+func (t *tracker) notice(signal runtime.Signal) {
+	t.touch(signal.ThreadID)
+	switch change := signal.Change.(type) {
+	case runtime.ItemChanged:
+		if change.Item.Type == wire.ItemCommand {
+			t.command(signal.ThreadID, change, signal.ReceivedAt)
+		}
+		return
+	case runtime.TurnStarted:
+		t.update(signal.ThreadID, func(s *threadState) {
+			if s.ended != change.TurnID {
+				s.loaded, s.active, s.announced = true, change.TurnID, true
+			}
+		})
+		return
+	case runtime.TurnCompleted:
+		t.update(signal.ThreadID, func(s *threadState) {
+			s.ended, s.stored = change.TurnID, true
+			if s.active == change.TurnID {
+				s.active, s.announced = "", false
+			}
+		})
+		return
+	}
+	switch signal.Method {
+	case wire.MethodThreadStarted:
+		t.update(signal.ThreadID, func(s *threadState) { s.loaded = true })
+	case "thread/closed", "thread/archived", "thread/deleted":
+		t.unloaded(signal.ThreadID)
+	case "thread/status/changed":
+		var named ids
+		if json.Unmarshal(signal.Params, &named) == nil && named.Status.Type == "notLoaded" {
+			t.unloaded(signal.ThreadID)
+		}
+	}
+}
+
+// answered follows a successful answer.
+func (t *tracker) answered(method, thread string, result json.RawMessage) {
+	switch method {
+	case "thread/start", "thread/resume", "thread/fork":
+		var named ids
+		_ = json.Unmarshal(result, &named)
+		t.update(t.natives.Known(named.Thread.ID), func(s *threadState) {
+			s.loaded, s.parked, s.last = true, false, time.Now()
+			s.stored = s.stored || method == "thread/resume"
+		})
+	case "thread/archive", "thread/delete":
+		t.unloaded(thread)
+	case "turn/start":
+		var named ids
+		_ = json.Unmarshal(result, &named)
+		turn := t.natives.Known(named.Turn.ID)
+		t.update(thread, func(s *threadState) {
+			if turn != "" && s.ended != turn && s.active != turn {
+				s.active, s.announced = turn, false
+			}
+		})
+	}
+}
+
+func (t *tracker) loaded(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.threads[id]
+	return s != nil && s.loaded
+}
+
+// turn is the running turn of a thread, "" when none is known. The channel is closed at the next change of anything.
+func (t *tracker) turn(id string) (active string, announced bool, changed <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.threads[id]; s != nil {
+		return s.active, s.announced, t.changed
+	}
+	return "", false, t.changed
+}
+
+// starting is the lock of a thread's StartTurn.
+func (t *tracker) starting(id string) chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.threadLocked(id).starting
+}

@@ -1,0 +1,261 @@
+package codex
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+)
+
+// announceLimit is how long a message waits for the turn it is to be steered into to be announced.
+const announceLimit = 2 * time.Second
+
+const (
+	sandboxReadOnly  = "read-only"
+	sandboxWorkspace = "workspace-write"
+	sandboxFull      = "danger-full-access"
+	networkEnabled   = "enabled"
+)
+
+// StartTurn implements runtime.Adapter.
+//
+// turn/start on a busy conversation is never sent knowingly: 0.169 would steer, but 0.101 loses the running turn. So
+// the message is steered when either the caller or this connection knows of a running turn.
+func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
+	conn, v, done, err := c.use(ctx, in.ThreadID)
+	if err != nil {
+		return runtime.StartedTurn{}, err
+	}
+	defer done()
+	starting := conn.turns.starting(in.ThreadID)
+	select {
+	case starting <- struct{}{}:
+		defer func() { <-starting }()
+	case <-ctx.Done():
+		return runtime.StartedTurn{}, conn.Overdue(ctx, "turn/start")
+	}
+	if active := c.activeTurn(ctx, conn, in); active != "" {
+		if in.Alone {
+			return runtime.StartedTurn{}, runtime.ErrTurnActive
+		}
+		turnID, err := c.steer(ctx, conn, in.ThreadID, active, in.Input)
+		if err == nil {
+			return runtime.StartedTurn{TurnID: turnID, Steered: true}, nil
+		}
+		if !errors.Is(err, runtime.ErrNoActiveTurn) && !errors.Is(err, runtime.ErrThreadNotFound) {
+			return runtime.StartedTurn{}, err
+		}
+	}
+	if in.History != "" {
+		path, err := c.restore(in)
+		if err != nil {
+			return runtime.StartedTurn{}, err
+		}
+		if _, err := c.resume(ctx, conn, in.ThreadID, path); err != nil {
+			return runtime.StartedTurn{}, err
+		}
+	} else if err := c.load(ctx, conn, in); err != nil {
+		return runtime.StartedTurn{}, err
+	}
+	params := turnParams(in, v)
+	bare, err := c.nativeToolsOff(ctx, in.ThreadID)
+	if err != nil {
+		return runtime.StartedTurn{}, err
+	}
+	if bare {
+		if err := v.toolsGo(); err != nil {
+			return runtime.StartedTurn{}, err
+		}
+		params["environments"] = []string{}
+	}
+	result, err := conn.Call(ctx, c.options.CallTimeout, "turn/start", params)
+	if errors.Is(err, runtime.ErrThreadNotFound) {
+		// It was unloaded in between.
+		conn.turns.unloaded(in.ThreadID)
+		if _, err := c.resume(ctx, conn, in.ThreadID, ""); err != nil {
+			return runtime.StartedTurn{}, err
+		}
+		result, err = conn.Call(ctx, c.options.CallTimeout, "turn/start", params)
+	}
+	if err != nil {
+		return runtime.StartedTurn{}, err
+	}
+	var started struct {
+		Turn withID `json:"turn"`
+	}
+	if err := json.Unmarshal(result, &started); err != nil || started.Turn.ID == "" {
+		return runtime.StartedTurn{}, fmt.Errorf("codex answered turn/start without a turn (%d bytes)", len(result))
+	}
+	return runtime.StartedTurn{TurnID: runtime.KnownID(started.Turn.ID)}, nil
+}
+
+// activeTurn is the turn a message has to go into, "" for none. A turn that was started but not announced yet is waited
+// for, because it can not be steered before.
+func (c *Codex) activeTurn(ctx context.Context, conn *conn, in runtime.StartTurn) string {
+	ctx, cancel := context.WithTimeout(ctx, announceLimit)
+	defer cancel()
+	for {
+		active, announced, changed := conn.turns.turn(in.ThreadID)
+		if active == "" {
+			return in.ActiveTurnID
+		}
+		if announced {
+			return active
+		}
+		select {
+		case <-changed:
+		case <-conn.Gone():
+			return active
+		case <-ctx.Done():
+			return active
+		}
+	}
+}
+
+// load resumes a conversation this process has not loaded.
+func (c *Codex) load(ctx context.Context, conn *conn, in runtime.StartTurn) error {
+	if conn.turns.loaded(in.ThreadID) {
+		return nil
+	}
+	_, err := c.resume(ctx, conn, in.ThreadID, "")
+	if conn.Inherited() && !in.Continues && errors.Is(err, runtime.ErrThreadNotFound) {
+		// Loaded by a server before us, perhaps, but never used: there is nothing on disk to resume yet.
+		return nil
+	}
+	return err
+}
+
+// steer adds input to the running turn and returns its id, which is another than expected when that one was over
+// already.
+func (c *Codex) steer(ctx context.Context, conn *conn, threadID, turnID string, input []json.RawMessage) (
+	string, error) {
+	params := func(expected string) object {
+		return object{"threadId": threadID, "expectedTurnId": expected, "input": input}
+	}
+	result, err := conn.Call(ctx, c.options.CallTimeout, "turn/steer", params(turnID))
+	if found := c.launcher.Natives.Known(activeTurnIn(err)); found != "" && found != turnID {
+		turnID = found
+		result, err = conn.Call(ctx, c.options.CallTimeout, "turn/steer", params(found))
+	}
+	if err != nil {
+		return "", err
+	}
+	var steered struct {
+		TurnID string `json:"turnId"`
+	}
+	_ = json.Unmarshal(result, &steered)
+	return cmp.Or(runtime.KnownID(steered.TurnID), turnID), nil
+}
+
+// SteerTurn implements runtime.Steerer. ErrNoActiveTurn when that turn is not the running one.
+func (c *Codex) SteerTurn(ctx context.Context, threadID, turnID string, input []json.RawMessage) error {
+	_, err := c.call(ctx, "turn/steer", object{"threadId": threadID, "expectedTurnId": turnID, "input": input})
+	return err
+}
+
+// InterruptTurn implements runtime.Adapter. Commands the turn runs are not killed by it, that is codex's way.
+func (c *Codex) InterruptTurn(ctx context.Context, threadID, turnID string) error {
+	_, err := c.call(ctx, "turn/interrupt", object{"threadId": threadID, "turnId": turnID})
+	return err
+}
+
+// Answer implements runtime.Adapter. A request is answered at most once; one that codex closed itself is gone, too.
+func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtime.Reply) error {
+	line, done, ok := c.process.UseGeneration(ref.Generation)
+	if !ok {
+		return runtime.ErrRequestGone
+	}
+	defer done()
+	conn := connOf(line)
+	out := outgoing{ID: ref.RequestID}
+	if reply.Refusal != "" {
+		out.Error = &rpcError{Code: codeRefused, Message: reply.Refusal}
+	} else {
+		result, err := encodeReply(conn.version, ref, reply)
+		if err != nil {
+			return err
+		}
+		out.Result = result
+	}
+	if reply.Scope == "session" || bytes.Contains(reply.Choice, []byte("ForSession")) {
+		conn.turns.keep(ref.ThreadID)
+	}
+	if !conn.Claim(ref.RequestID) {
+		return fmt.Errorf("%w: codex does not wait for request %s any more", runtime.ErrRequestGone, ref.RequestID)
+	}
+	// The request is claimed: it must reach codex although the caller may go away now. send is bounded by itself.
+	if reason := reasonApart(ref, reply); reason != nil {
+		c.tellReason(context.WithoutCancel(ctx), conn, ref, reason)
+	}
+	if err := conn.answer(context.WithoutCancel(ctx), ref.RequestID, out); err != nil {
+		return runtime.WithKind(runtime.ErrRequestGone, err)
+	}
+	if ref.Method == wire.MethodApprovePermissions && reply.Decision == actionCancel {
+		// Of a refused permission the agent hears and goes on; a cancellation ends the turn, as it does for every other
+		// approval.
+		err := c.InterruptTurn(ctx, ref.ThreadID, ref.TurnID)
+		if errors.Is(err, runtime.ErrNoActiveTurn) {
+			return nil // it ended by itself
+		}
+		return err
+	}
+	return nil
+}
+
+// CheckReply implements runtime.Adapter.
+func (c *Codex) CheckReply(ref runtime.RequestRef, reply runtime.Reply) error {
+	if reply.Refusal != "" {
+		return nil
+	}
+	_, err := encodeReply(version{}, ref, reply)
+	return err
+}
+
+func turnParams(in runtime.StartTurn, v version) object {
+	input := in.Input
+	if input == nil {
+		input = []json.RawMessage{}
+	}
+	params := object{"threadId": in.ThreadID, "input": input}.
+		with("cwd", in.Cwd).with("model", in.Model).with("effort", in.Effort).
+		with("approvalPolicy", v.approvalPolicy(in.ApprovalPolicy)).
+		withRaw("collaborationMode", in.CollaborateMode)
+	if policy := sandboxPolicy(in.Sandbox, in.NetworkAccess); policy != nil {
+		params["sandboxPolicy"] = policy
+	}
+	return params
+}
+
+// sandboxPolicy is the form turn/start wants; thread/start takes the plain name.
+func sandboxPolicy(sandbox, network string) object {
+	enabled := network == networkEnabled
+	switch sandbox {
+	case sandboxReadOnly:
+		policy := object{"type": "readOnly"}
+		if enabled {
+			policy["networkAccess"] = true
+		}
+		return policy
+	case sandboxWorkspace:
+		return object{
+			"type": "workspaceWrite", "writableRoots": []string{}, "networkAccess": enabled,
+			"excludeTmpdirEnvVar": false, "excludeSlashTmp": false,
+		}
+	case sandboxFull:
+		return object{"type": "dangerFullAccess"}
+	case "":
+		return nil
+	}
+	return object{"type": sandbox} // unknown here: codex says so, rather than that the turn runs without the policy
+}
+
+// EndProcess implements runtime.Ender. The process serves all conversations.
+func (c *Codex) EndProcess(ctx context.Context, _, reason string) error {
+	return c.process.End(ctx, reason)
+}

@@ -1,0 +1,48 @@
+package codex_test
+
+import (
+	"testing"
+	"time"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/codex"
+	"harness/internal/runtime/process"
+	"harness/tests/codextest"
+)
+
+// A conversation that another codex still has open is loaded as soon as that one lets go of it.
+func TestAConversationIsLoadedWhenItsWriterHasGone(t *testing.T) {
+	t.Parallel()
+	before := setup(t, codextest.Default)
+	thread, err := before.codex.StartThread(t.Context(), runtime.StartThread{Cwd: before.cwd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := runtime.StartTurn{ThreadID: thread.ID, Input: text("MOCK_REPLY[again]"), Continues: true}
+	started, err := before.codex.StartTurn(t.Context(), message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before.completed(t, started.TurnID)
+
+	after := setupWith(t, codextest.Default, func(o *codex.Options) { // another server's, which does not end this one's
+		o.Home, o.Mark, o.Env = before.home, process.Mark(t.TempDir(), "codex"), []string{"HOME=" + before.home}
+	})
+	if _, err := after.codex.Models(t.Context()); err != nil { // it is up
+		t.Fatal(err)
+	}
+	resumed := make(chan error, 1)
+	go func() {
+		_, err := after.codex.ResumeThread(t.Context(), runtime.ResumeThread{ThreadID: thread.ID})
+		resumed <- err
+	}()
+	select {
+	case err := <-resumed:
+		t.Fatalf("while it is open elsewhere: %v", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	stop(t, before.codex)
+	if err := <-resumed; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,194 @@
+// Package form puts the forms of MCP, which tools and agents want filled in, into questions for a person and the
+// answers into their content.
+//
+// It knows JSON schemas as far as MCP allows them; it must never know who asks.
+package form
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+)
+
+// Form is what is asked for.
+type Form struct {
+	fields []field
+	// Required are the fields that must be filled in.
+	Required []string
+}
+
+// field is a field of a form: MCP allows texts, numbers, flags and choices, and nothing nested.
+type field struct {
+	name        string
+	Type        string   `json:"type"`
+	Title       string   `json:"title"`
+	Description string   `json:"description"`
+	Enum        []string `json:"enum"`
+	EnumNames   []string `json:"enumNames"`
+	OneOf       []choice `json:"oneOf"`
+	MinItems    int      `json:"minItems"`
+	MaxItems    int      `json:"maxItems"`
+	Items       struct {
+		Enum  []string `json:"enum"`
+		AnyOf []choice `json:"anyOf"`
+	} `json:"items"`
+}
+
+// choice is a value that can be chosen and how it is shown.
+type choice struct {
+	Const string `json:"const"`
+	Title string `json:"title"`
+}
+
+// Of reads the fields of a form, in their order. What cannot be read is no field.
+func Of(schema json.RawMessage) (form Form) {
+	var s struct {
+		Properties json.RawMessage `json:"properties"`
+		Required   []string        `json:"required"`
+	}
+	_ = json.Unmarshal(schema, &s)
+	form.Required = s.Required
+	decoder := json.NewDecoder(bytes.NewReader(s.Properties))
+	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
+		return form
+	}
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			break
+		}
+		var raw json.RawMessage
+		if decoder.Decode(&raw) != nil {
+			break
+		}
+		f := field{}
+		_ = json.Unmarshal(raw, &f)
+		f.name, _ = name.(string)
+		form.fields = append(form.fields, f)
+	}
+	return form
+}
+
+// Has tells whether it has a field of that name.
+func (form Form) Has(name string) bool {
+	return slices.ContainsFunc(form.fields, func(f field) bool { return f.name == name })
+}
+
+// choices are the values of a field, nil when any will do.
+func (f field) choices() []choice {
+	named := append(slices.Clone(f.OneOf), f.Items.AnyOf...)
+	for i, value := range append(slices.Clone(f.Enum), f.Items.Enum...) {
+		title := value
+		if i < len(f.EnumNames) {
+			title = f.EnumNames[i]
+		}
+		named = append(named, choice{value, title})
+	}
+	if f.Type == "boolean" {
+		named = []choice{{"true", "true"}, {"false", "false"}}
+	}
+	return named
+}
+
+// Questions words a form as the questions of an agent are, so that whoever can answer those can fill it in.
+func (form Form) Questions() []wire.Question {
+	asked := make([]wire.Question, 0, len(form.fields))
+	for _, f := range form.fields {
+		q := wire.Question{ID: wire.Clean(f.name), Header: wire.Clean(cmp.Or(f.Title, f.name)),
+			Question: wire.Clean(cmp.Or(f.Description, f.Title, f.name)), Multiple: f.Type == "array"}
+		if !slices.Contains(form.Required, f.name) {
+			q.Question += " (optional)"
+			q.Optional = true
+		}
+		for _, c := range f.choices() {
+			o := wire.Option{Label: wire.Clean(c.Title)}
+			if c.Title != c.Const {
+				o.Description = wire.Clean(c.Const)
+			}
+			q.Options = append(q.Options, o)
+		}
+		asked = append(asked, q)
+	}
+	return asked
+}
+
+// Fill makes the content of a form of the answers to its questions ({"ID":{"answers":["..."]}}). *runtime.ReplyError
+// for one that does not fit.
+func (form Form) Fill(answers json.RawMessage) (map[string]json.RawMessage, error) {
+	var given map[string]struct{ Answers []string }
+	_ = json.Unmarshal(answers, &given) // none when there are none
+	content := map[string]json.RawMessage{}
+	for _, f := range form.fields {
+		texts := slices.DeleteFunc(given[f.name].Answers, func(text string) bool { return strings.TrimSpace(text) == "" })
+		delete(given, f.name)
+		if len(texts) == 0 {
+			continue
+		}
+		value, err := f.value(texts)
+		if err != nil {
+			return nil, &runtime.ReplyError{Field: "answers", Message: fmt.Sprintf("%q %s", f.name, err)}
+		}
+		content[f.name] = value
+	}
+	for name := range given {
+		return nil, &runtime.ReplyError{Field: "answers", Message: fmt.Sprintf("the form has no field %q", name)}
+	}
+	return content, nil
+}
+
+// value reads the answers to one question as the field's type wants them.
+func (f field) value(texts []string) (json.RawMessage, error) {
+	if choices := f.choices(); choices != nil {
+		for i, text := range texts {
+			at := slices.IndexFunc(choices, func(c choice) bool { return text == c.Title })
+			if at < 0 {
+				at = slices.IndexFunc(choices, func(c choice) bool { return text == c.Const })
+			}
+			if at < 0 {
+				return nil, fmt.Errorf("has no choice %q", text)
+			}
+			texts[i] = choices[at].Const
+		}
+	}
+	if f.Type == "array" {
+		return f.several(texts)
+	}
+	if len(texts) > 1 {
+		return nil, fmt.Errorf("takes one answer, not %d", len(texts))
+	}
+	text := strings.TrimSpace(texts[0])
+	switch f.Type {
+	case "boolean":
+		return json.RawMessage(text), nil
+	case "integer":
+		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
+			return nil, fmt.Errorf("is a whole number, not %q", text)
+		}
+		return json.RawMessage(strings.TrimPrefix(text, "+")), nil
+	case "number":
+		number, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, fmt.Errorf("is a number, not %q", text)
+		}
+		return json.Marshal(number)
+	}
+	return json.Marshal(texts[0])
+}
+
+// several are the answers to a question that takes more than one.
+func (f field) several(texts []string) (json.RawMessage, error) {
+	switch {
+	case len(texts) < f.MinItems:
+		return nil, fmt.Errorf("takes %d answers or more, not %d", f.MinItems, len(texts))
+	case f.MaxItems > 0 && len(texts) > f.MaxItems:
+		return nil, fmt.Errorf("takes %d answers at most, not %d", f.MaxItems, len(texts))
+	}
+	return json.Marshal(texts)
+}

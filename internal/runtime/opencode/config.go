@@ -1,0 +1,210 @@
+package opencode
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"sort"
+	"strings"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/environment"
+	"harness/internal/runtime/opencode/bridge"
+)
+
+// configVariable is where an operator says which providers and models there are.
+const configVariable = "OPENCODE_CONFIG_CONTENT"
+
+// forced switches off what would change OpenCode behind our back, or give others a say in what it may do: updates,
+// plug-ins, and what the folder of a conversation or another agent's settings say.
+func forced() []string {
+	return []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1",
+		"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_CLAUDE_CODE=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1",
+		"OPENCODE_PURE=1"}
+}
+
+// usual are settings an operator may have other wishes about: downloads at the start, a conversation that is shortened
+// without a word, and that the agent may ask questions.
+func usual() map[string]string {
+	return map[string]string{"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+		"OPENCODE_DISABLE_AUTOCOMPACT": "1", "OPENCODE_FAST_BOOT": "1", "OPENCODE_CLIENT": "app",
+		"OPENCODE_ENABLE_QUESTION_TOOL": "1"}
+}
+
+// inherits tells which variables of the server's environment OpenCode gets. Its configuration and its password come
+// from here.
+func (o *OpenCode) inherits(name string) bool {
+	return name != configVariable && name != "OPENCODE_SERVER_PASSWORD" && o.handedOn(name)
+}
+
+func (o *OpenCode) handedOn(name string) bool {
+	return o.options.Launch.Inherits == nil || o.options.Launch.Inherits(name)
+}
+
+// environment is what OpenCode gets besides what it inherits.
+func (o *OpenCode) environment() []string {
+	env := append(slices.Clone(o.options.Launch.Env), o.options.Home.Env()...)
+	for _, name := range slices.Sorted(maps.Keys(usual())) {
+		if value := os.Getenv(name); value == "" || !o.handedOn(name) {
+			env = append(env, name+"="+usual()[name])
+		}
+	}
+	if config, err := o.config(); err == nil { // told at the start otherwise
+		env = append(env, configVariable+"="+config)
+	}
+	return append(env, forced()...)
+}
+
+// config is the operator's configuration with ours: nothing is updated or shared, and what costs time or is downloaded
+// is off unless it is asked for.
+func (o *OpenCode) config() (string, error) {
+	config := map[string]any{}
+	for name, value := range map[string]bool{"snapshot": false, "lsp": false, "formatter": false} {
+		config[name] = value
+	}
+	if told := o.operators(); told != "" {
+		if err := json.Unmarshal([]byte(told), &config); err != nil {
+			return "", fmt.Errorf("%s is no JSON object (%w); see https://opencode.ai/docs/config", configVariable, err)
+		}
+	}
+	config["autoupdate"], config["share"] = false, "disabled"
+	// What nobody said anything about is asked for. Conversations have rules of their own above these.
+	permissions := map[string]string{"*": ask}
+	for _, tool := range looks() {
+		permissions[tool] = allow
+	}
+	config["permission"] = permissions
+	raw, err := json.Marshal(config)
+	return string(raw), err
+}
+
+// operators is the configuration the operator gave.
+func (o *OpenCode) operators() string {
+	for _, assignment := range slices.Backward(o.options.Launch.Env) {
+		if value, is := strings.CutPrefix(assignment, configVariable+"="); is {
+			return value
+		}
+	}
+	if !o.handedOn(configVariable) {
+		return ""
+	}
+	return os.Getenv(configVariable)
+}
+
+// variable is a variable of the server's environment that OpenCode gets.
+func (o *OpenCode) variable(name string) string {
+	switch {
+	case name == configVariable:
+		return o.operators()
+	case !o.inherits(name):
+		return ""
+	}
+	return os.Getenv(name)
+}
+
+// Auth implements runtime.Adapter. A provider of the configuration may need no credentials, so that none are there says
+// nothing by itself.
+func (o *OpenCode) Auth(context.Context) (runtime.AuthStatus, error) {
+	status := runtime.AuthStatus{State: runtime.AuthFound, Credentials: []string{}}
+	var config struct {
+		Provider map[string]struct {
+			Options struct {
+				APIKey string `json:"apiKey"`
+			} `json:"options"`
+		} `json:"provider"`
+	}
+	_ = json.Unmarshal([]byte(o.operators()), &config) // one that is no JSON is told at the start
+	for _, provider := range config.Provider {
+		if provider.Options.APIKey != "" {
+			status.Credentials = []string{runtime.CredentialAPIKey}
+		}
+	}
+	login, err := o.homeFile("XDG_DATA_HOME", ".local/share", "auth.json")
+	if err != nil {
+		return runtime.AuthStatus{}, err
+	}
+	if info, err := os.Stat(login); err == nil && info.Size() > emptyLogin {
+		status.Credentials = append(status.Credentials, runtime.CredentialLogin)
+	}
+	if cloud := environment.ChosenProvider(Name, o.variable); cloud != nil && len(status.Credentials) == 0 {
+		return cloud.Auth(), nil
+	}
+	if len(status.Credentials) == 0 {
+		status.State = runtime.AuthMissing
+		if len(config.Provider) > 0 {
+			status.State = runtime.AuthUnknown
+		}
+		status.Remedy = loginRemedy
+	}
+	return status, nil
+}
+
+// loginRemedy is what helps an OpenCode without a login.
+const loginRemedy = "give a provider a key in " + configVariable +
+	`, or log in with it: POST /api/runtimes/opencode/login {"apiKey": "..."}`
+
+// emptyLogin is how long a file of no logins is at most, in bytes.
+const emptyLogin = 3
+
+// Models implements runtime.Adapter.
+func (o *OpenCode) Models(ctx context.Context) ([]runtime.Model, error) {
+	l, err := o.use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer l.done()
+	var config struct {
+		Model string `json:"model"`
+	}
+	var list struct {
+		Providers []struct {
+			ID     string `json:"id"`
+			Name   string `json:"name"`
+			Models map[string]struct {
+				ID           string `json:"id"`
+				Name         string `json:"name"`
+				Capabilities struct {
+					Input struct {
+						Image bool `json:"image"`
+					} `json:"input"`
+				} `json:"capabilities"`
+				Variants map[string]json.RawMessage `json:"variants"`
+			} `json:"models"`
+		} `json:"providers"`
+	}
+	get := func(path string, out any) error {
+		return l.request(ctx, "models", "", bridge.Step{Do: http.MethodGet, Path: path, Directory: o.options.Dir}, out)
+	}
+	if err := get("/config", &config); err != nil {
+		return nil, err
+	}
+	if err := get("/config/providers", &list); err != nil {
+		return nil, err
+	}
+	models := []runtime.Model{}
+	for _, provider := range list.Providers {
+		for id, m := range provider.Models {
+			model := runtime.Model{ID: provider.ID + "/" + id, Name: m.Name, Description: provider.Name,
+				Images: m.Capabilities.Input.Image, Efforts: slices.Sorted(maps.Keys(m.Variants))}
+			if model.Efforts == nil {
+				model.Efforts = []string{}
+			}
+			if model.Name == "" {
+				model.Name = model.ID
+			}
+			model.Default = model.ID == config.Model
+			models = append(models, model)
+		}
+	}
+	sort.Slice(models, func(i, j int) bool {
+		if models[i].Default != models[j].Default {
+			return models[i].Default
+		}
+		return models[i].ID < models[j].ID
+	})
+	return models, nil
+}

@@ -1,0 +1,312 @@
+package opencode
+
+import (
+	"cmp"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+)
+
+const (
+	// partReasoning is OpenCode's type of what the agent thinks, which is also the vocabulary's.
+	partReasoning = wire.ItemReasoning
+	// kindReasoning is the item.Tool of it.
+	kindReasoning = "(thought)"
+	// maxDiff bounds talk.Diff, in bytes.
+	maxDiff = 64 << 10
+	// longText is how much (bytes) of each end of a long text is looked at: as much as is remembered.
+	longText = maxDiff
+)
+
+// part takes a part of a message: an item that began, grew or ended.
+func (t *translation) part(in *talk, p part) {
+	if slices.Contains(in.Untold, p.MessageID) {
+		if p.Type == "text" && !p.Synthetic && !p.Ignored {
+			in.Untold = slices.DeleteFunc(in.Untold, func(id string) bool { return id == p.MessageID })
+			t.user(in, p.MessageID, p.Text)
+		} else if p.isPicture() {
+			in.picture(p.MessageID, p.URL)
+		}
+		return
+	}
+	if p.MessageID == "" || p.MessageID != in.Message || slices.Contains(in.Done, p.ID) || !fit(p.ID, p.Tool) {
+		return // of a message that is finished, or of nobody's turn
+	}
+	switch p.Type {
+	case "text", partReasoning:
+		t.text(in, p)
+	case "tool":
+		t.tool(in, p)
+	case "step-finish":
+		in.Done = keepLast(in.Done, p.ID, maxDone)
+		used := p.Tokens.wire()
+		in.Used = in.Used.Plus(used)
+		t.say(wire.TokenUsage(in.in(), in.Base.Plus(in.Used), in.Used, 0))
+	}
+}
+
+// isPicture tells whether a part is an image with its bytes.
+func (p *part) isPicture() bool {
+	return p.Type == "file" && strings.HasPrefix(p.Mime, "image/") && strings.HasPrefix(p.URL, "data:")
+}
+
+func (t *translation) text(in *talk, p part) {
+	open := in.find(p.ID)
+	if open == nil {
+		kind := ""
+		if p.Type == partReasoning {
+			kind = kindReasoning
+		}
+		open = t.add(in, item{ID: p.ID, Tool: kind, Begun: true})
+		t.say(wire.ItemStarted(in.in(), textItem(open, ""), t.at))
+	}
+	// What an unfinished one says here its pieces say, too; unless they are past.
+	if p.Time.End != 0 || open.Stale || t.past {
+		if added := open.grown(p.Text); added != "" {
+			t.grow(in, open, added)
+		}
+	}
+	if p.Time.End != 0 {
+		t.say(wire.ItemCompleted(in.in(), textItem(open, p.Text), t.at))
+		in.over(p.ID)
+	}
+}
+
+func textItem(open *item, text string) any {
+	if open.Tool != kindReasoning {
+		return wire.AgentMessage(open.ID, text)
+	}
+	if text == "" {
+		return wire.Reasoning(open.ID, nil, nil)
+	}
+	return wire.Reasoning(open.ID, nil, []string{text})
+}
+
+// grow tells what was added to an item's text, which is taken as told.
+func (t *translation) grow(in *talk, open *item, added string) {
+	switch open.Tool {
+	case "":
+		t.say(wire.MessageDelta(in.in(), open.ID, added))
+	case kindReasoning:
+		t.say(wire.ReasoningDelta(in.in(), open.ID, 0, added))
+	default:
+		t.say(wire.CommandOutput(in.in(), open.ID, added))
+	}
+}
+
+func (t *translation) delta(in *talk, about said) {
+	open := in.find(about.PartID)
+	if open == nil || open.Stale || about.Field != "text" || about.Delta == "" || open.Tool != "" &&
+		open.Tool != kindReasoning {
+		return
+	}
+	open.tell(about.Delta)
+	t.grow(in, open, about.Delta)
+}
+
+// tool takes a call of a tool.
+func (t *translation) tool(in *talk, p part) {
+	open := in.find(p.ID)
+	if open == nil {
+		open = t.add(in, item{ID: p.ID, Call: runtime.KnownID(p.CallID), Tool: p.Tool})
+	}
+	over := p.State.Status == "completed" || p.State.Status == "error"
+	if p.State.Status == "running" || over {
+		t.begin(in, open, p.State)
+	}
+	if p.Tool == toolShell && !over {
+		if added := open.grown(p.State.Metadata.Output); added != "" {
+			t.grow(in, open, added)
+		}
+	}
+	if over {
+		if shown(p.Tool) {
+			t.say(wire.ItemCompleted(in.in(), toolItem(in, open, p.State), t.at))
+		}
+		if changesFiles(p.Tool) && p.State.Status == "completed" {
+			t.changed(in, p)
+		}
+		in.over(p.ID)
+	}
+}
+
+// changesFiles tells the tools that show as changes of files.
+func changesFiles(tool string) bool {
+	return slices.Contains([]string{"edit", "write", "multiedit", "patch", "apply_patch"}, tool)
+}
+
+// changed tells what the turn has changed so far, as long as that can be remembered.
+func (t *translation) changed(in *talk, p part) {
+	var input toolInput
+	_ = json.Unmarshal(p.State.Input, &input) // as in toolItem
+	if diff := wire.TurnDiff(in.Diff, in.Dir, edits(p.Tool, p.State, input)); len(diff) <= maxDiff {
+		in.Diff = diff
+		t.say(wire.DiffUpdated(in.in(), diff))
+	}
+}
+
+// begin tells that a tool is called, once.
+func (t *translation) begin(in *talk, open *item, now toolState) {
+	if open.Begun {
+		return
+	}
+	open.Begun = true
+	if shown(open.Tool) {
+		now.Status = "running"
+		t.say(wire.ItemStarted(in.in(), toolItem(in, open, now), t.at))
+	}
+}
+
+const toolShell = "bash"
+
+// shown tells the tools that are items: a question and a plan are told otherwise.
+func shown(tool string) bool {
+	return tool != "question" && tool != "todowrite" && tool != "todoread"
+}
+
+// saysDeclined tells whether the error of a call says that a person or a rule refused it. The event with the answer can
+// be missed, and the messages that are read again have only this.
+func saysDeclined(text string) bool {
+	return strings.HasPrefix(text, "The user rejected permission to use this") ||
+		strings.HasPrefix(text, "The user has specified a rule which prevents")
+}
+
+func toolItem(in *talk, open *item, now toolState) any {
+	word := map[string]string{"running": "inProgress", "completed": "completed", "error": "failed"}[now.Status]
+	if now.Status == "error" && (open.Declined || saysDeclined(now.Error)) {
+		word = "declined"
+	}
+	if open.Tool == toolInvalid {
+		return refusedItem(open, now, word)
+	}
+	var input toolInput
+	_ = json.Unmarshal(now.Input, &input) // members of another type than expected are skipped
+	over := now.Status != "running"
+	if open.Tool == toolShell {
+		return shellItem(in, open, now, input, word, over)
+	}
+	if changesFiles(open.Tool) {
+		return wire.FileChange(open.ID, word, edits(open.Tool, now, input)...)
+	}
+	server, tool := called(open.Tool)
+	call := wire.ToolCall{ID: open.ID, Server: server, Tool: tool, Status: word, Arguments: now.Input}
+	if now.Status == "completed" {
+		call.Result = wire.ToolResult(now.Output, now.images()...)
+	}
+	if now.Status == "error" {
+		call.Error = encoded(map[string]string{"message": now.Error})
+	}
+	return call
+}
+
+// toolInvalid is what OpenCode runs in the place of a call that it refuses: there is no such tool, or its input is not
+// valid.
+const toolInvalid = "invalid"
+
+// refusedItem is such a call, by the name of the tool that the model called.
+func refusedItem(open *item, now toolState, word string) any {
+	var call struct {
+		Tool string `json:"tool"`
+	}
+	_ = json.Unmarshal(now.Input, &call) // one without a name keeps OpenCode's
+	server, tool := called(cmp.Or(call.Tool, open.Tool))
+	item := wire.ToolCall{ID: open.ID, Server: server, Tool: tool, Status: word, Arguments: now.Input}
+	if now.Status != "running" {
+		item.Status, item.Error = "declined", encoded(map[string]string{"message": cmp.Or(now.Output, now.Error)})
+	}
+	return item
+}
+
+func shellItem(in *talk, open *item, now toolState, input toolInput, word string, over bool) any {
+	command := wire.Command{ID: open.ID, Command: input.Command, Cwd: input.Workdir, Status: word}
+	if command.Command == "" {
+		command.Command = now.Metadata.Command
+	}
+	if command.Cwd == "" {
+		command.Cwd = in.Dir
+	}
+	if !over {
+		return command
+	}
+	output, took := now.Output, max(0, now.Time.End-now.Time.Start)
+	if now.Status == "error" {
+		output = now.Error
+	}
+	command.Output, command.DurationMS, command.ExitCode = &output, &took, now.Metadata.Exit
+	if exit := now.Metadata.Exit; exit != nil && *exit != 0 {
+		command.Status = "failed"
+	}
+	return command
+}
+
+// edits are the files a tool changes.
+func edits(tool string, now toolState, input toolInput) []wire.FileEdit {
+	var out []wire.FileEdit
+	for _, file := range now.Metadata.Files {
+		kind := file.Type
+		if kind != "add" && kind != "delete" {
+			kind = "update"
+		}
+		out = append(out, wire.FileEdit{Path: file.Path, Kind: kind, Diff: file.Diff})
+	}
+	path := input.FilePath
+	if path == "" {
+		path = now.Metadata.FilePath
+	}
+	if len(out) > 0 || path == "" {
+		return out
+	}
+	edit := wire.FileEdit{Path: filepath.Clean(path), Kind: "update", Diff: now.Metadata.Diff}
+	if tool == "write" {
+		if exists := now.Metadata.Exists; exists == nil || !*exists {
+			edit.Kind = "add"
+		}
+		if edit.Diff == "" {
+			edit.Diff = input.Content
+		}
+	}
+	return []wire.FileEdit{edit}
+}
+
+// closeItems ends what a finished message left open. A text without an end has been told as far as it is known.
+func (t *translation) closeItems(in *talk) {
+	for _, open := range slices.Clone(in.Open) {
+		t.cutShort(in, open)
+	}
+	in.Open = nil
+}
+
+// cutShort ends the item of a call that has no end.
+func (t *translation) cutShort(in *talk, open item) {
+	if open.Begun && open.Tool != "" && open.Tool != kindReasoning && shown(open.Tool) {
+		t.say(wire.ItemCompleted(in.in(), toolItem(in, &open, toolState{Status: "error", Error: "The call was cut short."}),
+			t.at))
+	}
+}
+
+// add makes an item known.
+func (t *translation) add(in *talk, one item) *item {
+	if len(in.Open) >= maxOpen {
+		t.cutShort(in, in.Open[0])
+		in.over(in.Open[0].ID)
+	}
+	in.Open = append(in.Open, one)
+	return &in.Open[len(in.Open)-1]
+}
+
+func encoded(value any) json.RawMessage {
+	raw, _ := json.Marshal(value) // texts encode
+	return raw
+}
+
+// wire counts as the vocabulary does: what came from a cache is input, and what was thought is output.
+func (t tokens) wire() wire.Tokens {
+	out := wire.Tokens{Input: t.Input + t.Cache.Read + t.Cache.Write, Cached: t.Cache.Read, Output: t.Output + t.Reasoning,
+		Reasoning: t.Reasoning}
+	out.Total = out.Input + out.Output
+	return out
+}

@@ -1,0 +1,258 @@
+// Package opencode drives OpenCode: one `opencode serve` for all conversations of a credential namespace, over HTTP and
+// its stream of events.
+//
+// It owns OpenCode's words: which of its events is what in the canonical vocabulary (a function of the event and a
+// small state), which of its permissions enforces which level, and which request does what. Processes, shims and lines
+// are package stdio's; the HTTP is made by a process of our own beside OpenCode (package bridge). It must never know
+// sessions' storage, routes or clients.
+package opencode
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/opencode/bridge"
+	"harness/internal/runtime/process"
+	"harness/internal/runtime/stdio"
+)
+
+// Name is the runtime's name.
+const Name = "opencode"
+
+// Tested is the version the adapter was tested with, and the oldest it speaks with.
+const Tested = "1.18.33"
+
+const (
+	defaultStartTimeout = 30 * time.Second
+	defaultCallTimeout  = 120 * time.Second
+	// untitled begins the title of a conversation nobody has named: without one OpenCode asks its model for one.
+	untitled = "untitled session of harness"
+)
+
+// Options configure New.
+type Options struct {
+	stdio.Setup
+	// Bin is the opencode executable (opencode on PATH). Bridge is the program and first arguments that call bridge.Run.
+	Bin    string
+	Bridge []string
+	// Dir is the folder of conversations that name none.
+	Dir string
+}
+
+// OpenCode is the adapter. Create it with New.
+type OpenCode struct {
+	options  Options
+	launcher *stdio.Launcher
+	process  *stdio.Supervisor
+	names    *names
+	// given are the processes (generations) in which conversations have been given the tools of this server.
+	giving sync.Mutex
+	given  map[string]string
+	// sending is held while a message is on its way, and by who may not have one come in between.
+	sending sync.RWMutex
+}
+
+var _ interface {
+	runtime.Adapter
+	runtime.Steerer
+	runtime.Historian
+	runtime.Librarian
+	runtime.Forker
+	runtime.Installer
+	runtime.KeyTaker
+} = (*OpenCode)(nil)
+
+// New makes an adapter that is not started yet.
+func New(options Options) *OpenCode {
+	if options.Bin == "" {
+		options.Bin = Name
+	}
+	if options.Supervise.CallTimeout <= 0 {
+		options.Supervise.CallTimeout = defaultCallTimeout
+	}
+	if options.Supervise.StartTimeout <= 0 {
+		options.Supervise.StartTimeout = defaultStartTimeout
+	}
+	o := &OpenCode{options: options, names: newNames(), given: map[string]string{}}
+	launch, supervise := options.Launch, options.Supervise
+	launch.Command, launch.Remedy = o.command, "check that OPENCODE_BIN names an executable of this platform"
+	launch.Inherits, launch.Env = o.inherits, o.environment()
+	o.launcher = stdio.NewLauncher(launch)
+	supervise.Speak = func(c *stdio.Conn) stdio.Protocol {
+		return &protocol{Conn: c, limit: supervise.StartTimeout, names: o.names}
+	}
+	supervise.Started = func(c *stdio.Conn) string { return hello(c).Version }
+	supervise.Attend = o.attend
+	o.process = stdio.NewSupervisor(o.launcher, supervise)
+	return o
+}
+
+// hello is what OpenCode said about itself.
+func hello(c *stdio.Conn) (said bridge.Hello) {
+	_ = json.Unmarshal(c.Hello(), &said) // nothing was said then
+	return said
+}
+
+// command is how the bridge, and with it OpenCode, is started.
+func (o *OpenCode) command() (path string, args []string, err error) {
+	bin, err := exec.LookPath(o.options.Bin)
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		return "", nil, fmt.Errorf(
+			"opencode is missing (%w): set OPENCODE_BIN to the opencode executable or install it with: %s", err,
+			o.Install().Command)
+	}
+	if bin, err = filepath.Abs(bin); err != nil {
+		return "", nil, fmt.Errorf("find opencode: %w", err)
+	}
+	if _, err := o.config(); err != nil {
+		return "", nil, err
+	}
+	return o.options.Bridge[0], append(append([]string{}, o.options.Bridge[1:]...), bin), nil
+}
+
+// Install implements runtime.Installer.
+func (o *OpenCode) Install() runtime.Install {
+	return runtime.Install{Tested: []string{Tested}, From: Tested, Command: "npm install -g opencode-ai@" + Tested,
+		Setting: "OPENCODE_BIN",
+		Page:    "https://opencode.ai"}
+}
+
+// Name implements runtime.Adapter.
+func (o *OpenCode) Name() string { return Name }
+
+// Capabilities implements runtime.Adapter. OpenCode has no sandbox: read-only is that the tools which write, run or
+// reach anything are not there, and a conversation that has them can do what its user can. What lies in between is not
+// enforced, so it is not offered.
+func (o *OpenCode) Capabilities() runtime.Capabilities {
+	owned, transport := runtime.OwnedNone, ""
+	if o.options.Tools != "" {
+		owned, transport = runtime.OwnedMCP, runtime.TransportHTTP
+	}
+	return runtime.Capabilities{
+		Streaming: true, Resume: true, Reconstruct: true, Interrupt: true,
+		OwnedTools: owned, Approvals: true, ToolInput: true, Images: true, DenyReason: true,
+		ApproveForSession: true, Plan: true, Usage: true, Subagents: true, ParallelToolCalls: true, NativeToolsOff: true,
+		SurvivesRestart: o.options.Launch.Shims != nil && o.options.Launch.Detach, ProcessPer: runtime.ProcessPerRuntime,
+		Sandboxes:        []string{sandboxReadOnly, sandboxFull},
+		ApprovalPolicies: []string{approveUntrusted, approveOnRequest, approveNever},
+		NetworkAccess:    []string{networkRestricted, networkEnabled},
+		ImplicitSources:  []string{runtime.ImplicitHome}, Unasked: looks(),
+		// Logins and keys by provider; its server is a process of ours that keeps conversations in a file of its home.
+		Facts: runtime.Facts{Auth: runtime.AuthBoth, State: runtime.StateDisk, Resume: runtime.ResumeNative, Replay: runtime.ReplayAsks,
+			Cancellation: runtime.CancelBestEffort, Isolation: []string{runtime.IsolationProcess}}.TakesTools(transport),
+	}
+}
+
+// Status implements runtime.Adapter. The process is OpenCode's own, not the one beside it.
+func (o *OpenCode) Status() runtime.Status {
+	status := o.process.Status()
+	if c := o.process.Current(); c != nil && c.Generation() == status.Generation && status.PID != 0 {
+		if own := hello(c).PID; own != 0 {
+			status.PID = own
+			status.Suspended = status.State == runtime.StateReady && process.Suspended(own)
+		}
+	}
+	return status
+}
+
+// Start implements runtime.Adapter. An adapter that was stopped does not start again.
+func (o *OpenCode) Start(ctx context.Context) error { return o.process.Start(ctx) }
+
+// Stop implements runtime.Adapter. It returns the context's error when the sink does not take what OpenCode said last.
+func (o *OpenCode) Stop(ctx context.Context) error { return o.process.Stop(ctx) }
+
+// line is the way to OpenCode, and its protocol.
+type line struct {
+	*protocol
+	limit time.Duration
+	done  func()
+}
+
+// use waits for an OpenCode that is starting. done lets go of it.
+func (o *OpenCode) use(ctx context.Context) (*line, error) {
+	c, done, err := o.process.Use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, _ := c.Protocol().(*protocol)
+	return &line{protocol: p, limit: o.options.Supervise.CallTimeout, done: done}, nil
+}
+
+// request makes one HTTP request about a conversation ("" for none) and reads its answer into out (nil: not read).
+func (l *line) request(ctx context.Context, what, native string, step bridge.Step, out any) error {
+	return l.command(ctx, what, native,
+		call{Command: bridge.Command{Steps: []bridge.Step{step}}, harmless: step.Do == http.MethodGet}, out)
+}
+
+func (l *line) command(ctx context.Context, what, native string, c call, out any) error {
+	c.Session, c.thread = native, l.names.thread(native)
+	for i := range c.Steps {
+		if c.Steps[i].Directory == "" {
+			c.Steps[i].Directory = l.names.of(native).folder
+		}
+	}
+	result, err := l.Call(ctx, l.limit, what, c)
+	if err != nil {
+		return l.endedWith(ctx, err)
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(result, out); err != nil {
+		return fmt.Errorf("read opencode's answer to %s: %w", what, err)
+	}
+	return nil
+}
+
+// endGrace is how long the end of the process beside OpenCode may take after OpenCode's own.
+const endGrace = 5 * time.Second
+
+// endedWith adds runtime.ErrProcessGone to the error of a request that got no answer, when that is because OpenCode ended: its
+// connections break a moment before the process beside it ends.
+func (l *line) endedWith(ctx context.Context, err error) error {
+	var refused *runtime.Error
+	if !errors.As(err, &refused) || refused.Code != 0 || !errors.Is(err, runtime.ErrUnavailable) {
+		return err
+	}
+	timer := time.NewTimer(endGrace)
+	defer timer.Stop()
+	select {
+	case <-l.Gone():
+		return fmt.Errorf("%w: opencode ended: %w", runtime.ErrProcessGone, err)
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return err
+}
+
+// pathOf is where a conversation is.
+func pathOf(native, rest string) string { return "/session/" + url.PathEscape(native) + rest }
+
+// homeFile is a file of OpenCode's home, by the variable of its folder and what that is by default.
+func (o *OpenCode) homeFile(variable, otherwise string, rest ...string) (string, error) {
+	dir := o.launcher.Variable(variable)
+	if o.options.Home.Dir != "" {
+		dir = filepath.Join(o.options.Home.Dir,
+			map[string]string{"XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "config"}[variable])
+	} else if dir == "" {
+		home := o.launcher.Variable("HOME")
+		if home == "" {
+			var err error
+			if home, err = os.UserHomeDir(); err != nil {
+				return "", err
+			}
+		}
+		dir = filepath.Join(home, filepath.FromSlash(otherwise))
+	}
+	return filepath.Join(append([]string{dir, Name}, rest...)...), nil
+}

@@ -1,0 +1,51 @@
+package opencode
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"harness/internal/runtime/opencode/bridge"
+	"harness/internal/runtime/stdio"
+)
+
+// attend looks after OpenCode while it is up: it ends turns in which nothing is said.
+func (o *OpenCode) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
+	p, _ := conn.Protocol().(*protocol)
+	l := &line{protocol: p, limit: o.options.Supervise.CallTimeout}
+	return o.options.Silence.Attend(ctx, stdio.Watched{Name: Name, Title: "OpenCode", Log: o.options.Launch.Logger,
+		Turns: p.watched, Held: conn.Held,
+		Stop: func(ctx context.Context, turn string) error {
+			native := p.hush(turn, o.options.Silence)
+			return l.command(ctx, "interrupt", native,
+				call{Command: bridge.Command{Steps: abort(native, o.names.of(native).folder)}}, nil)
+		}})
+}
+
+// watched are the turns in which the model is waited for: while a person is asked, or a command runs, which has a limit
+// of its own, nobody is silent.
+func (p *protocol) watched() (turns []stdio.Turn) {
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, in := range p.state.Talks {
+		if in.heard.IsZero() || len(in.Asked) > 0 ||
+			slices.ContainsFunc(in.Open, func(one item) bool { return one.Begun && one.Tool == toolShell }) {
+			in.heard = now
+		}
+		turns = append(turns, stdio.Turn{ID: in.Turn, Heard: in.heard, Stopped: in.Silent != ""})
+	}
+	return turns
+}
+
+// hush notes why a silent turn is to end, and returns whose it is.
+func (p *protocol) hush(turn string, silence stdio.Silence) (native string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, in := range p.state.Talks {
+		if in.Turn == turn {
+			in.Silent, native = silence.Reason(), id
+		}
+	}
+	return native
+}

@@ -1,0 +1,124 @@
+package opencode
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/opencode/bridge"
+)
+
+// snapshot takes how a conversation stands after events were missed. What was told is known from the state, so only
+// what is new is told: the messages are taken as if they had just been said, requests that wait and are not known are
+// asked, known ones that wait no more are closed.
+func (t *translation) snapshot(s bridge.Snapshot) []runtime.Signal {
+	in := t.Talks[s.Session]
+	t.past = true
+	t.sent = func(message string) bool { return slices.Contains(s.Unheard, message) }
+	var messages []message
+	_ = json.Unmarshal(s.Messages, &messages) // a list that is none has nothing new
+	for _, one := range messages {
+		var info messageInfo
+		if json.Unmarshal(one.Info, &info) == nil && news(in, info, s.Unheard) {
+			t.again(s.Session, one, info)
+			in = t.Talks[s.Session]
+		}
+	}
+	t.waiting(s)
+	if in == nil {
+		return t.out
+	}
+	for i := range in.Open {
+		in.Open[i].Stale = true // a piece of it that comes now may be in what was just read
+	}
+	if s.Status != "idle" {
+		in.Busy = true
+		return t.out
+	}
+	if s.Aborted && in.Message == "" {
+		in.fail(&nativeError{Name: errorAborted}) // it was called off before the agent went to work, which nothing else tells
+	}
+	t.idle(s.Session, in)
+	return t.out
+}
+
+// news tells whether a listed message may have something new for a turn (nil: none runs): it is part of it, or a
+// message of a person nobody has heard of.
+func news(in *talk, info messageInfo, unheard []string) bool {
+	switch {
+	case in == nil:
+		return slices.Contains(unheard, info.ID)
+	case info.Role == "user":
+		return slices.Contains(in.Users, info.ID) || slices.Contains(unheard, info.ID)
+	}
+	return info.ID >= in.Message
+}
+
+// again takes a listed message as if it were said now.
+func (t *translation) again(native string, one message, info messageInfo) {
+	begun := info
+	begun.Time.Completed, begun.Error, begun.Summary = 0, nil, nil
+	t.message(native, encoded(begun))
+	in := t.Talks[native]
+	if in == nil {
+		return
+	}
+	var parts []part
+	for _, raw := range one.Parts {
+		var p part
+		if json.Unmarshal(raw, &p) == nil {
+			parts = append(parts, p)
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { // a message is shown with its text, and its images before
+		return cmp.Compare(rank(a), rank(b))
+	})
+	for _, p := range parts {
+		t.part(in, p)
+	}
+	t.message(native, one.Info)
+}
+
+// rank orders the parts of a listed message: images come first.
+func rank(p part) int {
+	if p.isPicture() {
+		return 0
+	}
+	return 1
+}
+
+// waiting takes the lists of what waits.
+func (t *translation) waiting(s bridge.Snapshot) {
+	var permissions, questions []json.RawMessage
+	_ = json.Unmarshal(s.Permissions, &permissions) // a list that is none has nothing in it
+	_ = json.Unmarshal(s.Questions, &questions)
+	var waits []string
+	for i, raw := range append(permissions, questions...) {
+		var one struct {
+			ID        string  `json:"id"`
+			SessionID string  `json:"sessionID"`
+			Tool      toolRef `json:"tool"`
+		}
+		if json.Unmarshal(raw, &one) != nil {
+			continue
+		}
+		waits = append(waits, one.ID)
+		switch in := t.asker(one.SessionID); {
+		case in == nil || one.SessionID == s.Session && one.Tool.MessageID != "" &&
+			(one.Tool.MessageID != in.Message || in.Finished):
+			// Of a turn that was interrupted, or a message that is finished: it stays in the list, and waits for nobody.
+		case i < len(permissions):
+			t.permission(raw)
+		default:
+			t.question(raw)
+		}
+	}
+	if in := t.Talks[s.Session]; in != nil {
+		for _, known := range slices.Clone(in.Asked) {
+			if !slices.Contains(waits, known.ID) {
+				t.settled(known.ID, "")
+			}
+		}
+	}
+}

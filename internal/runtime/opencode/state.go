@@ -1,0 +1,192 @@
+package opencode
+
+import (
+	"slices"
+	"time"
+
+	"harness/internal/runtime/wire"
+)
+
+// state is all the translator has to remember from one line to the next: of conversations that are in a turn, and
+// nothing of others. It is stored with what the lines meant, so that whoever reads on knows what was told.
+type state struct {
+	// Talks are the conversations in a turn, by OpenCode's own id.
+	Talks map[string]*talk `json:"talks,omitempty"`
+	// Ended are the messages that began the last turns that are over: OpenCode may describe such a message once more.
+	Ended []string `json:"ended,omitempty"`
+}
+
+// Bounds of what is remembered: more is nothing a real turn needs.
+const (
+	// maxEnded bounds state.Ended, maxTalks state.Talks: beyond it no turn is told of.
+	maxEnded, maxTalks = 8, 256
+	// maxUsers bounds talk.Users and talk.Untold, maxDone talk.Done, of which the first are let go of; maxOpen bounds
+	// talk.Open, whose first is ended for another one; maxAsked bounds talk.Asked: an agent that asks more is not listened
+	// to, and its tool waits until the turn is interrupted; maxChildren bounds talk.Children.
+	maxUsers, maxDone, maxOpen, maxAsked, maxChildren = 256, 1024, 256, 256, 256
+	// maxID is how long (bytes) an id of OpenCode's, or a tool's name, may be, which take 30: what has a longer one is not
+	// taken. Those of calls are the model's and can be longer (runtime.KnownID).
+	maxID = 128
+	// maxWords bounds the texts of a failure, and a title, in bytes.
+	maxWords = 16 << 10
+	// maxTalk is what a talk takes as JSON at most (bytes), whatever OpenCode says: the bounds above and maxDiff, each of
+	// whose bytes JSON may write with six.
+	maxTalk = 6 << 20
+)
+
+// fit tells whether ids and names are short enough to be remembered.
+func fit(ids ...string) bool {
+	return !slices.ContainsFunc(ids, func(id string) bool { return len(id) > maxID })
+}
+
+// keepLast is a list that forgets what came first.
+func keepLast(list []string, one string, most int) []string {
+	if list = append(list, one); len(list) > most {
+		list = slices.Delete(list, 0, len(list)-most)
+	}
+	return list
+}
+
+// cut is the beginning of a text, as much as is remembered.
+func cut(text string) string { return text[:min(len(text), maxWords)] }
+
+// talk is a conversation in a turn.
+type talk struct {
+	// Thread is the session's id, Dir the folder.
+	Thread string `json:"thread"`
+	Dir    string `json:"dir,omitempty"`
+	Title  string `json:"title,omitempty"`
+	// Turn is the message that began the turn, Started when (ms).
+	Turn    string `json:"turn"`
+	Started int64  `json:"started"`
+	// Users are the turn's messages of a person, Untold those whose text has not come yet.
+	Users  []string `json:"users"`
+	Untold []string `json:"untold,omitempty"`
+	// Message is the agent's last message, Done its parts that are over. Finished says that it is; parts of it may come
+	// even so: OpenCode writes an event down when it is sent, and says then how things are by now.
+	Message  string   `json:"message,omitempty"`
+	Finished bool     `json:"finished,omitempty"`
+	Done     []string `json:"done,omitempty"`
+	// Answers is the newest of the turn's messages that the agent has answered.
+	Answers string `json:"answers,omitempty"`
+	// Busy says that the agent went to work. Idle counts how often it was idle since then though its last message had no end.
+	Busy bool   `json:"busy,omitempty"`
+	Idle int    `json:"idle,omitempty"`
+	Open []item `json:"open,omitempty"`
+	// Asked are the requests that wait, Children the conversations of its sub-agents.
+	Asked    []asked  `json:"asked,omitempty"`
+	Children []string `json:"children,omitempty"`
+	// Base is what the conversation had used before the turn, Used what the turn has.
+	Base  wire.Tokens `json:"base"`
+	Used  wire.Tokens `json:"used"`
+	Retry int         `json:"retry,omitempty"`
+	// Diff is what the turn has changed so far, in files.
+	Diff string `json:"diff,omitempty"`
+	// Failure is why the turn is going to end badly, nil when it is not. Silent is why it was to end when the agent said
+	// nothing in it.
+	Failure *failure `json:"failure,omitempty"`
+	Silent  string   `json:"silent,omitempty"`
+	// heard is when something was said in it last, zero when nobody listened yet.
+	heard time.Time
+	// pictures are the images of messages in Untold, as data URLs. They are too large for the state that is kept: a process
+	// that ends between the images of a message and its text loses them.
+	pictures map[string][]string
+}
+
+// maxPictures bounds the images of a message that are shown.
+const maxPictures = 20
+
+// item is one that is open: known, and perhaps not begun yet.
+type item struct {
+	// ID is the part's, Call the call it is of, Tool the tool ("" for a text) or kindReasoning.
+	ID    string `json:"id"`
+	Call  string `json:"call,omitempty"`
+	Tool  string `json:"tool,omitempty"`
+	Begun bool   `json:"begun,omitempty"`
+	// Told is how much (bytes) of its text was told, and Sum what that text adds up to. Stale says that it grew while
+	// nobody listened.
+	Told  int    `json:"told,omitempty"`
+	Sum   uint64 `json:"sum,omitempty"`
+	Stale bool   `json:"stale,omitempty"`
+	// Declined says that a person refused the call.
+	Declined bool `json:"declined,omitempty"`
+}
+
+// asked is a request that waits.
+type asked struct {
+	ID   string `json:"id"`
+	Call string `json:"call,omitempty"`
+}
+
+// failure is why a turn ends as it does.
+type failure struct {
+	Name       string `json:"name"`
+	Message    string `json:"message"`
+	Status     int    `json:"status,omitempty"`
+	RetryAfter string `json:"retryAfter,omitempty"`
+}
+
+// picture keeps an image of a message of a person until its text comes.
+func (t *talk) picture(message, url string) {
+	if t.pictures == nil {
+		t.pictures = map[string][]string{}
+	}
+	if len(t.pictures[message]) < maxPictures {
+		t.pictures[message] = append(t.pictures[message], url)
+	}
+}
+
+// find is an open item by its id, nil when there is none.
+func (t *talk) find(id string) *item {
+	i := slices.IndexFunc(t.Open, func(one item) bool { return one.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &t.Open[i]
+}
+
+// ofCall is the open item of a call, nil when there is none.
+func (t *talk) ofCall(call string) *item {
+	i := slices.IndexFunc(t.Open, func(one item) bool { return call != "" && one.Call == call })
+	if i < 0 {
+		return nil
+	}
+	return &t.Open[i]
+}
+
+// over notes that an item has ended: nothing is told of it any more.
+func (t *talk) over(id string) {
+	t.Open = slices.DeleteFunc(t.Open, func(one item) bool { return one.ID == id })
+	t.Done = keepLast(t.Done, id, maxDone)
+}
+
+// in is where the turn is.
+func (t *talk) in() wire.Place { return wire.Place{ThreadID: t.Thread, TurnID: t.Turn} }
+
+// grown tells what has been added to a text since it was told last, and takes it as told. Nothing when the text is
+// another one now.
+func (i *item) grown(full string) string {
+	if len(full) <= i.Told || sum(0, full[:i.Told]) != i.Sum && i.Told > 0 {
+		return ""
+	}
+	added := full[i.Told:]
+	i.tell(added)
+	return added
+}
+
+func (i *item) tell(added string) {
+	i.Sum = sum(i.Sum, added)
+	i.Told += len(added)
+}
+
+// sum goes on adding up a text (FNV-1a, 64 bits; from 0 it begins).
+func sum(so uint64, text string) uint64 {
+	const offset, prime = 14695981039346656037, 1099511628211
+	if so == 0 {
+		so = offset
+	}
+	for i := range len(text) {
+		so = (so ^ uint64(text[i])) * prime
+	}
+	return so
+}

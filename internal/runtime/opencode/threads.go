@@ -1,0 +1,237 @@
+package opencode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/opencode/bridge"
+)
+
+// StartThread implements runtime.Adapter.
+func (o *OpenCode) StartThread(ctx context.Context, in runtime.StartThread) (runtime.Thread, error) {
+	if err := o.Capabilities().CheckControls(Name, in.ApprovalPolicy, in.Sandbox, in.NetworkAccess); err != nil {
+		return runtime.Thread{}, err
+	}
+	now := levels{in.Sandbox, in.ApprovalPolicy, in.NetworkAccess}.or(closed())
+	rules, err := now.rules(o.toolServer(in.SessionID), in.NativeToolsOff)
+	if err != nil {
+		return runtime.Thread{}, err
+	}
+	body := struct {
+		Title      string     `json:"title"`
+		Permission []rule     `json:"permission"`
+		Model      *nameModel `json:"model,omitempty"`
+	}{untitled, rules, nil}
+	if in.Model != "" {
+		model, err := parseModel(in.Model)
+		if err != nil {
+			return runtime.Thread{}, err
+		}
+		body.Model = &model
+	}
+	folder := in.Cwd
+	if folder == "" {
+		folder = o.options.Dir
+	}
+	l, err := o.use(ctx)
+	if err != nil {
+		return runtime.Thread{}, err
+	}
+	defer l.done()
+	var info sessionInfo
+	if err := l.request(ctx, "open", "", bridge.Step{Do: http.MethodPost, Path: "/session", Directory: folder,
+		Body: encoded(body)}, &info); err != nil {
+		return runtime.Thread{}, err
+	}
+	id := in.SessionID
+	if id == "" {
+		id = info.ID
+	}
+	o.names.learn(id, info.ID, info.Directory)
+	if in.SessionID != "" || o.options.Tools == "" { // else its rules are yet to be made, with its name
+		o.names.apply(info.ID, now)
+	}
+	thread := o.described(info)
+	if thread.Model == "" {
+		var config struct {
+			Model string `json:"model"`
+		}
+		err := l.request(ctx, "models", "", bridge.Step{Do: http.MethodGet, Path: "/config", Directory: folder}, &config)
+		if err != nil { // the conversation is open, and runs without that
+			o.options.Launch.Logger.Warn().Err(err).Str("session", id).Msg("which model OpenCode runs is not known")
+		}
+		thread.Model = config.Model
+	}
+	return thread, nil
+}
+
+// parseModel reads a model's name: its provider's, a slash, its own.
+func parseModel(text string) (nameModel, error) {
+	provider, id, ok := strings.Cut(text, "/")
+	if !ok || provider == "" || id == "" {
+		return nameModel{}, fmt.Errorf("%w: a model of opencode is PROVIDER/MODEL, not %q", runtime.ErrInvalidParams, text)
+	}
+	return nameModel{ID: id, Provider: provider}, nil
+}
+
+// described is a conversation as OpenCode describes it.
+func (o *OpenCode) described(info sessionInfo) runtime.Thread {
+	thread := runtime.Thread{ID: o.names.thread(info.ID), NativeID: info.ID, Cwd: info.Directory, Source: Name,
+		CreatedAt: info.Time.Created, UpdatedAt: info.Time.Updated, Archived: info.Time.Archived != 0, Raw: encoded(info)}
+	if !strings.HasPrefix(info.Title, untitled) {
+		thread.Name = info.Title
+	}
+	if info.Model != nil {
+		thread.ModelProvider, thread.Model = info.Model.Provider, info.Model.Provider+"/"+info.Model.ID
+	}
+	return thread
+}
+
+// ResumeThread implements runtime.Adapter. OpenCode loads a conversation when it is used.
+func (o *OpenCode) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
+	l, err := o.use(ctx)
+	if err != nil {
+		return runtime.Thread{}, err
+	}
+	defer l.done()
+	native := in.NativeID
+	if native == "" {
+		native = in.ThreadID
+	}
+	info, err := l.look(ctx, native)
+	if err != nil {
+		return runtime.Thread{}, err
+	}
+	o.names.learn(in.ThreadID, native, info.Directory)
+	return o.described(info), nil
+}
+
+// look reads a conversation. runtime.ErrThreadNotFound when there is none.
+func (l *line) look(ctx context.Context, native string) (sessionInfo, error) {
+	var info sessionInfo
+	err := l.request(ctx, "look", native, bridge.Step{Do: http.MethodGet, Path: pathOf(native, "")}, &info)
+	return info, missing(err)
+}
+
+// missing makes "not found" say of what.
+func missing(err error) error {
+	if errors.Is(err, runtime.ErrNotFound) {
+		return runtime.WithKind(runtime.ErrThreadNotFound, err)
+	}
+	return err
+}
+
+// CloseThread implements runtime.Adapter. OpenCode keeps nothing of a conversation that it could give back by itself.
+func (o *OpenCode) CloseThread(_ context.Context, threadID string) error {
+	c := o.process.Current()
+	if c == nil {
+		return nil
+	}
+	if p, ok := c.Protocol().(*protocol); ok && p.turn(o.names.native(threadID)) != "" {
+		return runtime.ErrTurnActive
+	}
+	return nil
+}
+
+// NameThread implements runtime.Librarian.
+func (o *OpenCode) NameThread(ctx context.Context, threadID, name string) error {
+	_, err := o.change(ctx, threadID, map[string]any{"title": name})
+	return err
+}
+
+// ArchiveThread implements runtime.Librarian.
+func (o *OpenCode) ArchiveThread(ctx context.Context, threadID string) error {
+	l, err := o.use(ctx)
+	if err != nil {
+		return err
+	}
+	defer l.done()
+	info, err := l.look(ctx, o.native(threadID))
+	if err != nil {
+		return err
+	}
+	_, err = o.change(ctx, threadID, map[string]any{"time": map[string]int64{"archived": max(1, info.Time.Updated)}})
+	return err
+}
+
+// UnarchiveThread implements runtime.Librarian.
+func (o *OpenCode) UnarchiveThread(ctx context.Context, threadID string) (runtime.Thread, error) {
+	info, err := o.change(ctx, threadID, map[string]any{"time": map[string]int64{"archived": 0}})
+	if err != nil {
+		return runtime.Thread{}, err
+	}
+	return o.described(info), nil
+}
+
+func (o *OpenCode) change(ctx context.Context, threadID string, body any) (info sessionInfo, err error) {
+	l, err := o.use(ctx)
+	if err != nil {
+		return info, err
+	}
+	defer l.done()
+	native := o.native(threadID)
+	err = l.request(ctx, "change", native,
+		bridge.Step{Do: http.MethodPatch, Path: pathOf(native, ""), Body: encoded(body)}, &info)
+	return info, missing(err)
+}
+
+// native is OpenCode's id of a conversation that is called by a session's id or its own.
+func (o *OpenCode) native(threadID string) string {
+	if native := o.names.native(threadID); native != "" {
+		return native
+	}
+	return threadID
+}
+
+// DeleteThread implements runtime.Librarian. OpenCode does not say how many files went; one conversation counts as one.
+func (o *OpenCode) DeleteThread(ctx context.Context, threadID string) (int, error) {
+	l, err := o.use(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer l.done()
+	native := o.names.native(threadID)
+	if native == "" {
+		return 0, nil
+	}
+	err = l.request(ctx, "delete", native, bridge.Step{Do: http.MethodDelete, Path: pathOf(native, "")}, nil)
+	if errors.Is(err, runtime.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	o.takeTools(ctx, l, threadID, native)
+	o.names.forget(native)
+	return 1, nil
+}
+
+// ForkThread implements runtime.Forker.
+func (o *OpenCode) ForkThread(ctx context.Context, threadID string) (runtime.Thread, error) {
+	l, err := o.use(ctx)
+	if err != nil {
+		return runtime.Thread{}, err
+	}
+	defer l.done()
+	native := o.native(threadID)
+	was, err := l.look(ctx, native)
+	if err != nil {
+		return runtime.Thread{}, err
+	}
+	var info sessionInfo
+	if err := l.request(ctx, "fork", native, bridge.Step{Do: http.MethodPost, Path: pathOf(native, "/fork"),
+		Body: encoded(struct{}{})}, &info); err != nil {
+		return runtime.Thread{}, missing(err)
+	}
+	// What a conversation may do is not forked by OpenCode; until it is set, nothing is asked of the new one.
+	step := bridge.Step{Do: http.MethodPatch, Path: pathOf(info.ID, ""), Directory: info.Directory,
+		Body: encoded(map[string]any{"permission": was.Permission})}
+	if err := l.request(ctx, "fork", info.ID, step, &info); err != nil {
+		return runtime.Thread{}, err
+	}
+	return o.described(info), nil
+}

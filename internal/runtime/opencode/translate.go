@@ -1,0 +1,316 @@
+package opencode
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/opencode/bridge"
+	"harness/internal/runtime/wire"
+)
+
+// translation puts one line into the canonical vocabulary: a function of the line, the state, the time, and which
+// session a conversation of OpenCode's is (name, "" for one that is not known: it goes by its own id then).
+type translation struct {
+	*state
+	at   int64
+	name func(native string) string
+	dir  string
+	// sent tells the messages that were sent from here.
+	sent func(message string) bool
+	// past says that what is taken happened before, and the pieces of texts with it.
+	past bool
+	// out are the signals so far.
+	out []runtime.Signal
+}
+
+// translate tells what a line means, and changes the state. known is false for a line that is about no turn.
+func (s *state) translate(line bridge.Line, at int64, name func(native string) string) (signals []runtime.Signal,
+	known bool) {
+	t := &translation{state: s, at: at, name: name, dir: line.Directory, sent: func(string) bool { return line.Sent }}
+	switch {
+	case line.Snapshot != nil:
+		return t.snapshot(*line.Snapshot), true
+	case line.Refused != "":
+		t.settled(line.Refused, "")
+		return t.out, true
+	case line.Event == nil:
+		return nil, false
+	}
+	var e event
+	if json.Unmarshal(line.Event, &e) != nil {
+		return nil, false
+	}
+	var about said
+	_ = json.Unmarshal(e.Properties, &about) // members of another type than expected are skipped
+	known = s.Talks[about.SessionID] != nil
+	t.event(e, about)
+	if in := t.asker(about.SessionID); in != nil {
+		in.heard = time.Now() // not at: how long ago that is does not depend on the date
+	}
+	return t.out, known || len(t.out) > 0
+}
+
+func (t *translation) say(signals ...runtime.Signal) { t.out = append(t.out, signals...) }
+
+func (t *translation) event(e event, about said) {
+	in := t.Talks[about.SessionID]
+	switch e.Type {
+	case "session.created":
+		t.child(about.Info)
+		return
+	case "session.updated":
+		t.updated(about, in)
+		return
+	case "message.updated":
+		t.message(about.SessionID, about.Info)
+		return
+	case "permission.asked":
+		t.permission(e.Properties)
+		return
+	case "question.asked":
+		t.question(e.Properties)
+		return
+	case "permission.replied", "question.replied", "question.rejected":
+		t.settled(about.RequestID, about.Reply)
+		return
+	}
+	if in == nil {
+		return
+	}
+	switch e.Type {
+	case "message.part.updated":
+		t.part(in, about.Part)
+	case "message.part.delta":
+		t.delta(in, about)
+	case "todo.updated":
+		t.plan(in, about.Todos)
+	case "session.status":
+		t.status(in, about.Status)
+	case "session.error":
+		in.fail(about.Error)
+		if in.Idle > 0 && about.Error != nil && about.Error.Name != errorAborted {
+			t.end(about.SessionID, in) // it broke off: its last message gets no end
+		}
+	case "session.idle":
+		t.idle(about.SessionID, in)
+	}
+}
+
+// child notes that a sub-agent has a conversation of its own: what it asks is asked in the turn it works for.
+func (t *translation) child(raw json.RawMessage) {
+	var info sessionInfo
+	_ = json.Unmarshal(raw, &info) // nobody's child then
+	if parent := t.asker(info.ParentID); parent != nil && info.ID != "" && fit(info.ID) && len(parent.Children) < maxChildren {
+		parent.Children = append(parent.Children, info.ID)
+	}
+}
+
+// asker is the conversation in whose turn another one works: itself, or the one it is a child of; nil for none.
+func (t *translation) asker(native string) *talk {
+	if in := t.Talks[native]; in != nil {
+		return in
+	}
+	for _, in := range t.Talks {
+		if slices.Contains(in.Children, native) {
+			return in
+		}
+	}
+	return nil
+}
+
+func (t *translation) updated(about said, in *talk) {
+	var info sessionInfo
+	if json.Unmarshal(about.Info, &info) != nil || info.ParentID != "" {
+		return
+	}
+	if in != nil && in.Used == (wire.Tokens{}) {
+		in.Base = info.Tokens.wire()
+	}
+	if info.Title == "" || strings.HasPrefix(info.Title, untitled) || in != nil && in.Title == cut(info.Title) {
+		return
+	}
+	thread := t.name(about.SessionID)
+	if in != nil {
+		in.Title, thread = cut(info.Title), in.Thread
+	}
+	if thread != "" {
+		t.say(wire.ThreadNamed(thread, info.Title))
+	}
+}
+
+// message takes a message that began, or is finished.
+func (t *translation) message(native string, raw json.RawMessage) {
+	var info messageInfo
+	if json.Unmarshal(raw, &info) != nil || info.ID == "" || !fit(native, info.ID) {
+		return
+	}
+	in := t.Talks[native]
+	if info.Role == "user" {
+		t.prompted(native, in, info)
+		return
+	}
+	if in == nil || !slices.Contains(in.Users, info.ParentID) || info.ID < in.Message {
+		return
+	}
+	t.flushUsers(in)
+	if in.Message != info.ID {
+		t.closeItems(in)
+		in.Message, in.Finished, in.Done, in.Idle = info.ID, false, nil, 0
+	}
+	in.Answers = max(in.Answers, info.ParentID)
+	in.Finished = in.Finished || info.finished()
+	in.fail(info.Error)
+}
+
+// prompted takes a message of a person: it begins a turn, or belongs to the one that runs.
+func (t *translation) prompted(native string, in *talk, info messageInfo) {
+	switch {
+	case in == nil && (info.Summary != nil || slices.Contains(t.Ended, info.ID)):
+		return // an old one is described again
+	case in == nil && (t.asker(native) != nil || t.name(native) == "" && !t.sent(info.ID)):
+		return // what an agent says to its sub-agent, or what is none of ours
+	case in == nil && len(t.Talks) >= maxTalks:
+		return
+	case in == nil:
+		in = &talk{Thread: cmp.Or(t.name(native), native), Dir: t.dir, Turn: info.ID, Started: info.Time.Created}
+		if t.Talks == nil {
+			t.Talks = map[string]*talk{}
+		}
+		t.Talks[native] = in
+		t.say(wire.TurnStarted(in.Thread, wire.Turn{ID: in.Turn, StartedAt: in.Started}))
+	case slices.Contains(in.Users, info.ID):
+		return
+	}
+	if len(in.Untold) >= maxUsers {
+		t.flushUsers(in)
+	}
+	in.Users, in.Untold = keepLast(in.Users, info.ID, maxUsers), append(in.Untold, info.ID)
+}
+
+// flushUsers tells of messages that have no text.
+func (t *translation) flushUsers(in *talk) {
+	for _, id := range in.Untold {
+		t.user(in, id)
+	}
+	in.Untold = nil
+}
+
+func (t *translation) user(in *talk, id string, texts ...string) {
+	item := wire.UserMessageWithImages(id, in.pictures[id], texts...)
+	delete(in.pictures, id)
+	t.say(wire.ItemStarted(in.in(), item, t.at), wire.ItemCompleted(in.in(), item, t.at))
+}
+
+func (t *translation) plan(in *talk, todos []todo) {
+	words := map[string]string{"pending": "pending", "in_progress": "inProgress", "completed": "completed"}
+	var steps []wire.Step
+	for _, one := range todos {
+		if word := words[one.Status]; word != "" { // what was cancelled is no step any more
+			steps = append(steps, wire.Step{Step: one.Content, Status: word})
+		}
+	}
+	t.say(wire.PlanUpdated(in.in(), steps...))
+}
+
+func (t *translation) status(in *talk, now status) {
+	switch {
+	case now.Type == "busy":
+		in.Busy, in.Idle = true, 0
+	case now.Type == "retry" && now.Attempt != in.Retry:
+		in.Busy, in.Retry = true, now.Attempt
+		t.say(wire.Retrying(in.in(), wire.Failure{Message: now.Message}, now.Attempt, 0))
+	}
+}
+
+// fail remembers why a turn is going to end. The first reason stays, but for an abort, which is what a person asked
+// for.
+func (t *talk) fail(e *nativeError) {
+	if e == nil || e.Name == "" || t.Failure != nil && e.Name != errorAborted {
+		return
+	}
+	said, _, _ := strings.Cut(e.Data.Message, "\n    at ") // without where in its code
+	t.Failure = &failure{Name: cut(e.Name), Message: cut(said), Status: e.Data.StatusCode,
+		RetryAfter: cut(e.Data.Headers.RetryAfter)}
+}
+
+const (
+	errorAborted  = "MessageAbortedError"
+	errorOverflow = "ContextOverflowError"
+	errorAuth     = "ProviderAuthError"
+)
+
+// idle ends the turn, unless there is more to come: after an abort or an error OpenCode is idle before it has told how
+// its last message ended, and is idle again then; and one that has not begun to work is not idle again. One that is idle
+// twice without that end has broken off.
+func (t *translation) idle(native string, in *talk) {
+	switch {
+	case in.Message == "" && !in.Busy && in.Failure == nil:
+		return
+	case in.Message == "" || in.Finished:
+	case t.past:
+		return // it may have ended by now
+	case in.Idle == 0:
+		in.Idle++
+		return
+	default:
+		if in.Failure == nil {
+			in.Failure = &failure{Name: "UnknownError", Message: "OpenCode stopped working without an end of its answer."}
+		}
+	}
+	t.end(native, in)
+}
+
+func (t *translation) end(native string, in *talk) {
+	t.flushUsers(in)
+	t.closeItems(in)
+	for _, open := range in.Asked {
+		t.say(wire.RequestResolved(in.Thread, rawText(open.ID)))
+	}
+	turn := wire.Turn{ID: in.Turn, Status: runtime.TurnDone, StartedAt: in.Started, CompletedAt: max(t.at, in.Started)}
+	if f := in.Failure; f != nil && f.Name == errorAborted && in.Silent != "" {
+		turn.Status, turn.Error = runtime.TurnFailed, &wire.Failure{Message: in.Silent}
+	} else if f != nil && f.Name == errorAborted {
+		turn.Status = runtime.TurnInterrupted
+	} else if f != nil {
+		turn.Status, turn.Error = runtime.TurnFailed, f.wire()
+	}
+	t.say(wire.TurnCompleted(in.Thread, turn))
+	delete(t.Talks, native)
+	t.Ended = append(t.Ended, in.Users[max(0, len(in.Users)-maxEnded):]...)
+	t.Ended = slices.Clone(t.Ended[max(0, len(t.Ended)-maxEnded):])
+}
+
+func (f *failure) wire() *wire.Failure {
+	kind := ""
+	switch {
+	case f.Name == errorOverflow:
+		kind = "contextWindowExceeded"
+	case f.Name == errorAuth, f.Status == 401, f.Status == 403:
+		kind = "unauthorized"
+	case f.Status == 429:
+		kind = "usageLimitExceeded"
+	case f.Status >= 500:
+		kind = "internalServerError"
+	}
+	out := &wire.Failure{Message: f.Message, Status: f.Status}
+	if f.RetryAfter != "" {
+		after := "retry after " + f.RetryAfter
+		out.Details = &after
+	}
+	if out.Message == "" {
+		out.Message = f.Name
+	}
+	if kind != "" {
+		out.Kind = rawText(kind)
+	}
+	return out
+}
+
+func rawText(text string) json.RawMessage {
+	raw, _ := json.Marshal(text) // a text encodes
+	return raw
+}

@@ -1,0 +1,141 @@
+package process_test
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"harness/internal/runtime/process"
+)
+
+// A grandchild with a session of its own keeps the pipes and outlives the process: reading ends anyway, and Sweep finds
+// it.
+func TestSweepFindsWhatLeftTheGroup(t *testing.T) {
+	t.Parallel()
+	mark := process.Mark(t.TempDir(), "test")
+	p := shell(t, `setsid sleep 3600 & echo $!; exit 0`, func(s *process.Spec) { s.Mark = mark })
+	<-p.Done()
+	out, err := io.ReadAll(p.Stdout())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := strconv.Atoi(strings.TrimSpace(string(out))); err != nil {
+		t.Fatal(err)
+	}
+	left, err := process.Marked(mark)
+	if err != nil || len(left) != 1 {
+		t.Fatalf("left: %v, %v", left, err)
+	}
+	if others, err := process.Marked(mark + "x"); err != nil || len(others) > 0 {
+		t.Errorf("another mark finds %v, %v", others, err)
+	}
+	killed, err := process.Sweep(t.Context(), mark)
+	if err != nil || killed != 1 {
+		t.Errorf("killed %d, %v", killed, err)
+	}
+	if killed, err = process.Sweep(t.Context(), mark); err != nil || killed != 0 {
+		t.Errorf("killed again %d, %v", killed, err)
+	}
+}
+
+// What a process left is swept while others of the same runtime live: none of theirs is touched, however many they are.
+func TestSweepSparesEveryLivingGeneration(t *testing.T) {
+	t.Parallel()
+	mark := process.Mark(t.TempDir(), "test")
+	const generation = "SOME_GENERATION="
+	start := func(name, script string) *process.Process {
+		return shell(t, script, func(s *process.Spec) { s.Mark, s.Env = mark, append(s.Env, generation+name) })
+	}
+	started := func(p *process.Process) {
+		t.Helper()
+		if line, err := bufio.NewReader(p.Stdout()).ReadString('\n'); err != nil || line == "" {
+			t.Fatalf("%q, %v", line, err)
+		}
+	}
+	one, two := start("one", `setsid sleep 3600 & echo $!; wait`), start("two", `setsid sleep 3600 & echo $!; wait`)
+	gone := start("gone", `setsid sleep 3600 >&- & echo $!; exit 0`)
+	for _, p := range []*process.Process{one, two, gone} {
+		started(p)
+	}
+	<-gone.Done()
+	killed, err := process.Sweep(t.Context(), mark, generation+"one", generation+"two")
+	if err != nil || killed != 1 {
+		t.Errorf("killed %d, %v", killed, err)
+	}
+	if left, err := process.Marked(mark); err != nil || len(left) != 4 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if killed, err := process.Sweep(t.Context(), mark, generation+"one"); err != nil || killed != 2 {
+		t.Errorf("killed %d of the second one, %v", killed, err)
+	}
+	<-two.Done()
+}
+
+// The environment of a process that is just replacing its program reads as empty; it is found all the same.
+func TestAProcessOnItsWayToAnotherProgramIsFound(t *testing.T) {
+	t.Parallel()
+	mark := process.Mark(t.TempDir(), "test")
+	shell(t, `exec sh -c "$AGAIN"`, func(s *process.Spec) {
+		s.Mark, s.Env = mark, append(s.Env, `AGAIN=exec sh -c "$AGAIN"`)
+	})
+	for range 1_000 {
+		if found, err := process.Marked(mark); err != nil || len(found) != 1 {
+			t.Fatalf("found: %v, %v", found, err)
+		}
+	}
+}
+
+// The server is killed: its runtime processes end by the parent-death signal, without anybody sweeping.
+func TestProcessDiesWithItsParent(t *testing.T) {
+	t.Parallel()
+	mark := process.Mark(t.TempDir(), "test")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := exec.Command(self)
+	server.Env = append(os.Environ(), parentVariable+"="+mark)
+	out, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := process.Marked(mark); err != nil || !slices.Contains(left, pid) {
+		t.Fatalf("marked: %v, %v", left, err)
+	}
+	if err := server.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = server.Wait()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		left, err := process.Marked(mark)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			t.Fatalf("%v outlived the server", left)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package shim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"syscall"
+	"time"
+
+	"harness/internal/runtime/process"
+	"harness/internal/runtime/process/confine"
+)
+
+// Found is a shim's folder.
+type Found struct {
+	Dir        string
+	Generation string
+	// State is what the folder tells; without a shim id when that shim never came up.
+	State State
+	// Alive tells whether the shim process is there: its id and its start time are the ones it wrote down.
+	Alive bool
+}
+
+// Discover lists the shims of a run folder, oldest first, living and dead. A folder that does not exist has none.
+func Discover(runDir string) ([]Found, error) {
+	entries, err := os.ReadDir(runDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for shims: %w", err)
+	}
+	var all []Found
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		found, err := look(filepath.Join(runDir, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found)
+	}
+	// Generations are UUIDv7: their order is that of time.
+	sort.Slice(all, func(i, j int) bool { return all[i].Generation < all[j].Generation })
+	return all, nil
+}
+
+func look(dir string) (Found, error) {
+	found := Found{Dir: dir, Generation: filepath.Base(dir)}
+	err := readJSON(filepath.Join(dir, stateFile), &found.State)
+	var syntax *json.SyntaxError
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &syntax) {
+		// It never came up, its folder is being removed, or the machine went down before the file was on the disk: nothing is
+		// synced here. What it ran it can at least name.
+		found.State = State{}
+		var spec Spec
+		if readJSON(filepath.Join(dir, specFile), &spec) == nil {
+			found.State.Runtime = spec.Runtime
+		}
+		return found, nil
+	}
+	if err != nil {
+		return found, fmt.Errorf("read a shim's state: %w", err)
+	}
+	sameBoot := found.State.Boot == "" || found.State.Boot == process.Boot()
+	found.Alive = sameBoot && found.State.PID > 0 && process.Started(found.State.PID) == found.State.Started
+	return found, nil
+}
+
+// Confined is the plan that the shim starts its runtime with.
+func (f Found) Confined() (confine.Plan, error) {
+	var spec Spec
+	if err := readJSON(filepath.Join(f.Dir, specFile), &spec); err != nil {
+		return confine.Plan{}, fmt.Errorf("read what a shim runs: %w", err)
+	}
+	return spec.Confine, nil
+}
+
+// Status asks a living shim.
+func Status(ctx context.Context, found Found) (State, error) {
+	conn, w, err := converse(ctx, found, hello{Op: opStatus}, attachLimit)
+	if err != nil {
+		return State{}, err
+	}
+	_ = conn.Close()
+	return w.State, nil
+}
+
+// Stop asks a living shim to end its runtime and waits until it has. Its folder stays for the server to read the rest
+// from.
+func Stop(ctx context.Context, found Found, limit time.Duration) (State, error) {
+	conn, w, err := converse(ctx, found, hello{Op: opStop}, limit)
+	if err != nil {
+		return State{}, err
+	}
+	_ = conn.Close()
+	return w.State, nil
+}
+
+// Reap ends a shim and everything its runtime started: SIGTERM to the shim, which gives its runtime the time it was
+// promised, then SIGKILL to whatever carries the generation. It returns how many processes had to be killed, and the
+// folder as it is then.
+func Reap(ctx context.Context, found Found) (after Found, killed int, err error) {
+	if found.Alive {
+		var spec Spec
+		_ = readJSON(filepath.Join(found.Dir, specFile), &spec)
+		_ = syscall.Kill(found.State.PID, syscall.SIGTERM)
+		awaitEnd(ctx, found.State, spec.withDefaults().StopGrace+killWait)
+	}
+	killed, err = process.SweepCarrying(ctx, GenerationVariable+"="+found.Generation)
+	if err != nil {
+		return found, killed, err
+	}
+	after, err = look(found.Dir)
+	return after, killed, err
+}
+
+// awaitEnd polls for the end of a process that is no child of ours.
+func awaitEnd(ctx context.Context, state State, limit time.Duration) {
+	ticker := time.Tick(5 * time.Millisecond)
+	timer := time.After(limit)
+	for process.Started(state.PID) == state.Started {
+		select {
+		case <-ticker:
+		case <-timer:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package shim
+
+import (
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"harness/internal/runtime/process"
+)
+
+// checkPeer tells why a connection is not from a server of this shim, nil when it may be one. A token alone does not
+// show that: what the runtime runs has the same user and can read it where its sandbox lets it.
+//
+// A server is a process of this user that runs this program and stands in no runtime's tree. Ancestry cannot be shaken
+// off: a shim is the parent of its runtime's orphans (process.KeepDescendants), so each process above the peer is asked
+// for the generation it belongs to.
+func (s *server) checkPeer(conn net.Conn) error {
+	peer, err := credentials(conn)
+	if err != nil {
+		return fmt.Errorf("cannot tell which process connects: %w", err)
+	}
+	pid := int(peer.Pid)
+	started := process.Started(pid)
+	if pid <= 0 || started == 0 {
+		return errors.New("the process that connects is gone, or in another container")
+	}
+	who := fmt.Sprintf("process %d (%s)", pid, process.Name(pid))
+	if int(peer.Uid) != os.Getuid() && peer.Uid != 0 {
+		return fmt.Errorf("%s is of user %d; only this shim's user may connect", who, peer.Uid)
+	}
+	for above := pid; above > 1; above = process.Parent(above) {
+		if above == os.Getpid() {
+			return fmt.Errorf("%s runs inside of this shim's runtime; only a server may connect", who)
+		}
+		generation := process.Variable(above, GenerationVariable)
+		if generation != "" && generation == s.spec.Outer {
+			break // what is above the server of this shim is above its other servers, too
+		}
+		if generation != "" {
+			return fmt.Errorf("%s runs inside of the runtime %s; only a server may connect", who, generation)
+		}
+	}
+	if err := sameProgram(pid, s.spec.Server); err != nil {
+		return fmt.Errorf("%s is no server: %w", who, err)
+	}
+	// All this was read by process id; had the id passed to another process meanwhile, that one would be younger.
+	if process.Started(pid) != started {
+		return errors.New("the process that connected is gone")
+	}
+	return nil
+}
+
+// credentials are those of the process at the other end when it connected.
+func credentials(conn net.Conn) (*unix.Ucred, error) {
+	socket, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil, fmt.Errorf("%T is no unix socket", conn)
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var peer *unix.Ucred
+	var failed error
+	if err := raw.Control(func(fd uintptr) {
+		peer, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) //nolint:gosec // a descriptor
+	}); err != nil {
+		return nil, err
+	}
+	return peer, failed
+}
+
+// sameProgram tells whether a process runs the program of the server that started this shim, by its path, or another
+// build of it: a server may be upgraded in place, or into another folder.
+func sameProgram(pid int, server string) error {
+	link := fmt.Sprintf("/proc/%d/exe", pid)
+	path, err := os.Readlink(link)
+	if err != nil {
+		// A server hides its memory, and with it this link, from processes of its user. What does not hide it can be judged.
+		if errors.Is(err, os.ErrPermission) {
+			return nil
+		}
+		return err
+	}
+	own, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	path = whole(path)
+	if path == whole(own) || path == server {
+		return nil
+	}
+	built, err := buildinfo.ReadFile(link)
+	if err != nil {
+		return fmt.Errorf("%s is not harness", filepath.Base(path))
+	}
+	if mine, ok := debug.ReadBuildInfo(); !ok || built.Main.Path != mine.Main.Path {
+		return fmt.Errorf("%s is not harness", filepath.Base(path))
+	}
+	return nil
+}
+
+// whole is a program's path without the kernel's note that the file was replaced since.
+func whole(path string) string { return strings.TrimSuffix(path, " (deleted)") }

@@ -1,0 +1,190 @@
+// Package shim keeps a coding-agent runtime alive while servers come and go.
+//
+// A shim is a small process of its own session between the server and one runtime process. It owns that process and its
+// pipes: what the runtime writes goes to a spool on disk, and one attached server at a time reads it from there, by
+// offset. When the server dies, nothing happens to the runtime; the next server attaches and reads on. The package is
+// both sides of that: the shim's (Run) and the server's (Spawn, Discover, Attach). It must never know what the runtime
+// says: to a shim a runtime is a stream of bytes with line ends.
+//
+// Durability: the spool is written to the page cache and never synced. It outlives the server and the shim. It does not
+// outlive the machine, and neither does the runtime; what was acknowledged to clients is in the server's store, which
+// is synced.
+package shim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"harness/internal/lib/durable"
+	"harness/internal/runtime"
+	"harness/internal/runtime/process/confine"
+)
+
+// Protocol is the version of the conversation between server and shim that this binary speaks best, OldestProtocol the
+// oldest it still speaks. Both sides tell their range at attach and use the highest both know; frames of an unknown
+// kind are skipped.
+//
+// Version 2 added calls: a shim remembers which requests of a server have had no answer yet.
+const (
+	Protocol       = 2
+	OldestProtocol = 1
+
+	protocolCalls = 2
+)
+
+// GenerationVariable is the environment variable that names the shim a process belongs to, inherited by everything the
+// runtime starts.
+const GenerationVariable = "HARNESS_RUNTIME_GENERATION"
+
+// Own is an assignment in the environment of a shim itself, and of nothing it runs: what carries it is no leftover of a
+// runtime, but a shim that is about to end.
+const Own = "HARNESS_RUNTIME_SHIM=1"
+
+// Files of one shim in its folder, which is named by the generation.
+const (
+	specFile   = "spec.json"
+	stateFile  = "state.json"
+	tokenFile  = "token"
+	socketFile = "sock"
+	stderrFile = "stderr.log"
+	logFile    = "shim.log"
+	spoolDir   = "spool"
+)
+
+// Defaults of Spec.
+const (
+	defaultStopGrace    = 3 * time.Second
+	defaultDetachGrace  = 15 * time.Minute
+	defaultSegmentBytes = 4 << 20
+	defaultSpoolBytes   = 1 << 30
+)
+
+// Spec says what a shim runs. It is stored readable for the owner only, but secrets belong into the environment, which
+// is not stored.
+type Spec struct {
+	// Generation names this run of the runtime (a UUIDv7), Runtime its kind, for example "codex".
+	Generation string `json:"generation"`
+	Runtime    string `json:"runtime"`
+	// Path, Args, Dir and Mark are those of process.Spec. The environment is the shim's own.
+	Path string   `json:"path"`
+	Args []string `json:"args"`
+	Dir  string   `json:"dir"`
+	Mark string   `json:"mark"`
+	// Confine and Stage are those of process.Spec, too.
+	Confine confine.Plan `json:"confine"`
+	Stage   []string     `json:"stage,omitempty"`
+	// Version is the binary that starts the shim, Server the path of its program.
+	Version string `json:"version"`
+	Server  string `json:"server,omitempty"`
+	// Outer is the generation that the server itself runs in, when it was started by an agent; "" as a rule.
+	Outer string `json:"outer,omitempty"`
+	// StopGrace is how long the runtime has after SIGTERM before its group is killed (3 s). DetachGrace is how long it may
+	// run while no server is attached (15 min).
+	StopGrace   time.Duration `json:"stopGrace"`
+	DetachGrace time.Duration `json:"detachGrace"`
+	// SegmentBytes is the size of one spool file (4 MiB). SpoolBytes bounds what is spooled and not acknowledged (1 GiB):
+	// beyond it the shim stops reading, which the runtime feels as a full pipe.
+	SegmentBytes int64 `json:"segmentBytes"`
+	SpoolBytes   int64 `json:"spoolBytes"`
+}
+
+func (s Spec) withDefaults() Spec {
+	if s.StopGrace <= 0 {
+		s.StopGrace = defaultStopGrace
+	}
+	if s.DetachGrace <= 0 {
+		s.DetachGrace = defaultDetachGrace
+	}
+	if s.SegmentBytes <= 0 {
+		s.SegmentBytes = defaultSegmentBytes
+	}
+	if s.SpoolBytes <= 0 {
+		s.SpoolBytes = defaultSpoolBytes
+	}
+	return s
+}
+
+// State is what a shim tells about itself: in its folder, and to whoever asks it.
+type State struct {
+	Generation string `json:"generation"`
+	Runtime    string `json:"runtime"`
+	// Version is the binary the shim runs; OldestProtocol and Protocol are what it speaks.
+	Version        string `json:"version"`
+	OldestProtocol int    `json:"oldestProtocol"`
+	Protocol       int    `json:"protocol"`
+	// PID and Started identify the shim, RuntimePID and RuntimeStarted the runtime: a process id alone may be somebody
+	// else's by now, and after a restart of the machine (another Boot) both may be. A shim of an older version tells no
+	// Boot.
+	Boot           string `json:"boot,omitempty"`
+	PID            int    `json:"pid"`
+	Started        uint64 `json:"started"`
+	RuntimePID     int    `json:"runtimePid"`
+	RuntimeStarted uint64 `json:"runtimeStarted"`
+	// Socket is where the shim listens; outside the folder when that path is too long for a socket.
+	Socket string `json:"socket"`
+	// StartedAt is in ms.
+	StartedAt int64 `json:"startedAt"`
+	// Note is whatever the attached server asked to have kept, for the next one.
+	Note json.RawMessage `json:"note,omitempty"`
+	// Exit is set when the runtime is gone.
+	Exit *runtime.Exit `json:"exit,omitempty"`
+	// Calls are the open ones, oldest first. Only in answers, and in the folder once Exit is set.
+	Calls []Call `json:"calls,omitempty"`
+
+	// Attached tells whether a server is attached, Oldest and End which offsets the spool holds, Acked what need not be
+	// kept. Only in answers.
+	Attached bool  `json:"attached"`
+	Oldest   int64 `json:"oldest"`
+	End      int64 `json:"end"`
+	Acked    int64 `json:"acked"`
+}
+
+// Sentinels, to be tested with errors.Is.
+var (
+	// ErrProtocol: the shim speaks no version of the protocol this binary speaks.
+	ErrProtocol = errors.New("no common shim protocol")
+	// ErrRefused: the shim did not accept the token.
+	ErrRefused = errors.New("the shim refused")
+	// ErrGone: the shim process is not there any more.
+	ErrGone = errors.New("the shim is gone")
+)
+
+func readJSON(path string, into any) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(content, into); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// writeJSON puts a value in a file: a reader never sees half of it, not after a loss of power either.
+func writeJSON(path string, value any) error {
+	content, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return durable.Write(path, content)
+}
+
+// replaceJSON is writeJSON for what means nothing after a loss of power.
+func replaceJSON(path string, value any) error {
+	content, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	draft := path + ".new"
+	if err := os.WriteFile(draft, content, 0o600); err != nil {
+		_ = os.Remove(draft)
+		return err
+	}
+	return os.Rename(draft, path)
+}
+
+func spoolPath(dir string) string { return filepath.Join(dir, spoolDir) }

@@ -1,0 +1,289 @@
+// Package processes keeps the processes of a runtime that has one for each conversation: started when a conversation is
+// used, shared by all who use it, closed when it was idle for a while, and no more of them at once than there may be.
+// Those beyond wait in the order they came.
+//
+// It owns which conversation has a process, and for how long. It must never know what a process is: how one is started
+// and ended is the adapter's business.
+package processes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"harness/internal/runtime"
+)
+
+// Options are what a Set is built from. Start and End are required.
+type Options[P any] struct {
+	// Runtime is the runtime's name, for errors.
+	Runtime string
+	// Max is how many processes there may be at once; 0 is no bound. Ones that were taken over do not wait for it.
+	Max int
+	// Idle is how long a process may be unused before it is ended; 0 is for ever.
+	Idle time.Duration
+	// Start starts the process of a conversation, which may have had one before; it bounds itself. gone is to be called
+	// when the process has ended without being told to. ctx ends with the Set.
+	Start func(ctx context.Context, threadID string, gone func()) (P, error)
+	// End ends a process and returns when it is gone. It bounds itself.
+	End func(threadID string, process P)
+	// Waits, when set, hears that a use has to wait for a place, and how many are before it. It must not call the Set.
+	Waits func(threadID string, before int)
+}
+
+// State is what a process is doing.
+type State string
+
+// The states of a process.
+const (
+	Starting State = "starting"
+	Running  State = "running"
+	Ending   State = "ending"
+)
+
+// Info is one process of a Set.
+type Info[P any] struct {
+	ThreadID string
+	State    State
+	// Process is the zero value while it starts.
+	Process P
+	// Uses is how many use it now.
+	Uses      int
+	StartedAt time.Time
+}
+
+// Set are the processes of a runtime. Make it with New. All methods may be called from any goroutine.
+type Set[P any] struct {
+	options Options[P]
+	ctx     context.Context // of starts
+	cancel  context.CancelFunc
+	working sync.WaitGroup // starts and ends under way
+
+	mu      sync.Mutex
+	stopped chan struct{} // nil until Stop; closed when all has ended
+	entries map[string]*entry[P]
+	waiting []*waiter[P] // for a place, in order
+}
+
+// entry is the process of one conversation. Set.mu guards it, except that process and err do not change once ready is
+// closed.
+type entry[P any] struct {
+	threadID  string
+	state     State
+	startedAt time.Time
+	uses      int
+	unused    time.Time   // since when
+	timer     *time.Timer // ends it when it stays unused
+	ready     chan struct{}
+	process   P
+	err       error
+	ended     chan struct{}
+	over      bool // it ended by itself, and gone is to come
+}
+
+// waiter is a use that has no entry yet.
+type waiter[P any] struct {
+	threadID string
+	granted  chan *entry[P]
+}
+
+// New makes a Set without processes.
+func New[P any](options Options[P]) *Set[P] {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Set[P]{options: options, ctx: ctx, cancel: cancel, entries: map[string]*entry[P]{}}
+}
+
+// Use returns the process of a conversation, which is started when there is none, and keeps it until done is called; a
+// turn that runs is a use, too. When there are as many processes as there may be, the one that was unused for the
+// longest makes room; when all are in use, Use waits. runtime.ErrUnavailable with the cause and the remedy when ctx
+// ends while it waits, or the Set is stopped.
+func (s *Set[P]) Use(ctx context.Context, threadID string) (process P, done func(), err error) {
+	one := &waiter[P]{threadID: threadID, granted: make(chan *entry[P], 1)}
+	s.mu.Lock()
+	if s.stopped != nil {
+		s.mu.Unlock()
+		return process, nil, s.stoppedError()
+	}
+	s.waiting = append(s.waiting, one)
+	s.grant()
+	if before := slices.Index(s.waiting, one); before >= 0 && s.options.Waits != nil {
+		s.options.Waits(threadID, before)
+	}
+	s.makeRoom()
+	s.mu.Unlock()
+	e, err := s.place(ctx, one)
+	if err != nil {
+		return process, nil, err
+	}
+	select {
+	case <-e.ready:
+	case <-ctx.Done():
+		s.release(e)
+		return process, nil, fmt.Errorf("%w: the %s process of session %s is still starting: %w", runtime.ErrUnavailable,
+			s.options.Runtime, threadID, ctx.Err())
+	}
+	if e.err != nil {
+		return process, nil, e.err
+	}
+	return e.process, sync.OnceFunc(func() { s.release(e) }), nil
+}
+
+// place waits for the entry of a use.
+func (s *Set[P]) place(ctx context.Context, one *waiter[P]) (*entry[P], error) {
+	select {
+	case e := <-one.granted:
+		if e == nil {
+			return nil, s.stoppedError()
+		}
+		return e, nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	before := slices.Index(s.waiting, one)
+	if before >= 0 {
+		s.waiting = slices.Delete(s.waiting, before, before+1)
+	}
+	s.mu.Unlock()
+	if before < 0 { // it was granted just now
+		if e := <-one.granted; e != nil {
+			s.release(e)
+		}
+	}
+	return nil, fmt.Errorf(
+		"%w: all %d processes of %s are in use, and %d others waited before session %s; try again, or raise "+
+			"HARNESS_RUNTIME_MAX_PROCESSES: %w", runtime.ErrUnavailable, s.options.Max, s.options.Runtime, max(before, 0),
+		one.threadID, ctx.Err())
+}
+
+func (s *Set[P]) stoppedError() error {
+	return fmt.Errorf("%w: %s is being stopped; try again when the server is back", runtime.ErrUnavailable,
+		s.options.Runtime)
+}
+
+// Keep is Use of a process that is there, or being started, without a wait: for what began in it by itself. False when
+// the conversation has none that stays.
+func (s *Set[P]) Keep(threadID string) (done func(), kept bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries[threadID]
+	if e == nil || e.state == Ending {
+		return nil, false
+	}
+	s.keep(e)
+	return sync.OnceFunc(func() { s.release(e) }), true
+}
+
+// Adopt takes over a process that runs already, whatever their number, and keeps it as Use does; gone is as in
+// Options.Start. False when the conversation has one, or the Set is stopped.
+func (s *Set[P]) Adopt(threadID string, process P, startedAt time.Time) (done, gone func(), adopted bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped != nil || s.entries[threadID] != nil {
+		return nil, nil, false
+	}
+	e := s.enter(threadID)
+	e.state, e.process, e.startedAt = Running, process, startedAt
+	close(e.ready)
+	e.uses++
+	return sync.OnceFunc(func() { s.release(e) }), func() { s.gone(e) }, true
+}
+
+// Leaving notes that the process of a conversation has ended by itself, before anybody else is told of it: nobody gets
+// it from then on, and whoever wants one waits until its gone is called.
+func (s *Set[P]) Leaving(threadID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.entries[threadID]; e != nil && e.state == Running {
+		e.state, e.over = Ending, true
+		if e.timer != nil {
+			e.timer.Stop()
+		}
+	}
+}
+
+// Close ends the process of a conversation and waits for that; without one it does nothing. runtime.ErrTurnActive while
+// it is used.
+func (s *Set[P]) Close(ctx context.Context, threadID string) error {
+	s.mu.Lock()
+	e := s.entries[threadID]
+	if e == nil {
+		s.mu.Unlock()
+		return nil
+	}
+	if e.state != Ending {
+		if e.uses > 0 || e.state == Starting {
+			s.mu.Unlock()
+			return fmt.Errorf("%w: the %s process of session %s is in use", runtime.ErrTurnActive, s.options.Runtime, threadID)
+		}
+		s.end(e)
+	}
+	s.mu.Unlock()
+	select {
+	case <-e.ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: the %s process of session %s does not end", runtime.ErrTimeout, s.options.Runtime, threadID)
+	}
+}
+
+// Stop ends all processes, used or not, and waits for that as long as ctx allows. Whoever waits for one gets
+// runtime.ErrUnavailable. Calling it twice is allowed.
+func (s *Set[P]) Stop(ctx context.Context) error {
+	s.mu.Lock()
+	if s.stopped == nil {
+		s.stopped = make(chan struct{})
+		s.cancel()
+		for _, one := range s.waiting {
+			one.granted <- nil
+		}
+		s.waiting = nil
+		for _, e := range s.entries {
+			if e.state == Running {
+				s.end(e)
+			}
+		}
+		go func() {
+			defer close(s.stopped)
+			s.working.Wait()
+		}()
+	}
+	s.mu.Unlock()
+	select {
+	case <-s.stopped:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stop the processes of %s: %w", s.options.Runtime, ctx.Err())
+	}
+}
+
+// List are the processes now, in the order they were started, and how many uses wait for a place.
+func (s *Set[P]) List() (processes []Info[P], waiting int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.entries {
+		processes = append(processes, Info[P]{e.threadID, e.state, e.process, e.uses, e.startedAt})
+	}
+	slices.SortFunc(processes, func(a, b Info[P]) int { return a.StartedAt.Compare(b.StartedAt) })
+	return processes, len(s.waiting)
+}
+
+// Report adds a Set's processes, as each tells of itself, and how many uses wait to the status of its runtime. One that
+// is still being made is left out.
+func Report[P interface {
+	comparable
+	Status() runtime.Status
+}](s *Set[P], status *runtime.Status) {
+	var none P
+	list, waiting := s.List()
+	status.Waiting = waiting
+	for _, one := range list {
+		if one.Process == none {
+			continue
+		}
+		own := one.Process.Status()
+		status.Processes = append(status.Processes, runtime.ProcessStatus{PID: own.PID, Generation: own.Generation,
+			Serves: one.ThreadID, State: own.State, Shim: own.Shim, StartedAt: one.StartedAt})
+	}
+}

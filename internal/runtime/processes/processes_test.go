@@ -1,0 +1,309 @@
+package processes
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"harness/internal/runtime"
+)
+
+// Everybody who uses a conversation shares its process; unused for a while it is ended, and the next use resumes it in
+// a new one.
+func TestIdleProcessesAreClosedAndResumed(t *testing.T) {
+	play(t, Options[string]{Idle: time.Minute}, func(t *testing.T, s *script) {
+		first, done := s.use("a")
+		again, doneAgain := s.use("a")
+		if first != "a#1" || again != first {
+			t.Errorf("used %s and %s", first, again)
+		}
+		s.want("start a#1")
+		done()
+		done() // twice is once
+		pass(time.Hour)
+		s.want("") // a turn that lasts is no idle time
+		doneAgain()
+		pass(time.Minute - time.Millisecond)
+		_, done = s.use("a") // just in time
+		done()
+		pass(time.Minute - time.Millisecond)
+		s.want("")
+		pass(time.Millisecond)
+		s.want("end a#1")
+		s.uses(t.Context(), "a") // while it ends
+		pass(endTime + startTime)
+		s.want("a waits for 0, start a#2, use a#2")
+		other, done := s.use("b")
+		defer done()
+		if list, _ := s.set.List(); len(list) != 2 || list[0].ThreadID != "a" || list[0].Uses != 0 ||
+			list[1].Process != other || list[1].State != Running || list[1].Uses != 1 {
+			t.Errorf("listed %+v", list)
+		}
+	})
+}
+
+// Without an idle time nothing is ever closed, without a bound nobody waits.
+func TestNoBounds(t *testing.T) {
+	play(t, Options[string]{}, func(t *testing.T, s *script) {
+		for _, id := range []string{"a", "b", "c", "d", "e"} {
+			_, done := s.use(id)
+			done()
+		}
+		pass(1000 * time.Hour)
+		s.want("start a#1, start b#1, start c#1, start d#1, start e#1")
+	})
+}
+
+// As many as there may be: one that is unused makes room, the longest unused first; when all are used the next ones
+// wait in order.
+func TestWaitingInOrder(t *testing.T) {
+	play(t, Options[string]{Max: 2, Idle: time.Hour}, func(t *testing.T, s *script) {
+		_, doneA := s.use("a")
+		_, doneB := s.use("b")
+		s.heard()
+		for _, id := range []string{"c", "d", "c", "e"} {
+			s.uses(t.Context(), id)
+			pass(time.Millisecond)
+		}
+		s.want("c waits for 0, d waits for 1, c waits for 2, e waits for 3")
+		if _, waiting := s.set.List(); waiting != 4 {
+			t.Errorf("%d wait", waiting)
+		}
+		if name, done := s.use("a"); name != "a#1" { // it has its process: it passes those who wait
+			t.Errorf("used %s", name)
+		} else {
+			done()
+		}
+		doneB()
+		s.want("end b#1")
+		pass(endTime + startTime)
+		// Both uses of c had their turn in one process, which then makes room for d, and that for e.
+		pass(2 * (endTime + startTime))
+		got := s.heard()
+		if want := "start c#1, use c#1, use c#1, end c#1, start d#1, use d#1, end d#1, start e#1, use e#1"; got != want {
+			t.Errorf("said %q, want %q", got, want)
+		}
+		doneA()
+		pass(time.Millisecond)
+		_, doneE := s.use("e")
+		doneE() // used later than a
+		s.uses(t.Context(), "f")
+		s.want("f waits for 0, end a#1")
+	})
+}
+
+// Who does not wait any longer is told why and what to do, and loses nobody's place.
+func TestGivingUp(t *testing.T) {
+	play(t, Options[string]{Max: 1}, func(t *testing.T, s *script) {
+		_, done := s.use("a")
+		s.heard()
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s.uses(t.Context(), "b")
+		s.uses(short, "c")
+		s.uses(t.Context(), "d")
+		s.heard()
+		pass(time.Second)
+		said := s.heard()
+		for _, words := range []string{"c failed", runtime.ErrUnavailable.Error(), "all 1 processes of scripted",
+			"1 others waited", "HARNESS_RUNTIME_MAX_PROCESSES"} {
+			if !strings.Contains(said, words) {
+				t.Errorf("said %q, without %q", said, words)
+			}
+		}
+		done()
+		pass(2 * (endTime + startTime))
+		s.want("end a#1, start b#1, use b#1, end b#1, start d#1, use d#1")
+
+		// One that is starting when its only user leaves is there for the next.
+		leaving, leave := context.WithTimeout(t.Context(), endTime+startTime/2)
+		defer leave()
+		if _, _, err := s.set.Use(leaving, "e"); !errors.Is(err, runtime.ErrUnavailable) ||
+			!errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("left with %v", err)
+		}
+		if name, done := s.use("e"); name != "e#1" {
+			t.Errorf("used %s", name)
+		} else {
+			done()
+		}
+	})
+}
+
+// A start that fails is told to all who wait for it, and its place goes to the next.
+func TestFailedStart(t *testing.T) {
+	play(t, Options[string]{Max: 1}, func(t *testing.T, s *script) {
+		s.failing(errors.New("no such program"))
+		s.uses(t.Context(), "a")
+		s.uses(t.Context(), "a")
+		s.uses(t.Context(), "b")
+		s.heard()
+		s.failing(nil)
+		pass(2 * startTime)
+		said := s.heard()
+		if strings.Count(said, "a failed: no such program") != 2 || strings.Count(said, "start") != 1 ||
+			!strings.Contains(said, "use b#1") {
+			t.Errorf("said %q", said)
+		}
+	})
+}
+
+// A process that dies is nobody's any more: the next use starts another one, and its place is free.
+func TestDeath(t *testing.T) {
+	play(t, Options[string]{Max: 1, Idle: time.Minute}, func(t *testing.T, s *script) {
+		_, done := s.use("a")
+		s.uses(t.Context(), "b")
+		s.heard()
+		s.dies("a#1")
+		pass(startTime)
+		s.want("start b#1, use b#1")
+		done() // of the dead one
+		s.gone["a#1"]()
+		name, done := s.use("a")
+		if name != "a#2" {
+			t.Errorf("used %s", name)
+		}
+		s.want("a waits for 0, end b#1, start a#2")
+		done()
+		pass(2 * time.Minute)
+		s.want("end a#2")
+	})
+}
+
+// From the moment that a process is known to have ended nobody gets it; the next one starts once that was told.
+func TestADeathThatIsBeingTold(t *testing.T) {
+	play(t, Options[string]{Max: 1, Idle: time.Minute}, func(t *testing.T, s *script) {
+		_, done := s.use("a")
+		done()
+		s.heard()
+		s.set.Leaving("nobody")
+		s.set.Leaving("a")
+		s.over("a#1")
+		if _, kept := s.set.Keep("a"); kept {
+			t.Error("a process that has ended is kept")
+		}
+		s.uses(t.Context(), "a")
+		pass(2 * time.Minute)
+		s.want("a waits for 0")
+		s.gone["a#1"]()
+		pass(startTime)
+		s.want("start a#2, use a#2")
+		s.gone["a#1"]() // once more
+		if name, _ := s.use("a"); name != "a#2" {
+			t.Errorf("used %s", name)
+		}
+	})
+}
+
+// A process of an earlier server is gone on with, even where there are too many: none of them is ended while it is
+// used.
+func TestAdopt(t *testing.T) {
+	play(t, Options[string]{Max: 1, Idle: time.Minute}, func(t *testing.T, s *script) {
+		began := time.Now().Add(-time.Hour)
+		doneA, goneA, first := s.set.Adopt("a", "a#old", began)
+		doneB, _, second := s.set.Adopt("b", "b#old", began.Add(time.Second))
+		_, _, third := s.set.Adopt("b", "b#twice", began)
+		s.alive = nil // they are not started here, and End is told of them all the same
+		if !first || !second || third {
+			t.Errorf("adopted %t, %t, %t", first, second, third)
+		}
+		if list, _ := s.set.List(); len(list) != 2 || list[0].Process != "a#old" || !list[0].StartedAt.Equal(began) {
+			t.Errorf("listed %+v", list)
+		}
+		s.uses(t.Context(), "c")
+		s.want("c waits for 0")
+		doneB()
+		s.want("end b#old")
+		pass(endTime)
+		s.want("") // there is still one, which is as many as there may be
+		doneA()
+		s.want("end a#old")
+		goneA() // as it was told to
+		pass(endTime + startTime)
+		s.want("start c#1, use c#1")
+	})
+}
+
+// CloseThread frees a process that nobody uses, and none that somebody does.
+func TestClose(t *testing.T) {
+	play(t, Options[string]{}, func(t *testing.T, s *script) {
+		if err := s.set.Close(t.Context(), "nobody"); err != nil {
+			t.Error(err)
+		}
+		_, done := s.use("a")
+		if err := s.set.Close(t.Context(), "a"); !errors.Is(err, runtime.ErrTurnActive) {
+			t.Errorf("closed in use: %v", err)
+		}
+		done()
+		before := time.Now()
+		if err := s.set.Close(t.Context(), "a"); err != nil || time.Since(before) != endTime {
+			t.Errorf("closed after %s: %v", time.Since(before), err)
+		}
+		s.want("start a#1, end a#1")
+	})
+}
+
+// What began by itself in a process that is there keeps it, and starts none.
+func TestKeep(t *testing.T) {
+	play(t, Options[string]{Idle: time.Minute}, func(t *testing.T, s *script) {
+		if _, kept := s.set.Keep("a"); kept {
+			t.Error("kept where there is nothing")
+		}
+		_, done := s.use("a")
+		keptUntil, kept := s.set.Keep("a")
+		done()
+		pass(time.Hour)
+		s.want("start a#1")
+		if !kept {
+			t.Fatal("not kept")
+		}
+		keptUntil()
+		keptUntil() // twice is once
+		pass(time.Minute)
+		s.want("end a#1")
+		if _, kept := s.set.Keep("a"); kept {
+			t.Error("kept one that is ending")
+		}
+		pass(endTime)
+	})
+}
+
+// A stop ends what runs and what starts, and sends those away who wait.
+func TestStop(t *testing.T) {
+	play(t, Options[string]{Max: 2}, func(t *testing.T, s *script) {
+		s.use("a")
+		s.heard()
+		s.uses(t.Context(), "b")
+		s.uses(t.Context(), "c")
+		if err := s.set.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		said := s.heard()
+		for _, words := range []string{"end a#1", "b failed: " + context.Canceled.Error(),
+			"c failed: " + runtime.ErrUnavailable.Error()} {
+			if !strings.Contains(said, words) {
+				t.Errorf("said %q, without %q", said, words)
+			}
+		}
+		if strings.Contains(said, "start c") {
+			t.Errorf("said %q", said)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{t: t, starts: map[string]int{}, gone: map[string]func(){}}
+		s.set = New(Options[string]{Runtime: "scripted", Start: s.start, End: s.end})
+		s.use("a")
+		short, cancel := context.WithTimeout(t.Context(), endTime/2)
+		defer cancel()
+		if err := s.set.Stop(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a stop that takes too long: %v", err)
+		}
+		if err := s.set.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,333 @@
+package stdio
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/internal/runtime"
+)
+
+// maxInFlight is how many requests may wait for an answer at a time. codex drops requests for good when somewhat more
+// than 128 are open.
+const maxInFlight = 32
+
+// writeTimeout is how long an agent may refuse to read a line before its process counts as stuck.
+const writeTimeout = 30 * time.Second
+
+// pipes is what a connection needs of a process.
+type pipes struct {
+	in   writer
+	out  io.Reader
+	kill func()
+	// once writes a line unless one with the same key was written to this process before, by whomever; nil when only we
+	// write to it.
+	once func(key string, line []byte) (int, error)
+	// call writes a line that asks for an answer, settled says that it is waited for no more: what happens in between is
+	// known to the next server. nil when only we talk to the process.
+	call    func(label string, line []byte) (int, error)
+	settled func(label string)
+	// note keeps a value for the next server; nil when there is none.
+	note func(value json.RawMessage)
+	// ack says up to which offset the process's output is stored for good; nil when nobody keeps it.
+	ack func(offset int64)
+	// stalled says that what keeps the process's output takes nothing for now; nil when nobody keeps it.
+	stalled func() bool
+}
+
+type writer interface {
+	io.Writer
+	SetWriteDeadline(time.Time) error
+}
+
+// Conn is the conversation with one process: it pairs answers with requests and passes everything else on in order.
+type Conn struct {
+	name       string
+	generation string
+	pipes      pipes
+	log        zerolog.Logger
+	out        *queue
+	counters   *Counters
+	called     Called // nil when nobody listens
+	natives    *Natives
+	protocol   Protocol
+	pulse      pulse
+
+	slots   chan struct{}
+	writing chan struct{}
+
+	mu       sync.Mutex
+	nextID   int64
+	pending  map[string]*pending
+	requests map[string]openRequest
+	orphaned map[string]orphanedCall
+	lost     map[string]bool // threads of orphaned calls that were reported as unanswered
+	labels   []string        // of earlier servers' SendOpen
+	dead     error
+
+	// ending has why the process is to be ended, once it is.
+	ending chan *EndedError
+	// gone is closed when nothing more will come from the process.
+	gone     chan struct{}
+	refusing sync.WaitGroup
+	probing  sync.WaitGroup
+	// made is when the connection was, spoke how long after that (ns) the process last said something; told and stored are
+	// the offsets of the last batch, and of the last that is stored.
+	made                time.Time
+	spoke, told, stored atomic.Int64
+	// onStarted hears once that the process can be used, hello is what it said about itself then.
+	onStarted func()
+	hello     json.RawMessage
+
+	// offset is where the output begins that we read, attachment how many servers have talked to the process, us included;
+	// inherited says that there were others. pushed is the last offset told.
+	offset, attachment, pushed int64
+	inherited                  bool
+	// taken is where the line ends that is being read.
+	taken int64
+}
+
+const (
+	// attachmentShift keeps the request ids of one server apart from those of the servers before it.
+	attachmentShift = 32
+	// positionStep is how much may be read that concerns nobody before the position is told by itself, so that a spool can
+	// be let go.
+	positionStep = 1 << 20
+)
+
+func newConn(name, generation string, p pipes, out *queue, counters *Counters, natives *Natives, log zerolog.Logger,
+	speak func(*Conn) Protocol) *Conn {
+	c := &Conn{
+		name: name, generation: generation, pipes: p, log: log, out: out, counters: counters, natives: natives,
+		pulse: pulse{source: p.out}, slots: make(chan struct{}, maxInFlight), writing: make(chan struct{}, 1),
+		onStarted: func() {}, pending: map[string]*pending{}, requests: map[string]openRequest{}, lost: map[string]bool{},
+		gone: make(chan struct{}), ending: make(chan *EndedError, 1), made: time.Now(),
+	}
+	c.protocol = speak(c)
+	return c
+}
+
+// Protocol is what speaks on this connection (Options.Speak).
+func (c *Conn) Protocol() Protocol { return c.protocol }
+
+// Generation names the process.
+func (c *Conn) Generation() string { return c.generation }
+
+// Inherited tells that servers before us talked to the process.
+func (c *Conn) Inherited() bool { return c.inherited }
+
+// Hello is what the process said about itself when it was greeted, nil when that is not known.
+func (c *Conn) Hello() json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.hello
+}
+
+// Taken is where the line ends that is being read, in the process's output. It is for Protocol.Read.
+func (c *Conn) Taken() int64 { return c.taken }
+
+// Gone is closed when nothing more will come from the process.
+func (c *Conn) Gone() <-chan struct{} { return c.gone }
+
+// Started is to be called by the Protocol when the process can be used, from Read or Answered so that this stands in
+// the order of what is said, or from Greet when there is nothing to read it from. Hello is what the process said about
+// itself, nil when that is not known; the next servers are given it. Only the first call counts.
+func (c *Conn) Started(hello json.RawMessage) {
+	c.mu.Lock()
+	if len(c.hello) == 0 {
+		c.hello = hello
+	}
+	c.mu.Unlock()
+	c.onStarted()
+}
+
+// read runs until the process's stdout ends.
+func (c *Conn) read() {
+	lines := newLineReader(&c.pulse, maxLine)
+	lines.offset, c.pushed = c.offset, c.offset
+	lines.skipping = func() { c.passed(lines.offset) }
+	for {
+		line, err := lines.next()
+		if errors.Is(err, errLineTooLong) {
+			c.counters.Oversized.Add(1)
+			c.log.Warn().Int("limit", maxLine).Msg(c.name + " wrote a line above the limit; skipped")
+			continue
+		}
+		if err != nil {
+			break
+		}
+		c.taken = lines.offset
+		if said, first := c.take(line); said.silent() {
+			c.passed(lines.offset)
+		} else {
+			c.push(first, lines.offset, said)
+		}
+		if len(line) > hugeLine {
+			// It is not used any more. A server whose agent is quiet from here may not collect for minutes, and would keep a
+			// line of up to 64 MiB, and what was made of it, until then: a few of them cost 184 and 237 MiB without this, and may
+			// cost 128.
+			c.out.drain()
+			debug.FreeOSMemory()
+		}
+	}
+	c.fail(fmt.Errorf("%w: the %s process is gone", runtime.ErrProcessGone, c.name))
+	c.refusing.Wait()
+	c.probing.Wait()
+	close(c.gone)
+}
+
+// push passes on what a line means, with its place in the output when that is kept. It is not delivered before first is
+// closed.
+func (c *Conn) push(first <-chan struct{}, offset int64, said Line) {
+	c.spoke.Store(int64(time.Since(c.made)))
+	batch := runtime.Batch{Generation: c.generation, Native: said.Native, Signals: said.Signals, About: said.About,
+		State: said.State, Refuse: c.sendRefusal}
+	if ack := c.pipes.ack; ack != nil {
+		c.pushed = offset
+		c.told.Store(offset)
+		kept := c.kept(offset)
+		batch.Offset, batch.Stored = offset, func() {
+			c.stored.Store(max(offset, c.stored.Load()))
+			ack(kept)
+			if said.settles != nil {
+				c.settle(said.settles)
+			}
+		}
+	}
+	c.out.pushAfter(first, batch)
+}
+
+// passed notes output that concerns nobody.
+func (c *Conn) passed(offset int64) {
+	if c.pipes.ack != nil && offset-c.pushed >= positionStep {
+		c.push(nil, offset, Line{})
+	}
+}
+
+// take handles one line and returns what is to be passed on of it, and what has to be done before that is delivered.
+func (c *Conn) take(line []byte) (said Line, first <-chan struct{}) {
+	said, err := c.protocol.Read(line, time.Now())
+	switch {
+	case err != nil:
+		c.counters.Undecodable.Add(1)
+		c.log.Debug().Err(err).Int("bytes", len(line)).Msg(c.name + " wrote a line that means nothing; skipped")
+		return Line{}, nil
+	case said.Answer != "":
+		c.respond(said)
+		return Line{}, nil
+	}
+	for i := range said.Signals {
+		c.natives.Hear(&said.Signals[i])
+	}
+	first = c.notice(said.Signals)
+	if said.Reply != nil {
+		first = c.reply(string(said.ReplyTo), func() error {
+			return c.SendOnce(context.Background(), said.ReplyTo, said.Reply)
+		}, first)
+	}
+	return said, first
+}
+
+func (c *Conn) respond(said Line) {
+	c.mu.Lock()
+	p := c.pending[said.Answer]
+	delete(c.pending, said.Answer)
+	c.mu.Unlock()
+	if p == nil {
+		if !c.orphanAnswered(said) {
+			c.counters.Late.Add(1)
+			if said.Refusal == nil {
+				c.protocol.Answered("", "", said.Result) // what the request did shows in what the agent says
+			}
+		}
+		return
+	}
+	if said.Refusal != nil {
+		c.settle(p)
+		c.out.pushAnswer(func() { p.answer <- answer{err: said.Refusal(p.method)} })
+		return
+	}
+	c.answered(p, said.Result)
+	c.out.pushAnswer(func() { p.answer <- answer{result: said.Result} })
+}
+
+// answered gives an answer to the protocol, and passes on what it announces. A server that dies before that is stored
+// leaves the request to the next one.
+func (c *Conn) answered(p *pending, result json.RawMessage) {
+	c.protocol.Answered(p.method, p.thread, result)
+	announcer, can := c.protocol.(Announcer)
+	if p.announces == "" || !can {
+		c.settle(p)
+		return
+	}
+	signals, at := announcer.Announce(p.announces, result), time.Now()
+	for i := range signals {
+		signals[i].Generation, signals[i].ReceivedAt = c.generation, at
+	}
+	c.push(nil, c.taken, Line{Signals: signals, settles: p})
+}
+
+// fail ends every open call with the cause and lets later ones fail at once.
+func (c *Conn) fail(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead != nil {
+		return
+	}
+	c.dead = cause
+	for id, p := range c.pending {
+		delete(c.pending, id)
+		p.answer <- answer{err: cause}
+	}
+	clear(c.requests)
+}
+
+// Send writes a line, with its end. Ids of the agent's that are known by shorter ones are put back into it.
+func (c *Conn) Send(ctx context.Context, line []byte) error {
+	return c.write(ctx, line, c.pipes.in.Write)
+}
+
+// sendCall is Send for a request that a server after us must know of when it is not settled.
+func (c *Conn) sendCall(ctx context.Context, label string, line []byte) error {
+	if c.pipes.call == nil || label == "" {
+		return c.Send(ctx, line)
+	}
+	return c.write(ctx, line, func(line []byte) (int, error) { return c.pipes.call(label, line) })
+}
+
+// write writes one line whole. A process that does not read for writeTimeout is killed: half a line can not be taken
+// back.
+func (c *Conn) write(ctx context.Context, line []byte, write func(line []byte) (int, error)) error {
+	select {
+	case c.writing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.writing }()
+	c.mu.Lock()
+	dead := c.dead
+	c.mu.Unlock()
+	if dead != nil {
+		return dead
+	}
+	_ = c.pipes.in.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if _, err := write(c.natives.restore(line)); err != nil {
+		cause := fmt.Errorf("%w: writing to the %s process failed: %w", runtime.ErrProcessGone, c.name, err)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			c.log.Error().Dur("after", writeTimeout).Msg(c.name + " does not read its input; killing it")
+		}
+		c.fail(cause)
+		c.pipes.kill()
+		return cause
+	}
+	return nil
+}

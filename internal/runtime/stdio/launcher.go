@@ -1,0 +1,245 @@
+package stdio
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"harness/internal/runtime/process"
+	"harness/internal/runtime/process/confine"
+	"harness/internal/runtime/process/shim"
+)
+
+const (
+	// stopGrace is how long an agent has to end after SIGTERM.
+	stopGrace = 3 * time.Second
+	// sweepLimit bounds the wait for killed leftovers to go away.
+	sweepLimit = 5 * time.Second
+)
+
+// colours are the terminal's; some agents write them into pipes, too.
+var colours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\[[0-9;]*m`) })
+
+// Launch says how the processes of one runtime are started.
+type Launch struct {
+	// Name is the runtime's name.
+	Name string
+	// Command finds the program and its arguments, before each start. Its error says what to do.
+	Command func() (path string, args []string, err error)
+	// Remedy ends the message that the program does not start: what to check.
+	Remedy string
+	// Dir is the working directory, "" for the server's.
+	Dir string
+	// Mark names this runtime of this server for process.Sweep, see process.Mark. It must not be shared with another
+	// runtime that is up.
+	Mark string
+	// Confine hides files from the processes; Stage is the program and first arguments that do it (process.Spec).
+	Confine confine.Plan
+	Stage   []string
+	// Inherits tells by name which variables of the server's environment the processes get; nil is all. Env is added as
+	// NAME=value.
+	Inherits func(name string) bool
+	Env      []string
+	// Shims, when set, is where processes that outlive a server are kept. With Detach they are started behind a shim
+	// there.
+	Shims  *shim.Host
+	Detach bool
+	Logger zerolog.Logger
+	// Called, when set, is told of every call that is over: its method, how long it took, with its tries, and its error.
+	// It must not block.
+	Called Called
+}
+
+// Called hears of a call of a runtime that is over.
+type Called func(ctx context.Context, method string, took time.Duration, err error)
+
+// Program is what one process is started with beyond its Launch.
+type Program struct {
+	path string
+	// Args come after those of Launch.Command, Env after that of the Launch. Dir stands in for Launch.Dir when it is set.
+	Args, Env []string
+	Dir       string
+	// Keep are further folders that stay visible to it (confine.Plan.Keep).
+	Keep []string
+}
+
+// Launcher starts the processes of one runtime, and ends what they leave behind. All supervisors of a runtime share
+// one: what it sweeps are the processes with the runtime's mark, but for those of generations that live.
+type Launcher struct {
+	launch   Launch
+	Counters Counters
+	// Natives are the long ids of this runtime.
+	Natives *Natives
+
+	mu     sync.Mutex
+	living map[string]bool
+}
+
+// NewLauncher makes a Launcher. It starts nothing.
+func NewLauncher(launch Launch) *Launcher {
+	return &Launcher{launch: launch, Natives: newNatives(), living: map[string]bool{}}
+}
+
+// spare excepts the process of a generation, and what it starts, from being swept.
+func (l *Launcher) spare(generation string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.living[generation] = true
+}
+
+// Spare excepts processes that earlier servers left from being swept, and from Found: a supervisor of its own goes on
+// with each.
+func (l *Launcher) Spare(found []shim.Found) {
+	for _, f := range found {
+		l.spare(f.Generation)
+	}
+}
+
+// over says that a generation lives no more.
+func (l *Launcher) over(generation string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.living, generation)
+}
+
+func (l *Launcher) lives(generation string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.living[generation]
+}
+
+// Found are the shims that earlier servers left of this runtime and that nobody goes on with yet, oldest first.
+func (l *Launcher) Found() []shim.Found {
+	if l.launch.Shims == nil {
+		return nil
+	}
+	all, err := shim.Discover(l.launch.Shims.RunDir)
+	if err != nil {
+		l.launch.Logger.Error().Err(err).Msg("shims of earlier servers could not be looked for")
+	}
+	return slices.DeleteFunc(all, func(f shim.Found) bool {
+		return f.State.Runtime != l.launch.Name && f.State.Runtime != "" || l.lives(f.Generation) || beingMade(f)
+	})
+}
+
+// nameless is how long a folder that does not name its runtime may be one that another runtime is about to fill.
+const nameless = time.Minute
+
+// beingMade tells whether a folder may be that of a shim which another runtime starts at this moment. Nothing runs in it
+// yet: what is to run is written down first.
+func beingMade(f shim.Found) bool {
+	id, err := uuid.Parse(f.Generation)
+	if err != nil || f.State.Runtime != "" {
+		return false
+	}
+	made := time.Unix(id.Time().UnixTime())
+	return time.Since(made) < nameless
+}
+
+// open starts a process, behind a shim when it is to outlive us. The link's end has to be told (over).
+func (l *Launcher) open(ctx context.Context, limit time.Duration, own func() (Program, error)) (*link, error) {
+	path, args, err := l.launch.Command()
+	if err != nil {
+		return nil, err
+	}
+	program := Program{Dir: l.launch.Dir}
+	if own != nil {
+		if program, err = own(); err != nil {
+			return nil, err
+		}
+		program.Dir = cmp.Or(program.Dir, l.launch.Dir)
+	}
+	program.path, program.Args = path, slices.Concat(args, program.Args)
+	generation := uuid.Must(uuid.NewV7()).String()
+	l.spare(generation)
+	opened, err := l.start(ctx, limit, generation, program)
+	if err != nil {
+		l.over(generation)
+		return nil, fmt.Errorf("%s does not start (%w): %s", l.launch.Name, err, l.launch.Remedy)
+	}
+	return opened, nil
+}
+
+func (l *Launcher) start(ctx context.Context, limit time.Duration, generation string, program Program) (*link, error) {
+	env, plan := append(l.environment(), program.Env...), l.launch.Confine
+	plan.Keep = slices.Concat(plan.Keep, program.Keep)
+	if l.launch.Shims != nil && l.launch.Detach {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		a, err := l.launch.Shims.Spawn(ctx, shim.Spec{
+			Generation: generation, Runtime: l.launch.Name, Path: program.path, Args: program.Args, Dir: program.Dir,
+			Mark: l.launch.Mark, StopGrace: stopGrace, Confine: plan, Stage: l.launch.Stage,
+		}, env, l.stderr(generation))
+		if err != nil {
+			return nil, err
+		}
+		return shimLink(generation, a), nil
+	}
+	p, err := process.Start(ctx, process.Spec{
+		Path: program.path, Args: program.Args, Env: append(env, shim.GenerationVariable+"="+generation), Dir: program.Dir,
+		Mark: l.launch.Mark, Stderr: l.stderr(generation), Confine: plan, Stage: l.launch.Stage,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return childLink(generation, p), nil
+}
+
+func (l *Launcher) stderr(generation string) func([]byte) {
+	log := l.launch.Logger.With().Str("generation", generation).Logger()
+	return func(line []byte) {
+		log.Info().Str("stream", "stderr").Msg(colours().ReplaceAllString(string(line), ""))
+	}
+}
+
+// Variable is the value a variable would have in a process, "" when it has none.
+func (l *Launcher) Variable(name string) (value string) {
+	for _, assignment := range l.environment() {
+		if set, found := strings.CutPrefix(assignment, name+"="); found {
+			value = set // the last one counts
+		}
+	}
+	return value
+}
+
+func (l *Launcher) environment() []string {
+	env := slices.DeleteFunc(os.Environ(), func(assignment string) bool {
+		name, _, _ := strings.Cut(assignment, "=")
+		inherited := l.launch.Inherits == nil || l.launch.Inherits(name)
+		return !inherited || name == process.MarkVariable || name == shim.GenerationVariable
+	})
+	return append(env, l.launch.Env...)
+}
+
+// sweep kills what carries our mark and belongs to no generation that lives.
+func (l *Launcher) sweep() {
+	l.mu.Lock()
+	var spared []string
+	for generation := range l.living {
+		spared = append(spared, shim.GenerationVariable+"="+generation)
+	}
+	l.mu.Unlock()
+	// Not the supervision's context: leftovers go away at the end, too.
+	ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
+	defer cancel()
+	killed, err := process.Sweep(ctx, l.launch.Mark, append(spared, shim.Own)...)
+	if err == nil {
+		_, err = process.Sweep(ctx, l.launch.Mark, spared...) // shims, which end with their runtime and are no leftovers
+	}
+	if err != nil {
+		l.launch.Logger.Error().Err(err).Msg("leftover " + l.launch.Name + " processes remain")
+	}
+	if killed > 0 {
+		l.Counters.Orphans.Add(int64(killed))
+		l.launch.Logger.Warn().Int("processes", killed).Msg("killed what a " + l.launch.Name + " process left behind")
+	}
+}

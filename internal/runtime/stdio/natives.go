@@ -1,0 +1,108 @@
+package stdio
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"sync"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/jsonobject"
+)
+
+// maxNatives bounds the ids that are remembered, in bytes.
+const maxNatives = 16 << 20
+
+// Natives are an agent's own ids that are too long to be known by (runtime.KnownID): the agent is told them in full.
+// They are heard from what it says, by all its processes alike; after a restart they are those of turns that run, and
+// what is heard again.
+type Natives struct {
+	mu    sync.Mutex
+	byID  map[string]string
+	bytes int
+}
+
+func newNatives() *Natives { return &Natives{byID: map[string]string{}} }
+
+// Known is runtime.KnownID, remembered.
+func (n *Natives) Known(native string) string {
+	id := runtime.KnownID(native)
+	if id == native || n == nil {
+		return id
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.byID[id] != "" {
+		return id
+	}
+	if n.bytes += len(native); n.bytes > maxNatives {
+		clear(n.byID)
+		n.bytes = len(native)
+	}
+	n.byID[id] = native
+	return id
+}
+
+// Described remembers the id of something the agent describes, a JSON object with a member id, and that is known by
+// one.
+func (n *Natives) Described(known string, raw json.RawMessage) {
+	if runtime.StandsForLonger(known) {
+		n.describe(raw)
+	}
+}
+
+func (n *Natives) describe(raw json.RawMessage) {
+	var named struct{ ID string }
+	_ = json.Unmarshal(raw, &named) // one without an id is named again by what is said next
+	n.Known(named.ID)
+}
+
+// Hear remembers the long ids of a signal: members of its parameters, or of objects in them. Signals that are passed on
+// are heard.
+func (n *Natives) Hear(s *runtime.Signal) {
+	if !runtime.StandsForLonger(s.ThreadID) && !runtime.StandsForLonger(s.TurnID) {
+		return
+	}
+	id := func(start, end int) {
+		var native string
+		if end-start > runtime.MaxID && s.Params[start] == '"' && json.Unmarshal(s.Params[start:end], &native) == nil {
+			if known := runtime.KnownID(native); known == s.ThreadID || known == s.TurnID {
+				n.Known(native)
+			}
+		}
+	}
+	jsonobject.Each(s.Params, 0, func(_ []byte, start, end int) {
+		id(start, end)
+		jsonobject.Each(s.Params, start, func(_ []byte, start, end int) { id(start, end) })
+	})
+}
+
+// standIn is a JSON string in a frame to the agent, with the member it is the value of, that stands for a longer id. In
+// a text there is a backslash before the quotes.
+var standIn = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`("[^"\\]*"\s*:\s*|[\[,]\s*)"id-sha256-[0-9a-f]{64}"`)
+})
+
+// textMember is the member of a message that is somebody's words, whatever they are.
+var textMember = []byte(`"text"`)
+
+// restore puts the agent's own ids into a frame to it.
+func (n *Natives) restore(frame []byte) []byte {
+	if n == nil || !bytes.Contains(frame, []byte(`"id-sha256-`)) {
+		return frame
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return standIn().ReplaceAllFunc(frame, func(found []byte) []byte {
+		at := bytes.LastIndex(found, []byte(`"id-sha256-`))
+		native, ok := n.byID[string(found[at+1:len(found)-1])]
+		if !ok || bytes.HasPrefix(found, textMember) {
+			return found
+		}
+		quoted, err := json.Marshal(native)
+		if err != nil {
+			return found
+		}
+		return append(bytes.Clone(found[:at]), quoted...)
+	})
+}

@@ -1,0 +1,110 @@
+package stdio
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/process/shim"
+)
+
+// orphanedCall is a request of a server before this one whose answer that server did not say to have got. It is never
+// sent again: what it did shows in what the agent says, and when it answers, that is all there is to know. Without an
+// answer it is reported.
+type orphanedCall struct {
+	ID     int64  `json:"id"`
+	Method string `json:"method"`
+	Thread string `json:"thread,omitempty"`
+	// Announces is Call.Announces.
+	Announces string `json:"announces,omitempty"`
+
+	label string
+	// gaveUp: its caller is of this server, and was told so.
+	gaveUp bool
+}
+
+// labelOf names a call for whoever attaches to the process next.
+func labelOf(call orphanedCall) string {
+	label, err := json.Marshal(call)
+	if err != nil {
+		return ""
+	}
+	return string(label)
+}
+
+// orphanedCalls are the open calls a shim remembers, without those whose answers the server before us has read (up to
+// an offset) but had no time to settle. answered tells which request a line answers, "" for none.
+func orphanedCalls(f shim.Found, state shim.State, read int64, answered func(line []byte) string) (
+	map[string]orphanedCall, error) {
+	calls := map[string]orphanedCall{}
+	from := read
+	for _, open := range state.Calls {
+		call := orphanedCall{label: open.Label}
+		if json.Unmarshal([]byte(open.Label), &call) != nil || call.ID == 0 {
+			continue // not of Call
+		}
+		calls[strconv.FormatInt(call.ID, 10)] = call
+		from = min(from, open.At)
+	}
+	if len(calls) == 0 || from == read {
+		return calls, nil
+	}
+	// What the spool let go of was stored long ago.
+	return calls, eachSpooled(f, from, read, func(line []byte, _ int64) { delete(calls, answered(line)) })
+}
+
+// orphanAnswered takes the answer to a call of a server before us; false when it is none.
+func (c *Conn) orphanAnswered(said Line) bool {
+	c.mu.Lock()
+	call, was := c.orphaned[said.Answer]
+	delete(c.orphaned, said.Answer)
+	c.mu.Unlock()
+	if !was {
+		return false
+	}
+	c.log.Info().Str("call", call.Method).Str("session", call.Thread).Bool("refused", said.Refusal != nil).
+		Msg(c.name + " answered a call that nobody waits for any more")
+	p := &pending{method: call.Method, thread: call.Thread, label: call.label, announces: call.Announces}
+	if said.Refusal != nil {
+		c.settle(p)
+		return true
+	}
+	c.answered(p, said.Result)
+	return true
+}
+
+// reportOrphaned reports the calls of servers before us that the agent has not answered and is overdue with; ended says
+// that it will answer none any more, also of those that our own callers gave up.
+func (c *Conn) reportOrphaned(ended bool) {
+	c.mu.Lock()
+	calls := slices.SortedFunc(maps.Values(c.orphaned), func(a, b orphanedCall) int { return int(a.ID - b.ID) })
+	calls = slices.DeleteFunc(calls, func(call orphanedCall) bool { return call.gaveUp && !ended })
+	maps.DeleteFunc(c.orphaned, func(_ string, call orphanedCall) bool { return ended || !call.gaveUp })
+	for _, call := range calls {
+		c.lost[call.Thread] = true
+	}
+	c.mu.Unlock()
+	for _, call := range calls {
+		c.log.Warn().Str("call", call.Method).Str("session", call.Thread).
+			Msg(c.name + " never answered a call that nobody waits for any more; it is not repeated")
+		s := runtime.Signal{Kind: runtime.SignalUnanswered, Generation: c.generation, Method: call.Method,
+			ThreadID: call.Thread, RequestID: json.RawMessage(strconv.FormatInt(call.ID, 10)), ReceivedAt: time.Now()}
+		c.out.push(runtime.Batch{Generation: c.generation, Signals: []runtime.Signal{s}, Stored: func() {
+			c.settle(&pending{label: call.label})
+		}})
+	}
+}
+
+// Recalled tells how a conversation stands with the calls that servers before this one made in it: open while the agent
+// may still answer one, lost when it has left one unanswered for so long that nobody waits any more.
+func (c *Conn) Recalled(threadID string) (open, lost bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, call := range c.orphaned {
+		open = open || call.Thread == threadID
+	}
+	return open, c.lost[threadID]
+}

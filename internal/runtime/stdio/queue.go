@@ -1,0 +1,148 @@
+package stdio
+
+import (
+	"sync"
+	"time"
+
+	"harness/internal/runtime"
+)
+
+// Bounds of what is read from an agent but not yet taken by the sink. Above them the reader stops, and with it, when
+// its pipe is full, the agent: nothing is dropped and memory stays bounded.
+const (
+	maxQueued      = 4096
+	maxQueuedBytes = 64 << 20
+	// standstill is how long a queue stands before what it holds counts as refused.
+	standstill = time.Second
+)
+
+// queued is a batch that is not to be delivered before something was done (first; nil when there is nothing to do), or,
+// with answered set, the place of an answer among the batches.
+type queued struct {
+	runtime.Batch
+	first    <-chan struct{}
+	answered func()
+}
+
+// queue keeps the total order of what the runtime said between its reader and the sink.
+type queue struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	batches []queued
+	bytes   int
+	busy    bool      // the last one that was taken is not done with
+	moved   time.Time // when a batch was last taken, or came while there was none
+	closed  bool
+}
+
+func newQueue() *queue {
+	q := &queue{}
+	q.changed = sync.NewCond(&q.mu)
+	return q
+}
+
+func (q *queue) push(batch runtime.Batch) { q.pushAfter(nil, batch) }
+
+// pushAfter passes on a batch that waits for something.
+func (q *queue) pushAfter(first <-chan struct{}, batch runtime.Batch) {
+	q.add(queued{Batch: batch, first: first})
+}
+
+// pushAnswer hands out an answer when the sink has taken all that was said before it: whoever asked then sees it
+// stored, or about to be.
+func (q *queue) pushAnswer(answered func()) {
+	if !q.add(queued{answered: answered}) {
+		answered()
+	}
+}
+
+// add waits for room. One batch always fits, however large. After close it drops, and returns false.
+func (q *queue) add(b queued) bool {
+	size := b.Size()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !q.closed && len(q.batches) > 0 && (len(q.batches) >= maxQueued || q.bytes+size > maxQueuedBytes) {
+		q.changed.Wait()
+	}
+	if q.closed {
+		return false
+	}
+	if len(q.batches) == 0 && !q.busy {
+		q.moved = time.Now()
+	}
+	q.batches = append(q.batches, b)
+	q.bytes += size
+	q.changed.Broadcast()
+	return true
+}
+
+// pop waits for the next batch and for what comes before it; false when the queue is closed and empty. Answers it hands
+// out.
+func (q *queue) pop() (runtime.Batch, bool) {
+	for {
+		b, ok := q.next()
+		if b.answered != nil {
+			b.answered()
+			continue
+		}
+		if b.first != nil {
+			<-b.first
+		}
+		return b.Batch, ok
+	}
+}
+
+func (q *queue) next() (queued, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.busy = false
+	q.changed.Broadcast()
+	for len(q.batches) == 0 && !q.closed {
+		q.changed.Wait()
+	}
+	if len(q.batches) == 0 {
+		return queued{}, false
+	}
+	q.busy, q.moved = true, time.Now()
+	b := q.batches[0]
+	q.batches[0] = queued{}
+	q.batches = q.batches[1:]
+	q.bytes -= b.Size()
+	q.changed.Broadcast()
+	return b, true
+}
+
+// drain waits until everything was taken and done with, or is not going to be.
+func (q *queue) drain() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !q.closed && (len(q.batches) > 0 || q.busy) {
+		q.changed.Wait()
+	}
+}
+
+// empty tells that everything was taken and done with.
+func (q *queue) empty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.batches) == 0 && !q.busy
+}
+
+// standing is how long nothing was taken although something is there, or since the last one was taken that is not done
+// with.
+func (q *queue) standing() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.batches) == 0 && !q.busy {
+		return 0
+	}
+	return time.Since(q.moved)
+}
+
+// close lets pop drain what is there and then end.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.changed.Broadcast()
+}

@@ -1,0 +1,48 @@
+package stdio
+
+import (
+	"errors"
+
+	"harness/internal/runtime/process/shim"
+)
+
+// kept is up to where the output is not needed any more once it is stored up to an offset.
+func (c *Conn) kept(offset int64) int64 {
+	if again, is := c.protocol.(Rereader); is {
+		if needs := again.Needs(); needs > 0 {
+			return min(offset, needs)
+		}
+	}
+	return offset
+}
+
+// reread gives the protocol again what its state leaves out of the output that is stored.
+func (c *Conn) reread(f shim.Found, stored int64) error {
+	again, is := c.protocol.(Rereader)
+	if !is {
+		return nil
+	}
+	from := again.Needs()
+	if from == 0 || from >= stored {
+		return nil
+	}
+	return eachSpooled(f, from, stored, again.Reread)
+}
+
+// eachSpooled goes over the lines of a spool from one offset to another, each with the offset it ends at. Lines above
+// the limit are left out.
+func eachSpooled(f shim.Found, from, to int64, take func(line []byte, end int64)) error {
+	spooled := shim.Spooled(f, from, to)
+	defer func() { _ = spooled.Close() }()
+	lines := newLineReader(spooled, maxLine)
+	for {
+		line, err := lines.next()
+		switch {
+		case errors.Is(err, errLineTooLong):
+		case err != nil:
+			return spooled.Err() // nil at the end
+		default:
+			take(line, from+lines.offset)
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package stdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/process"
+	"harness/internal/runtime/process/shim"
+)
+
+// Defaults of Options.
+const (
+	defaultStartTimeout = 30 * time.Second
+	defaultCallTimeout  = 120 * time.Second
+	defaultBackoffMin   = 250 * time.Millisecond
+	defaultBackoffMax   = 30 * time.Second
+	// steady is how long a process has to be up for the backoff to start over.
+	steady = time.Minute
+)
+
+// Options configure a Supervisor. Zero values mean the defaults named.
+type Options struct {
+	// Serves is the conversation the process is for (runtime.Signal.Serves), "" when it is for all of the runtime.
+	Serves string
+	// Speak makes the Protocol of a process.
+	Speak func(*Conn) Protocol
+	// Sink receives what the processes say.
+	Sink runtime.Sink
+	// StartTimeout bounds the start of a shim, and how long callers wait for a process that starts (30 s); after
+	// CallTimeout a call of an earlier server counts as unanswered (120 s).
+	StartTimeout, CallTimeout time.Duration
+	// HangAfter is how long a process may leave a probe unanswered before it is killed and restarted; after a quarter of
+	// it the status is unresponsive. 0 asks nothing and waits for ever.
+	HangAfter time.Duration
+	// BackoffMin doubles from one failed start to the next up to BackoffMax (250 ms, 30 s).
+	BackoffMin, BackoffMax time.Duration
+	// Started, when set, hears that a process can be used, before anybody uses it, and tells its version ("" when
+	// unknown).
+	Started func(*Conn) (version string)
+	// Attend, when set, runs beside a process that is up, until ctx ends. The process is stopped when it returns an error:
+	// *RetiredError for one that was taken out of service.
+	Attend func(ctx context.Context, c *Conn, pid int) error
+	// KeepOnStop has Stop leave a process behind a shim running, for the next server.
+	KeepOnStop bool
+	// Resume tells what is stored of a process that outlived its server.
+	Resume func(ctx context.Context, generation string) (runtime.Resumption, error)
+	// Inherit are the shims earlier servers left to this supervisor, oldest first; all of the launcher's runtime by
+	// default.
+	Inherit func() []shim.Found
+	// Program, when set, tells before each start what its process is started with beyond Launch: the arguments of one
+	// conversation.
+	Program func() (Program, error)
+	// Once ends the supervision with the first process, however it ends.
+	Once bool
+}
+
+// Supervisor keeps one process running. A runtime with a process for each conversation has one for each.
+type Supervisor struct {
+	name     string
+	launcher *Launcher
+	options  Options
+	log      zerolog.Logger
+	out      *queue
+	expected expectations
+
+	mu      sync.Mutex
+	changed chan struct{}
+	status  runtime.Status
+	conn    *Conn
+	// users are the calls under way, uses all so far, used is when the last one ended.
+	users, uses int64
+	used        time.Time
+	cancel      context.CancelFunc
+	done        chan struct{}
+}
+
+// RetiredError says that a process was taken out of service (Supervisor.Retire) and why; another one follows at once.
+type RetiredError struct {
+	// Exit is the reason in the runtime.Exit, Message tells callers of it and what to do.
+	Exit, Message string
+}
+
+// Error implements error.
+func (e *RetiredError) Error() string { return e.Message }
+
+// NewSupervisor makes a supervisor that is not started yet.
+func NewSupervisor(launcher *Launcher, options Options) *Supervisor {
+	set := func(value *time.Duration, fallback time.Duration) {
+		if *value <= 0 {
+			*value = fallback
+		}
+	}
+	set(&options.StartTimeout, defaultStartTimeout)
+	set(&options.CallTimeout, defaultCallTimeout)
+	set(&options.BackoffMin, defaultBackoffMin)
+	set(&options.BackoffMax, defaultBackoffMax)
+	if options.Sink == nil {
+		options.Sink = func(runtime.Batch) {}
+	}
+	if options.Started == nil {
+		options.Started = func(*Conn) string { return "" }
+	}
+	if options.Resume == nil {
+		options.Resume = func(context.Context, string) (runtime.Resumption, error) { return runtime.Resumption{}, nil }
+	}
+	if options.Inherit == nil {
+		options.Inherit = launcher.Found
+	}
+	name := launcher.launch.Name
+	return &Supervisor{
+		name: name, launcher: launcher, options: options, log: launcher.launch.Logger, out: newQueue(),
+		changed: make(chan struct{}), status: runtime.Status{State: runtime.StateStopped, Reason: name + " is not started"},
+	}
+}
+
+// Status is that of the process now; it never blocks.
+func (s *Supervisor) Status() runtime.Status {
+	s.mu.Lock()
+	status := s.status
+	s.mu.Unlock()
+	status.Suspended = status.State == runtime.StateReady && process.Suspended(status.PID)
+	return status
+}
+
+// Start begins supervision and returns at once. Calling it twice is allowed; one that was stopped does not start again.
+func (s *Supervisor) Start(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done != nil {
+		return nil
+	}
+	// Supervision lives until Stop, whatever becomes of the context of the start.
+	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.done = make(chan struct{})
+	s.setLocked(func(status *runtime.Status) {
+		status.State, status.Reason = runtime.StateStarting, s.name+" is starting"
+	})
+	go func() {
+		defer close(s.done)
+		delivered := make(chan struct{})
+		go func() {
+			defer close(delivered)
+			s.deliver()
+		}()
+		s.supervise(ctx)
+		s.out.close()
+		<-delivered
+	}()
+	return nil
+}
+
+// Stop ends the process (SIGTERM, then SIGKILL to its group), unless it is to be kept, and waits for every goroutine.
+// It returns the context's error when the sink does not take what was said last. Calling it twice is allowed.
+func (s *Supervisor) Stop(ctx context.Context) error {
+	s.mu.Lock()
+	if s.done == nil {
+		// Never started: keep it that way.
+		s.done = make(chan struct{})
+		s.cancel = func() {}
+		close(s.done)
+	}
+	cancel, done := s.cancel, s.done
+	s.mu.Unlock()
+	cancel()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stop %s: %w", s.name, ctx.Err())
+	}
+}
+
+// Done is closed when supervision has ended, nil when it has not begun.
+func (s *Supervisor) Done() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.done
+}
+
+func (s *Supervisor) deliver() {
+	for {
+		batch, ok := s.out.pop()
+		if !ok {
+			return
+		}
+		s.options.Sink(batch)
+		s.expected.delivered(batch)
+	}
+}
+
+// supervise keeps one process running until the context ends.
+func (s *Supervisor) supervise(ctx context.Context) {
+	inherited, backoff := s.inherit(ctx), s.options.BackoffMin
+	for ctx.Err() == nil && (!inherited || !s.options.Once) {
+		began := time.Now()
+		ready, err := s.runOnce(ctx)
+		if ctx.Err() == nil && s.options.Once && !ready && err != nil {
+			s.log.Error().Err(err).Msg(s.name + " does not start")
+			s.set(func(status *runtime.Status) {
+				status.State, status.Reason, status.PID, status.Missing = runtime.StateUnavailable, runtime.ReasonOf(err), 0, missing(err)
+			})
+			return
+		}
+		if ctx.Err() != nil || s.options.Once {
+			break
+		}
+		if ready && time.Since(began) >= steady {
+			backoff = s.options.BackoffMin
+		}
+		if s.replaced(err) {
+			continue
+		}
+		s.down(err, backoff, ready && backoff == s.options.BackoffMin)
+		timer := time.NewTimer(backoff)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+		backoff = min(backoff*2, s.options.BackoffMax)
+	}
+	s.set(func(status *runtime.Status) {
+		status.State, status.Reason, status.PID = runtime.StateStopped, s.name+" is stopped", 0
+	})
+}
+
+// missing tells of a process that could not be started because there is no such program.
+func missing(err error) bool {
+	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
+}
+
+// down notes that a process is gone and when another follows. One that was fine until now is back in a moment (soon):
+// callers wait for it instead of failing.
+func (s *Supervisor) down(err error, retry time.Duration, soon bool) {
+	s.log.Error().Err(err).Dur("retry_in", retry).Msg(s.name + " is down")
+	s.set(func(status *runtime.Status) {
+		status.State, status.Reason, status.Missing = runtime.StateUnavailable, runtime.ReasonOf(err), missing(err)
+		if soon {
+			status.State = runtime.StateStarting
+		}
+		status.Restarts++
+	})
+}
+
+// replaced tells that a process was taken out of service, so that the next one is started at once.
+func (s *Supervisor) replaced(err error) bool {
+	var retired *RetiredError
+	if !errors.As(err, &retired) {
+		return false
+	}
+	s.log.Info().Str("reason", retired.Exit).Msg(s.name + " was idle and is replaced")
+	return true
+}
+
+func (s *Supervisor) set(change func(*runtime.Status)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setLocked(change)
+}
+
+func (s *Supervisor) setLocked(change func(*runtime.Status)) {
+	change(&s.status)
+	close(s.changed)
+	s.changed = make(chan struct{})
+}

@@ -1,0 +1,114 @@
+package stdio
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"harness/internal/runtime"
+)
+
+// Use waits for a process that is starting and returns the way to it. Until done is called it is not retired.
+// runtime.ErrUnavailable, with the reason, when there is none.
+func (s *Supervisor) Use(ctx context.Context) (c *Conn, done func(), err error) {
+	limit := time.After(s.options.StartTimeout)
+	for {
+		s.mu.Lock()
+		status, changed, c := s.status, s.changed, s.conn
+		ready := status.State == runtime.StateReady && c != nil
+		if ready {
+			s.useLocked()
+		}
+		s.mu.Unlock()
+		if ready {
+			return c, s.unuse, nil
+		}
+		switch status.State {
+		case runtime.StateReady, runtime.StateStarting, runtime.StateUnresponsive:
+		default:
+			return nil, nil, fmt.Errorf("%w: %s", s.absence(status), status.Reason)
+		}
+		select {
+		case <-changed:
+		case <-limit:
+			return nil, nil, fmt.Errorf("%w: %s", runtime.ErrUnavailable, status.Reason)
+		case <-ctx.Done():
+			return nil, nil, fmt.Errorf("%w: %s: %w", runtime.ErrUnavailable, status.Reason, ctx.Err())
+		}
+	}
+}
+
+// absence is what there being no process means: runtime.ErrProcessGone where one ended and another one may follow.
+func (s *Supervisor) absence(status runtime.Status) error {
+	ended := status.State == runtime.StateStopped && s.options.Once ||
+		status.State == runtime.StateUnavailable && !status.Missing
+	if ended && status.LastExit != nil {
+		return runtime.ErrProcessGone
+	}
+	return runtime.ErrUnavailable
+}
+
+// UseGeneration is Use for one process only, and does not wait; false when it is not the one that runs.
+func (s *Supervisor) UseGeneration(generation string) (c *Conn, done func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn == nil || s.conn.generation != generation {
+		return nil, nil, false
+	}
+	s.useLocked()
+	return s.conn, s.unuse, true
+}
+
+// Current is the way to the process that runs, nil when none does.
+func (s *Supervisor) Current() *Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conn
+}
+
+// useLocked counts a user of the process in. s.mu is held.
+func (s *Supervisor) useLocked() {
+	s.users++
+	s.uses++
+}
+
+func (s *Supervisor) unuse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users--
+	s.used = time.Now()
+}
+
+// Uses counts how often the process was used.
+func (s *Supervisor) Uses() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.uses
+}
+
+// Free tells whether a process can be done without: nobody uses it or has since it was used so often, nothing waits in
+// it, it was silent since a time, and what it said is stored.
+func (s *Supervisor) Free(c *Conn, uses int64, since time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.freeLocked(c, uses, since)
+}
+
+func (s *Supervisor) freeLocked(c *Conn, uses int64, since time.Time) bool {
+	return s.conn == c && s.status.State == runtime.StateReady && s.users == 0 && s.uses == uses && s.used.Before(since) &&
+		c.Quiet(since) && s.out.empty()
+}
+
+// Retire takes a process that is free out of service. From then on callers wait for the next one, so that no message
+// reaches the one that ends. busy, when true, keeps it. Whoever attends to the process then has it ended by returning a
+// *RetiredError.
+func (s *Supervisor) Retire(c *Conn, uses int64, since time.Time, busy func() bool, reason string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.freeLocked(c, uses, since) || busy() {
+		return false
+	}
+	s.conn = nil
+	s.setLocked(func(status *runtime.Status) { status.State, status.Reason = runtime.StateStarting, reason })
+	return true
+}

@@ -1,0 +1,125 @@
+package stdio
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"harness/internal/runtime"
+)
+
+const (
+	// watchSteps is how often a process is looked at within Options.HangAfter. As many silent looks in a row make a hang:
+	// a server that was stopped itself, or had no processor for a while, looks once when it goes on and then hears what
+	// has come meanwhile.
+	watchSteps = 4
+)
+
+// pulse is the reading side of a connection, seen from outside: how often something came, and whether more is waited
+// for.
+type pulse struct {
+	source  io.Reader
+	heard   atomic.Int64
+	waiting atomic.Bool
+}
+
+// Read implements io.Reader.
+func (p *pulse) Read(b []byte) (int, error) {
+	p.waiting.Store(true)
+	n, err := p.source.Read(b)
+	p.waiting.Store(false)
+	if n > 0 {
+		p.heard.Add(1)
+	}
+	return n, err
+}
+
+// watch judges whether a process still answers. It is used from one goroutine.
+type watch struct {
+	conn  *Conn
+	every time.Duration
+	heard int64
+	asked bool
+	// silent counts the looks since the probe was sent at which nothing had come.
+	silent int
+}
+
+// Held tells that what the process says does not get through for now, so that its silence says nothing: its output is not
+// kept (the disk is full, HARNESS_SPOOL_BYTES is reached), is not read, or what was read is not stored yet.
+func (c *Conn) Held() bool {
+	return !c.pulse.waiting.Load() || c.pipes.stalled != nil && c.pipes.stalled() || c.out.standing() > standstill
+}
+
+// look returns how long the probe has been unanswered. Whatever the process says counts as an answer, and while it is
+// held there is nothing to judge: afterwards it is asked anew.
+func (w *watch) look() time.Duration {
+	heard, held := w.conn.pulse.heard.Load(), w.conn.Held()
+	switch {
+	case heard != w.heard || held:
+		w.heard, w.asked, w.silent = heard, false, 0
+	case !w.asked:
+		w.asked = true
+		w.conn.probe()
+	default:
+		w.silent++
+	}
+	return time.Duration(w.silent) * w.every
+}
+
+// probe asks for a sign of life. It does not wait for it, nor for a process that takes no input, and it leaves the
+// slots to others.
+func (c *Conn) probe() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead != nil {
+		return
+	}
+	c.nextID++
+	id := c.nextID
+	method, params := c.protocol.Probe()
+	c.pending[strconv.FormatInt(id, 10)] = &pending{method: method, answer: make(chan answer, 1)}
+	c.probing.Go(func() {
+		if line, err := c.protocol.Frame(id, method, params); err == nil {
+			_ = c.Send(context.Background(), line) // one that can not be reached is silent
+		}
+	})
+}
+
+// hungError says that a process was ended because it did not answer.
+type hungError struct {
+	name  string
+	after time.Duration
+}
+
+// Error implements error.
+func (e *hungError) Error() string {
+	return fmt.Sprintf(
+		"%s did not answer for %s and is being restarted (HARNESS_RUNTIME_HANG_MS); its stderr is in the log",
+		e.name, e.after)
+}
+
+// examine looks at the process once and shows what it sees. *hungError when it is to be given up.
+func (s *Supervisor) examine(w *watch) error {
+	silent := w.look()
+	state := s.Status().State
+	switch {
+	case silent >= s.options.HangAfter:
+		s.launcher.Counters.Hangs.Add(1)
+		return &hungError{name: s.name, after: silent}
+	case silent > 0 && state == runtime.StateReady:
+		s.log.Warn().Str("generation", w.conn.generation).Dur("for", silent).Msg(s.name + " does not answer")
+		s.set(func(status *runtime.Status) {
+			status.State = runtime.StateUnresponsive
+			status.Reason = fmt.Sprintf(
+				"%s does not answer; it is restarted when it has not done so for %s (HARNESS_RUNTIME_HANG_MS)", s.name,
+				s.options.HangAfter)
+		})
+	case silent == 0 && state == runtime.StateUnresponsive:
+		s.log.Info().Str("generation", w.conn.generation).Msg(s.name + " answers again")
+		s.set(func(status *runtime.Status) { status.State, status.Reason = runtime.StateReady, "" })
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package stdio
+
+import (
+	"context"
+	"io"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/internal/runtime"
+)
+
+// A process is not judged while what it said is not read: its answer may be in what waits.
+func TestAServerThatDoesNotReadDoesNotJudge(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		open := make(chan struct{})
+		close(open)
+		in, out := io.Pipe()
+		c := plainConn(gate{open}, in, nil)
+		q := c.out
+		// The store takes nothing, and the queue before it is full.
+		for range maxQueued {
+			q.push(runtime.Batch{Signals: []runtime.Signal{{Method: "waits"}}})
+		}
+		go c.read()
+		w := watch{conn: c, every: time.Second}
+		look := func(times int) (silent time.Duration) {
+			for range times {
+				synctest.Wait()
+				silent = w.look()
+			}
+			return silent
+		}
+		if silent := look(3); silent != 2*time.Second {
+			t.Errorf("silent for %s, want the two looks after the probe", silent)
+		}
+		_, _ = io.WriteString(out, "news t one\n") // read, and then there is no room
+		if silent := look(10 * watchSteps); silent != 0 {
+			t.Errorf("judged %s silent while nothing was read", silent)
+		}
+		q.next()
+		if silent := look(1); silent != 0 {
+			t.Errorf("judged %s silent by what was before the store took something again", silent)
+		}
+		if silent := look(3); silent != 3*time.Second {
+			t.Errorf("silent for %s, want it judged again", silent)
+		}
+		_ = out.Close()
+		<-c.gone
+		q.close()
+	})
+}
+
+// A process whose output is not kept for now is not judged, and neither are its turns: not by the probe, and not by how long it
+// said nothing. Afterwards both begin anew.
+func TestAProcessThatIsHeldIsNotJudged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		open := make(chan struct{})
+		close(open)
+		in, out := io.Pipe()
+		c := plainConn(gate{open}, in, nil)
+		stalled := true
+		c.pipes.stalled = func() bool { return stalled }
+		go c.read()
+		w := watch{conn: c, every: time.Second}
+		look := func(times int) (silent time.Duration) {
+			for range times {
+				synctest.Wait()
+				silent = w.look()
+			}
+			return silent
+		}
+		if silent := look(10 * watchSteps); silent != 0 {
+			t.Errorf("judged %s silent while nothing was kept", silent)
+		}
+		stalled = false
+		if silent := look(3); silent != 2*time.Second {
+			t.Errorf("silent for %s, want the two looks after the probe", silent)
+		}
+		c.out.push(runtime.Batch{Signals: []runtime.Signal{{Method: "waits"}}})
+		<-time.After(2 * standstill)
+		if silent := look(3); silent != 0 || !c.Held() {
+			t.Errorf("judged %s silent while the store refused", silent)
+		}
+		c.out.next()
+		c.out.close()
+		_ = out.Close()
+		<-c.gone
+	})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var held atomic.Bool
+		var stops atomic.Int64
+		held.Store(true)
+		began, ended := time.Now(), make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = Silence(8*time.Second).Attend(ctx, Watched{Log: zerolog.Nop(), Held: held.Load,
+				Turns: func() []Turn { return []Turn{{ID: "t", Heard: began}} },
+				Stop:  func(context.Context, string) error { stops.Add(1); return nil }})
+		}()
+		<-time.After(time.Minute)
+		if n := stops.Load(); n != 0 {
+			t.Errorf("a turn that was held was stopped %d times", n)
+		}
+		held.Store(false)
+		<-time.After(6 * time.Second)
+		if stops.Load() != 0 {
+			t.Error("it was stopped for what was before")
+		}
+		<-time.After(4 * time.Second)
+		if stops.Load() == 0 {
+			t.Error("it was not stopped")
+		}
+		cancel()
+		<-ended
+	})
+}

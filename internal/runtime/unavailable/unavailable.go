@@ -1,0 +1,87 @@
+// Package unavailable stands in for a runtime that the server cannot drive as it is set up: it says why, wherever
+// somebody asks.
+//
+// It owns nothing. It must never know why.
+package unavailable
+
+import (
+	"context"
+	"fmt"
+
+	"harness/internal/runtime"
+)
+
+// Runtime is the adapter. Make it with New.
+type Runtime struct{ name, reason string }
+
+var _ runtime.Adapter = (*Runtime)(nil)
+
+// New makes the stand-in for a runtime. reason says why it cannot be driven and what to do about it.
+func New(name, reason string) *Runtime { return &Runtime{name, reason} }
+
+func (r *Runtime) refusal() error { return fmt.Errorf("%w: %s", runtime.ErrUnavailable, r.reason) }
+
+// Name implements runtime.Adapter.
+func (r *Runtime) Name() string { return r.name }
+
+// Capabilities implements runtime.Adapter. No level is refused, so that who opens a session is told the reason instead.
+func (r *Runtime) Capabilities() runtime.Capabilities {
+	return runtime.Capabilities{ProcessPer: runtime.ProcessPerRuntime, NativeToolsOff: true,
+		Sandboxes:        []string{"read-only", "workspace-write", "danger-full-access"},
+		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"},
+		NetworkAccess:    []string{"restricted", "enabled"}}
+}
+
+// Status implements runtime.Adapter.
+func (r *Runtime) Status() runtime.Status {
+	return runtime.Status{State: runtime.StateUnavailable, Reason: r.reason}
+}
+
+// Auth implements runtime.Adapter.
+func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
+	return runtime.AuthStatus{State: runtime.AuthUnknown, Credentials: []string{}, Remedy: r.reason}, nil
+}
+
+// Models implements runtime.Adapter.
+func (r *Runtime) Models(context.Context) ([]runtime.Model, error) { return nil, r.refusal() }
+
+// Start implements runtime.Adapter.
+func (r *Runtime) Start(context.Context) error { return nil }
+
+// Stop implements runtime.Adapter.
+func (r *Runtime) Stop(context.Context) error { return nil }
+
+// StartThread implements runtime.Adapter.
+func (r *Runtime) StartThread(context.Context, runtime.StartThread) (runtime.Thread, error) {
+	return runtime.Thread{}, r.refusal()
+}
+
+// ResumeThread implements runtime.Adapter.
+func (r *Runtime) ResumeThread(context.Context, runtime.ResumeThread) (runtime.Thread, error) {
+	return runtime.Thread{}, r.refusal()
+}
+
+// CloseThread implements runtime.Adapter: there is nothing to give back.
+func (r *Runtime) CloseThread(context.Context, string) error { return nil }
+
+// StartTurn implements runtime.Adapter.
+func (r *Runtime) StartTurn(context.Context, runtime.StartTurn) (runtime.StartedTurn, error) {
+	return runtime.StartedTurn{}, r.refusal()
+}
+
+// InterruptTurn implements runtime.Adapter.
+func (r *Runtime) InterruptTurn(context.Context, string, string) error { return r.refusal() }
+
+// CheckReply implements runtime.Adapter.
+func (r *Runtime) CheckReply(runtime.RequestRef, runtime.Reply) error { return nil }
+
+// Answer implements runtime.Adapter.
+func (r *Runtime) Answer(context.Context, runtime.RequestRef, runtime.Reply) error {
+	return r.refusal()
+}
+
+// ForgetThread implements runtime.Forgetter: what is stored of the conversation goes when the runtime can be driven
+// again.
+func (r *Runtime) ForgetThread(context.Context, runtime.ResumeThread) (int, error) {
+	return 0, r.refusal()
+}

@@ -1,0 +1,91 @@
+package wire
+
+import (
+	"encoding/json"
+
+	"harness/internal/runtime"
+)
+
+// Asking is what all requests of a turn name: the item they are about, "" when it has none.
+type Asking struct {
+	Place
+	ItemID string `json:"itemId"`
+}
+
+// ApproveCommand asks whether a command may run; reason says why it is needed, nil for nothing.
+func ApproveCommand(id json.RawMessage, in Asking, command, cwd string, reason *string) runtime.Signal {
+	return Request(MethodApproveCommand, id, struct {
+		Asking
+		Command string  `json:"command"`
+		Cwd     string  `json:"cwd"`
+		Reason  *string `json:"reason"`
+	}{in, command, cwd, reason})
+}
+
+// ApproveFileChange asks whether files may be changed.
+func ApproveFileChange(id json.RawMessage, in Asking, changes []FileEdit, reason *string) runtime.Signal {
+	return Request(MethodApproveFileChange, id, struct {
+		Asking
+		Reason  *string    `json:"reason"`
+		Changes []FileEdit `json:"changes"`
+	}{in, reason, append([]FileEdit{}, changes...)})
+}
+
+// ApproveTool asks whether any other tool may run, with the arguments (JSON) it is called with.
+func ApproveTool(id json.RawMessage, in Asking, tool string, arguments json.RawMessage, reason *string) runtime.Signal {
+	return Request(MethodApproveTool, id, struct {
+		Asking
+		Tool      string          `json:"tool"`
+		Arguments json.RawMessage `json:"arguments"`
+		Reason    *string         `json:"reason"`
+	}{in, tool, arguments, reason})
+}
+
+// ApproveOwnTool is ApproveTool of a tool of this server, which a person may allow once: no other decision is offered.
+func ApproveOwnTool(id json.RawMessage, in Asking, tool string, arguments json.RawMessage,
+	reason *string) runtime.Signal {
+	return Request(MethodApproveTool, id, struct {
+		Asking
+		Tool      string          `json:"tool"`
+		Arguments json.RawMessage `json:"arguments"`
+		Reason    *string         `json:"reason"`
+		Decisions []string        `json:"availableDecisions"`
+	}{in, tool, arguments, reason, []string{"accept", "decline", "cancel"}})
+}
+
+// Question is one a person is asked. IsOther allows an answer that is not among the options, IsSecret hides what is
+// typed, Multiple allows several answers, Optional allows none.
+type Question struct {
+	ID       string   `json:"id"`
+	Header   string   `json:"header"`
+	Question string   `json:"question"`
+	Options  []Option `json:"options"`
+	IsOther  bool     `json:"isOther"`
+	IsSecret bool     `json:"isSecret"`
+	Multiple bool     `json:"multiple,omitempty"`
+	Optional bool     `json:"optional,omitempty"`
+}
+
+// Option is an answer that can be chosen.
+type Option struct {
+	Label       string `json:"label"`
+	Description string `json:"description"`
+}
+
+// AskUser asks a person questions.
+func AskUser(id json.RawMessage, in Asking, questions ...Question) runtime.Signal {
+	return Request(MethodAskUser, id, struct {
+		Asking
+		Questions []Question `json:"questions"`
+	}{in, append([]Question{}, questions...)})
+}
+
+// CallTool asks a client to run one of its tools; the call's id stands in for an item's.
+func CallTool(id json.RawMessage, in Place, callID, tool string, arguments json.RawMessage) runtime.Signal {
+	return Request(MethodCallTool, id, struct {
+		Place
+		CallID    string          `json:"callId"`
+		Tool      string          `json:"tool"`
+		Arguments json.RawMessage `json:"arguments"`
+	}{in, callID, tool, arguments})
+}

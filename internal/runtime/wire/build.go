@@ -1,0 +1,265 @@
+package wire
+
+import (
+	"encoding/json"
+
+	"harness/internal/lib/javascript"
+	"harness/internal/runtime"
+)
+
+// Notification builds a notification of the vocabulary: a signal as Read would have it, without the process and the
+// time. params is a value with JSON; it panics on one without.
+func Notification(method string, params any) runtime.Signal { return build(method, nil, params) }
+
+// Request builds a request; id is its native id, JSON.
+func Request(method string, id json.RawMessage, params any) runtime.Signal {
+	return build(method, id, params)
+}
+
+func build(method string, id json.RawMessage, params any) runtime.Signal {
+	var at runtime.Layout
+	place := func(line, value []byte, span *runtime.Span) []byte {
+		*span = runtime.Span{len(line), len(line) + len(value)}
+		return append(line, value...)
+	}
+	line := place([]byte(`{"method":`), encode(method), &at.Method)
+	if id != nil {
+		line = place(append(line, `,"id":`...), id, &at.ID)
+	}
+	line = place(append(line, `,"params":`...), encode(params), &at.Params)
+	return Read(append(line, '}'), method, at)
+}
+
+// encode writes what is declared here or JSON already.
+func encode(value any) []byte { return javascript.MustEncode(value) }
+
+// Turn is what the begin and the end of a turn say of it. Times are in ms, 0 when unknown (on the wire they are whole
+// seconds).
+type Turn struct {
+	ID                     string
+	Status                 runtime.TurnStatus
+	Error                  *Failure
+	StartedAt, CompletedAt int64
+	// Model is the one the turn begins with, "" where that is not known.
+	Model string
+}
+
+// Failure says why something failed. Kind is one of the vocabulary's words for it ("unauthorized",
+// "usageLimitExceeded", ...), as JSON, nil when none fits. Status is the HTTP status of the model provider, 0 for none.
+// OfProvider says that the model's provider is the cause, for runtimes that pass on no status.
+type Failure struct {
+	Message    string          `json:"message"`
+	Kind       json.RawMessage `json:"codexErrorInfo"`
+	Details    *string         `json:"additionalDetails"`
+	Status     int             `json:"httpStatusCode,omitempty"`
+	OfProvider bool            `json:"ofProvider,omitempty"`
+}
+
+// TurnStarted says that a turn began.
+func TurnStarted(threadID string, turn Turn) runtime.Signal {
+	turn.Status = runtime.TurnInProgress
+	return turnLine(MethodTurnStarted, threadID, turn)
+}
+
+// TurnCompleted says that a turn is over.
+func TurnCompleted(threadID string, turn Turn) runtime.Signal {
+	return turnLine(MethodTurnCompleted, threadID, turn)
+}
+
+func turnLine(method, threadID string, turn Turn) runtime.Signal {
+	type described struct {
+		ID          string             `json:"id"`
+		Items       []string           `json:"items"`
+		Status      runtime.TurnStatus `json:"status"`
+		Error       *Failure           `json:"error"`
+		StartedAt   *int64             `json:"startedAt"`
+		CompletedAt *int64             `json:"completedAt"`
+		DurationMS  *int64             `json:"durationMs"`
+	}
+	out := described{ID: turn.ID, Items: []string{}, Status: turn.Status, Error: turn.Error,
+		StartedAt: seconds(turn.StartedAt), CompletedAt: seconds(turn.CompletedAt)}
+	if turn.StartedAt != 0 && turn.CompletedAt != 0 {
+		took := turn.CompletedAt - turn.StartedAt
+		out.DurationMS = &took
+	}
+	return Notification(method, struct {
+		ThreadID string    `json:"threadId"`
+		Turn     described `json:"turn"`
+		Model    string    `json:"model,omitempty"`
+	}{threadID, out, turn.Model})
+}
+
+func seconds(ms int64) *int64 {
+	if ms == 0 {
+		return nil
+	}
+	ms /= 1000
+	return &ms
+}
+
+// Place is where in a conversation something is said.
+type Place struct {
+	ThreadID string `json:"threadId"`
+	TurnID   string `json:"turnId"`
+}
+
+// ItemStarted says that an item began; item is one of the item types of this package, or JSON of that shape; at is in
+// ms.
+func ItemStarted(in Place, item any, at int64) runtime.Signal {
+	return Notification(MethodItemStarted, struct {
+		Item any `json:"item"`
+		Place
+		At int64 `json:"startedAtMs"`
+	}{item, in, at})
+}
+
+// ItemCompleted says that an item ended; as ItemStarted.
+func ItemCompleted(in Place, item any, at int64) runtime.Signal {
+	return Notification(MethodItemCompleted, struct {
+		Item any `json:"item"`
+		Place
+		At int64 `json:"completedAtMs"`
+	}{item, in, at})
+}
+
+type delta struct {
+	Place
+	ItemID  string `json:"itemId"`
+	Delta   string `json:"delta"`
+	Content *int   `json:"contentIndex,omitempty"`
+	Summary *int   `json:"summaryIndex,omitempty"`
+}
+
+// MessageDelta adds to the text of an agent's message, CommandOutput to what a command has put out.
+func MessageDelta(in Place, itemID, added string) runtime.Signal {
+	return Notification(MethodMessageDelta, delta{Place: in, ItemID: itemID, Delta: added})
+}
+
+// CommandOutput adds to what a command has put out.
+func CommandOutput(in Place, itemID, added string) runtime.Signal {
+	return Notification(MethodCommandOutput, delta{Place: in, ItemID: itemID, Delta: added})
+}
+
+// ReasoningDelta adds to one of the texts of a reasoning item.
+func ReasoningDelta(in Place, itemID string, index int, added string) runtime.Signal {
+	return Notification(MethodReasoningDelta, delta{Place: in, ItemID: itemID, Delta: added, Content: &index})
+}
+
+// SummaryDelta adds to one of the summaries of a reasoning item.
+func SummaryDelta(in Place, itemID string, index int, added string) runtime.Signal {
+	return Notification(MethodSummaryDelta, delta{Place: in, ItemID: itemID, Delta: added, Summary: &index})
+}
+
+// Step is one of a plan. Status is pending, inProgress or completed.
+type Step struct {
+	Step   string `json:"step"`
+	Status string `json:"status"`
+}
+
+// PlanUpdated says what the plan of a turn is now.
+func PlanUpdated(in Place, steps ...Step) runtime.Signal {
+	return Notification(MethodTurnPlan, struct {
+		Place
+		Explanation *string `json:"explanation"`
+		Plan        []Step  `json:"plan"`
+	}{in, nil, append([]Step{}, steps...)})
+}
+
+// DiffUpdated says what a turn has changed so far, as a unified diff.
+func DiffUpdated(in Place, diff string) runtime.Signal {
+	return Notification(MethodTurnDiff, struct {
+		Place
+		Diff string `json:"diff"`
+	}{in, diff})
+}
+
+// Tokens counts what a model was given and what it said. Input includes what came from a cache, Output the reasoning.
+type Tokens struct {
+	Total     int64 `json:"totalTokens"`
+	Input     int64 `json:"inputTokens"`
+	Cached    int64 `json:"cachedInputTokens"`
+	Output    int64 `json:"outputTokens"`
+	Reasoning int64 `json:"reasoningOutputTokens"`
+}
+
+// Plus is the sum of both.
+func (t Tokens) Plus(more Tokens) Tokens {
+	return Tokens{Total: t.Total + more.Total, Input: t.Input + more.Input, Cached: t.Cached + more.Cached,
+		Output: t.Output + more.Output, Reasoning: t.Reasoning + more.Reasoning}
+}
+
+// TokenUsage says what a conversation has used in all and with its last request; window is the model's context in
+// tokens, 0 when unknown.
+func TokenUsage(in Place, total, last Tokens, window int64) runtime.Signal {
+	return TokenUsageOf(in, "", total, last, window)
+}
+
+// TokenUsageOf is TokenUsage of a model, "" for one that is not known.
+func TokenUsageOf(in Place, model string, total, last Tokens, window int64) runtime.Signal {
+	usage := struct {
+		Total  Tokens `json:"total"`
+		Last   Tokens `json:"last"`
+		Window *int64 `json:"modelContextWindow"`
+	}{Total: total, Last: last}
+	if window != 0 {
+		usage.Window = &window
+	}
+	return Notification(MethodTokenUsage, struct {
+		Place
+		Usage any    `json:"tokenUsage"`
+		Model string `json:"model,omitempty"`
+	}{in, usage, model})
+}
+
+// ThreadNamed says that a conversation's name changed.
+func ThreadNamed(threadID, name string) runtime.Signal {
+	return Notification(MethodThreadNamed, struct {
+		ThreadID string `json:"threadId"`
+		Name     string `json:"threadName"`
+	}{threadID, name})
+}
+
+// Failed says that something went wrong in a turn; with retry the runtime tries again by itself.
+func Failed(in Place, failure Failure, retry bool) runtime.Signal {
+	return Notification(MethodError, struct {
+		Place
+		WillRetry bool    `json:"willRetry"`
+		Error     Failure `json:"error"`
+	}{in, retry, failure})
+}
+
+// Retrying is Failed of a failure after which the runtime tries again by itself. attempt counts the retries from 1; of
+// is how many the runtime makes, 0 when unknown.
+func Retrying(in Place, failure Failure, attempt, of int) runtime.Signal {
+	return Notification(MethodError, struct {
+		Place
+		WillRetry bool    `json:"willRetry"`
+		Error     Failure `json:"error"`
+		Retry     retry   `json:"retry"`
+	}{in, true, failure, retry{attempt, of}})
+}
+
+// ModelRerouted says that another model answers than was asked.
+func ModelRerouted(in Place, from, to string) runtime.Signal {
+	return Notification(MethodModelRerouted, struct {
+		Place
+		From string `json:"fromModel"`
+		To   string `json:"toModel"`
+	}{in, from, to})
+}
+
+// RequestResolved says that the runtime waits for the answer to a request no more; id is its native id, JSON.
+func RequestResolved(threadID string, id json.RawMessage) runtime.Signal {
+	return Notification(MethodRequestResolved, struct {
+		ThreadID  string          `json:"threadId"`
+		RequestID json.RawMessage `json:"requestId"`
+	}{threadID, id})
+}
+
+// ConversationCleared is the item that says that the agent has forgotten what was said before.
+func ConversationCleared(id string) any {
+	return struct {
+		Type string `json:"type"`
+		ID   string `json:"id"`
+	}{ItemCleared, id}
+}

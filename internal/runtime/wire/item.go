@@ -1,0 +1,161 @@
+package wire
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"unsafe"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/jsonobject"
+)
+
+// Types of items.
+const (
+	ItemUserMessage  = "userMessage"
+	ItemAgentMessage = "agentMessage"
+	ItemReasoning    = "reasoning"
+	ItemPlan         = "plan"
+	ItemCommand      = "commandExecution"
+	ItemFileChange   = "fileChange"
+	ItemToolCall     = "mcpToolCall"
+	ItemClientTool   = "dynamicToolCall" // of a tool that the client has
+	ItemCleared      = "conversationCleared"
+)
+
+// The statuses of items that have one.
+const (
+	StatusInProgress = "inProgress"
+	StatusCompleted  = "completed"
+	StatusFailed     = "failed"
+	StatusDeclined   = "declined"
+)
+
+// ReadItem puts an item into words for a person, as transcripts have them; false when it is none. Members of another
+// type than expected are skipped.
+func ReadItem(raw json.RawMessage) (runtime.Item, bool) {
+	if len(raw) == 0 {
+		return runtime.Item{}, false
+	}
+	item := runtime.Item{Role: "system"}
+	var text, status, server, tool, content, command, changes runtime.Span
+	jsonobject.Each(raw, 0, func(name []byte, start, end int) {
+		at := runtime.Span{start, end}
+		switch string(name) {
+		case "id":
+			item.ID = runtime.KnownID(Text(raw[start:end]))
+		case "type":
+			item.Type = Text(raw[start:end])
+		case "startedAtMs":
+			item.StartedAt = Millis(raw[start:end])
+		case "completedAtMs":
+			item.CompletedAt = Millis(raw[start:end])
+		case "text":
+			text = at
+		case "status":
+			status = at
+		case "server":
+			server = at
+		case "tool":
+			tool = at
+		case "content":
+			content = at
+		case "command":
+			command = at
+		case "changes":
+			changes = at
+		}
+	})
+	if item.ID == "" || item.Type == "" {
+		return runtime.Item{}, false
+	}
+	var said words
+	word := func(at runtime.Span) json.RawMessage { return at.Of(raw) }
+	switch item.Type {
+	case ItemUserMessage:
+		item.Role, item.Native = "user", raw
+		said = userText(content.Of(raw))
+	case ItemAgentMessage:
+		item.Role, item.Native = "assistant", raw
+		said = words{word(text)}
+	case ItemCommand:
+		item.Outlives = true // an interrupted turn leaves it running
+		said = append(words{json.RawMessage(`"Command execution "`), word(status), json.RawMessage(`": "`)},
+			commandText(command.Of(raw))...)
+	case ItemFileChange:
+		said = words{json.RawMessage(`"File change "`), word(status),
+			quoted(": " + counted(count(changes.Of(raw)), "change"))}
+	case ItemToolCall:
+		said = words{json.RawMessage(`"Tool "`), word(server), json.RawMessage(`"/"`), word(tool), json.RawMessage(`" "`),
+			word(status)}
+	case ItemReasoning:
+		said = words{json.RawMessage(`"Reasoning update"`)}
+	case ItemPlan:
+		said = words{json.RawMessage(`"Plan: "`), word(text)}
+	case ItemCleared:
+		said = words{quoted("The conversation was cleared: the agent does not remember what stands above.")}
+	default:
+		said = words{quoted("[" + item.Type + "]")}
+	}
+	item.Images = imagesOf(item, raw)
+	long := len(raw) > runtime.LongItem
+	switch {
+	case item.Native != nil:
+	case long:
+		item.Long = raw
+	default:
+		item.Details = indented(raw)
+	}
+	if long && said.size() > runtime.LongItem {
+		item.LongContent = said.strings()
+	} else {
+		item.Content = said.text()
+	}
+	return item, true
+}
+
+// Refused tells a command that was not run: it is told of while it is refused, and left out of histories.
+func Refused(item json.RawMessage) bool {
+	var kind struct{ Type, Status string }
+	return json.Unmarshal(item, &kind) == nil && kind.Type == ItemCommand && kind.Status == StatusDeclined
+}
+
+func userText(content json.RawMessage) (said words) {
+	for part := range Elements(content) {
+		if said != nil {
+			said = append(said, json.RawMessage(`"\n"`))
+		}
+		given := Members(part, "type", "text", "url", "path", "name")
+		kind, text, url, path, name := Text(given[0]), given[1], Text(given[2]), Text(given[3]), Text(given[4])
+		if kind != "text" {
+			text = quoted(strings.TrimSpace("[" + kind + "] " + cmp.Or(withoutData(url), name, path)))
+		}
+		said = append(said, text)
+	}
+	return said
+}
+
+// withoutData is a URL for people to read: of a data URL its type and how long (bytes) it is, since the data is nothing
+// to read and may be a megabyte.
+func withoutData(url string) string {
+	head, data, found := strings.Cut(url, ",")
+	if !found || !strings.HasPrefix(url, "data:") {
+		return url
+	}
+	size := len(data)
+	if strings.HasSuffix(head, ";base64") {
+		size = base64.StdEncoding.DecodedLen(size) - strings.Count(data[max(0, size-2):], "=")
+	}
+	return head + ", " + counted(size, "byte")
+}
+
+// indented is JSON with 2 spaces in the native key order.
+func indented(raw json.RawMessage) string {
+	var out bytes.Buffer
+	if err := json.Indent(&out, raw, "", "  "); err != nil {
+		return string(raw)
+	}
+	return unsafe.String(unsafe.SliceData(out.Bytes()), out.Len()) // no copy: nobody changes it
+}

@@ -1,0 +1,64 @@
+package wire
+
+import (
+	"encoding/json"
+
+	"harness/internal/runtime"
+)
+
+// Requested is what a request asks a person or a client's tool; false when nobody can answer it.
+func Requested(method string, params json.RawMessage) (asked runtime.InteractiveRequested, ok bool) {
+	about := Lookup(method)
+	if about.Asks == "" {
+		return asked, false
+	}
+	asked = runtime.InteractiveRequested{Kind: about.Asks, Decisions: Offered(params), Asked: askedOf(method, params)}
+	asked.Summary = summarise(method, params)
+	return asked, true
+}
+
+// Offered is the list of decisions an approval offers, nil when it offers none. One that is longer than a person can
+// choose from (runtime.LongItem) stands in the parameters alone: the plain decisions hold.
+func Offered(params json.RawMessage) json.RawMessage {
+	offered := Members(params, "availableDecisions")[0]
+	if len(offered) == 0 || offered[0] != '[' || len(offered) > runtime.LongItem {
+		return nil
+	}
+	return offered
+}
+
+// summarise is the one line a request is shown by.
+func summarise(method string, params json.RawMessage) string {
+	given := Members(params, "command", "questions", "tool", "reason", "message")
+	command, questions, tool, reason, message := given[0], given[1], given[2], given[3], given[4]
+	with := func(what string, detail ...json.RawMessage) string {
+		said := words(detail).line()
+		if said == "" {
+			return what
+		}
+		return what + ": " + said
+	}
+	orElse := func(first, second json.RawMessage) json.RawMessage {
+		if len(first) > 2 && first[0] == '"' {
+			return first
+		}
+		return second
+	}
+	switch method {
+	case MethodApproveCommand:
+		return with("Command approval required", commandText(command)...)
+	case MethodApproveFileChange:
+		return "File change approval required"
+	case MethodApprovePermissions:
+		return with("Permissions approval required", reason)
+	case MethodApproveTool:
+		return with("Tool approval required", orElse(tool, reason))
+	case MethodAskUser:
+		return "Tool input required (" + counted(count(questions), "question") + ")"
+	case MethodElicit:
+		return with("Tool input required", message)
+	case MethodCallTool:
+		return with("Tool call requested", orElse(tool, json.RawMessage(`"unknown"`)))
+	}
+	return method
+}

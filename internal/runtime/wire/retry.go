@@ -1,0 +1,75 @@
+package wire
+
+import (
+	"cmp"
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"harness/internal/runtime"
+)
+
+// retry counts the attempts of a runtime that tries again by itself.
+type retry struct {
+	Attempt int `json:"attempt"`
+	Of      int `json:"of,omitempty"`
+}
+
+// reconnecting is what codex says instead of a reason when it tries again: "Reconnecting... 2/5".
+var reconnecting = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^Reconnecting\b\D*(?:(\d{1,6})/(\d{1,6}))?`)
+})
+
+// tryAgain ends the remedy of a retry.
+const tryAgain = "The agent tries again by itself; stop the turn to give up."
+
+// retryOf reads a notification that the runtime tries again by itself to reach its model; nil for any other one.
+func retryOf(method, turnID string, raw json.RawMessage) runtime.Change {
+	if method != MethodError && method != MethodWarning {
+		return nil
+	}
+	var told struct {
+		WillRetry bool            `json:"willRetry"`
+		Error     json.RawMessage `json:"error"`
+		Retry     retry           `json:"retry"`
+		Message   string          `json:"message"`
+	}
+	_ = json.Unmarshal(brief(raw), &told) // members of another type say nothing
+	var failed struct {
+		Message string `json:"message"`
+		Details string `json:"additionalDetails"`
+	}
+	_ = json.Unmarshal(told.Error, &failed)
+	message := cmp.Or(failed.Message, told.Message)
+	counted := reconnecting().FindStringSubmatch(message)
+	if !told.WillRetry && (method == MethodError || counted == nil) {
+		return nil
+	}
+	change := runtime.TurnRetrying{TurnID: turnID, Attempt: max(0, told.Retry.Attempt), Of: max(0, told.Retry.Of),
+		Reason: strings.TrimSpace(Clean(cmp.Or(failed.Details, message))), Remedy: retryRemedy(told.Error),
+		ProviderStatus: providerStatus(told.Error)}
+	if len(counted) > 0 && change.Attempt == 0 {
+		change.Attempt, _ = strconv.Atoi(counted[1]) // no number is none
+		change.Of, _ = strconv.Atoi(counted[2])
+	}
+	return change
+}
+
+// retryRemedy is what a person can do while a runtime tries again. The remedy of the failure asks for the message to be
+// sent again, which the runtime does by itself.
+func retryRemedy(failed json.RawMessage) string {
+	_, remedy := failureKind(failed)
+	for _, again := range []string{", then send the message again", ", or send the message again", " Send the message again",
+		"Send the message again"} {
+		if before, _, found := strings.Cut(remedy, again); found {
+			remedy = strings.TrimSuffix(before, ".")
+			break
+		}
+	}
+	if remedy = strings.TrimSuffix(remedy, "."); remedy == "" {
+		remedy = "Check the network, and that the model provider is up"
+	}
+	return remedy + ". " + tryAgain
+}

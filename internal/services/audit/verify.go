@@ -1,0 +1,66 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"harness/internal/platform/database"
+)
+
+// Verdict is what a look at the whole log came to.
+type Verdict struct {
+	// Rows is how many rows there are, Checkpoints how many signed states of the chain hold, Signed up to which row the
+	// last of them does.
+	Rows, Checkpoints, Signed int64
+	// Faults say in words what is wrong and where; none when the log is whole.
+	Faults []string
+}
+
+// maxFaults bounds the list: what comes after a break is not told row by row.
+const maxFaults = 100
+
+// Verify looks at the whole log: every row is there, is what it was, and the chain reaches as far as it was signed.
+// keys are those that signed the checkpoints.
+func Verify(ctx context.Context, q database.Querier, keys note.Verifiers) (Verdict, error) {
+	v := Verdict{}
+	fault := func(format string, args ...any) {
+		if len(v.Faults) < maxFaults {
+			v.Faults = append(v.Faults, fmt.Sprintf(format, args...))
+		}
+	}
+	signed, last, err := checkpoints(ctx, q, keys, fault)
+	if err != nil {
+		return v, err
+	}
+	err = Each(ctx, q, "", func(row Row) error {
+		v.Rows++
+		if row.Seq != last.Seq+1 {
+			if row.Seq == last.Seq+2 {
+				fault("row %d was removed", last.Seq+1)
+			} else {
+				fault("rows %d to %d were removed", last.Seq+1, row.Seq-1)
+			}
+		} else if row.seal(last.Hash) != row.Hash {
+			fault("row %d (%s of session %q, by %q) was changed, or the one before it", row.Seq, row.Kind,
+				row.SessionID, row.Actor)
+		}
+		if hash, is := signed[row.Seq]; is {
+			if hash != row.Hash {
+				fault("row %d is another than the one that was signed", row.Seq)
+			} else {
+				v.Checkpoints, v.Signed = v.Checkpoints+1, row.Seq
+			}
+			delete(signed, row.Seq)
+		}
+		last = row
+		return nil
+	})
+	for seq := range signed {
+		if seq > last.Seq {
+			fault("the log ends with row %d, and row %d was signed: its tail was cut off", last.Seq, seq)
+		}
+	}
+	return v, err
+}

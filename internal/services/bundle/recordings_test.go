@@ -1,0 +1,40 @@
+package bundle_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"harness/internal/services/bundle"
+)
+
+// TE-01: what real runtimes were recorded saying is redacted: nothing is left in it that looks like a secret.
+func TestRecordingsHaveNoSecret(t *testing.T) {
+	t.Parallel()
+	cleaner := bundle.NewCleaner()
+	// What only looks like one: where Claude Code has its key from, and what the recorded MCP server was told.
+	harmless := strings.NewReplacer(`"apiKeySource":`, `"from":`, "Bearer task-1", "")
+	seen := map[string]bool{} // most members are the same in many lines
+	for _, pattern := range []string{"claude/testdata/*.jsonl", "opencode/testdata/recordings/*", "acp/testdata/*/*", "codex/testdata/recordings/*.jsonl"} {
+		files, err := filepath.Glob(filepath.Join("..", "..", "runtime", filepath.FromSlash(pattern)))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d recordings, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for member := range strings.SplitAfterSeq(harmless.Replace(string(content)), ",") {
+				if seen[member] {
+					continue
+				}
+				seen[member] = true
+				if cleaned, taken := cleaner.Clean([]byte(member)); taken > 0 {
+					t.Errorf("%s has a secret: %s", file, cleaned)
+				}
+			}
+		}
+	}
+}

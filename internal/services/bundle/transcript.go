@@ -1,0 +1,114 @@
+package bundle
+
+import (
+	"encoding/json"
+
+	"harness/internal/services/tasks"
+)
+
+// Transcript is all that is told of one attempt of a tool call.
+type Transcript struct {
+	CallID    string `json:"tool_call_id"`
+	Native    string `json:"runtime_tool_call_id,omitempty"`
+	Attempt   int    `json:"attempt"`
+	InputHash string `json:"input_hash"`
+	TaskID    string `json:"task_id"`
+	Name      string `json:"name"`
+	// Input is what it was called with. Evaluated are the opinions about it, Decision is approved or denied, "" while
+	// nobody decided; Actor and Reason are of the decision.
+	Input     json.RawMessage   `json:"input,omitempty"`
+	Evaluated []json.RawMessage `json:"policy_evaluated"`
+	Decision  string            `json:"decision,omitempty"`
+	Actor     string            `json:"actor,omitempty"`
+	Reason    string            `json:"reason,omitempty"`
+	Started   bool              `json:"started"`
+	// Stdout and Stderr are what it said, in pieces or at once.
+	Stdout string `json:"stdout,omitempty"`
+	Stderr string `json:"stderr,omitempty"`
+	// Completed is how it ended, as the event has it: who ran it and where, the sandbox, the result or a reference to it,
+	// the exit code.
+	Completed json.RawMessage `json:"completed,omitempty"`
+	ExitCode  json.RawMessage `json:"exit_code,omitempty"`
+	IsError   bool            `json:"is_error"`
+}
+
+// told are the members of events about calls that a Transcript is made of.
+type told struct {
+	CallID    string          `json:"tool_call_id"`
+	Native    string          `json:"runtime_tool_call_id"`
+	Attempt   int             `json:"attempt"`
+	InputHash string          `json:"input_hash"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	Actor     string          `json:"actor"`
+	Reason    string          `json:"reason"`
+	Stream    string          `json:"stream"`
+	Delta     string          `json:"delta"`
+	Stdout    string          `json:"stdout"`
+	Stderr    string          `json:"stderr"`
+	ExitCode  json.RawMessage `json:"exit_code"`
+	IsError   bool            `json:"is_error"`
+}
+
+// Transcripts are those of a session's events: one for each attempt of a call, in the order they began.
+func Transcripts(events []tasks.Event) []*Transcript {
+	type attempt struct {
+		id     string
+		number int
+		task   string
+	}
+	all := []*Transcript{}
+	known := map[attempt]*Transcript{}
+	for _, e := range events {
+		var t told
+		if json.Unmarshal(e.Payload, &t) != nil || t.CallID == "" {
+			continue
+		}
+		key := attempt{t.CallID, t.Attempt, e.Trace.TaskID}
+		one := known[key]
+		if one == nil {
+			one = &Transcript{CallID: t.CallID, Attempt: t.Attempt, InputHash: t.InputHash, TaskID: e.Trace.TaskID,
+				Evaluated: []json.RawMessage{}}
+			known[key], all = one, append(all, one)
+		}
+		one.take(e.Type, t, e.Payload)
+	}
+	return all
+}
+
+func (t *Transcript) take(kind string, said told, payload json.RawMessage) {
+	if said.Name != "" {
+		t.Name = said.Name
+	}
+	if said.Native != "" {
+		t.Native = said.Native
+	}
+	switch kind {
+	case tasks.CallRequested:
+		t.Input = said.Input
+	case tasks.CallEvaluated:
+		t.Evaluated = append(t.Evaluated, payload)
+	case tasks.CallApproved, tasks.CallDenied:
+		t.Decision, t.Actor, t.Reason = "approved", said.Actor, said.Reason
+		if kind == tasks.CallDenied {
+			t.Decision = "denied"
+		}
+	case tasks.CallStarted:
+		t.Started = true
+	case tasks.CallOutput:
+		if said.Stream == "stderr" {
+			t.Stderr += said.Delta
+		} else {
+			t.Stdout += said.Delta
+		}
+	case tasks.CallSaid:
+		if said.Stdout != "" {
+			t.Stdout = said.Stdout
+		}
+		if said.Stderr != "" {
+			t.Stderr = said.Stderr
+		}
+	case tasks.CallCompleted:
+		t.Completed, t.ExitCode, t.IsError = payload, said.ExitCode, said.IsError
+	}
+}

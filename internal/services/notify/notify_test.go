@@ -1,0 +1,241 @@
+package notify_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/services/notify"
+	"harness/tests/dbtest"
+	"harness/tests/lifecycletest"
+)
+
+// What is told is signed as Standard Webhooks has it, and holds the title of the session and ids alone.
+func TestAWebhookIsToldSigned(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		k := newKit(t, db)
+		k.happen(notify.TurnFailed, "before", "")
+		k.run()
+		err := db.Update(t.Context(), func(tx database.Tx) error {
+			_, err := tx.ExecContext(t.Context(), `insert into sessions (id, runtime, runtime_session_id, node_id, title, cwd,
+				source, model_provider, thread, system_owned, archived, created_at, updated_at)
+				values ('s/1', 'codex', 's/1', 'n', $1, '/', '', '', 'null', 0, 0, 1, 1)`, "Wörter\n"+strings.Repeat("x", 500))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.happen("other", "s/1", "")
+		k.happen(notify.ApprovalWaits, "s/1", "r1")
+		heard := k.hear()
+		c := heard.content(t)
+		want := map[string]string{"sessionId": "s/1", "requestId": "r1", "title": "Wörter " + strings.Repeat("x", 193),
+			"link": "https://agents.example.com/harness/s/s%2F1"}
+		if c.Type != "approval.waiting" || !maps.Equal(c.Data, want) {
+			t.Errorf("told %s, want %v", heard.body, want)
+		}
+		if at, err := time.Parse(time.RFC3339, c.Timestamp); err != nil || time.Since(at) > time.Minute {
+			t.Errorf("it is said to have happened at %q", c.Timestamp)
+		}
+		id, at := heard.header.Get("webhook-id"), heard.header.Get("webhook-timestamp")
+		mac := hmac.New(sha256.New, []byte(secret))
+		_, _ = fmt.Fprintf(mac, "%s.%s.%s", id, at, heard.body) // a hash takes everything
+		if got := heard.header.Get("webhook-signature"); got != "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)) {
+			t.Errorf("the signature of %s at %s is %s", id, at, got)
+		}
+		k.drained()
+		k.eventually("it is counted", func() bool { return k.count(notify.Delivered) == 1 })
+		if len(k.told) > 0 {
+			t.Errorf("told %d more times", len(k.told))
+		}
+	})
+}
+
+// What is refused is sent again with the same id, by a later process too; nobody logs a secret, and a redirect is
+// followed by nobody.
+func TestWhatIsRefusedIsSentAgain(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		k := newKit(t, db)
+		k.answers(http.StatusFound)
+		first := k.run()
+		k.happen(notify.TurnEnded, "s", "")
+		id := k.hear().header.Get("webhook-id")
+		again := k.hear()
+		if again.path != "/told?key=part-of-the-url" || again.header.Get("webhook-id") != id || !strings.HasPrefix(id, "msg_") {
+			t.Errorf("sent again to %s as %s, first as %s", again.path, again.header.Get("webhook-id"), id)
+		}
+		if err := first.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		k.happen(notify.JobFailed, "", "")
+		k.answers(http.StatusNoContent)
+		k.run()
+		kinds := map[string]int{}
+		for kinds["turn.ended"] == 0 || kinds["job.failed"] == 0 {
+			c := k.hear().content(t)
+			kinds[c.Type]++
+			if c.Type == "job.failed" && c.Data["link"] != "https://agents.example.com/harness/jobs" {
+				t.Errorf("a job is shown at %s", c.Data["link"])
+			}
+		}
+		k.drained()
+		k.eventually("they are counted", func() bool { return k.count(notify.Delivered) == 2 })
+		if k.count(notify.Failed) < 2 {
+			t.Errorf("%d attempts failed", k.count(notify.Failed))
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		log := k.logged.String()
+		if !strings.Contains(log, "302, which is not followed") || strings.Contains(log, "part-of-the-url") ||
+			strings.Contains(log, secret) {
+			t.Errorf("logged %s", log)
+		}
+	})
+}
+
+// A place that is away is told when it is there again, and its URL is in no log.
+func TestAPlaceThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	k := newKit(t, dbtest.Open(t, database.SQLite))
+	there := k.url
+	k.url = "http://127.0.0.1:1/told?key=part-of-the-url"
+	away := k.run()
+	k.happen(notify.TurnEnded, "s", "")
+	k.eventually("it failed", func() bool { return k.count(notify.Failed) > 0 })
+	if err := away.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	k.mu.Lock()
+	log := k.logged.String()
+	k.mu.Unlock()
+	if !strings.Contains(log, "webhook did not answer") || strings.Contains(log, "part-of-the-url") {
+		t.Errorf("logged %s", log)
+	}
+	k.url = there
+	k.run()
+	k.hear()
+}
+
+// Of several processes one tells a message.
+func TestSeveralProcessesTellOnce(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		k := newKit(t, db)
+		patient := func(o *notify.Options) { o.Retry = time.Minute }
+		for range 3 {
+			k.run(patient)
+		}
+		ids := map[string]bool{}
+		for i := range 20 {
+			k.happen(notify.TurnEnded, fmt.Sprint("s", i), "")
+		}
+		for range 20 {
+			ids[k.hear().header.Get("webhook-id")] = true
+		}
+		k.drained()
+		if len(ids) != 20 || len(k.told) > 0 {
+			t.Errorf("20 messages were told as %d, and %d more", len(ids), len(k.told))
+		}
+	})
+}
+
+// Who decides at once is not told, whoever lets it wait is.
+func TestARequestIsToldAfterAWhile(t *testing.T) {
+	t.Parallel()
+	k := newKit(t, dbtest.Open(t, database.SQLite))
+	k.run(func(o *notify.Options) {
+		o.After = 50 * time.Millisecond
+		o.Waits = func(_ context.Context, news notify.News) (bool, error) { return news.RequestID == "waits", nil }
+	})
+	began := time.Now()
+	k.happen(notify.ApprovalWaits, "s", "decided")
+	k.happen(notify.QuestionWaits, "s", "waits")
+	heard := k.hear()
+	if c := heard.content(t); c.Data["requestId"] != "waits" || time.Since(began) < 50*time.Millisecond {
+		t.Errorf("told %s after %s", heard.body, time.Since(began))
+	}
+	k.drained()
+	if len(k.told) > 0 {
+		t.Errorf("told of a request that was decided: %s", (<-k.told).body)
+	}
+}
+
+// What nobody took for a day is dropped.
+func TestADayOldMessageIsDropped(t *testing.T) {
+	t.Parallel()
+	k := newKit(t, dbtest.Open(t, database.SQLite))
+	err := k.db.Update(t.Context(), func(tx database.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `insert into notify_messages (id, target, at, due, attempts, news)
+			values ('msg_old', 'webhook', $1, 1, 7, '{"kind":"turn.ended"}')`, time.Now().Add(-25*time.Hour).UnixMilli())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.run()
+	k.drained()
+	k.eventually("it is counted", func() bool { return k.count(notify.Dropped) == 1 })
+	if len(k.told) > 0 {
+		t.Error("it was sent")
+	}
+}
+
+func TestAnNtfyTopicIsTold(t *testing.T) {
+	t.Parallel()
+	k := newKit(t, dbtest.Open(t, database.SQLite))
+	ntfy, err := notify.NewNtfy(k.url, "a-token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.run(func(o *notify.Options) { o.Targets = []notify.Target{ntfy} })
+	k.happen(notify.QuestionWaits, "s1", "r1")
+	heard := k.hear()
+	for name, want := range map[string]string{"Title": "A question waits", "Authorization": "Bearer a-token", "Priority": "high",
+		"Click": "https://agents.example.com/harness/s/s1", "Tags": "question.waiting"} {
+		if got := heard.header.Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if heard.body != "A session without a title" {
+		t.Errorf("told %q", heard.body)
+	}
+}
+
+func TestASecretThatIsNone(t *testing.T) {
+	t.Parallel()
+	for _, place := range []string{"nowhere.example", "ftp://a.example/", "https://", "://"} {
+		_, hook := notify.NewWebhook(place, secret)
+		_, topic := notify.NewNtfy(place, "")
+		if hook == nil || topic == nil {
+			t.Errorf("%q is taken: %v, %v", place, hook, topic)
+		}
+	}
+	for _, text := range []string{"short", "whsec_no base64 at all!!", "whsec_c2hvcnQ="} {
+		if _, err := notify.NewWebhook("http://127.0.0.1/", text); err == nil || strings.Contains(err.Error(), text) {
+			t.Errorf("of %q it is said: %v", text, err)
+		}
+	}
+}
+
+// Without targets nothing is followed; who begins later is not told of what was before.
+func TestNobodyIsTold(t *testing.T) {
+	t.Parallel()
+	k := newKit(t, dbtest.Open(t, database.SQLite))
+	lifecycletest.Run(t, k.notifier(func(o *notify.Options) { o.Targets = nil }))
+	k.happen(notify.TurnEnded, "before", "")
+	k.run()
+	k.happen(notify.TurnEnded, "after", "")
+	if c := k.hear().content(t); c.Data["sessionId"] != "after" {
+		t.Errorf("told of %v", c.Data)
+	}
+}

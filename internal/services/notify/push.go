@@ -1,0 +1,251 @@
+package notify
+
+import (
+	"context"
+	"crypto/ecdh"
+	"database/sql"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	webpush "github.com/SherClockHolmes/webpush-go"
+	"github.com/google/uuid"
+
+	"harness/internal/platform/database"
+)
+
+const (
+	// maxBrowsers is how many browsers of one holder are told; a new one takes the place of the oldest.
+	maxBrowsers = 20
+	// maxEndpoint is the longest endpoint, in bytes.
+	maxEndpoint = 2048
+)
+
+// Subscriber is who is told by a browser, and by which access: what withdraws it ends the subscription.
+type Subscriber struct {
+	// Holder is the same for all browsers of who has one access, Proof what shows that the access is still that one.
+	Holder, Proof string
+	// Until is when the access ends, in ms; 0 for never.
+	Until int64
+	// Projects are those the holder is limited to, nil for no limit.
+	Projects []string
+}
+
+// Browser is a place that a push service of a browser takes messages for (PushSubscription of the Push API).
+type Browser struct {
+	// Endpoint is the URL messages are sent to; it is secret.
+	Endpoint string
+	// P256dh and Auth are the browser's keys, which messages are encrypted for, as base64url (RFC 8291).
+	P256dh, Auth string
+}
+
+// Subscription is a browser that is told.
+type Subscription struct {
+	Browser
+	Subscriber
+	ID string
+	// CreatedAt is in ms.
+	CreatedAt int64
+}
+
+// Service is the host of the push service.
+func (s *Subscription) Service() string {
+	u, err := url.Parse(s.Endpoint)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// PushOptions configure a Push. DB and Allows are required.
+type PushOptions struct {
+	DB *database.DB
+	// Services are the push services that may be written to: a host, *.host for every host below one, or an origin.
+	Services []string
+	// Contact is a mailto: or https: URL by which a push service finds who runs this server (RFC 8292).
+	Contact string
+	// Allows tells whether the access somebody subscribed by still counts, and whether it may be told of news.
+	Allows func(ctx context.Context, who Subscriber, news News) (counts, may bool, err error)
+}
+
+// Push keeps the browsers that are told, and encrypts what they are told (Web Push: RFC 8030, 8291, 8292).
+type Push struct {
+	opts            PushOptions
+	private, public string
+}
+
+// ErrNoSubscription means that there is none of this holder by this id.
+var ErrNoSubscription = errors.New("there is no such subscription")
+
+// BrowserError refuses what cannot be sent to.
+type BrowserError struct{ Field, Message string }
+
+// Error implements error.
+func (e *BrowserError) Error() string { return e.Field + ": " + e.Message }
+
+// NewPush makes one over a migrated store, whose servers all sign with the same key.
+func NewPush(ctx context.Context, opts PushOptions) (*Push, error) {
+	var failed error
+	pair, err := Key(ctx, opts.DB, "vapid", func() string {
+		private, public, err := webpush.GenerateVAPIDKeys()
+		failed = err
+		return private + "." + public
+	})
+	if err := errors.Join(failed, err); err != nil {
+		return nil, fmt.Errorf("make the key of web push: %w", err)
+	}
+	p := &Push{opts: opts}
+	p.private, p.public, _ = strings.Cut(pair, ".")
+	return p, nil
+}
+
+// PublicKey is what browsers subscribe with (applicationServerKey), as base64url.
+func (p *Push) PublicKey() string { return p.public }
+
+// Subscribe has a browser told. A browser that was is told on, as the one who asks now. Errors: *BrowserError.
+func (p *Push) Subscribe(ctx context.Context, who Subscriber, browser Browser) (made Subscription, err error) {
+	if err := p.check(browser); err != nil {
+		return made, err
+	}
+	projects, err := json.Marshal(who.Projects)
+	if err != nil {
+		return made, fmt.Errorf("store a subscription: %w", err)
+	}
+	err = p.opts.DB.Update(ctx, func(tx database.Tx) error {
+		made = Subscription{Browser: browser, Subscriber: who, ID: "push_" + uuid.NewString(), CreatedAt: time.Now().UnixMilli()}
+		was, err := scanSubscription(tx.QueryRowContext(ctx, selectSubscription+` where endpoint = $1`, browser.Endpoint))
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+		case err != nil:
+			return err
+		case was.Holder == who.Holder:
+			made.ID, made.CreatedAt = was.ID, was.CreatedAt
+			if _, err := tx.ExecContext(ctx, `delete from push_subscriptions where id = $1`, was.ID); err != nil {
+				return err
+			}
+		default: // what waits for the one before is not for this one
+			if err := unsubscribe(ctx, tx, was.ID); err != nil {
+				return err
+			}
+		}
+		_, err = tx.ExecContext(ctx, `insert into push_subscriptions
+			(id, endpoint, p256dh, auth, holder, proof, until, projects, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			made.ID, made.Endpoint, made.P256dh, made.Auth, made.Holder, made.Proof, made.Until, string(projects), made.CreatedAt)
+		if err != nil {
+			return err
+		}
+		return p.bound(ctx, tx, who.Holder)
+	})
+	if err != nil {
+		return made, fmt.Errorf("store a subscription: %w", err)
+	}
+	return made, nil
+}
+
+// bound ends the oldest subscriptions of a holder who has too many.
+func (p *Push) bound(ctx context.Context, tx database.Tx, holder string) error {
+	all, err := subscriptionsOf(ctx, tx, holder)
+	if err != nil {
+		return err
+	}
+	for len(all) > maxBrowsers {
+		if err := unsubscribe(ctx, tx, all[0].ID); err != nil {
+			return err
+		}
+		all = all[1:]
+	}
+	return nil
+}
+
+// List returns the browsers of a holder, the oldest first.
+func (p *Push) List(ctx context.Context, holder string) ([]Subscription, error) {
+	return subscriptionsOf(ctx, p.opts.DB.Read(), holder)
+}
+
+// Unsubscribe ends a subscription of a holder, and what waits for it. Errors: ErrNoSubscription.
+func (p *Push) Unsubscribe(ctx context.Context, holder, id string) error {
+	err := p.opts.DB.Update(ctx, func(tx database.Tx) error {
+		// What is no id may be no text that Postgres takes.
+		one, err := scanSubscription(tx.QueryRowContext(ctx, selectSubscription+` where id = $1`, database.EncodeText(id)))
+		if errors.Is(err, sql.ErrNoRows) || err == nil && one.Holder != holder {
+			return ErrNoSubscription
+		}
+		if err != nil {
+			return err
+		}
+		return unsubscribe(ctx, tx, id)
+	})
+	if err != nil && !errors.Is(err, ErrNoSubscription) {
+		return fmt.Errorf("end a subscription: %w", err)
+	}
+	return err
+}
+
+func unsubscribe(ctx context.Context, tx database.Tx, id string) error {
+	if _, err := tx.ExecContext(ctx, `delete from push_subscriptions where id = $1`, id); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `delete from notify_messages where target = $1`, pushTarget(id))
+	return err
+}
+
+const selectSubscription = `select id, endpoint, p256dh, auth, holder, proof, until, projects, created_at from push_subscriptions`
+
+func subscriptionsOf(ctx context.Context, from database.Querier, holder string) ([]Subscription, error) {
+	return database.ReadAll(ctx, from, "read the subscriptions", scanSubscription,
+		selectSubscription+` where holder = $1 order by created_at, id`, holder)
+}
+
+func scanSubscription(row database.Row) (s Subscription, err error) {
+	var projects string
+	err = row.Scan(&s.ID, &s.Endpoint, &s.P256dh, &s.Auth, &s.Holder, &s.Proof, &s.Until, &projects, &s.CreatedAt)
+	if err == nil {
+		err = json.Unmarshal([]byte(projects), &s.Projects)
+	}
+	return s, err
+}
+
+// check refuses a browser that cannot be sent to.
+func (p *Push) check(browser Browser) error {
+	if len(browser.Endpoint) > maxEndpoint || !p.isService(browser.Endpoint) {
+		return &BrowserError{"endpoint", "this server sends to no such push service; an operator can add it to " +
+			"HARNESS_NOTIFY_PUSH_SERVICES"}
+	}
+	key, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(browser.P256dh, "="))
+	if err == nil {
+		_, err = ecdh.P256().NewPublicKey(key)
+	}
+	if err != nil {
+		return &BrowserError{"keys.p256dh", "Use the browser's public key, a point of P-256 as base64url"}
+	}
+	if auth, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(browser.Auth, "=")); err != nil || len(auth) != 16 {
+		return &BrowserError{"keys.auth", "Use the browser's 16 bytes as base64url"}
+	}
+	return nil
+}
+
+// isService tells whether an endpoint is one of a push service that is listed.
+func (p *Push) isService(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.User != nil || u.Fragment != "" || u.Hostname() == "" {
+		return false
+	}
+	for _, service := range p.opts.Services {
+		if strings.Contains(service, "://") {
+			if strings.EqualFold(u.Scheme+"://"+u.Host, service) {
+				return true
+			}
+			continue
+		}
+		host := strings.ToLower(u.Host) // with a port it is none of those that are listed by their hosts
+		below, wild := strings.CutPrefix(service, "*")
+		if u.Scheme == "https" && (host == service || wild && strings.HasSuffix(host, below)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,93 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"harness/internal/platform/database"
+)
+
+// ToolsError says that a session cannot be given the client tools that were asked for: runtimes take them when a
+// conversation begins, and would ignore them later.
+type ToolsError struct {
+	SessionID string
+	// Known says whether the tools of the session are known here, Names what they are called.
+	Known bool
+	Names []string
+}
+
+// Error implements error.
+func (e *ToolsError) Error() string {
+	const remedy = "Its runtime takes tools only when a session is created: leave the field out to go on with them, " +
+		"or create a session with other tools"
+	switch {
+	case !e.Known:
+		return "The tools of this session are not known here. " + remedy
+	case len(e.Names) == 0:
+		return "This session has no tools. Its runtime takes tools only when a session is created: leave the field out, " +
+			"or create a session with these tools"
+	}
+	return "This session has other tools (" + strings.Join(e.Names, ", ") + "). " + remedy
+}
+
+// clientTool is a tool as it is compared.
+type clientTool struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	InputSchema any    `json:"inputSchema"`
+}
+
+// parseTools reads a list of tools by name; none of nil.
+func parseTools(raw []byte) ([]clientTool, error) {
+	tools := []clientTool{}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &tools); err != nil {
+			return nil, fmt.Errorf("read tools: %w", err)
+		}
+	}
+	slices.SortStableFunc(tools, func(a, b clientTool) int { return strings.Compare(a.Name, b.Name) })
+	return tools, nil
+}
+
+// checkTools refuses with *ToolsError client tools that are not those the session has. wanted nil asks for none in
+// particular.
+func (s *Service) checkTools(ctx context.Context, sessionID string, wanted json.RawMessage) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+	want, err := parseTools(wanted)
+	if err != nil {
+		return err
+	}
+	var stored sql.NullString
+	err = s.db.Read().QueryRowContext(ctx, `select dynamic_tools from sessions where id = $1`,
+		database.EncodeText(sessionID)).Scan(&stored)
+	if err != nil {
+		return fmt.Errorf("read the tools of session %s: %w", sessionID, err)
+	}
+	has, err := parseTools([]byte(stored.String))
+	if err != nil {
+		return fmt.Errorf("session %s: %w", sessionID, err)
+	}
+	if reflect.DeepEqual(want, has) {
+		return nil // a session made elsewhere is taken to have none, as long as none are asked for
+	}
+	refused := &ToolsError{SessionID: sessionID, Known: stored.Valid}
+	for _, tool := range has {
+		refused.Names = append(refused.Names, tool.Name)
+	}
+	return refused
+}
+
+// storeTools notes the tools a session is made with.
+func storeTools(ctx context.Context, tx database.Tx, sessionID string, tools json.RawMessage) error {
+	if len(tools) == 0 {
+		tools = json.RawMessage("[]")
+	}
+	return updateSession(ctx, tx, sessionID, `dynamic_tools = $2`, database.EncodeText(string(tools)))
+}

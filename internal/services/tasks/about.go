@@ -1,0 +1,169 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"harness/internal/operations"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/services/session"
+)
+
+// Origin names, in the caller's own words, the client, the request and the user that something was asked for. The events
+// it causes carry it.
+type Origin struct {
+	ClientID  string `json:"client_id,omitempty"`
+	RequestID string `json:"request_id,omitempty"`
+	UserID    string `json:"user_id,omitempty"`
+}
+
+// decider is who asked for a decision, as the audit log and as the caller itself names them.
+type decider struct {
+	Actor  string `json:"actor,omitempty"`
+	Origin Origin `json:"origin"`
+}
+
+// noteOrigin records who decides about a call, so that the events of the decision can say so.
+func (s *Service) noteOrigin(ctx context.Context, sessionID string, what ownRecord, actor string) error {
+	if what.Origin == (Origin{}) {
+		return nil
+	}
+	_, err := s.journal.Commit(ctx, func(context.Context, database.Tx) ([]journal.Event, error) {
+		return []journal.Event{{SessionID: database.EncodeText(sessionID), Type: recordAsked, Time: s.now(), Source: "tasks", Actor: actor,
+			Payload: encode(what)}}, nil
+	})
+	return err
+}
+
+// takeAsked notes who decides about a call, or who stops the task.
+func (l *Log) takeAsked(own ownRecord, actor string) {
+	if c := l.find(own.CallID); c != nil {
+		c.By = &decider{actor, own.Origin}
+	}
+	if t := l.state.Task; t != nil && own.TaskID != "" && t.ID == own.TaskID {
+		t.Stopper = &own.Origin
+	}
+}
+
+// because has the events of a decision name who asked for it. The caller calls back when they are derived.
+func (l *Log) because(c *call, actor string) (done func()) {
+	if c != nil && c.By != nil && c.By.Actor == actor {
+		l.by = &c.By.Origin
+	}
+	return func() { l.by = nil }
+}
+
+// About is what the first event of a session says of it, and what the log begins with. CreatedAt is in ms.
+type About struct {
+	SessionID string `json:"session_id"`
+	Runtime   string `json:"runtime"`
+	CreatedAt int64  `json:"created_at"`
+	Origin    Origin `json:"origin"`
+	Begin     Facts  `json:"begin"`
+}
+
+// Facts are what events say of a session's runtime, and the folders that inputs of its own tools are free of.
+type Facts struct {
+	Model            string `json:"model,omitempty"`
+	RuntimeSessionID string `json:"runtime_session_id,omitempty"`
+	// Folders are the names of the session's folder, links resolved and not, the longest first.
+	Folders []string `json:"folders,omitempty"`
+}
+
+// replace takes over what other facts say.
+func (f *Facts) replace(by *Facts) {
+	if by == nil {
+		return
+	}
+	if by.Model != "" {
+		f.Model = by.Model
+	}
+	if by.RuntimeSessionID != "" {
+		f.RuntimeSessionID = by.RuntimeSessionID
+	}
+	if len(by.Folders) > 0 {
+		f.Folders = by.Folders
+	}
+}
+
+// factsOf are those of a session as it stands now. effective is the model its runtime runs, "" when it did not say.
+func factsOf(s session.Session, effective string) Facts {
+	f := Facts{Model: effective, RuntimeSessionID: s.RuntimeSessionID, Folders: foldersOf(s.Cwd)}
+	if s.Controls.Model != nil && *s.Controls.Model != "" {
+		f.Model = *s.Controls.Model
+	}
+	return f
+}
+
+// factsNow are those of a session as it stands now. The model that its runtime chose is not among them.
+func (s *Service) factsNow(ctx context.Context, sessionID string) (*Facts, error) {
+	stored, err := s.opts.Sessions.Lookup(ctx, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	facts := factsOf(stored, "")
+	return &facts, nil
+}
+
+// foldersOf are the names of a folder.
+func foldersOf(cwd string) []string {
+	if !filepath.IsAbs(cwd) || filepath.Clean(cwd) == "/" {
+		return nil
+	}
+	folders := []string{filepath.Clean(cwd)}
+	if resolved, err := filepath.EvalSymlinks(cwd); err == nil && resolved != folders[0] && resolved != "/" {
+		folders = append(folders, resolved)
+	}
+	slices.SortFunc(folders, func(a, b string) int { return len(b) - len(a) })
+	return folders
+}
+
+// About reads what a session's log begins with. Errors are those of operations.Find; *operations.SystemSessionError.
+func (s *Service) About(ctx context.Context, sessionID string) (About, error) {
+	found, err := s.opts.Operations.Find(ctx, sessionID)
+	if err != nil {
+		return About{}, err
+	}
+	if found.SystemOwned {
+		return About{}, &operations.SystemSessionError{SessionID: sessionID}
+	}
+	about := About{SessionID: found.ID, Runtime: found.Runtime, CreatedAt: found.CreatedAt, Begin: factsOf(found, "")}
+	noted, err := readNote(ctx, s.db.Read(), sessionID)
+	if err != nil || noted == nil {
+		return about, err
+	}
+	about.Origin, about.Begin = noted.Origin, noted.Facts
+	return about, nil
+}
+
+// note is what is kept of a session when the task API first has to do with it.
+type note struct {
+	Origin Origin `json:"origin"`
+	Facts  Facts  `json:"facts"`
+	// Pinned says that its tasks end when a file that its agent reads by itself has changed.
+	Pinned bool `json:"pinned,omitempty"`
+}
+
+// readNote is nil of a session of which nothing was noted.
+func readNote(ctx context.Context, q database.Querier, sessionID string) (*note, error) {
+	var text string
+	err := q.QueryRowContext(ctx, `select about from task_sessions where session_id = $1`, database.EncodeText(sessionID)).
+		Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && text == "" {
+		return nil, nil
+	}
+	var noted note
+	if err == nil {
+		err = json.Unmarshal([]byte(database.DecodeText(text)), &noted)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what is noted of session %s: %w", sessionID, err)
+	}
+	return &noted, nil
+}

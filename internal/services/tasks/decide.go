@@ -1,0 +1,171 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"harness/internal/operations"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// Decision is a person's answer to a tool call that asks.
+type Decision struct {
+	Allow bool
+	// Attempt and InputHash are those of the call that was looked at.
+	Attempt   int
+	InputHash string
+	// Reason is why, in that person's words.
+	Reason string
+	// Origin is what the caller says of itself.
+	Origin Origin
+	// Answers are those to the agent's questions by their ids, Result what a tool of the client came to; nil for calls that
+	// take none.
+	Answers json.RawMessage
+	Result  *string
+}
+
+// Decided is what came of a decision. ReasonWaits: the reason of a denial reaches the agent with the next message only.
+type Decided struct{ ReasonWaits bool }
+
+// Decide answers a tool call of a session, whoever owns the tool, once. ErrNotPending when nothing is asked about it,
+// with a *session.SettledError when it was decided before; *MismatchError when the decision is about something else, and
+// *PartError when it has what the call has no place for: then the call goes on waiting. Others are those of
+// operations.DecideApproval.
+func (s *Service) Decide(ctx context.Context, sessionID, callID string, d Decision, actor string) (Decided, error) {
+	if err := s.opts.Operations.Check(ctx, operations.ListRequests, sessionID); err != nil {
+		return Decided{}, err
+	}
+	c, events, err := s.called(ctx, sessionID, callID, d)
+	if err != nil {
+		return Decided{}, err
+	}
+	if c == nil || c.Request == "" {
+		return Decided{}, decidedBefore(events, callID)
+	}
+	if err := d.fits(c); err != nil {
+		return Decided{}, err
+	}
+	if err := s.noteOrigin(ctx, sessionID, ownRecord{CallID: c.ID, Origin: d.Origin}, actor); err != nil {
+		return Decided{}, err
+	}
+	settled, err := s.settle(ctx, c, d, actor)
+	var before *session.SettledError
+	if errors.As(err, &before) || errors.Is(err, session.ErrRequestNotFound) {
+		return Decided{}, errors.Join(ErrNotPending, err)
+	}
+	if err != nil {
+		return Decided{}, err
+	}
+	waits, err := s.opts.Operations.ReasonWaits(ctx, settled)
+	if err != nil { // it is decided all the same
+		s.opts.Logger.Warn().Err(err).Str("session", sessionID).Msg("it is not known when the reason of a denial reaches the agent")
+	}
+	return Decided{ReasonWaits: waits}, nil
+}
+
+// fits refuses a decision with parts that a call has no place for: *PartError.
+func (d Decision) fits(c *call) error {
+	switch {
+	case d.Answers != nil && (c.Kind != runtime.RequestToolInput || !d.Allow):
+		return &PartError{"answers", "they go with the approval of the agent's questions only"}
+	case d.Result != nil && (c.Kind != runtime.RequestToolCall || !d.Allow):
+		return &PartError{"result", "it goes with the approval of a tool of the client only"}
+	case d.Result == nil && c.Kind == runtime.RequestToolCall && d.Allow:
+		return &PartError{"result", "say what the tool of the client came to"}
+	}
+	return nil
+}
+
+// settle gives the decision about a call to its session.
+func (s *Service) settle(ctx context.Context, c *call, d Decision, actor string) (session.Request, error) {
+	decision := "decline"
+	if d.Allow {
+		decision = "accept"
+	}
+	ops := s.opts.Operations
+	switch c.Kind {
+	case runtime.RequestToolInput:
+		return ops.DecideToolInput(ctx, c.Request,
+			operations.ToolInputDecision{Decision: decision, Message: d.Reason, Answers: d.Answers}, actor)
+	case runtime.RequestToolCall:
+		answer := operations.ToolCallAnswer{Success: &d.Allow, Text: d.Result}
+		if !d.Allow {
+			answer.Refusal = cmp.Or(d.Reason, denied)
+			answer.Text = &answer.Refusal
+		}
+		return ops.AnswerToolCall(ctx, c.Request, answer, actor)
+	}
+	return ops.DecideApproval(ctx, c.Request, operations.ApprovalDecision{Decision: decision, Scope: "turn",
+		Message: d.Reason}, actor)
+}
+
+// askWait is how long a decision about a call that nobody is asked about yet is kept. On a busy machine an agent needs some
+// seconds from its call to its question.
+const askWait = 30 * time.Second
+
+// called is an open call, nil when there is none, with the events so far. Clients are told of a call before it is asked
+// about: of a tool of this server by a moment, of one of the runtime by a second. A decision that comes in between is
+// kept for the question. *MismatchError when it is about another attempt or input.
+func (s *Service) called(ctx context.Context, sessionID, callID string, d Decision) (*call, []Event, error) {
+	news, cancel := s.News(sessionID)
+	defer cancel()
+	late := time.NewTimer(askWait)
+	defer late.Stop()
+	for {
+		log, events, err := s.latest(ctx, sessionID)
+		if err != nil {
+			return nil, nil, err
+		}
+		c := log.find(callID)
+		switch {
+		case c == nil:
+			return nil, events, nil
+		case c.Attempt != d.Attempt && (c.Request != "" || !c.Started):
+			return nil, nil, &MismatchError{c.ID, c.Attempt, c.Hash, "attempt"}
+		case c.Hash != d.InputHash && (c.Request != "" || !c.Started):
+			return nil, nil, &MismatchError{c.ID, c.Attempt, c.Hash, "input_hash"}
+		case c.Request != "" || c.Started:
+			return c, events, nil
+		}
+		select {
+		case <-news:
+		case <-late.C:
+			return c, events, nil
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+}
+
+// decidedBefore is ErrNotPending, with who decided the call as far as it is told of.
+func decidedBefore(events []Event, callID string) error {
+	for _, e := range slices.Backward(events) {
+		if e.Type != CallApproved && e.Type != CallDenied {
+			continue
+		}
+		var told struct {
+			CallID string `json:"tool_call_id"`
+			Actor  string `json:"actor"`
+		}
+		if json.Unmarshal(e.Payload, &told) != nil || told.CallID != callID {
+			continue
+		}
+		settled := session.Request{Status: session.RequestResolved, DecidedBy: told.Actor}
+		if told.Actor == "" {
+			settled.Status = session.RequestExpired // nobody did
+		}
+		return errors.Join(ErrNotPending, &session.SettledError{Request: settled})
+	}
+	return ErrNotPending
+}
+
+// isGone tells that a session is not there, or not any more.
+func isGone(err error) bool {
+	var gone *session.DeletedError
+	return errors.As(err, &gone) || errors.Is(err, session.ErrNotFound)
+}

@@ -1,0 +1,173 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"harness/internal/content/artifact"
+	"harness/internal/lib/javascript"
+	"harness/internal/lib/jcs"
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// Artifacts keep what a runtime was given. *artifact.Store implements it.
+type Artifacts interface {
+	Put(ctx context.Context, sessionID, name, contentType string, content []byte) (artifact.Ref, error)
+	// PutAs stores a content under a reference that was made before; one that is there stays.
+	PutAs(ctx context.Context, ref artifact.Ref, content []byte) error
+}
+
+// Tool is a tool of this server that an agent was given: its name and the hashes of its schemas.
+type Tool struct {
+	Name             string `json:"name"`
+	SchemaHash       string `json:"schema_hash"`
+	OutputSchemaHash string `json:"output_schema_hash,omitempty"`
+}
+
+// input is what a runtime is given for a task, in its canonical form.
+type input struct {
+	Messages     []Message     `json:"messages"`
+	ToolManifest []Tool        `json:"tool_manifest"`
+	Config       config        `json:"runtime_config"`
+	Window       contextWindow `json:"context_window"`
+	Visibility   string        `json:"input_visibility"`
+}
+
+// config is what the runtime is told beside the messages, "" for what it was told before or does by itself. It is the
+// same in every folder and conversation, so that the same input has the same hash: Cwd is placeOfFolder.
+type config struct {
+	Runtime  string `json:"runtime"`
+	Model    string `json:"model,omitempty"`
+	Cwd      string `json:"cwd,omitempty"`
+	Mode     Mode   `json:"permission_mode,omitempty"`
+	Approval string `json:"approval_policy,omitempty"`
+	Sandbox  string `json:"filesystem_sandbox,omitempty"`
+	Network  string `json:"network_access,omitempty"`
+}
+
+type contextWindow struct {
+	Strategy string `json:"strategy"`
+}
+
+// sources is what an agent reads by itself beside the messages. Of files there are hashes only.
+type sources struct {
+	Implicit string           `json:"implicit"`
+	Disabled bool             `json:"disabled"`
+	Reason   string           `json:"reason,omitempty"`
+	Sources  []runtime.Source `json:"sources"`
+	// Precedence are the paths in the order in which they count: where two say otherwise, the later one holds.
+	Precedence []string `json:"precedence"`
+}
+
+// visibilityPrompt says that the input is what this server tells the runtime. What the runtime makes of it for its model
+// (its own instructions, its tools, what it remembers) is not seen here.
+const visibilityPrompt = "prompt"
+
+// given is what a model was given, as its event tells of it.
+type given struct {
+	InputRef   json.RawMessage `json:"input_ref,omitempty"`
+	InputHash  string          `json:"input_hash"`
+	Visibility string          `json:"input_visibility"`
+	Window     json.RawMessage `json:"context_window"`
+	SourcesRef json.RawMessage `json:"implicit_sources_ref,omitempty"`
+	// Reconstructed says that the runtime had lost the conversation and is told it again.
+	Reconstructed bool `json:"reconstructed,omitempty"`
+}
+
+// keepInput keeps what a task gives to its runtime, and which files that reads by itself. What cannot be kept for good
+// is told of without a reference; an error is one that passes.
+func (s *Service) keepInput(ctx context.Context, t Task, message session.Message, mode Mode) (*given, error) {
+	if s.opts.Artifacts == nil {
+		return nil, nil
+	}
+	stored, err := s.opts.Sessions.Lookup(ctx, t.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	told := input{Messages: t.Messages, ToolManifest: []Tool{}, Window: contextWindow{"none"},
+		Visibility: visibilityPrompt, Config: config{Runtime: stored.Runtime, Mode: mode,
+			Approval: stored.Controls.ApprovalPolicy, Sandbox: stored.Controls.FilesystemSandbox,
+			Network: stored.Controls.EffectiveNetwork()}}
+	if stored.Cwd != "" {
+		told.Config.Cwd = placeOfFolder
+	}
+	for value, wish := range map[*string]*string{&told.Config.Approval: message.ApprovalPolicy,
+		&told.Config.Sandbox: message.FilesystemSandbox, &told.Config.Model: stored.Controls.Model} {
+		if wish != nil {
+			*value = *wish
+		}
+	}
+	if s.opts.Tools != nil {
+		told.ToolManifest = append(told.ToolManifest, s.opts.Tools()...)
+	}
+	out := &given{Visibility: visibilityPrompt, Window: encode(told.Window)}
+	if out.InputRef, out.InputHash, err = s.keep(ctx, t, "model-input.json", told); err != nil {
+		return nil, err
+	}
+	found, err := s.opts.Sessions.Sources(ctx, t.SessionID)
+	if err != nil {
+		if database.Transient(err) {
+			return nil, err
+		}
+		s.opts.Logger.Warn().Err(err).Str("session", t.SessionID).Msg("what the agent reads by itself is not known")
+		return out, nil
+	}
+	out.SourcesRef, _, err = s.keep(ctx, t, "implicit-sources.json", sourcesOf(found))
+	return out, err
+}
+
+func sourcesOf(found session.Sources) sources {
+	out := sources{Implicit: found.Implicit, Sources: []runtime.Source{}, Precedence: []string{}}
+	switch found.Implicit {
+	case runtime.ImplicitNone:
+		out.Disabled, out.Reason = true, "the session was opened with implicitSources none; only what the machine's administrator enforces counts"
+	case "":
+		out.Reason = "what this runtime reads by itself is not known"
+	}
+	for _, file := range found.Files {
+		if file.State != session.SourceRemoved {
+			out.Sources = append(out.Sources, file.Source)
+		}
+	}
+	for _, last := range []bool{false, true} {
+		for _, one := range out.Sources {
+			if enforced(one) == last {
+				out.Precedence = append(out.Precedence, one.Path)
+			}
+		}
+	}
+	return out
+}
+
+// enforced tells of settings that an administrator, or this server, puts above those of the user and the folder.
+func enforced(one runtime.Source) bool {
+	name := filepath.Base(one.Path)
+	return one.Kind == runtime.SourceSettings && (strings.HasPrefix(name, "managed") || name == "requirements.toml" ||
+		one.Scope == runtime.SourceOfSystem && name != "config.toml")
+}
+
+// keep stores a value in its canonical form; the hash is that of what was stored.
+func (s *Service) keep(ctx context.Context, t Task, name string, value any) (ref json.RawMessage, hash string,
+	err error) {
+	encoded, err := javascript.Encode(value)
+	if err == nil {
+		encoded, err = jcs.Transform(encoded)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("write %s of task %s: %w", name, t.ID, err)
+	}
+	kept, err := s.opts.Artifacts.Put(ctx, t.SessionID, name, "application/json", encoded)
+	if database.Transient(err) {
+		return nil, "", err
+	}
+	if err != nil {
+		s.opts.Logger.Warn().Err(err).Str("session", t.SessionID).Str("task", t.ID).Msg(name + " could not be kept")
+		return nil, "", nil
+	}
+	return encode(kept), kept.Hash, nil
+}

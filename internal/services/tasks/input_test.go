@@ -1,0 +1,174 @@
+package tasks_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+
+	"harness/internal/content/artifact"
+	"harness/internal/lib/jcs"
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/internal/services/tasks"
+	"harness/tests/dbtest"
+	"harness/tests/sessiontest"
+)
+
+// given is a model.input as clients read it.
+type given struct {
+	Ref        *artifact.Ref `json:"input_ref"`
+	Hash       string        `json:"input_hash"`
+	Visibility string        `json:"input_visibility"`
+	Sources    *artifact.Ref `json:"implicit_sources_ref"`
+	Window     struct {
+		Strategy string
+		Omitted  []string `json:"omitted_turns"`
+	} `json:"context_window"`
+	Reconstructed bool
+}
+
+func inputs(t *testing.T, events []tasks.Event, task string) (all []given) {
+	t.Helper()
+	for _, e := range events {
+		if e.Type != tasks.ModelInput || e.Trace.TaskID != task {
+			continue
+		}
+		var one given
+		if err := json.Unmarshal(e.Payload, &one); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// keeping is a task service that keeps what runtimes are given.
+func keeping(t *testing.T, engine database.Engine) (*site, *artifact.Store) {
+	t.Helper()
+	var store *artifact.Store
+	db := dbtest.Open(t, engine)
+	s := &site{t: t, Site: sessiontest.Open(t, db, func(o *session.Options) {
+		store = artifact.New(artifact.Options{DB: db, Journal: o.Journal, Dir: t.TempDir()})
+		o.Keep = func(ctx context.Context, sessionID, name, contentType string, content []byte) (json.RawMessage, error) {
+			ref, err := store.Put(ctx, sessionID, name, contentType, content)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(ref)
+		}
+	})}
+	s.tasks = s.service(func(o *tasks.Options) {
+		o.Artifacts = store
+		o.Tools = func() []tasks.Tool { return []tasks.Tool{{Name: "workspace.read", SchemaHash: "sha256:aa"}} }
+	})
+	s.Start(s.tasks)
+	return s, store
+}
+
+// content reads an artifact, whose hash is that of its bytes.
+func content(t *testing.T, store *artifact.Store, ref *artifact.Ref) []byte {
+	t.Helper()
+	if ref == nil {
+		t.Fatal("there is no reference")
+	}
+	_, file, err := store.Open(t.Context(), ref.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	raw, err := io.ReadAll(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(raw)
+	if got := "sha256:" + hex.EncodeToString(sum[:]); got != ref.Hash {
+		t.Errorf("%s has the hash %s, said is %s", ref.Name, got, ref.Hash)
+	}
+	return raw
+}
+
+// EV-15, EV-16: what a runtime was given for a task is an event that refers to the whole of it, in its canonical
+// form, by a hash that comes out again: messages, tools, configuration, window; and to what the agent reads by itself.
+func TestWhatAModelWasGivenIsKept(t *testing.T) {
+	t.Parallel()
+	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
+		s, store := keeping(t, engine)
+		session := s.NewSession()
+		long := strings.Repeat("x", 100_000)
+		s.submit(session, "one", "REPLY[yes] "+long)
+		s.over(session, "one")
+		told := inputs(t, s.events(session), "one")
+		if len(told) != 1 {
+			t.Fatalf("told of are %d inputs", len(told))
+		}
+		raw := content(t, store, told[0].Ref)
+		canonical, err := jcs.Transform(raw)
+		if err != nil || string(canonical) != string(raw) || told[0].Hash != told[0].Ref.Hash ||
+			told[0].Visibility != "prompt" || told[0].Window.Strategy != "none" || told[0].Reconstructed {
+			t.Errorf("told is %+v (%v)", told[0], err)
+		}
+		var kept struct {
+			Messages []tasks.Message
+			Tools    []tasks.Tool   `json:"tool_manifest"`
+			Config   map[string]any `json:"runtime_config"`
+			Window   map[string]any `json:"context_window"`
+		}
+		if err := json.Unmarshal(raw, &kept); err != nil {
+			t.Fatal(err)
+		}
+		if len(kept.Messages) != 1 || !strings.Contains(string(kept.Messages[0].Content[0]), long) ||
+			len(kept.Tools) != 1 || kept.Tools[0].Name != "workspace.read" || kept.Config["runtime"] != "scripted" ||
+			kept.Config["filesystem_sandbox"] != "danger-full-access" || kept.Window["strategy"] != "none" {
+			t.Errorf("kept is %.500s", raw)
+		}
+		var sources struct {
+			Implicit string
+			Reason   string
+			Sources  []runtime.Source
+		}
+		if err := json.Unmarshal(content(t, store, told[0].Sources), &sources); err != nil || sources.Sources == nil ||
+			sources.Implicit == "" && sources.Reason == "" {
+			t.Errorf("of what is read by itself is said %+v, %v", sources, err)
+		}
+		s.submit(session, "two", "REPLY[yes] "+long)
+		s.over(session, "two")
+		if again := inputs(t, s.events(session), "two"); len(again) != 1 || again[0].Hash != told[0].Hash {
+			t.Errorf("the same input has the hashes %s and %+v", told[0].Hash, again)
+		}
+	})
+}
+
+// SE-02, SE-04: a task of a session whose runtime lost the conversation runs, its events say that it was told the
+// conversation again and refer to what it was told. So it is in a turn that somebody else begins.
+func TestALostConversationIsToldInEvents(t *testing.T) {
+	t.Parallel()
+	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
+		s, store := keeping(t, engine)
+		id := s.NewSession()
+		s.submit(id, "one", "REPLY[the word is PERIWINKLE]")
+		s.over(id, "one")
+		s.Runtime.Lose(id)
+		s.submit(id, "two", "REPLY[on]")
+		if two := s.over(id, "two"); two.Status != tasks.Completed {
+			t.Fatalf("it ended %+v", two.Outcome)
+		}
+		told := inputs(t, s.events(id), "two")
+		if len(told) != 2 || told[0].Reconstructed || !told[1].Reconstructed || told[1].Hash != told[1].Ref.Hash {
+			t.Fatalf("told is %+v", told)
+		}
+		if again := string(content(t, store, told[1].Ref)); !strings.Contains(again, "PERIWINKLE") {
+			t.Errorf("it was told %s", again)
+		}
+		s.Runtime.Lose(id)
+		turn := s.Say(id, "REPLY[by somebody else]")
+		s.over(id, turn)
+		if told := inputs(t, s.events(id), turn); len(told) != 2 || !told[1].Reconstructed {
+			t.Errorf("of a turn of somebody else is told %+v", told)
+		}
+	})
+}

@@ -1,0 +1,173 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// lane runs the tasks of one session, one after the other. It lives while there are some.
+type lane struct {
+	session string
+	news    chan struct{} // filled when something in the session may stand otherwise
+}
+
+// wake has the tasks of a session run, or looked at again.
+func (s *Service) wake(sessionID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.running {
+		return // the next server goes on
+	}
+	l := s.lanes[sessionID]
+	if l == nil {
+		l = &lane{session: sessionID, news: make(chan struct{}, 1)}
+		s.lanes[sessionID] = l
+		s.loops.Go(func(ctx context.Context) { s.drive(ctx, l) })
+	}
+	signal(l.news)
+}
+
+// drive runs a session's tasks until there is none, or the service stops.
+func (s *Service) drive(ctx context.Context, l *lane) {
+	for ctx.Err() == nil {
+		task, found, err := nextTask(ctx, s.db.Read(), l.session)
+		if err == nil && !found {
+			if s.leave(l) {
+				return
+			}
+			continue
+		}
+		if err == nil {
+			err = s.run(ctx, l, task)
+		}
+		if err == nil {
+			continue
+		}
+		if ctx.Err() == nil {
+			s.opts.Logger.Warn().Err(err).Str("session", l.session).Msg("a task cannot go on for now; trying again")
+		}
+		s.pause(ctx, l)
+	}
+}
+
+// leave ends a lane, unless something came meanwhile.
+func (s *Service) leave(l *lane) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-l.news:
+		return false
+	default:
+		delete(s.lanes, l.session)
+		return true
+	}
+}
+
+// pause waits for news of the session, or for the time to look without any.
+func (s *Service) pause(ctx context.Context, l *lane) {
+	poll := time.NewTimer(s.opts.Poll)
+	defer poll.Stop()
+	select {
+	case <-l.news:
+	case <-poll.C:
+	case <-ctx.Done():
+	}
+}
+
+// run brings a task one step further, and waits for what that brings. What fails in a way that may pass is an error.
+func (s *Service) run(ctx context.Context, l *lane, t Task) error {
+	stored, err := s.opts.Sessions.Lookup(ctx, t.SessionID)
+	var gone *session.DeletedError
+	switch {
+	case errors.As(err, &gone), errors.Is(err, session.ErrNotFound):
+		return s.forget(ctx, t.SessionID)
+	case err != nil:
+		return err
+	case s.opts.Sessions.CheckOwner(stored) != nil:
+		s.pause(ctx, l)
+		return nil //nolint:nilerr // it is another node's, which runs it
+	}
+	switch t.Status {
+	case Queued:
+		return s.send(ctx, l, t, stored.Runtime)
+	case starting:
+		return s.recall(ctx, l, t, stored.Runtime, nil)
+	case Running, Completed, Failed, Stopped:
+	}
+	return s.follow(ctx, l, t, stored.Runtime)
+}
+
+// follow waits for the end of a task's turn.
+func (s *Service) follow(ctx context.Context, l *lane, t Task, runtimeName string) error {
+	var unknownSince time.Time
+	for ctx.Err() == nil {
+		turn, known, err := s.opts.Sessions.Turn(ctx, t.SessionID, t.TurnID)
+		if err != nil {
+			return err
+		}
+		switch {
+		case known && turn.Status != runtime.TurnInProgress:
+			return s.end(ctx, t, outcomeOf(runtimeName, turnOf(turn)))
+		case known:
+			unknownSince = time.Time{}
+		case unknownSince.IsZero():
+			unknownSince = time.Now()
+		case time.Since(unknownSince) > s.opts.Unknown:
+			return s.end(ctx, t, failed(runtimeName, CodeUnknown, false,
+				errors.New("the turn is unknown to its session")))
+		}
+		now, err := readTask(ctx, s.db.Read(), t.SessionID, t.ID)
+		if errors.Is(err, ErrNotFound) {
+			return nil // deleted with its session
+		}
+		if err != nil {
+			return err
+		}
+		if now.stopReason != "" && known {
+			s.interrupt(ctx, t)
+		}
+		s.pause(ctx, l)
+	}
+	return nil
+}
+
+// turnOf is a turn as it is stored.
+func turnOf(turn session.TurnState) runtime.Turn {
+	return runtime.Turn{Status: turn.Status, Error: turn.Error, Kind: turn.Kind, Native: turn.Native}
+}
+
+// interruptTime bounds one try to interrupt.
+const interruptTime = 5 * time.Second
+
+// interrupt has the runtime end the turn of a task that was stopped. It is tried again until the turn is over.
+func (s *Service) interrupt(ctx context.Context, t Task) {
+	ctx, cancel := context.WithTimeout(ctx, interruptTime)
+	defer cancel()
+	_, err := s.opts.Sessions.StopTurn(ctx, t.SessionID, t.TurnID, false)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, session.ErrNoActiveTurn) && !errors.Is(err, session.ErrWrongTurn) {
+		s.opts.Logger.Warn().Err(err).Str("session", t.SessionID).Str("task", t.ID).
+			Msg("the turn of a stopped task could not be interrupted; trying again")
+	}
+}
+
+// refused tells an error that says that no turn was begun from one that leaves it open.
+func refused(err error) bool {
+	var native *runtime.Error
+	var elsewhere *session.NotOwnerError
+	if working := (*session.BackgroundError)(nil); errors.As(err, &working) {
+		return true
+	}
+	return errors.Is(err, runtime.ErrTurnActive) || errors.As(err, &elsewhere) ||
+		errors.As(err, &native) && !errors.Is(err, runtime.ErrTimeout)
+}
+
+// passes tells an error with which a message was not sent, but may be as soon as something else is over.
+func passes(err error) bool {
+	var limit *session.LimitError
+	return errors.Is(err, runtime.ErrTurnActive) || errors.As(err, &limit) || database.Transient(err)
+}

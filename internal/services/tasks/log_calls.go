@@ -1,0 +1,409 @@
+package tasks
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"harness/internal/content/artifact"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+	"harness/internal/services/tools"
+	"harness/stream"
+)
+
+// call is a tool call that has begun and not ended.
+type call struct {
+	ID      string `json:"id"`
+	Native  string `json:"native,omitempty"`
+	Attempt int    `json:"attempt"`
+	Hash    string `json:"hash"`
+	Name    string `json:"name"`
+	// Request is our id of what is asked about it, "" while nothing is; Kind is what that waits for.
+	Request string              `json:"request,omitempty"`
+	Kind    runtime.RequestKind `json:"kind,omitempty"`
+	// Alone says that it is nothing but what is asked: it ends with the answer.
+	Alone bool `json:"alone,omitempty"`
+	// Owned is a call of a tool of this server, whose own records tell of it.
+	Owned   bool `json:"owned,omitempty"`
+	Started bool `json:"started,omitempty"`
+	// Waits says that it was asked about and not allowed so far.
+	Waits   bool            `json:"waits,omitempty"`
+	Sources []tools.Opinion `json:"sources,omitempty"`
+	// By is who decides about it.
+	By *decider `json:"by,omitempty"`
+	// Said is how many bytes it has said.
+	Said int `json:"said,omitempty"`
+}
+
+// identity is in every event of a call.
+type identity struct {
+	CallID    string `json:"tool_call_id"`
+	Native    string `json:"runtime_tool_call_id,omitempty"`
+	Attempt   int    `json:"attempt"`
+	InputHash string `json:"input_hash"`
+}
+
+func (c *call) identity() identity { return identity{c.ID, c.Native, c.Attempt, c.Hash} }
+
+func (l *Log) snapshot(c *call, decision tools.Result) tools.Snapshot {
+	return tools.Snapshot{Mode: tools.Mode(cmp.Or(l.state.Task.Mode, l.levels().mode())), Decision: decision,
+		Sources: append([]tools.Opinion{}, c.Sources...)}
+}
+
+// open tells that an agent wants to call a tool.
+func (l *Log) open(c call, input json.RawMessage) *call {
+	l.told()
+	t := l.state.Task
+	if t.Attempts == nil {
+		t.Attempts = map[string]int{}
+	}
+	t.Attempts[c.ID]++
+	c.Attempt, c.Hash = t.Attempts[c.ID], hash(input)
+	t.Calls = append(t.Calls, &c)
+	l.tell(CallRequested, struct {
+		identity
+		Name  string          `json:"name"`
+		Input json.RawMessage `json:"input"`
+	}{c.identity(), c.Name, input})
+	return &c
+}
+
+// denied is why a call was denied when nobody says.
+const denied = "permission denied"
+
+func (l *Log) drop(c *call) {
+	l.state.Task.Calls = slices.DeleteFunc(l.state.Task.Calls, func(one *call) bool { return one == c })
+}
+
+func (l *Log) evaluate(c *call, opinion tools.Opinion) {
+	c.Sources = append(c.Sources, opinion)
+	l.tell(CallEvaluated, struct {
+		identity
+		tools.Opinion
+	}{c.identity(), opinion})
+}
+
+// run tells that a call was approved and runs, unless that was told. Who is "" when nobody was asked.
+func (l *Log) run(c *call, who, why string) {
+	if c.Started {
+		return
+	}
+	if len(c.Sources) == 0 {
+		l.evaluate(c, tools.Opinion{Source: tools.SourceRuntime, Result: tools.Allow, Rule: "runtime_policy"})
+	}
+	c.Started = true
+	l.tell(CallApproved, struct {
+		identity
+		Snapshot tools.Snapshot `json:"policy_snapshot"`
+		Actor    string         `json:"actor,omitempty"`
+		Reason   string         `json:"reason,omitempty"`
+	}{c.identity(), l.snapshot(c, tools.Allow), who, why})
+	l.tell(CallStarted, c.identity())
+}
+
+// deny tells that a call does not run, which ends it.
+func (l *Log) deny(c *call, who, why string) {
+	l.drop(c)
+	l.tell(CallDenied, struct {
+		identity
+		Name     string         `json:"name"`
+		Reason   string         `json:"reason"`
+		Snapshot tools.Snapshot `json:"policy_snapshot"`
+		Actor    string         `json:"actor,omitempty"`
+	}{c.identity(), c.Name, why, l.snapshot(c, tools.Deny), who})
+}
+
+// completion is how a call of a tool of the runtime ended.
+type completion struct {
+	identity
+	Name         string          `json:"name"`
+	ExecutedBy   string          `json:"executed_by"`
+	ExecutionEnv string          `json:"execution_env"`
+	Snapshot     tools.Snapshot  `json:"policy_snapshot"`
+	Sandbox      any             `json:"sandbox"`
+	Preview      json.RawMessage `json:"result_preview"`
+	Ref          *artifact.Ref   `json:"result_ref,omitempty"`
+	IsError      bool            `json:"is_error"`
+	ExitCode     json.RawMessage `json:"exit_code,omitempty"`
+	DurationMS   json.RawMessage `json:"duration_ms,omitempty"`
+}
+
+func (l *Log) complete(c *call, end completion) {
+	l.run(c, "", "")
+	l.drop(c)
+	end.identity, end.Name, end.Snapshot = c.identity(), c.Name, l.snapshot(c, tools.Allow)
+	end.ExecutedBy, end.ExecutionEnv = tools.SourceRuntime, "runtime_internal"
+	end.Sandbox = l.levels().confines()
+	l.tell(CallCompleted, end)
+}
+
+// commandTool is the tool of runtimes whose call may outlive its turn.
+const commandTool = "runtime.command_execution"
+
+// abandon ends a call with its task. A command that outlives a turn which ended well has not failed.
+func (l *Log) abandon(c *call, outcome Outcome) {
+	rule, why := "task_ended", "the task ended before the call did"
+	if outcome.Status == Stopped {
+		rule, why = "task_stopped", "the task was stopped: "+outcome.Reason
+	}
+	if runs := c.Started || c.Request == ""; runs && c.Name == commandTool && outcome.Status == Completed {
+		l.complete(c, completion{Preview: encode(map[string]string{"background": "the command goes on in the background of the " +
+			"session, which lists it as activity.background"})})
+		return
+	}
+	if c.Started {
+		l.complete(c, completion{IsError: true, Preview: encode(map[string]string{"error": "cancelled: " + why})})
+		return
+	}
+	l.evaluate(c, tools.Opinion{Source: tools.SourceHarness, Result: tools.Deny, Rule: rule})
+	l.deny(c, "", why)
+}
+
+// ownServer is what agents call the server of the tools that are this server's own: their records tell of their calls.
+const ownServer = "harness"
+
+// takeToolItem is the start or the end of a tool of the runtime.
+func (l *Log) takeToolItem(kind string, raw json.RawMessage, done bool) {
+	told := wire.ReadCall(kind, raw)
+	if told.ID == "" || kind == wire.ItemToolCall && told.Server == ownServer {
+		return
+	}
+	id := l.callID(told.ID)
+	c := l.find(id)
+	if c == nil {
+		if done && l.state.Task.Attempts[id] > 0 {
+			return // it was denied, or told of before
+		}
+		c = l.open(call{ID: id, Native: told.ID, Name: told.Name}, l.ownInput(told.Name, told.Input))
+	}
+	if !done {
+		return
+	}
+	// What failed while it was asked about has not run: its turn was stopped, or its agent gave it up.
+	unanswered := c.Waits && told.Failed && told.ExitCode == nil
+	if (told.Status == wire.StatusDeclined || unanswered) && !c.Started {
+		l.evaluate(c, tools.Opinion{Source: tools.SourceRuntime, Result: tools.Deny, Rule: "runtime_policy"})
+		l.deny(c, "", refusalOf(told))
+		return
+	}
+	l.run(c, "", "")
+	result, ref := l.shorten("tool_result", told.Result)
+	if told.Said != nil {
+		stdout, whole := result, ref
+		if !bytes.Equal(told.Said, told.Result) {
+			stdout, whole = l.shorten("tool_output", told.Said)
+		}
+		l.tell(CallSaid, struct {
+			identity
+			Stdout json.RawMessage `json:"stdout"`
+			Ref    *artifact.Ref   `json:"stdout_ref,omitempty"`
+		}{c.identity(), stdout, whole})
+	}
+	l.complete(c, completion{ExitCode: told.ExitCode, DurationMS: told.DurationMS, IsError: told.Failed, Preview: result, Ref: ref})
+}
+
+// maxRefusal is how much (bytes) of a runtime's words stands in the reason of a denial.
+const maxRefusal = 500
+
+// refusalOf is why a runtime did not run a call, with its own words where it gave some.
+func refusalOf(told wire.Call) string {
+	const unrun = "the runtime did not run it"
+	said := wire.Text(told.Result)
+	if message := wire.Members(told.Result, "message"); said == "" && len(message) > 0 {
+		said = wire.Text(message[0])
+	}
+	if said = strings.TrimSpace(said); said == "" || len(said) > maxRefusal {
+		return unrun
+	}
+	return unrun + ": " + said
+}
+
+// callID is our id of a call that a runtime calls native.
+func (l *Log) callID(native string) string { return l.about.Runtime + ":" + native }
+
+// takeToolOutput is what a tool says while it runs.
+func (l *Log) takeToolOutput(native, delta string) {
+	c := l.find(l.callID(native))
+	if c == nil {
+		return
+	}
+	l.run(c, "", "")
+	c.Said += len(delta)
+	l.tell(CallOutput, struct {
+		identity
+		Stream string `json:"stream"`
+		Delta  string `json:"delta"`
+	}{c.identity(), "stdout", delta})
+}
+
+// takeRequest is something the runtime asks a person, or this server about a tool of its own.
+func (l *Log) takeRequest(meta *stream.Meta, method string, params json.RawMessage) {
+	asked, can := wire.Requested(method, params)
+	if meta.Request == nil || !can {
+		return
+	}
+	ref := meta.Request
+	// A tool of this server is called by our own id of the call.
+	if c := l.find(ref.ItemID); c != nil && c.Owned {
+		c.Request, c.Kind = ref.ID, asked.Kind
+		return
+	}
+	id, alone := l.callID(ref.ItemID), false
+	if ref.ItemID == "" || asked.Kind == runtime.RequestToolInput {
+		id, alone = "request:"+ref.ID, true
+	}
+	c := l.find(id)
+	if c == nil {
+		name, input := askedName(asked, alone), asked.Asked.Arguments
+		if asked.Kind == runtime.RequestToolInput {
+			input = wire.Pick(params, "questions", "message", "requestedSchema", "url")
+		}
+		if wire.Known(input) == nil {
+			input = json.RawMessage("{}")
+		}
+		c = l.open(call{ID: id, Native: ref.ItemID, Name: name, Alone: alone}, l.ownInput(name, input))
+	}
+	c.Request, c.Kind, c.Waits = ref.ID, asked.Kind, true
+	l.evaluate(c, tools.Opinion{Source: tools.SourceRuntime, Result: tools.Ask, Rule: "approval_policy"})
+}
+
+// clientTools begin the names of tools that the client runs, questionTool is the agent's question.
+const (
+	clientTools  = "client."
+	questionTool = "runtime.request_user_input"
+)
+
+// ownInput is the input of a tool of the runtime as it is shown and hashed: without the place of the session's folder.
+// What the client is to run or to answer stays as the agent wrote it.
+func (l *Log) ownInput(name string, input json.RawMessage) json.RawMessage {
+	if strings.HasPrefix(name, clientTools) || name == questionTool {
+		return input
+	}
+	return neutral(input, l.state.Facts.Folders)
+}
+
+func askedName(asked runtime.InteractiveRequested, alone bool) string {
+	switch {
+	case asked.Kind == runtime.RequestToolInput:
+		return questionTool
+	case asked.Kind == runtime.RequestToolCall:
+		return clientTools + asked.Asked.Tool
+	case asked.Asked.Subject == runtime.SubjectCommand && !alone:
+		return "runtime.command_execution"
+	case asked.Asked.Subject == runtime.SubjectTool:
+		return "runtime." + asked.Asked.Tool
+	}
+	return "runtime." + wire.Snake(string(asked.Asked.Subject))
+}
+
+// takeResolution is the end of something that was asked.
+func (l *Log) takeResolution(record *journal.Record) {
+	var told struct {
+		ApprovalID string `json:"approvalId"`
+		RequestID  string `json:"requestId"`
+		Status     string `json:"status"`
+		Decision   string `json:"decision"`
+		Message    string `json:"message"`
+		Success    bool   `json:"success"`
+	}
+	if l.state.Task == nil || json.Unmarshal(record.Payload, &told) != nil {
+		return
+	}
+	id := told.ApprovalID + told.RequestID
+	at := slices.IndexFunc(l.state.Task.Calls, func(c *call) bool { return c.Request == id })
+	if id == "" || at < 0 {
+		return
+	}
+	c := l.state.Task.Calls[at]
+	kind := c.Kind
+	c.Request, c.Kind = "", ""
+	defer l.because(c, record.Actor)()
+	if c.Owned {
+		return // its own records say what came of it
+	}
+	// A tool of the client that failed did run; one that was refused has a message that says why.
+	allowed := told.Decision == "accept" || kind == runtime.RequestToolCall && (told.Success || told.Message == "")
+	switch {
+	case told.Status != "resolved" && c.Alone:
+		l.evaluate(c, tools.Opinion{Source: tools.SourceHarness, Result: tools.Deny, Rule: "expired"})
+		l.deny(c, "", "it is asked no more")
+	case told.Status != "resolved":
+		// The runtime goes on without an answer, or ends.
+	case allowed:
+		c.Waits = false
+		l.evaluate(c, tools.Opinion{Source: tools.SourceUser, Result: tools.Allow, Rule: "user_approved"})
+		l.run(c, record.Actor, told.Message)
+		if c.Alone {
+			l.complete(c, completion{Preview: json.RawMessage("null")})
+		}
+	default:
+		l.evaluate(c, tools.Opinion{Source: tools.SourceUser, Result: tools.Deny, Rule: "user_denied"})
+		if c.Started {
+			return // it was approved before, and says itself how it ends
+		}
+		l.deny(c, record.Actor, cmp.Or(told.Message, denied))
+	}
+}
+
+// takeTool is a record of a tool of this server, which is an event as it is.
+func (l *Log) takeTool(record *journal.Record) {
+	if l.state.Task == nil || !strings.HasPrefix(record.Type, "tool.") {
+		return
+	}
+	var about struct {
+		identity
+		Name  string `json:"name"`
+		Actor string `json:"actor"`
+	}
+	if json.Unmarshal(record.Payload, &about) != nil || about.CallID == "" {
+		return
+	}
+	c := l.find(about.CallID)
+	switch {
+	case c == nil && record.Type == CallRequested:
+		l.told()
+		c = &call{ID: about.CallID, Native: about.Native, Attempt: about.Attempt, Hash: about.InputHash, Name: about.Name,
+			Owned: true}
+		l.state.Task.Calls = append(l.state.Task.Calls, c)
+	case c == nil:
+		return // of a call that was ended with its task
+	case record.Type == CallEvaluated:
+		var opinion tools.Opinion
+		if json.Unmarshal(record.Payload, &opinion) == nil {
+			c.Sources = append(c.Sources, opinion) // for the case that its task ends first
+		}
+	case record.Type == CallStarted:
+		c.Started = true
+	case record.Type == CallDenied || record.Type == CallCompleted:
+		l.drop(c)
+	}
+	if about.Actor != "" { // it was decided
+		defer l.because(c, about.Actor)()
+	}
+	l.tell(record.Type, record.Payload)
+}
+
+// hash is that of JSON in its canonical form, "" of what has none.
+func hash(value json.RawMessage) string {
+	sum, err := tools.Hash(value)
+	if err != nil {
+		return ""
+	}
+	return sum
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// valid keeps texts of others storable.
+func valid(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}

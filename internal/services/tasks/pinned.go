@@ -1,0 +1,43 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"harness/internal/platform/database"
+	"harness/internal/services/session"
+)
+
+// changedSources is how a task ends whose agent would read other files than as its session began; nil when it would not,
+// or may. Only sessions that the task API opened are held to their files.
+func (s *Service) changedSources(ctx context.Context, t Task, runtimeName string) (*Outcome, error) {
+	if t.AllowChangedSources {
+		return nil, nil
+	}
+	noted, err := readNote(ctx, s.db.Read(), t.SessionID)
+	if err != nil || noted == nil || !noted.Pinned {
+		return nil, err
+	}
+	found, err := s.opts.Sessions.Sources(ctx, t.SessionID)
+	if database.Transient(err) {
+		return nil, err
+	}
+	if err != nil { // whether they are the same cannot be told
+		outcome := failed(runtimeName, CodeRuntime, true, err)
+		return &outcome, nil
+	}
+	var changed []string
+	for _, file := range found.Files {
+		if file.State == session.SourceChanged || file.State == session.SourceAdded || file.State == session.SourceRemoved {
+			changed = append(changed, file.Path+" was "+file.State)
+		}
+	}
+	if len(changed) == 0 {
+		return nil, nil
+	}
+	return &Outcome{Status: Failed, Failure: &Failure{Code: CodeSources, Runtime: runtimeName,
+		Message: fmt.Sprintf("what %s reads by itself is not what it was when the session began: %s", runtimeName,
+			strings.Join(changed, ", ")),
+		Recovery: "open another session, or allow it with allow_changed_sources of the task or the session"}}, nil
+}

@@ -1,0 +1,276 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"harness/internal/platform/auth"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/telemetry"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// errNotQueued keeps the message of a task from being sent that was stopped, or ended, meanwhile.
+var errNotQueued = errors.New("the task waits no longer")
+
+// errArchived is why a task ends that waits in a session which was archived.
+var errArchived = errors.New("the session was archived; unarchive it, then submit the task again")
+
+// unlessArchived is a unit that begins a task, in a session that is not archived.
+func (s *Service) unlessArchived(sessionID string, begin journal.Unit) journal.Unit {
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		archived, err := session.ArchivedIn(ctx, tx, sessionID)
+		if err == nil && archived {
+			err = journal.Refuse(errArchived)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return begin(ctx, tx)
+	}
+}
+
+// send begins the turn of a task that waits, as soon as the session has none and its runtime takes one more.
+func (s *Service) send(ctx context.Context, l *lane, t Task, runtimeName string) error {
+	message, before, mode, err := s.message(ctx, t)
+	if err != nil {
+		return err
+	}
+	if changed, err := s.changedSources(ctx, t, runtimeName); err != nil || changed != nil {
+		if err == nil {
+			err = s.end(ctx, t, *changed)
+		}
+		return err
+	}
+	kept, err := s.keepInput(ctx, t, message, mode)
+	if err != nil {
+		return err
+	}
+	as, err := s.started(ctx, t, message, mode, kept)
+	if err != nil {
+		return err
+	}
+	message.Begin = s.unlessArchived(t.SessionID, s.begin(t, Queued, before, as))
+	turnID, err := s.sendWatched(ctx, l, t, message)
+	if err == nil {
+		return s.bind(ctx, t, turnID)
+	}
+	if errors.Is(err, errNotQueued) || ctx.Err() != nil {
+		return nil //nolint:nilerr // somebody else took it up, or this is being stopped
+	}
+	now, readErr := readTask(ctx, s.db.Read(), t.SessionID, t.ID)
+	switch {
+	case errors.Is(readErr, ErrNotFound):
+		return nil
+	case readErr != nil:
+		return readErr
+	case errors.Is(err, errArchived):
+		return s.end(ctx, now, Outcome{Status: Stopped, Reason: errArchived.Error()})
+	case now.Status == starting:
+		return s.afterRefusal(ctx, l, now, runtimeName, err)
+	case passes(err):
+		s.pause(ctx, l)
+		return nil
+	case errors.Is(err, runtime.ErrUnavailable), errors.Is(err, runtime.ErrTimeout):
+		return s.end(ctx, now, failed(runtimeName, CodeRuntime, true, err))
+	case errors.Is(err, runtime.ErrAuthRequired):
+		return s.end(ctx, now, failed(runtimeName, CodeAuth, false, err))
+	}
+	return s.end(ctx, now, failed(runtimeName, CodeRefused, false, err))
+}
+
+// sendWatched is Send that is left when the task is stopped before its turn began.
+func (s *Service) sendWatched(ctx context.Context, l *lane, t Task, message session.Message) (turnID string, err error) {
+	sending, cancel := context.WithCancelCause(s.onBehalf(ctx, t))
+	defer cancel(nil)
+	type answer struct {
+		turnID string
+		err    error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		id, err := s.opts.Sessions.Send(sending, t.SessionID, message)
+		answered <- answer{id, err}
+	}()
+	for {
+		select {
+		case a := <-answered:
+			if errors.Is(context.Cause(sending), errNotQueued) && a.err != nil {
+				a.err = errNotQueued
+			}
+			return a.turnID, a.err
+		case <-l.news:
+			if now, err := readTask(ctx, s.db.Read(), t.SessionID, t.ID); err == nil && now.Status.Over() {
+				cancel(errNotQueued)
+			}
+		}
+	}
+}
+
+// onBehalf is work for a task in the trace of the request that asked for it, and in the name of who did.
+func (s *Service) onBehalf(ctx context.Context, t Task) context.Context {
+	if t.actor != "" {
+		ctx = auth.WithPrincipal(ctx, auth.Principal{Actor: t.actor})
+	}
+	return telemetry.WithTrace(ctx, telemetry.Trace{TraceID: t.traceID, SpanID: t.spanID})
+}
+
+// message is what the agent is told of a task, the turns there are before, and the mode it runs with.
+func (s *Service) message(ctx context.Context, t Task) (session.Message, session.TurnMark, Mode, error) {
+	before, err := s.opts.Sessions.TurnMark(ctx, t.SessionID)
+	if err != nil {
+		return session.Message{}, before, "", err
+	}
+	mode, err := s.modeOf(ctx, t)
+	message := session.Message{Text: prompt(t.Messages), Alone: true}
+	message.ApprovalPolicy, message.FilesystemSandbox = mode.controls()
+	return message, before, mode, err
+}
+
+// modeOf is the permission mode a task runs with: its own, else that of Modes.
+func (s *Service) modeOf(ctx context.Context, t Task) (Mode, error) {
+	if t.Mode != "" {
+		return t.Mode, nil
+	}
+	modes, err := s.Modes(ctx, t.SessionID)
+	return modes[t.SessionID], err
+}
+
+// Modes are the permission modes of the tasks of sessions that name none: the session's, else the server's. A session
+// without one has the levels of its controls.
+func (s *Service) Modes(ctx context.Context, sessionIDs ...string) (map[string]Mode, error) {
+	modes, err := sessionModes(ctx, s.db.Read(), sessionIDs)
+	if err != nil || s.opts.Mode == "" {
+		return modes, err
+	}
+	for _, id := range sessionIDs {
+		if modes[id] == "" {
+			modes[id] = s.opts.Mode
+		}
+	}
+	return modes, nil
+}
+
+// begin is the unit that starts a task whose status is from: from then on clients are told that it runs.
+func (s *Service) begin(t Task, from Status, before session.TurnMark, as ownRecord) journal.Unit {
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		at := s.now()
+		changed, err := change(ctx, tx, t, `status = $4, before_turn = $5, started_at = $6`, `status = $3`, string(from),
+			string(starting), encodeMark(before), at)
+		if err != nil {
+			return nil, err
+		}
+		if !changed {
+			return nil, journal.Refuse(errNotQueued)
+		}
+		if from == starting {
+			return nil, nil // it was told before
+		}
+		return []journal.Event{s.record(t, recordStarted, as)}, nil
+	}
+}
+
+// started is how the start of a task is told: with the mode and the levels it runs with, whoever chose them.
+func (s *Service) started(ctx context.Context, t Task, message session.Message, mode Mode, kept *given) (ownRecord,
+	error) {
+	stored, err := s.opts.Sessions.Lookup(ctx, t.SessionID)
+	if err != nil {
+		return ownRecord{}, err
+	}
+	runs := levelsOf(stored.Controls, message)
+	return ownRecord{TaskID: t.ID, Messages: encode(t.Messages), Mode: cmp.Or(mode, runs.mode()), Levels: runs, Given: kept,
+		TellRuntime: s.opts.TellRuntime, Facts: pointer(factsOf(stored, ""))}, nil
+}
+
+func pointer[T any](value T) *T { return &value }
+
+// record is an event by which this package tells what became of a task, on behalf of who asked for it.
+func (s *Service) record(t Task, kind string, what ownRecord) journal.Event {
+	what.Origin = t.Origin
+	return journal.Event{SessionID: database.EncodeText(t.SessionID), TurnID: database.EncodeText(what.TurnID), Type: kind,
+		Time: s.now(), Source: "tasks", Actor: t.actor, TraceID: t.traceID, SpanID: t.spanID, Payload: encode(what)}
+}
+
+// bind notes the turn of a task.
+func (s *Service) bind(ctx context.Context, t Task, turnID string) error {
+	facts, err := s.factsNow(ctx, t.SessionID) // the runtime may have begun the conversation anew
+	if err != nil {
+		return err
+	}
+	_, err = s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		changed, err := change(ctx, tx, t, `status = $4, turn_id = $5`, `status = $3`, string(starting), string(Running),
+			database.EncodeText(turnID))
+		if err != nil || !changed {
+			return nil, err
+		}
+		return []journal.Event{s.record(t, recordBound, ownRecord{TaskID: t.ID, TurnID: turnID, Facts: facts})}, nil
+	})
+	return err
+}
+
+// afterRefusal goes on with a task that was started and whose message its runtime did not simply take.
+func (s *Service) afterRefusal(ctx context.Context, l *lane, t Task, runtimeName string, cause error) error {
+	if !refused(cause) {
+		return s.recall(ctx, l, t, runtimeName, cause)
+	}
+	code, retryable := CodeRuntime, errors.Is(cause, runtime.ErrTransient) || errors.Is(cause, runtime.ErrTurnActive)
+	if errors.Is(cause, runtime.ErrAuthRequired) {
+		code = CodeAuth
+	}
+	return s.end(ctx, t, failed(runtimeName, code, retryable, cause))
+}
+
+// recall finds out whether the turn of a started task began: its server was killed, or its runtime did not answer. One
+// that did not is asked for once more, unless cause says why it was not to be had.
+func (s *Service) recall(ctx context.Context, l *lane, t Task, runtimeName string, cause error) error {
+	before, err := decodeMark(t.before)
+	if err != nil {
+		return s.end(ctx, t, failed(runtimeName, CodeUnknown, false, err))
+	}
+	for deadline := s.opts.Clock().Add(recallPatience); ctx.Err() == nil; s.pause(ctx, l) {
+		turnID, err := s.opts.Sessions.TurnSince(ctx, t.SessionID, before)
+		late := s.opts.Clock().After(deadline)
+		switch {
+		case err == nil && turnID != "":
+			return s.bind(ctx, t, turnID)
+		case err == nil && errors.Is(cause, runtime.ErrTimeout) && !late:
+			continue // the runtime may still take it up
+		case err == nil && cause != nil:
+			return s.end(ctx, t, failed(runtimeName, CodeRuntime, true, cause))
+		case err == nil:
+			return s.sendAgain(ctx, t, runtimeName)
+		case !errors.Is(err, session.ErrTurnUnsettled) && !database.Transient(err), late:
+			return s.end(ctx, t, failed(runtimeName, CodeUnknown, false, err))
+		}
+	}
+	return nil
+}
+
+// recallPatience is how long is waited for a runtime that has to be attached to, or to answer, first.
+const recallPatience = 3 * time.Minute
+
+// sendAgain asks for the turn of a started task that certainly did not begin.
+func (s *Service) sendAgain(ctx context.Context, t Task, runtimeName string) error {
+	if t.stopReason != "" {
+		return s.end(ctx, t, Outcome{Status: Stopped, Reason: t.stopReason})
+	}
+	message, before, _, err := s.message(ctx, t)
+	if err != nil {
+		return err
+	}
+	message.Begin = s.begin(t, starting, before, ownRecord{})
+	turnID, err := s.opts.Sessions.Send(s.onBehalf(ctx, t), t.SessionID, message)
+	switch {
+	case err == nil:
+		return s.bind(ctx, t, turnID)
+	case errors.Is(err, errNotQueued), ctx.Err() != nil:
+		return nil //nolint:nilerr // somebody else took it up, or this is being stopped
+	case passes(err):
+		return err // it is looked at again
+	}
+	return s.end(ctx, t, failed(runtimeName, CodeRuntime, true, err))
+}

@@ -1,0 +1,142 @@
+// Package configured has the tools that an operator adds to this server's: commands, and those of MCP servers,
+// described by a configuration.
+//
+// It owns how such a command is started, spoken to and ended. Whether it may run is package tools' to decide, by the
+// class the configuration gives it.
+package configured
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"harness/internal/services/tools"
+)
+
+// described is a command in a configuration.
+type described struct {
+	Command     []string          `json:"command"`
+	Description string            `json:"description"`
+	Class       tools.Class       `json:"class"`
+	Input       json.RawMessage   `json:"input"`
+	Output      json.RawMessage   `json:"output"`
+	Env         map[string]string `json:"env"`
+	Seconds     int               `json:"seconds"`
+}
+
+// endWait is how long a command's pipes may stay open once it has ended.
+const endWait = time.Second
+
+// maxAnswer bounds what a command answers and how much of its complaints is told, in bytes.
+const (
+	maxAnswer    = 8 << 20
+	maxComplaint = 2000
+)
+
+// anything is the schema of what has none.
+const anything = `{"type":"object"}`
+
+// Tools are those of a configuration, {"NAMESPACE.NAME": {"command": ["PROGRAM", ...], "class": "read-only", ...}}, by
+// name; "" is none. Its error says what to write. Names, classes and schemas are checked when they are registered.
+func Tools(text string) (all []tools.Tool, err error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var commands map[string]described
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&commands); err != nil {
+		return nil, fmt.Errorf(
+			`it is no JSON object of tools (%w); write {"team.lookup": {"command": ["PROGRAM"], "class": "read-only", `+
+				`"description": "..."}}`, err)
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(commands)) {
+		one := commands[name]
+		switch {
+		case len(one.Command) == 0 || one.Command[0] == "":
+			errs = append(errs, fmt.Errorf("tool %q has no command", name))
+		case one.Description == "":
+			errs = append(errs, fmt.Errorf("tool %q has no description: the model has nothing else to go by", name))
+		case one.Seconds < 0:
+			errs = append(errs, fmt.Errorf("tool %q: seconds is %d", name, one.Seconds))
+		}
+		for _, schema := range []*json.RawMessage{&one.Input, &one.Output} {
+			if *schema == nil {
+				*schema = json.RawMessage(anything)
+			}
+		}
+		all = append(all, tools.Tool{Name: name, Description: one.Description, Class: one.Class, Input: one.Input,
+			Output: one.Output, Timeout: time.Duration(one.Seconds) * time.Second, Run: one.run, Unheld: true})
+	}
+	return all, errors.Join(errs...)
+}
+
+// run starts the command in the workspace. It gets the input as JSON, and what it writes is the result: a JSON object,
+// or any text.
+func (d described) run(ctx context.Context, job tools.Job) (json.RawMessage, error) {
+	process := exec.CommandContext(ctx, d.Command[0], d.Command[1:]...)
+	process.Dir, process.WaitDelay = job.Workspace, endWait
+	process.Stdin = bytes.NewReader(job.Input)
+	process.Env = environment(d.Env)
+	// What it started ends with it.
+	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	process.Cancel = func() error { return syscall.Kill(-process.Process.Pid, syscall.SIGKILL) }
+	answer, complaint := &bounded{most: maxAnswer}, &bounded{most: maxComplaint}
+	process.Stdout, process.Stderr = answer, io.MultiWriter(complaint, job.Stderr)
+	err := process.Run()
+	if process.Process != nil {
+		_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // nothing of it is left, as a rule
+	}
+	switch {
+	case answer.more:
+		return nil, tools.Failf("the tool answered more than %d bytes", maxAnswer)
+	case err != nil && complaint.text() != "":
+		return nil, fmt.Errorf("%w: %s", err, complaint.text())
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
+		return nil, err
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(answer.kept, &object) == nil && object != nil {
+		return answer.kept, nil
+	}
+	return json.Marshal(map[string]string{"output": answer.text()})
+}
+
+// environment is what an operator's program gets: what it is given, and little of the server's.
+func environment(given map[string]string) []string {
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LANG=C.UTF-8"}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		env = append(env, name+"="+given[name])
+	}
+	return env
+}
+
+// bounded keeps the first part of what is written.
+type bounded struct {
+	most int
+	kept []byte
+	more bool
+}
+
+// Write implements io.Writer. What is too much is passed over: a process that cannot write might hang.
+func (b *bounded) Write(piece []byte) (int, error) {
+	room := max(0, b.most-len(b.kept))
+	b.kept = append(b.kept, piece[:min(room, len(piece))]...)
+	b.more = b.more || len(piece) > room
+	return len(piece), nil
+}
+
+func (b *bounded) text() string {
+	return strings.ToValidUTF8(strings.TrimSpace(string(b.kept)), "\uFFFD")
+}

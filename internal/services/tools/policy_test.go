@@ -1,0 +1,195 @@
+package tools_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"harness/internal/services/tools"
+)
+
+// vector is a line of what the upstream daemon answers.
+type vector struct {
+	Kind      string         `json:"kind"`
+	Mode      *tools.Mode    `json:"mode"`
+	Class     *tools.Class   `json:"tool_permission"`
+	Decision  tools.Result   `json:"decision"`
+	Snapshot  tools.Snapshot `json:"snapshot"`
+	Overrides struct {
+		DenyTools        []string      `json:"denyTools"`
+		AllowTools       []string      `json:"allowTools"`
+		DenyPermissions  []tools.Class `json:"denyPermissions"`
+		AllowPermissions []tools.Class `json:"allowPermissions"`
+	} `json:"overrides"`
+	Manifest json.RawMessage `json:"manifest"`
+	Tool     string          `json:"tool"`
+	Input    json.RawMessage `json:"input"`
+	Result   struct {
+		OK     bool     `json:"ok"`
+		Errors []string `json:"errors"`
+	} `json:"result"`
+}
+
+func vectors(t *testing.T, kinds ...string) (found []vector) {
+	t.Helper()
+	file, err := os.Open("testdata/codesdk-vectors.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var v vector
+		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(kinds, v.Kind) {
+			found = append(found, v)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// better are the decisions that differ from the upstream daemon's: "auto" lets run what only reads and asks about the
+// rest, "ask" asks about everything, and what is unknown does not run by itself.
+func better() map[string]tools.Opinion {
+	auto := tools.Opinion{Source: tools.SourceHarness, Result: tools.Ask, Rule: "permission_mode:auto"}
+	ask := tools.Opinion{Source: tools.SourceHarness, Result: tools.Ask, Rule: "permission_mode:ask"}
+	return map[string]tools.Opinion{
+		"auto/":          {Source: tools.SourceHarness, Result: tools.Deny, Rule: "permission_mode:unknown_tool"},
+		"auto/write":     auto,
+		"auto/network":   auto,
+		"auto/dangerous": auto,
+		"ask/dangerous":  ask,
+		"/dangerous":     ask,
+	}
+}
+
+// TL-05, TL-06, TL-07, TL-08: the table of the upstream daemon, every row of it, but for the listed decisions, all of
+// which are met.
+func TestThePolicyVectors(t *testing.T) {
+	t.Parallel()
+	rows, differ := vectors(t, "policy", "policy_override"), better()
+	if len(rows) != 26 {
+		t.Fatalf("%d vectors, want 26", len(rows))
+	}
+	for _, v := range rows {
+		policy := tools.Policy{Overrides: tools.Overrides{DenyTools: v.Overrides.DenyTools,
+			AllowTools: v.Overrides.AllowTools, DenyClasses: v.Overrides.DenyPermissions,
+			AllowClasses: v.Overrides.AllowPermissions}}
+		class := tools.Class("")
+		if v.Mode != nil {
+			policy.Mode = *v.Mode
+		}
+		if v.Class != nil {
+			class = *v.Class
+		}
+		want := v.Snapshot
+		want.Sources[0].Source = tools.SourceHarness
+		row := string(policy.Mode) + "/" + string(class)
+		if opinion, listed := differ[row]; listed && v.Kind == "policy" {
+			if opinion.Result == v.Decision {
+				t.Errorf("%s is listed as a difference and is none", row)
+			}
+			want.Decision, want.Sources = opinion.Result, []tools.Opinion{opinion}
+			delete(differ, row)
+		}
+		got := policy.Settle(policy.Judge("t", class))
+		if got.Mode != want.Mode || got.Decision != want.Decision || !slices.Equal(got.Sources, want.Sources) {
+			t.Errorf("%s %+v: decided %+v, want %+v", row, v.Overrides, got, want)
+		}
+	}
+	if len(differ) > 0 {
+		t.Errorf("listed differences that no vector shows: %v", differ)
+	}
+}
+
+// TL-08, TL-10: a denial goes before every permission, a rule for a tool before one for its class, and both before the mode,
+// which the decision names.
+func TestRulesGoBeforeTheMode(t *testing.T) {
+	t.Parallel()
+	here, class := []string{"t"}, []tools.Class{tools.Write}
+	for rule, c := range map[string]struct {
+		policy tools.Policy
+		want   tools.Result
+	}{
+		"override:deny_tool": {tools.Policy{Mode: tools.ModeYolo, Overrides: tools.Overrides{DenyTools: here, DenyClasses: class,
+			AllowTools: here, AllowClasses: class}}, tools.Deny},
+		"override:deny_permission": {tools.Policy{Mode: tools.ModeYolo, Overrides: tools.Overrides{DenyClasses: class, AllowTools: here,
+			AllowClasses: class}}, tools.Deny},
+		"override:allow_tool":       {tools.Policy{Mode: tools.ModeAsk, Overrides: tools.Overrides{AllowTools: here, AllowClasses: class}}, tools.Allow},
+		"override:allow_permission": {tools.Policy{Mode: tools.ModeAsk, Overrides: tools.Overrides{AllowClasses: class}}, tools.Allow},
+		"permission_mode:yolo":      {tools.Policy{Mode: tools.ModeYolo}, tools.Allow},
+		"permission_mode:ask":       {tools.Policy{}, tools.Ask},
+	} {
+		mode := c.policy.Mode
+		if mode == "" {
+			mode = tools.ModeAsk
+		}
+		got := c.policy.Settle(c.policy.Judge("t", tools.Write))
+		if got.Decision != c.want || got.Mode != mode || len(got.Sources) != 1 || got.Sources[0].Rule != rule {
+			t.Errorf("%s: %+v", rule, got)
+		}
+	}
+}
+
+// TL-08, TL-09: the strictest opinion counts, a person settles what others would ask, and nobody allows what another
+// party denies.
+func TestOpinionsAreSettled(t *testing.T) {
+	t.Parallel()
+	from := func(source string, result tools.Result) tools.Opinion {
+		return tools.Opinion{Source: source, Result: result, Rule: source + ":" + string(result)}
+	}
+	runtime, own, user := tools.SourceRuntime, tools.SourceHarness, tools.SourceUser
+	for _, c := range []struct {
+		opinions []tools.Opinion
+		decision tools.Result
+		alone    tools.Result // where nobody can be asked
+	}{
+		{[]tools.Opinion{from(own, tools.Allow)}, tools.Allow, tools.Allow},
+		{[]tools.Opinion{from(own, tools.Ask)}, tools.Ask, tools.Deny},
+		{[]tools.Opinion{from(runtime, tools.Allow), from(own, tools.Ask)}, tools.Ask, tools.Deny},
+		{[]tools.Opinion{from(runtime, tools.Ask), from(own, tools.Allow)}, tools.Ask, tools.Deny},
+		{[]tools.Opinion{from(runtime, tools.Deny), from(own, tools.Allow)}, tools.Deny, tools.Deny},
+		{[]tools.Opinion{from(own, tools.Ask), from(user, tools.Allow)}, tools.Allow, tools.Allow},
+		{[]tools.Opinion{from(own, tools.Ask), from(user, tools.Deny)}, tools.Deny, tools.Deny},
+		{[]tools.Opinion{from(runtime, tools.Deny), from(own, tools.Ask), from(user, tools.Allow)}, tools.Deny, tools.Deny},
+		{[]tools.Opinion{from(own, tools.Deny), from(user, tools.Allow)}, tools.Deny, tools.Deny},
+	} {
+		got, alone := tools.Policy{}.Settle(c.opinions...), tools.Policy{NonInteractive: true}.Settle(c.opinions...)
+		if got.Decision != c.decision || alone.Decision != c.alone || !slices.Equal(got.Sources, c.opinions) {
+			t.Errorf("%v: decided %+v and %+v", c.opinions, got, alone)
+		}
+	}
+}
+
+// TL-07: running everything unasked takes the operator's consent; words that mean nothing are refused rather than
+// skipped.
+func TestAPolicyIsChecked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		policy    tools.Policy
+		allowYolo bool
+		says      string
+	}{
+		{tools.Policy{}, false, ""},
+		{tools.Policy{Mode: tools.ModeAuto}, false, ""},
+		{tools.Policy{Mode: tools.ModeYolo}, true, ""},
+		{tools.Policy{Mode: tools.ModeYolo}, false, "HARNESS_ALLOW_YOLO"},
+		{tools.Policy{Mode: "never"}, true, `"never" is unknown`},
+		{tools.Policy{Overrides: tools.Overrides{DenyClasses: []tools.Class{"wirte"}}}, false, `"wirte" is unknown`},
+		{tools.Policy{Overrides: tools.Overrides{AllowClasses: []tools.Class{""}}}, false, `"" is unknown`},
+	} {
+		err := tools.CheckPolicy(c.policy, c.allowYolo)
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%+v: %v, want %q", c.policy, err, c.says)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package sandbox
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"harness/internal/services/tools"
+)
+
+// DockerName is what events call it.
+const DockerName = "docker"
+
+// checkWait bounds the look whether Docker's daemon answers.
+const checkWait = 10 * time.Second
+
+// Docker runs each call in a container of its own. Make it with NewDocker.
+type Docker struct {
+	bin, image string
+	program    []string
+	uid, gid   uint32
+	known      known
+}
+
+// As has tools run as another user than this process's. It is called before the first run.
+func (d *Docker) As(uid, gid uint32) { d.uid, d.gid = uid, gid }
+
+// NewDocker makes the sandbox. bin is Docker's client ("docker"); image is one that is there, it is not fetched;
+// program is as in NewBubblewrap, and has to run in that image: this program is static.
+func NewDocker(bin, image string, program ...string) *Docker {
+	return &Docker{bin: cmp.Or(bin, "docker"), image: image, program: program, uid: uint32(os.Getuid()),
+		gid: uint32(os.Getgid())}
+}
+
+// Name implements tools.Sandbox.
+func (d *Docker) Name() string { return DockerName }
+
+// Confinement implements tools.Sandbox.
+func (d *Docker) Confinement(limits tools.Limits) tools.Confinement {
+	return tools.Confinement{Kind: DockerName, Network: limits.Network, Mounts: mounts(limits)}
+}
+
+// Check implements tools.Sandbox: the client, its daemon and the image are there, and a container of it starts.
+func (d *Docker) Check(ctx context.Context) error {
+	return d.known.check(func() (err error) {
+		if d.image == "" {
+			return fmt.Errorf("no image is configured for the sandbox in Docker")
+		}
+		if _, err := exec.LookPath(d.bin); err != nil {
+			return fmt.Errorf("docker's client is not there; install Docker, or choose another sandbox: %w", err)
+		}
+		ctx, cancel := context.WithTimeout(ctx, checkWait)
+		defer cancel()
+		if said, err := exec.CommandContext(ctx, d.bin, "image", "inspect", "--format", "ok", d.image).
+			CombinedOutput(); err != nil {
+			return fmt.Errorf("docker's daemon or the image %s is not there (docker pull %s): %s: %w", d.image, d.image,
+				strings.TrimSpace(string(said)), err)
+		}
+		scratch, err := os.MkdirTemp("", "harness-sandbox-")
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+		if err := d.held(scratch, "", tools.Limits{ReadOnly: true}).try(ctx); err != nil {
+			return fmt.Errorf("docker cannot run this program in the image %s: %w", d.image, err)
+		}
+		return nil
+	})
+}
+
+// Run implements tools.Sandbox.
+func (d *Docker) Run(ctx context.Context, _ tools.Tool, job tools.Job, limits tools.Limits) (json.RawMessage, error) {
+	if err := d.Check(ctx); err != nil {
+		return nil, err
+	}
+	empty, err := os.MkdirTemp("", "harness-hidden-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.Remove(empty) }() // one that is left is empty
+	return d.held(job.Workspace, empty, limits).run(ctx, job, limits)
+}
+
+// held is a container; empty is a folder without anything in it, which stands where folders are hidden.
+func (d *Docker) held(workspace, empty string, limits tools.Limits) held {
+	name := "harness-tool-" + uuid.NewString()
+	return held{command: d.command(name, workspace, empty, limits), env: clientEnv(), end: func() {
+		// To kill the client leaves the container; its context is over, so this has its own.
+		ctx, cancel := context.WithTimeout(context.Background(), endWait)
+		defer cancel()
+		_ = exec.CommandContext(ctx, d.bin, "kill", name).Run() // one that is gone already cannot be killed
+	}}
+}
+
+// clientEnv is where Docker's client finds its engine, and which: a rootless one, one of another machine, one of a
+// context. None of it is passed on into a container.
+func clientEnv() (env []string) {
+	for _, name := range []string{"HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG",
+		"DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY", "DOCKER_API_VERSION"} {
+		if value, set := os.LookupEnv(name); set {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+func (d *Docker) command(name, workspace, empty string, limits tools.Limits) []string {
+	args := []string{d.bin, "run", "--rm", "--interactive", "--init", "--pull", "never", "--name", name, "--cap-drop",
+		"ALL", "--security-opt", "no-new-privileges", "--read-only", "--tmpfs", "/tmp", "--user",
+		fmt.Sprintf("%d:%d", d.uid, d.gid), "--workdir", workspaceDir,
+		"--mount", bind(workspace, workspaceDir, limits.ReadOnly), "--mount", bind(d.program[0], programPath, true)}
+	for _, place := range masked(workspace, limits.Hidden) {
+		if place.folder {
+			// Not a tmpfs: Podman mounts those before the workspace, which then stands over it.
+			args = append(args, "--mount", bind(empty, place.at, true))
+		} else {
+			args = append(args, "--mount", bind("/dev/null", place.at, true))
+		}
+	}
+	if !limits.ReadOnly {
+		for _, at := range fixed(workspace) {
+			args = append(args, "--mount", bind(filepath.Join(workspace, at), filepath.Join(workspaceDir, at), true))
+		}
+	}
+	if !limits.Network {
+		args = append(args, "--network", "none")
+	}
+	if limits.MemoryBytes > 0 {
+		memory := strconv.FormatInt(limits.MemoryBytes, 10)
+		args = append(args, "--memory", memory, "--memory-swap", memory)
+	}
+	if limits.Processes > 0 {
+		args = append(args, "--pids-limit", strconv.Itoa(limits.Processes))
+	}
+	args = append(args, "--cpus", "1", "--entrypoint", programPath, d.image)
+	return append(args, d.program[1:]...)
+}
+
+// bind is the value of --mount for a file or folder of this machine. It is a line of CSV: names in a workspace are
+// chosen by agents, and must not become options.
+func bind(source, target string, readOnly bool) string {
+	fields := []string{"type=bind", "source=" + source, "target=" + target}
+	if readOnly {
+		fields = append(fields, "readonly")
+	}
+	var line strings.Builder
+	out := csv.NewWriter(&line)
+	_ = out.Write(fields) // a Builder takes all
+	out.Flush()
+	return strings.TrimSuffix(line.String(), "\n")
+}

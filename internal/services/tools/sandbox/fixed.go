@@ -1,0 +1,69 @@
+package sandbox
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"harness/internal/services/tools"
+)
+
+// Where fixed looks: folders of a workspace, the nearest first, and how many places it finds at most. Each is a mount.
+const (
+	maxFolders = 10_000
+	maxFixed   = 500
+)
+
+// fixed are the places of a workspace, relative to it, that no run may change though it may change all others: version
+// control, and what direnv reads. git, started later by a person, runs what its configuration says.
+func fixed(workspace string) (found []string) {
+	top, err := os.OpenRoot(workspace)
+	if err != nil {
+		return nil // a workspace that is not there cannot be mounted, either
+	}
+	defer top.Close()
+	add := func(at string) {
+		if len(found) < maxFixed && !slices.Contains(found, at) {
+			found = append(found, at)
+		}
+	}
+	folders := []string{"."}
+	for looked := 0; looked < len(folders) && looked < maxFolders; looked++ {
+		dir := folders[looked]
+		entries, _ := fs.ReadDir(top.FS(), filepath.ToSlash(dir)) // one that cannot be read is not changed, either
+		has := func(name string) bool {
+			return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
+		}
+		if dir != "." && tools.IsGitDir(has) {
+			add(dir)
+			continue
+		}
+		for _, entry := range entries {
+			at := filepath.Join(dir, entry.Name())
+			switch {
+			case tools.RunsPrograms(entry.Name()):
+				if real, is := within(workspace, at); is {
+					add(real)
+				}
+			case entry.IsDir():
+				folders = append(folders, at)
+			}
+		}
+	}
+	return found
+}
+
+// within is the real place of a path in a workspace, relative to it, and whether it is there and in it.
+func within(workspace, at string) (string, bool) {
+	above, err := filepath.EvalSymlinks(workspace)
+	if err != nil {
+		return "", false
+	}
+	real, err := filepath.EvalSymlinks(filepath.Join(workspace, at))
+	if err != nil {
+		return "", false
+	}
+	inside, err := filepath.Rel(above, real)
+	return inside, err == nil && filepath.IsLocal(inside) && inside != "."
+}

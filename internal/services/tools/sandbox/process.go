@@ -1,0 +1,169 @@
+package sandbox
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"harness/internal/services/tools"
+)
+
+// endWait is how long a process that was killed may take to be gone.
+const endWait = 5 * time.Second
+
+// maxReport bounds a line of a child: its result, or a piece of output, in base64.
+const maxReport = 64 << 20
+
+// held is how one sandbox starts its processes and ends them.
+type held struct {
+	command []string
+	// env is added to the little that the command gets; what it holds does not see it.
+	env []string
+	// bound limits the process before it gets its job, release undoes what that made once the process is gone. nil: the
+	// command does it itself.
+	bound   func(pid int) error
+	release func()
+	// end is called when the process has to go, besides killing it; nil when that is enough.
+	end func()
+}
+
+// converse starts a child, gives it the job and hears it out. Nothing of it is left when converse returns.
+func (h held) converse(ctx context.Context, given *assignment, said map[string]io.Writer) (output json.RawMessage,
+	err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	process := exec.CommandContext(ctx, h.command[0], h.command[1:]...)
+	process.Env = append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/nonexistent"}, h.env...)
+	process.WaitDelay = endWait
+	process.Cancel = func() error {
+		if h.end != nil {
+			h.end()
+		}
+		return process.Process.Kill()
+	}
+	complaints := &tail{}
+	process.Stderr = complaints
+	stdin, err := process.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := process.Start(); err != nil {
+		return nil, err
+	}
+	output, err = h.hear(process.Process.Pid, given, stdin, stdout, said)
+	if err != nil {
+		cancel() // whatever it still does is of no use
+	}
+	ended := process.Wait()
+	if h.release != nil {
+		h.release()
+	}
+	if err == nil && ended != nil {
+		err = ended
+	}
+	var failed *tools.Error
+	if err != nil && !errors.As(err, &failed) && complaints.String() != "" {
+		err = fmt.Errorf("%w: %s", err, complaints)
+	}
+	return output, err
+}
+
+func (h held) hear(pid int, given *assignment, stdin io.WriteCloser, stdout io.Reader, said map[string]io.Writer) (
+	json.RawMessage, error) {
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(nil, maxReport)
+	began := false
+	for lines.Scan() {
+		var one report
+		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
+			return nil, errors.New("the process in the sandbox does not speak as it should")
+		}
+		switch {
+		case began && one.Key != given.Key:
+			// What the job started wrote it: it says nothing.
+		case one.Ready && given == nil:
+			return nil, stdin.Close()
+		case one.Ready && !began:
+			began = true
+			if h.bound != nil {
+				if err := h.bound(pid); err != nil {
+					return nil, fmt.Errorf("bound the process: %w", err)
+				}
+			}
+			if err := json.NewEncoder(stdin).Encode(given); err != nil {
+				return nil, err
+			}
+		case !began:
+			return nil, errors.New("the process in the sandbox speaks before it has a job")
+		case one.Stream != "" && said[one.Stream] != nil:
+			if _, err := said[one.Stream].Write(one.Data); err != nil {
+				return nil, err
+			}
+		case one.Error != "":
+			return nil, &tools.Error{Message: one.Error}
+		case one.Output != nil:
+			return one.Output, nil
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	return nil, errors.New("the process in the sandbox ended without a result")
+}
+
+// try starts a child that has nothing to do.
+func (h held) try(ctx context.Context) error {
+	_, err := h.converse(ctx, nil, nil)
+	return err
+}
+
+// tail keeps the end of what a process complains about.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (t *tail) Write(piece []byte) (int, error) {
+	const most = 2000
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, piece[max(0, len(piece)-most):]...)
+	t.kept = bytes.Clone(t.kept[max(0, len(t.kept)-most):])
+	return len(piece), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.ToValidUTF8(strings.TrimSpace(string(t.kept)), "\uFFFD")
+}
+
+// known remembers that a sandbox works. That it does not is looked at again each time: what is missing may be
+// installed.
+type known struct {
+	mu    sync.Mutex
+	works bool
+}
+
+func (k *known) check(find func() error) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.works {
+		return nil
+	}
+	err := find()
+	k.works = err == nil
+	return err
+}

@@ -1,0 +1,106 @@
+package workspace_test
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"harness/internal/services/tools"
+	"harness/internal/services/tools/workspace"
+)
+
+type object = map[string]any
+
+// site is a workspace beside a file that is nobody's business.
+type site struct {
+	t               *testing.T
+	folder, outside string
+	tools           map[string]tools.Tool
+}
+
+const secret = "nobody's business"
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	above := t.TempDir()
+	s := &site{t: t, folder: filepath.Join(above, "workspace"), outside: filepath.Join(above, "secret.txt"),
+		tools: map[string]tools.Tool{}}
+	if err := os.Mkdir(s.folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.outside, []byte(secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range workspace.Tools(workspace.Limits{}) {
+		s.tools[one.Name] = one
+	}
+	return s
+}
+
+func (s *site) put(name, content string) {
+	s.t.Helper()
+	at := filepath.Join(s.folder, name)
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(at, []byte(content), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) link(to, name string) {
+	s.t.Helper()
+	if err := os.Symlink(to, filepath.Join(s.folder, name)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) content(name string) string {
+	s.t.Helper()
+	content, err := os.ReadFile(filepath.Join(s.folder, name))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(content)
+}
+
+// call runs a tool as the executor would.
+func (s *site) call(name string, input object) (object, error) {
+	s.t.Helper()
+	raw, err := json.Marshal(input)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	out, err := s.tools[name].Run(s.t.Context(), tools.Job{Tool: name, Input: raw, Workspace: s.folder, Stdout: io.Discard,
+		Stderr: io.Discard})
+	var answer object
+	if err == nil {
+		err = json.Unmarshal(out, &answer)
+	}
+	return answer, err
+}
+
+// must is call of what works.
+func (s *site) must(name string, input object) object {
+	s.t.Helper()
+	out, err := s.call(name, input)
+	if err != nil {
+		s.t.Fatalf("%s %v: %v", name, input, err)
+	}
+	return out
+}
+
+// untouched fails when what is outside was changed or the workspace holds what the calls should not have left.
+func (s *site) untouched() {
+	s.t.Helper()
+	content, err := os.ReadFile(s.outside)
+	if err != nil || string(content) != secret {
+		s.t.Errorf("outside stands %q (%v)", content, err)
+	}
+	above, err := os.ReadDir(filepath.Dir(s.outside))
+	if err != nil || len(above) != 2 {
+		s.t.Errorf("beside the workspace there are %v (%v)", above, err)
+	}
+}

@@ -1,0 +1,236 @@
+// Package workspace has the tools for the files of a session's folder: workspace.read, workspace.list, workspace.write
+// and patch.apply.
+//
+// It owns that nothing outside of the folder is read or changed, whatever a path, a link or a race says: every access
+// goes through an os.Root.
+package workspace
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"harness/internal/services/tools"
+)
+
+// Limits bound what one call reads and writes, in bytes and entries; 0 takes the default.
+type Limits struct {
+	// ReadBytes is the most one read returns (default 1 MiB), WriteBytes the largest file that is written or patched
+	// (default 10 MiB), PatchBytes the largest patch (default 1 MiB).
+	ReadBytes, WriteBytes, PatchBytes int64
+	// Entries is the most one list returns (default 10,000).
+	Entries int
+	// Hidden are places (real paths, absolute) that no tool reads or changes though they are within a workspace, Fixed
+	// those that none changes: the server's own.
+	Hidden, Fixed []string
+}
+
+// Tools makes the tools.
+func Tools(limits Limits) []tools.Tool {
+	or := func(value *int64, usual int64) {
+		if *value <= 0 {
+			*value = usual
+		}
+	}
+	or(&limits.ReadBytes, 1<<20)
+	or(&limits.WriteBytes, 10<<20)
+	or(&limits.PatchBytes, 1<<20)
+	if limits.Entries <= 0 {
+		limits.Entries = 10_000
+	}
+	return []tools.Tool{limits.read(), limits.list(), limits.write(), limits.patch()}
+}
+
+// run opens the workspace for a call and closes it behind it.
+func run[In, Out any](work func(ctx context.Context, root *os.Root, in In) (Out, error)) func(context.Context,
+	tools.Job) (json.RawMessage, error) {
+	return runWith(func(ctx context.Context, root *os.Root, in In, _ []byte) (Out, error) { return work(ctx, root, in) })
+}
+
+// runWith is run for work that takes an artifact.
+func runWith[In, Out any](work func(ctx context.Context, root *os.Root, in In, artifact []byte) (Out, error)) func(context.Context,
+	tools.Job) (json.RawMessage, error) {
+	return func(ctx context.Context, job tools.Job) (json.RawMessage, error) {
+		var in In
+		if err := json.Unmarshal(job.Input, &in); err != nil {
+			return nil, fmt.Errorf("read the input: %w", err)
+		}
+		if !filepath.IsAbs(job.Workspace) {
+			return nil, errors.New("the session has no folder to work in")
+		}
+		root, err := os.OpenRoot(job.Workspace)
+		if err != nil {
+			return nil, fmt.Errorf("open the workspace: %w", told(err))
+		}
+		defer root.Close()
+		out, err := work(ctx, root, in, job.Artifact)
+		if err != nil {
+			return nil, told(err)
+		}
+		return json.Marshal(out)
+	}
+}
+
+// told is an error without the place of the workspace, which is no business of an agent's log.
+func told(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return fmt.Errorf("%s: %w", at.Path, at.Err)
+	}
+	var between *os.LinkError
+	if errors.As(err, &between) {
+		return fmt.Errorf("%s: %w", between.New, between.Err)
+	}
+	return err
+}
+
+// local checks the spelling of a path and cleans it. What links make of it the os.Root decides.
+func local(name string) (string, error) {
+	switch {
+	case name == "":
+		return "", errors.New("a path is needed")
+	case strings.ContainsRune(name, 0):
+		return "", errors.New("a path has no zero byte")
+	case path.IsAbs(name) || filepath.IsAbs(name):
+		return "", errors.New("absolute paths are not allowed; name a path within the workspace")
+	case !filepath.IsLocal(name):
+		return "", errors.New("the path escapes the workspace")
+	}
+	return filepath.Clean(name), nil
+}
+
+// writable is local for what is to be changed, and refuses what the path itself says of version control.
+func writable(name string) (string, error) {
+	name, err := local(name)
+	if err != nil {
+		return "", err
+	}
+	if tools.Guarded(name) {
+		return "", errGuarded
+	}
+	if name == "." {
+		return "", errors.New("the path names the workspace itself")
+	}
+	return name, nil
+}
+
+// open opens a regular file to read. Nothing is waited for: a pipe without a writer is refused, not read.
+func (l Limits) open(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", name)
+	}
+	if err == nil {
+		err = l.visible(file)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	return file, info, nil
+}
+
+// pending is a file that is written and not yet in its place.
+type pending struct {
+	folder          *os.Root // the folder itself, whatever becomes of its name meanwhile
+	temporary, name string
+	// check tells whether the file may still be put in its place.
+	check func() error
+}
+
+// replace writes a file beside its place and moves it there: readers see the old or the new one, and what a link or a
+// second name of the old one leads to stays as it is.
+func (l Limits) replace(root *os.Root, name string, content []byte, perm fs.FileMode) (err error) {
+	written, err := l.prepare(root, name, content, perm)
+	if err != nil {
+		return err
+	}
+	return written.commit()
+}
+
+func (l Limits) prepare(root *os.Root, name string, content []byte, perm fs.FileMode) (*pending, error) {
+	if err := errors.Join(replaceable(root, name), l.changeable(root, root, name)); err != nil {
+		return nil, err
+	}
+	if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return nil, err
+	}
+	folder, err := l.folderOf(root, name)
+	if err != nil {
+		return nil, err
+	}
+	one := &pending{folder, ".harness-" + rand.Text(), filepath.Base(name),
+		func() error { return l.changeable(root, folder, filepath.Base(name)) }}
+	file, err := folder.OpenFile(one.temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	_, err = file.Write(content)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, errors.Join(err, one.drop())
+	}
+	return one, nil
+}
+
+// folderOf opens the folder in which a file is to be changed, which is then the one that was looked at.
+func (l Limits) folderOf(root *os.Root, name string) (*os.Root, error) {
+	folder, err := root.OpenRoot(filepath.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	if err := l.changeable(root, folder, filepath.Base(name)); err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	return folder, nil
+}
+
+// remove takes a file away.
+func (l Limits) remove(root *os.Root, name string) error {
+	folder, err := l.folderOf(root, name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Remove(filepath.Base(name)), folder.Close())
+}
+
+// commit puts the file in its place.
+func (p *pending) commit() error {
+	err := p.check()
+	if err == nil {
+		err = p.folder.Rename(p.temporary, p.name)
+	}
+	if err != nil {
+		return errors.Join(err, p.drop())
+	}
+	return p.folder.Close()
+}
+
+// drop gives the file up.
+func (p *pending) drop() error { return errors.Join(p.folder.Remove(p.temporary), p.folder.Close()) }
+
+// replaceable refuses to put a file in the place of what is none: a folder, a device, a link.
+func replaceable(root *os.Root, name string) error {
+	info, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("%s is a link; change what it leads to by its own path", name)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is no regular file", name)
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+// Package tracing makes spans of the work of this server: requests, tasks, turns, runs of tools, waits for a decision and
+// calls of runtimes.
+//
+// It owns their names, ids and attributes, and that nothing a person or a model wrote is among these. It must never be
+// waited for: who tells it of something goes on at once.
+package tracing
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"harness/internal/lib/lifecycle"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/telemetry"
+	"harness/internal/platform/telemetry/otlp"
+	"harness/internal/services/tasks"
+	"harness/internal/services/tools"
+)
+
+// The names of spans.
+const (
+	spanRequest  = "request"
+	spanTask     = "task"
+	spanTurn     = "turn"
+	spanTool     = "tool run"
+	spanApproval = "approval wait"
+	spanCall     = "runtime call"
+)
+
+// The names of attributes.
+const (
+	attrSession  = attribute.Key("harness.session.id")
+	attrTask     = attribute.Key("harness.task.id")
+	attrTurn     = attribute.Key("harness.turn.id")
+	attrRuntime  = attribute.Key("harness.runtime")
+	attrOutcome  = attribute.Key("harness.outcome")
+	attrTool     = attribute.Key("harness.tool.name")
+	attrClass    = attribute.Key("harness.tool.class")
+	attrCall     = attribute.Key("harness.tool.call.id")
+	attrExecuted = attribute.Key("harness.tool.executed_by")
+	attrAsked    = attribute.Key("harness.request.kind")
+	attrMethod   = attribute.Key("rpc.method")
+	attrRoute    = attribute.Key("http.route")
+	attrVerb     = attribute.Key("http.request.method")
+	attrStatus   = attribute.Key("http.response.status_code")
+)
+
+// queued bounds the records that wait to be looked at; those beyond it make no spans.
+const queued = 4096
+
+// Tracer makes spans. nil makes none: all methods may be called on it.
+type Tracer struct {
+	record func(otlp.Span)
+	traced func(sessionID, turnID string) (traceID, spanID string)
+
+	heard chan journal.Record
+	loops lifecycle.Loops
+	open  open
+}
+
+// New makes a Tracer. record is handed every span and must not block; traced tells the trace of a turn, "" for none.
+func New(record func(otlp.Span), traced func(sessionID, turnID string) (traceID, spanID string)) *Tracer {
+	return &Tracer{record: record, traced: traced, heard: make(chan journal.Record, queued), open: newOpen()}
+}
+
+// Start begins to make spans of what is heard.
+func (t *Tracer) Start(ctx context.Context) error {
+	if t == nil {
+		return nil
+	}
+	return t.loops.Start(ctx, func(context.Context) error {
+		t.loops.Go(func(running context.Context) {
+			for {
+				select {
+				case record := <-t.heard:
+					t.look(&record)
+				case <-running.Done():
+					return
+				}
+			}
+		})
+		return nil
+	})
+}
+
+// Stop ends it. What was not looked at yet makes no spans.
+func (t *Tracer) Stop(ctx context.Context) error {
+	if t == nil {
+		return nil
+	}
+	_, err := t.loops.Stop(ctx, "the making of spans")
+	return err
+}
+
+// Request begins the span of a request: what it causes is told to be in the trace returned. end is told what came of it.
+func (t *Tracer) Request(caller telemetry.Trace, verb string) (own telemetry.Trace, end func(route string, status int,
+	began time.Time, took time.Duration)) {
+	quiet := verb == http.MethodGet || verb == http.MethodHead || verb == http.MethodOptions
+	if t == nil || caller.TraceID == "" && quiet {
+		return caller, func(string, int, time.Time, time.Duration) {}
+	}
+	own = telemetry.Trace{TraceID: caller.TraceID, SpanID: telemetry.NewSpanID(), Sampled: true}
+	if own.TraceID == "" {
+		own.TraceID = telemetry.NewTraceID()
+	}
+	return own, func(route string, status int, began time.Time, took time.Duration) {
+		if status == http.StatusSwitchingProtocols {
+			return // a stream lives as long as its client
+		}
+		span := otlp.Span{Name: spanRequest, TraceID: own.TraceID, SpanID: own.SpanID, Parent: caller.SpanID, Serves: true,
+			Start: began, End: began.Add(took), Attributes: []attribute.KeyValue{attrVerb.String(verb), attrRoute.String(route),
+				attrStatus.Int(status)}}
+		if status >= http.StatusInternalServerError {
+			span.Failed = http.StatusText(status)
+		}
+		t.record(span)
+	}
+}
+
+// TaskEnded makes the span of a task, from when it was asked for.
+func (t *Tracer) TaskEnded(e tasks.Ended) {
+	if t == nil {
+		return
+	}
+	key := e.TurnID
+	if key == "" {
+		key = e.TaskID
+	}
+	span := otlp.Span{Name: spanTask, TraceID: traceOr(e.TraceID, key), SpanID: idOf(spanTask, e.TaskID), Parent: e.SpanID,
+		Start: e.Asked, End: e.At, Attributes: []attribute.KeyValue{attrSession.String(e.SessionID), attrTask.String(e.TaskID),
+			attrTurn.String(e.TurnID), attrOutcome.String(string(e.Status))}}
+	if e.Status == tasks.Failed {
+		span.Failed = e.Code
+	}
+	t.record(span)
+}
+
+// ToolEnded makes the span of a call of one of the server's tools that ran.
+func (t *Tracer) ToolEnded(call tools.Call, class string, end tools.Completed) {
+	if t == nil {
+		return
+	}
+	now := time.Now()
+	span := t.within(call.SessionID, call.TurnID, otlp.Span{Name: spanTool, SpanID: idOf(spanTool, call.ID),
+		Start: now.Add(-time.Duration(end.DurationMS) * time.Millisecond), End: now, Attributes: []attribute.KeyValue{
+			attrSession.String(call.SessionID), attrTurn.String(call.TurnID), attrTool.String(call.Tool), attrClass.String(class),
+			attrCall.String(call.ID), attrExecuted.String(end.ExecutedBy)}})
+	if end.IsError {
+		span.Failed = "failed"
+	}
+	t.record(span)
+}
+
+// Called makes the span of a call of a runtime, in the trace of who asked for it; of what nobody asked for there is none.
+func (t *Tracer) Called(ctx context.Context, name, method string, took time.Duration, err error) {
+	ids := telemetry.IDsFrom(ctx)
+	if t == nil || ids.Trace.TraceID == "" {
+		return
+	}
+	now := time.Now()
+	span := otlp.Span{Name: spanCall, TraceID: ids.Trace.TraceID, SpanID: telemetry.NewSpanID(), Parent: ids.Trace.SpanID,
+		Start: now.Add(-took), End: now, Attributes: []attribute.KeyValue{attrRuntime.String(name), attrMethod.String(method)}}
+	if ids.Session != "" {
+		span.Attributes = append(span.Attributes, attrSession.String(ids.Session))
+	}
+	if err != nil {
+		span.Failed = "failed" // the error's own words may be the agent's
+	}
+	t.record(span)
+}
+
+// within puts a span into a turn.
+func (t *Tracer) within(sessionID, turnID string, span otlp.Span) otlp.Span {
+	traceID, caller := t.traced(sessionID, turnID)
+	span.TraceID, span.Parent = traceOr(traceID, turnID), caller
+	if turnID != "" {
+		span.Parent = idOf(spanTurn, turnID)
+	}
+	if span.TraceID == "" { // of no turn and no trace
+		span.TraceID = telemetry.NewTraceID()
+	}
+	return span
+}
+
+// traceOr is a trace, or that of work which nobody asked for in one.
+func traceOr(traceID, key string) string {
+	if traceID != "" || key == "" {
+		return traceID
+	}
+	sum := sha256.Sum256([]byte("trace\x00" + key))
+	return hex.EncodeToString(sum[:16])
+}
+
+// idOf is the id of the span of something: always the same, so that what happens in it can name it before it is over,
+// and after a restart.
+func idOf(kind, id string) string {
+	sum := sha256.Sum256([]byte(kind + "\x00" + id))
+	return hex.EncodeToString(sum[:8])
+}

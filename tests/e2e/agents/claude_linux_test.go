@@ -1,0 +1,135 @@
+package agents
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"harness/tests/agenttest"
+	"harness/tests/programtest"
+)
+
+// claudeProcess is the one Claude Code process of a server, as health tells of it.
+func claudeProcess(i *programtest.Server) string {
+	i.T.Helper()
+	for _, one := range i.Want(http.StatusOK, http.MethodGet, "/api/health", nil)["runtimes"].([]any) {
+		if processes := one.(programtest.Object)["processes"].([]any); programtest.Text(one, "name") == "claude" && len(processes) == 1 {
+			return programtest.Text(processes[0], "pid")
+		}
+	}
+	return ""
+}
+
+// A turn whose Claude Code was killed before a tool ran is tried again when somebody asks for it, with its message.
+func TestATurnOfClaudeCodeIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	s := programtest.WithClaude(t)
+	server := s.Start()
+	session := server.ClaudeSession()
+	events := server.Follow("after=0")
+	turn := server.Send(session, "MOCK_HOLD[cut off]")
+	if err := s.Model.WaitHeld(t.Context(), "cut off"); err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(claudeProcess(server))
+	if err != nil || syscall.Kill(pid, syscall.SIGKILL) != nil {
+		t.Fatalf("its process is %d, %v", pid, err)
+	}
+	if status := events.WaitTurn(turn); status != "interrupted" {
+		t.Errorf("the turn ended %s", status)
+	}
+	s.Model.Release("cut off")
+	again := server.TryAgain(session, turn)
+	if status := events.WaitTurn(again); status != "completed" {
+		t.Errorf("the next turn ended %s", status)
+	}
+	requests := s.Model.Requests()
+	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "MOCK_HOLD[cut off]") {
+		t.Errorf("the model was asked %.300s", last)
+	}
+}
+
+// requireKeyKept looks for the planted key where everybody, or another runtime, could read it.
+func requireKeyKept(s *programtest.Site, server *programtest.Server, pid string) {
+	s.T.Helper()
+	server.WaitRuntime()
+	for _, path := range []string{"/proc/" + pid + "/cmdline", fmt.Sprintf("/proc/%d/environ", server.RuntimePID())} {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		if bytes.Contains(raw, []byte(programtest.ClaudeKey)) {
+			s.T.Errorf("%s holds the key", path)
+		}
+	}
+	if strings.Contains(server.Log(), programtest.ClaudeKey) {
+		s.T.Error("the log holds the key")
+	}
+}
+
+// A level Claude Code cannot enforce here is refused with the ones it can; its models and state are told without
+// anybody having used it.
+func TestClaudeCodeRefusesWhatItCannotEnforce(t *testing.T) {
+	t.Parallel()
+	s := programtest.WithClaude(t)
+	server := s.Start()
+	for field, body := range map[string]programtest.Object{
+		"networkAccess":  {"filesystemSandbox": "danger-full-access", "networkAccess": "restricted"},
+		"approvalPolicy": {"filesystemSandbox": "read-only", "approvalPolicy": "whatever"},
+	} {
+		body["runtime"] = "claude"
+		refused := fmt.Sprint(server.Want(http.StatusBadRequest, http.MethodPost, "/api/sessions", body))
+		if !strings.Contains(refused, field) {
+			t.Errorf("%s: %s", field, refused)
+		}
+	}
+	if listed := server.Want(http.StatusOK, http.MethodGet, "/api/sessions", nil)["data"].([]any); len(listed) != 0 {
+		t.Errorf("a refused session is there: %v", listed)
+	}
+	free := server.CreateSession(programtest.Object{"runtime": "claude", "filesystemSandbox": "danger-full-access",
+		"approvalPolicy": "untrusted"})
+	shown := fmt.Sprint(server.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+free, nil))
+	if !strings.Contains(shown, "networkAccess:enabled") {
+		t.Errorf("in full access it has %s", shown)
+	}
+	server.Stop()
+	server = s.Start("HARNESS_RUNTIME_CLAUDE_SANDBOX=read-only", "HARNESS_RUNTIME_CLAUDE_APPROVAL=never")
+	opened := server.CreateSession(programtest.Object{"runtime": "claude"})
+	read := server.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+opened, nil)
+	if shown := fmt.Sprint(read); !strings.Contains(shown, "filesystemSandbox:read-only") ||
+		!strings.Contains(shown, "approvalPolicy:never") {
+		t.Errorf("it has %s", shown)
+	}
+}
+
+// Without HARNESS_RUNTIMES a server drives codex and what it finds; one that is named and missing is told of, and the
+// server starts.
+func TestRuntimesThatAreFound(t *testing.T) {
+	t.Parallel()
+	for bin, want := range map[string]string{agenttest.Binary(t, "claude"): "codex claude", "/nowhere/claude": "codex"} {
+		server := programtest.New(t, programtest.WithEnv("HARNESS_RUNTIMES=", "CLAUDE_BIN="+bin)).Start()
+		if got := runtimeNames(server); got != want {
+			t.Errorf("with %s it drives %s", bin, got)
+		}
+	}
+	server := programtest.New(t, programtest.WithEnv("HARNESS_RUNTIMES=codex,claude", "CLAUDE_BIN=/nowhere/claude")).Start()
+	health := server.Want(http.StatusOK, http.MethodGet, "/api/health", nil)["runtimes"].([]any)
+	if missing := health[1]; programtest.Text(missing, "state") != "unavailable" ||
+		!strings.Contains(fmt.Sprint(missing), "CLAUDE_BIN") {
+		t.Errorf("it is told of as %v", missing)
+	}
+}
+
+func runtimeNames(i *programtest.Server) string {
+	i.T.Helper()
+	var names []string
+	for _, one := range i.Want(http.StatusOK, http.MethodGet, "/api/health", nil)["runtimes"].([]any) {
+		names = append(names, programtest.Text(one, "name"))
+	}
+	return strings.Join(names, " ")
+}

@@ -1,0 +1,224 @@
+package clients
+
+import (
+	"context"
+	"encoding/base64"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/tests/agenttest"
+	"harness/tests/chromiumtest"
+	"harness/tests/programtest"
+)
+
+// consoleWeb is where the console's sources and its tests are.
+const consoleWeb = "../../../console/web"
+
+// consolePatience bounds all cases of the console together.
+const consolePatience = 12 * time.Minute
+
+const consoleToken = "the-owner-of-the-console"
+
+// requireConsole fails where the console was not built, with the remedy. It reads the cases: what go test has remembered
+// of a run does not count for others.
+func requireConsole(t *testing.T) {
+	t.Helper()
+	cases, err := filepath.Glob(consoleWeb + "/e2e/*.mjs")
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("the console has no cases: %v", err)
+	}
+	for _, name := range cases {
+		if _, err := os.ReadFile(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, part := range []string{consoleWeb + "/node_modules/playwright-core", "../../../console/dist/app/index.html"} {
+		if _, err := os.Stat(part); err != nil {
+			t.Fatalf("the console is not built (%v); run scripts/console.sh, which needs Node.js 20.19 or newer and npm", err)
+		}
+	}
+}
+
+// front stands before a server at an address that stays while servers are killed and started behind it. Like a proxy it
+// keeps the host it was asked by.
+func front(t *testing.T) (address string, to func(server *programtest.Server)) {
+	t.Helper()
+	var target atomic.Pointer[url.URL]
+	proxy := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target.Load())
+			r.Out.Host = r.In.Host
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		},
+	})
+	t.Cleanup(proxy.Close)
+	return proxy.URL, func(server *programtest.Server) {
+		u, err := url.Parse(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target.Store(u)
+	}
+}
+
+// pushService is where pushed messages go, and what tells the next one as base64.
+func pushService(t *testing.T) (address string, next http.Handler) {
+	t.Helper()
+	messages := make(chan []byte, 100)
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		w.WriteHeader(http.StatusCreated)
+		messages <- body
+	}))
+	t.Cleanup(service.Close)
+	return service.URL, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case body := <-messages:
+			_, _ = io.WriteString(w, base64.StdEncoding.EncodeToString(body)) // who does not hear it fails
+		case <-r.Context().Done():
+		}
+	})
+}
+
+// consoleExtension is loaded from the start, so that there is a job to see.
+const consoleExtension = `
+export function registerAgentEvents(registry) {
+  registry.on("suggest_request.requested", async (event, tools) => {
+    const p = event.payload;
+    return tools.enqueueJob({ type: "suggest_request", projectId: p.projectId, sourceSessionId: p.sessionId,
+      payload: { requestKey: p.requestKey, projectId: p.projectId, sourceSessionId: p.sessionId, draft: "from the console" } });
+  });
+}
+`
+
+// The console in a real browser, with real codex and the real Claude Code behind the server: see console/web/e2e for the
+// cases. All of them on SQLite; what a server does for them once more on Postgres, below a path of a proxy's host.
+func TestTheConsole(t *testing.T) {
+	t.Parallel()
+	requireConsole(t)
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		theConsole(t, database.SQLite, "", "")
+	})
+	if os.Getenv("HARNESS_UPDATE") != "" {
+		return // pictures are taken once
+	}
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		theConsole(t, database.Postgres, "/tools/harness", "yes")
+	})
+}
+
+// theConsole runs the cases against a server whose pages are shown at path; core are those that ask most of a server.
+func theConsole(t *testing.T, engine database.Engine, path, core string) {
+	service, pushed := pushService(t)
+	s := programtest.New(t, programtest.WithEngine(engine), programtest.WithEnv("HARNESS_NOTIFY_PUSH_SERVICES="+service,
+		"HARNESS_AUTH_TOKEN="+consoleToken, "DEFAULT_APPROVAL_POLICY=untrusted",
+		"HARNESS_BASE_PATH="+path, "HARNESS_RUNTIMES=codex,claude", "CLAUDE_BIN="+agenttest.Binary(t, "claude"),
+		"ANTHROPIC_API_KEY=sk-ant-of-the-console"))
+	s.Env = append(s.Env, "ANTHROPIC_BASE_URL="+s.Model.Root())
+	s.Extension("suggester", map[string]string{"events.js": consoleExtension})
+	server := s.Start()
+	address, to := front(t)
+	to(server)
+	server.Eventually("codex is ready", func() bool {
+		answer, err := http.Get(server.URL + "/readyz") //nolint:noctx // the test's patience bounds it
+		if err != nil {
+			return false
+		}
+		_ = answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	})
+	// The cases run one after another, and so do their orders; a failure ends the test on its own goroutine.
+	orders := make(chan func(), 1)
+	done := make(chan struct{})
+	control := http.NewServeMux()
+	order := func(path string, do func(r *http.Request)) {
+		control.HandleFunc("POST /"+path, func(_ http.ResponseWriter, r *http.Request) {
+			carried := make(chan struct{})
+			select {
+			case orders <- func() { defer close(carried); do(r) }:
+				<-carried
+			case <-done:
+			}
+		})
+	}
+	order("kill", func(*http.Request) { server.Kill() })
+	environment := slices.Clone(s.Env)
+	order("start", func(r *http.Request) {
+		s.Env = append(slices.Clone(environment), r.URL.Query()["env"]...)
+		server = s.Start()
+		to(server)
+	})
+	order("extension", func(r *http.Request) {
+		s.Extension(r.URL.Query().Get("name"), map[string]string{"events.js": r.URL.Query().Get("code")})
+	})
+	order("release", func(r *http.Request) { s.Model.Release(r.URL.Query().Get("name")) })
+	control.Handle("POST /pushed", pushed)
+	control.HandleFunc("POST /link", func(w http.ResponseWriter, _ *http.Request) {
+		code, link, stderr := s.Run("open", "--print", "--url", address+path)
+		if code != 0 {
+			http.Error(w, stderr, http.StatusInternalServerError)
+			return
+		}
+		_, _ = io.WriteString(w, strings.TrimSpace(link)) // the case fails without it
+	})
+	hand := httptest.NewServer(control)
+	t.Cleanup(hand.Close)
+	t.Cleanup(func() { close(done) })
+
+	pictures := "" // HARNESS_UPDATE=1 takes those of the documentation instead
+	if os.Getenv("HARNESS_UPDATE") != "" {
+		var err error
+		if pictures, err = filepath.Abs("../../../docs/pictures"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), consolePatience)
+	defer cancel()
+	cases := exec.CommandContext(ctx, "node", "e2e/main.mjs")
+	cases.Dir = consoleWeb
+	cases.WaitDelay = 10 * time.Second
+	cases.Env = append(os.Environ(), "CONSOLE_ONLY="+os.Getenv("CONSOLE_ONLY"), "CONSOLE_PICTURES="+pictures,
+		"CONSOLE_CORE="+core, "CONSOLE_URL="+address+path, "CONSOLE_CONTROL="+hand.URL, "CONSOLE_PUSH="+service,
+		"CONSOLE_TOKEN="+consoleToken,
+		"CONSOLE_CHROMIUM="+chromiumtest.Binary(t))
+	type result struct {
+		said []byte
+		err  error
+	}
+	ended := make(chan result, 1)
+	go func() {
+		said, err := cases.CombinedOutput()
+		ended <- result{said, err}
+	}()
+	for {
+		select {
+		case carryOut := <-orders:
+			carryOut()
+		case r := <-ended:
+			t.Logf("%s", r.said)
+			if r.err != nil {
+				t.Fatalf("the cases of the console: %v", r.err)
+			}
+			return
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package clients
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"harness/tests/chromiumtest"
+	"harness/tests/programtest"
+)
+
+// A real browser sends the form of a link's page so that the server takes it for its own, with a token set and no login,
+// and the page's policy lets it be shown as it is meant.
+func TestALinkInABrowser(t *testing.T) {
+	t.Parallel()
+	requireConsole(t)
+	links := make(chan string, 10)
+	place := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var told struct{ Data map[string]string }
+		if err := json.NewDecoder(r.Body).Decode(&told); err != nil {
+			t.Error(err)
+		}
+		links <- told.Data["decideLink"]
+	}))
+	defer place.Close()
+	const public = "http://127.0.0.1"
+	s := programtest.New(t, programtest.WithEnv("HARNESS_NOTIFY_WEBHOOK_URL="+place.URL, "HARNESS_NOTIFY_KINDS=approval.waiting",
+		"HARNESS_NOTIFY_WEBHOOK_SECRET=a-key-of-the-webhook", "HARNESS_PUBLIC_URL="+public, "HARNESS_NOTIFY_DECIDE_LINKS=true"))
+	server := s.Start()
+	session := server.CreateSession(programtest.Object{"approvalPolicy": "untrusted"})
+	events := server.Follow("threadId=" + session)
+	turn := server.Send(session, "MOCK_CMD[echo once >> ran.txt]")
+	var link string
+	select {
+	case link = <-links:
+	case <-time.After(time.Minute):
+		t.Fatalf("nobody was told: %s", server.LogTail())
+	}
+	node := exec.CommandContext(t.Context(), "node", "e2e/link.mjs")
+	node.Dir = consoleWeb
+	node.Env = append(os.Environ(), "CONSOLE_LINK="+server.URL+strings.TrimPrefix(link, public),
+		"CONSOLE_SAYS=echo once >> ran.txt", "CONSOLE_CHROMIUM="+chromiumtest.Binary(t))
+	if out, err := node.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if status := events.WaitTurn(turn); status != "completed" {
+		t.Errorf("the turn ended %s", status)
+	}
+}

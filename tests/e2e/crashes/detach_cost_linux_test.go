@@ -1,0 +1,115 @@
+package crashes
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"harness/internal/runtime/process"
+	"harness/internal/runtime/process/shim"
+	"harness/tests/programtest"
+)
+
+// What a shim may cost: KiB of memory of its own, and time a line takes longer at the median.
+const (
+	shimBudget  = 6 << 10
+	addedBudget = 200 * time.Microsecond
+)
+
+// A shim of the program as it is shipped is small while lines pass, and slows them little. Both figures are of cat,
+// which answers every line with the same one: as a child and behind a shim, in turns. The machine is shared: of each
+// figure the best of some shims counts. Pages of the program file are not counted: all shims and the server share them,
+// and how many of them the kernel maps depends on how the page cache holds the file (9 to 14 MiB of the same program).
+func TestWhatAShimCosts(t *testing.T) {
+	s := programtest.New(t)
+	host := shim.Host{RunDir: s.RunDir(), Command: []string{build(t, "../../..", "cost"), "shim"}, Version: "cost"}
+	added, most := time.Hour, 1<<30
+	for range 6 {
+		longer, resident := shimCost(t, host, process.Mark(s.DataDir, "cost"))
+		// A line there and the answer back are two lines through the shim.
+		if added, most = min(added, longer), min(most, resident); added <= 2*addedBudget && most <= shimBudget {
+			return
+		}
+	}
+	t.Errorf("a line and its answer take %v longer, want at most %v; the shim had %d KiB of its own, want at most %d", added,
+		2*addedBudget, most, shimBudget)
+}
+
+// shimCost is how much longer a line and its answer take through a shim, and how many KiB of its own that had in memory at most.
+func shimCost(t *testing.T, host shim.Host, mark string) (longer time.Duration, most int) {
+	t.Helper()
+	a, err := host.Spawn(t.Context(), shim.Spec{Generation: uuid.Must(uuid.NewV7()).String(), Runtime: "cost",
+		Path: "/bin/cat", Mark: mark}, os.Environ(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := process.Start(t.Context(), process.Spec{Path: "/bin/cat", Env: os.Environ(), Mark: mark})
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := []byte(strings.Repeat("m", 300) + "\n")
+	trip := func(w io.Writer, r *bufio.Reader) time.Duration {
+		began := time.Now()
+		if _, err := w.Write(line); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.ReadSlice('\n'); err != nil {
+			t.Fatal(err)
+		}
+		return time.Since(began)
+	}
+	behind, direct := bufio.NewReader(a), bufio.NewReader(child.Stdout())
+	const trips = 4000
+	var through, straight, added []time.Duration
+	for n := range trips {
+		one, other := trip(a, behind), trip(child.Stdin(), direct)
+		through, straight, added = append(through, one), append(straight, other), append(added, one-other)
+		a.Ack(int64(n+1) * int64(len(line)))
+		if n%200 == 199 {
+			most = max(most, anonymousKiB(t, a.State.PID))
+		}
+	}
+	t.Logf("median of %d there and back: %v as a child, %v behind a shim, %v of difference; the shim had at most %d KiB of its own",
+		trips, middle(straight), middle(through), middle(added), most)
+	go a.Stop(0)
+	_, _ = io.Copy(io.Discard, a)
+	a.Release()
+	a.Forget()
+	child.Stop(time.Second)
+	child.Release()
+	return middle(added), most
+}
+
+func middle(times []time.Duration) time.Duration {
+	times = slices.Clone(times)
+	slices.Sort(times)
+	return times[len(times)/2]
+}
+
+// anonymousKiB is the memory of a process in RAM that no file stands behind.
+func anonymousKiB(t *testing.T, pid int) int {
+	t.Helper()
+	file, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	status, err := io.ReadAll(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "RssAnon:")
+	kib, err := strconv.Atoi(strings.Fields(rest)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kib
+}

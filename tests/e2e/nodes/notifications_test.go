@@ -1,0 +1,44 @@
+package nodes
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"harness/tests/programtest"
+)
+
+// Of two servers on one Postgres one tells of an event, whichever of them it happened at.
+func TestOneNodeTellsOfAnEvent(t *testing.T) {
+	t.Parallel()
+	heard := make(chan string, 100)
+	place := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		heard <- r.Header.Get("Webhook-Id")
+	}))
+	t.Cleanup(place.Close)
+	n := newNodes(t, withPort(), programtest.WithEnv("HARNESS_NOTIFY_WEBHOOK_URL="+place.URL,
+		"HARNESS_NOTIFY_WEBHOOK_SECRET=the-secret-of-the-webhook", "HARNESS_NOTIFY_KINDS=turn.ended"))
+	sessions := []string{n.a.CreateSession(nil), n.b.CreateSession(nil)}
+	const turns = 6
+	for i := range turns {
+		n.a.Want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+sessions[i%2]+"/queue", programtest.Object{"text": "MOCK_REPLY[said]"})
+	}
+	told := map[string]bool{}
+	for len(told) < turns {
+		select {
+		case id := <-heard:
+			if told[id] {
+				t.Errorf("%s is told twice", id)
+			}
+			told[id] = true
+		case <-time.After(time.Minute):
+			t.Fatalf("%d of %d are told", len(told), turns)
+		}
+	}
+	delivered := `harness_notify_messages_total{outcome="delivered",target="webhook"}`
+	n.a.Eventually("all are counted", func() bool { return n.a.Metric(delivered)+n.b.Metric(delivered) == turns })
+	if more := len(heard); more > 0 {
+		t.Errorf("%d more are told", more)
+	}
+}

@@ -1,0 +1,78 @@
+package nodes
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"harness/tests/programtest"
+)
+
+// Calls of JSON-RPC are carried out by the owner of the session they name, asked at any node.
+func TestCallsAreCarriedOutByTheOwner(t *testing.T) {
+	t.Parallel()
+	n := newNodes(t, withPort(), programtest.WithRaceDetector())
+	session := n.a.CreateSession(untrusted)
+	events := n.b.Follow("threadId=" + session)
+	call := func(method string, params programtest.Object) programtest.Object {
+		t.Helper()
+		params["session_id"] = session
+		return n.b.Want(http.StatusOK, http.MethodPost, "/rpc", programtest.Object{"jsonrpc": "2.0", "id": 7, "method": method,
+			"params": params})
+	}
+	if answer := call("session/send", programtest.Object{"prompt": "MOCK_REPLY[done]"}); answer["result"] == nil || programtest.Text(answer, "id") != "7" {
+		t.Fatalf("a message is answered %v", answer)
+	}
+	completed := func(f programtest.Frame) bool {
+		return f.Type == "notification" && programtest.Text(f.Decoded(), "method") == "turn/completed"
+	}
+	events.Wait("the end of the turn", completed)
+
+	call("session/send", programtest.Object{"prompt": "MOCK_HOLD[held]"})
+	if err := n.siteA.Model.WaitHeld(t.Context(), "held"); err != nil {
+		t.Fatal(err)
+	}
+	if answer := call("session/stop", programtest.Object{}); answer["result"] == nil {
+		t.Errorf("a stop is answered %v", answer)
+	}
+	n.siteA.Model.Release("held")
+	if status := programtest.Text(events.Wait("the end of the turn", completed).Decoded(), "params", "turn", "status"); status != "interrupted" {
+		t.Errorf("the stopped turn ended %s", status)
+	}
+	if calls := n.siteB.Calls(session); len(calls) > 0 {
+		t.Errorf("the codex of the other node was told %v", calls)
+	}
+
+	// What is nearly as long as a message may be arrives whole, whatever it is made of.
+	long := `{"jsonrpc":"2.0","id":8,"method":"session/send","params":{"session_id":"` + session + `","prompt":"MOCK_REPLY[long] ` +
+		strings.Repeat("<&>", 300_000) + `"}}`
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.b.URL+"/rpc", strings.NewReader(long))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := io.ReadAll(answer.Body)
+	if err = errors.Join(err, answer.Body.Close()); err != nil || !strings.Contains(string(said), `"result"`) {
+		t.Errorf("a long message is answered %.300s, %v", said, err)
+	}
+	events.Wait("the end of the turn", completed)
+
+	// It is the owner's agent that has to be there, not the one beside who is asked.
+	n.b.Stop()
+	n.siteB.Env = append(n.siteB.Env, "CODEX_BIN=/nowhere/codex")
+	n.b = n.siteB.Start()
+	if answer := call("session/send", programtest.Object{"prompt": "MOCK_REPLY[done]"}); answer["result"] == nil {
+		t.Errorf("a node without an agent answers %v", answer)
+	}
+
+	n.a.Kill()
+	if answer := call("session/send", programtest.Object{"prompt": "hi"}); programtest.Text(answer, "error", "data", "code") != "owner_unreachable" {
+		t.Errorf("with its owner killed it is %v", answer)
+	}
+}

@@ -1,0 +1,175 @@
+package streams
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"harness/tests/dbtest"
+	"harness/tests/programtest"
+)
+
+const (
+	manyWords = "MOCK_SLOW[600,1]"
+	killWords = "MOCK_SLOW[1000,2]"
+	// gatherTime is how long pieces of a text are gathered before they are stored as one event.
+	gatherTime = 50 * time.Millisecond
+)
+
+// A model streams hundreds of words a second: who listens gets each of them before it is stored, once, while the
+// journal holds a few joined events; who hangs up at random moments, or comes late, ends with the same text.
+func TestDeltasComeAtOnceAndAreStoredJoined(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			r := newResumeRun(t, programtest.New(t, programtest.WithEngine(engine)))
+			r.server = r.Start()
+			session := r.server.CreateSession(nil)
+			r.sessions = []string{session}
+			positioned, plain := r.server.Follow("after=latest"), r.server.Follow("threadId="+session)
+			var (
+				clients sync.WaitGroup
+				flaky   [2][]programtest.Frame
+			)
+			for n := range flaky {
+				clients.Go(func() { flaky[n] = r.beFlakyUntil(n, 40, turnEnds) })
+			}
+			began := time.Now()
+			turn := r.server.Send(session, manyWords)
+			if status := positioned.WaitTurn(turn); status != "completed" {
+				t.Fatalf("the turn ended %s", status)
+			}
+			took := time.Since(began)
+			plain.WaitTurn(turn)
+			clients.Wait()
+			item, want := completedText(t, positioned.All())
+
+			pieces, whole := 0, ""
+			for _, f := range positioned.All() {
+				if f.Type != "notification" || f.Offset == nil {
+					continue
+				}
+				if f.Pos != 0 {
+					t.Errorf("a client that was there from the start got a stored delta: %s", f.Raw)
+				}
+				_, delta := delta(f)
+				pieces, whole = pieces+1, whole+delta
+			}
+			stored, events := storedDeltas(r.Site, session)
+			t.Logf("%d pieces of text in %v, stored as %d events", pieces, took, events)
+			if whole != want || stored[item] != want {
+				t.Errorf("live text %q, stored %q, want %q", whole, stored[item], want)
+			}
+			// How many events that is goes with the time the words took, not with the words.
+			if events == 0 || events > int(took/gatherTime)+3 {
+				t.Errorf("%d pieces stored as %d events", pieces, events)
+			}
+			whole = ""
+			for _, f := range plain.All() {
+				if f.Offset != nil || f.Pos != 0 {
+					t.Errorf("a client without a cursor got %s", f.Raw)
+				}
+				if f.Type == "notification" && programtest.Text(f.Decoded(), "method") == programtest.AgentDelta {
+					_, delta := delta(f)
+					whole += delta
+				}
+			}
+			if whole != want {
+				t.Errorf("a client without a cursor has %q, want %q", whole, want)
+			}
+			late := r.server.Follow("after=0")
+			late.WaitTurn(turn)
+			for name, frames := range map[string][]programtest.Frame{"flaky": flaky[0], "flaky, no filter": flaky[1], "late": late.All(),
+				"steady": positioned.All()} {
+				texts, _ := grown(t, frames)
+				for _, kind := range []string{"notification ", "app_server.item.agent_message.delta "} {
+					if got := texts[kind+programtest.AgentDelta+" "+item]; got != want {
+						t.Errorf("%s: %s%q, want %q", name, kind, got, want)
+					}
+				}
+			}
+			r.server.Stop()
+		})
+	}
+}
+
+// The server is killed in the middle of the words and goes on with the same codex: clients that resume have the text
+// once, and so has the journal.
+func TestDeltasSurviveKills(t *testing.T) {
+	t.Parallel()
+	for n, engine := range dbtest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(17, uint64(n)))
+			r := newResumeRun(t, programtest.New(t, programtest.WithEngine(engine)))
+			r.server = r.Start()
+			session := r.server.CreateSession(nil)
+			r.sessions = []string{session}
+			var (
+				clients   sync.WaitGroup
+				collected [3][]programtest.Frame
+			)
+			for c := range collected {
+				count := 60
+				if c == 2 {
+					count = 1 << 30 // leaves only when the server does
+				}
+				clients.Go(func() { collected[c] = r.beFlakyUntil(c, count, turnEnds) })
+			}
+			r.server.Send(session, killWords)
+			for range 3 {
+				<-time.After(time.Duration(200+random.IntN(300)) * time.Millisecond)
+				r.restart(true)
+			}
+			clients.Wait()
+			item, want := completedText(t, collected[2])
+			stored, events := storedDeltas(r.Site, session)
+			if t.Logf("stored as %d events", events); stored[item] != want {
+				t.Errorf("stored %q, want %q", stored[item], want)
+			}
+			for c, frames := range collected {
+				texts, _ := grown(t, frames)
+				for _, kind := range []string{"notification ", "app_server.item.agent_message.delta "} {
+					if got := texts[kind+programtest.AgentDelta+" "+item]; got != want {
+						t.Errorf("client %d: %s%q, want %q", c, kind, got, want)
+					}
+				}
+			}
+			r.current().Stop()
+		})
+	}
+}
+
+func turnEnds(f programtest.Frame) bool {
+	return f.Type == "notification" && programtest.Text(f.Decoded(), "method") == "turn/completed"
+}
+
+// beFlakyUntil connects, reads some frames and hangs up, again and again, until a frame came.
+func (r *resumeRun) beFlakyUntil(client, count int, last func(programtest.Frame) bool) []programtest.Frame {
+	random := rand.New(rand.NewPCG(uint64(client), 43))
+	var got []programtest.Frame
+	for !slices.ContainsFunc(got, last) {
+		if conn, ok := r.dial(client, got, random.IntN(2) == 0); ok {
+			got = r.readUntil(conn, got, 1+random.IntN(count), last)
+			_ = conn.CloseNow()
+		}
+	}
+	return got
+}
+
+// completedText is the one message a turn ended with.
+func completedText(t *testing.T, frames []programtest.Frame) (item, whole string) {
+	t.Helper()
+	for _, f := range frames {
+		payload := f.Decoded()
+		if f.Type == "notification" && programtest.Text(payload, "method") == "item/completed" &&
+			programtest.Text(payload, "params", "item", "type") == "agentMessage" {
+			return programtest.Text(payload, "params", "item", "id"), programtest.Text(payload, "params", "item", "text")
+		}
+	}
+	t.Fatal("no message was completed")
+	return "", ""
+}

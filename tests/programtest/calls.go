@@ -1,0 +1,53 @@
+package programtest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"harness/tests/codextest"
+)
+
+// RecordCalls puts a codex in front of the real one that keeps every line it is told.
+func (s *Site) RecordCalls() {
+	s.T.Helper()
+	program := filepath.Join(filepath.Dir(s.DataDir), "codex-recorded")
+	script := fmt.Sprintf("#!/bin/sh\ntee -a '%s' | '%s' \"$@\"\n", s.callsFile(),
+		codextest.Binary(s.T, codextest.Default))
+	if err := os.WriteFile(program, []byte(script), 0o755); err != nil { //nolint:gosec // it is a program
+		s.T.Fatal(err)
+	}
+	s.Env = append(s.Env, "CODEX_BIN="+program)
+}
+
+func (s *Site) callsFile() string { return filepath.Join(filepath.Dir(s.DataDir), "calls.jsonl") }
+
+// Calls are the lines codex was told that name the session.
+func (s *Site) Calls(session string) []string {
+	s.T.Helper()
+	raw, err := os.ReadFile(s.callsFile())
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	var lines []string
+	for line := range strings.Lines(string(raw)) {
+		if strings.Contains(line, session) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// Told is what the model was told about its last tool call.
+func (s *Site) Told() string {
+	s.T.Helper()
+	outputs := s.Model.Outputs()
+	if len(outputs) == 0 {
+		s.T.Fatal("the model was told nothing")
+	}
+	return outputs[len(outputs)-1].Text
+}
+
+// OwnedTool is a message that has a tool of the server called.
+func OwnedTool(tool, input string) string { return "MOCK_CALL[harness/" + tool + "|" + input + "]END" }

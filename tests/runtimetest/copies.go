@@ -1,0 +1,88 @@
+package runtimetest
+
+import (
+	"bytes"
+	"encoding/json"
+	goruntime "runtime"
+	"testing"
+	"time"
+	"unsafe"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/stdio"
+)
+
+// LongText is a text of 16 MiB as a line has it, without its quotes.
+func LongText() string { return string(bytes.Repeat([]byte(`said \"\\n\"\n`), 16<<20/14)) }
+
+// readExtra is what may be allocated to read a line besides what the line becomes, in bytes: less than
+// one more LongText.
+const readExtra = 15 << 20
+
+// CheckCopies fails when reading a line allocates more than the signals it becomes, each once, or when the native line
+// is another copy. fresh makes a reader that has read what comes before the line. All that is allocated counts, so no
+// test may run beside; what an earlier one left running adds to it now and then, so the least of a few tries rules. It
+// returns what the line is.
+func CheckCopies(t *testing.T, line []byte, fresh func() func(line []byte, at time.Time) (stdio.Line, error)) stdio.Line {
+	t.Helper()
+	said, cost := readCounted(t, line, fresh())
+	for range copyTries {
+		if cost <= becomes(said)+readExtra {
+			break
+		}
+		if _, again := readCounted(t, line, fresh()); again < cost {
+			cost = again
+		}
+	}
+	made := becomes(said)
+	for _, signal := range said.Signals {
+		if !json.Valid(signal.Raw) {
+			t.Errorf("it is no JSON: %.200s", signal.Raw)
+		}
+	}
+	t.Logf("a line of %d MiB becomes %d MiB and allocates %d MiB", len(line)>>20, made>>20, cost>>20)
+	if cost > made+readExtra {
+		t.Errorf("a line of %d MiB that becomes %d MiB allocates %d MiB", len(line)>>20, made>>20, cost>>20)
+	}
+	if !within(line, said.Native) {
+		t.Error("its native form is a copy")
+	}
+	for _, signal := range said.Signals {
+		if change, asks := signal.Change.(runtime.InteractiveRequested); asks && len(change.Asked.Context) > runtime.LongItem &&
+			!within(line, change.Asked.Context) {
+			t.Error("its context is a copy")
+		}
+	}
+	return said
+}
+
+// copyTries bounds how often a line that cost too much is read again.
+const copyTries = 3
+
+// becomes is the size of the signals of a line, in bytes.
+func becomes(said stdio.Line) (made int) {
+	for _, signal := range said.Signals {
+		made += len(signal.Raw)
+	}
+	return made
+}
+
+// readCounted reads a line and tells what was allocated meanwhile, in bytes.
+func readCounted(t *testing.T, line []byte, read func(line []byte, at time.Time) (stdio.Line, error)) (stdio.Line, int) {
+	t.Helper()
+	var before, after goruntime.MemStats
+	goruntime.ReadMemStats(&before)
+	said, err := read(line, time.UnixMilli(1_700_000_000_000))
+	goruntime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said, int(after.TotalAlloc - before.TotalAlloc) //nolint:gosec // far below
+}
+
+// within tells that a piece is one of the line's own memory.
+func within(line, piece []byte) bool {
+	first := uintptr(unsafe.Pointer(unsafe.SliceData(line)))
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(piece)))
+	return len(piece) > 0 && at >= first && at+uintptr(len(piece)) <= first+uintptr(len(line))
+}

@@ -1,0 +1,149 @@
+// Package sessiontest runs real sessions with an agent that is not codex (tests/runtimetest/scripted), for tests of
+// what stands on sessions.
+//
+// A test binary that uses it has scripted.Main as its TestMain, or begins that with scripted.Play.
+package sessiontest
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/stream"
+	"harness/tests/dbtest"
+	"harness/tests/lifecycletest"
+	"harness/tests/runtimetest/scripted"
+)
+
+// patience bounds every wait; only a fault uses it up.
+const patience = time.Minute
+
+// Site is a session service whose one runtime is the scripted agent.
+type Site struct {
+	*session.Service
+	DB      *database.DB
+	Journal *journal.Journal
+	Agent   scripted.Site
+	Runtime *scripted.Runtime
+
+	t *testing.T
+}
+
+// Each runs a test on a site of its own on every engine.
+func Each(t *testing.T, test func(t *testing.T, s *Site), edits ...func(*session.Options)) {
+	t.Helper()
+	t.Parallel()
+	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
+		test(t, Open(t, dbtest.Open(t, engine), edits...))
+	})
+}
+
+// Open starts a site, which ends with the test. Its sessions are opened with what the agent can keep.
+func Open(t *testing.T, db *database.DB, edits ...func(*session.Options)) *Site {
+	t.Helper()
+	s := &Site{t: t, DB: db, Agent: scripted.Site{Dir: t.TempDir()}}
+	s.Journal = journal.New(db, journal.Options{Logger: zerolog.Nop(), Upcast: stream.Upcast})
+	s.Start(s.Journal)
+	sessions := session.Options{Journal: s.Journal, DB: db, NodeID: "node", WorkspaceRoot: s.Agent.Dir,
+		Logger: zerolog.Nop(), Defaults: session.Controls{ApprovalPolicy: "untrusted", NetworkAccess: "enabled",
+			FilesystemSandbox: "danger-full-access"}}
+	for _, edit := range edits {
+		edit(&sessions)
+	}
+	s.Service = session.New(sessions)
+	options := s.Agent.Options(t)
+	options.Sink, options.Resume = s.Sink(scripted.Name), s.Resumption
+	s.Runtime = scripted.New(options)
+	s.Attach(s.Runtime)
+	s.Start(s.Service)
+	s.Start(s.Runtime)
+	return s
+}
+
+// Start starts a part and stops it at the test's end.
+func (s *Site) Start(part lifecycletest.Part) {
+	s.t.Helper()
+	lifecycletest.Run(s.t, part)
+}
+
+// Path is a file in the agent's folder.
+func (s *Site) Path(name string) string { return filepath.Join(s.Agent.Dir, name) }
+
+// NewSession opens a session and returns its id.
+func (s *Site) NewSession() string {
+	s.t.Helper()
+	made, err := s.Create(s.t.Context(), session.Create{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return made.ID
+}
+
+// Say sends a message and returns its turn.
+func (s *Site) Say(sessionID, text string) (turnID string) {
+	s.t.Helper()
+	turnID, err := s.Send(s.t.Context(), sessionID, session.Message{Text: text})
+	if err != nil {
+		s.t.Fatalf("say %q: %v", text, err)
+	}
+	return turnID
+}
+
+// Until waits for what the journal brings about.
+func (s *Site) Until(what string, holds func(ctx context.Context) bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	news := make(chan struct{}, 1)
+	_, unsubscribe := s.Journal.Subscribe(func([]journal.Record) {
+		select {
+		case news <- struct{}{}:
+		default:
+		}
+	})
+	defer unsubscribe()
+	for !holds(ctx) {
+		select {
+		case <-news:
+		case <-ctx.Done():
+			s.t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// Asked waits for what the agent asks in a session.
+func (s *Site) Asked(sessionID string) (asked session.Request) {
+	s.t.Helper()
+	s.Until("a question of session "+sessionID, func(ctx context.Context) bool {
+		pending, err := s.Pending(ctx, sessionID)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if len(pending) > 0 {
+			asked = pending[0]
+		}
+		return len(pending) > 0
+	})
+	return asked
+}
+
+// Ended waits for the end of a turn.
+func (s *Site) Ended(sessionID, turnID string) (state session.TurnState) {
+	s.t.Helper()
+	s.Until("the end of turn "+turnID, func(ctx context.Context) bool {
+		now, known, err := s.Turn(ctx, sessionID, turnID)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		state = now
+		return known && state.Status != runtime.TurnInProgress
+	})
+	return state
+}
