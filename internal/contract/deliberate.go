@@ -277,8 +277,8 @@ func Rows() []Row {
 		{
 			Topic:    "messages|approvals|tool-input|tool-calls|integrations|sessions",
 			Exchange: `GET /api/sessions/[^/]*|frame transcript_updated`, Place: `body\.transcript turn\.(?:error|stopped)|extra`,
-			What: "a failed turn has an entry with cause and remedy (role `system`, type `turn.error`, status " +
-				"`error`), a stopped one an entry `turn.stopped` with who and when",
+			What: "a failed turn has an entry with cause and remedy: role `system`, type `turn.error`, status " +
+				"`error`. A stopped one has an entry `turn.stopped` with who and when",
 			Reason: "the original's transcript ended without a reason",
 			Routes: []string{"GET /api/stream", "GET /api/sessions/{sessionId}", "POST /api/sessions/{sessionId}/messages",
 				"POST /api/sessions/{sessionId}/interrupt"},

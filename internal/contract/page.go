@@ -67,9 +67,9 @@ harness import codex-manager /srv/codex-manager/.data                           
 
 [Operations](operations.md#coming-from-codex-manager) describes the import.
 
-The contract test replays recordings of codex-manager (21 topics, about 1,200 exchanges and 6,000 websocket frames, codex 0.169.0 with a
-scripted model) against the real server and the real codex. It compares status, content type, body and frames, in their order per socket and thread.
-It first normalizes ids, times, folders and the model's text. Any difference that is not listed here fails the test.
+The contract test replays recordings of codex-manager against the real server and the real codex: 21 topics, about 1,200 exchanges and 6,000
+websocket frames, made with codex 0.169.0 and a scripted model. It compares status, content type, body and frames, in their order per socket and
+thread, after it normalizes ids, times, folders and the model's text. Any difference that is not listed here fails the test.
 
 `
 
