@@ -16,7 +16,7 @@ const maxWords = 35_000
 
 var (
 	fence       = regexp.MustCompile("(?ms)^[ \t]*```.*?^[ \t]*```[ \t]*$")
-	codeSpan    = regexp.MustCompile("`[^`\n]*`")
+	codeSpan    = regexp.MustCompile("`[^`\n]*(?:\n[^`\n]+)?`")
 	heading     = regexp.MustCompile(`(?m)^#{1,6} +(.+)$`)
 	anchorTag   = regexp.MustCompile(`<a (?:id|name)="([^"]+)"`)
 	link        = regexp.MustCompile(`\]\(([^()\s]+)\)`)
