@@ -24,7 +24,7 @@ var (
 	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}\p{M}_ -]`)
 	spoken      = regexp.MustCompile(`[\p{L}\p{N}]`)
 	banned      = regexp.MustCompile(`(?i)\b(?:told|tells|heard|nobody|whoever)\b`)
-	// A whole page is generated if a comment near its top says so; a part begins with "made from" and ends with "end".
+	// A comment near its top marks a whole page. A part begins with "made from" and ends with "end".
 	generatedPage = regexp.MustCompile(`(?i)<!--[^>]*\bgenerated\b`)
 	generatedPart = regexp.MustCompile(`(?s)<!-- made from .*?(?:<!-- end -->|\z)`)
 )
