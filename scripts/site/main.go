@@ -11,12 +11,12 @@ import (
 func main() {
 	source := flag.String("source", "../..", "folder of the repository")
 	out := flag.String("out", "../../dist/site", "folder of the site; it is replaced")
-	repository := flag.String("repository", "", "URL that links to other files of the repository begin with; without it they become plain text")
+	repository := flag.String("repository", "", "URL prefix for links to other files of the repository; without it they become text")
 	flag.Parse()
 	pages, err := build(*source, *out, *repository)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "site:", err)
 		os.Exit(1)
 	}
-	fmt.Printf("%s: %d pages\n", *out, pages)
+	fmt.Fprintf(os.Stdout, "%s: %d pages\n", *out, pages)
 }
