@@ -18,5 +18,5 @@ func main() {
 		fmt.Fprintln(os.Stderr, "site:", err)
 		os.Exit(1)
 	}
-	fmt.Fprintf(os.Stdout, "%s: %d pages\n", *out, pages)
+	_, _ = fmt.Fprintf(os.Stdout, "%s: %d pages\n", *out, pages)
 }
