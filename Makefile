@@ -136,6 +136,10 @@ docs: ## regenerate docs/configuration.md
 	go run ./internal/platform/config/gendocs > docs/configuration.md.tmp
 	mv docs/configuration.md.tmp docs/configuration.md
 
+.PHONY: site
+site: ## turn README.md and docs/ into a static site in dist/site, with Markdown copies and llms.txt; a broken link fails
+	cd scripts/site && $(SHIPPED) go run . $(SITE_FLAGS)
+
 PREFIX ?= /usr/local
 
 .PHONY: install
