@@ -189,7 +189,7 @@ func (s *Server) setup(name string, confined Confinement, families ...string) st
 
 // setupWithHome is setup for a runtime that keeps its logins and state in a home of its own
 // (docs/security.md#what-agents-cannot-reach).
-func (s *Server) setupWithHome(name string, confined confinement, families ...string) (stdio.Setup, error) {
+func (s *Server) setupWithHome(name string, confined Confinement, families ...string) (stdio.Setup, error) {
 	homes, level, err := s.homes(confined, name)
 	if err != nil {
 		return stdio.Setup{}, err

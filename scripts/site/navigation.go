@@ -18,7 +18,7 @@ var order = []struct {
 	name  string
 	pages []string
 }{
-	{"Start", []string{"index", "install", "console", "cli", "configuration", "glossary"}},
+	{"Start", []string{"index", "contents", "quickstart", "install", "console", "cli", "configuration", "glossary"}},
 	{"APIs", []string{"api", "routes", "stream", "tasks", "json-rpc"}},
 	{"Runtimes", []string{"runtimes/index", "runtimes/codex", "runtimes/claude", "runtimes/gemini", "runtimes/opencode", "runtimes/acp",
 		"runtimes/providers", "runtimes/tested", "adding-a-runtime"}},

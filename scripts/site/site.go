@@ -48,12 +48,9 @@ func build(source, out, repository string) (int, error) {
 	return len(s.pages), errors.Join(os.RemoveAll(out), os.Rename(made, out))
 }
 
-// load reads README.md, CHANGELOG.md and all Markdown below docs/.
+// load reads README.md and all Markdown below docs/.
 func (s *site) load() error {
 	names := []string{"README.md"}
-	if _, err := os.Stat(filepath.Join(s.source, "CHANGELOG.md")); err == nil {
-		names = append(names, "CHANGELOG.md")
-	}
 	err := filepath.WalkDir(filepath.Join(s.source, "docs"), func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(name) != ".md" {
 			return err
@@ -122,9 +119,6 @@ func published(name string) string {
 	name = strings.TrimPrefix(name, "docs/")
 	if path.Base(name) == "README.md" {
 		return path.Join(path.Dir(name), "index.md")
-	}
-	if name == "CHANGELOG.md" {
-		return "changelog.md"
 	}
 	return name
 }

@@ -228,7 +228,7 @@ func Rows() []Row {
 		},
 		{
 			What:    "a repeated `task_id` is 409",
-			Reason:  "two tasks with one id cannot be told apart",
+			Reason:  "two tasks with one id cannot be distinguished",
 			Subject: `POST /sessions/\{session\}/tasks`,
 			Place:   "status",
 			From:    `202`,
