@@ -193,7 +193,7 @@ func (s *server) readEvent(ctx context.Context, in *rest.Input) (rest.Reply, err
 		return rest.Reply{}, err
 	}
 	if !found {
-		return rest.Reply{Status: http.StatusNotFound, Body: errorBody{Status: "error", Code: "not_found",
+		return rest.Reply{Status: http.StatusNotFound, Body: rest.ErrorBody{Status: "error", Code: "not_found",
 			Message: "no event is kept at this position"}}, nil
 	}
 	return rest.OK(viewEvent(&event, event.Payload))

@@ -127,11 +127,11 @@ func allowedKinds(role auth.Role) []string {
 }
 
 // loginFailures is that row of the error table.
-func loginFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
+func loginFailures(err error, _ *rest.Route, _ *rest.Input) (rest.Failure, bool) {
 	var refused loginError
 	if errors.As(err, &refused) {
-		f := problem(refused.HTTPStatus, refused.Code, refused.Words())
-		f.retry, f.retryAfter = refused.HTTPStatus == http.StatusTooManyRequests, auth.RetryGuess
+		f := rest.Problem(refused.HTTPStatus, refused.Code, refused.Words())
+		f.Retry, f.RetryAfter = refused.HTTPStatus == http.StatusTooManyRequests, auth.RetryGuess
 		return f, true
 	}
 	return providerFailure(err)

@@ -154,7 +154,7 @@ func (s *server) endLogins(w http.ResponseWriter, r *http.Request) {
 	}{"invalid_request", err.Error()}
 	status := http.StatusBadRequest
 	if refused := new(oidc.RefusedError); !errors.As(err, &refused) {
-		answer.Error, status = "temporarily_unavailable", failureOf(err, &rest.Route{}, &rest.Input{}).status
+		answer.Error, status = "temporarily_unavailable", failureOf(err, &rest.Route{}, &rest.Input{}).Status
 	}
 	s.writeJSON(r.Context(), w, status, answer)
 }

@@ -40,8 +40,8 @@ func (s *server) once(ctx context.Context, key, asked []string, rt *rest.Route, 
 	status, body := reply.Status, reply.Body
 	if err != nil {
 		f := failureOf(err, rt, in)
-		switch status, body = f.status, f.body; {
-		case f.retry, status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests,
+		switch status, body = f.Status, f.Body; {
+		case f.Retry, status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests,
 			status == http.StatusMisdirectedRequest: // the owner does it, with this key
 			return reply, s.concluded(ctx, err, claim.GiveBack(ctx))
 		case rt.Again && (status == http.StatusInternalServerError || errors.As(err, new(*journal.OutageError))):
@@ -107,16 +107,16 @@ func checkIdempotencyKey(keys []string) error {
 }
 
 // idempotencyFailures are keys that were used before.
-func idempotencyFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
+func idempotencyFailures(err error, _ *rest.Route, _ *rest.Input) (rest.Failure, bool) {
 	for known, code := range map[error]string{
 		idempotency.ErrReused: "idempotency_key_reused", idempotency.ErrUnderWay: "idempotency_key_in_use",
 		idempotency.ErrLost: "idempotency_outcome_unknown",
 	} {
 		if errors.Is(err, known) {
-			f := problem(http.StatusConflict, code, known.Error())
-			f.retry = errors.Is(err, idempotency.ErrUnderWay)
+			f := rest.Problem(http.StatusConflict, code, known.Error())
+			f.Retry = errors.Is(err, idempotency.ErrUnderWay)
 			return f, true
 		}
 	}
-	return failure{}, false
+	return rest.Failure{}, false
 }

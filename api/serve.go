@@ -115,7 +115,7 @@ func (s *server) settle(ctx context.Context, rt *rest.Route, in *rest.Input, ans
 	}
 	told := rt.Method == http.MethodGet || answer.Replayed
 	if outcome != nil {
-		told = failureOf(outcome, rt, in).status < http.StatusInternalServerError
+		told = failureOf(outcome, rt, in).Status < http.StatusInternalServerError
 	}
 	if !told {
 		return nil

@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"harness/internal/platform/cluster/forward"
-	"harness/internal/services/session"
 )
 
 // Owners asks the nodes that own sessions.
@@ -47,20 +46,4 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt route) error 
 		return outcome
 	}
 	return err
-}
-
-// ownerRefusals are owners that could not be asked, or not heard.
-func ownerRefusals(err error, _ *http.Request) *refusal {
-	var unreachable *forward.UnreachableError
-	var open *session.LeftOpenError
-	var lost *forward.LostAnswerError
-	switch {
-	case errors.As(err, &open):
-		return &refusal{http.StatusServiceUnavailable, "owner_unreachable", open.Error(), members{"node_id": open.Owner}}
-	case errors.As(err, &unreachable):
-		return &refusal{http.StatusServiceUnavailable, "owner_unreachable", unreachable.Error(), members{"node_id": unreachable.NodeID}}
-	case errors.As(err, &lost):
-		return &refusal{http.StatusGatewayTimeout, "owner_answer_lost", lost.Error(), members{"node_id": lost.NodeID}}
-	}
-	return nil
 }
