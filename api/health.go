@@ -37,7 +37,11 @@ func (s *server) mountedRoutes() []rest.Route {
 		{Method: http.MethodGet, Path: "/rpc/openrpc.json", OwnReach: true, Raw: s.orNotFound(s.RPC.Document)},
 	}
 	for _, r := range v1.Routes() {
-		route := rest.Route{Method: r.Method, Path: r.Path, LongParams: true, OwnReach: true, Raw: s.orNotFound(s.Tasks)}
+		route := rest.Route{Method: r.Method, Path: r.Path, LongParams: true, OwnReach: r.OwnReach || s.Tasks == nil,
+			Raw: http.HandlerFunc(s.routeNotFound)}
+		if s.Tasks != nil {
+			route.Raw, route.Refuse = s.Tasks.Handler(r), s.Tasks.Refuse
+		}
 		if r.Operator {
 			route.Access = rest.AccessOperator
 		}

@@ -35,7 +35,7 @@ func refusalOf(err error, r *http.Request) *refusal {
 
 // taskRefusal is about errors of tasks, which only this API serves.
 func taskRefusal(err error, r *http.Request) *refusal {
-	task, call := members{"task_id": r.PathValue("task")}, members{"tool_call_id": r.PathValue("call")}
+	task, call := members{"task_id": r.PathValue("taskId")}, members{"tool_call_id": r.PathValue("toolCallId")}
 	var (
 		limit    *tasks.LimitError
 		mismatch *tasks.MismatchError
@@ -81,7 +81,7 @@ func as[E error](f failed) E {
 
 // about names the session of the path, and more.
 func (f failed) about(more members) members {
-	all := members{"session_id": f.r.PathValue("session")}
+	all := members{"session_id": sessionOf(f.r)}
 	for name, value := range more {
 		all[name] = value
 	}

@@ -1,11 +1,11 @@
 package v1
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 
 	"harness/internal/platform/cluster/forward"
 )
@@ -24,11 +24,11 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt route) error 
 	if s.opts.Owners == nil {
 		return rt.handle(s, w, r)
 	}
-	body, err := readAll(w, r)
+	body, err := s.readAll(r)
 	if err != nil {
 		return err
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Body = io.NopCloser(strings.NewReader(body))
 	var outcome error
 	if rt.ofRuntimes {
 		outcome = s.opts.Operations.CheckRuns()
@@ -40,7 +40,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt route) error 
 		return nil
 	}
 	err = forward.Hand(r.Context(), outcome, s.opts.Owners.Takers, func(node string) error {
-		return forward.Relay(w, r, s.opts.Owners.Ask, node, string(body))
+		return forward.Relay(w, r, s.opts.Owners.Ask, node, body)
 	})
 	if errors.Is(err, forward.ErrClientsTurn) {
 		return outcome
