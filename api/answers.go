@@ -18,12 +18,6 @@ type refused struct {
 	in  *rest.Input
 }
 
-// as is the cause of a row that is about a type.
-func as[E error](a refused) E {
-	found, _ := a.Cause.(E)
-	return found
-}
-
 // says answers with a status, a code and the message of the error; saysCause with the message of its cause alone.
 func says(status int, code string) func(refused) rest.Failure {
 	return func(a refused) rest.Failure { return rest.Problem(status, code, a.Message) }
@@ -47,11 +41,11 @@ func field(name string) func(refused) rest.Failure {
 var answers = map[operations.Code]func(refused) rest.Failure{
 	operations.CodeProjectLimited: saysCause(http.StatusForbidden, "project_limited"),
 	operations.CodeInvalid: func(a refused) rest.Failure {
-		return rest.Invalid(fields(as[*operations.InvalidError](a))...)
+		return rest.Invalid(fields(operations.CauseOf[*operations.InvalidError](a.Failure))...)
 	},
 	operations.CodeInvalidParts: saysCause(http.StatusBadRequest, "invalid_request"),
 	operations.CodeInvalidReply: func(a refused) rest.Failure {
-		reply := as[*runtime.ReplyError](a)
+		reply := operations.CauseOf[*runtime.ReplyError](a.Failure)
 		return rest.Invalid(schema.Custom(reply.Message, reply.Field))
 	},
 	operations.CodeRuntimeDisabled: saysCause(http.StatusConflict, "runtime_disabled"),

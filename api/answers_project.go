@@ -10,7 +10,7 @@ import (
 )
 
 func unknownProject(a refused) rest.Failure {
-	unknown := as[*operations.UnknownProjectError](a)
+	unknown := operations.CauseOf[*operations.UnknownProjectError](a.Failure)
 	return rest.Failure{Status: http.StatusNotFound, Body: struct {
 		Status    string `json:"status"`
 		SessionID string `json:"sessionId"`
@@ -29,11 +29,11 @@ func projectNotFound(a refused) rest.Failure {
 
 func duplicateName(a refused) rest.Failure {
 	return rest.Failure{Status: http.StatusConflict,
-		Body: projectState{"duplicate_name", as[*session.DuplicateNameError](a).ProjectID}}
+		Body: projectState{"duplicate_name", operations.CauseOf[*session.DuplicateNameError](a.Failure).ProjectID}}
 }
 
 func projectNotEmpty(a refused) rest.Failure {
-	filled := as[*session.ProjectNotEmptyError](a)
+	filled := operations.CauseOf[*session.ProjectNotEmptyError](a.Failure)
 	return rest.Failure{Status: http.StatusConflict, Body: struct {
 		projectState
 		SessionCount int `json:"sessionCount"`
@@ -41,7 +41,7 @@ func projectNotEmpty(a refused) rest.Failure {
 }
 
 func emptySessions(a refused) rest.Failure {
-	empty := as[*session.NotMaterializedError](a)
+	empty := operations.CauseOf[*session.NotMaterializedError](a.Failure)
 	return rest.Failure{Status: http.StatusConflict, Body: struct {
 		projectState
 		SessionIDs []string `json:"sessionIds"`
@@ -74,12 +74,12 @@ func jobNotOver(refused) rest.Failure {
 }
 
 func jobOver(a refused) rest.Failure {
-	return rest.Failure{Status: http.StatusConflict, Body: jobBody{"already_terminal", as[*queue.TerminalError](a).Job}}
+	return rest.Failure{Status: http.StatusConflict, Body: jobBody{"already_terminal", operations.CauseOf[*queue.TerminalError](a.Failure).Job}}
 }
 
 // jobRefused is a job that the queue did not take.
 func jobRefused(a refused) rest.Failure {
-	problem := as[*queue.Error](a)
+	problem := operations.CauseOf[*queue.Error](a.Failure)
 	status, code := http.StatusConflict, problem.Code
 	switch problem.Code {
 	case queue.CodeFull:

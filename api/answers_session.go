@@ -42,7 +42,7 @@ func entryNotFound(a refused) rest.Failure {
 }
 
 func sessionDeleted(a refused) rest.Failure {
-	deleted := as[*session.DeletedError](a)
+	deleted := operations.CauseOf[*session.DeletedError](a.Failure)
 	return rest.Failure{Status: http.StatusGone, Body: struct {
 		Status    string `json:"status"`
 		SessionID string `json:"sessionId"`
@@ -65,14 +65,14 @@ type notOwnerBody struct {
 }
 
 func notOwner(a refused) rest.Failure {
-	elsewhere := as[*session.NotOwnerError](a)
+	elsewhere := operations.CauseOf[*session.NotOwnerError](a.Failure)
 	body := notOwnerBody{Status: "error", Code: "not_owner", Message: a.Message, SessionID: elsewhere.SessionID}
 	body.Owner.NodeID = elsewhere.Owner
 	return rest.Failure{Status: http.StatusMisdirectedRequest, Body: body}
 }
 
 func pinned(a refused) rest.Failure {
-	pinned := as[*session.PinnedError](a)
+	pinned := operations.CauseOf[*session.PinnedError](a.Failure)
 	body := notOwnerBody{Status: "error", Code: pinned.Code(), Message: a.Message, SessionID: pinned.SessionID}
 	body.Owner.NodeID = pinned.Owner
 	return rest.Failure{Status: http.StatusConflict, Body: body}
@@ -80,7 +80,7 @@ func pinned(a refused) rest.Failure {
 
 // folderFailure is about a folder that no agent can work in: the one a request names, or that of a session.
 func folderFailure(a refused) rest.Failure {
-	folder := as[*session.FolderError](a)
+	folder := operations.CauseOf[*session.FolderError](a.Failure)
 	status := http.StatusBadRequest
 	if a.Code == operations.CodeFolderMissing {
 		status = http.StatusConflict
@@ -98,7 +98,7 @@ func systemSession(a refused) rest.Failure {
 		Code      string `json:"code"`
 		SessionID string `json:"sessionId"`
 		Message   string `json:"message"`
-	}{"error", "system_session", as[*operations.SystemSessionError](a).SessionID,
+	}{"error", "system_session", operations.CauseOf[*operations.SystemSessionError](a.Failure).SessionID,
 		"system-owned sessions are reserved for orchestrator workers"}}
 }
 
@@ -128,7 +128,7 @@ func stateOfSession(status string, in *rest.Input) rest.Failure {
 }
 
 func notRetryable(a refused) rest.Failure {
-	failed := as[*session.NotRetryableError](a)
+	failed := operations.CauseOf[*session.NotRetryableError](a.Failure)
 	return detailed(http.StatusConflict, "not_retryable", a.Message, struct {
 		SessionID string `json:"sessionId"`
 		TurnID    string `json:"turnId"`
@@ -137,7 +137,7 @@ func notRetryable(a refused) rest.Failure {
 }
 
 func backgroundWork(a refused) rest.Failure {
-	working := as[*session.BackgroundError](a)
+	working := operations.CauseOf[*session.BackgroundError](a.Failure)
 	return detailed(http.StatusConflict, "background_work", a.Message, struct {
 		SessionID  string                   `json:"sessionId"`
 		Background []session.BackgroundTask `json:"background"`
@@ -177,13 +177,13 @@ func resolutionOf(r session.Request) *resolution {
 func notPending(a refused) rest.Failure {
 	body := notPendingBody{Status: "not_found", ApprovalID: a.in.Params["approvalId"], RequestID: a.in.Params["requestId"]}
 	if a.Code == operations.CodeAlreadyResolved {
-		body.Code, body.Resolution = "already_resolved", resolutionOf(as[*session.SettledError](a).Request)
+		body.Code, body.Resolution = "already_resolved", resolutionOf(operations.CauseOf[*session.SettledError](a.Failure).Request)
 	}
 	return rest.Failure{Status: http.StatusNotFound, Body: body}
 }
 
 func limitReached(a refused) rest.Failure {
-	limit := as[*session.LimitError](a)
+	limit := operations.CauseOf[*session.LimitError](a.Failure)
 	return detailed(http.StatusTooManyRequests, "limit_reached", a.Message, struct {
 		Runtime   string `json:"runtime"`
 		SessionID string `json:"sessionId,omitempty"`
@@ -193,7 +193,7 @@ func limitReached(a refused) rest.Failure {
 }
 
 func unsupported(a refused) rest.Failure {
-	unsupported := as[*runtime.UnsupportedError](a)
+	unsupported := operations.CauseOf[*runtime.UnsupportedError](a.Failure)
 	return detailed(http.StatusConflict, "unsupported_by_runtime", a.Message, struct {
 		Runtime   string `json:"runtime"`
 		Operation string `json:"operation"`
@@ -201,7 +201,7 @@ func unsupported(a refused) rest.Failure {
 }
 
 func unsupportedControl(a refused) rest.Failure {
-	control := as[*runtime.ControlError](a)
+	control := operations.CauseOf[*runtime.ControlError](a.Failure)
 	return detailed(http.StatusBadRequest, "unsupported_control", a.Message, struct {
 		Runtime  string   `json:"runtime"`
 		Field    string   `json:"field"`

@@ -19,7 +19,8 @@ func providerFailure(err error) (rest.Failure, bool) {
 	case errors.Is(err, oidc.ErrNoProvider):
 		return rest.Problem(http.StatusNotFound, "login_provider_not_found", err.Error()), true
 	case errors.Is(err, oidc.ErrUnavailable):
-		return rest.Problem(http.StatusServiceUnavailable, "login_provider_unavailable", err.Error()+"; log in again later, or with a token"), true
+		return rest.Problem(http.StatusServiceUnavailable, "login_provider_unavailable",
+			err.Error()+"; log in again later, or with a token"), true
 	case !errors.As(err, &refused):
 		return rest.Failure{}, false
 	}

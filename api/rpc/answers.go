@@ -14,12 +14,6 @@ import (
 // answer is what a call answers to a classified error; nil is an internal error.
 type answer func(*call, operations.Failure) *wire.Error
 
-// as is the cause of a row that is about a type.
-func as[E error](f operations.Failure) E {
-	found, _ := f.Cause.(E)
-	return found
-}
-
 // says answers with words of JSON-RPC, saysCause with the message of the cause.
 func says(code, message string, retryable bool) answer {
 	return func(c *call, _ operations.Failure) *wire.Error {
@@ -41,7 +35,7 @@ const (
 // answers are the codes and the messages of each code. A code that is not here is an internal error.
 var answers = map[operations.Code]answer{
 	operations.CodeInvalidFolder: func(_ *call, f operations.Failure) *wire.Error {
-		folder := as[*session.FolderError](f)
+		folder := operations.CauseOf[*session.FolderError](f)
 		return &wire.Error{Code: wire.CodeInvalidParams, Message: folder.Error(), Data: struct {
 			fieldData
 			Code string `json:"code"`
@@ -52,7 +46,7 @@ var answers = map[operations.Code]answer{
 		return &wire.Error{Code: codeForbidden, Message: "Forbidden: " + f.Cause.Error()}
 	},
 	operations.CodeInvalid: func(_ *call, f operations.Failure) *wire.Error {
-		problems := as[*operations.InvalidError](f).Problems
+		problems := operations.CauseOf[*operations.InvalidError](f).Problems
 		if len(problems) == 0 {
 			return nil
 		}
@@ -60,15 +54,15 @@ var answers = map[operations.Code]answer{
 		return invalidParams(first.Field, first.Message, first.Field+": "+first.Message)
 	},
 	operations.CodeUnsupportedControl: func(_ *call, f operations.Failure) *wire.Error {
-		control := as[*runtime.ControlError](f)
+		control := operations.CauseOf[*runtime.ControlError](f)
 		return invalidParams(control.Field, control.Error(), control.Error())
 	},
 	operations.CodeInvalidReply: func(_ *call, f operations.Failure) *wire.Error {
-		reply := as[*runtime.ReplyError](f)
+		reply := operations.CauseOf[*runtime.ReplyError](f)
 		return invalidParams(reply.Field, reply.Message, reply.Message)
 	},
 	operations.CodeUnknownRuntime: func(c *call, f operations.Failure) *wire.Error {
-		return unknownAgent(as[*session.UnknownRuntimeError](f).Runtime, c.method.name, c.server.agents())
+		return unknownAgent(operations.CauseOf[*session.UnknownRuntimeError](f).Runtime, c.method.name, c.server.agents())
 	},
 	operations.CodeInvalidCursor:      badCursor,
 	operations.CodeUnknownAnchor:      badCursor,
@@ -78,7 +72,7 @@ var answers = map[operations.Code]answer{
 	operations.CodeRequestNotFound:    says(failedNoRequest, "No such request is pending", false),
 
 	operations.CodeSessionDeleted: func(_ *call, f operations.Failure) *wire.Error {
-		deleted := as[*session.DeletedError](f)
+		deleted := operations.CauseOf[*session.DeletedError](f)
 		return &wire.Error{Code: codeSessionDeleted, Message: "Session was permanently deleted",
 			Data: sessionData{SessionID: deleted.SessionID, DeletedAt: javascript.ISOTime(deleted.DeletedAt)}}
 	},
@@ -91,7 +85,7 @@ var answers = map[operations.Code]answer{
 	operations.CodeOwnerUnreachable: saysCause("owner_unreachable", true),
 	operations.CodeOwnerAnswerLost:  saysCause("owner_answer_lost", false),
 	operations.CodePinned: func(c *call, f operations.Failure) *wire.Error {
-		pinned := as[*session.PinnedError](f)
+		pinned := operations.CauseOf[*session.PinnedError](f)
 		return failure(pinned.Code(), c.method.name, pinned.Error(), false)
 	},
 	operations.CodeSystemSession:   says("system_session", "The session belongs to a worker of the server", false),
@@ -99,7 +93,7 @@ var answers = map[operations.Code]answer{
 	operations.CodeDuplicateName:   says("workspace_exists", "A workspace has this name", false),
 	operations.CodeProjectNotEmpty: func(c *call, f operations.Failure) *wire.Error {
 		return failure("workspace_not_empty", c.method.name, fmt.Sprintf("The workspace has %d sessions; delete them first",
-			as[*session.ProjectNotEmptyError](f).SessionCount), false)
+			operations.CauseOf[*session.ProjectNotEmptyError](f).SessionCount), false)
 	},
 
 	operations.CodeLimitReached: saysCause("limit_reached", true),

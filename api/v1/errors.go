@@ -73,12 +73,6 @@ type failed struct {
 	r   *http.Request
 }
 
-// as is the cause of a row that is about a type.
-func as[E error](f failed) E {
-	found, _ := f.Cause.(E)
-	return found
-}
-
 // about names the session of the path, and more.
 func (f failed) about(more members) members {
 	all := members{"session_id": sessionOf(f.r)}
@@ -112,27 +106,27 @@ var answers = map[operations.Code]func(failed) *refusal{
 		return &refusal{http.StatusBadRequest, "invalid_cursor", f.Message, members{"after": f.r.URL.Query().Get("after")}}
 	},
 	operations.CodeOwnerUnreachable: func(f failed) *refusal {
-		return ownerRefusal(http.StatusServiceUnavailable, "owner_unreachable", f, as[*forward.UnreachableError](f).NodeID)
+		return ownerRefusal(http.StatusServiceUnavailable, "owner_unreachable", f, operations.CauseOf[*forward.UnreachableError](f.Failure).NodeID)
 	},
 	operations.CodeTurnLeftOpen: func(f failed) *refusal {
-		return ownerRefusal(http.StatusServiceUnavailable, "owner_unreachable", f, as[*session.LeftOpenError](f).Owner)
+		return ownerRefusal(http.StatusServiceUnavailable, "owner_unreachable", f, operations.CauseOf[*session.LeftOpenError](f.Failure).Owner)
 	},
 	operations.CodeOwnerAnswerLost: func(f failed) *refusal {
-		return ownerRefusal(http.StatusGatewayTimeout, "owner_answer_lost", f, as[*forward.LostAnswerError](f).NodeID)
+		return ownerRefusal(http.StatusGatewayTimeout, "owner_answer_lost", f, operations.CauseOf[*forward.LostAnswerError](f.Failure).NodeID)
 	},
 	operations.CodeNotOwner: func(f failed) *refusal {
 		return &refusal{http.StatusMisdirectedRequest, "not_owner", f.Message,
-			f.about(members{"node_id": as[*session.NotOwnerError](f).Owner})}
+			f.about(members{"node_id": operations.CauseOf[*session.NotOwnerError](f.Failure).Owner})}
 	},
 	operations.CodePinned: func(f failed) *refusal {
-		pinned := as[*session.PinnedError](f)
+		pinned := operations.CauseOf[*session.PinnedError](f.Failure)
 		return &refusal{http.StatusConflict, pinned.Code(), f.Message, f.about(members{"node_id": pinned.Owner})}
 	},
 	operations.CodeInvalidFolder: func(f failed) *refusal {
-		return &refusal{http.StatusBadRequest, string(f.Code), f.Message, members{"cwd": as[*session.FolderError](f).Folder}}
+		return &refusal{http.StatusBadRequest, string(f.Code), f.Message, members{"cwd": operations.CauseOf[*session.FolderError](f.Failure).Folder}}
 	},
 	operations.CodeFolderMissing: func(f failed) *refusal {
-		folder := as[*session.FolderError](f)
+		folder := operations.CauseOf[*session.FolderError](f.Failure)
 		return &refusal{http.StatusConflict, string(f.Code), f.Message,
 			members{"session_id": folder.SessionID, "cwd": folder.Folder}}
 	},
@@ -143,16 +137,16 @@ var answers = map[operations.Code]func(failed) *refusal{
 	operations.CodeLimitReached:    saysAbout(http.StatusTooManyRequests, "backpressure"),
 	operations.CodeBackgroundWork: func(f failed) *refusal {
 		return &refusal{http.StatusConflict, "background_work", f.Message,
-			members{"session_id": as[*session.BackgroundError](f).SessionID}}
+			members{"session_id": operations.CauseOf[*session.BackgroundError](f.Failure).SessionID}}
 	},
 	operations.CodeBackgroundNotFound: says(http.StatusNotFound, "background_not_found"),
 	operations.CodeUnknownRuntime: func(f failed) *refusal {
 		return &refusal{http.StatusBadRequest, "unknown_runtime", "",
-			members{"runtime": as[*session.UnknownRuntimeError](f).Runtime}}
+			members{"runtime": operations.CauseOf[*session.UnknownRuntimeError](f.Failure).Runtime}}
 	},
 	operations.CodeRuntimeDisabled: func(f failed) *refusal {
 		return &refusal{http.StatusConflict, "runtime_disabled", f.Message,
-			members{"runtime": as[*operations.DisabledRuntimeError](f).Runtime}}
+			members{"runtime": operations.CauseOf[*operations.DisabledRuntimeError](f.Failure).Runtime}}
 	},
 	operations.CodeUnsupportedControl: unsupportedControl,
 	operations.CodeUnsupported:        says(http.StatusConflict, "not_supported"),
@@ -202,7 +196,7 @@ func sessionNotFound(f failed) *refusal {
 }
 
 func unsupportedControl(f failed) *refusal {
-	control := as[*runtime.ControlError](f)
+	control := operations.CauseOf[*runtime.ControlError](f.Failure)
 	if control.Field != "nativeTools" || control.Value != runtime.NativeToolsOff {
 		return &refusal{http.StatusBadRequest, "not_supported", f.Message, members{"field": control.Field}}
 	}

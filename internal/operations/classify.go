@@ -109,6 +109,13 @@ type Failure struct {
 	Native *runtime.Error
 }
 
+// CauseOf is the cause of a failure whose row is about a type.
+func CauseOf[E error](f Failure) E {
+	var found E
+	errors.As(f.Cause, &found)
+	return found
+}
+
 // Classify finds the first row of the table that knows an error.
 func Classify(err error) Failure {
 	for _, one := range table {
