@@ -74,7 +74,11 @@ func jobNotOver(refused) rest.Failure {
 }
 
 func jobOver(a refused) rest.Failure {
-	return rest.Failure{Status: http.StatusConflict, Body: jobBody{"already_terminal", operations.CauseOf[*queue.TerminalError](a.Failure).Job}}
+	over := operations.CauseOf[*queue.TerminalError](a.Failure)
+	return rest.Failure{Status: http.StatusConflict, Body: struct {
+		Status string    `json:"status"`
+		Job    queue.Job `json:"job"`
+	}{"already_terminal", over.Job}}
 }
 
 // jobRefused is a job that the queue did not take.

@@ -82,7 +82,3 @@ func acceptable(w http.ResponseWriter, status int) {
 		w.Header().Set("Accept", "application/json")
 	}
 }
-
-func internalErrorBody() []byte {
-	return []byte(`{"status":"error","code":"internal_error","message":"internal server error"}`)
-}

@@ -18,7 +18,7 @@ import (
 // writeError answers with what the table says of the error.
 func (s *server) writeError(ctx context.Context, w http.ResponseWriter, rt *rest.Route, in *rest.Input, err error) {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		noteError(ctx, err)
+		rest.NoteError(ctx, err)
 		w.WriteHeader(statusClientGone)
 		return
 	}
@@ -26,7 +26,7 @@ func (s *server) writeError(ctx context.Context, w http.ResponseWriter, rt *rest
 	if f.Opaque {
 		telemetry.Log(ctx).Error().Err(err).Str("route", rt.Method+" "+rt.Path).Msg("request failed")
 	}
-	noteError(ctx, err)
+	rest.NoteError(ctx, err)
 	calls.Failed(ctx, codeOf(f))
 	if f.Status == http.StatusRequestEntityTooLarge || f.Status == http.StatusRequestTimeout {
 		w.Header().Set("Connection", "close") // the rest of the body is not read
@@ -35,7 +35,7 @@ func (s *server) writeError(ctx context.Context, w http.ResponseWriter, rt *rest
 		w.Header().Set("Retry-After", cmp.Or(f.RetryAfter, retryAfter))
 	}
 	acceptable(w, f.Status)
-	s.writeJSON(ctx, w, f.Status, f.Body)
+	rest.WriteJSON(ctx, w, f.Status, f.Body)
 }
 
 // retryAfter is how soon a client may ask again what the store refused, in seconds.

@@ -30,7 +30,7 @@ func (s *server) loginRoutes() []rest.Route {
 			routes[i].Access = rest.AccessAdmin
 		}
 		if s.Logins == nil {
-			routes[i].Raw = http.HandlerFunc(s.routeNotFound)
+			routes[i].Raw = http.HandlerFunc(rest.NotFound)
 		}
 	}
 	return routes

@@ -102,11 +102,11 @@ func (s *server) makeRoom(ctx context.Context, rt *rest.Route, answer *rest.Repl
 	if _, spooled := answer.Body.(*longAnswer); spooled || answer.Body == nil || rt.Method != http.MethodGet {
 		return func() {}, nil
 	}
-	body, err := encodeJSON(answer.Body)
+	body, err := rest.Encode(answer.Body)
 	if err != nil {
 		return func() {}, nil //nolint:nilerr // who writes it tells that it cannot be encoded
 	}
-	answer.Body = encoded(body)
+	answer.Body = rest.Encoded(body)
 	if len(body) < longFrom {
 		return func() {}, nil
 	}

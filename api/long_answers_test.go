@@ -73,7 +73,7 @@ func TestALongAnswerNeedsRoom(t *testing.T) {
 		}
 		send := func(method string, size int) *httptest.ResponseRecorder {
 			recorder, route := httptest.NewRecorder(), &rest.Route{Method: method}
-			err := s.send(t.Context(), recorder, route, rest.Reply{Body: encoded(bytes.Repeat([]byte{'1'}, size)), Version: "v"})
+			err := s.send(t.Context(), recorder, route, rest.Reply{Body: rest.Encoded(bytes.Repeat([]byte{'1'}, size)), Version: "v"})
 			if err != nil {
 				s.writeError(t.Context(), recorder, route, &rest.Input{}, err)
 			}

@@ -11,13 +11,13 @@ import (
 
 // mount has the routes served, and tells how to find the one of a request that did not get there.
 func mount(s *server, routes []rest.Route) (http.Handler, func(*http.Request) (calls.Route, bool)) {
-	served := router.New(s.routeNotFound)
+	served := router.New(rest.NotFound)
 	mounted := map[[2]string]*rest.Route{}
 	for _, r := range routes {
 		mounted[[2]string{r.Method, r.Path}] = &r
 		route := openAPIPath(r.Path)
 		served.Add(r.Method, r.Path, func(w http.ResponseWriter, req *http.Request, names, values []string) {
-			note(req.Context()).route = route
+			rest.NoteOf(req.Context()).Route = route
 			if calls.Changes(r.Method) {
 				calls.Found(req.Context(), calledRoute(&r, names, values))
 			}

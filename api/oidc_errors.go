@@ -45,7 +45,7 @@ func (s *server) loginPage(w http.ResponseWriter, r *http.Request, err error) {
 	failed := failureOf(err, &rest.Route{}, &rest.Input{})
 	w.Header().Set("Cache-Control", "no-store")
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
-		s.writeJSON(r.Context(), w, failed.Status, failed.Body)
+		rest.WriteJSON(r.Context(), w, failed.Status, failed.Body)
 		return
 	}
 	said := err.Error()

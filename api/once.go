@@ -29,7 +29,7 @@ func (s *server) once(ctx context.Context, key, asked []string, rt *rest.Route, 
 		return rest.Reply{}, err
 	}
 	if before != nil {
-		return rest.Reply{Status: before.Status, Body: encoded(before.Body), Replayed: true}, nil
+		return rest.Reply{Status: before.Status, Body: rest.Encoded(before.Body), Replayed: true}, nil
 	}
 	defer claim.Lose() // by a handler that panics
 	if rt.Again {
@@ -51,13 +51,13 @@ func (s *server) once(ctx context.Context, key, asked []string, rt *rest.Route, 
 	if status == 0 {
 		status = http.StatusOK
 	}
-	text, unencodable := encodeJSON(body)
+	text, unencodable := rest.Encode(body)
 	if unencodable != nil {
 		return rest.Reply{}, errors.Join(unencodable, err)
 	}
 	concluded := claim.Conclude(ctx, idempotency.Answer{Status: status, Body: text})
 	if err == nil {
-		reply.Body = encoded(text)
+		reply.Body = rest.Encoded(text)
 	}
 	return reply, s.concluded(ctx, err, concluded)
 }

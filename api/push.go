@@ -42,7 +42,7 @@ func (s *server) pushRoutes() []rest.Route {
 	for i := range routes {
 		routes[i].Access, routes[i].OwnReach = rest.AccessViewer, true
 		if s.Push == nil {
-			routes[i].Raw = http.HandlerFunc(s.routeNotFound)
+			routes[i].Raw = http.HandlerFunc(rest.NotFound)
 		}
 	}
 	return routes

@@ -106,7 +106,7 @@ func encodeRequests(requests []session.Request, kind func(session.Request) strin
 			body = slices.Insert(body, from+1, []byte(`"kind":"`+word+`",`)...)
 		}
 	}
-	return rest.OK(encoded(append(body, "]}"...)))
+	return rest.OK(rest.Encoded(append(body, "]}"...)))
 }
 
 func (s *server) decideApproval(ctx context.Context, in *rest.Input) (rest.Reply, error) {
@@ -164,8 +164,8 @@ type settledBody struct {
 const withNextMessage = "next_message"
 
 func (s *server) settled(ctx context.Context, request session.Request, body settledBody) (rest.Reply, error) {
-	noteSession(ctx, request.SessionID)
-	noteTurn(ctx, request.TurnID)
+	rest.NoteSession(ctx, request.SessionID)
+	rest.NoteTurn(ctx, request.TurnID)
 	body.ThreadID = request.SessionID
 	waits, err := s.Operations.ReasonWaits(ctx, request)
 	switch {

@@ -18,7 +18,7 @@ import (
 func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, names, values []string) {
 	params, known := readParams(rt, names, values)
 	if !known {
-		s.routeNotFound(w, r)
+		rest.NotFound(w, r)
 		return
 	}
 	if !s.admit(w, r, rt, params) {
@@ -34,7 +34,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 		ctx = journal.Patient(ctx, s.StoreWait)
 	}
 	if id := in.SessionID(); id != "" {
-		noteSession(ctx, id)
+		rest.NoteSession(ctx, id)
 		ctx = telemetry.WithSession(ctx, id)
 	}
 	if s.Reads != nil && rt.Access != rest.AccessAnybody { // how the server is, is told at any time
@@ -116,7 +116,7 @@ func (s *server) send(ctx context.Context, w http.ResponseWriter, rt *rest.Route
 		long.send(ctx, w, answer.Status)
 		return nil
 	}
-	s.writeJSON(ctx, w, answer.Status, answer.Body)
+	rest.WriteJSON(ctx, w, answer.Status, answer.Body)
 	return nil
 }
 

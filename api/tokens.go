@@ -45,7 +45,7 @@ func (s *server) tokenRoutes() []rest.Route {
 	for i := range routes {
 		routes[i].Access = rest.AccessAdmin
 		if s.Tokens == nil {
-			routes[i].Raw = http.HandlerFunc(s.routeNotFound)
+			routes[i].Raw = http.HandlerFunc(rest.NotFound)
 		}
 	}
 	return routes

@@ -106,7 +106,8 @@ var answers = map[operations.Code]func(failed) *refusal{
 		return &refusal{http.StatusBadRequest, "invalid_cursor", f.Message, members{"after": f.r.URL.Query().Get("after")}}
 	},
 	operations.CodeOwnerUnreachable: func(f failed) *refusal {
-		return ownerRefusal(http.StatusServiceUnavailable, "owner_unreachable", f, operations.CauseOf[*forward.UnreachableError](f.Failure).NodeID)
+		return ownerRefusal(http.StatusServiceUnavailable, "owner_unreachable", f,
+			operations.CauseOf[*forward.UnreachableError](f.Failure).NodeID)
 	},
 	operations.CodeTurnLeftOpen: func(f failed) *refusal {
 		return ownerRefusal(http.StatusServiceUnavailable, "owner_unreachable", f, operations.CauseOf[*session.LeftOpenError](f.Failure).Owner)
@@ -123,7 +124,8 @@ var answers = map[operations.Code]func(failed) *refusal{
 		return &refusal{http.StatusConflict, pinned.Code(), f.Message, f.about(members{"node_id": pinned.Owner})}
 	},
 	operations.CodeInvalidFolder: func(f failed) *refusal {
-		return &refusal{http.StatusBadRequest, string(f.Code), f.Message, members{"cwd": operations.CauseOf[*session.FolderError](f.Failure).Folder}}
+		return &refusal{http.StatusBadRequest, string(f.Code), f.Message,
+			members{"cwd": operations.CauseOf[*session.FolderError](f.Failure).Folder}}
 	},
 	operations.CodeFolderMissing: func(f failed) *refusal {
 		folder := operations.CauseOf[*session.FolderError](f.Failure)
