@@ -137,3 +137,9 @@ func (e *FolderError) Code() string {
 	}
 	return "workspace_missing"
 }
+
+// Absent tells whether an error says that a session is not there, deleted or never known.
+func Absent(err error) bool {
+	var gone *DeletedError
+	return errors.As(err, &gone) || errors.Is(err, ErrNotFound)
+}

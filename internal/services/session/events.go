@@ -17,3 +17,6 @@ const EventMessageSent = "message.sent"
 const (
 	EventTranscriptPruned = "transcript.pruned"
 )
+
+// EventSource names this package in the events it causes itself.
+const EventSource = "harness"

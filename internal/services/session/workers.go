@@ -30,3 +30,7 @@ func IsSession(owner string) bool { return strings.HasPrefix(owner, ownOwner) &&
 func (s Session) Resume() runtime.ResumeThread {
 	return runtime.ResumeThread{ThreadID: s.ID, NativeID: s.RuntimeSessionID}
 }
+
+// DraftTitle is what a worker session is called in its runtime until its owner is known. Who is killed before its row
+// is stored recognises it by that, so that no client is shown it as a chat.
+const DraftTitle = "Harness worker (starting)"

@@ -22,7 +22,7 @@ type asking struct {
 }
 
 func newAsking() *asking {
-	return &asking{generation: source + ":" + newID(), waiting: map[string]chan struct{}{}}
+	return &asking{generation: session.EventSource + ":" + session.NewID(), waiting: map[string]chan struct{}{}}
 }
 
 // wait is closed when the request is no longer pending.
@@ -73,7 +73,7 @@ func (s *Service) AskAboutTool(ctx context.Context, q session.ToolQuestion) (ses
 	)
 	err = s.inOrder(ctx, func() journal.Unit {
 		a := s.arrive(stored.Runtime, signal)
-		a.runtime, id = source, a.requestID
+		a.runtime, id = session.EventSource, a.requestID
 		over, forget = s.asking.wait(id)
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			if _, err := presence(ctx, tx, q.SessionID); err != nil {
@@ -118,7 +118,7 @@ func (s *Service) expireOwn(ctx context.Context, requestID string) error {
 		if err != nil {
 			return nil, err
 		}
-		event, err := s.expire(ctx, tx, request, source, max(at, request.CreatedAt))
+		event, err := s.expire(ctx, tx, request, session.EventSource, max(at, request.CreatedAt))
 		return []journal.Event{event}, err
 	})
 }

@@ -49,7 +49,7 @@ func backgroundOfSession(ctx context.Context, q database.Querier, sessionID stri
 // storeBackground makes the rows of a session what the news says, and returns the event that says so when they changed.
 func (s *Service) storeBackground(ctx context.Context, tx database.Tx, news backgroundNews) ([]journal.Event, error) {
 	systemOwned, err := presence(ctx, tx, news.sessionID)
-	if absent(err) {
+	if session.Absent(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // stopBackground bounds how long a stop takes to end the background work of its turn.
 const stopBackground = 10 * time.Second
 
-// StopTurn stops the running turn and returns when it has ended; turnID "" means whichever runs. An agent that does not
+// StopTurn stops the running turn and returns when it has ended; TurnID "" means whichever runs. An agent that does not
 // end it within stopPatience has its process ended. The background work which the turn began ends with it, unless that is
 // to be kept; what earlier turns began goes on. Messages wait meanwhile, so none joins a turn that is being stopped.
 // ErrNoActiveTurn when none runs, ErrWrongTurn when another one does, *NotStoppedError. Background work that could not be

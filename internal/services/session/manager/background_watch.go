@@ -154,7 +154,7 @@ func (s *Service) listEach(ctx context.Context, ids []string) {
 			defer func() { <-places }()
 			ctx, cancel := context.WithTimeout(ctx, backgroundPatience)
 			defer cancel()
-			if _, err := s.Background(ctx, id); err != nil && ctx.Err() == nil && !absent(err) &&
+			if _, err := s.Background(ctx, id); err != nil && ctx.Err() == nil && !session.Absent(err) &&
 				!errors.Is(err, runtime.ErrUnavailable) {
 				s.opts.Logger.Info().Err(err).Str("session", id).
 					Msg("the background work of a session could not be listed; it is tried again after its next turn")

@@ -71,7 +71,7 @@ func TestTombstonesOutliveTheServer(t *testing.T) {
 // A title for a session that is not there is not kept. There it was stored before the runtime said no.
 func TestRenameOfUnknownStoresNothing(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		id := newID()
+		id := session.NewID()
 		if _, err := k.Rename(t.Context(), id, "Mine"); !errors.Is(err, session.ErrNotFound) {
 			t.Fatalf("renamed: %v", err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
+	"harness/internal/services/session"
 )
 
 // maxBulk and maxBulkBytes bound the entries, and the bytes of their events, that come several at once and share a
@@ -165,7 +166,7 @@ func (s *Service) completeBulks(ctx context.Context) error {
 	}
 	for _, u := range interrupted {
 		// Its session may have been deleted meanwhile: then nothing is left to complete.
-		if err := <-u.result; err != nil && !absent(err) {
+		if err := <-u.result; err != nil && !session.Absent(err) {
 			return fmt.Errorf("complete an upsert of %d entries in session %s: %w", len(u.entries), u.sessionID, err)
 		}
 	}

@@ -46,7 +46,7 @@ func (s *Service) EditDefaults(ctx context.Context,
 		if changed = !next.Equal(previous); !changed {
 			return nil, nil
 		}
-		return []journal.Event{{Type: eventDefaultsChanged, Time: s.now(), Source: source, Payload: encode(struct {
+		return []journal.Event{{Type: eventDefaultsChanged, Time: s.now(), Source: session.EventSource, Payload: encode(struct {
 			Previous session.Controls `json:"previous"`
 			Next     session.Controls `json:"next"`
 		}{previous, next})}}, storeDefaults(ctx, tx, next)
@@ -80,7 +80,7 @@ func (s *Service) EditControls(ctx context.Context, sessionID string, edit sessi
 	var change session.ControlChange
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		name, controls, defaults, err := s.controlsIn(ctx, tx, sessionID)
-		if absent(err) {
+		if session.Absent(err) {
 			return nil, journal.Refuse(err)
 		}
 		if err != nil {

@@ -180,7 +180,7 @@ func TestControlsOfAbsentSessions(t *testing.T) {
 		if _, err := k.EditControls(t.Context(), s.ID, session.ControlEdit{Edit: settings("a", "1")}); !errors.As(err, &gone) {
 			t.Errorf("edit: %v", err)
 		}
-		if _, err := k.EditControls(t.Context(), newID(), session.ControlEdit{Edit: settings("a", "1")}); !errors.Is(err,
+		if _, err := k.EditControls(t.Context(), session.NewID(), session.ControlEdit{Edit: settings("a", "1")}); !errors.Is(err,
 			session.ErrNotFound) {
 			t.Errorf("edit unknown: %v", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"harness/internal/lib/javascript"
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
@@ -84,7 +85,7 @@ func encodeControls(controls *session.Controls) (sql.NullString, error) {
 			return sql.NullString{}, fmt.Errorf("encode controls: setting %q is not JSON", key)
 		}
 	}
-	return sql.NullString{String: string(encode(session.PlainControls(controls.Complete()))), Valid: true}, nil
+	return sql.NullString{String: string(javascript.MustEncode(session.PlainControls(controls.Complete()))), Valid: true}, nil
 }
 
 // decodeControls reads stored controls; fields an older version did not store come from the defaults.

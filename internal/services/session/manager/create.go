@@ -82,7 +82,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	// A conversation that exists must not be left without a row by a caller who goes away. The calls have deadlines of
 	// their own.
 	ctx = context.WithoutCancel(ctx)
-	id := cmp.Or(in.ID, newID())
+	id := cmp.Or(in.ID, session.NewID())
 	sources, err := sourcesAt(adapter, id, cwd, implicit)
 	if err != nil {
 		return session.Session{}, err
@@ -102,7 +102,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	// Naming also makes the runtime write it to disk: an unnamed, unused conversation would not survive a restart.
 	title := session.NewChatTitle
 	if in.SystemOwned {
-		title = draftTitle
+		title = session.DraftTitle
 	}
 	if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
 		if err := librarian.NameThread(ctx, t.Native(), title); err != nil {

@@ -150,14 +150,14 @@ func (s *Service) custodyLoop(ctx context.Context) {
 
 // storeMemoryOf stores what the files of a session's runtime have more than is stored, and at last how far that is.
 func (s *Service) storeMemoryOf(ctx context.Context, sessionID, endedTurn string, files map[string]memoryFiles) error {
-	session, err := s.stored(ctx, sessionID)
-	if absent(err) || err == nil && !s.Owns(session) {
+	sess, err := s.stored(ctx, sessionID)
+	if session.Absent(err) || err == nil && !s.Owns(sess) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	adapter, err := s.adapter(session.Runtime)
+	adapter, err := s.adapter(sess.Runtime)
 	if err != nil {
 		return err
 	}
@@ -167,12 +167,12 @@ func (s *Service) storeMemoryOf(ctx context.Context, sessionID, endedTurn string
 	}
 	written := true
 	if is && endedTurn != "" {
-		if written, err = portable.MemoryWritten(ctx, session.Resume()); err != nil {
+		if written, err = portable.MemoryWritten(ctx, sess.Resume()); err != nil {
 			return err
 		}
 	}
 	if is {
-		stored, err := s.storeFiles(ctx, session, portable, files)
+		stored, err := s.storeFiles(ctx, sess, portable, files)
 		if err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (s *Service) storeMemoryOf(ctx context.Context, sessionID, endedTurn string
 			return nil
 		}
 	}
-	marked, err := mark(cmp.Or(session.Cwd, s.opts.WorkspaceRoot))
+	marked, err := mark(cmp.Or(sess.Cwd, s.opts.WorkspaceRoot))
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (s *Service) storeMemoryOf(ctx context.Context, sessionID, endedTurn string
 	if !written {
 		row.turnID = "" // the one before stays: should this node die now, the session is told again
 	}
-	err = s.commitOwned(ctx, session, func(ctx context.Context, tx database.Tx) error {
+	err = s.commitOwned(ctx, sess, func(ctx context.Context, tx database.Tx) error {
 		return storeCustody(ctx, tx, sessionID, row)
 	})
 	if err == nil && !written {
@@ -230,12 +230,12 @@ func (s *Service) storeFiles(ctx context.Context, session session.Session, porta
 }
 
 // commitOwned stores something of a session's runtime, unless another node has taken the session.
-func (s *Service) commitOwned(ctx context.Context, session session.Session, store func(context.Context, database.Tx) error) error {
+func (s *Service) commitOwned(ctx context.Context, sess session.Session, store func(context.Context, database.Tx) error) error {
 	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		if _, err := presence(ctx, tx, session.ID); absent(err) {
+		if _, err := presence(ctx, tx, sess.ID); session.Absent(err) {
 			return nil, nil
 		}
-		mine, err := s.mine(ctx, tx, session.ID, session.Epoch)
+		mine, err := s.mine(ctx, tx, sess.ID, sess.Epoch)
 		if err != nil || !mine {
 			return nil, err
 		}

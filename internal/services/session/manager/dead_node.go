@@ -6,6 +6,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
+	"harness/internal/services/session"
 )
 
 // eventNodeEnded tells that another node was taken for dead; it shows no frame.
@@ -30,7 +31,7 @@ func (s *Service) EndNode(ctx context.Context, node string, claim func(ctx conte
 		if err != nil {
 			return nil, fmt.Errorf("note the end of the runtimes of node %s: %w", node, err)
 		}
-		return append(events, journal.Event{Type: eventNodeEnded, Time: at, Source: source, Payload: encode(struct {
+		return append(events, journal.Event{Type: eventNodeEnded, Time: at, Source: session.EventSource, Payload: encode(struct {
 			NodeID string `json:"nodeId"`
 			By     string `json:"by"`
 		}{node, s.opts.NodeID})}), nil

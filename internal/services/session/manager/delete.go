@@ -120,7 +120,7 @@ func (s *Service) bury(ctx context.Context, sess session.Session, told bool) (di
 			}
 			var events []journal.Event
 			for _, request := range pending {
-				event, err := s.expire(ctx, tx, request, source, gone.DeletedAt)
+				event, err := s.expire(ctx, tx, request, session.EventSource, gone.DeletedAt)
 				if err != nil {
 					return nil, err
 				}

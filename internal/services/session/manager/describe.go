@@ -65,7 +65,7 @@ func (s *Service) refreshDescription(ctx context.Context, runtimeName, sessionID
 		return err
 	}
 	stored, err := readSession(ctx, s.db.Read(), sessionID)
-	if absent(err) {
+	if session.Absent(err) {
 		return nil
 	}
 	if err != nil {

@@ -49,7 +49,7 @@ func (s *Service) tellDroppedLate(ctx context.Context, tx database.Tx, sessionID
 
 func (s *Service) storeDropped(ctx context.Context, tx database.Tx, turn turnRow, given []string) ([]journal.Event, error) {
 	systemOwned, err := presence(ctx, tx, turn.sessionID)
-	if absent(err) {
+	if session.Absent(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -34,9 +34,6 @@ const (
 	eventTranscriptUpdated = "transcript_updated"
 )
 
-// source names this package in the events it causes itself.
-const source = "harness"
-
 // deletedMessage is what clients of a deleted session are told.
 const deletedMessage = "This chat was permanently deleted and is no longer available."
 
@@ -51,7 +48,7 @@ func quote(text string) json.RawMessage { return encode(text) }
 // transcriptPruned tells that something left a session's transcript: whoever has read it has an old version. It shows
 // no frame.
 func transcriptPruned(sessionID, kind string, rows, at int64) journal.Event {
-	return journal.Event{SessionID: sessionID, Type: session.EventTranscriptPruned, Time: at, Source: source,
+	return journal.Event{SessionID: sessionID, Type: session.EventTranscriptPruned, Time: at, Source: session.EventSource,
 		Payload: encode(struct {
 			Kind string `json:"kind"`
 			Rows int64  `json:"rows"`
@@ -61,7 +58,7 @@ func transcriptPruned(sessionID, kind string, rows, at int64) journal.Event {
 // sessionEvent is an event of one session; SystemOwned keeps it from everybody who does not follow exactly this
 // session.
 func sessionEvent(sessionID, kind string, at int64, systemOwned bool, payload json.RawMessage) journal.Event {
-	event := journal.Event{SessionID: sessionID, Type: kind, Time: at, Source: source, Payload: payload}
+	event := journal.Event{SessionID: sessionID, Type: kind, Time: at, Source: session.EventSource, Payload: payload}
 	if systemOwned {
 		event.Meta = stream.EncodeMeta(stream.Meta{SystemOwned: true})
 	}
@@ -112,7 +109,7 @@ func sessionReleased(sessionID string, at int64) journal.Event {
 }
 
 func projectUpserted(project session.Project, at int64) journal.Event {
-	return journal.Event{Type: "project_upserted", Time: at, Source: source, Broadcast: true,
+	return journal.Event{Type: "project_upserted", Time: at, Source: session.EventSource, Broadcast: true,
 		Payload: encode(map[string]any{
 			"project": struct {
 				ProjectID        string  `json:"projectId"`
@@ -125,7 +122,7 @@ func projectUpserted(project session.Project, at int64) journal.Event {
 }
 
 func projectDeleted(projectID string, at int64) journal.Event {
-	return journal.Event{Type: "project_deleted", Time: at, Source: source, Broadcast: true, Payload: encode(struct {
+	return journal.Event{Type: "project_deleted", Time: at, Source: session.EventSource, Broadcast: true, Payload: encode(struct {
 		ProjectID  string   `json:"projectId"`
 		SessionIDs []string `json:"sessionIds"`
 	}{projectID, []string{}})}
@@ -142,23 +139,23 @@ func sessionRolledBack(sessionID string, turnIDs []string, at int64, systemOwned
 
 // sessionRenamed tells the other nodes of a new title. It is no event of the session: clients are told by the runtime.
 func sessionRenamed(sessionID, title string, at int64) journal.Event {
-	return journal.Event{Type: eventSessionRenamed, Time: at, Source: source, Payload: encode(struct {
+	return journal.Event{Type: eventSessionRenamed, Time: at, Source: session.EventSource, Payload: encode(struct {
 		SessionID string `json:"sessionId"`
 		Title     string `json:"title"`
 	}{sessionID, title})}
 }
 
 // sessionCreated tells that somebody opened a session.
-func sessionCreated(session session.Session) journal.Event {
-	return journal.Event{SessionID: session.ID, Type: eventSessionCreated, Source: source, Payload: encode(struct {
+func sessionCreated(sess session.Session) journal.Event {
+	return journal.Event{SessionID: sess.ID, Type: eventSessionCreated, Source: session.EventSource, Payload: encode(struct {
 		Runtime        string `json:"runtime"`
 		Cwd            string `json:"cwd"`
 		SystemOwned    bool   `json:"systemOwned"`
 		ApprovalPolicy string `json:"approvalPolicy"`
 		Sandbox        string `json:"filesystemSandbox"`
 		NetworkAccess  string `json:"networkAccess"`
-	}{session.Runtime, session.Cwd, session.SystemOwned, session.Controls.ApprovalPolicy,
-		session.Controls.FilesystemSandbox, session.Controls.NetworkAccess})}
+	}{sess.Runtime, sess.Cwd, sess.SystemOwned, sess.Controls.ApprovalPolicy,
+		sess.Controls.FilesystemSandbox, sess.Controls.NetworkAccess})}
 }
 
 // messageSent tells that somebody sent a message, which begins a turn or is part of it. Its words are the transcript's:
@@ -170,7 +167,7 @@ func messageSent(sessionID, turnID string, input []json.RawMessage, controls *se
 		_, _ = said.Write(append(part, '\n')) // a hash takes everything
 		size += len(part)
 	}
-	return journal.Event{SessionID: sessionID, TurnID: turnID, Type: session.EventMessageSent, Time: at, Source: source,
+	return journal.Event{SessionID: sessionID, TurnID: turnID, Type: session.EventMessageSent, Time: at, Source: session.EventSource,
 		Payload: encode(struct {
 			TurnID   string      `json:"turnId"`
 			Bytes    int         `json:"bytes"`
@@ -195,7 +192,7 @@ func sentLevelsOf(controls *session.Controls) *sentLevels {
 
 // turnStopped tells that somebody stopped a turn.
 func turnStopped(sessionID, turnID string, at int64) journal.Event {
-	return journal.Event{SessionID: sessionID, TurnID: turnID, Type: eventTurnStopped, Time: at, Source: source,
+	return journal.Event{SessionID: sessionID, TurnID: turnID, Type: eventTurnStopped, Time: at, Source: session.EventSource,
 		Payload: encode(struct {
 			TurnID string `json:"turnId"`
 		}{turnID})}

@@ -118,7 +118,7 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead f
 		if !dead(request.generation) {
 			continue
 		}
-		event, err := s.expire(ctx, tx, request, source, at)
+		event, err := s.expire(ctx, tx, request, session.EventSource, at)
 		if err != nil {
 			return nil, err
 		}
@@ -159,16 +159,10 @@ func (s *Service) expire(ctx context.Context, tx database.Tx, request requestRow
 	if err == nil {
 		_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryOfResolution(request.Request))
 	}
-	if err != nil && !absent(err) {
+	if err != nil && !session.Absent(err) {
 		return journal.Event{}, err
 	}
 	return requestResolved(request.Request, systemOwned, by), nil
-}
-
-// absent tells whether an error says that a session is not there, deleted or never known.
-func absent(err error) bool {
-	var gone *session.DeletedError
-	return errors.As(err, &gone) || errors.Is(err, session.ErrNotFound)
 }
 
 // interrupt ends a turn whose runtime process is gone. The runtime can not say so, so this package says it in the
@@ -193,7 +187,7 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, r
 		meta = thread{systemOwned: stored.SystemOwned, title: stored.Title, projectID: stored.ProjectID}.meta(turn.sessionID)
 		runtimeName = stored.Runtime
 		err = touch(ctx, tx, turn.sessionID, at)
-	case absent(err):
+	case session.Absent(err):
 		err = nil
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
+	"harness/internal/services/session"
 	"harness/transcript"
 )
 
@@ -49,7 +50,7 @@ func failureWords(failure string) string {
 func (s *Service) turnFailed(ctx context.Context, tx database.Tx, turn turnRow, remedy string) (
 	[]journal.Event, error) {
 	systemOwned, err := presence(ctx, tx, turn.sessionID)
-	if absent(err) {
+	if session.Absent(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
+	"harness/internal/services/session"
 )
 
 // failureKind is what a stored turn failed with (runtime.TurnCompleted.Kind), nil when it did not fail or nobody can
@@ -16,14 +17,14 @@ func (s *Service) failureKind(ctx context.Context, turn turnRow) (error, error) 
 	}
 	described := wire.ReadTurn(turn.native)
 	described.Error = cmp.Or(described.Error, turn.failure)
-	session, err := s.stored(ctx, turn.sessionID)
-	if absent(err) {
+	sess, err := s.stored(ctx, turn.sessionID)
+	if session.Absent(err) {
 		return described.Kind, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	adapter, err := s.adapter(session.Runtime)
+	adapter, err := s.adapter(sess.Runtime)
 	if err != nil {
 		return described.Kind, nil // a runtime this server does not have tells no more
 	}

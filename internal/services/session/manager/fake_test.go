@@ -12,6 +12,7 @@ import (
 
 	"harness/internal/runtime"
 	"harness/internal/runtime/processes"
+	"harness/internal/services/session"
 )
 
 // fake is a runtime whose every word is written by the test.
@@ -148,7 +149,7 @@ func (f *fake) StartThread(ctx context.Context, in runtime.StartThread) (runtime
 		f.mu.Unlock()
 		return runtime.Thread{}, err
 	}
-	id, native := newID(), ""
+	id, native := session.NewID(), ""
 	if f.apart {
 		id, native, f.natives = in.SessionID, f.natives[0], f.natives[1:]
 	} else if len(f.natives) > 0 {
@@ -166,7 +167,7 @@ func (f *fake) StartThread(ctx context.Context, in runtime.StartThread) (runtime
 		}
 		done()
 	} else if f.apart {
-		f.serve(id, newID())
+		f.serve(id, session.NewID())
 	}
 	if in.SystemOwned && f.NamesThreads() {
 		f.emit(runtime.Signal{Kind: runtime.SignalNotification, ThreadID: id, Change: runtime.ThreadOpened{SystemOwned: true}})

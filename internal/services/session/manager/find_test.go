@@ -79,7 +79,7 @@ func TestListOfAText(t *testing.T) {
 		if got := k.find(session.ListQuery{Text: "DEPLOY", Archived: true}); !slices.Equal(got, []string{"archived deploy"}) {
 			t.Errorf("among the archived: %q", got)
 		}
-		if got := k.find(session.ListQuery{Text: "worker", IncludeSystemOwned: true}); !slices.Equal(got, []string{draftTitle}) {
+		if got := k.find(session.ListQuery{Text: "worker", IncludeSystemOwned: true}); !slices.Equal(got, []string{session.DraftTitle}) {
 			t.Errorf("with workers: %q", got)
 		}
 	})

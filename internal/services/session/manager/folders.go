@@ -80,8 +80,8 @@ func (s *Service) folderLoop(ctx context.Context) {
 
 // storeFolderOf stores the folder of a session of this node, as a turn has left it.
 func (s *Service) storeFolderOf(ctx context.Context, sessionID, turnID string) error {
-	session, err := s.stored(ctx, sessionID)
-	if absent(err) || err == nil && !s.Owns(session) {
+	sess, err := s.stored(ctx, sessionID)
+	if session.Absent(err) || err == nil && !s.Owns(sess) {
 		return nil
 	}
 	if err != nil {
@@ -90,8 +90,8 @@ func (s *Service) storeFolderOf(ctx context.Context, sessionID, turnID string) e
 	if err := s.sure(); err != nil {
 		return err // another node may have taken it, and its folder with it
 	}
-	row := storedFolder{name: folderName(session), turnID: turnID, storedAt: s.now()}
-	folder := cmp.Or(session.Cwd, s.opts.WorkspaceRoot)
+	row := storedFolder{name: folderName(sess), turnID: turnID, storedAt: s.now()}
+	folder := cmp.Or(sess.Cwd, s.opts.WorkspaceRoot)
 	if row.snapshot, row.refusal, err = s.opts.Folders.Store(ctx, row.name, folder); err != nil {
 		return err
 	}
@@ -102,8 +102,8 @@ func (s *Service) storeFolderOf(ctx context.Context, sessionID, turnID string) e
 	if row.mark, err = mark(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return s.commitOwned(ctx, session, func(ctx context.Context, tx database.Tx) error {
-		return errors.Join(storeFolder(ctx, tx, sessionID, row), keepFolder(ctx, tx, s.opts.NodeID, session.Cwd))
+	return s.commitOwned(ctx, sess, func(ctx context.Context, tx database.Tx) error {
+		return errors.Join(storeFolder(ctx, tx, sessionID, row), keepFolder(ctx, tx, s.opts.NodeID, sess.Cwd))
 	})
 }
 

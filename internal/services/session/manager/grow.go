@@ -10,6 +10,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/runtime/jsonobject"
+	"harness/internal/services/session"
 	"harness/stream"
 	"harness/transcript"
 )
@@ -158,7 +159,7 @@ func (s *Service) cancelLeft(ctx context.Context, tx database.Tx, node string, d
 			continue
 		}
 		systemOwned, err := presence(ctx, tx, item.sessionID)
-		if absent(err) {
+		if session.Absent(err) {
 			continue
 		}
 		if err != nil {

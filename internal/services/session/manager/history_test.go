@@ -61,7 +61,7 @@ func (h *history) step() {
 				Role: "system", Type: "x", Content: rapid.String().Draw(h.rt, "content"),
 				Status: transcript.Status(h.pick("status", "streaming", "complete", "error"))}
 		}
-		if _, err := h.UpsertTranscripts(h.t.Context(), sessionID, entries); err != nil && !absent(err) {
+		if _, err := h.UpsertTranscripts(h.t.Context(), sessionID, entries); err != nil && !session.Absent(err) {
 			h.rt.Fatal(err)
 		}
 	case "item":
@@ -92,7 +92,7 @@ func (h *history) step() {
 		h.fake.notify(sessionID, "", "serverRequest/resolved", runtime.RequestResolved{RequestID: native})
 	case "crash":
 		h.fake.exited()
-		h.fake.started(newID())
+		h.fake.started(session.NewID())
 	case "spoil":
 		// A unit that fails after writing: its neighbours in the batch run again.
 		h.do(h.log.Submit(h.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -104,7 +104,7 @@ func (h *history) step() {
 		}
 	case "delete":
 		if h.pick("really", "no", "no", "yes") == "yes" {
-			if _, err := h.Delete(h.t.Context(), sessionID); err != nil && !absent(err) {
+			if _, err := h.Delete(h.t.Context(), sessionID); err != nil && !session.Absent(err) {
 				h.rt.Fatal(err)
 			}
 		}

@@ -203,20 +203,20 @@ func missingHistories(ctx context.Context, q database.Querier, nodeID, before st
 // (adopted, forked), or in which something was done that nobody here saw.
 func (s *Service) takeHistory(ctx context.Context, sessionID string) {
 	defer s.imports.looked(sessionID)
-	session, err := s.stored(ctx, sessionID)
-	adapter, generation := s.historian(session)
+	sess, err := s.stored(ctx, sessionID)
+	adapter, generation := s.historian(sess)
 	if err == nil && adapter != nil {
-		if string(session.Thread) == placeholderThread {
-			err = s.adoptOne(ctx, session.Runtime, sessionID)
+		if string(sess.Thread) == placeholderThread {
+			err = s.adoptOne(ctx, sess.Runtime, sessionID)
 		}
 		if err == nil || errors.Is(err, runtime.ErrThreadNotFound) {
-			err = s.importHistory(ctx, session, adapter)
+			err = s.importHistory(ctx, sess, adapter)
 		}
 	}
 	switch {
-	case err == nil && adapter == nil && session.HistoryAt == 0:
+	case err == nil && adapter == nil && sess.HistoryAt == 0:
 		// It is looked at again when its runtime starts, or when it is due.
-	case err == nil, absent(err):
+	case err == nil, session.Absent(err):
 		s.imports.settled(sessionID)
 	default:
 		s.imports.failed(sessionID, generation, s.now())

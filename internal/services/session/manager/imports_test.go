@@ -19,7 +19,7 @@ func (k *kit) theirs() runtime.Thread {
 	item := func(id string) []runtime.Item {
 		return []runtime.Item{{ID: id, Role: "user", Type: "userMessage", Content: id}}
 	}
-	thread := runtime.Thread{ID: newID(), Name: "theirs", Raw: encode(map[string]any{"turns": []int{}}),
+	thread := runtime.Thread{ID: session.NewID(), Name: "theirs", Raw: encode(map[string]any{"turns": []int{}}),
 		Turns: []runtime.Turn{
 			{ID: "t1", Status: runtime.TurnDone, Items: item("a")}, {ID: "t2", Status: runtime.TurnDone, Items: item("b")}}}
 	k.fake.mu.Lock()
@@ -31,7 +31,7 @@ func (k *kit) theirs() runtime.Thread {
 // relist has the runtime's conversations listed, as after each of its starts.
 func (k *kit) relist() {
 	k.fake.exited()
-	k.fake.started(newID())
+	k.fake.started(session.NewID())
 }
 
 // What a runtime lists is taken in with its history though nobody reads it, and a failure is tried again though nobody
@@ -78,7 +78,7 @@ func TestMissingHistoriesArePaged(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		k.fake.mu.Lock()
 		for range 2*importPage + 3 {
-			k.fake.threads = append(k.fake.threads, runtime.Thread{ID: newID(), Name: "theirs", Raw: encode("raw")})
+			k.fake.threads = append(k.fake.threads, runtime.Thread{ID: session.NewID(), Name: "theirs", Raw: encode("raw")})
 		}
 		k.fake.mu.Unlock()
 		k.relist()
@@ -143,7 +143,7 @@ func TestAReadWhileTheRuntimeIsDown(t *testing.T) {
 		k.fake.mu.Lock()
 		k.fake.historyErr = nil
 		k.fake.mu.Unlock()
-		k.fake.started(newID())
+		k.fake.started(session.NewID())
 		k.eventually("the next process tells it", func() bool { return len(k.stored(old.ID)) == 2 })
 	})
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/google/uuid"
-
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -190,7 +188,7 @@ func (s *Service) arrive(runtimeName string, signal runtime.Signal) arrival {
 		a.receivedAt = s.now()
 	}
 	if _, ok := signal.Change.(runtime.InteractiveRequested); ok {
-		a.requestID = newID()
+		a.requestID = session.NewID()
 	}
 	if signal.ThreadID != "" {
 		s.see(signal)
@@ -339,8 +337,8 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 	case runtime.TurnStarted:
 		turn := turnRow{sessionID: id, turnID: change.TurnID, generation: a.signal.Generation, nodeID: s.opts.NodeID,
 			startedAt: a.moment(change.StartedAt), native: change.Native}
-		if a.thread.trace.turnID == change.TurnID {
-			turn.trace = a.thread.trace.stored()
+		if a.thread.trace.TurnID == change.TurnID {
+			turn.trace = a.thread.trace.String()
 		}
 		return nil, errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, id, a.receivedAt))
 	case runtime.TurnCompleted:
@@ -365,7 +363,7 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 		if change.Done {
 			return nil, errors.Join(storeMessage(ctx, tx, id, change.Item), endItem(ctx, tx, id, change.Item.ID))
 		}
-		return nil, s.beginItem(ctx, tx, runningItem{sessionID: id, messageID: change.Item.ID, turnID: turnID,
+		return nil, beginItem(ctx, tx, s.opts.NodeID, runningItem{sessionID: id, messageID: change.Item.ID, turnID: turnID,
 			generation: a.signal.Generation, outlives: change.Item.Outlives})
 	case runtime.ThreadNamed:
 		return []journal.Event{sessionRenamed(id, change.Name, a.receivedAt)}, updateSession(ctx, tx, id,
@@ -417,7 +415,7 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 		return nil, err
 	}
 	for _, request := range pending {
-		if request.TurnID != turn.turnID || request.generation != a.signal.Generation && request.runtime != source {
+		if request.TurnID != turn.turnID || request.generation != a.signal.Generation && request.runtime != session.EventSource {
 			continue
 		}
 		event, err := s.expire(ctx, tx, request, a.runtime, a.receivedAt)
@@ -489,6 +487,3 @@ func (s *Service) resolvedElsewhere(ctx context.Context, tx database.Tx, a arriv
 	}
 	return []journal.Event{event}, nil
 }
-
-// newID is a UUIDv7: ids of ours never repeat and sort by time.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -64,7 +64,7 @@ func openWith(t *testing.T, db *database.DB, node string, edit func(*Options)) *
 	if err := log.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f := &fake{generation: newID()}
+	f := &fake{generation: session.NewID()}
 	k.fake, k.log = f, log
 	opts := Options{Journal: log, DB: db, Runtimes: []runtime.Adapter{f}, NodeID: node, Defaults: testControls,
 		WorkspaceRoot: "/repo", Logger: zerolog.Nop(), Clock: func() time.Time {

@@ -161,14 +161,14 @@ func (s *Service) countTurns(ctx context.Context) error {
 func (s *Service) comeIn(ctx context.Context, sessionID string) (leave func(), err error) {
 	t, inView := s.view.peek(sessionID)
 	if !inView || !t.known {
-		session, err := s.stored(ctx, sessionID)
-		if absent(err) {
+		sess, err := s.stored(ctx, sessionID)
+		if session.Absent(err) {
 			return func() {}, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		t.runtime = session.Runtime
+		t.runtime = sess.Runtime
 	}
 	return s.view.limits.enter(t.runtime, sessionID)
 }

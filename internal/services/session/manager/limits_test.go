@@ -85,7 +85,7 @@ func TestTurnsOfARuntimeAreBounded(t *testing.T) {
 		fourth := k.sendLater(t.Context(), one)
 		k.onTheirWay(1, 1)
 		k.fake.exited() // with the turn of the third
-		k.fake.started(newID())
+		k.fake.started(session.NewID())
 		if _, ok := (<-fourth).(string); !ok {
 			t.Error("no turn after the runtime's end")
 		}

@@ -82,7 +82,7 @@ func (s *Service) Archive(ctx context.Context, sessionID string) (session.Sessio
 // ArchivedIn tells within a unit whether a session is archived; one that is not stored is not.
 func ArchivedIn(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
 	found, err := readSession(ctx, q, sessionID)
-	if absent(err) {
+	if session.Absent(err) {
 		return false, nil
 	}
 	return found.Archived, err

@@ -7,6 +7,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
+	"harness/internal/services/session"
 	"harness/tests/dbtest"
 )
 
@@ -14,9 +15,9 @@ import (
 // who reads them, and some thousands have a turn.
 func TestManySessionsComeAndGo(t *testing.T) { // not beside others, whose memory would count
 	k := open(t, dbtest.Open(t, database.SQLite), "node")
-	look := func() { k.load("codex", newID()) }
+	look := func() { k.load("codex", session.NewID()) }
 	live := func() {
-		id, turn := newID(), newID()
+		id, turn := session.NewID(), session.NewID()
 		k.fake.begin(id, turn)
 		k.fake.item(id, turn, runtime.Item{ID: turn, Type: "agentMessage", Role: "assistant", Content: "done"}, true)
 		k.fake.end(id, turn, runtime.TurnDone)

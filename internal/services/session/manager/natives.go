@@ -122,7 +122,7 @@ func (s *Service) sweepNatives(ctx context.Context) {
 		s.opts.Logger.Warn().Err(err).Msg("native lines of deleted sessions may stay")
 	}
 	for _, id := range ids {
-		if _, err := presence(ctx, s.db.Read(), id); absent(err) {
+		if _, err := presence(ctx, s.db.Read(), id); session.Absent(err) {
 			s.dropNative(id)
 		}
 	}

@@ -18,7 +18,7 @@ func demand(p pair, most int) (set *processes.Set[string], over func(sessionID, 
 	)
 	set = processes.New(processes.Options[string]{Runtime: p.other.Name(), Max: most,
 		Start: func(_ context.Context, id string, _ func()) (string, error) {
-			generation := newID()
+			generation := session.NewID()
 			p.other.serve(id, generation)
 			return generation, nil
 		},

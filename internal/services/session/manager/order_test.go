@@ -20,7 +20,7 @@ func TestReadingASessionHoldsUpNobodyElse(t *testing.T) {
 		taken := make(chan struct{})
 		go func() {
 			defer close(taken)
-			k.fake.notify(newID(), "", "thread/status/changed", nil) // of a session that has to be looked for in the store
+			k.fake.notify(session.NewID(), "", "thread/status/changed", nil) // of a session that has to be looked for in the store
 		}()
 		if !k.othersAreHeard(s) {
 			release()

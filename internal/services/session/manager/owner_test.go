@@ -95,7 +95,7 @@ func TestTheFirstNodeThatListsAConversationOwnsIt(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		one, two := open(t, db, "one"), open(t, db, "two")
-		shared := runtime.Thread{ID: newID(), Preview: "shared", Raw: encode("raw")}
+		shared := runtime.Thread{ID: session.NewID(), Preview: "shared", Raw: encode("raw")}
 		one.do(two.takeIn(t.Context(), "codex", []runtime.Thread{shared}, 1))
 		one.do(one.takeIn(t.Context(), "codex", []runtime.Thread{shared}, 2))
 		if got, err := one.Lookup(t.Context(), shared.ID); err != nil || got.NodeID != "two" {

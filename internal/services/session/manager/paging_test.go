@@ -58,7 +58,7 @@ func TestPagingBackAcrossARuntimeRestartLosesNothing(t *testing.T) {
 		k.fake.mu.Unlock()
 		pages := k.back(s.ID, 7, func() {
 			k.fake.exited()
-			k.fake.started(newID())
+			k.fake.started(session.NewID())
 		})
 		whole := k.read(s.ID, session.Reading{}).Transcript
 		if len(pages) != 80 || string(encode(pages)) != string(encode(whole)) {
@@ -106,7 +106,7 @@ func (p *pager) item() runtime.Item {
 
 // elsewhere makes a conversation the runtime knows and this server does not, with some turns and those given.
 func (p *pager) elsewhere(turns []runtime.Turn) (id string) {
-	id = newID()
+	id = session.NewID()
 	for range rapid.IntRange(0, 3).Draw(p.rt, "turns elsewhere") {
 		turns = append(turns, p.turn())
 	}
@@ -141,7 +141,7 @@ func (p *pager) step() {
 				entries[i].Details = &details
 			}
 		}
-		if _, err := p.UpsertTranscripts(p.t.Context(), id, entries); err != nil && !absent(err) {
+		if _, err := p.UpsertTranscripts(p.t.Context(), id, entries); err != nil && !session.Absent(err) {
 			p.rt.Fatal(err)
 		}
 	case "item":
@@ -160,7 +160,7 @@ func (p *pager) step() {
 		p.same(id)
 	case "crash":
 		p.fake.exited()
-		p.fake.started(newID())
+		p.fake.started(session.NewID())
 	case "restart":
 		if p.pick("really", "no", "no", "yes") == "yes" {
 			p.kit = p.reopenKnown()

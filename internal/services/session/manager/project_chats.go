@@ -36,7 +36,7 @@ func (s *Service) MoveChats(ctx context.Context, projectID string, archive bool)
 	for _, chat := range chats {
 		if chat.Archived {
 			counts.AlreadyArchived++
-		} else if _, err := s.Archive(ctx, chat.ID); absent(err) {
+		} else if _, err := s.Archive(ctx, chat.ID); session.Absent(err) {
 			continue // deleted since we looked
 		} else if err != nil {
 			return counts, err
@@ -67,7 +67,7 @@ func (s *Service) DeleteChats(ctx context.Context, projectID string) (deleted, s
 	for _, chat := range chats {
 		_, err := s.deleteBy(ctx, chat.ID, by)
 		switch {
-		case absent(err):
+		case session.Absent(err):
 			skipped++
 		case err != nil:
 			return deleted, skipped, err

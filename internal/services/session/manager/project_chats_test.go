@@ -206,7 +206,7 @@ func TestAgentSessions(t *testing.T) {
 			}
 		}
 		first := k.worker(f, p.ID)
-		f.add(p.ID, "ghost", newID())
+		f.add(p.ID, "ghost", session.NewID())
 		if got, err := k.AgentSessions(t.Context(), p.ID); err != nil ||
 			!slices.Equal(got, []session.AgentSession{{Agent: "supervisor", SessionID: first}}) {
 			t.Errorf("got %v, %v", got, err)

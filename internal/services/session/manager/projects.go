@@ -54,7 +54,7 @@ func listProjects(ctx context.Context, q database.Querier) ([]session.Project, e
 // CreateProject makes a project; *DuplicateNameError when another has the name (case and surrounding space aside).
 func (s *Service) CreateProject(ctx context.Context, name string, workingDirectory *string) (session.Project, error) {
 	at := s.now()
-	project := session.Project{ID: newID(), Name: name, WorkingDirectory: workingDirectory, CreatedAt: at, UpdatedAt: at}
+	project := session.Project{ID: session.NewID(), Name: name, WorkingDirectory: workingDirectory, CreatedAt: at, UpdatedAt: at}
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if err := uniqueName(ctx, tx, name, project.ID); err != nil {
 			return nil, journal.Refuse(err)

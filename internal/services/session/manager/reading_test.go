@@ -79,7 +79,7 @@ func TestHistoryFromElsewhereIsTakenInOnce(t *testing.T) {
 			return runtime.Item{ID: id, Role: "user", Type: "userMessage", Content: id,
 				Native: encode(map[string]string{"id": id})}
 		}
-		old := runtime.Thread{ID: newID(), Name: "theirs", Raw: encode(map[string]any{"turns": []int{}}),
+		old := runtime.Thread{ID: session.NewID(), Name: "theirs", Raw: encode(map[string]any{"turns": []int{}}),
 			Turns: []runtime.Turn{
 				{ID: "t1", Status: runtime.TurnDone, Items: []runtime.Item{item("a"), item("b"), item("c")}},
 				{ID: "t2", Status: runtime.TurnFailed, Error: "no money", Items: []runtime.Item{item("d")}}}}
@@ -109,7 +109,7 @@ func TestHistoryFromElsewhereIsTakenInOnce(t *testing.T) {
 		}
 		k.fake.exited()
 		check(1, "d", "turn-error-t2")
-		k.fake.started(newID())
+		k.fake.started(session.NewID())
 		check(1, "d", "turn-error-t2")
 
 		k.fake.exited()
@@ -119,7 +119,7 @@ func TestHistoryFromElsewhereIsTakenInOnce(t *testing.T) {
 		thread.Turns = append(thread.Turns,
 			runtime.Turn{ID: "t3", Status: runtime.TurnDone, Items: []runtime.Item{item("e")}})
 		k.fake.mu.Unlock()
-		k.fake.started(newID())
+		k.fake.started(session.NewID())
 		k.eventually("news of the runtime's listing", func() bool {
 			got := k.read(old.ID, session.Reading{})
 			return slices.Contains(ids(got.Transcript), "e")
@@ -150,7 +150,7 @@ func TestResumingTakesInWhatWasMissed(t *testing.T) {
 // A runtime that refuses to tell its history is not asked by every reader.
 func TestHistoryInVain(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		id := newID()
+		id := session.NewID()
 		k.fake.mu.Lock()
 		k.fake.threads = append(k.fake.threads, runtime.Thread{ID: id, Name: "theirs", Raw: encode("raw")})
 		k.fake.historyErr = errors.New("not now")

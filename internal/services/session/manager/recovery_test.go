@@ -56,7 +56,7 @@ func TestRuntimeExit(t *testing.T) {
 		if _, err := k.Get(t.Context(), idle.ID); err != nil {
 			t.Errorf("an idle session: %v", err)
 		}
-		k.fake.started(newID())
+		k.fake.started(session.NewID())
 		if next := k.send(s.ID); next == turnID {
 			t.Error("the dead turn was steered into")
 		}
@@ -137,7 +137,7 @@ func TestStartKeepsLiveGeneration(t *testing.T) {
 			t.Errorf("stored %+v", turn)
 		}
 		// A process that follows without a word about the end of the one before it.
-		k.fake.started(newID())
+		k.fake.started(session.NewID())
 		if turn := k.turn(s.ID, turnID); turn.status != runtime.TurnInterrupted {
 			t.Errorf("stored %+v", turn)
 		}
@@ -158,14 +158,14 @@ func TestAdoption(t *testing.T) {
 		var ids []string
 		k.fake.mu.Lock()
 		for i := range 7 {
-			id := newID()
+			id := session.NewID()
 			ids = append(ids, id)
 			k.fake.threads = append(k.fake.threads, runtime.Thread{ID: id, Preview: fmt.Sprint("preview ", i), Cwd: "/there",
 				CreatedAt: 1, UpdatedAt: int64(i), Archived: i > 4, Raw: encode(map[string]any{"id": id, "n": i})})
 		}
 		k.fake.threads[1].Name = "named"
 		k.fake.mu.Unlock()
-		k.fake.started(newID())
+		k.fake.started(session.NewID())
 		k.eventually("adoption", func() bool {
 			open, err := k.List(t.Context(), session.ListQuery{})
 			k.do(err)
@@ -187,7 +187,7 @@ func TestAdoption(t *testing.T) {
 // A conversation somebody started elsewhere shows up with its first signal, and gets its description from the runtime.
 func TestUnknownThreadIsAdopted(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		known, ephemeral := newID(), newID()
+		known, ephemeral := session.NewID(), session.NewID()
 		k.fake.mu.Lock()
 		k.fake.threads = append(k.fake.threads, runtime.Thread{ID: known, Preview: "what they said", Raw: encode("raw")})
 		k.fake.mu.Unlock()

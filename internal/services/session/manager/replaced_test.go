@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"harness/internal/runtime"
+	"harness/internal/services/session"
 )
 
 // A runtime process that is replaced without having told of its end takes its turns with it: in the rows and for who
@@ -12,7 +13,7 @@ func TestAReplacedProcessTakesItsTurnsWithIt(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		first := k.send(s.ID)
-		k.fake.started(newID())
+		k.fake.started(session.NewID())
 		if turn := k.turn(s.ID, first); turn.status != runtime.TurnInterrupted {
 			t.Errorf("the turn is %s", turn.status)
 		}

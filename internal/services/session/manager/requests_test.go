@@ -270,7 +270,7 @@ func TestNativeIDsRepeat(t *testing.T) {
 			t.Errorf("%d pending after it was asked twice", len(first))
 		}
 		k.fake.exited()
-		k.fake.started(newID())
+		k.fake.started(session.NewID())
 		k.fake.ask(s.ID, k.send(s.ID), 0, runtime.RequestApproval, "m", "{}")
 		if second := k.pending(s.ID, runtime.RequestApproval); len(second) != 1 || second[0].ID == first[0].ID {
 			t.Errorf("pending %+v", second)

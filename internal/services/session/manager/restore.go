@@ -55,7 +55,7 @@ func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sess s
 		return started, nil, errors.Join(lost, err)
 	}
 	if err := s.commit(ctx, func(context.Context, database.Tx) ([]journal.Event, error) {
-		return []journal.Event{{SessionID: sess.ID, Type: session.EventRestored, Time: s.now(), Source: source,
+		return []journal.Event{{SessionID: sess.ID, Type: session.EventRestored, Time: s.now(), Source: session.EventSource,
 			Payload: encode(told)}}, nil
 	}); err != nil {
 		return started, nil, errors.Join(lost, err)

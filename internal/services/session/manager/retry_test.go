@@ -113,7 +113,7 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 			if offered := k.offered(s.ID); (offered == turn) != (c.reason == "") {
 				t.Errorf("%s: %q is offered", name, offered)
 			}
-			k.fake.started(newID())
+			k.fake.started(session.NewID())
 			if c.reason != "" {
 				k.notRetryable(s.ID, turn, c.reason)
 			} else if _, err := k.Retry(t.Context(), s.ID, turn, ""); err != nil {

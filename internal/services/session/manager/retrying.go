@@ -10,6 +10,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
+	"harness/internal/services/session"
 	"harness/transcript"
 )
 
@@ -127,7 +128,7 @@ func (s *Service) endRetry(ctx context.Context, tx database.Tx, turn turnRow) ([
 		return nil, err
 	}
 	systemOwned, err := presence(ctx, tx, turn.sessionID)
-	if absent(err) {
+	if session.Absent(err) {
 		return nil, nil
 	}
 	if err != nil {

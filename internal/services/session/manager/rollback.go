@@ -115,7 +115,7 @@ func (s *Service) rolledBack(ctx context.Context, sessionID string, turns []stri
 			return nil, nil
 		}
 		systemOwned, err := presence(ctx, tx, sessionID)
-		if absent(err) {
+		if session.Absent(err) {
 			return nil, nil // deleted meanwhile, with all its turns
 		}
 		if err != nil {
@@ -212,14 +212,14 @@ func (s *Service) settleRollbacks(ctx context.Context, runtimeName string) error
 				return err
 			}
 			defer release()
-			session, err := s.stored(ctx, id)
-			if absent(err) {
+			sess, err := s.stored(ctx, id)
+			if session.Absent(err) {
 				return nil
 			}
 			if err != nil {
 				return err
 			}
-			return s.settleRollback(ctx, session, true)
+			return s.settleRollback(ctx, sess, true)
 		}()
 		if err != nil {
 			return err

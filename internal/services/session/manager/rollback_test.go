@@ -77,31 +77,31 @@ func TestARollbackOfUnknownOutcomeIsSettled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, k *kit) {
-				session, turns := k.turns(3)
+				sess, turns := k.turns(3)
 				k.fake.onRollBack = func(do func()) error {
 					if test.done {
 						do()
 					}
 					return test.err
 				}
-				if _, err := k.RollBack(t.Context(), session, 2); !errors.Is(err, test.err) {
+				if _, err := k.RollBack(t.Context(), sess, 2); !errors.Is(err, test.err) {
 					t.Fatalf("told %v", err)
 				}
 				if test.restart {
 					k = k.reopenKnown()
 				}
 				k.fake.exited()
-				k.fake.started(newID())
+				k.fake.started(session.NewID())
 				if test.done {
-					k.eventually("the rollback is settled", func() bool { return slices.Equal(k.shows(session), test.want) })
+					k.eventually("the rollback is settled", func() bool { return slices.Equal(k.shows(sess), test.want) })
 					if told := k.one("session_rolled_back"); told != fmt.Sprintf(`{"status":"ok","sessionId":%q,"turnIds":[%q,%q]}`,
-						session, turns[1], turns[2]) {
+						sess, turns[1], turns[2]) {
 						t.Errorf("told %s", told)
 					}
 				}
-				next := k.send(session)
-				k.fake.item(session, next, runtime.Item{ID: "next", Role: "user", Type: "userMessage"}, true)
-				if got := k.shows(session); !slices.Equal(got, append(test.want, "next")) {
+				next := k.send(sess)
+				k.fake.item(sess, next, runtime.Item{ID: "next", Role: "user", Type: "userMessage"}, true)
+				if got := k.shows(sess); !slices.Equal(got, append(test.want, "next")) {
 					t.Errorf("after the next turn: %v", got)
 				}
 				open, err := k.openRollbacks(t.Context(), "codex")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"harness/internal/platform/database"
+	"harness/internal/services/session"
 )
 
 // bulkOrigin is what the events of one request have in common.
@@ -18,7 +19,7 @@ type bulkOrigin struct {
 }
 
 func (s *Service) insertBulk(ctx context.Context, tx database.Tx, u *upsert, stored int) (id string, err error) {
-	id = newID()
+	id = session.NewID()
 	first := u.events[0]
 	entries := append(make([]byte, 0, u.bytes), '[')
 	for i := range u.entries {

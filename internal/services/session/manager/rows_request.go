@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"harness/internal/lib/javascript"
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
@@ -43,7 +44,7 @@ func insertRequest(ctx context.Context, tx database.Tx, r requestRow) error {
 	}
 	asks := []string{r.ID, string(r.Kind), database.EncodeText(r.SessionID), database.EncodeText(r.TurnID),
 		database.EncodeText(r.ItemID), database.EncodeText(r.Method), database.EncodeText(r.Summary), r.runtime, r.generation,
-		database.EncodeText(known), string(r.Decisions), string(r.Questions), string(encode(r.Asked)), database.EncodeText(long)}
+		database.EncodeText(known), string(r.Decisions), string(r.Questions), string(javascript.MustEncode(r.Asked)), database.EncodeText(long)}
 	args := []any{params, r.nodeID, r.CreatedAt, database.Checksum(0).Add(string(r.Params)).Column(checksumOf(asks))}
 	for _, one := range asks {
 		args = append(args, one)
@@ -181,7 +182,7 @@ func scanRequest(row database.Row) (requestRow, error) {
 	for _, text := range []*string{&r.SessionID, &r.TurnID, &r.ItemID, &r.Method, &r.Summary, &r.DecidedBy} {
 		*text = database.DecodeText(*text)
 	}
-	r.OfServer = r.runtime == source
+	r.OfServer = r.runtime == session.EventSource
 	r.Params, r.nativeID = json.RawMessage(params), json.RawMessage(database.DecodeText(cmp.Or(long, nativeID)))
 	if decisions != "" {
 		r.Decisions = json.RawMessage(decisions)

@@ -222,11 +222,11 @@ func fromThread(runtimeName, nodeID string, t runtime.Thread, at int64) session.
 	}
 	id := t.ID
 	if id == "" {
-		id = newID()
+		id = session.NewID()
 	}
 	return session.Session{ID: id, Runtime: runtimeName, RuntimeSessionID: t.Native(), RunsModel: t.Model,
 		NodeID: nodeID, Title: title, Cwd: t.Cwd,
-		Source: t.Source, ModelProvider: t.ModelProvider, SystemOwned: t.Name == draftTitle && t.Preview == "",
+		Source: t.Source, ModelProvider: t.ModelProvider, SystemOwned: t.Name == session.DraftTitle && t.Preview == "",
 		Archived: t.Archived, CreatedAt: created, UpdatedAt: updated, Thread: t.Raw}
 }
 

@@ -132,15 +132,15 @@ func readTurnsOf(ctx context.Context, q database.Querier, sessionID string, entr
 }
 
 // runningTurn is the turn a session is in, "" for none: the newest if several are stored as running; and its trace.
-func runningTurn(ctx context.Context, q database.Querier, sessionID string) (string, trace, error) {
+func runningTurn(ctx context.Context, q database.Querier, sessionID string) (string, session.Trace, error) {
 	var turnID, traced string
 	err := q.QueryRowContext(ctx, `select turn_id, trace from turns where session_id = $1 and status = 'inProgress'
 		order by started_at desc, turn_id desc limit 1`, database.EncodeText(sessionID)).Scan(&turnID, &traced)
 	if errors.Is(err, sql.ErrNoRows) {
-		return "", trace{}, nil
+		return "", session.Trace{}, nil
 	}
 	turnID = database.DecodeText(turnID)
-	return turnID, storedTrace(turnID, traced), err
+	return turnID, session.ParseTrace(turnID, traced), err
 }
 
 func queryTurns(ctx context.Context, q database.Querier, where string, args ...any) ([]turnRow, error) {

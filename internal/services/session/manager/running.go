@@ -16,13 +16,13 @@ type runningItem struct {
 const runningColumns = `session_id, message_id, turn_id, generation, outlives`
 
 // beginItem notes that an item runs, endItem that it ended.
-func (s *Service) beginItem(ctx context.Context, tx database.Tx, item runningItem) error {
+func beginItem(ctx context.Context, tx database.Tx, nodeID string, item runningItem) error {
 	_, err := tx.ExecContext(ctx,
 		`insert into running_items (session_id, message_id, turn_id, generation, node_id, outlives)
 		values ($1, $2, $3, $4, $5, $6) on conflict (session_id, message_id) do update set turn_id = excluded.turn_id,
 			generation = excluded.generation, node_id = excluded.node_id, outlives = excluded.outlives`,
 		database.EncodeText(item.sessionID), database.EncodeText(item.messageID), database.EncodeText(item.turnID),
-		item.generation, s.opts.NodeID, flag(item.outlives))
+		item.generation, nodeID, flag(item.outlives))
 	if err != nil {
 		return fmt.Errorf("note that item %s runs: %w", item.messageID, err)
 	}

@@ -23,13 +23,13 @@ func TestCreate(t *testing.T) {
 		model, sandbox := "m", "workspace-write"
 		s, err := k.Create(t.Context(), session.Create{Cwd: "/there", Model: &model, FilesystemSandbox: &sandbox, SystemOwned: true})
 		k.do(err)
-		if s.Materialized || s.Title != draftTitle || s.Cwd != "/there" || *s.Controls.Model != "m" ||
+		if s.Materialized || s.Title != session.DraftTitle || s.Cwd != "/there" || *s.Controls.Model != "m" ||
 			s.Controls.FilesystemSandbox != sandbox ||
 			s.Controls.ApprovalPolicy != "untrusted" || s.Runtime != "codex" || s.RuntimeSessionID != s.ID {
 			t.Errorf("created %+v", s)
 		}
 		again, err := k.reopen().Lookup(t.Context(), s.ID)
-		if err != nil || !again.Materialized || !again.SystemOwned || again.Title != draftTitle ||
+		if err != nil || !again.Materialized || !again.SystemOwned || again.Title != session.DraftTitle ||
 			string(again.Thread) != string(s.Thread) ||
 			again.Controls.FilesystemSandbox != sandbox || again.UpdatedAt < s.UpdatedAt {
 			t.Errorf("stored %+v, %v", again, err)
@@ -60,14 +60,14 @@ func TestMissingRuntime(t *testing.T) {
 
 func TestLookupAsksTheRuntime(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		id := newID()
+		id := session.NewID()
 		k.fake.mu.Lock()
 		k.fake.threads = append(k.fake.threads, runtime.Thread{ID: id, Name: "theirs"})
 		k.fake.mu.Unlock()
 		if got, err := k.Lookup(t.Context(), id); err != nil || got.Title != "theirs" {
 			t.Errorf("found %+v, %v", got, err)
 		}
-		for _, unknown := range []string{newID(), "", "no\x00body", "\xff"} {
+		for _, unknown := range []string{session.NewID(), "", "no\x00body", "\xff"} {
 			if _, err := k.Lookup(t.Context(), unknown); !errors.Is(err, session.ErrNotFound) {
 				t.Errorf("%q: %v", unknown, err)
 			}
@@ -145,7 +145,7 @@ func TestRenameAndResume(t *testing.T) {
 				t.Errorf("a conversation the runtime lost: %v", err)
 			}
 		}
-		if _, err := k.Rename(t.Context(), newID(), "x"); !errors.Is(err, session.ErrNotFound) {
+		if _, err := k.Rename(t.Context(), session.NewID(), "x"); !errors.Is(err, session.ErrNotFound) {
 			t.Errorf("rename of an unknown session: %v", err)
 		}
 	})
@@ -243,7 +243,7 @@ func TestDelete(t *testing.T) {
 		if event := again.events("session_deleted")[1]; event.Broadcast || !metaOf(t, event).SystemOwned {
 			t.Error("the end of a system-owned session is told to everybody")
 		}
-		if _, err := again.Delete(t.Context(), newID()); !errors.Is(err, session.ErrNotFound) {
+		if _, err := again.Delete(t.Context(), session.NewID()); !errors.Is(err, session.ErrNotFound) {
 			t.Errorf("unknown session: %v", err)
 		}
 	})
@@ -275,7 +275,7 @@ func TestUpsertTranscript(t *testing.T) {
 			t.Errorf("stored %+v", stored)
 		}
 		before := len(k.records())
-		if err := k.UpsertTranscript(t.Context(), newID(), first); !errors.Is(err, session.ErrNotFound) {
+		if err := k.UpsertTranscript(t.Context(), session.NewID(), first); !errors.Is(err, session.ErrNotFound) {
 			t.Errorf("unknown session: %v", err)
 		}
 		if len(k.records()) != before {
@@ -344,10 +344,10 @@ func TestProjectsOfSessions(t *testing.T) {
 		project, err := k.CreateProject(t.Context(), "p", nil)
 		k.do(err)
 		nope := "nope"
-		if _, err := k.AssignProject(t.Context(), newID(), &nope); !errors.Is(err, session.ErrProjectNotFound) {
+		if _, err := k.AssignProject(t.Context(), session.NewID(), &nope); !errors.Is(err, session.ErrProjectNotFound) {
 			t.Errorf("the project is looked at first: %v", err)
 		}
-		if _, err := k.AssignProject(t.Context(), newID(), &project.ID); !errors.Is(err, session.ErrNotFound) {
+		if _, err := k.AssignProject(t.Context(), session.NewID(), &project.ID); !errors.Is(err, session.ErrNotFound) {
 			t.Errorf("unknown session: %v", err)
 		}
 		assigned, err := k.AssignProject(t.Context(), s.ID, &project.ID)
@@ -391,7 +391,7 @@ func TestProjectsOfSessions(t *testing.T) {
 // A signal may name a session before its creation is stored: it is the one that was answered all the same.
 func TestASessionIsAsItWasAnswered(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		id := newID()
+		id := session.NewID()
 		k.do(k.commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			return nil, insertPlaceholder(ctx, tx, placeholder{id: id, runtime: "codex", node: "node", at: time.Now().UnixMilli() + 1})
 		}))

@@ -113,11 +113,11 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 		if err == nil {
 			_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryOfResolution(request.Request))
 		}
-		if err != nil && !absent(err) {
+		if err != nil && !session.Absent(err) {
 			return nil, err
 		}
 		settled = request
-		if request.runtime == source {
+		if request.runtime == session.EventSource {
 			if err := delivered(ctx, tx, requestID, request.SettledAt); err != nil {
 				return nil, err
 			}
@@ -142,7 +142,7 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 // checkReply refuses what the runtime that asked would not take; one this server does not have is not known to refuse
 // anything.
 func (s *Service) checkReply(request requestRow, reply runtime.Reply) error {
-	if request.runtime == source {
+	if request.runtime == session.EventSource {
 		return checkOwnReply(reply)
 	}
 	if adapter, err := s.adapter(request.runtime); err == nil {

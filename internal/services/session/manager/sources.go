@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"harness/internal/lib/javascript"
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
@@ -55,7 +56,7 @@ func sourcesAt(adapter runtime.Adapter, sessionID, cwd, implicit string) ([]runt
 func storeSources(ctx context.Context, tx database.Tx, sessionID, implicit, nativeTools string,
 	found []runtime.Source) error {
 	_, err := tx.ExecContext(ctx, `insert into session_sources (session_id, implicit, sources, native_tools)
-		values ($1, $2, $3, $4)`, database.EncodeText(sessionID), implicit, database.EncodeText(string(encode(found))),
+		values ($1, $2, $3, $4)`, database.EncodeText(sessionID), implicit, database.EncodeText(string(javascript.MustEncode(found))),
 		nativeTools)
 	if err != nil {
 		return fmt.Errorf("note what the agent of session %s reads by itself: %w", sessionID, err)

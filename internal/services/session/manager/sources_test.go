@@ -57,7 +57,7 @@ func TestSourcesOfASession(t *testing.T) {
 		if n := k.number(`select count(*) from session_sources where session_id = $1`, held.ID); n != 0 {
 			t.Errorf("%d rows of a deleted session", n)
 		}
-		elsewhere := newID()
+		elsewhere := session.NewID()
 		k.fake.notify(elsewhere, "", "thread/started", nil)
 		k.flush()
 		if now, err := k.Sources(t.Context(), elsewhere); err != nil || now.Implicit != "all" ||

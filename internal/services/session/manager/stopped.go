@@ -5,6 +5,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
+	"harness/internal/services/session"
 	"harness/transcript"
 )
 
@@ -20,7 +21,7 @@ func (s *Service) recordStop(ctx context.Context, sessionID, turnID string) erro
 	return s.record(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		events := []journal.Event{turnStopped(sessionID, turnID, at)}
 		systemOwned, err := presence(ctx, tx, sessionID)
-		if absent(err) {
+		if session.Absent(err) {
 			return events, nil
 		}
 		if err != nil {

@@ -65,7 +65,7 @@ func (s *Service) checkMessage(ctx context.Context, session session.Session, ada
 // sentWaiting takes a message that was sent out of the queue, and publishes the turn it became.
 func (s *Service) sentWaiting(ctx context.Context, tx database.Tx, one session.Waiting, turnID string) ([]journal.Event, error) {
 	systemOwned, err := presence(ctx, tx, one.SessionID)
-	if absent(err) {
+	if session.Absent(err) {
 		return nil, nil
 	}
 	if err == nil {

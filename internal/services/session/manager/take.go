@@ -120,7 +120,7 @@ func (s *Service) take(ctx context.Context, sess session.Session) error {
 		if tellAgain {
 			memory = "toldAgain"
 		}
-		return append(events, journal.Event{SessionID: sess.ID, Type: session.EventTaken, Time: s.now(), Source: source,
+		return append(events, journal.Event{SessionID: sess.ID, Type: session.EventTaken, Time: s.now(), Source: session.EventSource,
 			Payload: encode(struct {
 				From  string `json:"from"`
 				By    string `json:"by"`

@@ -32,7 +32,7 @@ type temporaries struct {
 // PromiseSession gives out a temporary id for a session of a runtime and project. Call KeepPromise once, whatever
 // happens.
 func (s *Service) PromiseSession(ctx context.Context, runtimeName, projectID string) (session.Temporary, error) {
-	id := newID()
+	id := session.NewID()
 	t := session.Temporary{ID: temporaryPrefix + id, SessionID: id, Runtime: runtimeName, ProjectID: projectID}
 	at := s.now()
 	s.temporaries.begin(t.ID)
@@ -91,7 +91,7 @@ func (s *Service) settleTemporary(ctx context.Context, t session.Temporary, real
 		if changed, err := result.RowsAffected(); err != nil || changed == 0 {
 			return nil, err
 		}
-		return []journal.Event{{Type: kind, Time: s.now(), Source: source, Broadcast: true, Payload: encode(news)}}, nil
+		return []journal.Event{{Type: kind, Time: s.now(), Source: session.EventSource, Broadcast: true, Payload: encode(news)}}, nil
 	})
 }
 
@@ -112,7 +112,7 @@ func (s *Service) settleTemporaries(ctx context.Context) error {
 		if err == nil && made.ProjectID == nil && t.ProjectID != "" {
 			_, err = s.AssignProject(ctx, t.SessionID, &t.ProjectID)
 		}
-		if err != nil && !errors.Is(err, session.ErrProjectNotFound) && !absent(err) {
+		if err != nil && !errors.Is(err, session.ErrProjectNotFound) && !session.Absent(err) {
 			return err
 		}
 		if err := s.settleTemporary(ctx, t, made.ID,

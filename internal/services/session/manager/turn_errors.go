@@ -5,6 +5,7 @@ import (
 
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
+	"harness/internal/services/session"
 )
 
 // The events that tell the audit log of errors of runtimes and their model providers. They show no frame.
@@ -28,7 +29,7 @@ type turnError struct {
 
 func (a arrival) turnError(kind string, about turnError) journal.Event {
 	about.Runtime = a.runtime
-	return journal.Event{SessionID: a.signal.ThreadID, TurnID: about.TurnID, Type: kind, Time: a.receivedAt, Source: source,
+	return journal.Event{SessionID: a.signal.ThreadID, TurnID: about.TurnID, Type: kind, Time: a.receivedAt, Source: session.EventSource,
 		Payload: encode(about)}
 }
 

@@ -56,7 +56,7 @@ func TestSecondMessageSteers(t *testing.T) {
 		if turn := k.turn(s.ID, first); turn.status != runtime.TurnInterrupted {
 			t.Errorf("stored %+v", turn)
 		}
-		if _, err := k.Interrupt(t.Context(), newID(), ""); !errors.Is(err, session.ErrNoActiveTurn) {
+		if _, err := k.Interrupt(t.Context(), session.NewID(), ""); !errors.Is(err, session.ErrNoActiveTurn) {
 			t.Errorf("interrupt of an unknown session: %v", err)
 		}
 	})

@@ -87,7 +87,7 @@ func TestProcessesOfOneRuntimeAreApart(t *testing.T) {
 		}
 
 		// The one that ended is resumed by its next message; the other is steered.
-		p.other.serve(one.ID, newID())
+		p.other.serve(one.ID, session.NewID())
 		if next := p.send(one.ID); next == first || p.running(one) != next {
 			t.Errorf("turn %q runs after %q was sent", p.running(one), next)
 		}
@@ -100,7 +100,7 @@ func TestProcessesOfOneRuntimeAreApart(t *testing.T) {
 
 		// A process that follows without a word about the end of the one before it replaces that one alone.
 		again := p.running(one)
-		p.other.serve(one.ID, newID())
+		p.other.serve(one.ID, session.NewID())
 		if turn := p.turn(one.ID, again); turn.status != runtime.TurnInterrupted || p.running(two) != second {
 			t.Errorf("stored %+v; %q runs in the other", turn, p.running(two))
 		}

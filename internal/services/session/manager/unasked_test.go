@@ -71,7 +71,7 @@ func TestWhatIsAskedIsDeclinedWithoutAPerson(t *testing.T) {
 func TestAForkHasNobodyToAskEither(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		fork := func(of session.Session) session.Session {
-			id := newID()
+			id := session.NewID()
 			k.fake.notify(id, "", "thread/started", nil)
 			k.flush()
 			made, err := k.forked(t.Context(), of.ID, runtime.Thread{ID: id})

@@ -60,7 +60,7 @@ func (s *Service) TurnEntries(ctx context.Context, sessionID, turnID string) (en
 func (s *Service) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) (
 	[]journal.Event, error) {
 	systemOwned, err := presence(ctx, tx, sessionID)
-	if absent(err) {
+	if session.Absent(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Service) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessio
 // PresentIn tells, as part of another package's unit, whether a session is there.
 func (s *Service) PresentIn(ctx context.Context, tx database.Tx, sessionID string) (bool, error) {
 	_, err := presence(ctx, tx, sessionID)
-	if absent(err) {
+	if session.Absent(err) {
 		return false, nil
 	}
 	return err == nil, err

@@ -300,7 +300,7 @@ func presences(ctx context.Context, tx database.Tx, all []*upsert) (map[string]b
 		}
 		systemOwned, err := presence(ctx, tx, id)
 		switch {
-		case absent(err):
+		case session.Absent(err):
 			absentees[id] = err
 		case err != nil:
 			return nil, err

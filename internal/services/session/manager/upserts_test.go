@@ -120,7 +120,7 @@ type fates struct {
 
 func (k *kit) fates() fates {
 	k.t.Helper()
-	f := fates{kept: k.create().ID, deleted: k.create().ID, unknown: newID(), ends: map[string]chan error{}}
+	f := fates{kept: k.create().ID, deleted: k.create().ID, unknown: session.NewID(), ends: map[string]chan error{}}
 	_, err := k.Delete(k.t.Context(), f.deleted)
 	k.do(err)
 	return f
@@ -224,7 +224,7 @@ func TestUpsertsOfOneUnitKeepTheirTraces(t *testing.T) {
 		if err := log.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		k := &kit{t: t, fake: &fake{generation: newID()}, log: log}
+		k := &kit{t: t, fake: &fake{generation: session.NewID()}, log: log}
 		k.Service = New(Options{Journal: log, DB: db, Runtimes: []runtime.Adapter{k.fake}, NodeID: "node",
 			Defaults: testControls, WorkspaceRoot: "/repo", Logger: zerolog.Nop()})
 		k.unfit = func(string) string { return "" }

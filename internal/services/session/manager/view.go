@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"harness/internal/services/session"
 	"harness/stream"
 )
 
@@ -51,7 +52,7 @@ type thread struct {
 	// epoch is that under which this node owns it, notOwned when another one does.
 	epoch int64
 	// trace is that of the turn that began last, sending that of a message on its way.
-	trace, sending trace
+	trace, sending session.Trace
 	// named counts changes of title and project.
 	named int
 	// used is when it was last looked at, as a count of looks and in ms.

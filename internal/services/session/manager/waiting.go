@@ -104,8 +104,8 @@ func (s *Service) Wait(ctx context.Context, sessionID string, message session.Me
 	if err := s.CheckWorkspace(ctx, sessionID); err != nil {
 		return "", nil, err
 	}
-	id = newID()
-	asked := s.traceOfRequest(ctx).stored()
+	id = session.NewID()
+	asked := s.traceOfRequest(ctx).String()
 	now, err = s.changeWaiting(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		var n, last int64
 		if err := tx.QueryRowContext(ctx, `select count(*), coalesce(max(place), 0) from queued_messages where session_id = $1`,

@@ -208,7 +208,7 @@ func (s *Service) markWaiting(ctx context.Context, one session.Waiting, state se
 func (s *Service) putWaiting(ctx context.Context, tx database.Tx, one session.Waiting, state session.WaitingState, mark, failure string) (
 	[]journal.Event, error) {
 	systemOwned, err := presence(ctx, tx, one.SessionID)
-	if absent(err) {
+	if session.Absent(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -85,7 +85,7 @@ func TestWaitingMessagesSurvive(t *testing.T) {
 		k.do(k.db.Update(t.Context(), func(tx database.Tx) error {
 			for id, mark := range map[string]string{s.ID: `{"turns":0,"newest":""}`, other.ID: `{"turns":0,"newest":""}`} {
 				_, err := tx.ExecContext(t.Context(), `insert into queued_messages (`+waitingColumns+`)
-					values ($1, $2, 1, '{"text":"hi"}', 'sending', $3, '', 1, null)`, newID(), id, mark)
+					values ($1, $2, 1, '{"text":"hi"}', 'sending', $3, '', 1, null)`, session.NewID(), id, mark)
 				if err != nil {
 					return err
 				}
@@ -108,7 +108,7 @@ func TestAMessageIsNotTakenForAWaitingOne(t *testing.T) {
 		s := k.create()
 		k.do(k.db.Update(t.Context(), func(tx database.Tx) error {
 			_, err := tx.ExecContext(t.Context(), `insert into queued_messages (`+waitingColumns+`)
-				values ($1, $2, 1, '{"text":"waits"}', 'sending', '{"turns":0,"newest":""}', '', 1, null)`, newID(), s.ID)
+				values ($1, $2, 1, '{"text":"waits"}', 'sending', '{"turns":0,"newest":""}', '', 1, null)`, session.NewID(), s.ID)
 			return err
 		}))
 		turn := k.send(s.ID)

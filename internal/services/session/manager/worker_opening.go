@@ -52,7 +52,7 @@ func (s *Service) workerOpened(runtimeName, id string) journal.Unit {
 		case errors.Is(err, session.ErrNotFound):
 			return nil, insertPlaceholder(ctx, tx, placeholder{id: id, runtime: runtimeName, node: s.opts.NodeID,
 				systemOwned: true, at: at})
-		case absent(err): // deleted meanwhile
+		case session.Absent(err): // deleted meanwhile
 			return nil, nil
 		case err != nil || stored.Runtime != runtimeName || stored.SystemOwned:
 			return nil, err

@@ -55,7 +55,7 @@ func (s *Service) AgentSessions(ctx context.Context, owner string) ([]session.Ag
 	// A mapping may outlive its session for a moment.
 	return slices.DeleteFunc(sessions, func(one session.AgentSession) bool {
 		_, err := presence(ctx, s.db.Read(), one.SessionID)
-		return absent(err)
+		return session.Absent(err)
 	}), nil
 }
 
@@ -76,16 +76,12 @@ func (s *Service) dismissIn(ctx context.Context, tx database.Tx, owner string) (
 func (s *Service) removeWorkers(ctx context.Context, sessionIDs []string, by time.Time) {
 	for _, id := range sessionIDs {
 		var foreign *session.NotOwnerError
-		if _, err := s.deleteBy(ctx, id, by); err != nil && !absent(err) && !errors.As(err, &foreign) {
+		if _, err := s.deleteBy(ctx, id, by); err != nil && !session.Absent(err) && !errors.As(err, &foreign) {
 			s.opts.Logger.Warn().Err(err).Str("session", id).
 				Msg("a worker session could not be removed; the next start tries again")
 		}
 	}
 }
-
-// draftTitle is what a worker session is called in its runtime until its owner is known. Who is killed before its row
-// is stored recognises it by that, so that no client is shown it as a chat.
-const draftTitle = "Harness worker (starting)"
 
 // sweepWorkers removes worker sessions of this node that work for nobody: the server was killed while it made one, or
 // before it removed it. Those made since the start are left alone: they are somebody's in a moment. So are those in

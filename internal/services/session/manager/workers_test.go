@@ -21,12 +21,12 @@ func TestKillLeavesNoWorkers(t *testing.T) {
 		working := k.worker(f, p.ID)
 		orphan, err := k.Create(t.Context(), session.Create{SystemOwned: true})
 		k.do(err)
-		_, err = k.Rename(t.Context(), chat.ID, draftTitle) // a person may call a chat as they like
+		_, err = k.Rename(t.Context(), chat.ID, session.DraftTitle) // a person may call a chat as they like
 		k.do(err)
 		// As told by a runtime that outlived its server: one nobody has a row of, one of which only the id was noted.
-		unborn, noted := newID(), newID()
+		unborn, noted := session.NewID(), session.NewID()
 		draft := func(id string) runtime.Thread {
-			return runtime.Thread{ID: id, Name: draftTitle, CreatedAt: 1000, UpdatedAt: 1000,
+			return runtime.Thread{ID: id, Name: session.DraftTitle, CreatedAt: 1000, UpdatedAt: 1000,
 				Raw: encode(map[string]string{"id": id})}
 		}
 		k.fake.mu.Lock()
@@ -41,7 +41,7 @@ func TestKillLeavesNoWorkers(t *testing.T) {
 		k.do(log.Start(t.Context()))
 		again := New(Options{Journal: log, DB: k.db, NodeID: "node", Defaults: testControls,
 			Clock: func() time.Time { return time.Now().Add(2 * time.Second) }})
-		next := &kit{Service: again, t: t, fake: &fake{generation: newID(), threads: threads}, log: log}
+		next := &kit{Service: again, t: t, fake: &fake{generation: session.NewID(), threads: threads}, log: log}
 		next.fake.sink = again.Sink("codex")
 		again.Attach(next.fake)
 		again.SetWorkers(fakeWorkers{next})

@@ -1,0 +1,27 @@
+package session
+
+import (
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// Trace is the W3C trace that a turn belongs to; zero for none. A turn has no id while its message is on its way.
+type Trace struct{ TurnID, TraceID, SpanID string }
+
+// String is how a trace stands in the store.
+func (t Trace) String() string {
+	if t.TraceID == "" {
+		return ""
+	}
+	return t.TraceID + "-" + t.SpanID
+}
+
+// ParseTrace reads what Trace.String wrote.
+func ParseTrace(turnID, text string) Trace {
+	traceID, spanID, _ := strings.Cut(text, "-")
+	return Trace{turnID, traceID, spanID}
+}
+
+// NewID is a UUIDv7: ids of ours never repeat and sort by time.
+func NewID() string { return uuid.Must(uuid.NewV7()).String() }
