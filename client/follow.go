@@ -104,7 +104,7 @@ func pause(attempt int) time.Duration {
 	return longest/2 + rand.N(longest/2)
 }
 
-// temporary tells whether it is worth trying again: the network, or a server that starts, stops or has no room.
+// temporary reports whether it is worth trying again: the network, or a server that starts, stops or has no room.
 func temporary(err error) bool {
 	var refused *StatusError
 	return !errors.As(err, &refused) || refused.Status == http.StatusTooManyRequests || refused.Status >= http.StatusInternalServerError

@@ -182,7 +182,7 @@ func (s *Server) setup(name string, confined confinement, families ...string) st
 		NativeToolsOff: s.sessions.NativeToolsOff,
 		Door:           &s.agents, Tools: s.tools.nameFor(name), Idle: s.cfg.RuntimeIdle,
 		MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version,
-		Silence: stdio.Silence(s.cfg.TurnIdle),
+		TurnWatchdog: stdio.TurnWatchdog(s.cfg.TurnIdle),
 	}
 }
 

@@ -2,7 +2,7 @@ package runtime
 
 import "context"
 
-// AuthState tells whether a runtime would find credentials.
+// AuthState reports whether a runtime would find credentials.
 type AuthState string
 
 // The states of a runtime's credentials. Found ones were not tried: whether its model provider takes them shows in the

@@ -53,7 +53,7 @@ type Backgrounder interface {
 // Restarter is a runtime that changes the model and the levels of a conversation by another process, which would end the
 // background work of the one that runs.
 type Restarter interface {
-	// RestartsFor tells whether a conversation has background work in a process that a message with these wishes would
+	// RestartsFor reports whether a conversation has background work in a process that a message with these wishes would
 	// replace. What is empty in them stays.
 	RestartsFor(in StartTurn) bool
 }

@@ -23,7 +23,7 @@ type Adapter interface {
 	Capabilities() Capabilities
 	// Status reports the runtime process as it is now; it never blocks.
 	Status() Status
-	// Auth tells whether the runtime would find credentials. It asks no network and no person, starts nothing, and names
+	// Auth reports whether the runtime would find credentials. It asks no network and no person, starts nothing, and names
 	// no secret.
 	Auth(ctx context.Context) (AuthStatus, error)
 	// Models lists the models the runtime offers, the best known first. It may have to ask the runtime.
@@ -51,7 +51,7 @@ type Adapter interface {
 	StartTurn(ctx context.Context, in StartTurn) (StartedTurn, error)
 	// InterruptTurn asks a running turn to end; its TurnCompleted follows as a signal.
 	InterruptTurn(ctx context.Context, threadID, turnID string) error
-	// CheckReply tells whether the runtime takes a reply to a request, without asking it: *ReplyError when it does not.
+	// CheckReply reports whether the runtime takes a reply to a request, without asking it: *ReplyError when it does not.
 	CheckReply(ref RequestRef, reply Reply) error
 	// Answer settles an interactive request. ErrRequestGone when the process that asked is no longer the one running.
 	Answer(ctx context.Context, ref RequestRef, reply Reply) error

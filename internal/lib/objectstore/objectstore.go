@@ -122,7 +122,7 @@ func status(err error) int {
 	return 0
 }
 
-// Check tells whether the bucket can be reached, with the remedy when it cannot.
+// Check reports whether the bucket can be reached, with the remedy when it cannot.
 func (s *Store) Check(ctx context.Context) error {
 	_, err := s.list(ctx, "", "", 1)
 	switch {

@@ -85,7 +85,7 @@ func carriedBy(ip netip.Addr) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// isInterface tells whether an address is one of this machine's. When they cannot be listed, every address may be.
+// isInterface reports whether an address is one of this machine's. When they cannot be listed, every address may be.
 func isInterface(ip netip.Addr, list func() ([]net.Addr, error)) bool {
 	addresses, err := list()
 	if err != nil {

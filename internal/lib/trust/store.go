@@ -83,7 +83,7 @@ func (s *Store) All() (map[string]string, error) {
 	return all, nil
 }
 
-// Trusted tells whether the content of this hash was consented to at this place (see Place).
+// Trusted reports whether the content of this hash was consented to at this place (see Place).
 func (s *Store) Trusted(place, hash string) (bool, error) {
 	all, err := s.All()
 	return err == nil && hash != "" && all[place] == hash, err

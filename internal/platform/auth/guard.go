@@ -235,7 +235,7 @@ func (o Options) hostAllowed() func(host string) bool {
 	}
 }
 
-// originMatters tells whether a foreign page could do harm with this request
+// originMatters reports whether a foreign page could do harm with this request
 // without reading its answer.
 func originMatters(r *http.Request) bool {
 	switch r.Method {

@@ -34,7 +34,7 @@ const (
 	RoleCI Role = "ci"
 )
 
-// Valid tells whether r is one of the four roles (case matters).
+// Valid reports whether r is one of the four roles (case matters).
 func (r Role) Valid() bool {
 	switch r {
 	case RoleMember, RoleAdmin, RoleOwner, RoleSystem:
@@ -105,7 +105,7 @@ type Named interface {
 	// Find is the principal of who shows a secret, and a context that ends when that does not count any more: the token
 	// was revoked, has expired, or has another role. false: no token that counts has the secret.
 	Find(secret string) (Principal, context.Context, bool)
-	// Any tells whether there is such a token or ever was one: the last one's end opens no door.
+	// Any reports whether there is such a token or ever was one: the last one's end opens no door.
 	Any() bool
 }
 

@@ -17,7 +17,7 @@ func LimitTo(ids ...string) *Projects {
 	return &Projects{slices.Compact(ids)}
 }
 
-// Has tells whether what belongs to a project, "" for none, is within the limit.
+// Has reports whether what belongs to a project, "" for none, is within the limit.
 func (p *Projects) Has(id string) bool { return p == nil || id != "" && slices.Contains(p.ids, id) }
 
 // IDs are the projects, sorted; nil without a limit.

@@ -43,7 +43,7 @@ func (p *trio) converse() *conversation {
 	return c
 }
 
-// until waits for something, and tells whether it came before the end.
+// until waits for something, and reports whether it came before the end.
 func (c *conversation) until(is func() bool) bool {
 	for !is() {
 		select {
@@ -55,7 +55,7 @@ func (c *conversation) until(is func() bool) bool {
 	return true
 }
 
-// over tells whether a turn is known to have ended.
+// over reports whether a turn is known to have ended.
 func (p *trio) over(turn string) bool {
 	var status string
 	err := p.db.Read().QueryRowContext(p.t.Context(), `select status from turns where turn_id = $1`, turn).Scan(&status)

@@ -61,7 +61,7 @@ func (p *standbyTrio) begin() *standbyTrio {
 	return p
 }
 
-// takesNoWrites tells whether a server says that its database refuses.
+// takesNoWrites reports whether a server says that its database refuses.
 func takesNoWrites(s *programtest.Server) bool {
 	status, raw, err := s.Try(http.MethodGet, "/api/health", nil)
 	var health struct{ Store *struct{ State string } }

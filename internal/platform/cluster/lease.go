@@ -38,7 +38,7 @@ const (
 type Guard interface {
 	// Hold allows what runs to go on until stop, and to be gone on with until kill.
 	Hold(stop, kill time.Duration) error
-	// Lift takes all bounds away. Held tells whether there are some.
+	// Lift takes all bounds away. Held reports whether there are some.
 	Lift() error
 	Held() bool
 }
@@ -337,10 +337,10 @@ func (l *Lease) Sure() error {
 	return &UnsureError{NodeID: l.opts.NodeID}
 }
 
-// Draining tells whether this node is to begin nothing new.
+// Draining reports whether this node is to begin nothing new.
 func (l *Lease) Draining() bool { return l.draining.Load() }
 
-// Alike tells whether all other nodes have a node port and are of this version, as of the last renewal of this lease.
+// Alike reports whether all other nodes have a node port and are of this version, as of the last renewal of this lease.
 func (l *Lease) Alike() bool { return l.alike.Load() }
 
 // Owned is nil when the node id is this process's within a transaction; else *LostError.

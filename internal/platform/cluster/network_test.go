@@ -13,7 +13,7 @@ import (
 	"harness/tests/nettest"
 )
 
-// asRoot tells whether networks and disks can be made here. Root has to: what is missing then fails the test.
+// asRoot reports whether networks and disks can be made here. Root has to: what is missing then fails the test.
 func asRoot(t *testing.T) bool {
 	t.Helper()
 	if os.Geteuid() != 0 {

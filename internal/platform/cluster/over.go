@@ -7,7 +7,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Over tells whether a node's lease is over and nothing it runs goes on: its runtimes are stopped by themselves, or it
+// Over reports whether a node's lease is over and nothing it runs goes on: its runtimes are stopped by themselves, or it
 // was ended. Nobody's is for a lease's time after another server of the store has taken over.
 func (l *Lease) Over(ctx context.Context, q database.Querier, nodeID string) (bool, error) {
 	var lapsed int64

@@ -110,7 +110,7 @@ type Config struct {
 	notes   []string
 }
 
-// Serves tells whether this server answers clients, Runs whether it runs agents and owns their sessions.
+// Serves reports whether this server answers clients, Runs whether it runs agents and owns their sessions.
 func (c *Config) Serves() bool { return slices.Contains(c.Roles, RoleAPI) }
 
 // Runs is as Serves says.

@@ -92,7 +92,7 @@ func expands(value string) bool {
 		strings.Contains(strings.ReplaceAll(value, `\$`, ""), "$")
 }
 
-// isOwn tells whether a name of a .env is a setting, or begins as those of this program alone.
+// isOwn reports whether a name of a .env is a setting, or begins as those of this program alone.
 func isOwn(name string) bool {
 	_, known := find(name)
 	return known && strings.ToUpper(name) == name || strings.HasPrefix(name, ownPrefix)

@@ -66,7 +66,7 @@ func (c *Channel) Hear(ctx context.Context) (string, error) {
 	return said.Payload, nil
 }
 
-// Check tells whether Postgres answers.
+// Check reports whether Postgres answers.
 func (c *Channel) Check(ctx context.Context) error {
 	if err := c.conn.Ping(ctx); err != nil {
 		return fmt.Errorf("listen to other nodes: %w", err)

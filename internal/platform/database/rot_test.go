@@ -133,7 +133,7 @@ func TestAFlippedBitInTheLogLosesNothing(t *testing.T) {
 	}
 }
 
-// lostBySQLite tells whether SQLite shows fewer rows, and no error.
+// lostBySQLite reports whether SQLite shows fewer rows, and no error.
 func lostBySQLite(t *testing.T, files killed, all int) bool {
 	t.Helper()
 	db, err := sql.Open("sqlite", files.leave(t))

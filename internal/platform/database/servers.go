@@ -32,7 +32,7 @@ func NoteServers(ctx context.Context) (context.Context, *Servers) {
 	return context.WithValue(ctx, serversKey{}, s), s
 }
 
-// Asked tells whether any server was asked anything.
+// Asked reports whether any server was asked anything.
 func (s *Servers) Asked() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,7 @@ type sqliteError interface {
 	Code() int // with its extension
 }
 
-// Transient tells whether an error is the store's condition and not the transaction's fault: the connection broke, the
+// Transient reports whether an error is the store's condition and not the transaction's fault: the connection broke, the
 // server is restarting or read-only, the disk is full or fails, a lock was not to be had in time. The same transaction
 // may be tried again, and succeeds once the store is well. It says nothing about whether a failed COMMIT took effect
 // (see ErrCommit).

@@ -134,7 +134,7 @@ func inputID(input json.RawMessage) string {
 	return short(string(encode(value)))
 }
 
-// permits tells whether a person has allowed a use of a tool for the session.
+// permits reports whether a person has allowed a use of a tool for the session.
 func (s *state) permits(tool string, input json.RawMessage) bool {
 	wanted := ruleOf(tool, readInput(input))
 	return wanted.Tool != "" && slices.Contains(s.Allowed, wanted)

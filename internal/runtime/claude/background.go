@@ -202,7 +202,7 @@ func unquoted(command string) string {
 	return strings.NewReplacer(`'`, "", `"`, "", `\`, "").Replace(command)
 }
 
-// works tells whether background work runs.
+// works reports whether background work runs.
 func (p *protocol) works(id string) bool {
 	return slices.ContainsFunc(p.now().working, func(w working) bool { return w.ID == id })
 }

@@ -119,7 +119,7 @@ func (r *Runtime) confines() bool {
 	return true
 }
 
-// mayBypass tells whether Claude Code runs commands without asking anybody: not as root, unless the environment says
+// mayBypass reports whether Claude Code runs commands without asking anybody: not as root, unless the environment says
 // that it is confined.
 func (r *Runtime) mayBypass() bool {
 	return os.Getuid() != 0 || r.launcher.Variable("IS_SANDBOX") == "1"

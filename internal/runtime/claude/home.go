@@ -157,7 +157,7 @@ func (r *Runtime) sweepHomes(ctx context.Context, strays []*process) {
 	})
 }
 
-// anySaid tells whether there is a history of any conversation in a folder of Claude Code's state. What cannot be looked
+// anySaid reports whether there is a history of any conversation in a folder of Claude Code's state. What cannot be looked
 // into may have one.
 func anySaid(configDir string) (bool, error) {
 	projects, err := os.ReadDir(filepath.Join(configDir, "projects"))

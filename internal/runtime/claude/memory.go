@@ -68,7 +68,7 @@ func (t *talk) goesOn() state {
 	return t.carried
 }
 
-// holds tells whether a file has some words, looking from its end.
+// holds reports whether a file has some words, looking from its end.
 func holds(path string, words []byte) (found bool, err error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -231,7 +231,7 @@ func (r *Runtime) recall(ctx context.Context, t *talk) error {
 	return nil
 }
 
-// nativeToolsOff tells whether the agent of a conversation is to have no tools of its own.
+// nativeToolsOff reports whether the agent of a conversation is to have no tools of its own.
 func (r *Runtime) nativeToolsOff(ctx context.Context, t *talk) (bool, error) {
 	t.mu.Lock()
 	off := t.nativeToolsOff

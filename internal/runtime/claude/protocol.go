@@ -360,7 +360,7 @@ func (p *protocol) servers() map[string]any {
 		p.tools.Name: server{"http", p.tools.URL, map[string]string{"Authorization": "Bearer " + p.tools.Token}}}
 }
 
-// isOurs tells whether a tool is one of this server, which decides about it when it is called.
+// isOurs reports whether a tool is one of this server, which decides about it when it is called.
 func (p *protocol) isOurs(tool string) bool {
 	return p.tools != nil && strings.HasPrefix(tool, "mcp__"+p.tools.Name+"__")
 }

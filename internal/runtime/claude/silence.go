@@ -16,9 +16,9 @@ func (r *Runtime) attendTo(ctx context.Context, p *process, line *stdio.Conn) er
 	silent := make(chan error, 1)
 	go func() {
 		spoken := p.spoken.Load()
-		silent <- r.setup.Silence.Attend(ctx, stdio.Watched{Name: Name, Title: "Claude Code", Log: r.setup.Launch.Logger,
+		silent <- r.setup.TurnWatchdog.Attend(ctx, stdio.Watched{Name: Name, Title: "Claude Code", Log: r.setup.Launch.Logger,
 			Turns: spoken.watched, Held: line.Held, Stop: func(ctx context.Context, _ string) error {
-				return spoken.hush(ctx, line, r.setup.Silence)
+				return spoken.hush(ctx, line, r.setup.TurnWatchdog)
 			}})
 	}()
 	select {
@@ -44,11 +44,11 @@ func (p *protocol) watched() []stdio.Turn {
 		slices.ContainsFunc(p.state.Tools, func(call toolCall) bool { return call.Name == toolShell }) {
 		p.heard = time.Now()
 	}
-	return []stdio.Turn{{ID: busy, Heard: p.heard, Stopped: p.state.Silent != ""}}
+	return []stdio.Turn{{ID: busy, LastOutput: p.heard, Stopped: p.state.Silent != ""}}
 }
 
 // hush has a silent turn end, and say why.
-func (p *protocol) hush(ctx context.Context, line *stdio.Conn, silence stdio.Silence) error {
+func (p *protocol) hush(ctx context.Context, line *stdio.Conn, silence stdio.TurnWatchdog) error {
 	p.mu.Lock()
 	p.state.Silent = silence.Reason()
 	p.mu.Unlock()

@@ -22,7 +22,7 @@ func TestWhoIsSilent(t *testing.T) {
 	} {
 		p := &protocol{state: c.state, heard: long}
 		turns := p.watched()
-		if watched := len(turns) == 1; watched != c.watched || watched && turns[0].Heard.Equal(long) != c.silent {
+		if watched := len(turns) == 1; watched != c.watched || watched && turns[0].LastOutput.Equal(long) != c.silent {
 			t.Errorf("%s: %+v", name, turns)
 		}
 	}

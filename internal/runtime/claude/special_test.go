@@ -384,9 +384,9 @@ func TestABusyProcessAnswersTheProbe(t *testing.T) {
 }
 
 // A turn in which the model says nothing ends, and says why; the conversation goes on.
-func TestASilentTurnIsEnded(t *testing.T) {
+func TestUnresponsiveTurnIsEnded(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, open(), func(g *rig) { g.setup.Silence = stdio.Silence(2 * time.Second) })
+	s := newStage(t, open(), func(g *rig) { g.setup.TurnWatchdog = stdio.TurnWatchdog(2 * time.Second) })
 	if end, _ := s.turn("MOCK_HOLD[for ever]"); end.Status != runtime.TurnFailed ||
 		!strings.Contains(end.Error, "said nothing for 2s (HARNESS_TURN_IDLE") {
 		t.Errorf("it ended %+v", end)

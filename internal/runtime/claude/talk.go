@@ -60,7 +60,7 @@ func nativeID(thread string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("session:"+thread)).String()
 }
 
-// written tells whether a conversation has a history, so that it can be resumed.
+// written reports whether a conversation has a history, so that it can be resumed.
 func written(configDir, native string) (bool, error) {
 	found, err := filepath.Glob(filepath.Join(escaped(configDir), "projects", "*", native+".jsonl"))
 	return len(found) > 0, err

@@ -115,7 +115,7 @@ func (c *Codex) Models(ctx context.Context) ([]runtime.Model, error) {
 	return models, nil
 }
 
-// HasAuthFile tells whether codex would find a stored login. home is CODEX_HOME, "" for codex's own default.
+// HasAuthFile reports whether codex would find a stored login. home is CODEX_HOME, "" for codex's own default.
 func HasAuthFile(home string) bool {
 	home, err := homeOf(home)
 	if err != nil {

@@ -53,7 +53,7 @@ type Options struct {
 	// Implicit tells how much codex may read by itself for a conversation (runtime.ImplicitAll, ...; "" for what it does
 	// unless told otherwise), and where that works; nil tells nothing.
 	Implicit func(ctx context.Context, threadID string) (implicit, cwd string, err error)
-	// NativeToolsOff tells whether codex is to have no tools of its own in a conversation; nil means that it has them.
+	// NativeToolsOff reports whether codex is to have no tools of its own in a conversation; nil means that it has them.
 	NativeToolsOff func(ctx context.Context, threadID string) (bool, error)
 	// Dir is the working directory of the process, "" for the server's.
 	Dir string

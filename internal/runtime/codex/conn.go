@@ -134,7 +134,7 @@ func (c *conn) Read(line []byte, at time.Time) (stdio.Line, error) {
 		s.WorkerOpening = s.ThreadID != "" && c.Announcing(announcesWorker)
 		c.turns.notice(s)
 		if hydrationNotice(s) || c.turns.hides(s.ThreadID, s.Method) {
-			c.codex.launcher.Natives.Hear(&s)
+			c.codex.launcher.Natives.Remember(&s)
 			return stdio.Line{}, nil
 		}
 	}

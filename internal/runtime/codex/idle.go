@@ -116,7 +116,7 @@ func (c *Codex) loadedThreads(ctx context.Context, conn *conn) (threads []string
 	return threads, nil
 }
 
-// held tells whether something of a conversation is in the memory of its process only: a command of an earlier turn
+// held reports whether something of a conversation is in the memory of its process only: a command of an earlier turn
 // that still runs, or all of it, because codex writes one that was never used late (0.101) or not at all (an ephemeral
 // one).
 func (c *Codex) held(ctx context.Context, conn *conn, thread string) (bool, error) {
@@ -132,7 +132,7 @@ func (c *Codex) held(ctx context.Context, conn *conn, thread string) (bool, erro
 	return c.background(ctx, conn, thread)
 }
 
-// background tells whether commands of earlier turns still run in a conversation. They would end with it.
+// background reports whether commands of earlier turns still run in a conversation. They would end with it.
 func (c *Codex) background(ctx context.Context, conn *conn, thread string) (bool, error) {
 	terminals, err := c.terminals(ctx, conn, thread)
 	if unknownMethod(err) {

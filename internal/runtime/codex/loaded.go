@@ -151,7 +151,7 @@ func (t *tracker) hides(id, method string) bool {
 	return s != nil && (s.parked || s.unloading != nil) // it may say so before its answer has been looked at
 }
 
-// present tells whether a thread is loaded as far as clients are concerned.
+// present reports whether a thread is loaded as far as clients are concerned.
 func (t *tracker) present(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,7 +166,7 @@ func (t *tracker) stored(id string) bool {
 	return s != nil && s.stored
 }
 
-// used tells whether any thread was, running whether one has a turn.
+// used reports whether any thread was, running whether one has a turn.
 func (t *tracker) used() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

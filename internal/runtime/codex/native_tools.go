@@ -34,7 +34,7 @@ func takeTools(params, config object) {
 	config["web_search"] = "disabled"
 }
 
-// nativeToolsOff tells whether codex is to have no tools of its own in a conversation.
+// nativeToolsOff reports whether codex is to have no tools of its own in a conversation.
 func (c *Codex) nativeToolsOff(ctx context.Context, threadID string) (bool, error) {
 	if c.options.NativeToolsOff == nil {
 		return false, nil

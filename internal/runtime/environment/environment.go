@@ -104,7 +104,7 @@ func (p Policy) Inherits(runtime string, families ...string) func(name string) b
 	}
 }
 
-// matches tells whether a name is one of a list; an entry that ends in "*" is any with that beginning.
+// matches reports whether a name is one of a list; an entry that ends in "*" is any with that beginning.
 func matches(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(entry string) bool {
 		beginning, open := strings.CutSuffix(entry, "*")

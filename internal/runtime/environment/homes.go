@@ -261,7 +261,7 @@ func decode(folder string) (string, bool) {
 	return b.String(), err == nil && again == folder
 }
 
-// CheckName tells whether a name can be that of a namespace, a session or a runtime.
+// CheckName reports whether a name can be that of a namespace, a session or a runtime.
 func CheckName(name string) bool {
 	return name != "" && len(name) <= MaxName && utf8.ValidString(name) &&
 		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })

@@ -107,7 +107,7 @@ func (p Policy) ProvidersOf(environ []string, name string, families ...string) [
 	return all
 }
 
-// about tells whether a variable is one of a provider's, also one that it does not need.
+// about reports whether a variable is one of a provider's, also one that it does not need.
 func (p Provider) about(name string) bool {
 	if matches(p.Passes, name) {
 		return true

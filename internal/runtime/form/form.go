@@ -76,7 +76,7 @@ func Of(schema json.RawMessage) (form Form) {
 	return form
 }
 
-// Has tells whether it has a field of that name.
+// Has reports whether it has a field of that name.
 func (form Form) Has(name string) bool {
 	return slices.ContainsFunc(form.fields, func(f field) bool { return f.name == name })
 }

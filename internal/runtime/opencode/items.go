@@ -49,7 +49,7 @@ func (t *translation) part(in *talk, p part) {
 	}
 }
 
-// isPicture tells whether a part is an image with its bytes.
+// isPicture reports whether a part is an image with its bytes.
 func (p *part) isPicture() bool {
 	return p.Type == "file" && strings.HasPrefix(p.Mime, "image/") && strings.HasPrefix(p.URL, "data:")
 }
@@ -168,7 +168,7 @@ func shown(tool string) bool {
 	return tool != "question" && tool != "todowrite" && tool != "todoread"
 }
 
-// saysDeclined tells whether the error of a call says that a person or a rule refused it. The event with the answer can
+// saysDeclined reports whether the error of a call says that a person or a rule refused it. The event with the answer can
 // be missed, and the messages that are read again have only this.
 func saysDeclined(text string) bool {
 	return strings.HasPrefix(text, "The user rejected permission to use this") ||

@@ -93,11 +93,11 @@ func TestOpenCode(t *testing.T) {
 }
 
 // A turn in which the model says nothing ends, and says why.
-func TestASilentTurnIsEnded(t *testing.T) {
+func TestUnresponsiveTurnIsEnded(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
 	site := newSite(t, store.Sink, store.Resume)
-	site.options.Supervise.KeepOnStop, site.options.Silence = false, stdio.Silence(12*time.Second)
+	site.options.Supervise.KeepOnStop, site.options.TurnWatchdog = false, stdio.TurnWatchdog(12*time.Second)
 	plantSources(t, site)
 	agent := site.agent()
 	thread, err := agent.StartThread(t.Context(), runtime.StartThread{SessionID: uuid.NewString(), Cwd: site.dir})

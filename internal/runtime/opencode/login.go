@@ -47,7 +47,7 @@ func refused(kind error, why string) error {
 	return &runtime.Error{Runtime: Name, Method: callLogin, Message: why, Kind: kind}
 }
 
-// busy tells whether a turn runs in any conversation.
+// busy reports whether a turn runs in any conversation.
 func (p *protocol) busy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -21,7 +21,7 @@ func TestWhoIsSilent(t *testing.T) {
 	} {
 		c.Turn = "t"
 		p := &protocol{state: state{Talks: map[string]*talk{"n": &c.talk}}}
-		if turns := p.watched(); len(turns) != 1 || turns[0].Heard.Equal(long) != c.silent {
+		if turns := p.watched(); len(turns) != 1 || turns[0].LastOutput.Equal(long) != c.silent {
 			t.Errorf("%s: %+v", name, turns)
 		}
 	}

@@ -43,7 +43,7 @@ func (t *translation) snapshot(s bridge.Snapshot) []runtime.Signal {
 	return t.out
 }
 
-// news tells whether a listed message may have something new for a turn (nil: none runs): it is part of it, or a
+// news reports whether a listed message may have something new for a turn (nil: none runs): it is part of it, or a
 // message of a person nobody has heard of.
 func news(in *talk, info messageInfo, unheard []string) bool {
 	switch {

@@ -34,7 +34,7 @@ const (
 	maxTalk = 6 << 20
 )
 
-// fit tells whether ids and names are short enough to be remembered.
+// fit reports whether ids and names are short enough to be remembered.
 func fit(ids ...string) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool { return len(id) > maxID })
 }

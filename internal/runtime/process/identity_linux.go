@@ -28,7 +28,7 @@ func Started(pid int) uint64 {
 	return state.number(22)
 }
 
-// Suspended tells whether a process is stopped, by SIGSTOP or a debugger.
+// Suspended reports whether a process is stopped, by SIGSTOP or a debugger.
 func Suspended(pid int) bool {
 	state := statOf(pid)
 	return len(state) > 0 && (state[0][0] == 'T' || state[0][0] == 't')

@@ -46,7 +46,7 @@ func Elide(line []byte, ends int, whole ...string) ([]byte, *Elided) {
 	return short, e
 }
 
-// Long tells whether a line has a text, the value of a member of that name, which Elide would shorten.
+// Long reports whether a line has a text, the value of a member of that name, which Elide would shorten.
 func Long(line []byte, member string) (long bool) {
 	if len(line) >= elidedFrom && json.Valid(line) {
 		jsonobject.EachString(line, func(name []byte, start, end int) {

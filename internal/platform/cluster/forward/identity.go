@@ -131,7 +131,7 @@ func methodOf(key crypto.PublicKey) (jwt.SigningMethod, error) {
 	return nil, errors.New("the key of a node's certificate must be ECDSA P-256 or P-384, Ed25519, or RSA of 2048 bits or more")
 }
 
-// signed tells whether the CA has signed what a node shows; without one nobody is asked.
+// signed reports whether the CA has signed what a node shows; without one nobody is asked.
 func (id *Identity) signed(shown []*x509.Certificate) error {
 	if len(shown) == 0 {
 		return errors.New("no certificate was shown")

@@ -101,7 +101,7 @@ func (c *claims) check(a ask) (auth.Principal, error) {
 	return who, nil
 }
 
-// passes tells whether one of this role may ask through another node. Agents may not: what they may do depends on the
+// passes reports whether one of this role may ask through another node. Agents may not: what they may do depends on the
 // node they run at.
 func passes(role auth.Role) bool {
 	return role.Valid() || role == auth.RoleOperator || role == auth.RoleCI

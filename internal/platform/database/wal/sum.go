@@ -34,7 +34,7 @@ type repair struct {
 	sum   checksum
 }
 
-// repairs tells whether data is whole: whether the sum that goes on from a start over the spans is the one stored at
+// repairs reports whether data is whole: whether the sum that goes on from a start over the spans is the one stored at
 // sumAt; if it is not, by the change of which bit it would be. There may be several: a change of the highest bits of a
 // word has the same effect in many places.
 func repairs(data []byte, order binary.ByteOrder, start checksum, sumAt int, spans ...span) (found []repair, whole bool) {

@@ -110,7 +110,7 @@ func verdict(rules []rule, permission string, patterns []string) string {
 	return worst
 }
 
-// matches tells whether a pattern covers a text: "*" all of it, one that ends in "*" any with that beginning ("touch *"
+// matches reports whether a pattern covers a text: "*" all of it, one that ends in "*" any with that beginning ("touch *"
 // also "touch").
 func matches(pattern, text string) bool {
 	beginning, open := strings.CutSuffix(pattern, "*")

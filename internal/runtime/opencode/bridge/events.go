@@ -149,7 +149,7 @@ func (b *bridge) note(session, kind, status string) {
 	}
 }
 
-// sending notes a message that is sent; heard that it was heard of, or refused, and tells whether that was waited for.
+// sending notes a message that is sent; heard that it was heard of, or refused, and reports whether that was waited for.
 func (b *bridge) sending(session, message string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

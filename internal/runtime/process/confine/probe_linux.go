@@ -25,7 +25,7 @@ func Probe(ctx context.Context, try []string) (userNamespace bool, err error) {
 	return true, nil
 }
 
-// mountsAlone tells whether this process may make a mount namespace and mount in it: what the runtime of Go does for a
+// mountsAlone reports whether this process may make a mount namespace and mount in it: what the runtime of Go does for a
 // child that is to have one of its own.
 func mountsAlone(ctx context.Context) bool {
 	cmd := exec.CommandContext(ctx, "true")

@@ -181,7 +181,7 @@ func (a *Attached) take(k kind, length int64) error {
 	return io.EOF
 }
 
-// Stalled tells whether the shim's spool stands still, because the disk is full or its bound is reached: the runtime then
+// Stalled reports whether the shim's spool stands still, because the disk is full or its bound is reached: the runtime then
 // waits in what it writes, and its silence says nothing about it.
 func (a *Attached) Stalled() bool { return a.stalled.Load() }
 

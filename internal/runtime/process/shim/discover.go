@@ -22,7 +22,7 @@ type Found struct {
 	Generation string
 	// State is what the folder tells; without a shim id when that shim never came up.
 	State State
-	// Alive tells whether the shim process is there: its id and its start time are the ones it wrote down.
+	// Alive reports whether the shim process is there: its id and its start time are the ones it wrote down.
 	Alive bool
 }
 

@@ -64,7 +64,7 @@ func (l Lease) Lift() error {
 	return nil
 }
 
-// Held tells whether there are bounds.
+// Held reports whether there are bounds.
 func (l Lease) Held() bool {
 	_, held, err := l.bounds()
 	return held || err != nil

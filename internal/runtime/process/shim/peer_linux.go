@@ -77,7 +77,7 @@ func credentials(conn net.Conn) (*unix.Ucred, error) {
 	return peer, failed
 }
 
-// sameProgram tells whether a process runs the program of the server that started this shim, by its path, or another
+// sameProgram reports whether a process runs the program of the server that started this shim, by its path, or another
 // build of it: a server may be upgraded in place, or into another folder.
 func sameProgram(pid int, server string) error {
 	link := fmt.Sprintf("/proc/%d/exe", pid)

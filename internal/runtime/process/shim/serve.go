@@ -247,7 +247,7 @@ func (s *server) wait(ctx context.Context) {
 	}
 }
 
-// exited notes the end, and tells whether the note could be stored.
+// exited notes the end, and reports whether the note could be stored.
 func (s *server) exited() bool {
 	s.mu.Lock()
 	exit := s.process.Exit()

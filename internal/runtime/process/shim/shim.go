@@ -135,7 +135,7 @@ type State struct {
 	// Calls are the open ones, oldest first. Only in answers, and in the folder once Exit is set.
 	Calls []Call `json:"calls,omitempty"`
 
-	// Attached tells whether a server is attached, Oldest and End which offsets the spool holds, Acked what need not be
+	// Attached reports whether a server is attached, Oldest and End which offsets the spool holds, Acked what need not be
 	// kept. Only in answers.
 	Attached bool  `json:"attached"`
 	Oldest   int64 `json:"oldest"`
