@@ -41,7 +41,7 @@ type controls struct {
 	Plan     bool   `json:"plan,omitempty"`
 }
 
-// strict fills in what nobody chose: the narrowest level.
+// strict sets what was not chosen to the narrowest level.
 func (c controls) strict() controls {
 	c.Approval, c.Sandbox, c.Network = cmp.Or(c.Approval, untrusted), cmp.Or(c.Sandbox, readOnly), cmp.Or(c.Network,
 		restricted)

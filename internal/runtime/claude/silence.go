@@ -31,8 +31,8 @@ func (r *Runtime) attendTo(ctx context.Context, p *process, line *stdio.Conn) er
 	}
 }
 
-// watched is the turn in which the model is waited for: while a person is asked, or a command runs, which has a limit
-// of its own, nobody is silent.
+// watched is the turn that waits for the model. While a person is asked, or a command runs, which has a limit
+// of its own, the agent counts as responsive.
 func (p *protocol) watched() []stdio.Turn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,9 +42,9 @@ func (p *protocol) watched() []stdio.Turn {
 	}
 	if len(p.state.Asked) > 0 ||
 		slices.ContainsFunc(p.state.Tools, func(call toolCall) bool { return call.Name == toolShell }) {
-		p.heard = time.Now()
+		p.lastOutput = time.Now()
 	}
-	return []stdio.Turn{{ID: busy, LastOutput: p.heard, Stopped: p.state.Silent != ""}}
+	return []stdio.Turn{{ID: busy, LastOutput: p.lastOutput, Stopped: p.state.Silent != ""}}
 }
 
 // hush has a silent turn end, and say why.

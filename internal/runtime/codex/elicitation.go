@@ -61,7 +61,7 @@ func (e elicitation) decisions() json.RawMessage {
 	return json.RawMessage(`["accept","decline","cancel"]`)
 }
 
-// tooLong tells of a form that nobody could fill in.
+// tooLong reports a form that is too large to fill in.
 func (e elicitation) tooLong() bool { return !e.approval() && len(e.schema) > runtime.LongItem }
 
 func (e elicitation) summary() string {

@@ -22,8 +22,8 @@ const (
 	pressed = 10
 )
 
-// unloadDelay is the configuration of a conversation that says how long codex keeps it when it was told to let go of
-// it: half an hour if not set.
+// unloadDelay is the setting of a conversation for how long codex keeps it after a request to unload it: half
+// an hour if not set.
 const unloadDelay = "thread_unload_delay_secs"
 
 // giveBack unloads idle conversations until ctx ends, or until the process was taken out of service because of the
@@ -66,7 +66,8 @@ func (c *Codex) giveBack(ctx context.Context, line *stdio.Conn, pid int) error {
 	}
 }
 
-// CloseThread implements runtime.Adapter: codex is told to unload it, where it knows how to (0.101 does not).
+// CloseThread implements runtime.Adapter: it asks codex to unload the thread, where that is supported (not in
+// 0.101).
 func (c *Codex) CloseThread(ctx context.Context, threadID string) error {
 	own := connOf(c.process.Current())
 	if own == nil {
@@ -165,8 +166,8 @@ func (c *Codex) retire(ctx context.Context, conn *conn) bool {
 	return true
 }
 
-// busy tells that something is under way in a process: a turn, or a person's login. One that nobody has used has its
-// memory from the start.
+// busy reports that something is in progress in a process: a turn, or a person's login. An unused process has
+// its memory from the start.
 func (c *Codex) busy(conn *conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
