@@ -205,7 +205,7 @@ func (p *standbyTrio) breakOff(old int) {
 	})
 }
 
-// What a primary that was cut off does is nobody's: it acknowledges nothing, and nothing that is there alone is shown.
+// A primary that was cut off has no effect: it acknowledges nothing, and rows that it alone has are not shown.
 func TestACutOffPrimaryAcknowledgesNothing(t *testing.T) {
 	t.Parallel()
 	p := newStandbyTrio(t, "")

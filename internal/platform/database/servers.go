@@ -56,7 +56,7 @@ func (s *Servers) note(name string) {
 	s.asked, s.name = true, name
 }
 
-// tracer tells Servers what pgx is asked to do.
+// tracer reports to Servers what pgx is asked to do.
 type tracer struct{}
 
 // TraceQueryStart implements pgx.QueryTracer.

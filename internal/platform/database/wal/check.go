@@ -1,8 +1,8 @@
-// Package wal looks through SQLite's log (its write-ahead log) before SQLite does, which takes a damaged frame for the
-// end of the log and forgets every commit behind it.
+// Package wal checks SQLite's log (its write-ahead log) before SQLite does, which treats a damaged frame as the
+// end of the log and drops every commit behind it.
 //
-// A damaged frame can be the end: a loss of power leaves what was not synced in any state. A Mark tells the two apart.
-// The server writes one after each sync, so a damaged frame before it was whole on the disk.
+// A damaged frame can be the end: a loss of power leaves what was not synced in any state. A Mark distinguishes
+// the two. The server writes one after each sync, so a damaged frame before it was whole on the disk.
 package wal
 
 import (
@@ -193,7 +193,7 @@ func unlessEnd(err error) error {
 	return nil
 }
 
-// header takes in the log's header, and reports whether it is whole or was put right.
+// header processes the log's header, and reports whether it is whole or was repaired.
 func (s *scanner) header(data []byte) bool {
 	var mended []byte
 	var made []flip

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// checksum is SQLite's checksum of 32-bit words, taken in pairs (file format, section 4.2).
+// checksum is SQLite's checksum of 32-bit words, in pairs (file format, section 4.2).
 type checksum struct{ a, b uint32 }
 
 // over goes on with bytes, whose number is a multiple of 8.

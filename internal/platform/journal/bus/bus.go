@@ -140,7 +140,7 @@ func (b *Bus) announceLoop(ctx context.Context, channel *database.Channel) error
 			return ctx.Err()
 		}
 		within, cancel := context.WithTimeout(ctx, checkTimeout)
-		err := channel.Tell(within, b.opts.Self)
+		err := channel.Notify(within, b.opts.Self)
 		cancel()
 		if err != nil {
 			b.Announce() // it is still news
@@ -165,7 +165,7 @@ func (b *Bus) listenLoop(ctx context.Context, channel *database.Channel) error {
 	b.opts.Look() // notifications sent before LISTEN were lost
 	for {
 		within, cancel := context.WithTimeout(ctx, b.opts.CheckAfter)
-		sender, err := channel.Hear(within)
+		sender, err := channel.Receive(within)
 		silent := within.Err() != nil
 		cancel()
 		switch {
