@@ -18,7 +18,7 @@ type Namer interface {
 	NamesThreads() bool
 }
 
-// Historian is a runtime that can tell of the conversations it has stored.
+// Historian is a runtime that can list the conversations it has stored.
 type Historian interface {
 	// ListThreads returns one page of stored conversations, newest first.
 	ListThreads(ctx context.Context, in ListThreads) (ThreadPage, error)
@@ -91,7 +91,7 @@ type Passer interface {
 	Call(ctx context.Context, method string, params any) (json.RawMessage, error)
 }
 
-// FailureReader is a runtime whose turns tell more of why they failed than the vocabulary's word for it does.
+// FailureReader is a runtime whose turns report more about their failure than the vocabulary's word for it.
 type FailureReader interface {
 	// FailureKind is the Kind of a failed turn, whose Error and Kind are as its description (Turn.Native) has them.
 	FailureKind(turn Turn) error

@@ -56,7 +56,7 @@ func ChosenProvider(family string, lookup func(name string) string) *ProviderSta
 	return nil
 }
 
-// status tells what is missing.
+// status returns what is missing.
 func (p Provider) status(lookup func(name string) string) ProviderStatus {
 	status := ProviderStatus{Name: p.Name, Title: p.Title, Chosen: p.Chosen(lookup), ChooseWith: p.choose(), Needs: p.Needs,
 		Missing: []string{}, Passed: []string{}, HeldBack: []HeldBack{}, Switched: p.Switch != ""}

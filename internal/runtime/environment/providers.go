@@ -26,7 +26,7 @@ type Need struct {
 	What string `json:"what"`
 	// AnyOf are the ways to give it: variables joined by "+", or a file below $HOME.
 	AnyOf []string `json:"anyOf"`
-	// Ambient says that it may come from the machine (the role of an instance), which nobody can look up here.
+	// Ambient says that it may come from the machine (the role of an instance), which cannot be looked up here.
 	Ambient bool `json:"ambient,omitempty"`
 }
 

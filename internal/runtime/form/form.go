@@ -97,7 +97,7 @@ func (f field) choices() []choice {
 	return named
 }
 
-// Questions words a form as the questions of an agent are, so that whoever can answer those can fill it in.
+// Questions converts a form to an agent's questions, so that clients that can answer those can fill it in.
 func (form Form) Questions() []wire.Question {
 	asked := make([]wire.Question, 0, len(form.fields))
 	for _, f := range form.fields {

@@ -65,8 +65,8 @@ type Method struct {
 	Broadcast bool
 	// Replaceable: a later notification of the kind, or the finished item, says as much.
 	Replaceable bool
-	// Asks is what a request waits for, Subject what it is about; "" for a notification and for requests nobody can be
-	// asked.
+	// Asks is what a request waits for, Subject what it is about; "" for a notification and for requests that
+	// cannot be answered by a person.
 	Asks    runtime.RequestKind
 	Subject runtime.Subject
 
@@ -111,8 +111,8 @@ var methods = map[string]Method{
 	MethodCallTool:           {Asks: runtime.RequestToolCall, Subject: runtime.SubjectTool},
 }
 
-// Lookup is what follows from a method's name. Of a name this version has not heard of only the kind shows: a delta of
-// an item is replaceable.
+// Lookup is what follows from a method's name. Of an unknown name only the kind shows: a delta of an item is
+// replaceable.
 func Lookup(method string) Method {
 	known, ok := methods[method]
 	if !ok && strings.HasPrefix(method, "item/") {
