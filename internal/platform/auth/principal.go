@@ -56,7 +56,7 @@ func (r Role) Word() string {
 type Principal struct {
 	Actor string
 	Role  Role
-	// Session is the one an agent works for, "" when that is not known. Nobody else has one.
+	// Session is the one an agent works for, "" when that is unknown. Only agents have one.
 	Session string
 	// TokenID is that of the named token that was shown, "" for none.
 	TokenID string
@@ -95,7 +95,7 @@ func PrincipalFrom(ctx context.Context) (Principal, bool) {
 	return p, ok
 }
 
-// Named tells a principal that is somebody, from those that everybody without a token is.
+// Named separates a person or program with a token from the principals of callers without one.
 func (p Principal) Named() bool {
 	return p.Role == RoleOwner || p.Role == RoleSystem || p.TokenID != "" || p.Signed || p.Provider != ""
 }

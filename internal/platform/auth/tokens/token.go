@@ -34,7 +34,7 @@ const (
 	Admin    Role = "admin"
 )
 
-// principal is that of the holder; false for a role nobody knows.
+// principal is that of the holder; false for an unknown role.
 func (r Role) principal() (auth.Role, bool) {
 	switch r {
 	case Viewer:

@@ -154,7 +154,7 @@ func (s *server) pump() {
 		n, err := s.process.Stdout().Read(buffer)
 		if n > 0 && failed == nil {
 			if failed = s.spool.write(buffer[:n]); failed != nil {
-				// Read on, so that the runtime can end; what it says now is lost, and it is told to stop because of that.
+				// Read on, so that the runtime can end. Its output is lost from here on, and it gets a stop signal for that.
 				s.fail("its output could not be kept: " + failed.Error())
 			}
 		}
