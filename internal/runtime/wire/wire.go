@@ -73,9 +73,9 @@ type Method struct {
 	text text
 }
 
-// text says of a notification that adds to a text of an item where that stands in the finished item
-// (runtime.TextDelta.Into, with known set even when that is nowhere), and which member tells the texts of one item
-// apart. outlives: more may come after the turn's end.
+// text describes a notification that adds to a text of an item: where the text is in the finished item
+// (runtime.TextDelta.Into, with known set even when that is nowhere), and which member separates the texts of one
+// item. outlives: more may come after the turn's end.
 type text struct {
 	known, outlives bool
 	into, index     string

@@ -206,7 +206,7 @@ func (s *server) live(ctx context.Context) {
 		s.mu.Lock()
 		attached, exitSent, met := s.attached != nil, s.exitSent, s.attachments > 0
 		s.mu.Unlock()
-		// When the disk is full only this process knows how the runtime ended: then it waits for a server. And whoever
+		// With a full disk only this process knows how the runtime ended, so it waits for a server. The server that
 		// started a runtime that ended at once is about to attach.
 		if !attached && (saved || exitSent) && (met || alone) {
 			return
