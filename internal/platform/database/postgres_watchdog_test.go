@@ -14,7 +14,7 @@ func TestACutLineIsClosedTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = listener.Close() }() // nobody answers there
+	defer func() { _ = listener.Close() }() // it never answers
 	config, err := pgx.ParseConfig("postgres://" + listener.Addr().String() + "/none")
 	if err != nil {
 		t.Fatal(err)

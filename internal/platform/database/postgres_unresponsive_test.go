@@ -13,9 +13,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// An address at which nobody answers is waited for once, by all who are at it; nobody else waits until somebody answers
-// there, and one that refuses has answered.
-func TestASilentAddressIsWaitedForOnce(t *testing.T) {
+// An address that does not answer is waited for once, by the callers already connecting to it. Later callers do
+// not wait until it answers again; a refusal is an answer.
+func TestUnresponsiveAddressIsWaitedForOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		config, err := pgx.ParseConfig("postgres://127.0.0.1:1,127.0.0.1:2/none")
@@ -42,12 +42,12 @@ func TestASilentAddressIsWaitedForOnce(t *testing.T) {
 		late := make(chan time.Duration)
 		go func() {
 			<-time.After(silence - time.Second)
-			late <- took("127.0.0.1:1", errSilent)
+			late <- took("127.0.0.1:1", errUnresponsive)
 		}()
-		if first, second := took("127.0.0.1:1", errSilent), <-late; first != silence || second != time.Second {
+		if first, second := took("127.0.0.1:1", errUnresponsive), <-late; first != silence || second != time.Second {
 			t.Errorf("they waited %s and %s", first, second)
 		}
-		if more := took("127.0.0.1:1", errSilent) + took("127.0.0.1:2", syscall.ECONNREFUSED); more != 0 {
+		if more := took("127.0.0.1:1", errUnresponsive) + took("127.0.0.1:2", syscall.ECONNREFUSED); more != 0 {
 			t.Errorf("others waited %s", more)
 		}
 		refuses.Store(true)

@@ -22,8 +22,8 @@ const (
 	handshake   = 5 * time.Second
 )
 
-// errSilent ends a connection nothing can come from any more.
-var errSilent = errors.New("the database, or the network to it, does not answer")
+// errUnresponsive ends a connection nothing can come from any more.
+var errUnresponsive = errors.New("the database, or the network to it, does not answer")
 
 // waitForStandby is where Postgres says, in a warning beside a commit that it acknowledges, that it gave up waiting for
 // the standby. Its words are in the language of the server.
@@ -32,8 +32,8 @@ const waitForStandby = "SyncRepWaitForLSN"
 // errUnwaited says that of a commit.
 var errUnwaited = errors.New("the waiting for the synchronous standby was broken off at the server")
 
-// lookout asks Postgres, over connections of its own, about connections that are silent.
-type lookout struct {
+// connWatchdog asks Postgres, over connections of its own, about connections that are silent.
+type connWatchdog struct {
 	dial   pgconn.DialFunc
 	config *pgx.ConnConfig // for connections that are not looked after
 	ctx    context.Context //nolint:containedctx // it ends with the pools
@@ -41,33 +41,33 @@ type lookout struct {
 
 	mu      sync.Mutex
 	closed  bool
-	lines   map[*line]struct{} // that are open
+	lines   map[*monitoredConn]struct{} // that are open
 	dialing map[*dialing]struct{}
 	looking sync.WaitGroup
-	// silent are addresses at which nobody answers: no connection is made to them until somebody does.
-	silent map[address]struct{}
+	// unresponsive are addresses that do not answer: no connection is made to them until they do.
+	unresponsive map[address]struct{}
 }
 
 // guard has every connection that is made with a configuration looked after.
-func guard(config *pgx.ConnConfig) *lookout {
+func guard(config *pgx.ConnConfig) *connWatchdog {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = handshake
 	}
-	o := &lookout{dial: config.DialFunc, config: config.Copy(), lines: map[*line]struct{}{},
-		dialing: map[*dialing]struct{}{}, silent: map[address]struct{}{}}
+	o := &connWatchdog{dial: config.DialFunc, config: config.Copy(), lines: map[*monitoredConn]struct{}{},
+		dialing: map[*dialing]struct{}{}, unresponsive: map[address]struct{}{}}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	config.OnNotice = func(conn *pgconn.PgConn, notice *pgconn.Notice) {
 		if l := lineOf(conn); l != nil && notice.Routine == waitForStandby {
 			l.unwaited.Store(true)
 		}
 	}
-	o.config.DialFunc = o.dialUnlessSilent
+	o.config.DialFunc = o.dialUnlessUnresponsive
 	config.DialFunc = func(ctx context.Context, network, at string) (net.Conn, error) {
-		conn, err := o.dialUnlessSilent(ctx, network, at)
+		conn, err := o.dialUnlessUnresponsive(ctx, network, at)
 		if err != nil {
 			return nil, err
 		}
-		l := &line{Conn: conn, of: o, to: address{network, at}}
+		l := &monitoredConn{Conn: conn, of: o, to: address{network, at}}
 		for _, w := range []*wait{&l.reading, &l.writing} {
 			w.timer = time.AfterFunc(silence, func() { o.look(l, w) })
 			w.timer.Stop()
@@ -80,15 +80,15 @@ func guard(config *pgx.ConnConfig) *lookout {
 	return o
 }
 
-// cutIdle cuts the lines nobody waits for: one was silent, and to say goodbye over those that are takes seconds each.
-func (o *lookout) cutIdle() {
-	o.cutThose(func(l *line) bool { return l.reading.round.Load()%2 == 0 && l.writing.round.Load()%2 == 0 })
+// cutIdle cuts idle connections: one was unresponsive, and closing each gracefully would take seconds.
+func (o *connWatchdog) cutIdle() {
+	o.cutThose(func(l *monitoredConn) bool { return l.reading.round.Load()%2 == 0 && l.writing.round.Load()%2 == 0 })
 }
 
 // cutThose cuts open lines.
-func (o *lookout) cutThose(which func(l *line) bool) {
+func (o *connWatchdog) cutThose(which func(l *monitoredConn) bool) {
 	o.mu.Lock()
-	var useless []*line
+	var useless []*monitoredConn
 	for l := range o.lines {
 		if which(l) {
 			useless = append(useless, l)
@@ -101,7 +101,7 @@ func (o *lookout) cutThose(which func(l *line) bool) {
 }
 
 // close waits for looks under way.
-func (o *lookout) close() {
+func (o *connWatchdog) close() {
 	o.mu.Lock()
 	o.closed = true
 	o.mu.Unlock()
@@ -110,7 +110,7 @@ func (o *lookout) close() {
 }
 
 // look cuts a line that is waited for in vain.
-func (o *lookout) look(l *line, w *wait) {
+func (o *connWatchdog) look(l *monitoredConn, w *wait) {
 	if !o.enter() {
 		return
 	}
@@ -130,7 +130,7 @@ func (o *lookout) look(l *line, w *wait) {
 }
 
 // enter is false once this is closed; looking.Done is due else.
-func (o *lookout) enter() bool {
+func (o *connWatchdog) enter() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.closed {
@@ -139,14 +139,15 @@ func (o *lookout) enter() bool {
 	return !o.closed
 }
 
-// works asks the Postgres of a line whether it works for the line's process: not when that is gone or waits for its
-// client, and not when nobody answers, which is remembered. One that answers with a refusal cannot be asked.
-func (o *lookout) works(l *line) bool {
+// works asks the Postgres of a connection whether it works for its process. It does not when the process is
+// gone or waits for its client, or when Postgres does not answer, which is remembered. One that answers with a
+// refusal cannot be asked.
+func (o *connWatchdog) works(l *monitoredConn) bool {
 	ctx, cancel := context.WithTimeout(o.ctx, lookTimeout)
 	defer cancel()
 	conn, answers, err := o.ask(ctx, l.to)
 	if !answers && o.ctx.Err() == nil {
-		o.setSilent(l.to)
+		o.markUnresponsive(l.to)
 	}
 	if err != nil {
 		return errors.As(err, new(*pgconn.PgError))
@@ -165,9 +166,9 @@ func (o *lookout) works(l *line) bool {
 	return string(results[0].Rows[0][0]) != "0"
 }
 
-// ask makes a connection to an address, and to no other that DATABASE_URL names, whether or not it takes writes.
-// answers is false when ctx ended while nobody said anything: being refused, or cut off, is an answer.
-func (o *lookout) ask(ctx context.Context, at address) (conn *pgconn.PgConn, answers bool, err error) {
+// ask connects to one address only, of those that DATABASE_URL names, whether or not it accepts writes. answers
+// is false when ctx ended without any reply: being refused, or cut off, is an answer.
+func (o *connWatchdog) ask(ctx context.Context, at address) (conn *pgconn.PgConn, answers bool, err error) {
 	config := o.config.Copy()
 	config.ConnectTimeout = 0 // ctx bounds it
 	config.ValidateConnect = nil

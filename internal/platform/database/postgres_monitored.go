@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// line is a connection's way to Postgres.
-type line struct {
+// monitoredConn is a connection's way to Postgres.
+type monitoredConn struct {
 	net.Conn
-	of *lookout
+	of *connWatchdog
 	to address
 	// pid is the process that serves the connection, 0 as long as it is not known.
 	pid atomic.Uint32
@@ -28,7 +28,7 @@ type line struct {
 	reading, writing wait
 }
 
-// wait is somebody's waiting for a line: round is odd while it lasts.
+// wait is a caller waiting on a connection: round is odd while it lasts.
 type wait struct {
 	round atomic.Uint64
 	timer *time.Timer
@@ -44,14 +44,14 @@ func (w *wait) end() {
 	w.timer.Stop()
 }
 
-// giveUp cuts a line that is of no use; whoever waits for it hears errSilent.
-func (l *line) giveUp() {
+// giveUp cuts an unusable connection; its waiting caller gets errUnresponsive.
+func (l *monitoredConn) giveUp() {
 	l.cut.Store(true)
 	_ = l.Close() // nothing is said over it any more
 }
 
 // Close implements net.Conn. Closing a line that was cut is no error.
-func (l *line) Close() error {
+func (l *monitoredConn) Close() error {
 	l.of.mu.Lock()
 	delete(l.of.lines, l)
 	l.of.mu.Unlock()
@@ -62,24 +62,24 @@ func (l *line) Close() error {
 }
 
 // Read implements net.Conn.
-func (l *line) Read(into []byte) (n int, err error) {
+func (l *monitoredConn) Read(into []byte) (n int, err error) {
 	l.reading.begin()
 	n, err = l.Conn.Read(into)
 	l.reading.end()
-	return n, l.told(err)
+	return n, l.wrap(err)
 }
 
 // Write implements net.Conn.
-func (l *line) Write(said []byte) (n int, err error) {
+func (l *monitoredConn) Write(said []byte) (n int, err error) {
 	l.writing.begin()
 	n, err = l.Conn.Write(said)
 	l.writing.end()
-	return n, l.told(err)
+	return n, l.wrap(err)
 }
 
-func (l *line) told(err error) error {
+func (l *monitoredConn) wrap(err error) error {
 	if err != nil && l.cut.Load() {
-		return errSilent
+		return errUnresponsive
 	}
 	return err
 }
@@ -98,11 +98,11 @@ func identify(conn *pgconn.PgConn, asked [][]byte) {
 	}
 }
 
-func lineOf(conn *pgconn.PgConn) *line {
+func lineOf(conn *pgconn.PgConn) *monitoredConn {
 	over := conn.Conn()
 	if secure, is := over.(*tls.Conn); is {
 		over = secure.NetConn()
 	}
-	l, _ := over.(*line)
+	l, _ := over.(*monitoredConn)
 	return l
 }

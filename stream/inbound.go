@@ -15,16 +15,16 @@ const libraryCloseWait = 5 * time.Second
 
 const sinkBuffer = 16 << 10
 
-// inflow is the reading side of a socket: it holds the peer to its rate, and to finishing what it began.
-type inflow struct {
-	conn   net.Conn
-	early  []byte // came in with the handshake
-	intake intake // the reader's own, as fault, told and sink are
-	fault  error
-	told   bool   // the library has the fault
-	sink   []byte // for what nobody wants any more
-	// payload is how many bytes of messages were handed out. It tells the reader of a message how many there are to read;
-	// the library's buffer knows, too, but while a connection is being closed that is another goroutine's.
+// inbound is the reading side of a socket: it holds the peer to its rate, and to finishing what it began.
+type inbound struct {
+	conn     net.Conn
+	early    []byte // came in with the handshake
+	intake   intake // owned by the reader, as fault, reported and sink are
+	fault    error
+	reported bool   // the library has the fault
+	sink     []byte // for bytes that are discarded
+	// payload is how many bytes of messages were handed out, so that the reader of a message knows how many to
+	// read. The library's buffer knows too, but another goroutine owns it while a connection is being closed.
 	payload atomic.Int64
 
 	mu       sync.Mutex
@@ -32,21 +32,21 @@ type inflow struct {
 	closing  bool // our close frame was sent: the deadline is its
 }
 
-func newInflow(conn net.Conn, limits *intakeLimits) *inflow {
-	return &inflow{conn: conn, intake: newIntake(limits, time.Now())}
+func newInbound(conn net.Conn, limits *intakeLimits) *inbound {
+	return &inbound{conn: conn, intake: newIntake(limits, time.Now())}
 }
 
 // read fails once with the peer's fault, after the bytes that made it one. From then on, and once our close frame is
 // sent, what comes is thrown away up to the peer's close frame: unread bytes would reset the connection and cost the
 // peer our close frame, and the library would take them one by one.
-func (f *inflow) read(p []byte) (int, error) {
+func (f *inbound) read(p []byte) (int, error) {
 	for {
-		if f.fault != nil && !f.told {
-			f.told = true
+		if f.fault != nil && !f.reported {
+			f.reported = true
 			f.aim(time.Now().Add(f.intake.limits.closeWait))
 			return 0, f.fault
 		}
-		draining := f.told
+		draining := f.reported
 		if !draining {
 			until := time.Time{}
 			if !f.intake.started.IsZero() {
@@ -82,9 +82,9 @@ func (f *inflow) read(p []byte) (int, error) {
 	}
 }
 
-func (f *inflow) receive(p []byte) (int, error) {
+func (f *inbound) receive(p []byte) (int, error) {
 	if len(f.early) == 0 {
-		return f.conn.Read(p) //nolint:wrapcheck // the library tells errors apart
+		return f.conn.Read(p) //nolint:wrapcheck // callers match the library's errors
 	}
 	n := copy(p, f.early)
 	if f.early = f.early[n:]; len(f.early) == 0 {
@@ -93,8 +93,8 @@ func (f *inflow) receive(p []byte) (int, error) {
 	return n, nil
 }
 
-// aim sets the deadline of the next read unless it is set already, and tells whether our close frame has set its own.
-func (f *inflow) aim(at time.Time) (closing bool) {
+// aim sets the deadline of the next read unless it is set already, and reports whether our close frame has set its own.
+func (f *inbound) aim(at time.Time) (closing bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closing || f.deadline.Equal(at) {
@@ -106,14 +106,14 @@ func (f *inflow) aim(at time.Time) (closing bool) {
 	return false
 }
 
-func (f *inflow) isClosing() bool {
+func (f *inbound) isClosing() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.closing
 }
 
 // closeSent gives the peer its time to answer. The library would wait for the rest of a frame for as long as it takes.
-func (f *inflow) closeSent() {
+func (f *inbound) closeSent() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.closing {

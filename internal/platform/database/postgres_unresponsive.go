@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// again is the pause between two questions to an address at which nobody answers.
+	// again is the pause between two probes of an address that does not answer.
 	again = time.Second
 	// forget is how long it is asked: the address may have gone for good.
 	forget = 10 * time.Minute
@@ -23,60 +23,60 @@ type dialing struct {
 	stop context.CancelCauseFunc
 }
 
-// dialUnlessSilent makes a connection's line. errSilent when nobody answers at its address.
-func (o *lookout) dialUnlessSilent(ctx context.Context, network, at string) (net.Conn, error) {
+// dialUnlessUnresponsive makes a connection, or returns errUnresponsive for an address that does not answer.
+func (o *connWatchdog) dialUnlessUnresponsive(ctx context.Context, network, at string) (net.Conn, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil) // of a line that is made it stops nothing
 	d := &dialing{address{network, at}, stop}
 	o.mu.Lock()
-	_, silent := o.silent[d.to]
-	if !silent {
+	_, unresponsive := o.unresponsive[d.to]
+	if !unresponsive {
 		o.dialing[d] = struct{}{}
 	}
 	o.mu.Unlock()
-	if silent {
-		return nil, errSilent
+	if unresponsive {
+		return nil, errUnresponsive
 	}
-	late := time.AfterFunc(silence, func() { o.setSilent(d.to) })
+	late := time.AfterFunc(silence, func() { o.markUnresponsive(d.to) })
 	conn, err := o.dial(ctx, network, at)
 	late.Stop()
 	o.mu.Lock()
 	delete(o.dialing, d)
 	o.mu.Unlock()
-	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
-		return nil, errSilent
+	if err != nil && errors.Is(context.Cause(ctx), errUnresponsive) {
+		return nil, errUnresponsive
 	}
 	return conn, err
 }
 
-// setSilent has callers pass over an address, to the next one or with an error at once, until somebody answers there;
-// connections that are being made to it are given up. Each caller would wait for it as long as it takes to make a
-// connection, and many have no time for a second address then.
-func (o *lookout) setSilent(at address) {
+// markUnresponsive makes callers skip an address, to the next one or with an error at once, until it answers;
+// connections being made to it are cancelled. Otherwise each caller would wait for it for the connect timeout,
+// and many have no time for a second address then.
+func (o *connWatchdog) markUnresponsive(at address) {
 	o.mu.Lock()
-	_, known := o.silent[at]
+	_, known := o.unresponsive[at]
 	if known || o.closed {
 		o.mu.Unlock()
 		return
 	}
-	o.silent[at] = struct{}{}
+	o.unresponsive[at] = struct{}{}
 	for d := range o.dialing {
 		if d.to == at {
-			d.stop(errSilent)
+			d.stop(errUnresponsive)
 		}
 	}
 	o.looking.Go(func() {
 		o.awaitAnswer(at)
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		delete(o.silent, at)
+		delete(o.unresponsive, at)
 	})
 	o.mu.Unlock()
-	o.cutThose(func(l *line) bool { return l.to == at && !l.made.Load() })
+	o.cutThose(func(l *monitoredConn) bool { return l.to == at && !l.made.Load() })
 }
 
-// awaitAnswer asks an address until somebody answers.
-func (o *lookout) awaitAnswer(at address) {
+// awaitAnswer probes an address until it answers.
+func (o *connWatchdog) awaitAnswer(at address) {
 	ctx, cancel := context.WithTimeout(o.ctx, forget)
 	defer cancel()
 	pause := time.NewTicker(again)
@@ -94,7 +94,7 @@ func (o *lookout) awaitAnswer(at address) {
 	}
 }
 
-func (o *lookout) answers(ctx context.Context, at address) bool {
+func (o *connWatchdog) answers(ctx context.Context, at address) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	conn, answers, err := o.ask(ctx, at)

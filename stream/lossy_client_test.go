@@ -11,9 +11,9 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// bystander is a client without positions of the property test. It may miss frames that a later one replaces, but only
-// such that a gap frame before their place tells of.
-type bystander struct {
+// lossyClient is a client without positions. It may miss frames that a later one replaces, but only those
+// covered by a gap frame sent before them.
+type lossyClient struct {
 	t       *testing.T
 	journal *memoryJournal
 	hub     *Hub
@@ -24,13 +24,13 @@ type bystander struct {
 	session *session
 }
 
-func (b *bystander) connect() {
+func (b *lossyClient) connect() {
 	filter := randomFilter(b.random)
 	b.client, b.conn = join(b.t, b.hub, filter)
 	b.session = newSession(endOf(headOf(b.hub)), filter)
 }
 
-func (b *bystander) step() {
+func (b *lossyClient) step() {
 	switch b.random.IntN(8) {
 	case 0:
 		filter := randomFilter(b.random)
@@ -51,7 +51,7 @@ func (b *bystander) step() {
 	}
 }
 
-func (b *bystander) settle() {
+func (b *lossyClient) settle() {
 	b.t.Helper()
 	b.journal.lag(false)
 	b.conn.set(func() { b.conn.blocked = false })
@@ -60,7 +60,7 @@ func (b *bystander) settle() {
 }
 
 // check holds what arrived against the reference; complete: nothing more will come.
-func (b *bystander) check(complete bool) {
+func (b *lossyClient) check(complete bool) {
 	b.t.Helper()
 	b.journal.mu.Lock()
 	records := append([]journal.Record(nil), b.journal.records...)
@@ -71,11 +71,11 @@ func (b *bystander) check(complete bool) {
 		return
 	}
 	got = got[1:] // ready
-	type told struct{ From, To int64 }
-	var gaps []told
+	type reasonCounts struct{ From, To int64 }
+	var gaps []reasonCounts
 	for _, frame := range b.all.owed(b.session) {
 		for len(got) > 0 && strings.HasPrefix(got[0], `{"type":"gap"`) {
-			var gap told
+			var gap reasonCounts
 			if err := json.Unmarshal([]byte(got[0]), &gap); err != nil {
 				b.t.Fatal(err)
 			}
@@ -85,7 +85,7 @@ func (b *bystander) check(complete bool) {
 		case len(got) > 0 && got[0] == frame.plain:
 			got = got[1:]
 		case frame.Replaceable &&
-			slices.ContainsFunc(gaps, func(gap told) bool { return gap.From < frame.Pos && frame.Pos <= gap.To }):
+			slices.ContainsFunc(gaps, func(gap reasonCounts) bool { return gap.From < frame.Pos && frame.Pos <= gap.To }):
 		case len(got) == 0 && !complete:
 			return
 		default:

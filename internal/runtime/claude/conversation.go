@@ -9,8 +9,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// talk is a conversation, whether or not a process serves it.
-type talk struct {
+// conversation is a conversation, whether or not a process serves it.
+type conversation struct {
 	thread string
 	// sending lets messages through one after the other.
 	sending chan struct{}
@@ -29,13 +29,13 @@ type talk struct {
 	release func()
 }
 
-// talk is the conversation of a session; native is Claude Code's own name of it when that is known.
-func (r *Runtime) talk(thread, native string) *talk {
+// conversation is the conversation of a session; native is Claude Code's own name of it when that is known.
+func (r *Runtime) conversation(thread, native string) *conversation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t := r.talks[thread]
 	if t == nil {
-		t = &talk{thread: thread, native: native, sending: make(chan struct{}, 1)}
+		t = &conversation{thread: thread, native: native, sending: make(chan struct{}, 1)}
 		if t.native == "" {
 			t.native = nativeID(thread)
 		}
@@ -44,8 +44,8 @@ func (r *Runtime) talk(thread, native string) *talk {
 	return t
 }
 
-// known is a conversation this server has heard of, nil for another one.
-func (r *Runtime) known(thread string) *talk {
+// known is a conversation this server knows, nil for another one.
+func (r *Runtime) known(thread string) *conversation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.talks[thread]
@@ -60,7 +60,7 @@ func nativeID(thread string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("session:"+thread)).String()
 }
 
-// written tells whether a conversation has a history, so that it can be resumed.
+// written reports whether a conversation has a history, so that it can be resumed.
 func written(configDir, native string) (bool, error) {
 	found, err := filepath.Glob(filepath.Join(escaped(configDir), "projects", "*", native+".jsonl"))
 	return len(found) > 0, err
@@ -79,14 +79,14 @@ func escaped(path string) string {
 	return string(out)
 }
 
-func (t *talk) process() *process {
+func (t *conversation) process() *process {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.live
 }
 
 // hold keeps the process of a turn that began until rest; false when it is kept already.
-func (t *talk) hold(release func()) bool {
+func (t *conversation) hold(release func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.release != nil {
@@ -97,7 +97,7 @@ func (t *talk) hold(release func()) bool {
 }
 
 // rest lets go of it.
-func (t *talk) rest() {
+func (t *conversation) rest() {
 	t.mu.Lock()
 	release := t.release
 	t.release = nil
@@ -108,7 +108,7 @@ func (t *talk) rest() {
 }
 
 // described is the conversation as others see it.
-func (t *talk) described() runtime.Thread {
+func (t *conversation) described() runtime.Thread {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return runtime.Thread{ID: t.thread, NativeID: t.native, Cwd: t.controls.Cwd, Source: Name, ModelProvider: "anthropic",
