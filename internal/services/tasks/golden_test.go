@@ -24,7 +24,7 @@ func TestRecordingsBecomeTheVeryEvents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := strings.Split(filepath.ToSlash(file), "/")[2] + "/" + filepath.Base(file)
+		name := strings.Split(filepath.ToSlash(file), "/")[3] + "/" + filepath.Base(file)
 		for i, recording := range bytes.Split(content, []byte("\n== ")) {
 			records := recordsOf(recording)
 			if len(records) == 0 {

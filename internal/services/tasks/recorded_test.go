@@ -163,7 +163,7 @@ func TestEventsOfEveryRecording(t *testing.T) {
 			for _, e := range all {
 				seen++
 				if counted(t, e) {
-					used[strings.Split(filepath.ToSlash(file), "/")[2]]++
+					used[strings.Split(filepath.ToSlash(file), "/")[3]]++
 				}
 				if e.Type == tasks.CallRequested {
 					tools++
