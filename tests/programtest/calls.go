@@ -39,12 +39,12 @@ func (s *Site) Calls(session string) []string {
 	return lines
 }
 
-// Told is what the model was told about its last tool call.
-func (s *Site) Told() string {
+// LastOutput is the last tool output that the model got.
+func (s *Site) LastOutput() string {
 	s.T.Helper()
 	outputs := s.Model.Outputs()
 	if len(outputs) == 0 {
-		s.T.Fatal("the model was told nothing")
+		s.T.Fatal("the model got no tool output")
 	}
 	return outputs[len(outputs)-1].Text
 }

@@ -135,7 +135,7 @@ func TestCodesdkdServesTheProgramThatStartsIt(t *testing.T) {
 		t.Errorf("%v", done)
 	}
 	events.until("task.completed")
-	if told := s.Told(); !strings.Contains(told, "ticket is green") {
+	if told := s.LastOutput(); !strings.Contains(told, "ticket is green") {
 		t.Errorf("the model was told %s", told)
 	}
 	ask("no")
@@ -147,7 +147,7 @@ func TestCodesdkdServesTheProgramThatStartsIt(t *testing.T) {
 		t.Errorf("%v", denied)
 	}
 	events.until("task.completed")
-	if told := s.Told(); !strings.Contains(told, "the tickets are closed") {
+	if told := s.LastOutput(); !strings.Contains(told, "the tickets are closed") {
 		t.Errorf("the model was told %s", told)
 	}
 
