@@ -91,7 +91,7 @@ func (s *Server) ask(w http.ResponseWriter, req *http.Request, read func(body []
 		p.status = http.StatusServiceUnavailable
 	}
 	if p.status != 0 {
-		refuse(w, p.status, cmp.Or(p.refusal, refusals(p.status)+"mock model was told to fail"))
+		refuse(w, p.status, cmp.Or(p.refusal, refusals(p.status)+"mock model fails as asked"))
 		return r, p, false
 	}
 	return r, p, true
