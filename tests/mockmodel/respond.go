@@ -59,7 +59,7 @@ func stream(w http.ResponseWriter) *sse {
 func writeJSON(w http.ResponseWriter, status int, value object) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(value) // who does not hear it is gone
+	_ = json.NewEncoder(w).Encode(value) // a client that misses it is gone
 }
 
 // refusals begins what a refusal says, in the words providers have: some agents hand on these alone, and no status.
