@@ -3,7 +3,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS := -s -w -X main.version=$(VERSION)
+LDFLAGS := -s -w -X harness/internal/lib/version.program=$(VERSION)
 
 # Packages tested at once. Each brings processes of its own (codex, Postgres), so more than the cores only makes them wait for each other.
 TEST_P       ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)

@@ -14,6 +14,8 @@ import (
 	"harness/internal/platform/config"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal/archive"
+	"harness/server"
+	"harness/server/datadir"
 )
 
 // newArchiveCommand looks at the events that are kept outside of the database. It asks no server and no database.
@@ -25,14 +27,14 @@ func newArchiveCommand() *cobra.Command {
 func archiving(cmd *cobra.Command, read func(cmd *cobra.Command, files archive.Files, all []archive.Range) error) *cobra.Command {
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := loadConfig(cmd.Flags())
+		cfg, err := datadir.LoadConfig(cmd.Flags())
 		if err != nil {
 			return err
 		}
 		if cfg.Archive == "" {
-			return &usageError{errors.New("there is no archive: set HARNESS_ARCHIVE to that of the server")}
+			return config.Usagef("there is no archive: set HARNESS_ARCHIVE to that of the server")
 		}
-		files, err := openArchive(cfg)
+		files, err := server.OpenArchive(cfg)
 		if err != nil {
 			return err
 		}

@@ -14,10 +14,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"harness/internal/content/backup"
+	"harness/internal/lib/version"
 	"harness/internal/platform/cluster"
 	"harness/internal/platform/config"
 	"harness/internal/platform/database"
 	"harness/migrations"
+	"harness/server"
+	"harness/server/datadir"
 )
 
 // codexHomeName is what codex's home is called in a backup.
@@ -34,7 +37,7 @@ func newBackup() *cobra.Command {
 			"SQLite or on Postgres, whichever it comes from.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := loadConfig(cmd.Flags())
+			cfg, err := datadir.LoadConfig(cmd.Flags())
 			if err != nil {
 				return err
 			}
@@ -57,7 +60,7 @@ func newBackup() *cobra.Command {
 // writeBackup makes an archive of what a configuration keeps.
 func writeBackup(ctx context.Context, cfg *config.Config, file string, withoutHomes bool) (made backup.Manifest,
 	err error) {
-	if err := newConsents(cfg.Trust).checkDataDir(cfg); err != nil {
+	if err := datadir.NewConsents(cfg.Trust).CheckClaim(cfg); err != nil {
 		return backup.Manifest{}, err
 	}
 	db, release, err := openToRead(ctx, cfg)
@@ -65,7 +68,7 @@ func writeBackup(ctx context.Context, cfg *config.Config, file string, withoutHo
 		return backup.Manifest{}, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	source := backup.Source{DB: db, DataDir: cfg.DataDir, Homes: backedHomes(cfg), Program: version}
+	source := backup.Source{DB: db, DataDir: cfg.DataDir, Homes: backedHomes(cfg), Program: version.Program()}
 	without := func(what, why string) { source.Without = append(source.Without, backup.Omission{What: what, Why: why}) }
 	switch {
 	case withoutHomes:
@@ -75,11 +78,11 @@ func writeBackup(ctx context.Context, cfg *config.Config, file string, withoutHo
 		without("the home of codex (~/.codex)", "CODEX_HOME does not name it, so it is not this server's own")
 	}
 	without("the homes of other agents (~/.claude, ~/.gemini, ...)", "they are their users' own")
-	if dir := cfg.CredentialDir; dir != "" && !within(cfg.DataDir, dir) {
+	if dir := cfg.CredentialDir; dir != "" && !datadir.Within(cfg.DataDir, dir) {
 		without(dir, "HARNESS_CREDENTIAL_DIR is outside of the data directory")
 	}
 	if cfg.S3.Endpoint != "" && cfg.DatabaseURL != "" {
-		if source.Objects, err = openObjects(cfg.S3); err != nil {
+		if source.Objects, err = server.OpenObjects(cfg.S3); err != nil {
 			return backup.Manifest{}, err
 		}
 	}
@@ -92,7 +95,7 @@ func writeBackup(ctx context.Context, cfg *config.Config, file string, withoutHo
 
 // backedHomes are the homes of runtimes that are this server's own and not in its data directory.
 func backedHomes(cfg *config.Config) map[string]string {
-	if cfg.CodexHome == "" || within(cfg.DataDir, cfg.CodexHome) {
+	if cfg.CodexHome == "" || datadir.Within(cfg.DataDir, cfg.CodexHome) {
 		return nil
 	}
 	return map[string]string{codexHomeName: cfg.CodexHome}
@@ -107,7 +110,7 @@ func openToRead(ctx context.Context, cfg *config.Config) (db *database.DB, relea
 		if _, err := os.Stat(options.Path); err != nil {
 			return nil, nil, fmt.Errorf("there is no store in %s: %w (set DATA_DIR, or DATABASE_URL)", cfg.DataDir, err)
 		}
-		if lock, err := lockDataDir(cfg.DataDir); err == nil { // else a server runs
+		if lock, err := datadir.Lock(cfg.DataDir); err == nil { // else a server runs
 			if db, err = database.Open(ctx, options); err != nil {
 				return nil, nil, errors.Join(err, lock.Close())
 			}
@@ -138,7 +141,7 @@ func newRestore() *cobra.Command {
 				}
 				return tellBackup(cmd.OutOrStdout(), made, args[0]+" is whole", asJSON)
 			}
-			cfg, err := loadConfig(cmd.Flags())
+			cfg, err := datadir.LoadConfig(cmd.Flags())
 			if err != nil {
 				return err
 			}
@@ -148,13 +151,13 @@ func newRestore() *cobra.Command {
 					return err
 				}
 			}
-			if err := newConsents(cfg.Trust).claimDataDir(cfg); err != nil {
+			if err := datadir.NewConsents(cfg.Trust).Claim(cfg); err != nil {
 				return err
 			}
 			if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 				return fmt.Errorf("make the data directory: %w (set DATA_DIR to a folder this user may write)", err)
 			}
-			lock, err := lockDataDir(cfg.DataDir)
+			lock, err := datadir.Lock(cfg.DataDir)
 			if err != nil {
 				return err
 			}
@@ -246,24 +249,24 @@ func newMigrateStore() *cobra.Command {
 			"that no server starts on it by mistake.",
 		Args: cobra.ExactArgs(1), ValidArgs: []string{"postgres", "sqlite"},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			cfg, err := loadConfig(cmd.Flags())
+			cfg, err := datadir.LoadConfig(cmd.Flags())
 			if err != nil {
 				return err
 			}
 			if args[0] != "postgres" && args[0] != "sqlite" {
-				return &usageError{fmt.Errorf("there is no engine %q: it is postgres or sqlite", args[0])}
+				return config.Usagef("there is no engine %q: it is postgres or sqlite", args[0])
 			}
 			if cfg.DatabaseURL == "" {
-				return &usageError{errors.New("set DATABASE_URL to the Postgres to move to, or from")}
+				return config.Usagef("set DATABASE_URL to the Postgres to move to, or from")
 			}
-			if err := newConsents(cfg.Trust).checkDataDir(cfg); err != nil {
+			if err := datadir.NewConsents(cfg.Trust).CheckClaim(cfg); err != nil {
 				return err
 			}
-			dir, err := openDataDir(cfg.DataDir)
+			dir, err := datadir.Open(cfg.DataDir)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, dir.close()) }()
+			defer func() { err = errors.Join(err, dir.Close()) }()
 			moved, renamed, err := moveStore(cmd.Context(), cfg, args[0] == "postgres")
 			if errors.Is(err, backup.ErrNotEmpty) {
 				return fmt.Errorf("%w: nothing was moved; name an empty database", err)
@@ -289,7 +292,7 @@ func moveBack(ctx context.Context, cfg *config.Config, postgres, lite *database.
 	if cfg.S3.Endpoint == "" {
 		return backup.Move(ctx, postgres, lite, cfg.DataDir, nil)
 	}
-	objects, err := openObjects(cfg.S3)
+	objects, err := server.OpenObjects(cfg.S3)
 	if err != nil {
 		return backup.Moved{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"harness/internal/lib/trust"
+	"harness/server/datadir"
 	"harness/tests/programtest"
 )
 
@@ -54,7 +55,7 @@ func TestTheDataDirectoryOfACloneIsNotUsed(t *testing.T) {
 				t.Fatal(err, string(out))
 			}
 			if kind == "of an earlier release" {
-				if err := os.Remove(filepath.Join(s.DataDir, claimFile)); err != nil {
+				if err := os.Remove(filepath.Join(s.DataDir, datadir.ClaimFile)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -92,7 +93,7 @@ func TestTheDataDirectoryOfACloneIsNotUsed(t *testing.T) {
 func TestWhoMadeTheDataDirectoryGoesOn(t *testing.T) {
 	t.Parallel()
 	s := withoutDataDir(t)
-	for _, left := range [][]string{{}, {lockFile}, {lockFile, claimFile}} {
+	for _, left := range [][]string{{}, {datadir.LockFile}, {datadir.LockFile, datadir.ClaimFile}} {
 		if err := errors.Join(os.RemoveAll(s.DataDir), os.Mkdir(s.DataDir, 0o700)); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +117,7 @@ func TestWhoMadeTheDataDirectoryGoesOn(t *testing.T) {
 	group.Wait()
 	requireCommand(s, 0, "schema version", "migrate")
 
-	secret, err := os.ReadFile(filepath.Join(s.DataDir, claimFile))
+	secret, err := os.ReadFile(filepath.Join(s.DataDir, datadir.ClaimFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestALinkForALockIsNotFollowed(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "made")
 	write(s, 0o600, filepath.Join(dataDirName, "x"), "")
 	if err := errors.Join(os.Remove(filepath.Join(s.DataDir, "x")),
-		os.Symlink(outside, filepath.Join(s.DataDir, lockFile))); err != nil {
+		os.Symlink(outside, filepath.Join(s.DataDir, datadir.LockFile))); err != nil {
 		t.Fatal(err)
 	}
 	requireCommand(s, 1, "lock", "migrate")

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"harness/internal/platform/config"
+	"harness/server"
+	"harness/server/datadir"
 )
 
 // codesdkdName is the command that stands in for the codesdkd daemon.
@@ -44,7 +46,7 @@ func embedded(cfg *config.Config) error {
 }
 
 // newCodesdkd serves as the codesdkd daemon is started: embedding programs start it and read its URL.
-func newCodesdkd(further []runtimeMaker) *cobra.Command {
+func newCodesdkd(further []server.RuntimeMaker) *cobra.Command {
 	var workspace, mode string
 	cmd := &cobra.Command{
 		Use:   "codesdkd --data-dir DIR",
@@ -57,7 +59,7 @@ func newCodesdkd(further []runtimeMaker) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags := cmd.Flags()
 			if flags.Lookup("data-dir").Value.String() == "" || !flags.Changed("data-dir") {
-				return &usageError{errors.New("--data-dir is required: name the folder to keep sessions, tasks and artifacts in")}
+				return config.Usagef("--data-dir is required: name the folder to keep sessions, tasks and artifacts in")
 			}
 			settings := map[string]string{"workspace": workspace, "tasks-mode": mode}
 			for _, name := range []string{"runtimes", "default-runtime"} {
@@ -73,17 +75,18 @@ func newCodesdkd(further []runtimeMaker) *cobra.Command {
 					continue
 				}
 				if err := flags.Set(name, value); err != nil {
-					return &usageError{fmt.Errorf("--%s: %w", name, err)}
+					return config.Usagef("--%s: %w", name, err)
 				}
 			}
-			cfg, err := loadConfig(flags)
+			cfg, err := datadir.LoadConfig(flags)
 			if err != nil {
 				return err
 			}
 			if err := embedded(cfg); err != nil {
 				return err
 			}
-			err = serve(cmd.Context(), cfg, further, serving{front: atRoot, embedded: true, ready: func(url string) error {
+			endsItself(cmd.Context())
+			err = server.Run(cmd.Context(), cfg, further, server.Options{Front: atRoot, Embedded: true, Ready: func(url string) error {
 				line, err := json.Marshal(map[string]string{"url": url})
 				if err == nil {
 					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", line)

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,6 +12,8 @@ import (
 
 	"harness/cmd/harness/remote"
 	"harness/internal/platform/config"
+	"harness/server"
+	"harness/server/datadir"
 )
 
 // newCodexCommand runs the codex of this configuration, with its home: who installs it by `make run` has none on PATH.
@@ -61,11 +61,11 @@ func newLogin() *cobra.Command {
 // becomeCodex replaces this process, so that terminal, signals and exit code are codex's own. It returns on failure
 // only.
 func becomeCodex(cmd *cobra.Command, args []string) error {
-	cfg, err := loadConfig(cmd.Flags())
+	cfg, err := datadir.LoadConfig(cmd.Flags())
 	if err != nil {
 		return err
 	}
-	path, err := exec.LookPath(codexBin(cfg))
+	path, err := exec.LookPath(server.CodexBin(cfg))
 	if err != nil {
 		return fmt.Errorf("codex is missing: %w; set CODEX_BIN to its executable, or: npm install -g @openai/codex", err)
 	}
@@ -83,24 +83,4 @@ func isServerSecret(assignment string) bool {
 	return slices.ContainsFunc(config.Variables(), func(v config.Variable) bool {
 		return v.Name == name && (v.Secret || name == "DATABASE_URL") && name != "OPENAI_API_KEY"
 	})
-}
-
-// codexBin is CODEX_BIN; where nobody names one and there is none on PATH it is the one beside this program, which
-// `make run` puts there.
-func codexBin(cfg *config.Config) string {
-	if cfg.Source("CODEX_BIN") != config.SourceDefault {
-		return cfg.CodexBin
-	}
-	if _, err := exec.LookPath(cfg.CodexBin); !errors.Is(err, exec.ErrNotFound) {
-		return cfg.CodexBin
-	}
-	own, err := os.Executable()
-	if err != nil {
-		return cfg.CodexBin
-	}
-	beside := filepath.Join(filepath.Dir(own), "codex")
-	if _, err := os.Stat(beside); err != nil {
-		return cfg.CodexBin
-	}
-	return beside
 }

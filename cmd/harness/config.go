@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"harness/internal/platform/config"
+	"harness/server/datadir"
+	"harness/server/doctor"
 )
 
 func newConfig() *cobra.Command {
@@ -15,7 +17,7 @@ func newConfig() *cobra.Command {
 		Short: "Print every setting with its value and where it came from; secrets are redacted",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := loadConfig(cmd.Flags())
+			cfg, err := datadir.LoadConfig(cmd.Flags())
 			if err != nil {
 				return err
 			}
@@ -31,7 +33,7 @@ func newConfig() *cobra.Command {
 
 // warnOfSettings says which names are no settings, and what was passed over.
 func warnOfSettings(out io.Writer, cfg *config.Config) error {
-	for _, name := range withNearest(cfg.Unknown()) {
+	for _, name := range doctor.WithNearest(cfg.Unknown()) {
 		if _, err := fmt.Fprintf(out, "warning: %s in the environment or .env is no setting and has no effect\n", name); err != nil {
 			return err
 		}

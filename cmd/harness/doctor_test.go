@@ -14,6 +14,7 @@ import (
 
 	"harness/internal/lib/trust"
 	"harness/internal/platform/database"
+	"harness/server/doctor"
 	"harness/tests/codextest"
 	"harness/tests/dbtest"
 	"harness/tests/programtest"
@@ -21,13 +22,13 @@ import (
 
 // doctor runs the command and returns its exit code and findings by name; every line of the words for people must tell
 // the same.
-func runDoctor(s *programtest.Site, args ...string) (int, map[string][]finding) {
+func runDoctor(s *programtest.Site, args ...string) (int, map[string][]doctor.Finding) {
 	s.T.Helper()
 	code, out := s.Command(append([]string{"doctor", "--json"}, args...)...)
 	text, _, _ := strings.Cut(out, "\nharness: ")
 	var said struct {
 		OK       bool
-		Findings []finding
+		Findings []doctor.Finding
 	}
 	if err := json.Unmarshal([]byte(text), &said); err != nil {
 		s.T.Fatalf("%v: %d %s", err, code, out)
@@ -37,7 +38,7 @@ func runDoctor(s *programtest.Site, args ...string) (int, map[string][]finding) 
 	}
 	plainCode, plain := s.Command(append([]string{"doctor"}, args...)...)
 	lines := strings.Split(strings.TrimSpace(plain), "\n")
-	found := map[string][]finding{}
+	found := map[string][]doctor.Finding{}
 	for i, f := range said.Findings {
 		found[f.Name] = append(found[f.Name], f)
 		if i >= len(lines) || !strings.HasPrefix(lines[i], f.Status) || !strings.Contains(lines[i], f.Remedy) {
@@ -50,7 +51,7 @@ func runDoctor(s *programtest.Site, args ...string) (int, map[string][]finding) 
 	return code, found
 }
 
-func requireFinding(s *programtest.Site, found map[string][]finding, name, status, says string) {
+func requireFinding(s *programtest.Site, found map[string][]doctor.Finding, name, status, says string) {
 	s.T.Helper()
 	for _, f := range found[name] {
 		if f.Status == status && strings.Contains(f.Message+f.Remedy, says) {
@@ -93,13 +94,13 @@ func TestTheDoctorOfAServerThatWorks(t *testing.T) {
 			if code != 0 {
 				t.Errorf("exit code %d: %v", code, found)
 			}
-			requireFinding(s, found, "listening", findingOK, "a server is there and ready")
-			requireFinding(s, found, "database", findingOK, string(engine)+" answers, schema version ")
-			requireFinding(s, found, "runtime", findingOK, "codex-cli ")
-			requireFinding(s, found, "data", findingOK, s.DataDir)
-			requireFinding(s, found, "space", findingOK, "MiB are free")
-			requireFinding(s, found, "retention", findingOK, "goes by its age")
-			requireFinding(s, found, "tokens", findingOK, "disabled")
+			requireFinding(s, found, "listening", doctor.OK, "a server is there and ready")
+			requireFinding(s, found, "database", doctor.OK, string(engine)+" answers, schema version ")
+			requireFinding(s, found, "runtime", doctor.OK, "codex-cli ")
+			requireFinding(s, found, "data", doctor.OK, s.DataDir)
+			requireFinding(s, found, "space", doctor.OK, "MiB are free")
+			requireFinding(s, found, "retention", doctor.OK, "goes by its age")
+			requireFinding(s, found, "tokens", doctor.OK, "disabled")
 			server.Stop()
 			unchanged(s.DataDir)
 			s.Start().Kill()
@@ -124,56 +125,56 @@ func TestTheDoctorTellsWhatIsWrong(t *testing.T) {
 		prepare               func(*programtest.Site)
 		finding, status, says string
 	}{
-		"bad setting": {env: []string{"PORT=abc"}, finding: "settings", status: findingBroken, says: "PORT"},
+		"bad setting": {env: []string{"PORT=abc"}, finding: "settings", status: doctor.Broken, says: "PORT"},
 		"untrusted .env": {prepare: func(s *programtest.Site) { write(s, 0o600, ".env", "PORT=1\n") }, finding: "settings",
-			status: findingBroken, says: "harness trust "},
-		"not confined": {env: []string{"HARNESS_RUNTIME_CONFINE=off"}, finding: "confinement", status: findingWarning,
+			status: doctor.Broken, says: "harness trust "},
+		"not confined": {env: []string{"HARNESS_RUNTIME_CONFINE=off"}, finding: "confinement", status: doctor.Warning,
 			says: "can read"},
 		"cannot be": {env: []string{"HARNESS_RUNTIME_CONFINE=required", "DATA_DIR=.."}, finding: "confinement",
-			status: findingBroken, says: "set DATA_DIR"},
-		"perhaps cannot be": {env: []string{"DATA_DIR=.."}, finding: "confinement", status: findingWarning,
+			status: doctor.Broken, says: "set DATA_DIR"},
+		"perhaps cannot be": {env: []string{"DATA_DIR=.."}, finding: "confinement", status: doctor.Warning,
 			says: "set DATA_DIR"},
 		"no such user": {env: []string{"HARNESS_RUNTIME_USER=nobody-of-this-name"}, finding: "confinement",
-			status: findingBroken, says: "HARNESS_RUNTIME_USER"},
-		"no codex": {env: []string{"CODEX_BIN=/nowhere/codex"}, finding: "runtime", status: findingBroken,
+			status: doctor.Broken, says: "HARNESS_RUNTIME_USER"},
+		"no codex": {env: []string{"CODEX_BIN=/nowhere/codex"}, finding: "runtime", status: doctor.Broken,
 			says: "CODEX_BIN"},
-		"no program": {env: []string{"CODEX_BIN=/bin/false"}, finding: "runtime", status: findingBroken,
+		"no program": {env: []string{"CODEX_BIN=/bin/false"}, finding: "runtime", status: doctor.Broken,
 			says: "does not start"},
-		"no home of codex": {env: []string{"CODEX_HOME=/nowhere"}, finding: "runtime", status: findingBroken,
+		"no home of codex": {env: []string{"CODEX_HOME=/nowhere"}, finding: "runtime", status: doctor.Broken,
 			says: "/nowhere"},
-		"no login": {finding: "runtime", status: findingWarning, says: "OPENAI_API_KEY"},
+		"no login": {finding: "runtime", status: doctor.Warning, says: "OPENAI_API_KEY"},
 		"data of others": {env: []string{"DATA_DIR="}, prepare: func(s *programtest.Site) { write(s, 0o600, ".data/harness.db", "x") },
-			finding: "data", status: findingBroken, says: "harness trust "},
-		"data in a file": {env: []string{"DATA_DIR=" + newer.Path}, finding: "data", status: findingBroken,
+			finding: "data", status: doctor.Broken, says: "harness trust "},
+		"data in a file": {env: []string{"DATA_DIR=" + newer.Path}, finding: "data", status: doctor.Broken,
 			says: "not a directory"},
 		"open data": {env: []string{"DATA_DIR=d"}, prepare: func(s *programtest.Site) {
 			write(s, 0o600, "d/x", "")
 			if err := os.Chmod(filepath.Join(s.Workspace, "d"), 0o755); err != nil { //nolint:gosec // what is tested
 				t.Error(err)
 			}
-		}, finding: "data", status: findingWarning, says: "chmod 700"},
-		"newer schema": {env: []string{"DATA_DIR=" + filepath.Dir(newer.Path)}, finding: "database", status: findingBroken,
+		}, finding: "data", status: doctor.Warning, says: "chmod 700"},
+		"newer schema": {env: []string{"DATA_DIR=" + filepath.Dir(newer.Path)}, finding: "database", status: doctor.Broken,
 			says: "newer harness"},
 		"damaged": {prepare: func(s *programtest.Site) { write(s, 0o600, "d/harness.db", strings.Repeat("no database ", 1000)) },
-			env: []string{"DATA_DIR=d"}, finding: "database", status: findingBroken, says: "is no SQLite database"},
+			env: []string{"DATA_DIR=d"}, finding: "database", status: doctor.Broken, says: "is no SQLite database"},
 		"no Postgres": {env: []string{"DATABASE_URL=postgres://u:canary-pw@127.0.0.1:1/x"}, finding: "database",
-			status: findingBroken, says: "DATABASE_URL"},
+			status: doctor.Broken, says: "DATABASE_URL"},
 		"read-only Postgres": {env: []string{"DATABASE_URL=" + readOnly + "&default_transaction_read_only=on"},
-			finding: "database", status: findingBroken, says: "takes no writes"},
-		"events for ever": {env: []string{"HARNESS_JOURNAL_KEEP_DAYS=0"}, finding: "retention", status: findingWarning,
+			finding: "database", status: doctor.Broken, says: "takes no writes"},
+		"events for ever": {env: []string{"HARNESS_JOURNAL_KEEP_DAYS=0"}, finding: "retention", status: doctor.Warning,
 			says: "HARNESS_JOURNAL_KEEP_DAYS"},
 		"records for ever": {env: []string{"HARNESS_RECORDS_KEEP_DAYS=0", "HARNESS_RECORDS_KEEP=0"}, finding: "retention",
-			status: findingWarning, says: "HARNESS_RECORDS_KEEP"},
-		"open bind": {env: []string{"HOST=0.0.0.0"}, finding: "listening", status: findingBroken, says: "HARNESS_AUTH_TOKEN"},
+			status: doctor.Warning, says: "HARNESS_RECORDS_KEEP"},
+		"open bind": {env: []string{"HOST=0.0.0.0"}, finding: "listening", status: doctor.Broken, says: "HARNESS_AUTH_TOKEN"},
 		"open on purpose": {env: []string{"HOST=0.0.0.0", "HARNESS_INSECURE_NO_AUTH=true"}, finding: "listening",
-			status: findingWarning, says: "proxy in front"},
+			status: doctor.Warning, says: "proxy in front"},
 		"another program": {env: []string{"PORT=" + other.URL[strings.LastIndex(other.URL, ":")+1:]}, finding: "listening",
-			status: findingBroken, says: "another PORT"},
+			status: doctor.Broken, says: "another PORT"},
 		"an extension without consent": {prepare: func(s *programtest.Site) { write(s, 0o600, "agents/x/events.mjs", evil(mark)) },
-			finding: "extensions", status: findingWarning, says: "harness trust "},
+			finding: "extensions", status: doctor.Warning, says: "harness trust "},
 		"tokens that never expire": {
 			env:     []string{"AGENT_EXTENSION_RBAC_MODE=jwt", "AGENT_EXTENSION_RBAC_JWT_SECRET=canary-secret"},
-			finding: "tokens", status: findingWarning, says: "REQUIRE_EXP"},
+			finding: "tokens", status: doctor.Warning, says: "REQUIRE_EXP"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -186,7 +187,7 @@ func TestTheDoctorTellsWhatIsWrong(t *testing.T) {
 			}
 			code, found := runDoctor(s)
 			requireFinding(s, found, c.finding, c.status, c.says)
-			if broken := c.status == findingBroken; (code == 1) != broken || code > 1 {
+			if broken := c.status == doctor.Broken; (code == 1) != broken || code > 1 {
 				t.Errorf("exit code %d: %v", code, found)
 			}
 		})
@@ -204,12 +205,12 @@ func TestDoctorTellsOfClouds(t *testing.T) {
 	s := programtest.New(t, programtest.WithEnv("HARNESS_RUNTIMES=codex,claude,gemini", "CLAUDE_CODE_USE_BEDROCK=1",
 		"AWS_ACCESS_KEY_ID=canary", "AWS_SECRET_ACCESS_KEY=canary", "GOOGLE_CLOUD_PROJECT=canary"))
 	_, found := runDoctor(s)
-	requireFinding(s, found, "providers", findingWarning, "Amazon Bedrock is chosen, and a region is not there")
-	requireFinding(s, found, "providers", findingWarning, "AWS_REGION")
-	requireFinding(s, found, "providers", findingOK, "gemini: Google Vertex AI is not chosen, so it does not get GOOGLE_CLOUD_PROJECT")
+	requireFinding(s, found, "providers", doctor.Warning, "Amazon Bedrock is chosen, and a region is not there")
+	requireFinding(s, found, "providers", doctor.Warning, "AWS_REGION")
+	requireFinding(s, found, "providers", doctor.OK, "gemini: Google Vertex AI is not chosen, so it does not get GOOGLE_CLOUD_PROJECT")
 	s.Env = append(s.Env, "AWS_REGION=canary")
 	_, found = runDoctor(s)
-	requireFinding(s, found, "providers", findingOK, "claude: Amazon Bedrock, with AWS_ACCESS_KEY_ID, AWS_REGION, AWS_SECRET_ACCESS_KEY")
+	requireFinding(s, found, "providers", doctor.OK, "claude: Amazon Bedrock, with AWS_ACCESS_KEY_ID, AWS_REGION, AWS_SECRET_ACCESS_KEY")
 	server := s.Start()
 	code, said := server.Ask(http.MethodGet, "/api/runtimes", nil)
 	for _, part := range []string{`"name":"bedrock","title":"Amazon Bedrock","chosen":true`, `"passed":["AWS_ACCESS_KEY_ID","AWS_REGION",`,

@@ -22,6 +22,8 @@ import (
 	"harness/extensions"
 	"harness/internal/platform/config"
 	"harness/internal/services/tools"
+	"harness/server"
+	"harness/server/datadir"
 )
 
 // newExtensions are the commands around extensions: two ask a running server, two look at a folder without one.
@@ -70,29 +72,15 @@ func withHosts(cmd *cobra.Command, folder string,
 		return err
 	}
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return &usageError{fmt.Errorf("%s is no folder", folder)}
+		return config.Usagef("%s is no folder", folder)
 	}
-	cfg, err := loadConfig(nil)
+	cfg, err := datadir.LoadConfig(nil)
 	if err != nil {
 		return err
 	}
-	return temporaryHosts(cmd.Context(), cfg.Extensions.PassEnv, func(hosts []extensions.Host) error {
+	return server.TemporaryHosts(cmd.Context(), cfg.Extensions.PassEnv, func(hosts []extensions.Host) error {
 		return do(cmd.Context(), path, hosts, cmd.OutOrStdout())
 	})
-}
-
-// temporaryHosts are hosts for one command.
-func temporaryHosts(ctx context.Context, passEnv []string, do func([]extensions.Host) error) (err error) {
-	dir, err := os.MkdirTemp("", "harness-extensions-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	hosts, err := extensionHosts(ctx, dir, passEnv, nil, zerolog.Nop())
-	if err != nil {
-		return err
-	}
-	return do(hosts)
 }
 
 // errProblems ends a command whose report names the problems.
@@ -106,8 +94,8 @@ func checkExtension(ctx context.Context, folder string, hosts []extensions.Host,
 		return err
 	}
 	registry := extensions.New(extensions.Options{Roots: roots, Hosts: hosts, Trust: extensions.TrustWarn,
-		Runtimes: runtimeNames(), Logger: zerolog.Nop(),
-		AgentTools: extensionTools{names: []string{"*"}, registry: offered, log: zerolog.Nop()}})
+		Runtimes: server.RuntimeNames(), Logger: zerolog.Nop(),
+		AgentTools: server.ExtensionTools{Names: []string{"*"}, Registry: offered, Log: zerolog.Nop()}})
 	defer func() { err = errors.Join(err, registry.Close(context.WithoutCancel(ctx))) }()
 	result := registry.Reload(ctx, "check")
 	var report strings.Builder
@@ -115,7 +103,7 @@ func checkExtension(ctx context.Context, folder string, hosts []extensions.Host,
 		fmt.Fprintf(&report, "error    %s: %s: %s\n", problem.Extension, problem.Code,
 			strings.ReplaceAll(problem.Message, "\n", "\nerror    "))
 	}
-	refused := extensions.AgentConfigProblems(roots, runtimeNames())
+	refused := extensions.AgentConfigProblems(roots, server.RuntimeNames())
 	for _, problem := range refused {
 		fmt.Fprintf(&report, "error    the agent's workers are refused: %v\n", problem)
 	}
@@ -190,17 +178,19 @@ type lifecycleClient struct {
 }
 
 func (c *lifecycleClient) configure(cmd *cobra.Command) error {
-	cfg, err := loadConfig(cmd.Flags())
+	cfg, err := datadir.LoadConfig(cmd.Flags())
 	if err != nil {
 		return err
 	}
 	// What is said on the command line goes before HARNESS_URL.
 	if flags := cmd.Flags(); !flags.Changed("url") && (flags.Changed("host") || flags.Changed("port")) {
-		if err := flags.Set("url", serverURL(cfg)); err != nil {
+		if err := flags.Set("url", datadir.ServerURL(cfg)); err != nil {
 			return err
 		}
 	}
-	base, token, err := c.server.Find(func(named string) (string, string, error) { return serverURL(cfg), localToken(cfg, named), nil })
+	base, token, err := c.server.Find(func(named string) (string, string, error) {
+		return datadir.ServerURL(cfg), localToken(cfg, named), nil
+	})
 	if err != nil {
 		return err
 	}
@@ -219,7 +209,7 @@ func (c *lifecycleClient) configure(cmd *cobra.Command) error {
 		}
 	case "jwt":
 		if c.bearer == "" {
-			return &usageError{errors.New("RBAC mode jwt needs --bearer-file with a token")}
+			return config.Usagef("RBAC mode jwt needs --bearer-file with a token")
 		}
 		token, err := os.ReadFile(c.bearer)
 		if err != nil {

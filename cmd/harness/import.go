@@ -18,6 +18,7 @@ import (
 	"harness/internal/runtime/codex"
 	"harness/internal/services/codexmanager"
 	"harness/migrations"
+	"harness/server/datadir"
 	"harness/stream"
 )
 
@@ -37,7 +38,7 @@ func newImportCodexManager() *cobra.Command {
 			"this server with the CODEX_HOME that the codex-manager had, and it takes their histories in.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := loadConfig(cmd.Flags())
+			cfg, err := datadir.LoadConfig(cmd.Flags())
 			if err != nil {
 				return err
 			}
@@ -82,28 +83,28 @@ func importFrom(ctx context.Context, cfg *config.Config, from *codexmanager.Dire
 			defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 			cfg.DataDir = scratch
 		}
-	} else if err := newConsents(cfg.Trust).claimDataDir(cfg); err != nil {
+	} else if err := datadir.NewConsents(cfg.Trust).Claim(cfg); err != nil {
 		return report, err
 	}
-	dir, err := openDataDir(cfg.DataDir)
+	dir, err := datadir.Open(cfg.DataDir)
 	if err != nil {
 		return report, err
 	}
-	defer func() { err = errors.Join(err, dir.close()) }()
+	defer func() { err = errors.Join(err, dir.Close()) }()
 	db, err := openForImport(ctx, cfg, dryRun)
 	if err != nil {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if dryRun {
-		return importNothing(ctx, db, from, dir.nodeID)
+		return importNothing(ctx, db, from, dir.NodeID)
 	}
 	events := journal.New(db, journal.Options{Logger: zerolog.Nop(), Upcast: stream.Upcast})
 	if err := events.Start(ctx); err != nil {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, events.Stop(context.WithoutCancel(ctx))) }()
-	return from.Import(ctx, dir.nodeID, codex.Name, func(ctx context.Context, unit func(context.Context, database.Tx) error) error {
+	return from.Import(ctx, dir.NodeID, codex.Name, func(ctx context.Context, unit func(context.Context, database.Tx) error) error {
 		_, err := events.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			if err := unit(ctx, tx); err != nil {
 				return nil, err
@@ -131,7 +132,7 @@ func openForImport(ctx context.Context, cfg *config.Config, dryRun bool) (*datab
 		}
 		return db, nil
 	}
-	db, _, err := openStore(ctx, cfg, nil)
+	db, _, err := datadir.OpenStore(ctx, cfg, nil)
 	return db, err
 }
 

@@ -6,17 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"harness/cmd/harness/remote"
-	"harness/internal/platform/config"
 )
 
 // newJobs are the operator's commands over the job queue of a running server.
@@ -62,15 +59,6 @@ func newJobs() *cobra.Command {
 	wait.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "longest time to wait")
 	cmd.AddCommand(list, show, cancel, wait)
 	return cmd
-}
-
-// serverURL is where a server of this configuration answers on this machine.
-func serverURL(cfg *config.Config) string {
-	host := cfg.Host
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return "http://" + net.JoinHostPort(host, strconv.Itoa(cfg.Port))
 }
 
 // jobsClient asks a server's job routes.

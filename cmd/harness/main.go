@@ -7,6 +7,7 @@ package main
 import (
 	"context"
 	"errors"
+	"harness/server"
 	"os"
 	"os/signal"
 	"sync/atomic"
@@ -17,14 +18,14 @@ import (
 // errInterrupted is why the context of a command ends with SIGINT.
 var errInterrupted = errors.New("interrupted")
 
-func main() { os.Exit(execute(furtherRuntimes()...)) }
+func main() { os.Exit(execute(server.FurtherRuntimes()...)) }
 
 // execute runs the process's own command line. The first SIGINT, SIGTERM or SIGHUP (the terminal is gone; with
 // nohup it stays ignored) asks for an orderly end; from then on they have their usual effect, so a second one ends a
 // process whose orderly end takes too long. A command that has not said endsItself ends by itself soon after the first one,
 // whatever it waits for: a file, a pipe or a lock does not know of the signal. Further runtimes are driven besides those
 // of runtimeTable.
-func execute(further ...runtimeMaker) int {
+func execute(further ...server.RuntimeMaker) int {
 	var itself atomic.Bool
 	ctx, end := context.WithCancelCause(context.WithValue(context.Background(), endingKey{}, &itself))
 	signals := make(chan os.Signal, 1)

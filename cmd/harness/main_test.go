@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"harness/server"
 	"harness/tests/runtimetest/scripted"
 )
 
@@ -21,6 +22,6 @@ func TestMain(m *testing.M) {
 
 // startedByServer tells that the test binary is a shim or a stage, whose environment may be that of its runtime alone.
 func startedByServer() bool {
-	return len(os.Args) > 1 && (os.Args[1] == "shim" || os.Args[1] == confineCommand || os.Args[1] == tryConfineCommand ||
-		os.Args[1] == bridgeCommand || os.Args[1] == runToolCommand)
+	return len(os.Args) > 1 && (os.Args[1] == "shim" || os.Args[1] == server.ConfineCommand || os.Args[1] == server.TryConfineCommand ||
+		os.Args[1] == server.BridgeCommand || os.Args[1] == server.RunToolCommand)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,11 +13,13 @@ import (
 	"harness/internal/services/tools/mcphost"
 	"harness/internal/services/tools/sandbox"
 	"harness/internal/services/tools/workspace"
+	"harness/server"
+	"harness/server/datadir"
 )
 
 // newMCP offers the tools of a session over standard pipes, for agents that know no HTTP.
 func newMCP() *cobra.Command {
-	var sessionID, server string
+	var sessionID, address string
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Offer the server's tools to an agent over standard input and output (MCP)",
@@ -28,13 +29,13 @@ func newMCP() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if sessionID == "" {
-				return &usageError{errors.New("--session is missing: it is the id of the session in whose name the tools run")}
+				return config.Usagef("--session is missing: it is the id of the session in whose name the tools run")
 			}
-			cfg, err := loadConfig(cmd.Flags())
+			cfg, err := datadir.LoadConfig(cmd.Flags())
 			if err != nil {
 				return err
 			}
-			secret, err := os.ReadFile(filepath.Join(cfg.DataDir, grantsFile))
+			secret, err := os.ReadFile(filepath.Join(cfg.DataDir, server.GrantsFile))
 			if err != nil {
 				return fmt.Errorf("the server of DATA_DIR=%s gives no tools (set HARNESS_TOOLS and start it): %w", cfg.DataDir, err)
 			}
@@ -42,14 +43,14 @@ func newMCP() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if server == "" {
-				server = fmt.Sprintf("http://127.0.0.1:%d", cfg.Port)
+			if address == "" {
+				address = fmt.Sprintf("http://127.0.0.1:%d", cfg.Port)
 			}
-			return mcphost.Bridge(cmd.Context(), server+mcpPath, grants.Token(sessionID), os.Stdin, os.Stdout)
+			return mcphost.Bridge(cmd.Context(), address+server.MCPPath, grants.Token(sessionID), os.Stdin, os.Stdout)
 		},
 	}
 	cmd.Flags().StringVar(&sessionID, "session", "", "the session's id")
-	cmd.Flags().StringVar(&server, "server", "", "the server's URL (default: this machine, PORT)")
+	cmd.Flags().StringVar(&address, "server", "", "the server's URL (default: this machine, PORT)")
 	config.AddFlags(cmd.Flags())
 	return cmd
 }
@@ -57,13 +58,13 @@ func newMCP() *cobra.Command {
 // newRunTool is this program within a sandbox. Only servers start it.
 func newRunTool() *cobra.Command {
 	return &cobra.Command{
-		Use:    runToolCommand + " [WITHIN]",
+		Use:    server.RunToolCommand + " [WITHIN]",
 		Short:  "Run one tool (started by serve, within a sandbox)",
 		Hidden: true,
 		Args:   cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			endsItself(cmd.Context())
-			var within toolPlace
+			var within server.ToolPlace
 			if len(args) > 0 {
 				if err := json.Unmarshal([]byte(args[0]), &within); err != nil {
 					return err
@@ -73,7 +74,7 @@ func newRunTool() *cobra.Command {
 				}
 			}
 			// a job brings its tool's configuration
-			all, err := allTools(workspace.Limits{Hidden: within.Hidden, Fixed: within.Fixed}, nil, nil)
+			all, err := server.AllTools(workspace.Limits{Hidden: within.Hidden, Fixed: within.Fixed}, nil, nil)
 			if err != nil {
 				return err
 			}

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"harness/internal/platform/config"
-	"harness/internal/platform/database"
-	"harness/migrations"
+	"harness/server/datadir"
 )
 
 func newMigrate() *cobra.Command {
@@ -19,14 +16,14 @@ func newMigrate() *cobra.Command {
 		Short: "Bring the database to this binary's schema version and exit (serve does it, too)",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			cfg, err := loadConfig(cmd.Flags())
+			cfg, err := datadir.LoadConfig(cmd.Flags())
 			if err != nil {
 				return err
 			}
-			if err := newConsents(cfg.Trust).claimDataDir(cfg); err != nil {
+			if err := datadir.NewConsents(cfg.Trust).Claim(cfg); err != nil {
 				return err
 			}
-			db, result, err := openStore(cmd.Context(), cfg, nil)
+			db, result, err := datadir.OpenStore(cmd.Context(), cfg, nil)
 			if err != nil {
 				return err
 			}
@@ -37,25 +34,4 @@ func newMigrate() *cobra.Command {
 	}
 	config.AddFlags(cmd.Flags())
 	return cmd
-}
-
-// openStore opens the configured database and migrates it; follow, which may be nil, adds to how it is opened.
-func openStore(ctx context.Context, cfg *config.Config, follow func(opts *database.Options)) (*database.DB,
-	migrations.Result, error) {
-	opts := database.Options{
-		URL: cfg.DatabaseURL, Path: filepath.Join(cfg.DataDir, "harness.db"), Marker: migrations.Marker,
-		Synchronous: cfg.SQLiteSynchronous,
-	}
-	if follow != nil {
-		follow(&opts)
-	}
-	db, err := database.Open(ctx, opts)
-	if err != nil {
-		return nil, migrations.Result{}, err
-	}
-	result, err := migrations.Up(ctx, db, filepath.Join(cfg.DataDir, "migrate.lock"))
-	if err != nil {
-		return nil, migrations.Result{}, errors.Join(err, db.Close())
-	}
-	return db, result, nil
 }

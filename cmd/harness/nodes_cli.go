@@ -15,6 +15,7 @@ import (
 	"harness/internal/platform/config"
 	"harness/internal/platform/database"
 	"harness/migrations"
+	"harness/server/datadir"
 )
 
 // newNodesCommand looks at the servers of one Postgres by their rows there: also when none of them runs.
@@ -50,7 +51,7 @@ func newNodesCommand() *cobra.Command {
 			return withNodes(cmd, func(ctx context.Context, db *database.DB) error {
 				err := cluster.Drain(ctx, db, args[0])
 				if errors.Is(err, cluster.ErrUnknown) {
-					return &usageError{fmt.Errorf("%w; harness nodes list shows which there are", err)}
+					return config.Usagef("%w; harness nodes list shows which there are", err)
 				}
 				return err
 			})
@@ -61,12 +62,12 @@ func newNodesCommand() *cobra.Command {
 }
 
 func withNodes(cmd *cobra.Command, do func(ctx context.Context, db *database.DB) error) (err error) {
-	cfg, err := loadConfig(cmd.Flags())
+	cfg, err := datadir.LoadConfig(cmd.Flags())
 	if err != nil {
 		return err
 	}
 	if cfg.DatabaseURL == "" {
-		return &usageError{errors.New("there are several nodes on Postgres only: set DATABASE_URL to that of the servers")}
+		return config.Usagef("there are several nodes on Postgres only: set DATABASE_URL to that of the servers")
 	}
 	db, err := database.Open(cmd.Context(), database.Options{URL: cfg.DatabaseURL, Marker: migrations.Marker})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"harness/cmd/harness/remote"
+	"harness/server/datadir"
 )
 
 // addRemote adds the commands that work on a server to those that look at this machine.
@@ -22,11 +23,11 @@ func addRemote(root *cobra.Command) {
 
 // localServer implements remote.Local.
 func localServer(named string) (base, token string, err error) {
-	cfg, err := loadConfig(nil)
+	cfg, err := datadir.LoadConfig(nil)
 	if err != nil {
 		return "", "", err
 	}
-	return serverURL(cfg), localToken(cfg, named), nil
+	return datadir.ServerURL(cfg), localToken(cfg, named), nil
 }
 
 // remoteCode is the exit code of an error of such a command, 0 when it has none of its own.

@@ -10,9 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"harness/cmd/harness/remote"
+	"harness/internal/lib/version"
 	"harness/internal/platform/auth"
 	"harness/internal/platform/config"
 	"harness/migrations"
+	"harness/server"
 )
 
 // Exit codes of the command.
@@ -28,7 +30,7 @@ type endError struct{ code int }
 func (e *endError) Error() string { return fmt.Sprintf("exit %d", e.code) }
 
 // run executes one command line and returns its exit code. Errors are one line on stderr.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer, further ...runtimeMaker) int {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer, further ...server.RuntimeMaker) int {
 	root := bareRoot()
 	if len(args) > 0 && args[0] == shimCommand {
 		root.AddCommand(newShim()) // a shim lives as long as its runtime: it does not pay for the other commands
@@ -64,7 +66,7 @@ func exitCode(err error) int {
 		rule    *config.RuleError
 		bind    *auth.BindError
 		newer   *migrations.NewerSchemaError
-		usage   *usageError
+		usage   *config.UsageError
 	)
 	if errors.As(err, &setting) || errors.As(err, &file) || errors.As(err, &rule) || errors.As(err, &bind) ||
 		errors.As(err, &newer) || errors.As(err, &usage) {
@@ -73,13 +75,7 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
-// usageError is a command line that cannot be understood.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-func newRoot(further []runtimeMaker) *cobra.Command {
+func newRoot(further []server.RuntimeMaker) *cobra.Command {
 	root := bareRoot()
 	addCommands(root, further)
 	return root
@@ -94,7 +90,7 @@ func bareRoot() *cobra.Command {
 			"websocket stream.\n\nStart with:  harness serve\nThen, in another terminal:  harness run \"what is in this folder?\"",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Version:       versionLine(),
+		Version:       version.Line(),
 		Args:          remote.NoCommand,
 		RunE:          printHelp,
 	}
@@ -104,7 +100,7 @@ func bareRoot() *cobra.Command {
 	return root
 }
 
-func addCommands(root *cobra.Command, further []runtimeMaker) {
+func addCommands(root *cobra.Command, further []server.RuntimeMaker) {
 	root.AddCommand(newServe(further), newCodesdkd(further), newMigrate(), newConfig(), newHealthcheck(), newJobs(),
 		newExtensions(),
 		newRuntimes(), newTrust(), newToken(), newDoctor(), newVersion(), newCodexCommand(), newLogin(),
@@ -134,7 +130,7 @@ func refuseArguments(cmd *cobra.Command) {
 			if worded := remote.ArgumentsError(cmd, args); worded != nil {
 				return worded
 			}
-			return &usageError{fmt.Errorf("%w: %s", err, cmd.UseLine())}
+			return config.Usagef("%w: %s", err, cmd.UseLine())
 		}
 	}
 	for _, below := range cmd.Commands() {

@@ -17,6 +17,7 @@ import (
 	"harness/internal/runtime/opencode"
 	"harness/internal/runtime/process/shim"
 	"harness/internal/runtime/stdio"
+	"harness/server"
 )
 
 const matrixPage = "../../docs/runtimes/README.md"
@@ -45,7 +46,7 @@ func TestTheCapabilityMatrixIsCurrent(t *testing.T) {
 	if string(written) != page {
 		t.Errorf("%s is out of date; write it anew with HARNESS_UPDATE=1", matrixPage)
 	}
-	for _, name := range runtimeNames() {
+	for _, name := range server.RuntimeNames() {
 		if !strings.Contains(page, "| `"+name+"` |") {
 			t.Errorf("the page does not tell how to install %s", name)
 		}

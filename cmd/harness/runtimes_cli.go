@@ -14,6 +14,8 @@ import (
 
 	"harness/internal/platform/config"
 	"harness/internal/runtime/process/shim"
+	"harness/server"
+	"harness/server/datadir"
 )
 
 // stopLimit bounds the end of one runtime: its own grace and what follows.
@@ -52,11 +54,11 @@ func newRuntimes() *cobra.Command {
 }
 
 func findRuntimes(cmd *cobra.Command) ([]shim.Found, error) {
-	cfg, err := loadConfig(cmd.Flags())
+	cfg, err := datadir.LoadConfig(cmd.Flags())
 	if err != nil {
 		return nil, err
 	}
-	if err := newConsents(cfg.Trust).checkDataDir(cfg); err != nil {
+	if err := datadir.NewConsents(cfg.Trust).CheckClaim(cfg); err != nil {
 		return nil, err
 	}
 	path, err := filepath.Abs(cfg.DataDir)
@@ -64,11 +66,10 @@ func findRuntimes(cmd *cobra.Command) ([]shim.Found, error) {
 		return nil, err
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, &usageError{
-			fmt.Errorf("there is no data directory %s: name the server's with --data-dir, or run this where the server runs",
-				path)}
+		return nil, config.Usagef("there is no data directory %s: name the server's with --data-dir, or run this where the server runs",
+			path)
 	}
-	return shim.Discover(runDir(path))
+	return shim.Discover(server.RunDir(path))
 }
 
 func listRuntimes(cmd *cobra.Command, found []shim.Found) error {

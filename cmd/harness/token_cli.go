@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +14,7 @@ import (
 
 	"harness/internal/platform/auth/owner"
 	"harness/internal/platform/config"
+	"harness/server/datadir"
 )
 
 // newToken is for the server's owner.
@@ -30,11 +28,11 @@ func newToken() *cobra.Command {
 			"With --renew another one is made: the old one, and what it opened, ends. A running server need not be started anew.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := loadConfig(cmd.Flags())
+			cfg, err := datadir.LoadConfig(cmd.Flags())
 			if err != nil {
 				return err
 			}
-			token, err := ownersToken(cfg)
+			token, err := datadir.OwnersToken(cfg)
 			if err != nil {
 				return err
 			}
@@ -62,24 +60,11 @@ func newToken() *cobra.Command {
 	return cmd
 }
 
-// ownersToken is that of the server of a configuration.
-func ownersToken(cfg *config.Config) (*owner.Token, error) {
-	id, err := os.ReadFile(filepath.Join(cfg.DataDir, nodeIDFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no server has run with DATA_DIR=%s, so there is no owner's token: start one with harness serve, or name its "+
-			"folder in DATA_DIR", cfg.DataDir)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the data directory cannot be read: %w; run this as the server's user", err)
-	}
-	return owner.Of(cfg.DataDir, strings.TrimSpace(string(id)), os.Getenv), nil
-}
-
 // showRenewed shows a new token to the server, so that what the old one opened ends at once. No server need be there.
 func showRenewed(ctx context.Context, cfg *config.Config, secret string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, serverURL(cfg)+cfg.BasePath+"/api/me", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, datadir.ServerURL(cfg)+cfg.BasePath+"/api/me", nil)
 	if err != nil {
 		return
 	}
@@ -98,7 +83,7 @@ func localToken(cfg *config.Config, named string) string {
 	if at, err := url.Parse(named); named != "" && (err != nil || at.Port() != strconv.Itoa(cfg.Port)) {
 		return ""
 	}
-	token, err := ownersToken(cfg)
+	token, err := datadir.OwnersToken(cfg)
 	if err != nil {
 		return ""
 	}

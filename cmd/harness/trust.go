@@ -9,14 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"harness/extensions"
 	"harness/internal/lib/trust"
 	"harness/internal/platform/config"
+	"harness/server"
+	"harness/server/datadir"
 )
 
 // newTrust is the operator's consent to what the server would run or obey.
@@ -60,7 +60,7 @@ func newTrust() *cobra.Command {
 				return err
 			}
 			if dataDir != "" {
-				granted, err := grantDataDir(store, dataDir)
+				granted, err := datadir.Grant(store, dataDir)
 				if err != nil {
 					return err
 				}
@@ -88,7 +88,7 @@ func printHashes(out io.Writer, prefix string, hashes map[string]string) error {
 func revokeTrust(store *trust.Store, path string, out io.Writer) error {
 	find := trust.Place
 	if filepath.Base(path) == dataDirName {
-		find = entryPlace
+		find = datadir.EntryPlace
 	}
 	place, err := find(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -111,11 +111,11 @@ func found(ctx context.Context, args []string, stderr io.Writer) (hashes map[str
 	}
 	info, err := os.Stat(args[0])
 	if err != nil {
-		return nil, "", &usageError{err}
+		return nil, "", &config.UsageError{Err: err}
 	}
 	if !info.IsDir() {
 		if filepath.Base(args[0]) != dotenv && !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(args[0])) {
-			return nil, "", &usageError{fmt.Errorf("%s is no %s, no config file and no folder", args[0], dotenv)}
+			return nil, "", config.Usagef("%s is no %s, no config file and no folder", args[0], dotenv)
 		}
 		hashes := map[string]string{}
 		return hashes, "", hashFile(args[0], hashes)
@@ -134,7 +134,7 @@ func found(ctx context.Context, args []string, stderr io.Writer) (hashes map[str
 	}
 	// From the folder above: an extension may import what stands beside it.
 	roots := []extensions.Root{{Type: extensions.ConfiguredRoot, Path: filepath.Dir(folder)}}
-	hashes, problems, err := processExtensions(ctx, roots, folder)
+	hashes, problems, err := server.ProcessExtensions(ctx, roots, folder)
 	if err == nil && len(problems) > 0 {
 		err = problems[0]
 	}
@@ -159,7 +159,7 @@ func foundHere(ctx context.Context, stderr io.Writer) (hashes map[string]string,
 	if err != nil {
 		return nil, "", err
 	}
-	hashes, problems, err := processExtensions(ctx, extensionRoots(cfg, workspace), "")
+	hashes, problems, err := server.ProcessExtensions(ctx, server.ExtensionRoots(cfg, workspace), "")
 	if err != nil {
 		return nil, "", err
 	}
@@ -168,7 +168,7 @@ func foundHere(ctx context.Context, stderr io.Writer) (hashes map[string]string,
 			return nil, "", err
 		}
 	}
-	if err := hashUnprotected(cfg, workspace, hashes); err != nil {
+	if err := server.HashUnprotected(cfg, workspace, hashes); err != nil {
 		return nil, "", err
 	}
 	for _, path := range cfg.Files() {
@@ -180,9 +180,9 @@ func foundHere(ctx context.Context, stderr io.Writer) (hashes map[string]string,
 			return nil, "", err
 		}
 	}
-	if state, err := newConsents(false).claim(cfg); err != nil {
+	if state, err := datadir.NewConsents(false).Check(cfg); err != nil {
 		return nil, "", err
-	} else if state == claimForeign {
+	} else if state == datadir.ClaimForeign {
 		dataDir = cfg.DataDir
 	}
 	return hashes, dataDir, nil
@@ -198,43 +198,4 @@ func hashFile(path string, hashes map[string]string) error {
 		hashes[place] = trust.HashBytes(content)
 	}
 	return err
-}
-
-// processExtensions are the extensions that run in a process, by folder with their hash. None of them is started; those
-// that run in the sandbox are loaded into it to find out that they do. only is the one folder to look at, "" for all.
-func processExtensions(ctx context.Context, roots []extensions.Root, only string) (hashes map[string]string,
-	problems []error, err error) {
-	hashes = map[string]string{}
-	var mu sync.Mutex
-	note := func(folder string, further []string) error {
-		hash, err := trust.HashFolder(folder, further)
-		mu.Lock()
-		defer mu.Unlock()
-		if err != nil {
-			problems = append(problems, err)
-			return err
-		}
-		hashes[folder] = hash
-		return errors.New("this only finds it")
-	}
-	err = temporaryHosts(ctx, nil, func(hosts []extensions.Host) (err error) {
-		registry := extensions.New(extensions.Options{
-			Roots: roots, Only: only, Hosts: hosts, Trust: extensions.TrustWarn, Consent: note, Runtimes: runtimeNames(),
-			Logger: zerolog.Nop(),
-		})
-		defer func() { err = errors.Join(err, registry.Close(context.WithoutCancel(ctx))) }()
-		result := registry.Reload(ctx, "trust")
-		mu.Lock()
-		defer mu.Unlock()
-		for _, problem := range result.Errors {
-			if !errors.Is(problem, extensions.ErrNoConsent) { // that is our own refusal
-				problems = append(problems, problem)
-			}
-		}
-		if only != "" && len(hashes) == 0 && len(result.Errors) == 0 && len(result.Modules) == 0 {
-			return &usageError{fmt.Errorf("there is no extension in %s", only)}
-		}
-		return nil
-	})
-	return hashes, problems, err
 }

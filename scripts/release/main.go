@@ -146,7 +146,7 @@ func (r *release) name(format string, values ...any) string {
 // commit in a clone only, not in a worktree.
 func (r *release) build(ctx context.Context, p platform, file string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
-		"-s -w -buildid= -X main.version="+r.Version+" -X main.revision="+r.Commit, "-o", file, "./cmd/harness")
+		"-s -w -buildid= -X harness/internal/lib/version.program="+r.Version+" -X harness/internal/lib/version.revision="+r.Commit, "-o", file, "./cmd/harness")
 	cmd.Dir, cmd.Stderr = r.Source, os.Stderr
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.OS, "GOARCH="+p.Arch, "GOFLAGS=", "GOAMD64=v1",
 		"GOARM64=v8.0")

@@ -15,7 +15,7 @@ import (
 )
 
 // wiring is who may name an adapter: the program that wires them, what tests them, and what tests with them.
-var wiring = []string{"cmd/harness/", "tests/"}
+var wiring = []string{"cmd/harness/", "server/", "tests/"}
 
 // isAdapter finds what every adapter has and nothing else.
 var isAdapter = regexp.MustCompile(`(?m)^func \(\w+ \*\w+\) CheckReply\(`)

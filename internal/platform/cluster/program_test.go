@@ -39,5 +39,5 @@ func TestMain(m *testing.M) {
 
 // earlier is the program as a release that calls itself another version, built once.
 var earlier = sync.OnceValues(func() (string, error) {
-	return build("harness-earlier", "-ldflags", "-X main.version=0.0.1-earlier")
+	return build("harness-earlier", "-ldflags", "-X harness/internal/lib/version.program=0.0.1-earlier")
 })

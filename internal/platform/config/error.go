@@ -53,3 +53,15 @@ type RuleError struct {
 
 // Error implements error.
 func (e *RuleError) Error() string { return e.Variable + ": " + e.Reason }
+
+// UsageError is a command line, or a combination of it and the settings, that cannot be used.
+type UsageError struct{ Err error }
+
+// Error implements error.
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap implements errors.Unwrap.
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Usagef is a UsageError with a message as fmt.Errorf makes it.
+func Usagef(format string, args ...any) error { return &UsageError{Err: fmt.Errorf(format, args...)} }

@@ -12,7 +12,7 @@ import (
 // The example of an environment file names settings there are, with values they take.
 func TestTheExampleNamesSettings(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../.env.example")
+	text, err := os.ReadFile("../../../.env.example")
 	if err != nil {
 		t.Fatal(err)
 	}

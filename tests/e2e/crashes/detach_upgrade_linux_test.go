@@ -159,7 +159,7 @@ func commitBefore(t *testing.T) string {
 func build(t *testing.T, source, version string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "harness-"+version)
-	if err := programtest.Build(source, "./cmd/harness", path, "-ldflags", "-s -w -X main.version="+version); err != nil {
+	if err := programtest.Build(source, "./cmd/harness", path, "-ldflags", "-s -w -X main.version="+version+" -X harness/internal/lib/version.program="+version); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -1,0 +1,150 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"harness/internal/platform/auth"
+	"harness/internal/platform/auth/owner"
+	"harness/server/datadir"
+)
+
+// access is how people get in.
+type access struct {
+	owner  *owner.Token
+	brake  *auth.Brake
+	logins *auth.Logins
+}
+
+// openAccess makes the owner's token at the first start. A server that cannot keep one serves all the same.
+func (s *Server) openAccess() {
+	s.access.brake = auth.NewBrake(s.now)
+	s.access.owner = owner.Of(s.dir.Path, s.dir.NodeID, os.Getenv)
+	if s.embedded {
+		return // its program has the URL, and knows of no token
+	}
+	made, err := s.access.owner.Ensure()
+	switch {
+	case err != nil:
+		s.log.Warn().Err(err).Msg("the owner's token cannot be kept here, so there is none; " + owner.Remedy + " and prints it")
+	case made:
+		s.log.Info().Str("file", s.access.owner.Path()).Msg("made the owner's token of this server; harness token prints it")
+	}
+}
+
+// trustLocal reports whether programs of this machine need no token, and if not, why: an agent is one of them.
+func (s *Server) trustLocal() (trusted bool, why string) {
+	if s.cfg.TrustLocal {
+		return true, ""
+	}
+	if state := s.fence(); !state.stands {
+		return false, state.why
+	}
+	// Programs start several daemons on a machine, each for itself.
+	if others := s.fencing.others; len(others) > 0 && !s.embedded {
+		return false, fmt.Sprintf("another harness server (process %d, port %d) was here first, and its agents are not kept from this one's port",
+			others[0].PID, others[0].Port)
+	}
+	return true, ""
+}
+
+// localAccess says for readiness what programs of this machine need, and how to get in.
+func (s *Server) localAccess() (tokenNeeded bool, reason string) {
+	if s.cfg.AuthToken != "" {
+		return true, ""
+	}
+	if trusted, why := s.trustLocal(); !trusted {
+		return true, auth.NeedsToken(why)
+	}
+	return false, ""
+}
+
+// accessRules are the rules for who comes in.
+func (s *Server) accessRules(pages pages) auth.Options {
+	return auth.Options{
+		BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
+		PublicURL: s.cfg.Notify.PublicURL, TrustedProxies: trustedProxies(s.cfg),
+		Token: s.cfg.AuthToken, Owner: s.access.owner, TrustLocal: s.trustLocal, Brake: s.access.brake,
+		Named: s.named(), Bearers: s.bearers(), Signed: auth.NewSigned(auth.NewRBAC(s.rbacOptions())),
+		Open:    func(r *http.Request) bool { return s.isLink(r) || pages.open != nil && pages.open(r) },
+		Refused: s.metrics.HTTP.GuardRefused,
+	}
+}
+
+// sayAccess says at the start what programs of this machine need. A link that logs a browser in is a secret: it goes to
+// the terminal, nil for none, and never into a log.
+func (s *Server) sayAccess(terminal io.Writer) {
+	needed, reason := s.localAccess()
+	switch {
+	case reason != "":
+		s.log.Warn().Msg(reason)
+	case !needed:
+		s.log.Info().Bool("consented", s.cfg.TrustLocal).Msg("programs of this machine need no token")
+	}
+	if !needed || !s.cfg.Serves() || terminal == nil {
+		return
+	}
+	secret := s.cfg.AuthToken
+	if secret == "" {
+		var err error
+		if secret, err = s.access.owner.Read(); err != nil {
+			s.log.Warn().Err(err).Msg("no link to the console can be made")
+			return
+		}
+	}
+	path, _ := s.access.logins.LinkFor(secret)
+	_, err := fmt.Fprintf(terminal, "\n  Open this link within five minutes; it logs one browser in, once:\n  http://%s%s\n\n",
+		reachable(s.people.listener.Addr()), path)
+	if err != nil {
+		s.log.Warn().Err(err).Msg("the link to the console cannot be printed")
+	}
+}
+
+// reachable is the address by which a program of this machine reaches a listener.
+func reachable(addr net.Addr) string {
+	if tcp, is := addr.(*net.TCPAddr); is && tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+	}
+	return addr.String()
+}
+
+// keyringFolder is where keyrings of the desktop are kept as files, below the user's home.
+const keyringFolder = ".local/share/keyrings"
+
+// hideSecrets are the folders of the server's user that let their reader in as that one, here or elsewhere: tokens of owners,
+// profiles of harness, and keyrings. What is to be hidden must exist, so the first two are made.
+func (s *Server) hideSecrets() (places []string) {
+	folder, err := owner.ConfigFolder(os.Getenv)
+	if err == nil && !s.embedded {
+		_, err = s.access.owner.MakeFolder()
+	}
+	if err != nil {
+		s.log.Warn().Err(err).Msg("there is no folder for tokens that could be hidden from agents")
+	}
+	folders := []string{folder}
+	if own, err := os.UserConfigDir(); err == nil {
+		folders = append(folders, filepath.Join(own, "harness")) // another one on macOS
+	}
+	if data := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
+		folders = append(folders, filepath.Join(data, "keyrings"))
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		folders = append(folders, filepath.Join(home, keyringFolder))
+	}
+	if account, err := user.Lookup(s.cfg.RuntimeUser); err == nil { // who may have servers, too
+		folders = append(folders, filepath.Join(account.HomeDir, ".config", "harness"), filepath.Join(account.HomeDir, keyringFolder))
+	}
+	for _, one := range folders {
+		if place, err := datadir.RealPath(one); one != "" && err == nil && !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+	}
+	return places
+}

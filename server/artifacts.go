@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/internal/content/artifact"
+	"harness/internal/lib/objectstore"
+	"harness/internal/platform/config"
+	"harness/internal/platform/database"
+	"harness/internal/platform/telemetry"
+	"harness/internal/services/tasks"
+)
+
+// StoreCheck bounds how long the object store is asked at start, and by `harness doctor`.
+const StoreCheck = 5 * time.Second
+
+// openArtifacts makes the store of what is too long for an event, or kept beside it. An object store that cannot be used
+// now is told, and tried whenever it is needed.
+func (s *Server) openArtifacts(ctx context.Context) error {
+	options := artifact.Options{DB: s.db, Journal: s.journal, Now: s.now, Dir: filepath.Join(s.dir.Path, "artifacts"),
+		ObjectBytes: int64(s.cfg.S3.FromBytes),
+		Redact:      s.redactArtifact}
+	if s.cfg.S3.Endpoint != "" && s.db.Engine() == database.Postgres {
+		objects, err := OpenObjects(s.cfg.S3)
+		if err != nil {
+			return err
+		}
+		options.Objects = objects
+		ctx, cancel := context.WithTimeout(ctx, StoreCheck)
+		defer cancel()
+		if err := objects.Check(ctx); err != nil {
+			s.log.Error().Err(err).Msg("long artifacts cannot be stored or read now")
+		}
+	}
+	s.artifacts = artifact.New(options)
+	return nil
+}
+
+// redactArtifact takes the server's secrets out of what is kept as an artifact.
+func (s *Server) redactArtifact(content []byte) []byte {
+	return []byte(telemetry.NewRedactor(s.cfg.Secrets()...).String(string(content)))
+}
+
+// OpenObjects opens the store of objects that set names.
+func OpenObjects(set config.S3) (*objectstore.Store, error) {
+	return objectstore.Open(objectstore.Options{Endpoint: set.Endpoint, Region: set.Region, Bucket: set.Bucket, Prefix: set.Prefix,
+		AccessKeyID: set.AccessKeyID, SecretAccessKey: set.SecretAccessKey})
+}
+
+// keep is session.Options.Keep.
+func (s *Server) keep(ctx context.Context, sessionID, name, contentType string, content []byte) (json.RawMessage,
+	error) {
+	ref, err := s.artifacts.Put(ctx, sessionID, name, contentType, content)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(ref)
+}
+
+// givenTools are the tools of this server that agents are given, as the input of a model tells of them.
+func (s *Server) givenTools() (given []tasks.Tool) {
+	manifest := s.tools.manifest()
+	if manifest == nil {
+		return nil
+	}
+	for _, one := range manifest.Tools {
+		given = append(given, tasks.Tool{Name: one.Name, SchemaHash: one.SchemaHash, OutputSchemaHash: one.OutputSchemaHash})
+	}
+	return given
+}
+
+// itemImages is session.Images.
+type itemImages struct {
+	store *artifact.Store
+	log   zerolog.Logger
+}
+
+// KeepImage implements session.Images. An image that is too long, or whose bytes cannot be written, is not kept: the
+// session goes on without it.
+func (i itemImages) KeepImage(ctx context.Context, tx database.Tx, sessionID string, content []byte) (string, error) {
+	id, err := i.store.KeepImage(ctx, tx, sessionID, content)
+	var tooLarge *artifact.TooLargeError
+	var unwritten *artifact.BytesError
+	if errors.As(err, &tooLarge) || errors.As(err, &unwritten) {
+		i.log.Warn().Err(err).Str("session", sessionID).Msg("an image of a transcript is not kept")
+		return "", nil
+	}
+	return id, err
+}

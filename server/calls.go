@@ -1,0 +1,67 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"harness/api/calls"
+	"harness/internal/content/search"
+	"harness/internal/lib/lifecycle"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/telemetry"
+	"harness/internal/services/audit"
+	"harness/internal/services/session"
+	"harness/transcript"
+)
+
+// callLog writes a row of the audit log for each request that may change something.
+type callLog struct {
+	*audit.Recorder
+	running lifecycle.Loops
+}
+
+func (s *Server) startCalls(ctx context.Context) error {
+	s.calls.Recorder = audit.NewRecorder(s.journal, s.now, s.log.With().Str("package", "audit").Logger())
+	return s.calls.running.Start(ctx, func(context.Context) error {
+		s.calls.running.Go(s.calls.Run)
+		return nil
+	})
+}
+
+// stopCalls writes the rows of the last requests.
+func (s *Server) stopCalls(ctx context.Context) error {
+	ended, err := s.calls.running.Stop(ctx, "the record of requests")
+	if !ended {
+		return err
+	}
+	if err := s.calls.Flush(ctx); err != nil {
+		s.log.Error().Err(err).Msg("the last requests have no row in the audit log") // a store that refuses keeps no server up
+	}
+	return err
+}
+
+// recorded records what a handler beside the API is asked for, behind the same guard. Its routes have no parameters: the
+// path of a link is a secret.
+func (s *Server) recorded(guard func(http.Handler) http.Handler, protocol, path string, ownRecords bool,
+	next http.Handler) http.Handler {
+	route := func(r *http.Request) (calls.Route, bool) {
+		return calls.Route{Protocol: protocol, Name: r.Method + " " + path, OwnRecords: ownRecords}, true
+	}
+	return calls.Middleware(s.calls.Recorder, route, guard(calls.Admit(next)))
+}
+
+func (s *Server) startSearch(ctx context.Context) error {
+	s.search = search.New(search.Options{DB: s.db, Entries: transcript.Store{}, Removes: session.RemovesEntries,
+		Head: s.journal.Head, Logger: s.log.With().Str("package", "search").Logger()})
+	return s.search.Start(ctx)
+}
+
+func (s *Server) stopSearch(ctx context.Context) error { return s.search.Stop(ctx) }
+
+// origin tells the journal who asked for a change and in which trace.
+func origin(ctx context.Context) journal.Origin {
+	trace := telemetry.IDsFrom(ctx).Trace
+	principal, _ := auth.PrincipalFrom(ctx)
+	return journal.Origin{Actor: principal.Actor, Role: principal.Role.Word(), TraceID: trace.TraceID, SpanID: trace.SpanID}
+}

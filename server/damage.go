@@ -1,0 +1,127 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"harness/internal/lib/version"
+	"harness/internal/platform/config"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/telemetry"
+	"harness/internal/services/scrub"
+)
+
+const (
+	scrubEvery = 24 * time.Hour
+	// scrubRate leaves a disk to those who wait for it.
+	scrubRate = 20 << 20
+)
+
+// damage is what is known of rows that are not as they were written.
+type damage struct {
+	scrub.Known
+	since  atomic.Int64 // ms
+	mended atomic.Int64 // frames of SQLite's log, at the start
+	// recorded are the rows that stand in the audit log. It belongs to who scrubs.
+	recorded map[scrub.Row]bool
+}
+
+// recordedRows is how many damaged rows are recorded in the audit log at a time.
+const recordedRows = 100
+
+// damagedEvent is for the position of an event that a reader came across.
+func (s *Server) damagedEvent(pos int64) { s.foundDamage(scrub.Event(pos)) }
+
+func (s *Server) foundDamage(row scrub.Row) {
+	if !s.damage.Add(row) {
+		return
+	}
+	s.damage.since.CompareAndSwap(0, s.now().UnixMilli())
+	s.log.Error().Str("table", row.Table).Str("row", row.Key).Bool("missing", row.Missing).
+		Msg("a row of the database is not as it was written, so it is not shown: what it said is in a backup, " +
+			"and the disk and the memory of this machine should be looked at")
+}
+
+// scrub looks at all rows of SQLite. Postgres looks at its pages itself.
+func (s *Server) scrub(ctx context.Context) error {
+	if s.db.Engine() != database.SQLite {
+		return nil
+	}
+	s.damage.Begin()
+	var found []journal.Event
+	_, err := scrub.Run(ctx, scrub.Options{DB: s.db, Rate: scrubRate, Found: func(row scrub.Row) {
+		if s.foundDamage(row); !s.damage.recorded[row] && len(found) < recordedRows {
+			if s.damage.recorded == nil {
+				s.damage.recorded = map[scrub.Row]bool{}
+			}
+			s.damage.recorded[row] = true
+			found = append(found, storeDamaged(row))
+		}
+	}})
+	if err == nil && len(found) > 0 {
+		_, err = s.journal.Append(ctx, found...)
+	}
+	if err != nil {
+		return err
+	}
+	if s.damage.End(); s.damage.Len() == 0 {
+		s.damage.since.Store(0)
+	}
+	return nil
+}
+
+// watchDamage shows how many rows are damaged.
+func (s *Server) watchDamage(registry prometheus.Registerer) {
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: telemetry.MetricName("database", "damaged_rows"),
+		Help: "Rows of the database that are not as they were written, as far as they were read or scrubbed.",
+	}, func() float64 { return float64(s.damage.Len()) }))
+}
+
+// storeRefused is what an outage of the store is kept as.
+func storeRefused(over journal.OutageError, until time.Time) journal.Event {
+	return internalEvent("store.refused", struct {
+		Engine string    `json:"engine"`
+		Since  time.Time `json:"since"`
+		Until  time.Time `json:"until"`
+		Cause  string    `json:"cause"`
+	}{string(over.Engine), over.Since.UTC(), until.UTC(), database.Reason(over.Cause)})
+}
+
+// storeMended is what mending SQLite's log is kept as, storeDamaged a row that is not as it was written.
+func storeMended(frames int) journal.Event {
+	return internalEvent("store.mended", struct {
+		Frames int `json:"frames"`
+	}{frames})
+}
+
+func storeDamaged(row scrub.Row) journal.Event {
+	return internalEvent("store.damaged", struct {
+		Table   string `json:"table"`
+		Row     string `json:"row"`
+		Missing bool   `json:"missing"`
+	}{row.Table, row.Key, row.Missing})
+}
+
+// configurationLoaded is what a server runs with, as it is kept: what was set and where, without secrets.
+func configurationLoaded(cfg *config.Config, nodeID string) journal.Event {
+	return internalEvent("configuration.loaded", struct {
+		Version  string           `json:"version"`
+		Node     string           `json:"node"`
+		Settings []config.Setting `json:"settings"`
+	}{version.Program(), nodeID, cfg.Set()})
+}
+
+// internalEvent is one that shows to no client.
+func internalEvent(kind string, about any) journal.Event {
+	payload, err := json.Marshal(about)
+	if err != nil {
+		panic("encode the event " + kind + ": " + err.Error()) // texts and times encode
+	}
+	return journal.Event{Type: kind, Source: "harness", Payload: payload}
+}

@@ -1,0 +1,124 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+	"harness/internal/services/notify"
+	"harness/internal/services/notify/decidelink"
+	"harness/internal/services/session"
+)
+
+// startLinks makes what signs links that decide; there is none unless they are switched on.
+func (s *Server) startLinks(ctx context.Context) error {
+	if !s.cfg.Notify.DecideLinks {
+		return nil
+	}
+	key, err := notify.Key(ctx, s.db, "link", decidelink.NewKey)
+	if err == nil {
+		s.links, err = decidelink.NewSigner(key, s.now)
+	}
+	return err
+}
+
+// linkFor is the link that decides what news are about, "" for none.
+func (s *Server) linkFor(news notify.News) string {
+	if s.links == nil || news.Kind != notify.ApprovalWaits {
+		return ""
+	}
+	return s.cfg.Notify.PublicURL + s.links.PathOf(news.RequestID)
+}
+
+// isLink tells what is open to everybody who has a link.
+func (s *Server) isLink(r *http.Request) bool {
+	return s.links != nil && strings.HasPrefix(r.URL.Path, decidelink.Path) && r.Header.Get("Upgrade") == ""
+}
+
+// besideLinks serves links, behind the same guard as everything else; all other requests are next's.
+func (s *Server) besideLinks(guard func(http.Handler) http.Handler, all *operations.Service,
+	next http.Handler) http.Handler {
+	if s.links == nil {
+		return next
+	}
+	links := s.recorded(guard, "link", decidelink.Path+"{link}", false, decidelink.NewHandler(s.links,
+		linkApprovals{s, all}, s.log.With().Str("package", "decidelink").Logger()))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.isLink(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		links.ServeHTTP(w, r)
+	})
+}
+
+// linkApprovals are approvals as links decide them.
+type linkApprovals struct {
+	server *Server
+	all    *operations.Service
+}
+
+// Find implements decidelink.Approvals. An agent finds none: it is not to decide what it asked for.
+func (l linkApprovals) Find(ctx context.Context, id string) (decidelink.Approval, error) {
+	if principal, _ := auth.PrincipalFrom(ctx); principal.Role == auth.RoleAgent {
+		return decidelink.Approval{}, decidelink.ErrGone
+	}
+	request, err := l.server.sessions.Request(ctx, id, runtime.RequestApproval)
+	if errors.Is(err, session.ErrRequestNotFound) {
+		return decidelink.Approval{}, decidelink.ErrGone
+	}
+	if err != nil {
+		return decidelink.Approval{}, err
+	}
+	title, err := notify.Title(ctx, l.server.db, request.SessionID)
+	if err != nil {
+		return decidelink.Approval{}, err
+	}
+	found := decidelink.Approval{ID: id, Title: title, Summary: request.Summary, Settled: settledWords(request)}
+	found.Shown, found.Whole = shownOf(request)
+	return found, nil
+}
+
+// Decide implements decidelink.Approvals.
+func (l linkApprovals) Decide(ctx context.Context, id string, accept bool) (settled string, err error) {
+	decision := map[bool]string{true: "accept", false: "decline"}[accept]
+	ctx = auth.WithPrincipal(ctx, auth.Principal{Actor: decidelink.Actor})
+	_, err = l.all.DecideApproval(ctx, id, operations.ApprovalDecision{Decision: decision, Scope: "turn"}, decidelink.Actor)
+	var before *session.SettledError
+	if errors.As(err, &before) {
+		return settledWords(before.Request), nil
+	}
+	return "", err
+}
+
+// settledWords say how a request was settled, "" while it waits.
+func settledWords(r session.Request) string {
+	switch {
+	case r.Status == session.RequestPending:
+		return ""
+	case r.Reply == nil:
+		return "It expired before anybody decided."
+	}
+	return fmt.Sprintf("%s said %s.", r.DecidedBy, r.Reply.Decision)
+}
+
+// shownOf is all that a request asks for, as text; whole is false when what would be changed is only in the session.
+func shownOf(r session.Request) (text string, whole bool) {
+	var out bytes.Buffer
+	if err := json.Indent(&out, r.Params, "", "  "); err != nil {
+		return "", false
+	}
+	if r.Method != wire.MethodApproveFileChange {
+		return out.String(), r.Asked.Arguments != nil
+	}
+	paths, _ := wire.ChangedFiles(r.Params)
+	return out.String(), len(paths) > 0
+}

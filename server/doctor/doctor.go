@@ -1,0 +1,114 @@
+// Package doctor examines what a server of a configuration would find on this machine, and says how to mend it.
+//
+// It changes nothing, takes no lock and must never know how its findings are shown.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"harness/internal/lib/version"
+	"harness/internal/platform/config"
+	"harness/server/datadir"
+)
+
+// How a finding of the doctor is meant: a server works with warnings, and does not with what is broken.
+const (
+	OK      = "ok"
+	Warning = "warning"
+	Broken  = "broken"
+)
+
+// Finding is one line of the doctor's.
+type Finding struct {
+	Name    string `json:"name"`
+	Status  string `json:"status"`
+	Message string `json:"message"`
+	// Remedy is what to do, "" when the message says it or there is nothing.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// doctor looks at what a server of this configuration would find here. It changes nothing and takes no lock.
+type doctor struct {
+	cfg       *config.Config
+	workspace string
+	own       string
+	consents  *datadir.Consents
+	scrubs    bool
+	found     []Finding
+}
+
+// Examine makes all the findings.
+func Examine(ctx context.Context, flags *pflag.FlagSet, scrubs bool) ([]Finding, error) {
+	d := &doctor{scrubs: scrubs}
+	d.ok("harness", "version %s on %s/%s, as user %d", version.Program(), runtime.GOOS, runtime.GOARCH, os.Geteuid())
+	cfg, err := datadir.LoadConfig(flags)
+	if err != nil {
+		d.broken("settings", err.Error(), "")
+		return d.found, nil // what they would be cannot be told
+	}
+	d.cfg, d.consents = cfg, datadir.NewConsents(cfg.Trust)
+	if d.workspace, err = os.Getwd(); err != nil {
+		return nil, fmt.Errorf("find the working directory: %w", err)
+	}
+	if d.own, err = os.Executable(); err != nil {
+		return nil, fmt.Errorf("find the own program: %w", err)
+	}
+	for _, note := range cfg.Notes() {
+		d.warn("settings", note, "settings of the server go into a file of their own, named by HARNESS_CONFIG")
+	}
+	if unknown := cfg.Unknown(); len(unknown) > 0 {
+		d.warn("settings", strings.Join(WithNearest(unknown), ", ")+" in the environment or .env: no such setting, so without effect",
+			"harness config print lists them")
+	} else {
+		d.ok("settings", "they can be used; harness config print shows them")
+	}
+	d.confinement(ctx)
+	d.runtime(ctx)
+	d.providers()
+	if d.dataDir() {
+		d.database(ctx)
+	}
+	d.objects(ctx)
+	d.space()
+	d.retention()
+	d.listening(ctx)
+	d.access(ctx)
+	d.extensions(ctx)
+	d.tokens()
+	return d.found, nil
+}
+
+func (d *doctor) ok(name, format string, args ...any) {
+	d.add(Finding{name, OK, fmt.Sprintf(format, args...), ""})
+}
+
+func (d *doctor) warn(name, message, remedy string) {
+	d.add(Finding{name, Warning, message, remedy})
+}
+
+func (d *doctor) broken(name, message, remedy string) {
+	d.add(Finding{name, Broken, message, remedy})
+}
+
+// add keeps a finding on one line: errors of drivers come on several.
+func (d *doctor) add(f Finding) {
+	f.Message = strings.Join(strings.Fields(f.Message), " ")
+	d.found = append(d.found, f)
+}
+
+// WithNearest names the setting that was likely meant beside each name that is none.
+func WithNearest(unknown []string) (all []string) {
+	for _, name := range unknown {
+		if nearest := config.Nearest(name); nearest != "" {
+			name += " (did you mean " + nearest + "?)"
+		}
+		all = append(all, name)
+	}
+	return all
+}

@@ -1,0 +1,394 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"harness/api"
+	"harness/extensions"
+	"harness/extensions/action"
+	"harness/extensions/js"
+	"harness/extensions/process"
+	"harness/extensions/sdk"
+	"harness/internal/lib/lifecycle"
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/config"
+	"harness/internal/platform/telemetry"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/queue"
+	"harness/queue/jobs"
+	"harness/transcript"
+)
+
+// extensionParts are the extensions of a server.
+type extensionParts struct {
+	registry   *extensions.Registry
+	dispatcher *extensions.Dispatcher
+	actions    *action.Executor
+	catchUps   func(lane int)
+	// after are reconciliations under way after reloads.
+	after lifecycle.Loops
+}
+
+// startActions makes what executes actions, before the queue whose workers ask for them.
+func (s *Server) startActions(ctx context.Context) error {
+	parts := actionParts{s.sessions, s.journal}
+	s.extensions.actions = action.New(action.Options{
+		Journal: s.journal, DB: s.db, Transcripts: parts, Approvals: parts, Turns: parts, Titles: parts,
+		Jobs: extensionJobs{s}, Clock: s.now, Logger: s.log.With().Str("package", "actions").Logger(),
+	})
+	if err := s.loadExtensions(ctx); err != nil {
+		return err
+	}
+	s.queue.actions = workerActions{s.extensions.registry}
+	return nil
+}
+
+// loadExtensions loads the extensions, before the queue too: a recovered job's worker runs as its extension's
+// agent.config.json says. What cannot be loaded is left out and logged.
+func (s *Server) loadExtensions(ctx context.Context) error {
+	e := &s.extensions
+	log := s.log.With().Str("package", "extensions").Logger()
+	hosts, err := extensionHosts(ctx, filepath.Join(s.dir.Path, "extensions"), s.cfg.Extensions.PassEnv,
+		s.people.listener.Addr().String, log)
+	if err != nil {
+		return err
+	}
+	roots, err := markUnprotected(s.dir.Path, ExtensionRoots(s.cfg, s.workspace))
+	if err != nil {
+		return err
+	}
+	dispatches, catchUps := s.extensionMetrics()
+	e.catchUps = catchUps
+	e.registry = extensions.New(extensions.Options{
+		Roots: roots, Native: nativeExtensions(), Hosts: hosts, ProcessAllowed: s.cfg.Extensions.ProcessAllowed,
+		Consent: s.consents.Extension, Runtimes: s.cfg.Runtimes, Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
+		Jobs: extensionJobs{s}, Settings: extensionSettings{s.sessions, s.journal}, Actions: e.actions, Observe: dispatches, Logger: log,
+		AgentTools: s.extensionTools(),
+	})
+	e.registry.Load(ctx)
+	s.consents.Started()
+	if rules := RBACOptions(s.cfg); rules.Warning() != "" {
+		log.Warn().Msg(rules.Warning())
+	}
+	s.queue.policies = s.workerPolicy
+	return nil
+}
+
+// stopActions unloads the extensions, after the queue that asks for their agents' policies.
+func (s *Server) stopActions(ctx context.Context) error { return s.extensions.registry.Close(ctx) }
+
+// workerPolicy is how an agent's workers run: as its agent.config.json says, and where that says nothing, as the
+// DEFAULT_* settings do, in the default runtime with that runtime's own model.
+func (s *Server) workerPolicy(agent string) (jobs.AgentPolicy, error) {
+	found, err := s.extensions.registry.AgentConfig(agent)
+	if err != nil {
+		return jobs.AgentPolicy{}, err
+	}
+	defaults := s.cfg.Defaults
+	policy := func(said extensions.TurnPolicy) jobs.TurnPolicy {
+		if said.NetworkAccess == "" && cmp.Or(said.FilesystemSandbox, defaults.SandboxMode) == "danger-full-access" {
+			said.NetworkAccess = "enabled" // nothing restricts it
+		}
+		return jobs.TurnPolicy{
+			ApprovalPolicy:    cmp.Or(said.ApprovalPolicy, defaults.ApprovalPolicy),
+			NetworkAccess:     cmp.Or(said.NetworkAccess, defaults.NetworkAccess),
+			FilesystemSandbox: cmp.Or(said.FilesystemSandbox, defaults.SandboxMode), Effort: said.Effort,
+		}
+	}
+	return jobs.AgentPolicy{Runtime: cmp.Or(found.Runtime, s.runtimes.makers[0].name), Model: found.Model,
+		Start: policy(found.Start), Prepare: policy(found.Prepare), Instruct: policy(found.Instruct),
+		TurnTimeout: found.TurnTimeout, Orientation: found.Orientation}, nil
+}
+
+// startExtensions begins telling the extensions of events.
+func (s *Server) startExtensions(ctx context.Context) error {
+	e := &s.extensions
+	log := s.log.With().Str("package", "extensions").Logger()
+	options := extensions.DispatcherOptions{
+		Registry: e.registry, Journal: s.journal, DB: s.db, Sessions: extensionSessions{s.sessions}, NodeID: s.dir.NodeID,
+		Observe: e.catchUps, Clock: s.now, Logger: log,
+	}
+	if s.nodePort != nil {
+		options.Owns, options.Taken = newOwnership(s.sessions).owns, session.Taking
+	}
+	e.dispatcher = extensions.NewDispatcher(options)
+	return e.after.Start(ctx, func(context.Context) error { return e.dispatcher.Start(ctx) })
+}
+
+func (s *Server) stopExtensions(ctx context.Context) error {
+	e := &s.extensions
+	_, err := e.after.Stop(ctx, "the reconciliation after a reload")
+	return errors.Join(err, e.dispatcher.Stop(ctx))
+}
+
+// lifecycle is what the extension routes stand on.
+func (s *Server) lifecycle() *api.Lifecycle {
+	e := &s.extensions
+	return &api.Lifecycle{RBAC: auth.NewRBAC(s.rbacOptions()), Lifecycle: operations.Lifecycle{
+		Extensions: e.registry, Audit: extensions.NewAudit(s.journal, s.db, s.now),
+		Reloaded: func() {
+			// What waits for a decision is offered to the extensions that are there now.
+			e.after.Go(func(running context.Context) {
+				if err := e.dispatcher.Reconcile(running); err != nil && running.Err() == nil {
+					s.log.Warn().Err(err).Msg("pending file changes were not offered to the reloaded extensions")
+				}
+			})
+		},
+	}}
+}
+
+func (s *Server) rbacOptions() auth.RBACOptions {
+	rules := RBACOptions(s.cfg)
+	rules.Clock, rules.Brake = s.now, s.access.brake
+	return rules
+}
+
+// RBACOptions are the rules of the configuration; serve and doctor tell of their Warning.
+func RBACOptions(cfg *config.Config) auth.RBACOptions {
+	rules := cfg.Extensions
+	var keys *auth.KeySet
+	if rules.RBACJWTKeys != "" {
+		keys = auth.NewKeySet(rules.RBACJWTKeys, nil)
+	}
+	return auth.RBACOptions{JWTKeys: keys, RoleMap: roleMap(cfg),
+		Mode: auth.RBACMode(rules.RBACMode), HeaderSecret: rules.RBACHeaderSecret, JWTSecret: rules.RBACJWTSecret,
+		JWTIssuer: rules.RBACJWTIssuer, JWTAudience: rules.RBACJWTAudience, RoleClaim: rules.RBACJWTRoleClaim,
+		ActorClaim: rules.RBACJWTActorClaim, JWTRequireExp: rules.RBACJWTRequireExp,
+	}
+}
+
+// roleMap has no word that is no role: those are refused with the configuration.
+func roleMap(cfg *config.Config) map[string]auth.Role {
+	roles := map[string]auth.Role{}
+	for name, word := range cfg.RoleTranslations() {
+		if role, known := auth.ParseRole(word); known {
+			roles[name] = role
+		}
+	}
+	return roles
+}
+
+// nativeExtensions are the extensions compiled into this binary, none as it is shipped. docs/examples/agents/turn-counter
+// shows one.
+func nativeExtensions() []sdk.Extension { return nil }
+
+// ExtensionRoots are where extensions are looked for: the workspace's agents folder and the configured roots.
+func ExtensionRoots(cfg *config.Config, workspace string) []extensions.Root {
+	roots := []extensions.Root{{Type: extensions.RepoLocal, Path: filepath.Join(workspace, "agents")}}
+	for _, path := range cfg.Extensions.PackageRoots {
+		roots = append(roots, extensions.Root{Type: extensions.InstalledPackage, Path: path})
+	}
+	for _, path := range cfg.Extensions.ConfiguredRoots {
+		roots = append(roots, extensions.Root{Type: extensions.ConfiguredRoot, Path: path})
+	}
+	return roots
+}
+
+// extensionHosts are what runs extensions; dir is a folder for the process host alone, passEnv what its children see of
+// the environment, own tells where this server listens (nil: nowhere).
+func extensionHosts(ctx context.Context, dir string, passEnv []string, own func() string, log zerolog.Logger) (
+	[]extensions.Host, error) {
+	children, err := process.New(ctx, process.Options{Dir: dir, PassEnv: passEnv, Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	return []extensions.Host{js.New(js.Options{Own: own, Logger: log}), children}, nil
+}
+
+// extensionMetrics registers the dispatch figures.
+func (s *Server) extensionMetrics() (dispatched func(extensions.Summary), behind func(lane int)) {
+	count := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: telemetry.MetricName("extensions", "results_total"), Help: "Results of extension handlers by kind.",
+	}, []string{"kind"})
+	took := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    telemetry.MetricName("extensions", "dispatch_seconds"),
+		Help:    "Time from an event to the last of its handlers' results.",
+		Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10),
+	})
+	catchUps := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: telemetry.MetricName("extensions", "catch_ups_total"),
+		Help: "Times a dispatch lane fell behind and read the journal.",
+	}, []string{"lane"})
+	s.metrics.Registry.MustRegister(count, took, catchUps)
+	return func(summary extensions.Summary) {
+			took.Observe(summary.Took.Seconds())
+			count.WithLabelValues(string(sdk.EnqueueResult)).Add(float64(summary.Enqueues))
+			count.WithLabelValues(string(sdk.ActionResult)).Add(float64(summary.Actions))
+			count.WithLabelValues(string(sdk.HandlerError)).Add(float64(summary.HandlerErrors))
+			count.WithLabelValues(string(sdk.HandlerResult)).
+				Add(float64(summary.Handlers - summary.Enqueues - summary.Actions - summary.HandlerErrors))
+		}, func(lane int) {
+			catchUps.WithLabelValues(strconv.Itoa(lane)).Inc()
+		}
+}
+
+// extensionSessions tells the dispatcher about sessions.
+type extensionSessions struct{ sessions *session.Service }
+
+// Describe implements extensions.Sessions.
+func (e extensionSessions) Describe(ctx context.Context, id string) (extensions.SessionInfo, error) {
+	found, err := e.sessions.Lookup(ctx, id)
+	if gone(err) {
+		return extensions.SessionInfo{}, fmt.Errorf("%w: %w", extensions.ErrSessionGone, err)
+	}
+	return extensions.SessionInfo{ID: found.ID, Title: found.Title, ProjectID: found.ProjectID,
+		SystemOwned: found.SystemOwned}, err
+}
+
+// RequestPending implements extensions.Sessions.
+func (e extensionSessions) RequestPending(ctx context.Context, _, requestID string) (bool, error) {
+	request, err := e.sessions.Request(ctx, requestID, runtime.RequestApproval)
+	if errors.Is(err, session.ErrRequestNotFound) {
+		return false, nil
+	}
+	return request.Status == session.RequestPending, err
+}
+
+func gone(err error) bool {
+	var deleted *session.DeletedError
+	return errors.Is(err, session.ErrNotFound) || errors.As(err, &deleted)
+}
+
+// extensionSettings gives handlers a session's settings.
+type extensionSettings struct {
+	sessions *session.Service
+	reads    reads
+}
+
+// SessionSettings implements extensions.Settings.
+func (e extensionSettings) SessionSettings(ctx context.Context, id string) (map[string]json.RawMessage, error) {
+	found, err := settled(ctx, e.reads, func(ctx context.Context) (session.Session, error) { return e.sessions.Lookup(ctx, id) })
+	return found.Controls.Settings, err
+}
+
+// extensionJobs queues jobs for extensions. The queue may be off.
+type extensionJobs struct{ server *Server }
+
+// EnqueueJob implements extensions.Jobs.
+func (e extensionJobs) EnqueueJob(ctx context.Context, in sdk.EnqueueInput) (sdk.EnqueueOutcome, error) {
+	if e.server.queue.Queue == nil {
+		return sdk.EnqueueOutcome{}, errors.New("orchestrator queue is unavailable")
+	}
+	out, err := e.server.queue.Enqueue(ctx, jobs.NewRequest(in.Type, in.ProjectID, in.SourceSessionID, in.Payload))
+	var refused *queue.Error
+	if errors.As(err, &refused) && (refused.Code == queue.CodeUnknownType || refused.Code == queue.CodeInvalidPayload) {
+		return sdk.EnqueueOutcome{}, fmt.Errorf("%w: %w", action.ErrInvalid, err)
+	}
+	if err != nil {
+		return sdk.EnqueueOutcome{}, err
+	}
+	return sdk.EnqueueOutcome{Status: string(out.Status),
+		Job: sdk.Job{ID: out.Job.ID, Type: out.Job.Type, ProjectID: out.Job.ProjectID, State: string(out.Job.State)}}, nil
+}
+
+// actionParts is what actions change.
+type actionParts struct {
+	sessions *session.Service
+	reads    reads
+}
+
+// UpsertTranscript implements action.Transcripts.
+func (a actionParts) UpsertTranscript(ctx context.Context, id string, entry transcript.Entry) error {
+	err := done(ctx, a.reads, func(ctx context.Context) error { return a.sessions.UpsertTranscript(ctx, id, entry) })
+	if gone(err) {
+		return fmt.Errorf("%w: %w", action.ErrGone, err)
+	}
+	return err
+}
+
+// Approval implements action.Approvals.
+func (a actionParts) Approval(ctx context.Context, id string) (action.Approval, error) {
+	request, err := settled(ctx, a.reads, func(ctx context.Context) (session.Request, error) {
+		return a.sessions.Request(ctx, id, runtime.RequestApproval)
+	})
+	if errors.Is(err, session.ErrRequestNotFound) {
+		return action.Approval{}, fmt.Errorf("%w: %w", action.ErrGone, err)
+	}
+	return action.Approval{SessionID: request.SessionID, TurnID: request.TurnID}, err
+}
+
+// Decide implements action.Approvals.
+func (a actionParts) Decide(ctx context.Context, d action.Decision) error {
+	err := done(ctx, a.reads, func(ctx context.Context) error {
+		_, err := a.sessions.Settle(ctx, d.ApprovalID, runtime.RequestApproval,
+			runtime.Reply{Decision: d.Decision, Scope: d.Scope, Message: d.Message}, d.Actor)
+		return err
+	})
+	var settled *session.SettledError
+	var refused *runtime.ReplyError
+	switch {
+	case errors.As(err, &refused):
+		return fmt.Errorf("%w: %w", action.ErrInvalid, err)
+	case errors.As(err, &settled):
+		return fmt.Errorf("%w: %w", action.ErrResolved, err)
+	case errors.Is(err, session.ErrRequestNotFound):
+		return fmt.Errorf("%w: %w", action.ErrGone, err)
+	}
+	return err
+}
+
+// Steer implements action.Turns.
+func (a actionParts) Steer(ctx context.Context, id, turnID, text string) error {
+	err := done(ctx, a.reads, func(ctx context.Context) error { return a.sessions.Steer(ctx, id, turnID, text) })
+	switch {
+	case errors.Is(err, session.ErrNoActiveTurn), errors.Is(err, session.ErrWrongTurn), isElsewhere(err):
+		return fmt.Errorf("%w: %w", action.ErrConflict, err)
+	case gone(err):
+		return fmt.Errorf("%w: %w", action.ErrGone, err)
+	}
+	return err
+}
+
+// Rename implements action.Titles.
+func (a actionParts) Rename(ctx context.Context, id, title, onlyFrom string) error {
+	err := done(ctx, a.reads, func(ctx context.Context) error {
+		_, err := a.sessions.RenameFrom(ctx, id, title, onlyFrom)
+		return err
+	})
+	var other *session.TitleError
+	switch {
+	case errors.As(err, &other):
+		return fmt.Errorf("%w: %w", action.ErrResolved, err)
+	case isElsewhere(err):
+		return fmt.Errorf("%w: %w", action.ErrConflict, err)
+	case gone(err):
+		return fmt.Errorf("%w: %w", action.ErrGone, err)
+	}
+	return err
+}
+
+// isElsewhere tells that a session is another node's: its own extensions ask for the same there.
+func isElsewhere(err error) bool {
+	var refused *session.NotOwnerError
+	return errors.As(err, &refused)
+}
+
+// workerActions executes what queue workers ask for as what their agents' extensions ask for.
+type workerActions struct{ registry *extensions.Registry }
+
+// Execute implements jobs.ActionExecutor.
+func (w workerActions) Execute(ctx context.Context, in jobs.Intent) (jobs.ActionResult, error) {
+	result := w.registry.PerformForWorker(ctx, in.Agent, extensions.ActionCall{
+		ModuleName: in.Agent, Extension: "agent:" + in.Agent, EventType: "job", CorrelationID: "job|" + in.JobID,
+		Scope: extensions.Scope{ProjectID: in.ProjectID, SessionID: in.SourceSessionID, TurnID: in.TurnID},
+		Request: sdk.ActionRequest{Kind: "action_request", ActionType: in.ActionType, Payload: in.Payload,
+			IdempotencyKey: in.IdempotencyKey},
+	})
+	var details struct{ Replayed bool }
+	if len(result.Details) > 0 && json.Unmarshal(result.Details, &details) != nil {
+		details.Replayed = false
+	}
+	return jobs.ActionResult{ActionType: result.ActionType, Status: result.Status, Details: result.Details,
+		Replayed: details.Replayed}, nil
+}

@@ -1,0 +1,82 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"harness/extensions"
+	"harness/extensions/sdk"
+	"harness/internal/services/session"
+	"harness/queue"
+	"harness/queue/jobs"
+)
+
+// extensionSuggester has extensions make suggestions when one of them handles suggest_request.requested; the built-in
+// job does otherwise.
+type extensionSuggester struct {
+	extensions *extensionParts
+	sessions   *session.Service
+	queue      *queue.Queue
+	builtIn    *jobs.Suggester
+}
+
+// Request implements operations.Suggester.
+func (e extensionSuggester) Request(ctx context.Context, in jobs.SuggestPayload) (jobs.Suggested, error) {
+	out, handled, err := e.ask(ctx, in)
+	if err != nil || handled {
+		return out, err
+	}
+	return e.builtIn.Request(ctx, in)
+}
+
+// RequestAndWait implements operations.Suggester.
+func (e extensionSuggester) RequestAndWait(ctx context.Context, in jobs.SuggestPayload) (jobs.Suggested, error) {
+	out, handled, err := e.ask(ctx, in)
+	if err != nil {
+		return out, err
+	}
+	if !handled {
+		return e.builtIn.RequestAndWait(ctx, in)
+	}
+	return e.builtIn.Await(ctx, in, out)
+}
+
+// broken tells whether a handler failed, rather than that none had anything to do.
+func broken(results []sdk.EmitResult) bool {
+	return slices.ContainsFunc(results, func(r sdk.EmitResult) bool { return r.Kind == sdk.HandlerError })
+}
+
+// ask emits suggest_request.requested; handled is false when no extension listens, or one that does is broken: then the
+// built-in job serves.
+func (e extensionSuggester) ask(ctx context.Context, in jobs.SuggestPayload) (out jobs.Suggested, handled bool,
+	err error) {
+	if !e.extensions.registry.Subscribed(extensions.EventSuggestRequest) {
+		return out, false, nil
+	}
+	key := uuid.NewString()
+	job, results, err := e.extensions.dispatcher.Suggest(ctx,
+		extensions.SuggestRequest{RequestKey: key, SessionID: in.SourceSessionID, ProjectID: in.ProjectID,
+			ThreadID: in.SourceSessionID, TurnID: e.sessions.ActiveTurn(in.SourceSessionID), Model: in.Model, Effort: in.Effort,
+			Draft: in.Draft})
+	if errors.Is(err, extensions.ErrNoJob) {
+		if broken(results) {
+			return out, false, nil
+		}
+		// The handlers want none, for example because the session has switched suggestions off: that is their answer.
+		return out, true, &queue.Error{Code: queue.CodeConflict, Message: "no agent handler enqueued a suggestion job"}
+	}
+	if err != nil {
+		return out, false, err
+	}
+	// A job that was queued already tells its suggestion under its own key.
+	if stored, err := e.queue.Job(ctx, job.Job.ID); err == nil {
+		if its := jobs.RequestKey(stored); its != "" {
+			key = its
+		}
+	}
+	return jobs.Suggested{Status: string(queue.Queued), JobID: job.Job.ID, RequestKey: key, ProjectID: in.ProjectID,
+		Dedupe: queue.EnqueueStatus(job.Status)}, true, nil
+}

@@ -1,0 +1,197 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"harness/internal/lib/reach"
+	"harness/internal/platform/database"
+	"harness/internal/runtime/process"
+	"harness/internal/runtime/process/confine"
+	"harness/internal/runtime/process/doors"
+	"harness/internal/runtime/process/shim"
+	"harness/server/datadir"
+)
+
+// lookupLimit bounds the search for the addresses of a database's host.
+const lookupLimit = 5 * time.Second
+
+// fenceState is whether this server's agents are kept from the port at which people come in. While they are, a
+// connection from this machine is not one of theirs.
+type fenceState struct {
+	stands bool
+	// why it does not stand, and what helps; "" while it does.
+	why string
+}
+
+// fencing is what is known of the fence around agents (confine.Fence).
+type fencing struct {
+	// patterns are the folders of all servers that it may read, see doors.Folders.
+	patterns []string
+	release  func() error
+	// others are the servers that were registered when this one was: their agents may have been started before, and are
+	// not kept from its port.
+	others []doors.Other
+	// missing is why it does not stand while this server runs, unfenced are runtimes that live since before it did.
+	missing  string
+	unfenced []shim.Found
+}
+
+// fence reports whether the fence stands at this moment. It is known once the runtimes have started.
+func (s *Server) fence() fenceState {
+	if s.fencing.missing != "" {
+		return fenceState{why: s.fencing.missing}
+	}
+	for _, f := range s.fencing.unfenced {
+		runs := f.State.RuntimePID > 0 && process.Started(f.State.RuntimePID) == f.State.RuntimeStarted
+		if runs || process.Started(f.State.PID) == f.State.Started {
+			return fenceState{why: fmt.Sprintf("a %s that an earlier server started can connect to this one, until it ends (generation %s): "+
+				"it does when this server is stopped without HARNESS_KEEP_RUNTIMES=true and started again", f.State.Runtime, f.Generation)}
+		}
+	}
+	return fenceState{stands: true}
+}
+
+// registerPorts registers the ports at which people and other nodes come in, so that servers of this machine keep their
+// agents from them. That it cannot is no failure of the start: people have to prove who they are then.
+func (s *Server) registerPorts(context.Context) error {
+	own, patterns := doors.Folders(os.Getenv)
+	s.fencing = fencing{patterns: patterns, release: func() error { return nil }}
+	release, others, err := doors.Register(own, patterns, slices.DeleteFunc(s.ownPorts(), everybodys)...)
+	if err != nil {
+		s.fencing.missing = fmt.Sprintf("this server cannot tell others on this machine of its port: %v", err)
+		return nil
+	}
+	s.fencing.release, s.fencing.others = release, others
+	return nil
+}
+
+func (s *Server) releasePorts(context.Context) error { return s.fencing.release() }
+
+// ownPorts are the ports of this server that are not for agents.
+func (s *Server) ownPorts() []uint16 {
+	ports := []uint16{portOf(s.people.listener)}
+	if s.nodePort != nil {
+		ports = append(ports, portOf(s.nodePort.listener))
+	}
+	return ports
+}
+
+func portOf(listener net.Listener) uint16 {
+	address, err := netip.ParseAddrPort(listener.Addr().String())
+	if err != nil {
+		return 0 // a port that nothing connects to
+	}
+	return address.Port()
+}
+
+// everybodys reports whether a port cannot be fenced, since a fence holds for a port at all addresses: agents reach their
+// models and packages there.
+func everybodys(port uint16) bool { return port == 80 || port == 443 }
+
+// planFence puts the fence into the plan of runtimes, where there can be one. An error is that it was required.
+func (s *Server) planFence(ctx context.Context, plan *confine.Plan) error {
+	if err := confine.FenceSupported(); err != nil {
+		s.fencing.missing = err.Error()
+		return s.unfenced()
+	}
+	own := s.ownPorts()
+	if everybodys(own[0]) {
+		s.fencing.missing = fmt.Sprintf("agents cannot be kept from port %d, at which they reach the rest of the world: set PORT to another "+
+			"one, and have a proxy on this one", own[0])
+	}
+	local, err := localPorts(ctx, s.cfg.DatabaseURL)
+	if err != nil {
+		return err
+	}
+	ports := append(own, local...)
+	// Those that are known already do not depend on the folder: an agent that can write to it, where files cannot be
+	// protected, opens none of them.
+	for _, other := range s.fencing.others {
+		ports = append(ports, other.Port)
+	}
+	ports = slices.DeleteFunc(ports, everybodys)
+	slices.Sort(ports)
+	plan.Fence = &confine.Fence{Ports: slices.Compact(ports), Doors: s.fencing.patterns}
+	if err := s.findUnfenced(own[0]); err != nil {
+		return err
+	}
+	return s.unfenced()
+}
+
+// unfenced says that the fence does not stand, if it does not; where it is required that is an error.
+func (s *Server) unfenced() error {
+	state := s.fence()
+	switch {
+	case state.stands:
+		return nil
+	case s.cfg.RuntimeConfine == "required":
+		return fmt.Errorf("HARNESS_RUNTIME_CONFINE=required, but agents are not kept from this server's port: %s", state.why)
+	}
+	s.log.Warn().Str("reason", state.why).Msg("agents are not kept from this server's port")
+	return nil
+}
+
+// findUnfenced finds the living runtimes of earlier servers that are not fenced from a port: the fence is in the kernel
+// and stays what it was when they were started.
+func (s *Server) findUnfenced(port uint16) error {
+	found, err := shim.Discover(s.runtimes.shims.RunDir)
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		if !f.Alive {
+			continue
+		}
+		// One that does not tell counts as not fenced.
+		plan, err := f.Confined()
+		if err != nil || plan.Fence == nil || !slices.Contains(plan.Fence.Ports, port) {
+			s.fencing.unfenced = append(s.fencing.unfenced, f)
+		}
+	}
+	return nil
+}
+
+// localPorts are the ports of a database that is on this machine. Agents have no business there; what their user may
+// read of its password would open it.
+func localPorts(ctx context.Context, url string) (ports []uint16, err error) {
+	addresses, err := database.Addresses(url)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
+	defer cancel()
+	for _, address := range addresses {
+		host, number, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		port, err := strconv.ParseUint(number, 10, 16)
+		if err != nil {
+			return nil, err
+		}
+		found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		// A name that is not known at this moment may be this machine's.
+		if err != nil || slices.ContainsFunc(found, func(ip netip.Addr) bool { return reach.Of(ip) == reach.Machine }) {
+			ports = append(ports, uint16(port))
+		}
+	}
+	return ports, nil
+}
+
+// protectPorts has runtimes read the folders where servers are registered, and not change them.
+func (s *Server) protectPorts(plan *confine.Plan) error {
+	folders, err := doors.Match(s.fencing.patterns)
+	for _, folder := range folders {
+		if path, err := datadir.RealPath(folder); err == nil {
+			plan.Protect = append(plan.Protect, path)
+		}
+	}
+	return err
+}

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+
+	"harness/internal/platform/cluster/gitworkspace"
+	"harness/internal/platform/config"
+	"harness/internal/runtime/process/confine"
+	"harness/internal/services/session"
+)
+
+// startFolders opens what stores the folders of sessions for other nodes (HARNESS_WORKSPACES=git). A server that could not
+// keep that up does not start.
+func (s *Server) startFolders(ctx context.Context) error {
+	if s.node == nil || s.cfg.Workspaces != config.WorkspacesGit || !s.cfg.Runs() {
+		return nil
+	}
+	dir, err := filepath.Abs(filepath.Join(s.dir.Path, "workspaces"))
+	if err != nil {
+		return err
+	}
+	options := gitworkspace.Options{Dir: dir, Remote: s.cfg.WorkspaceRemote}
+	var agents Confinement
+	if err := agents.BecomeUser(s.cfg.RuntimeUser, s.dir.Path); err != nil {
+		return err
+	}
+	if plan := agents.Plan; plan.User {
+		options.User = &gitworkspace.User{UID: plan.UID, GID: plan.GID, Groups: plan.Groups}
+	}
+	folders := gitworkspace.New(options)
+	if err := folders.Start(ctx); err != nil {
+		return config.Usagef("HARNESS_WORKSPACES=git cannot be kept up here: %w", err)
+	}
+	s.folders = folders
+	return nil
+}
+
+func (s *Server) stopFolders(ctx context.Context) error {
+	if s.folders == nil {
+		return nil
+	}
+	return s.folders.Stop(ctx)
+}
+
+// storedFolders is what sessions store their folders with, nil for nothing.
+func (s *Server) storedFolders() session.Folders {
+	if s.folders == nil {
+		return nil
+	}
+	return s.folders
+}
+
+// SessionFolder is where sessions work whose creator named no folder.
+func SessionFolder(cfg *config.Config, workingDirectory string) string {
+	return cmp.Or(cfg.Workspace, workingDirectory)
+}
+
+// enterFolder returns why agents may not enter a folder, nil when they may.
+func (s *Server) enterFolder(folder string) error {
+	plan := s.confined.Load()
+	if plan == nil {
+		plan = &confine.Plan{}
+	}
+	return plan.Enter(folder)
+}

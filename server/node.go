@@ -1,0 +1,180 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"harness/internal/lib/version"
+	"harness/internal/platform/cluster"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/journal/bus"
+	"harness/internal/runtime/process/shim"
+	"harness/internal/services/session"
+)
+
+// startNode makes sure that no other server on this database has this one's node id: of two, each would settle what the
+// other one runs.
+func (s *Server) startNode(ctx context.Context) error {
+	if s.db.Engine() == database.SQLite {
+		return nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("find the name of this machine: %w", err)
+	}
+	shims, err := s.shims()
+	if err != nil {
+		return err
+	}
+	opts := cluster.Options{
+		DB: s.db, NodeID: s.dir.NodeID, Place: s.dir.Place(), Logger: s.log.With().Str("package", "cluster").Logger(),
+		Owner: fmt.Sprintf("process %d on %s with DATA_DIR=%s", os.Getpid(), host, s.dir.Path),
+		Roles: s.cfg.Roles, Lost: s.fail, Grace: s.cfg.NodeGrace, CountTakeover: journal.CountTakeover, Version: version.Program(),
+	}
+	if s.nodePort != nil {
+		opts.Address, opts.Certificate = s.nodePort.address, s.nodePort.identity.Fingerprint()
+	}
+	// Runtimes that are this process's children end with it, and nothing else stops them: such a node is left alone.
+	if s.cfg.RuntimeDetach {
+		opts.Guard = shim.Lease{RunDir: shims.RunDir}
+	}
+	if s.node, err = cluster.Acquire(ctx, opts); err == nil {
+		s.metrics.Nodes.Watch(s.node)
+	}
+	return err
+}
+
+// now is the time of all nodes of a store, for what is stored or compared with what is: this machine's date may be wrong.
+// On SQLite it is the machine's.
+func (s *Server) now() time.Time {
+	if s.node == nil {
+		return time.Now()
+	}
+	return s.node.Now()
+}
+
+func (s *Server) stopNode(ctx context.Context) error {
+	if s.node == nil {
+		return nil
+	}
+	return s.node.Release(ctx)
+}
+
+// owned is the fence of the journal, sure the rule that a node which may have lost its lease begins nothing; nil on
+// SQLite.
+func (s *Server) owned() func(ctx context.Context, tx database.Tx) error {
+	if s.node == nil || switchedOff("fence") {
+		return nil
+	}
+	return func(ctx context.Context, tx database.Tx) error {
+		err := s.node.Owned(ctx, tx)
+		if lost := (*cluster.LostError)(nil); errors.As(err, &lost) {
+			return &journal.OutageError{Engine: s.db.Engine(), Since: time.Now(), Cause: lost} // to clients it is one
+		}
+		return err
+	}
+}
+
+func (s *Server) sure() func() error {
+	if s.node == nil || switchedOff("sure-lease") {
+		return nil
+	}
+	return s.node.Sure
+}
+
+// announce makes the bus, nil without a node port, and is how the journal uses it.
+func (s *Server) announce() func() {
+	if s.nodePort == nil {
+		return nil
+	}
+	s.bus = bus.New(bus.Options{DB: s.db, Self: s.dir.NodeID, Look: func() { s.journal.Look() },
+		Logger: s.log.With().Str("package", "bus").Logger(), Told: s.metrics.Nodes.Told.Inc, Heard: s.metrics.Nodes.Heard.Inc})
+	return s.bus.Announce
+}
+
+// releasesEarly tells whether all nodes keep what is read from being shown too soon; nil when this one does not.
+func (s *Server) releasesEarly() func() bool {
+	if s.nodePort == nil {
+		return nil
+	}
+	return s.node.Alike
+}
+
+func (s *Server) startBus(ctx context.Context) error {
+	if s.bus == nil {
+		return nil
+	}
+	return s.bus.Start(ctx)
+}
+
+func (s *Server) stopBus(ctx context.Context) error {
+	if s.bus == nil {
+		return nil
+	}
+	return s.bus.Stop(ctx)
+}
+
+// draining tells whether this server is to begin nothing new (harness nodes drain).
+func (s *Server) draining() bool { return s.node != nil && s.node.Draining() }
+
+// startWatch looks after what other nodes leave open.
+func (s *Server) startWatch(ctx context.Context) error {
+	if s.node == nil {
+		return nil
+	}
+	logger := s.log.With().Str("package", "cluster").Logger()
+	s.watch = cluster.NewWatch(cluster.WatchOptions{DB: s.db, Lease: s.node, Logger: logger,
+		End: func(ctx context.Context, node cluster.Silent) error {
+			err := s.sessions.EndNode(ctx, node.NodeID, func(ctx context.Context, tx database.Tx) error {
+				if err := journal.CountTakeover(ctx, tx); err != nil {
+					return err
+				}
+				return node.Claim(ctx, s.db, tx)
+			})
+			if err == nil {
+				s.metrics.Nodes.Ended.Inc()
+				logger.Warn().Str("node", node.NodeID).Str("owner", node.Owner).
+					Msg("a node was silent for too long; what it ran is ended")
+			}
+			return err
+		}})
+	return s.watch.Start(ctx)
+}
+
+func (s *Server) stopWatch(ctx context.Context) error {
+	if s.watch == nil {
+		return nil
+	}
+	return s.watch.Stop(ctx)
+}
+
+// endLost ends the runtimes of an earlier server here whose turns another node has ended meanwhile, when this one was
+// taken for dead: nobody may hear them any more.
+func (s *Server) endLost(ctx context.Context) error {
+	if s.node == nil {
+		return nil
+	}
+	found, err := shim.Discover(s.runtimes.shims.RunDir)
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		if !f.Alive {
+			continue
+		}
+		ended, err := session.Ended(ctx, s.db.Read(), f.Generation)
+		if err == nil && ended {
+			s.log.Warn().Str("runtime", f.State.Runtime).Str("generation", f.Generation).
+				Msg("this node was taken for dead, and its turns were ended by another one; ending the runtime")
+			_, _, err = shim.Reap(ctx, f)
+		}
+		if err != nil {
+			return fmt.Errorf("end a runtime of an earlier server: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"harness/api"
+	"harness/internal/platform/cluster/forward"
+	"harness/internal/platform/config"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/journal/early"
+	"harness/internal/services/session"
+	"harness/server/metrics"
+	"harness/stream"
+)
+
+// nodePort is where other nodes ask this one, and how this one asks them.
+type nodePort struct {
+	identity *forward.Identity
+	listener net.Listener
+	address  string // as others find it
+	client   *forward.Client
+	handler  http.Handler
+	server   *http.Server
+	served   chan struct{} // closed when server accepts no more
+}
+
+// openNodePort takes the port, whose address goes into the node's row. Who comes before it is served waits.
+func (s *Server) openNodePort(ctx context.Context) error {
+	configured := s.cfg.Node
+	if err := s.checkRoles(); err != nil {
+		return err
+	}
+	switch {
+	case configured.Address == "" && configured != (config.Node{}):
+		return config.Usagef("HARNESS_NODE_CERT_FILE, HARNESS_NODE_KEY_FILE and HARNESS_NODE_CA_FILE are of no use " +
+			"without HARNESS_NODE_ADDRESS: set it, or unset them")
+	case configured.Address == "":
+		return nil
+	case s.cfg.DatabaseURL == "":
+		return config.Usagef("HARNESS_NODE_ADDRESS is for several servers on one Postgres: set DATABASE_URL, or unset it")
+	}
+	identity, err := forward.NewIdentity(s.dir.NodeID,
+		forward.Files{Certificate: configured.Certificate, Key: configured.Key, CA: configured.CA})
+	if err != nil {
+		return &config.UsageError{Err: err}
+	}
+	host, _, err := net.SplitHostPort(configured.Address)
+	if err != nil {
+		return fmt.Errorf("HARNESS_NODE_ADDRESS: %w", err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", configured.Address)
+	if err != nil {
+		return fmt.Errorf("listen on HARNESS_NODE_ADDRESS=%s: %w (it must be a free port at an address of this machine)",
+			configured.Address, err)
+	}
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	s.nodePort = &nodePort{identity: identity, listener: listener, address: advertised(net.JoinHostPort(host, port))}
+	return nil
+}
+
+func (s *Server) closeNodePort(context.Context) error {
+	if s.nodePort == nil {
+		return nil
+	}
+	if err := s.nodePort.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// joinNodes lets what clients ask here go to its owner, and what other nodes ask come: of the API only what is about what
+// this node owns, which goes no further.
+func (s *Server) joinNodes(options *api.Options) {
+	if s.nodePort == nil {
+		return
+	}
+	accept := &forward.Acceptor{Identity: s.nodePort.identity, DB: s.db, Logger: s.log.With().Str("package", "forward").Logger()}
+	s.nodePort.handler = api.New(api.Options{
+		Operations: options.Operations, Health: options.Health, Idempotency: options.Idempotency, Guard: accept.Guard,
+		Actor: options.Actor, Answered: options.Answered, Span: options.Span, Logger: options.Logger, Version: options.Version,
+		StoreWait: options.StoreWait, Tasks: options.Tasks, RPC: api.RPC{Post: s.rpc.Post()},
+		Runtime: options.Runtime, Reads: options.Reads, Long: options.Long,
+	})
+	s.nodePort.server = accept.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == early.Path { // who comes has shown that it is a node, and asks in nobody's name
+			s.early.ServeHTTP(w, r)
+			return
+		}
+		s.nodePort.handler.ServeHTTP(w, r)
+	}))
+	options.Owners = s.owners()
+}
+
+// owners is how this node asks others.
+func (s *Server) owners() metrics.CountingOwners {
+	if s.nodePort.client == nil {
+		s.nodePort.client = &forward.Client{Identity: s.nodePort.identity, DB: s.db, Sure: s.sure()}
+	}
+	return s.metrics.Nodes.CountOwners(s.nodePort.client)
+}
+
+func (s *Server) serveNodePort(context.Context) error {
+	port := s.nodePort
+	if port == nil {
+		return nil
+	}
+	port.served = make(chan struct{})
+	go func() {
+		defer close(port.served)
+		if err := port.server.ServeTLS(port.listener, "", ""); err != nil && !errors.Is(err, http.ErrServerClosed) &&
+			!errors.Is(err, net.ErrClosed) {
+			s.fail(fmt.Errorf("the node port broke: %w", err))
+		}
+	}()
+	s.log.Info().Str("address", port.address).Bool("ca", s.cfg.Node.CA != "").Msg("other nodes may ask this one")
+	return nil
+}
+
+// stopNodePort lets requests under way finish; what is left at the bound is cut off, as those of clients are.
+func (s *Server) stopNodePort(ctx context.Context) error {
+	port := s.nodePort
+	if port == nil {
+		return nil
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-time.Until(deadline)/10))
+		defer cancel()
+	}
+	port.client.Close()
+	err := port.server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.log.Warn().Msg("requests of other nodes were still running and are cut off")
+		err = port.server.Close()
+	}
+	<-port.served
+	return err
+}
+
+// tellEarly makes the carrier of text that is not stored yet, nil without a node port, and is how the journal uses it.
+func (s *Server) tellEarly() func(after int64, events []journal.Event) {
+	if s.nodePort == nil {
+		return nil
+	}
+	s.early = early.New(early.Options{
+		Self: s.dir.NodeID, Taking: session.Taking, Sure: s.sure(),
+		Watched: func() (map[string]struct{}, bool) { return s.hub.Watched() },
+		Meta: func(known any) (json.RawMessage, error) {
+			meta, is := known.(*stream.Meta)
+			if !is {
+				return nil, fmt.Errorf("an event has a %T as its meta", known)
+			}
+			return stream.EncodeMeta(*meta), nil
+		},
+		Logger: s.log.With().Str("package", "early").Logger(), Sent: s.metrics.Nodes.CountEarly("sent"),
+		Received: s.metrics.Nodes.CountEarly("received"), Dropped: s.metrics.Nodes.CountEarly("dropped"),
+	})
+	return s.early.Told
+}
+
+// watchedChanged is how the stream says that others are followed, nil as tellEarly.
+func (s *Server) watchedChanged() func() {
+	if s.early == nil {
+		return nil
+	}
+	return s.early.Changed
+}
+
+func (s *Server) startEarly(ctx context.Context) error {
+	if s.early == nil {
+		return nil
+	}
+	return s.early.Start(ctx, s.journal, s.nodePort.client)
+}
+
+func (s *Server) stopEarly(ctx context.Context) error {
+	if s.early == nil {
+		return nil
+	}
+	return s.early.Stop(ctx)
+}

@@ -1,0 +1,114 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"harness/internal/platform/auth"
+	"harness/internal/services/notify"
+)
+
+// pushAccess is by whose access browsers are told what happens. The holder says how the access is looked for again: a
+// named token by its id, a signed one by its end, the owner's by what only its text gives; "local" and "remote" are
+// everybody there is at a server that asks for no token.
+type pushAccess struct {
+	*notify.Push
+	server *Server
+	key    []byte
+}
+
+const (
+	holderOwner  = "owner"
+	holderLocal  = "local"
+	holderRemote = "remote"
+	holderToken  = "token:"
+	holderSigned = "signed:"
+)
+
+// startPush makes what tells browsers, unless HARNESS_NOTIFY_PUSH_SERVICES is none.
+func (s *Server) startPush(ctx context.Context) error {
+	set := s.cfg.Notify
+	if slices.Contains(set.PushServices, "none") {
+		return nil
+	}
+	contact := set.PushContact
+	if strings.HasPrefix(set.PublicURL, "https:") {
+		contact = cmp.Or(contact, set.PublicURL)
+	}
+	access := &pushAccess{server: s}
+	push, err := notify.NewPush(ctx, notify.PushOptions{DB: s.db, Services: set.PushServices,
+		Contact: cmp.Or(contact, "mailto:harness@localhost"), Allows: access.allows})
+	if err != nil {
+		return err
+	}
+	key, err := notify.Key(ctx, s.db, "push", rand.Text)
+	if err != nil {
+		return err
+	}
+	access.Push, access.key = push, []byte(key)
+	s.push = access
+	return nil
+}
+
+// Subscriber is who makes a request.
+func (p *pushAccess) Subscriber(ctx context.Context) notify.Subscriber {
+	principal, _ := auth.PrincipalFrom(ctx)
+	who := notify.Subscriber{Holder: holderLocal, Projects: principal.Projects.IDs()}
+	switch {
+	case principal.TokenID != "":
+		who.Holder = holderToken + principal.TokenID
+	case principal.Signed || principal.Provider != "":
+		name := sha256.Sum256([]byte(principal.Actor))
+		who.Holder = holderSigned + base64.RawURLEncoding.EncodeToString(name[:])
+		if end, ends := auth.AccessFrom(ctx).Deadline(); ends {
+			who.Until = end.UnixMilli()
+		}
+	case principal.Role == auth.RoleOwner:
+		who.Holder, who.Proof = holderOwner, p.ownersProof()
+	case principal.Actor == holderRemote:
+		who.Holder = holderRemote
+	}
+	return who
+}
+
+// ownersProof is another one after HARNESS_AUTH_TOKEN is changed or the owner's token is renewed.
+func (p *pushAccess) ownersProof() string {
+	mac := hmac.New(sha256.New, p.key)
+	mac.Write([]byte(p.server.cfg.AuthToken + "\n" + p.server.access.owner.Fingerprint()))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:8])
+}
+
+// allows tells whether an access still counts, and whether it reaches what the news are about.
+func (p *pushAccess) allows(ctx context.Context, who notify.Subscriber, news notify.News) (counts, may bool, err error) {
+	var limit *auth.Projects
+	if who.Projects != nil {
+		limit = auth.LimitTo(who.Projects...)
+	}
+	set := p.server.cfg
+	switch id, named := strings.CutPrefix(who.Holder, holderToken); {
+	case named:
+		var holder auth.Principal
+		holder, counts = p.server.holder(id)
+		limit = holder.Projects
+	case strings.HasPrefix(who.Holder, holderSigned):
+		counts = who.Until == 0 || p.server.now().UnixMilli() < who.Until
+	case who.Holder == holderOwner:
+		counts = who.Proof == p.ownersProof()
+	case who.Holder == holderLocal:
+		needed, _ := p.server.localAccess()
+		counts = !needed
+	case who.Holder == holderRemote:
+		counts = set.AuthToken == "" && set.InsecureNoAuth && !p.server.named().Any()
+	}
+	if !counts || limit == nil {
+		return counts, counts, nil
+	}
+	projects, err := p.server.sessions.ProjectsOf(ctx, news.SessionID)
+	return true, limit.Has(projects[news.SessionID]), err
+}

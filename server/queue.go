@@ -1,0 +1,186 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"harness/internal/platform/telemetry"
+	"harness/queue"
+	"harness/queue/jobs"
+)
+
+// jobQueue is the queue with what its jobs need.
+type jobQueue struct {
+	*queue.Queue
+	workers     *jobs.Workers
+	suggestions *jobs.Suggestions
+	suggester   *jobs.Suggester
+	// actions executes what workers ask for; the extensions set it before the queue starts. nil refuses it.
+	actions jobs.ActionExecutor
+	// policies tell how an agent's workers run; the extensions set it before the queue starts.
+	policies jobs.Policies
+}
+
+// startQueue runs jobs from here on. With ORCHESTRATOR_QUEUE_ENABLED=false there is no queue: its routes answer 503,
+// only suggestions that others make are kept.
+func (s *Server) startQueue(ctx context.Context) error {
+	q := &s.queue
+	q.suggestions = jobs.NewSuggestions(s.db, s.journal, s.sessions, s.now)
+	q.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: s.db, Journal: s.journal, Sessions: s.sessions,
+		NodeID: s.dir.NodeID, Policies: q.policies, MaxTurns: s.cfg.Agent.MaxSessionTurns,
+		Logger: s.log.With().Str("package", "jobs").Logger()})
+	s.sessions.SetWorkers(q.workers)
+	s.metrics.Registry.MustRegister(newBacklog(s.readBacklog))
+	if !s.cfg.Queue.Enabled {
+		return nil
+	}
+	settings := s.cfg.Queue
+	q.Queue = queue.New(queue.Options{
+		Journal: s.journal, DB: s.db, NodeID: s.dir.NodeID, Clock: s.now,
+		Policy: queue.Policy{
+			Concurrency: settings.GlobalConcurrency, MaxGlobal: settings.MaxGlobal, MaxPerProject: settings.MaxPerProject,
+			MaxAttempts: settings.MaxAttempts, BackgroundAging: settings.BackgroundAging, MaxBurst: settings.MaxInteractiveBurst,
+			DefaultTimeout: settings.DefaultTimeout,
+		},
+		Draining:    func() bool { return s.draining() || !s.cfg.Runs() },
+		Definitions: s.jobDefinitions(), LeaveRunning: s.cfg.KeepRuntimes && s.cfg.RuntimeDetach,
+		Logger: s.log.With().Str("package", "queue").Logger(),
+	})
+	s.metrics.Registry.MustRegister(
+		unrunnableJobs{q.Queue, prometheus.NewDesc(telemetry.MetricName("queue", "unrunnable_jobs"),
+			"Queued jobs of types this server does not have; they wait for one that has.", []string{"type"}, nil)})
+	if settings.SuggestRequestEnabled {
+		q.suggester = jobs.NewSuggester(q.suggestions, q.Queue, settings.SuggestRequestWait)
+	}
+	return q.Start(ctx)
+}
+
+// unrunnableJobs shows operators the jobs that wait for another server. It implements prometheus.Collector.
+type unrunnableJobs struct {
+	queue *queue.Queue
+	desc  *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (u unrunnableJobs) Describe(to chan<- *prometheus.Desc) { to <- u.desc }
+
+// Collect implements prometheus.Collector.
+func (u unrunnableJobs) Collect(to chan<- prometheus.Metric) {
+	for name, n := range u.queue.Unrunnable() {
+		to <- prometheus.MustNewConstMetric(u.desc, prometheus.GaugeValue, float64(n), strings.ToValidUTF8(name, "?"))
+	}
+}
+
+// jobDefinitions are the types of jobs this server runs.
+func (s *Server) jobDefinitions() []queue.Definition {
+	agent := s.cfg.Agent
+	options := jobs.Options{
+		Sessions: s.sessions, Journal: s.journal, Clock: s.now, Workers: s.queue.workers, Actions: s.queue.actions,
+		Suggestions: s.queue.suggestions, Timing: jobs.Timing{Turn: agent.TurnTimeout, Poll: agent.PollInterval,
+			IncludeTurns:      agent.IncludeTurnsGrace,
+			UntrustedTerminal: agent.UntrustedTerminalGrace, EmptyTurn: agent.EmptyTurnGrace},
+		AttemptTimeout: s.cfg.Queue.DefaultTimeout, SuggestWait: s.cfg.Queue.SuggestRequestWait,
+		SuggestEnabled: s.cfg.Queue.SuggestRequestEnabled,
+		Logger:         s.log.With().Str("package", "jobs").Logger(),
+	}
+	return jobs.Definitions(options)
+}
+
+func (s *Server) stopQueue(ctx context.Context) error {
+	if s.queue.Queue == nil {
+		return nil
+	}
+	return s.queue.Stop(ctx)
+}
+
+// waiting is what waits in the store, for all servers that share it.
+type waiting struct {
+	approvals int64
+	// asked is when the oldest of the approvals came, in ms; 0 when there is none.
+	asked int64
+	jobs  queue.Backlog
+	// queued and running are tasks.
+	queued, running int64
+}
+
+// readBacklog reads what waits; there are no jobs without a queue.
+func (s *Server) readBacklog(ctx context.Context) (w waiting, err error) {
+	if outage := s.journal.Outage(); outage != nil {
+		return w, outage // who asks how it stands is not to wait for a store that does not answer
+	}
+	if w.approvals, w.asked, err = s.sessions.PendingApprovals(ctx); err == nil && s.queue.Queue != nil {
+		w.jobs, err = s.queue.Backlog(ctx)
+	}
+	if err == nil && s.tasks != nil {
+		w.queued, w.running, err = s.tasks.Open(ctx)
+	}
+	return w, err
+}
+
+// backlog shows what waits. While the store cannot be read it is what it was. It implements prometheus.Collector.
+type backlog struct {
+	read func(context.Context) (waiting, error)
+
+	approvals, approvalAge, jobs, jobAge, tasks *prometheus.Desc
+
+	mu   sync.Mutex
+	last waiting
+}
+
+// backlogPatience is how long a scrape waits for the store.
+const backlogPatience = 2 * time.Second
+
+func newBacklog(read func(context.Context) (waiting, error)) *backlog {
+	desc := func(subsystem, unit, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(telemetry.MetricName(subsystem, unit), help+" All servers of one database tell the same.", labels, nil)
+	}
+	return &backlog{read: read,
+		approvals:   desc("approvals", "pending", "Approvals that wait for a decision."),
+		approvalAge: desc("approvals", "oldest_seconds", "How long the oldest approval waits; 0 when none does."),
+		jobs:        desc("queue", "jobs", "Jobs that wait and that run.", "state"),
+		tasks:       desc("tasks", "open", "Tasks that wait and that run.", "state"),
+		jobAge:      desc("queue", "oldest_seconds", "How long ago the oldest queued job was enqueued; 0 when none is."),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (b *backlog) Describe(to chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{b.approvals, b.approvalAge, b.jobs, b.jobAge, b.tasks} {
+		to <- desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (b *backlog) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), backlogPatience)
+	defer cancel()
+	now, err := b.read(ctx)
+	b.mu.Lock()
+	if err == nil {
+		b.last = now
+	}
+	now = b.last
+	b.mu.Unlock()
+	show := func(desc *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	show(b.approvals, float64(now.approvals))
+	show(b.approvalAge, age(now.asked))
+	show(b.jobs, float64(now.jobs.Queued), "queued")
+	show(b.jobs, float64(now.jobs.Running), "running")
+	show(b.tasks, float64(now.queued), "queued")
+	show(b.tasks, float64(now.running), "running")
+	show(b.jobAge, age(now.jobs.Oldest))
+}
+
+// age is how many seconds ago a time in ms was, 0 for none.
+func age(at int64) float64 {
+	if at == 0 {
+		return 0
+	}
+	return max(0, time.Since(time.UnixMilli(at)).Seconds())
+}

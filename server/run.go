@@ -1,0 +1,71 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"harness/internal/platform/auth"
+	"harness/internal/platform/config"
+	"harness/internal/platform/telemetry"
+	"harness/server/resources"
+)
+
+// Options are what a server's starter decides besides the settings. The zero value is that of `harness serve`.
+type Options struct {
+	// Ready, when set, is called with the URL once requests are served; its error stops the server.
+	Ready func(url string) error
+	// Front, when set, wraps all other handlers.
+	Front func(http.Handler) http.Handler
+	// Embedded servers belong to the program that started them and store nothing outside the data directory.
+	Embedded bool
+	// Terminal receives the link that logs a browser in; nil when no person reads it.
+	Terminal io.Writer
+}
+
+// Run starts a server, runs it until ctx ends (SIGINT, SIGTERM) or a part fails, and stops it. The error is why it could
+// not start, or which part failed. Further runtimes are driven besides those that the program ships with.
+func Run(ctx context.Context, cfg *config.Config, further []RuntimeMaker, as Options) error {
+	if err := auth.CheckBind(cfg.Host, cfg.AuthToken != "", cfg.InsecureNoAuth); err != nil {
+		return err
+	}
+	defer resources.HoldHeap()()
+	log := telemetry.NewLogger(telemetry.LogOptions{Level: cfg.LogLevel, Format: cfg.LogFormat, Out: os.Stderr,
+		Secrets: cfg.Secrets()})
+	for _, name := range cfg.Unknown() {
+		log.Warn().Str("name", name).Str("nearest", config.Nearest(name)).
+			Msg("this name in the environment or .env is no setting and has no effect; harness config print lists them")
+	}
+	resources.LimitMemory(log)
+	if err := resources.KeepPrivate(); err != nil {
+		return err
+	}
+	workspace, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("find the working directory: %w", err)
+	}
+	server := New(cfg, workspace, log, further...)
+	server.front, server.embedded = as.Front, as.Embedded
+	if err := server.Start(ctx); err != nil {
+		return errors.Join(err, server.Stop())
+	}
+	log.Info().Str("url", server.URL()).Str("data", cfg.DataDir).Str("node", server.dir.NodeID).
+		Msg("harness is serving: " + server.URL() +
+			"/readyz tells what is missing, if anything; open a session with  curl -X POST " + server.URL() + "/api/sessions")
+	server.sayAccess(as.Terminal)
+	if as.Ready != nil {
+		if err := as.Ready(server.URL()); err != nil {
+			return errors.Join(err, server.Stop())
+		}
+	}
+	var failed error
+	select {
+	case <-ctx.Done():
+		log.Info().Msg("stopping; a second signal ends the process at once")
+	case failed = <-server.Failed():
+	}
+	return errors.Join(failed, server.Stop())
+}

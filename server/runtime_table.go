@@ -1,0 +1,322 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+
+	"harness/internal/lib/version"
+	"harness/internal/operations"
+	"harness/internal/platform/config"
+	"harness/internal/runtime"
+	"harness/internal/runtime/acp"
+	"harness/internal/runtime/claude"
+	"harness/internal/runtime/codex"
+	"harness/internal/runtime/environment"
+	"harness/internal/runtime/opencode"
+	"harness/internal/runtime/process"
+	"harness/internal/runtime/process/shim"
+	"harness/internal/runtime/stdio"
+	"harness/internal/runtime/unavailable"
+	"harness/internal/services/session"
+)
+
+// RuntimeMaker makes the adapter of one kind of runtime.
+type RuntimeMaker struct {
+	name string
+	make func(*Server, Confinement) (runtime.Adapter, error)
+	// unfit tells why it cannot be driven as the server is set up, and what to do, "" when it can; nil when nothing keeps
+	// it from that. Such a runtime is there and unavailable.
+	unfit func(*config.Config) string
+	// preview says that nobody has tried it with this program; clients are told unless its operator says otherwise.
+	preview bool
+}
+
+// why is what unfit tells, and that the operator disabled the runtime.
+func (m RuntimeMaker) why(cfg *config.Config) string {
+	if cfg.RuntimeStatuses()[m.name] == string(operations.RuntimeDisabled) {
+		return operations.DisabledReason
+	}
+	if m.unfit == nil {
+		return ""
+	}
+	return m.unfit(cfg)
+}
+
+// runtimeTable are the runtimes this program can drive. One more is one line here, and a function like newCodex beside
+// its settings.
+func runtimeTable() []RuntimeMaker {
+	table := []RuntimeMaker{
+		{name: codex.Name, make: newCodex},
+		{name: claude.Name, make: newClaude},
+		{name: opencode.Name, make: newOpenCode, unfit: oneForAll(opencode.Name)},
+	}
+	for _, profile := range acp.Shipped() {
+		table = append(table, acpMaker(profile))
+	}
+	return table
+}
+
+// runtimes are those of a server, the default one first.
+type runtimes struct {
+	table    []RuntimeMaker // those the server can drive
+	shims    *shim.Host
+	makers   []RuntimeMaker
+	adapters []runtime.Adapter
+}
+
+// chosen are the configured ones of those the server can drive, the default one first.
+func (r runtimes) chosen(cfg *config.Config) ([]RuntimeMaker, error) {
+	table := slices.Clone(r.table)
+	own, err := acp.Configured(cfg.ACPAgents)
+	if err != nil {
+		return nil, config.Usagef("HARNESS_ACP_AGENTS: %w", err)
+	}
+	for _, profile := range own {
+		table = append(table, acpMaker(profile))
+	}
+	if len(cfg.Runtimes) == 0 {
+		cfg.Runtimes = FoundRuntimes(cfg)
+	}
+	var chosen []RuntimeMaker
+	for _, name := range cfg.Runtimes {
+		i := slices.IndexFunc(table, func(one RuntimeMaker) bool { return one.name == name })
+		if i < 0 {
+			return nil, config.Usagef("HARNESS_RUNTIMES names %q, which this program cannot drive; it can drive %s",
+				name, strings.Join(namesOf(table), ", "))
+		}
+		if name == cfg.DefaultRuntime {
+			chosen = slices.Insert(chosen, 0, table[i])
+		} else {
+			chosen = append(chosen, table[i])
+		}
+	}
+	if cfg.DefaultRuntime != "" && chosen[0].name != cfg.DefaultRuntime {
+		return nil, config.Usagef("HARNESS_DEFAULT_RUNTIME is %q, which is none of HARNESS_RUNTIMES (%s)",
+			cfg.DefaultRuntime, strings.Join(cfg.Runtimes, ", "))
+	}
+	return chosen, nil
+}
+
+// FoundRuntimes are those of a server that nobody chose any for: codex, and what of the others is on this machine.
+func FoundRuntimes(cfg *config.Config) []string {
+	found := []string{codex.Name}
+	for _, other := range []struct{ name, program string }{
+		{claude.Name, cfg.ClaudeBin}, {acp.Gemini().Name, cfg.GeminiBin}, {opencode.Name, cfg.OpenCodeBin},
+	} {
+		if _, err := exec.LookPath(other.program); err == nil {
+			found = append(found, other.name)
+		}
+	}
+	return found
+}
+
+// startRuntimes begins to supervise them. One that is missing shows in health, it is no error.
+func (s *Server) startRuntimes(ctx context.Context) error {
+	confined, err := s.confinement(ctx)
+	if err != nil {
+		return err
+	}
+	s.confined.Store(&confined.Plan)
+	for _, one := range s.runtimes.makers {
+		adapter, err := s.makeRuntime(one, confined)
+		if err != nil {
+			return fmt.Errorf("make the %s runtime: %w", one.name, err)
+		}
+		s.runtimes.adapters = append(s.runtimes.adapters, adapter)
+		s.sessions.Attach(adapter)
+	}
+	s.watchRuntimes()
+	for _, adapter := range s.runtimes.adapters {
+		if err := adapter.Start(ctx); err != nil {
+			return fmt.Errorf("start the %s runtime: %w", adapter.Name(), err)
+		}
+	}
+	return nil
+}
+
+// makeRuntime makes an adapter; one of a runtime that cannot be driven as the server is set up says so.
+func (s *Server) makeRuntime(one RuntimeMaker, confined Confinement) (runtime.Adapter, error) {
+	if !s.cfg.Runs() {
+		return unavailable.New(one.name, "node "+s.dir.NodeID+" "+session.NoRuntimes), nil
+	}
+	if why := cmp.Or(one.why(s.cfg), s.exposed(one.name, confined)); why != "" {
+		s.log.Warn().Str("runtime", one.name).Msg(why)
+		return unavailable.New(one.name, why), nil
+	}
+	return one.make(s, confined)
+}
+
+func (s *Server) stopRuntimes(ctx context.Context) error {
+	errs := make([]error, len(s.runtimes.adapters))
+	var stopping sync.WaitGroup
+	for i, adapter := range s.runtimes.adapters {
+		stopping.Go(func() { errs[i] = adapter.Stop(ctx) })
+	}
+	stopping.Wait()
+	return errors.Join(errors.Join(errs...), s.removeMadeRoots())
+}
+
+// setup is what every adapter gets of this server. Families are the providers whose variables its agent inherits, its
+// own by default.
+func (s *Server) setup(name string, confined Confinement, families ...string) stdio.Setup {
+	return stdio.Setup{
+		Launch: stdio.Launch{
+			Name: name, Mark: process.Mark(s.dir.Path, name), Confine: confined.Plan, Stage: confined.stage,
+			Inherits: s.environment().Inherits(name, families...), Env: append(runtime.DoorEnv(s.agents.URL(), ""), confined.env...),
+			Shims: s.runtimes.shims, Detach: s.cfg.RuntimeDetach, Logger: s.log.With().Str("package", name).Logger(),
+			Called: s.runtimeCalled(name),
+		},
+		Supervise: stdio.Options{
+			Sink: s.warningNewer(name, s.sessions.Sink(name)), Resume: s.sessions.Resumption, KeepOnStop: s.cfg.KeepRuntimes,
+			StartTimeout: s.cfg.RuntimeStartTimeout, CallTimeout: s.cfg.RuntimeCallTimeout, HangAfter: s.cfg.RuntimeHang,
+		},
+		LastState: func(ctx context.Context, threadID string) (json.RawMessage, error) {
+			return s.sessions.LastState(ctx, name, threadID)
+		},
+		NativeToolsOff: s.sessions.NativeToolsOff,
+		Door:           &s.agents, Tools: s.tools.nameFor(name), Idle: s.cfg.RuntimeIdle,
+		MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version.Program(),
+		Silence: stdio.Silence(s.cfg.TurnIdle),
+	}
+}
+
+// setupWithHome is setup for a runtime that keeps its logins and state in a home of its own
+// (docs/operations.md#credentials).
+func (s *Server) setupWithHome(name string, confined Confinement, families ...string) (stdio.Setup, error) {
+	homes, level, err := s.homes(confined, name)
+	if err != nil {
+		return stdio.Setup{}, err
+	}
+	forget := func(session string) error { return homes.Forget(name, session) }
+	if level == environment.LevelEphemeral {
+		setup := s.setup(name, confined, families...)
+		setup.ForgetHome = forget
+		setup.SessionHome = func(session string) (environment.Home, []string, error) {
+			return s.sessionHome(homes, confined, name, session)
+		}
+		if s.cfg.CredentialDir == "" { // else other servers may have homes there
+			setup.KnownSession = s.sessions.Keeps
+			setup.SessionHomes = func() ([]string, error) { return homes.Sessions(name) }
+		}
+		return setup, nil
+	}
+	home, confined, err := s.home(confined, name)
+	if err != nil {
+		return stdio.Setup{}, err
+	}
+	setup := s.setup(name, confined, families...)
+	setup.Home, setup.Launch.Env, setup.ForgetHome = home, append(setup.Launch.Env, home.Env()...), forget
+	return setup, nil
+}
+
+// oneForAll tells why a runtime with one process for all sessions cannot be driven as the server is set up, "" when it
+// can.
+func oneForAll(name string) func(*config.Config) string {
+	return func(cfg *config.Config) string {
+		if environment.Level(cfg.CredentialLevel(name)) != environment.LevelEphemeral {
+			return ""
+		}
+		return fmt.Sprintf(
+			"%s has one process for all sessions, so their credentials cannot be each session's own (HARNESS_RUNTIME_CREDENTIALS): "+
+				"add %s=%s or %s=%s, and restart the server", name, name, environment.LevelNamespaced, name,
+			environment.LevelShared)
+	}
+}
+
+func newCodex(s *Server, confined Confinement) (runtime.Adapter, error) {
+	setup := s.setup(codex.Name, confined)
+	launch, supervise := setup.Launch, setup.Supervise
+	s.codex = codex.New(codex.Options{
+		Door: setup.Door, Tools: setup.Tools, Bin: CodexBin(s.cfg), Home: s.cfg.CodexHome, Implicit: s.sessions.ImplicitSources,
+		NativeToolsOff: setup.NativeToolsOff,
+		Mark:           launch.Mark, Sink: supervise.Sink, Logger: launch.Logger, Called: launch.Called,
+		ClientVersion: setup.Version,
+		StartTimeout:  supervise.StartTimeout, CallTimeout: supervise.CallTimeout, HangAfter: supervise.HangAfter,
+		UnloadAfter: s.cfg.RuntimeUnload, RecycleBytes: int64(s.cfg.RuntimeRecycle) << 20,
+		Env: append(s.codexEnv(), launch.Env...), Confine: launch.Confine, Stage: launch.Stage, Inherits: launch.Inherits,
+		Shims: launch.Shims, Detach: launch.Detach, KeepOnStop: supervise.KeepOnStop, Resume: supervise.Resume,
+	})
+	return s.codex, nil
+}
+
+func newClaude(s *Server, confined Confinement) (runtime.Adapter, error) {
+	setup, err := s.setupWithHome(claude.Name, confined)
+	if err != nil {
+		return nil, err
+	}
+	return claude.New(s.cfg.ClaudeBin, setup), nil
+}
+
+// codexEnv hands on the model's key, wherever it came from; it is the only secret of our settings codex gets.
+func (s *Server) codexEnv() []string {
+	if s.cfg.OpenAIAPIKey == "" {
+		return nil
+	}
+	return []string{"OPENAI_API_KEY=" + s.cfg.OpenAIAPIKey}
+}
+
+// RuntimeNames are the runtimes this program can drive.
+func RuntimeNames() []string { return namesOf(runtimeTable()) }
+
+func namesOf(table []RuntimeMaker) []string {
+	var names []string
+	for _, one := range table {
+		names = append(names, one.name)
+	}
+	return names
+}
+
+// surviving are the generations of this server's runtimes that an earlier server left, living or with something left to
+// read.
+func (s *Server) surviving() ([]string, error) {
+	own, _, err := s.foundShims()
+	var generations []string
+	for _, f := range own {
+		// One without a name has nothing that runs: its server was killed before it wrote down what was to.
+		if f.State.Runtime != "" {
+			generations = append(generations, f.Generation)
+		}
+	}
+	return generations, err
+}
+
+// endStrangers ends what still runs of runtimes that are not configured any more: nobody would take it up. What it said
+// stays for when they are.
+func (s *Server) endStrangers(ctx context.Context) error {
+	_, strange, err := s.foundShims()
+	for _, f := range strange {
+		if !f.Alive {
+			continue
+		}
+		s.log.Warn().Str("runtime", f.State.Runtime).Str("generation", f.Generation).
+			Msg("a runtime that this server does not run (HARNESS_RUNTIMES, HARNESS_ROLES) still runs; ending it")
+		if _, _, err := shim.Reap(ctx, f); err != nil {
+			s.log.Error().Err(err).Str("generation", f.Generation).Msg("a runtime of an earlier server could not be ended")
+		}
+	}
+	return err
+}
+
+// foundShims are the shims of earlier servers: those of runtimes that this server drives, and the others.
+func (s *Server) foundShims() (own, strange []shim.Found, err error) {
+	found, err := shim.Discover(s.runtimes.shims.RunDir)
+	for _, f := range found {
+		// One that never came up may not say whose it was: it is codex's, which looks after those.
+		name := cmp.Or(f.State.Runtime, codex.Name)
+		if slices.ContainsFunc(s.runtimes.makers, func(one RuntimeMaker) bool {
+			return s.cfg.Runs() && one.name == name && one.why(s.cfg) == ""
+		}) {
+			own = append(own, f)
+		} else {
+			strange = append(strange, f)
+		}
+	}
+	return own, strange, err
+}

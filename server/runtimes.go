@@ -1,0 +1,169 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"harness/internal/lib/version"
+	"harness/internal/platform/telemetry"
+	"harness/internal/runtime"
+	"harness/internal/runtime/codex"
+	"harness/internal/runtime/process"
+	"harness/internal/runtime/process/shim"
+)
+
+// RunDir is the folder of the runtimes that outlive servers.
+func RunDir(dataDir string) string { return filepath.Join(dataDir, "run") }
+
+// shims says how this server keeps its runtimes alive.
+func (s *Server) shims() (*shim.Host, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the program to start shims with: %w", err)
+	}
+	path, err := filepath.Abs(s.dir.Path)
+	if err != nil {
+		return nil, fmt.Errorf("find the data directory: %w", err)
+	}
+	return &shim.Host{
+		RunDir: RunDir(path), Command: []string{own, "shim"}, Version: version.Program(), DetachGrace: s.cfg.DetachGrace,
+		SpoolBytes: int64(s.cfg.SpoolBytes),
+	}, nil
+}
+
+// watchRuntimes registers the metrics of the runtimes behind shims. They are looked up when somebody asks.
+func (s *Server) watchRuntimes() {
+	host := s.runtimes.shims
+	counters := func() (total codex.Counters) {
+		if s.codex != nil {
+			total = s.codex.Counters()
+		}
+		return total
+	}
+	gauge := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: telemetry.MetricName("runtime", name), Help: help}, value)
+	}
+	counter := func(name, help string, value func() int64) prometheus.Collector {
+		opts := prometheus.CounterOpts{Name: telemetry.MetricName("runtime", name), Help: help}
+		return prometheus.NewCounterFunc(opts, func() float64 { return float64(value()) })
+	}
+	for _, adapter := range s.runtimes.adapters {
+		s.metrics.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: telemetry.MetricName("sessions", "active"), Help: "Sessions of this server in which a turn runs.",
+			ConstLabels: prometheus.Labels{"runtime": adapter.Name()},
+		}, func() float64 { return float64(s.sessions.Load(adapter.Name()).Turns) }))
+		s.metrics.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: telemetry.MetricName("runtime", "up"), Help: "1 while sessions of a runtime can run.",
+			ConstLabels: prometheus.Labels{"runtime": adapter.Name()},
+		}, func() float64 {
+			if adapter.Status().State == runtime.StateReady {
+				return 1
+			}
+			return 0
+		}))
+	}
+	s.metrics.Registry.MustRegister(
+		gauge("unresponsive", "1 while a runtime leaves a health probe unanswered.", func() float64 {
+			for _, adapter := range s.runtimes.adapters {
+				if adapter.Status().State == runtime.StateUnresponsive {
+					return 1
+				}
+			}
+			return 0
+		}),
+		gauge("resident_bytes", "Memory the runtimes have in RAM; 0 while there is none, and where the system does not tell.",
+			func() float64 {
+				total := int64(0)
+				for _, pid := range s.runtimes.pids() {
+					total += process.Resident(pid)
+				}
+				return float64(total)
+			}),
+		gauge("processes", "Runtime processes of this server.", func() float64 { return float64(len(s.runtimes.pids())) }),
+		gauge("waiting", "Sessions that wait for a process because a runtime has as many as it may.", func() float64 {
+			waiting := 0
+			for _, adapter := range s.runtimes.adapters {
+				waiting += adapter.Status().Waiting
+			}
+			return float64(waiting)
+		}),
+		counter("unloads_total", "Idle sessions unloaded from the runtime's memory.", func() int64 {
+			return counters().Unloads
+		}),
+		counter("recycles_total", "Idle runtime processes replaced because of their memory.", func() int64 {
+			return counters().Recycles
+		}),
+		counter("hangs_total", "Runtime processes killed because they did not answer.", func() int64 {
+			return counters().Hangs
+		}),
+		gauge("shims", "Shims of this data directory that are alive.", func() float64 {
+			found, err := shim.Discover(host.RunDir)
+			if err != nil {
+				return -1
+			}
+			alive := 0
+			for _, f := range found {
+				if f.Alive {
+					alive++
+				}
+			}
+			return float64(alive)
+		}),
+		gauge("orphans", "Runtime processes found without an owner and killed, since this server started.", func() float64 {
+			return float64(counters().Orphans)
+		}),
+		gauge("spool_bytes", "Bytes on disk of what runtimes wrote and the server has not yet let go.", func() float64 {
+			return float64(shim.SpoolBytes(host.RunDir))
+		}),
+	)
+}
+
+// pids are the processes that run now.
+func (r runtimes) pids() []int {
+	var pids []int
+	for _, adapter := range r.adapters {
+		status := adapter.Status()
+		for _, process := range status.Processes {
+			if process.PID > 0 {
+				pids = append(pids, process.PID)
+			}
+		}
+		if status.Processes == nil && status.PID > 0 {
+			pids = append(pids, status.PID)
+		}
+	}
+	return pids
+}
+
+// warningNewer passes on what a runtime says, and warns once when its agent is newer than the versions it was tested with.
+func (s *Server) warningNewer(name string, sink runtime.Sink) runtime.Sink {
+	var once sync.Once
+	return func(batch runtime.Batch) {
+		sink(batch)
+		for _, signal := range batch.Signals {
+			if signal.Kind == runtime.SignalStarted {
+				go s.warnNewer(name, &once) // the adapter may hold what its status needs
+			}
+		}
+	}
+}
+
+func (s *Server) warnNewer(name string, once *sync.Once) {
+	for _, adapter := range s.runtimes.adapters {
+		installer, knows := adapter.(runtime.Installer)
+		if adapter.Name() != name || !knows {
+			continue
+		}
+		version, tested := adapter.Status().Version, installer.Install().Tested
+		if runtime.Newer(version, tested) {
+			once.Do(func() {
+				s.log.Warn().Str("runtime", name).Str("version", version).Str("tested", tested[len(tested)-1]).
+					Msg("the agent is newer than the versions this server was tested with; it is used")
+			})
+		}
+	}
+}

@@ -1,0 +1,440 @@
+// Package server is the whole program as one value: it makes every part, starts them in order, and stops them in the
+// reverse order. Programs that embed Harness call Run.
+//
+// It is the only package that wires packages together. It must never hold a rule of its own, nor know a command line.
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/api"
+	"harness/api/idempotency"
+	"harness/api/rpc"
+	v1 "harness/api/v1"
+	"harness/internal/content/artifact"
+	"harness/internal/content/search"
+	"harness/internal/lib/lifecycle"
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/auth/logins"
+	"harness/internal/platform/auth/oidc"
+	"harness/internal/platform/auth/tokens"
+	"harness/internal/platform/cluster"
+	"harness/internal/platform/cluster/gitworkspace"
+	"harness/internal/platform/config"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/platform/journal/archive"
+	"harness/internal/platform/journal/bus"
+	"harness/internal/platform/journal/early"
+	"harness/internal/platform/telemetry/otlp"
+	"harness/internal/runtime/codex"
+	"harness/internal/runtime/environment"
+	"harness/internal/runtime/process/confine"
+	"harness/internal/services/audit"
+	"harness/internal/services/notify"
+	"harness/internal/services/notify/decidelink"
+	"harness/internal/services/session"
+	"harness/internal/services/session/nativelog"
+	"harness/internal/services/tasks"
+	"harness/internal/services/tracing"
+	"harness/server/datadir"
+	"harness/server/metrics"
+	"harness/server/resources"
+	"harness/stream"
+)
+
+// streamCloseWait is how long clients have to answer 1012; those that do not are cut off within the stream's bound,
+// which is no failure.
+const streamCloseWait = 2 * time.Second
+
+// Server is the whole program as one value: end-to-end tests start the very same.
+type Server struct {
+	cfg *config.Config
+	// front, when set, is what requests meet first.
+	front     func(http.Handler) http.Handler
+	embedded  bool // belongs to the program that started it, and keeps nothing outside of its data directory
+	workspace string
+	log       zerolog.Logger
+	metrics   *metrics.Metrics
+	parts     *lifecycle.Group
+
+	dir      *datadir.Dir
+	access   access
+	db       *database.DB
+	node     *cluster.Lease // nil on SQLite, which belongs to the data directory's one server
+	watch    *cluster.Watch // as node
+	nodePort *nodePort      // nil without HARNESS_NODE_ADDRESS
+	damage   damage
+	journal  *journal.Journal
+	bus      *bus.Bus        // nil without HARNESS_NODE_ADDRESS
+	early    *early.Carrier  // nil as bus is
+	spans    *tracing.Tracer // nil unless spans are exported
+	exporter *otlp.Exporter  // the same
+	tokens   *tokens.Service
+	calls    callLog
+	answers  *idempotency.Store
+	sessions *session.Service
+	search   *search.Index
+	notifier *notify.Notifier
+	links    *decidelink.Signer              // nil unless links may decide
+	push     *pushAccess                     // nil where no browser is told
+	traced   atomic.Pointer[session.Service] // sessions, for who began before them
+	codex    *codex.Codex                    // nil unless it is one of the runtimes
+	runtimes runtimes
+	confined atomic.Pointer[confine.Plan] // how agents are started, nil before the runtimes start
+	hub      *stream.Hub
+	rpc      *rpc.Server
+	tasks    *tasks.Service
+	taskAPI  *v1.Server
+	native   *nativelog.Ring
+	trimmer  *resources.MemoryTrimmer
+	queue    jobQueue
+	people   httpPort
+	agents   agentsPort
+	fencing  fencing
+
+	// logins and providers are nil without HARNESS_OIDC_FILE.
+	logins    *logins.Service
+	providers *oidc.Set
+
+	artifacts  *artifact.Store
+	tools      *ownedTools // nil when no tool is given to agents
+	extensions extensionParts
+	consents   *datadir.Consents
+
+	folders *gitworkspace.Store // nil unless folders are stored
+
+	pruning lifecycle.Loops
+	archive *archive.Archiver // nil without one
+	ready   atomic.Bool
+	failed  chan error
+}
+
+// New makes a server that does nothing until Start. workspace is its working directory. It can drive further
+// runtimes besides those of runtimeTable.
+func New(cfg *config.Config, workspace string, log zerolog.Logger, further ...RuntimeMaker) *Server {
+	s := &Server{cfg: cfg, workspace: workspace, log: log, metrics: metrics.New(RuntimeNames()), failed: make(chan error, 1),
+		consents: datadir.NewConsents(cfg.Trust), runtimes: runtimes{table: append(runtimeTable(), further...)}}
+	s.trimmer = resources.NewMemoryTrimmer(func() int64 { return s.journal.Head() })
+	// Stopping runs from the bottom up: not ready, no new connections, sockets closed with 1012, runtimes, services,
+	// database.
+	s.parts = lifecycle.New(log, cfg.ShutdownTimeout,
+		lifecycle.Part{Name: "data directory", Start: s.openDir, Stop: s.closeDir, Bound: time.Second},
+		lifecycle.Part{Name: "listener", Start: s.listen, Stop: s.closeListener, Bound: time.Second},
+		lifecycle.Part{Name: "startup gate", Start: s.startGate, Stop: s.stopHTTP, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "database", Start: s.openDatabase, Stop: s.closeDatabase, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "node port", Start: s.openNodePort, Stop: s.closeNodePort, Bound: time.Second},
+		lifecycle.Part{Name: "ports of this machine", Start: s.registerPorts, Stop: s.releasePorts, Bound: time.Second},
+		lifecycle.Part{Name: "node", Start: s.startNode, Stop: s.stopNode, Bound: 2 * time.Second},
+		lifecycle.Part{Name: "spans", Start: s.startSpans, Stop: s.stopSpans, Bound: 2 * time.Second},
+		lifecycle.Part{Name: "journal", Start: s.startJournal, Stop: s.stopJournal, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "record of requests", Start: s.startCalls, Stop: s.stopCalls, Bound: 2 * time.Second},
+		lifecycle.Part{Name: "news of other nodes", Start: s.startBus, Stop: s.stopBus, Bound: time.Second},
+		lifecycle.Part{Name: "access tokens", Start: s.startTokens, Stop: s.stopTokens, Bound: time.Second},
+		lifecycle.Part{Name: "logins", Start: s.startLogins, Stop: s.stopLogins, Bound: time.Second},
+		lifecycle.Part{Name: "idempotency keys", Start: s.startAnswers, Stop: nothingToStop, Bound: time.Second},
+		lifecycle.Part{Name: "folders of sessions", Start: s.startFolders, Stop: s.stopFolders, Bound: 6 * time.Second},
+		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "port for agents", Start: s.openAgentsPort, Stop: s.stopAgentsPort, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "tools", Start: s.startTools, Stop: nothingToStop, Bound: time.Second},
+		lifecycle.Part{Name: "search", Start: s.startSearch, Stop: s.stopSearch, Bound: 4 * time.Second},
+		lifecycle.Part{Name: "notifications", Start: s.startNotifier, Stop: s.stopNotifier, Bound: time.Second},
+		lifecycle.Part{Name: "runtimes", Start: s.startRuntimes, Stop: s.stopRuntimes, Bound: 6 * time.Second},
+		lifecycle.Part{Name: "memory trimmer", Start: s.trimmer.Start, Stop: s.trimmer.Stop, Bound: time.Second},
+		lifecycle.Part{Name: "stream", Start: s.startStream, Stop: s.stopStream, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "actions", Start: s.startActions, Stop: s.stopActions, Bound: 6 * time.Second},
+		lifecycle.Part{Name: "queue", Start: s.startQueue, Stop: s.stopQueue, Bound: 6 * time.Second},
+		lifecycle.Part{Name: "extensions", Start: s.startExtensions, Stop: s.stopExtensions, Bound: 6 * time.Second},
+		lifecycle.Part{Name: "watch over other nodes", Start: s.startWatch, Stop: s.stopWatch, Bound: 2 * time.Second},
+		lifecycle.Part{Name: "pruning", Start: s.startPruning, Stop: s.stopPruning, Bound: 2 * time.Second},
+		lifecycle.Part{Name: "JSON-RPC", Start: s.startRPC, Stop: s.stopRPC, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "tasks", Start: s.startTasks, Stop: s.stopTasks, Bound: 6 * time.Second},
+		lifecycle.Part{Name: "http", Start: s.startHTTP, Stop: s.stopHTTP, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "requests of other nodes", Start: s.serveNodePort, Stop: s.stopNodePort, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "early text of other nodes", Start: s.startEarly, Stop: s.stopEarly, Bound: time.Second},
+		lifecycle.Part{Name: "readiness", Start: s.startReady, Stop: s.stopReady, Bound: time.Second},
+	)
+	return s
+}
+
+// Start brings every part up and returns when requests are served. It does not wait for the runtime: a missing codex
+// shows in health.
+func (s *Server) Start(ctx context.Context) error { return s.parts.Start(ctx) }
+
+// Stop ends everything in order within HARNESS_SHUTDOWN_TIMEOUT_MS. Calling it twice is allowed.
+func (s *Server) Stop() error { return s.parts.Stop() }
+
+// Failed reports a part that broke while serving.
+func (s *Server) Failed() <-chan error { return s.failed }
+
+// fail reports that a part broke; the first report ends the server.
+func (s *Server) fail(err error) {
+	select {
+	case s.failed <- err:
+	default:
+	}
+}
+
+// URL is the base URL clients use. Call it after Start.
+func (s *Server) URL() string { return "http://" + s.people.listener.Addr().String() }
+
+func (s *Server) openDir(context.Context) (err error) {
+	if s.runtimes.makers, err = s.runtimes.chosen(s.cfg); err != nil {
+		return err
+	}
+	if err := s.consents.Claim(s.cfg); err != nil {
+		return err
+	}
+	if s.dir, err = datadir.Open(s.cfg.DataDir); err != nil {
+		return err
+	}
+	s.openAccess()
+	return nil
+}
+
+func (s *Server) closeDir(context.Context) error { return s.dir.Close() }
+
+// listen binds first: a port in use should fail before a database is migrated or a runtime started.
+func (s *Server) listen(ctx context.Context) (err error) {
+	address := net.JoinHostPort(s.cfg.Host, strconv.Itoa(s.cfg.Port))
+	s.people.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w (%s)", address, err, listenRemedy(err))
+	}
+	resources.WarnOfDescriptors(s.cfg.Limits, s.log)
+	return nil
+}
+
+// startGate answers requests while the parts behind it start: a migration may take long.
+func (s *Server) startGate(context.Context) error {
+	s.people.serve(api.ConnLimiterOptions{
+		MaxConnections: s.cfg.Limits.HTTPConnections, BasePath: s.cfg.BasePath, Metrics: s.metrics.HTTP.Options(),
+		Logger: s.log.With().Str("package", "api").Logger(),
+	}, s.fail)
+	s.log.Info().Str("url", s.URL()).Msg("harness is starting")
+	return nil
+}
+
+func listenRemedy(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "set PORT to a free one, or stop who has it"
+	case errors.Is(err, syscall.EACCES):
+		return "set PORT to one this user may take, above 1023"
+	default:
+		return "set HOST to an address of this machine"
+	}
+}
+
+func (s *Server) closeListener(context.Context) error { return s.people.close() }
+
+func (s *Server) openDatabase(ctx context.Context) error {
+	db, result, err := datadir.OpenStore(ctx, s.cfg, s.metrics.Database.Follow(s.log, &s.damage.mended))
+	if err != nil {
+		return err
+	}
+	s.db = db
+	if file := filepath.Join(s.cfg.DataDir, "harness.db"); s.cfg.DatabaseURL != "" {
+		if _, err := os.Stat(file); err == nil {
+			s.log.Warn().Str("file", file).Msg("DATABASE_URL is set, and the data directory has a SQLite store, which this server does " +
+				"not show: unset it, or stop the server and move that store there with `harness migrate-store postgres`")
+		}
+	}
+	s.log.Info().Str("engine", string(db.Engine())).Int64("schema", result.To).Bool("migrated", result.From != result.To).
+		Msg("the database is open")
+	return nil
+}
+
+func (s *Server) closeDatabase(context.Context) error { return s.db.Close() }
+
+// traceOf is the trace of a turn, once there are sessions.
+func (s *Server) traceOf(sessionID, turnID string) (traceID, spanID string) {
+	if sessions := s.traced.Load(); sessions != nil {
+		return sessions.TraceOf(sessionID, turnID)
+	}
+	return "", ""
+}
+
+func (s *Server) startJournal(ctx context.Context) error {
+	s.journal = journal.New(s.db, journal.Options{Now: s.now, Logger: s.log.With().Str("package", "journal").Logger(),
+		Observe: s.metrics.ObserveBatch, Origin: origin, Before: audit.NewWriter().Write, Upcast: stream.Upcast,
+		Refused: s.metrics.Database.Refusals.Inc, Recorded: storeRefused, TraceOf: s.traceOf, Owned: s.owned(), Announce: s.announce(),
+		Told: s.tellEarly(), Damaged: s.damagedEvent,
+		Barrier: s.nodePort != nil && !switchedOff("barrier"), EarlyRelease: s.releasesEarly(),
+		Archived: s.cfg.Archive != ""})
+	s.metrics.Database.Watch(s.db.Engine(), s.journal)
+	s.watchDamage(s.metrics.Registry)
+	if err := s.journal.Start(ctx); err != nil {
+		return err
+	}
+	s.journal.Subscribe(s.metrics.Turns.OnRecords)
+	if s.spans != nil {
+		s.journal.Subscribe(s.spans.Hear)
+	}
+	began := []journal.Event{configurationLoaded(s.cfg, s.dir.NodeID)}
+	if frames := s.damage.mended.Load(); frames > 0 {
+		began = append(began, storeMended(int(frames)))
+	}
+	// Whenever the store takes it: a server starts without one, too.
+	return s.journal.Submit(context.WithoutCancel(ctx),
+		func(context.Context, database.Tx) ([]journal.Event, error) { return began, nil }, nil)
+}
+
+func (s *Server) stopJournal(ctx context.Context) error { return s.journal.Stop(ctx) }
+
+func (s *Server) startTokens(ctx context.Context) error {
+	s.tokens = tokens.New(tokens.Options{Journal: s.journal, DB: s.db, Clock: s.now, Logger: s.log.With().Str("package", "tokens").Logger()})
+	return s.tokens.Start(ctx)
+}
+
+func (s *Server) stopTokens(ctx context.Context) error { return s.tokens.Stop(ctx) }
+
+func (s *Server) startAnswers(ctx context.Context) error {
+	s.answers = idempotency.New(idempotency.Options{Journal: s.journal, DB: s.db, NodeID: s.dir.NodeID, Clock: s.now})
+	return s.answers.Start(ctx)
+}
+
+func (s *Server) startSessions(ctx context.Context) (err error) {
+	if info, err := os.Stat(SessionFolder(s.cfg, s.workspace)); err != nil || !info.IsDir() {
+		return config.Usagef("HARNESS_WORKSPACE %s is no folder that is there (%w): make it, and give it to the user of runtimes",
+			s.cfg.Workspace, cmp.Or(err, error(syscall.ENOTDIR)))
+	}
+	if s.runtimes.shims, err = s.shims(); err != nil {
+		return err
+	}
+	if err := errors.Join(s.endStrangers(ctx), s.endLost(ctx), s.endWithNativeTools(ctx)); err != nil {
+		return err
+	}
+	left, err := s.surviving()
+	if err != nil {
+		return err
+	}
+	s.native = nativelog.New(filepath.Join(s.dir.Path, "native"))
+	if err := s.openArtifacts(ctx); err != nil {
+		return err
+	}
+	s.sessions = session.New(session.Options{
+		Journal: s.journal, DB: s.db, NodeID: s.dir.NodeID, Clock: s.now, NativeToolsOff: s.nativeToolsOff(),
+		WorkspaceRoot: SessionFolder(s.cfg, s.workspace), EnterFolder: s.enterFolder, Surviving: left,
+		DefaultRuntime: s.runtimes.makers[0].name, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
+		NoRuntimes: !s.cfg.Runs(), Draining: s.draining, OnlyNode: s.db.Engine() == database.SQLite,
+		Movable: s.node != nil && s.cfg.Workspaces != "pinned", Lapsed: s.node.Over, Folders: s.storedFolders(),
+		Defaults: session.Controls{
+			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode,
+			NetworkAccess: s.cfg.Defaults.NetworkAccess,
+		},
+		RuntimeLevels: func(name string) session.RuntimeLevels {
+			levels, setting := s.cfg.LevelsOf(name)
+			return session.RuntimeLevels{ApprovalPolicy: levels.Approval, Sandbox: levels.Sandbox, Setting: setting}
+		},
+		RuntimeLimits: func(name string) session.RuntimeLimits {
+			return session.RuntimeLimits{Turns: s.cfg.TurnLimit(name), Messages: s.cfg.MessageLimit(name),
+				SessionMessages: s.cfg.SessionMaxMessages}
+		},
+		KeepNative: s.cfg.KeepNative, NativeLines: s.native, Keep: s.keep,
+		Pictures: operations.Pictures{Uploads: s.artifacts}.Load, Images: itemImages{s.artifacts, s.log},
+		Logger: s.log.With().Str("package", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
+	})
+	s.traced.Store(s.sessions)
+	return s.sessions.Start(ctx)
+}
+
+func (s *Server) stopSessions(ctx context.Context) error { return s.sessions.Stop(ctx) }
+
+func (s *Server) startStream(ctx context.Context) error {
+	s.hub = stream.NewHub(s.journal, stream.Options{
+		Logger: s.log.With().Str("package", "stream").Logger(), Metrics: s.metrics.Stream.Options(s.trimmer.Joined),
+		StopTimeout: streamCloseWait, ProjectOf: func(ctx context.Context, id string) (string, error) {
+			projects, err := s.sessions.ProjectsOf(ctx, id)
+			return projects[id], err
+		},
+		Watched: s.watchedChanged(),
+	})
+	return s.hub.Start(ctx)
+}
+
+func (s *Server) stopStream(ctx context.Context) error { return s.hub.Stop(ctx) }
+
+// trustedProxies were checked when the configuration was read.
+func trustedProxies(cfg *config.Config) (all []netip.Prefix) {
+	for _, entry := range cfg.TrustedProxies {
+		if network, err := config.ParseNetwork(entry); err == nil {
+			all = append(all, network)
+		}
+	}
+	return all
+}
+
+// operations are the parts of what clients may ask. What there is not of the queue stays nil, and is refused.
+func (s *Server) operations() operations.Options {
+	parts := operations.Options{
+		Sessions: s.sessions, Controls: s.sessions, Runtimes: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked,
+		Events: stream.Browser{Journal: s.journal}, Searching: s.search, Uploads: s.artifacts,
+		Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
+		Providers: func(name string) []environment.ProviderStatus { return ProvidersOf(s.cfg, name) },
+	}
+	for _, one := range s.runtimes.makers {
+		if one.preview {
+			parts.RuntimeStatus[one.name] = operations.RuntimePreview
+		}
+	}
+	for name, status := range s.cfg.RuntimeStatuses() {
+		parts.RuntimeStatus[name] = operations.RuntimeStatus(status)
+	}
+	if s.queue.Queue != nil {
+		parts.Jobs = s.queue.Queue
+	}
+	if s.queue.Queue != nil && s.queue.suggester != nil {
+		// Suggestions are asked of extensions first.
+		parts.Suggester = extensionSuggester{extensions: &s.extensions, sessions: s.sessions, queue: s.queue.Queue,
+			builtIn: s.queue.suggester}
+	}
+	return parts
+}
+
+// stopHTTP ends both ports at once: what answers at either stands on the same parts.
+func (s *Server) stopHTTP(ctx context.Context) error {
+	var people error
+	var stopping sync.WaitGroup
+	stopping.Go(func() { people = s.people.stop(ctx, s.log) })
+	agents := s.agents.stop(ctx, s.log)
+	stopping.Wait()
+	return errors.Join(people, agents)
+}
+
+// nothingToStop ends a part that works on nothing by itself.
+func nothingToStop(context.Context) error { return nil }
+
+func (s *Server) startReady(context.Context) error {
+	s.ready.Store(true)
+	return nil
+}
+
+func (s *Server) stopReady(context.Context) error {
+	s.ready.Store(false)
+	return nil
+}
+
+// actor names who makes a request, for the record of decisions.
+func actor(r *http.Request) string {
+	if principal, ok := auth.PrincipalFrom(r.Context()); ok && principal.Actor != "" {
+		return principal.Actor
+	}
+	return "local"
+}

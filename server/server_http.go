@@ -1,0 +1,117 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"harness/api"
+	"harness/api/rpc"
+	"harness/console"
+	"harness/internal/lib/version"
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/journal"
+	"harness/stream"
+)
+
+func (s *Server) startHTTP(context.Context) error {
+	sockets := stream.NewHandler(s.hub, stream.HandlerOptions{
+		MaxConnections: s.cfg.Limits.Streams, MaxPerAddress: s.cfg.Limits.StreamsPerAddress,
+		Access: func(r *http.Request) context.Context { return auth.AccessFrom(r.Context()) },
+		Reach: func(r *http.Request) stream.Reach {
+			if limit := auth.ProjectsFrom(r.Context()); limit != nil {
+				return limit
+			}
+			return nil // not a nil *auth.Projects
+		},
+	})
+	pages, err := s.pages()
+	if err != nil {
+		return err
+	}
+	rules := s.accessRules(pages)
+	s.access.logins = auth.NewLogins(rules, s.cfg.BasePath+"/")
+	options := api.Options{
+		Operations: operations.New(s.operations()), Health: health{s}, Stream: sockets, RPC: s.rpcHandlers(sockets),
+		Calls: s.calls.Recorder, Limiter: s.people.limiter, Artifacts: s.artifacts, Tasks: s.taskAPI, Tokens: s.tokens, Idempotency: s.answers,
+		Metrics: promhttp.HandlerFor(s.metrics.Registry, promhttp.HandlerOpts{}),
+		Guard:   s.guards(rules), Logins: s.access.logins, LocalAccess: s.localAccess, Pages: pages.beside,
+		OIDC:   api.OIDC{Providers: s.providers, Kept: s.logins},
+		Agents: agentScopes{s},
+		Actor:  actor, Answered: s.metrics.HTTP.Answered, Span: s.spans.Request,
+		Logger: s.log.With().Str("package", "api").Logger(), Version: version.Program(), StoreWait: s.cfg.StoreWait,
+		Lifecycle: s.lifecycle(), Reads: s.journal, Long: api.NewLongAnswers(s.cfg.DataDir),
+	}
+	if s.codex != nil {
+		options.Runtime = s.codex
+	}
+	if s.push != nil {
+		options.Push = s.push
+	}
+	for _, one := range s.cfg.All() {
+		options.Settings = append(options.Settings, api.Setting{Name: one.Name, Value: one.Value, Source: string(one.Source)})
+	}
+	s.joinNodes(&options)
+	s.people.http.RegisterOnShutdown(s.taskAPI.Close) // streams of events would be waited for
+	all := s.ofRole(s.besideLinks(options.Guard, options.Operations, s.tools.beside(options.Guard, api.New(options))))
+	s.agents.open(all)
+	handler := console.Under(s.cfg.BasePath, all)
+	if s.front != nil {
+		handler = s.front(handler)
+	}
+	s.people.gate.Open(handler)
+	return nil
+}
+
+// startRPC makes what serves JSON-RPC.
+func (s *Server) startRPC(ctx context.Context) (err error) {
+	options := rpc.Options{
+		Reads: s.journal, Operations: operations.New(s.operations()), Version: version.Program(), Strict: s.cfg.RPC.Strict, Rate: s.cfg.RPC.Rate,
+		Yolo: s.cfg.AllowYolo,
+		Context: func(ctx context.Context) context.Context {
+			return journal.Patient(ctx, s.cfg.StoreWait)
+		},
+	}
+	if s.nodePort != nil {
+		options.Owners, options.Owns = s.owners(), s.sessions.Owns
+	}
+	if s.rpc, err = rpc.New(options); err != nil {
+		return err
+	}
+	return s.rpc.Start(ctx)
+}
+
+func (s *Server) stopRPC(ctx context.Context) error { return s.rpc.Stop(ctx) }
+
+// rpcHandlers serve it where the configuration says; its sockets count with the stream's.
+func (s *Server) rpcHandlers(streams *stream.Handler) api.RPC {
+	sockets := rpc.Upgrades(streams.For(s.rpc))
+	handlers := api.RPC{Sockets: map[string]http.Handler{}, Document: s.rpc.Document()}
+	for _, path := range s.cfg.RPC.Paths {
+		handlers.Sockets[path] = sockets
+	}
+	if slices.Contains(s.cfg.RPC.Paths, "/rpc") {
+		handlers.Post = s.rpc.Post()
+	}
+	return handlers
+}
+
+// pages are what browsers are shown beside the API; none without HARNESS_CONSOLE.
+type pages struct {
+	open   func(*http.Request) bool
+	beside func(api http.Handler) http.Handler
+}
+
+func (s *Server) pages() (pages, error) {
+	if !s.cfg.Console {
+		return pages{}, nil
+	}
+	site, err := console.New(s.cfg.BasePath)
+	if err != nil {
+		return pages{}, err
+	}
+	return pages{open: site.Serves, beside: site.Beside}, nil
+}

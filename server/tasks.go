@@ -1,0 +1,57 @@
+package server
+
+import (
+	"context"
+
+	v1 "harness/api/v1"
+	"harness/internal/lib/version"
+	"harness/internal/operations"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime/codex"
+	"harness/internal/runtime/environment"
+	"harness/internal/services/tasks"
+	"harness/server/datadir"
+)
+
+// startTasks makes what runs tasks, which goes on with those an earlier server left, and what serves the task API.
+func (s *Server) startTasks(ctx context.Context) error {
+	ops := operations.New(s.operations())
+	s.tasks = tasks.New(tasks.Options{
+		Journal: s.journal, DB: s.db, Sessions: s.sessions, Operations: ops, Clock: s.now, Yolo: s.cfg.AllowYolo,
+		Mode: tasks.Mode(s.cfg.Tasks.Mode), MaxOpen: s.cfg.Tasks.Max, MaxPerSession: s.cfg.Tasks.MaxPerSession,
+		Logger: s.log.With().Str("package", "tasks").Logger(), Ended: s.taskEnded, Artifacts: s.artifacts, Redact: s.redactArtifact,
+		Tools: s.givenTools, TellRuntime: s.cfg.Tasks.RuntimeEvents,
+	})
+	options := v1.Options{Credentials: s.credentialsOf,
+		Reads: s.journal, Tasks: s.tasks, Operations: ops, Actor: actor, Version: version.Program(), MaxStreams: s.cfg.Limits.Streams,
+		Bundle: s.bundles(ops, s.native).Make, Overflowed: s.metrics.Work.Overflows.Inc,
+		Context: func(ctx context.Context) context.Context { return journal.Patient(ctx, s.cfg.StoreWait) },
+	}
+	if s.nodePort != nil {
+		options.Owners = s.owners()
+	}
+	s.taskAPI = v1.New(options)
+	return s.tasks.Start(ctx)
+}
+
+// credentialsOf tells at which level a runtime keeps its logins and state, and in which namespace.
+func (s *Server) credentialsOf(runtime string) (level, namespace string) {
+	level = s.cfg.CredentialLevel(runtime)
+	if runtime == codex.Name {
+		level = string(environment.LevelShared)
+		if home, err := datadir.RealPath(s.cfg.CodexHome); s.cfg.CodexHome != "" && err == nil {
+			if data, err := datadir.RealPath(s.dir.Path); err == nil && datadir.Within(data, home) {
+				level = string(environment.LevelNamespaced)
+			}
+		}
+	}
+	return level, s.cfg.CredentialNamespace
+}
+
+// TaskEnded counts a task that is over, and makes its span.
+func (s *Server) taskEnded(e tasks.Ended) {
+	s.metrics.Work.TaskEnded(e)
+	s.spans.TaskEnded(e)
+}
+
+func (s *Server) stopTasks(ctx context.Context) error { return s.tasks.Stop(ctx) }
