@@ -134,7 +134,7 @@ func outlive(s *programtest.Site, outages func(point int) outage) outcome {
 		awaitOutage(server, other)
 		do()
 		refused(server, path+"/messages", programtest.Object{"text": "MOCK_REPLY[not said]"})
-		server.Eventually(o.name+": the server says that it is not ready", func() bool { return tellsOutage(server) })
+		server.Eventually(o.name+": the server says that it is not ready", func() bool { return reportsOutage(server) })
 		o.mend(server)
 		server.AwaitRuntime()
 	}
@@ -252,7 +252,7 @@ func refused(i *programtest.Server, path string, body any) {
 }
 
 // tellsOutage asks health, readiness and the metrics.
-func tellsOutage(i *programtest.Server) bool {
+func reportsOutage(i *programtest.Server) bool {
 	i.T.Helper()
 	ready, why := i.Call(http.MethodGet, "/api/ready", nil)
 	_, health := i.Call(http.MethodGet, "/api/health", nil)
@@ -291,7 +291,7 @@ func TestANetworkThatSwallowsPackets(t *testing.T) {
 	refused(server, "/api/sessions/"+session+"/transcript/upsert", programtest.Object{
 		"messageId": "m", "turnId": turn, "role": "system", "type": "note", "status": "complete", "content": "not stored"})
 	t.Logf("refused after %s", time.Since(began))
-	server.Eventually("the server says that it is not ready", func() bool { return tellsOutage(server) })
+	server.Eventually("the server says that it is not ready", func() bool { return reportsOutage(server) })
 	if err := s.Model.WaitHeld(t.Context(), "end"); err != nil {
 		t.Fatal(err)
 	}
