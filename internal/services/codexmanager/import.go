@@ -45,8 +45,8 @@ type Run func(ctx context.Context, unit func(ctx context.Context, tx database.Tx
 // sessionsAtOnce is how many sessions a transaction imports.
 const sessionsAtOnce = 25
 
-// Import stores what the directory has, as this node's and as sessions of a runtime (codex's). What is here already
-// stays as it is, so it may be repeated: it goes on where it was broken off, and takes what was added since.
+// Import stores what the directory has, as this node's and as sessions of a runtime (codex's). Existing rows
+// stay as they are, so it may be repeated: it continues after an interruption, and adds what is new.
 func (d *Directory) Import(ctx context.Context, nodeID, runtimeName string, run Run) (Report, error) {
 	i := &importing{Directory: d, nodeID: nodeID, runtime: runtimeName, run: run, Report: Report{Left: []string{}},
 		projectOf: map[string]string{}}

@@ -104,8 +104,8 @@ func (e entry) check() error {
 	return database.CheckKeys("messageId", e.MessageID, "turnId", e.TurnID)
 }
 
-// meaning is an entry as a codex-manager shows it: what the file does not say of an entry is taken from when its turn
-// ran, and an item of the turn has the turn's times, too.
+// meaning is an entry as a codex-manager shows it: missing times come from when its turn ran, and an item of
+// the turn has the turn's times, too.
 func (e entry) meaning(timing map[string]run) transcript.Entry {
 	shown := transcript.Entry{MessageID: e.MessageID, TurnID: e.TurnID, Role: e.Role, Type: e.Type, Content: e.Content,
 		Details: e.Details, Status: transcript.Status(e.Status), StartedAt: millis(e.StartedAt),

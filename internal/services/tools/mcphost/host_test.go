@@ -299,7 +299,7 @@ func TestToolsOverMCP(t *testing.T) {
 	})
 }
 
-// A call that the agent takes back, or whose connection breaks, does not run when it is approved late.
+// A call that the agent cancels, or whose connection breaks, does not run when it is approved late.
 func TestAGivenUpCallDoesNotRunLate(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, base *sessiontest.Site) {
 		s := newSite(t, base)
