@@ -27,7 +27,7 @@ func (c *Count) add(imported bool) {
 	}
 }
 
-// Report tells what an import did.
+// Report is the outcome of an import.
 type Report struct {
 	DryRun   bool  `json:"dryRun"`
 	Projects Count `json:"projects"`
@@ -43,11 +43,11 @@ type Report struct {
 // Run runs a unit in a transaction that is committed, after all that others write.
 type Run func(ctx context.Context, unit func(ctx context.Context, tx database.Tx) error) error
 
-// sessionsAtOnce is how many sessions a transaction takes in.
+// sessionsAtOnce is how many sessions a transaction imports.
 const sessionsAtOnce = 25
 
-// Import stores what the directory has, as this node's and as sessions of a runtime (codex's). What is here already
-// stays as it is, so it may be repeated: it goes on where it was broken off, and takes what was added since.
+// Import stores what the directory has, as this node's and as sessions of a runtime (codex's). Existing rows
+// stay as they are, so it may be repeated: it continues after an interruption, and adds what is new.
 func (d *Directory) Import(ctx context.Context, nodeID, runtimeName string, run Run) (Report, error) {
 	i := &importing{Directory: d, nodeID: nodeID, runtime: runtimeName, run: run, Report: Report{Left: []string{}},
 		projectOf: map[string]string{}}

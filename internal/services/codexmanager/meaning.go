@@ -49,7 +49,7 @@ func (d *Directory) sessions() (kept, left []string) {
 	return kept, left
 }
 
-// session is a session as its readers see it. wrong tells of entries that are left, with the reasons.
+// session is a session as its readers see it. wrong names entries that are left out, with the reasons.
 func (d *Directory) session(id, nodeID, runtimeName string) (in manager.Imported, wrong []string) {
 	m := d.metadata
 	in = manager.Imported{ID: id, Runtime: runtimeName, NodeID: nodeID, Title: m.Titles[id], SystemOwned: m.SystemOwned[id],
@@ -105,8 +105,8 @@ func (e entry) check() error {
 	return database.CheckKeys("messageId", e.MessageID, "turnId", e.TurnID)
 }
 
-// meaning is an entry as a codex-manager shows it: what the file does not say of an entry is taken from when its turn
-// ran, and an item of the turn has the turn's times, too.
+// meaning is an entry as a codex-manager shows it: missing times come from when its turn ran, and an item of
+// the turn has the turn's times, too.
 func (e entry) meaning(timing map[string]run) transcript.Entry {
 	shown := transcript.Entry{MessageID: e.MessageID, TurnID: e.TurnID, Role: e.Role, Type: e.Type, Content: e.Content,
 		Details: e.Details, Status: transcript.Status(e.Status), StartedAt: millis(e.StartedAt),
