@@ -25,7 +25,7 @@ func mount(s *server, routes []rest.Route) (http.Handler, func(*http.Request) (c
 		})
 	}
 	return served, func(req *http.Request) (calls.Route, bool) {
-		path, _ := decodePath(req.URL.EscapedPath())
+		path, _ := rest.DecodePath(req.URL.EscapedPath())
 		route, names, values := served.Find(req.Method, path)
 		r := mounted[[2]string{req.Method, route}]
 		if r == nil {

@@ -14,6 +14,7 @@ import (
 
 	"harness/api/calls"
 	"harness/api/compat"
+	"harness/api/conns"
 	"harness/api/idempotency"
 	"harness/api/rest"
 	v1 "harness/api/v1"
@@ -104,7 +105,7 @@ type Options struct {
 	// Calls is told of every request that may change something, whatever came of it. nil: nobody.
 	Calls calls.Sink
 	// Limiter is where the connections come in; what it refuses is recorded in Calls, too. It may be nil.
-	Limiter *ConnLimiter
+	Limiter *conns.Limiter
 	// Actor names who makes a request, for the record of decisions. nil: "local".
 	Actor  func(*http.Request) string
 	Logger zerolog.Logger
@@ -181,7 +182,7 @@ func New(options Options) http.Handler {
 	}
 	recorded := func(next http.Handler) http.Handler { return calls.Middleware(s.Calls, find, next) }
 	if s.Limiter != nil {
-		s.Limiter.recorded.Store(&recorded)
+		s.Limiter.Record(recorded)
 	}
 	return recorded(s.observe(s.recoverPanics(handler)))
 }

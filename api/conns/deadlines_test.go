@@ -1,4 +1,4 @@
-package api
+package conns
 
 import (
 	"net"
@@ -40,7 +40,7 @@ func (r *deadlineRecorder) Write(p []byte) (int, error) { return len(p), nil }
 func TestDeadlinesAreSetWhereTheyCount(t *testing.T) {
 	t.Parallel()
 	inner := &deadlineRecorder{during: func() {}}
-	c := &limitedConn{Conn: inner, limiter: NewConnLimiter(ConnLimiterOptions{AnswerTimeout: time.Hour})}
+	c := &Conn{Conn: inner, limiter: NewLimiter(Options{AnswerTimeout: time.Hour})}
 	began := time.Now()
 	at := func(n int) time.Time { return began.Add(time.Duration(n) * time.Minute) }
 	set := func(deadline time.Time) {
@@ -94,7 +94,7 @@ func TestDeadlinesAreSetWhereTheyCount(t *testing.T) {
 func TestALongAnswerHasLessTime(t *testing.T) {
 	t.Parallel()
 	recorder := &deadlineRecorder{}
-	c := &limitedConn{Conn: recorder, limiter: NewConnLimiter(ConnLimiterOptions{})}
+	c := &Conn{Conn: recorder, limiter: NewLimiter(Options{})}
 	for _, answer := range []struct {
 		long bool
 		time time.Duration

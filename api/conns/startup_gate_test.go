@@ -1,4 +1,4 @@
-package api
+package conns
 
 import (
 	"harness/api/rest"
@@ -27,7 +27,7 @@ func TestDoor(t *testing.T) {
 				t.Errorf("%s: %d %s after %v", path, w.Code, w.Body, took)
 			}
 		}
-		if w, took := ask("/healthz"); w.Code != http.StatusOK || took != 0 || w.Body.String() != aliveBody {
+		if w, took := ask("/healthz"); w.Code != http.StatusOK || took != 0 || w.Body.String() != AliveBody {
 			t.Errorf("while it starts the process is %d %s after %v", w.Code, w.Body, took)
 		}
 		waited := make(chan int)

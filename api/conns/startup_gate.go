@@ -1,10 +1,13 @@
-package api
+package conns
 
 import (
 	"harness/api/rest"
 	"net/http"
 	"time"
 )
+
+// AliveBody is the answer to whether the process lives, whatever else is wrong.
+const AliveBody = `{"status":"alive"}`
 
 // startupPatience is how long a request waits for a server that starts: most start within it, and nobody notices.
 const startupPatience = 5 * time.Second
@@ -33,7 +36,7 @@ func (g *StartupGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.URL.Path {
 	case "/healthz":
-		rest.WriteRaw(w, http.StatusOK, rest.JSONType, []byte(aliveBody))
+		rest.WriteRaw(w, http.StatusOK, rest.JSONType, []byte(AliveBody))
 		return
 	case "/api/ready", "/readyz":
 	default:

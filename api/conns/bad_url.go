@@ -1,8 +1,9 @@
-package api
+package conns
 
 import (
 	"bytes"
 	"fmt"
+	"harness/api/rest"
 	"net/http"
 	"strings"
 	"sync"
@@ -55,7 +56,7 @@ func (h *requestHead) refusal() []byte {
 	if !broken {
 		return nil
 	}
-	body := badURLBody(uri)
+	body := rest.BadURLBody(uri)
 	return fmt.Appendf(nil,
 		"HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
 		http.StatusBadRequest, http.StatusText(http.StatusBadRequest), len(body), body)
@@ -69,6 +70,6 @@ func brokenURI(head []byte) (string, bool) {
 		return "", false
 	}
 	path, _, _ := strings.Cut(parts[1], "?")
-	_, valid := decodePath(path)
+	_, valid := rest.DecodePath(path)
 	return parts[1], !valid
 }

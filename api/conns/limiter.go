@@ -1,4 +1,8 @@
-package api
+// Package conns is where connections come in: it bounds how many there are and how long each may wait for its peer, and
+// answers while the server starts.
+//
+// It owns the deadlines of connections. It must never know what a route does.
+package conns
 
 import (
 	"container/list"
@@ -13,8 +17,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// ConnLimiterOptions bound what peers can take of the HTTP server. Zero durations take the defaults named.
-type ConnLimiterOptions struct {
+// Options bound what peers can take of the HTTP server. Zero durations take the defaults named.
+type Options struct {
 	// MaxConnections bounds open connections that are no streams; 0 is no bound. At the bound the one that has waited
 	// longest without a whole request gives way; when all of them are being answered the new one gets 503.
 	MaxConnections int
@@ -24,12 +28,12 @@ type ConnLimiterOptions struct {
 	HeaderTimeout, BodyTimeout, AnswerTimeout, LongAnswerTimeout, IdleTimeout time.Duration
 	// BasePath may stand before the paths of the handler's routes.
 	BasePath string
-	Metrics  ConnLimiterMetrics
+	Metrics  Metrics
 	Logger   zerolog.Logger
 }
 
-// ConnLimiterMetrics are told what the limiter does. Every function may be nil; none may block.
-type ConnLimiterMetrics struct {
+// Metrics are told what the limiter does. Every function may be nil; none may block.
+type Metrics struct {
 	// Connections is told +1 and -1 of connections that are no streams.
 	Connections func(delta int)
 	// Reaped is told each connection closed for what its peer left undone: header, body, answer, idle, or evicted at the
@@ -42,21 +46,21 @@ type ConnLimiterMetrics struct {
 // maxHeaderBytes bounds a request header. net/http reads twice as much, so that most that are longer are told the bound.
 const maxHeaderBytes = 64 << 10
 
-// ConnLimiter is where connections come in: it knows which of them wait for their peer, and for how long they may.
+// Limiter is where connections come in: it knows which of them wait for their peer, and for how long they may.
 // net/http's own ReadTimeout and WriteTimeout are no use here: they count the handler's time too, and a turn may be
 // waited for as long as it takes.
-type ConnLimiter struct {
-	opts ConnLimiterOptions
+type Limiter struct {
+	opts Options
 	// recorded has a refusal recorded; nil while no handler knows the routes.
 	recorded atomic.Pointer[func(refusal http.Handler) http.Handler]
 
 	mu      sync.Mutex
-	open    map[*limitedConn]struct{}
-	waiting list.List // of *limitedConn without a whole request, the longest wait first
+	open    map[*Conn]struct{}
+	waiting list.List // of *Conn without a whole request, the longest wait first
 }
 
-// NewConnLimiter makes a limiter for one server.
-func NewConnLimiter(o ConnLimiterOptions) *ConnLimiter {
+// NewLimiter makes a limiter for one server.
+func NewLimiter(o Options) *Limiter {
 	for _, bound := range []struct {
 		field    *time.Duration
 		fallback time.Duration
@@ -77,14 +81,14 @@ func NewConnLimiter(o ConnLimiterOptions) *ConnLimiter {
 	if o.Metrics.Refused == nil {
 		o.Metrics.Refused = func() {}
 	}
-	return &ConnLimiter{opts: o, open: map[*limitedConn]struct{}{}}
+	return &Limiter{opts: o, open: map[*Conn]struct{}{}}
 }
 
 // Listener gives the limiter the connections of a listener. Serve it with Server's server.
-func (l *ConnLimiter) Listener(inner net.Listener) net.Listener { return limitedListener{inner, l} }
+func (l *Limiter) Listener(inner net.Listener) net.Listener { return limitedListener{inner, l} }
 
 // Server is the HTTP server of a handler, bounded.
-func (l *ConnLimiter) Server(handler http.Handler) *http.Server {
+func (l *Limiter) Server(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: l.bound(handler), ReadHeaderTimeout: l.opts.HeaderTimeout, IdleTimeout: l.opts.IdleTimeout,
 		MaxHeaderBytes: 2 * maxHeaderBytes, ConnState: l.observe,
@@ -95,10 +99,13 @@ func (l *ConnLimiter) Server(handler http.Handler) *http.Server {
 	}
 }
 
+// Record has refusals of the limiter recorded as answers of the handler are.
+func (l *Limiter) Record(by func(refusal http.Handler) http.Handler) { l.recorded.Store(&by) }
+
 type limitedKey struct{}
 
 // observe is http.Server's ConnState hook. For a new connection it runs in the accept loop.
-func (l *ConnLimiter) observe(conn net.Conn, state http.ConnState) {
+func (l *Limiter) observe(conn net.Conn, state http.ConnState) {
 	c := limitedOf(conn)
 	if c == nil {
 		return
@@ -116,13 +123,13 @@ func (l *ConnLimiter) observe(conn net.Conn, state http.ConnState) {
 	}
 }
 
-func (l *ConnLimiter) admit(c *limitedConn) {
+func (l *Limiter) admit(c *Conn) {
 	l.mu.Lock()
 	l.open[c] = struct{}{}
-	var evicted *limitedConn
+	var evicted *Conn
 	if l.opts.MaxConnections > 0 && len(l.open) > l.opts.MaxConnections {
 		if longest := l.waiting.Front(); longest != nil {
-			evicted, _ = longest.Value.(*limitedConn)
+			evicted, _ = longest.Value.(*Conn)
 			l.drop(evicted)
 		} else {
 			c.refused.Store(true)
@@ -141,11 +148,11 @@ func (l *ConnLimiter) admit(c *limitedConn) {
 
 // CloseWaiting closes every connection on which no request has begun to be answered and no body is under way: nothing
 // is lost with it.
-func (l *ConnLimiter) CloseWaiting() {
+func (l *Limiter) CloseWaiting() {
 	l.mu.Lock()
-	var waiting []*limitedConn
+	var waiting []*Conn
 	for place := l.waiting.Front(); place != nil; place = place.Next() {
-		if c, _ := place.Value.(*limitedConn); c.phase.Load() != phaseBody {
+		if c, _ := place.Value.(*Conn); c.phase.Load() != phaseBody {
 			waiting = append(waiting, c)
 		}
 	}
@@ -156,7 +163,7 @@ func (l *ConnLimiter) CloseWaiting() {
 }
 
 // await notes that a connection waits for its peer, occupy that it has a request to answer.
-func (l *ConnLimiter) await(c *limitedConn, phase int32) {
+func (l *Limiter) await(c *Conn, phase int32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, still := l.open[c]; !still {
@@ -168,14 +175,14 @@ func (l *ConnLimiter) await(c *limitedConn, phase int32) {
 	}
 }
 
-func (l *ConnLimiter) occupy(c *limitedConn) {
+func (l *Limiter) occupy(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c.phase.Store(phaseBusy)
 	l.leave(c)
 }
 
-func (l *ConnLimiter) forget(c *limitedConn) {
+func (l *Limiter) forget(c *Conn) {
 	l.mu.Lock()
 	_, still := l.open[c]
 	l.drop(c)
@@ -186,13 +193,13 @@ func (l *ConnLimiter) forget(c *limitedConn) {
 }
 
 // drop and leave want l.mu held.
-func (l *ConnLimiter) drop(c *limitedConn) {
+func (l *Limiter) drop(c *Conn) {
 	c.phase.Store(phaseBusy)
 	l.leave(c)
 	delete(l.open, c)
 }
 
-func (l *ConnLimiter) leave(c *limitedConn) {
+func (l *Limiter) leave(c *Conn) {
 	if c.place != nil {
 		l.waiting.Remove(c.place)
 		c.place = nil

@@ -1,4 +1,4 @@
-package api
+package conns
 
 import (
 	"net"
@@ -16,7 +16,7 @@ type deadlines struct {
 }
 
 // SetReadDeadline implements net.Conn. It holds from the next read on, and for one that is under way.
-func (c *limitedConn) SetReadDeadline(at time.Time) error {
+func (c *Conn) SetReadDeadline(at time.Time) error {
 	c.deadlines.mu.Lock()
 	defer c.deadlines.mu.Unlock()
 	c.deadlines.wanted = at
@@ -56,10 +56,10 @@ func (d *deadlines) read(conn net.Conn, p []byte) (int, error) {
 
 // SetWriteDeadline implements net.Conn. There is nothing to do: each write has its own deadline (allow), and net/http
 // only lifts it between two.
-func (c *limitedConn) SetWriteDeadline(time.Time) error { return nil }
+func (c *Conn) SetWriteDeadline(time.Time) error { return nil }
 
 // SetDeadline implements net.Conn: at once, for who takes the connection over.
-func (c *limitedConn) SetDeadline(at time.Time) error {
+func (c *Conn) SetDeadline(at time.Time) error {
 	c.deadlines.mu.Lock()
 	defer c.deadlines.mu.Unlock()
 	c.deadlines.wanted, c.deadlines.set, c.deadlines.written = at, at, at

@@ -1,7 +1,8 @@
-package api
+package conns
 
 import (
 	"container/list"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -28,7 +29,7 @@ const (
 
 type limitedListener struct {
 	net.Listener
-	limiter *ConnLimiter
+	limiter *Limiter
 }
 
 // Accept implements net.Listener.
@@ -37,13 +38,13 @@ func (l limitedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &limitedConn{Conn: conn, limiter: l.limiter}, nil
+	return &Conn{Conn: conn, limiter: l.limiter}, nil
 }
 
-// limitedConn notices when its peer is late, and gives it time for an answer by what it takes.
-type limitedConn struct {
+// Conn is a connection that notices when its peer is late, and gives it time for an answer by what it takes.
+type Conn struct {
 	net.Conn
-	limiter   *ConnLimiter
+	limiter   *Limiter
 	head      requestHead
 	deadlines deadlines
 	phase     atomic.Int32
@@ -54,9 +55,9 @@ type limitedConn struct {
 }
 
 // limitedOf finds the limiter's connection under wrappers, nil when there is none.
-func limitedOf(conn net.Conn) *limitedConn {
+func limitedOf(conn net.Conn) *Conn {
 	for {
-		if c, found := conn.(*limitedConn); found {
+		if c, found := conn.(*Conn); found {
 			return c
 		}
 		wrapper, wraps := conn.(interface{ Unwrap() net.Conn })
@@ -67,8 +68,29 @@ func limitedOf(conn net.Conn) *limitedConn {
 	}
 }
 
+// Of is the connection of a request, nil when there is no limiter.
+func Of(ctx context.Context) *Conn {
+	c, _ := ctx.Value(limitedKey{}).(*Conn)
+	return c
+}
+
+// Inner is a connection without the limiter's wrapper, for a handler that takes it over.
+func Inner(conn net.Conn) net.Conn {
+	if limited := limitedOf(conn); limited != nil {
+		return limited.Conn
+	}
+	return conn
+}
+
+// Writes notes how much of an answer is written at once. A long one has less time for each piece.
+func (c *Conn) Writes(bytes int) {
+	if c != nil && bytes >= answerPiece {
+		c.long.Store(true)
+	}
+}
+
 // Read implements net.Conn.
-func (c *limitedConn) Read(p []byte) (int, error) {
+func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.deadlines.read(c.Conn, p)
 	if n > 0 {
 		c.head.read(p[:n])
@@ -82,7 +104,7 @@ func (c *limitedConn) Read(p []byte) (int, error) {
 
 // late counts a timeout once. net/http also sets deadlines of its own to get a read back: never while the peer is
 // waited for.
-func (c *limitedConn) late() {
+func (c *Conn) late() {
 	switch c.phase.Swap(phaseBusy) {
 	case phaseHeader:
 		c.limiter.opts.Metrics.Reaped("header")
@@ -94,7 +116,7 @@ func (c *limitedConn) late() {
 }
 
 // Write implements net.Conn. What net/http says to a URL it cannot read is put into the API's words.
-func (c *limitedConn) Write(p []byte) (written int, err error) {
+func (c *Conn) Write(p []byte) (written int, err error) {
 	if refusal := c.head.refusal(); refusal != nil {
 		if _, err := c.send(refusal); err != nil {
 			return 0, err
@@ -104,7 +126,7 @@ func (c *limitedConn) Write(p []byte) (written int, err error) {
 	return c.send(p)
 }
 
-func (c *limitedConn) send(p []byte) (written int, err error) {
+func (c *Conn) send(p []byte) (written int, err error) {
 	for {
 		patience := c.limiter.opts.AnswerTimeout
 		if c.long.Load() {
@@ -128,10 +150,10 @@ func (c *limitedConn) send(p []byte) (written int, err error) {
 }
 
 // Unwrap is the connection itself, for who takes it over from net/http.
-func (c *limitedConn) Unwrap() net.Conn { return c.Conn }
+func (c *Conn) Unwrap() net.Conn { return c.Conn }
 
 // CloseWrite lets net/http finish an answer before the peer is reset.
-func (c *limitedConn) CloseWrite() error {
+func (c *Conn) CloseWrite() error {
 	if half, can := c.Conn.(interface{ CloseWrite() error }); can {
 		return half.CloseWrite()
 	}
@@ -139,9 +161,9 @@ func (c *limitedConn) CloseWrite() error {
 }
 
 // bound gives request bodies their time and refuses what came beyond the bound.
-func (l *ConnLimiter) bound(next http.Handler) http.Handler {
+func (l *Limiter) bound(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, known := r.Context().Value(limitedKey{}).(*limitedConn)
+		c, known := r.Context().Value(limitedKey{}).(*Conn)
 		if known && c != nil {
 			c.head.begin()
 			c.long.Store(false)
@@ -179,7 +201,7 @@ func (l *ConnLimiter) bound(next http.Handler) http.Handler {
 }
 
 // refuse answers in place of the handler, and has that recorded as what the handler answers is.
-func (l *ConnLimiter) refuse(w http.ResponseWriter, r *http.Request, status int, code string, body []byte) {
+func (l *Limiter) refuse(w http.ResponseWriter, r *http.Request, status int, code string, body []byte) {
 	var answer http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls.Failed(r.Context(), code)
 		rest.WriteRaw(w, status, rest.JSONType, body)

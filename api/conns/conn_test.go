@@ -1,4 +1,4 @@
-package api
+package conns
 
 import (
 	"net"
@@ -13,7 +13,7 @@ func TestAnAcceptedConnectionCanBeUnwrapped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := NewConnLimiter(ConnLimiterOptions{}).Listener(bare)
+	listener := NewLimiter(Options{}).Listener(bare)
 	t.Cleanup(func() { _ = listener.Close() })
 	client, err := net.Dial("tcp", bare.Addr().String())
 	if err != nil {
