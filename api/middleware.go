@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"harness/api/compress"
 	"harness/api/conns"
 	"harness/api/rest"
 	"harness/internal/platform/telemetry"
@@ -29,7 +30,7 @@ func (s *server) observe(next http.Handler) http.Handler {
 		caller, _ := telemetry.ParseTraceparent(r.Header.Get("Traceparent"))
 		trace, ended := s.Span(caller, r.Method)
 		ctx := telemetry.WithRequest(rest.WithNote(r.Context(), n), &s.Logger, id, trace)
-		seen := &responseWatcher{ResponseWriter: w, coding: s.coder.wanted(r)}
+		seen := &responseWatcher{ResponseWriter: w, coding: s.coder.Wanted(r)}
 		seen.conn = conns.Of(r.Context())
 		// The line is written even when a handler aborts the connection on purpose.
 		defer func() {
@@ -105,7 +106,7 @@ const eventStream = "text/event-stream"
 // responseWatcher remembers what was answered, and how the client wants its answer.
 type responseWatcher struct {
 	http.ResponseWriter
-	coding coding
+	coding compress.Coding
 	conn   *conns.Conn // nil: there is no limiter
 	status int
 	bytes  int64
@@ -113,7 +114,7 @@ type responseWatcher struct {
 
 // Compress implements rest.Compressor.
 func (w *responseWatcher) Compress(header http.Header, body []byte) []byte {
-	return w.coding.encode(header, body)
+	return w.coding.Encode(header, body)
 }
 
 // WriteHeader implements http.ResponseWriter.

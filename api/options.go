@@ -14,9 +14,11 @@ import (
 
 	"harness/api/calls"
 	"harness/api/compat"
+	"harness/api/compress"
 	"harness/api/conns"
 	"harness/api/idempotency"
 	"harness/api/rest"
+	"harness/api/sessions"
 	v1 "harness/api/v1"
 	"harness/internal/content/artifact"
 	"harness/internal/operations"
@@ -85,7 +87,7 @@ type Options struct {
 	// OIDC lets people log in at OpenID Connect providers. Without its parts: 404.
 	OIDC OIDC
 	// Settings are what this server was started with.
-	Settings []Setting
+	Settings []sessions.Setting
 	// Push keeps the browsers that are told what happens. nil: 404.
 	Push Push
 	// Pages serves what is no API beside it, behind the guard. nil: nothing.
@@ -97,7 +99,7 @@ type Options struct {
 	// Reads keeps what is read from being answered before it may be shown. nil: all of it may.
 	Reads rest.Reads
 	// Long bounds long answers; handlers of one server share it. nil: the handler has its own, and files for temporary use.
-	Long *LongAnswers
+	Long *sessions.LongAnswers
 	// Guard wraps everything behind the request id and the access log: authentication, origin rules. nil: nothing.
 	Guard func(http.Handler) http.Handler
 	// Agents tells what the agent of a session may touch. nil: nothing.
@@ -144,7 +146,7 @@ type Tasks interface {
 type server struct {
 	Options
 	provider *compat.Mount
-	coder    coder
+	coder    compress.Coder
 	bodies   rest.Bodies
 }
 
@@ -157,7 +159,7 @@ func New(options Options) http.Handler {
 		options.Clock = time.Now
 	}
 	if options.Long == nil {
-		options.Long = NewLongAnswers("")
+		options.Long = sessions.NewLongAnswers("")
 	}
 	if options.Span == nil {
 		options.Span = func(caller telemetry.Trace, _ string) (telemetry.Trace, func(string, int, time.Time, time.Duration)) {

@@ -3,6 +3,7 @@ package api
 import (
 	"harness/api/compat"
 	"harness/api/rest"
+	"harness/api/sessions"
 	"harness/internal/operations"
 )
 
@@ -32,11 +33,10 @@ func Operations() []Operation {
 func (s *server) routes() []rest.Route {
 	var all []rest.Route
 	for _, resource := range [][]rest.Route{
-		s.healthRoutes(), s.projectRoutes(), s.sessionRoutes(), s.messageRoutes(), s.transcriptRoutes(), s.requestRoutes(),
-		s.mountedRoutes(), s.runtimeRoutes(), s.provider.Routes(), s.threadRoutes(), s.controlRoutes(), s.settingsRoutes(),
-		s.jobRoutes(), s.boardRoutes(), s.searchRoutes(), s.waitingRoutes(), s.uploadRoutes(), s.imageRoutes(), s.suggestionRoutes(),
-		s.artifactRoutes(), s.tokenRoutes(), s.loginRoutes(), s.oidcRoutes(), s.pushRoutes(),
-		s.serverSettingsRoutes(),
+		s.healthRoutes(), s.projectRoutes(), s.mountedRoutes(), s.runtimeRoutes(), s.provider.Routes(),
+		s.jobRoutes(), s.boardRoutes(), s.searchRoutes(), s.artifactRoutes(), s.tokenRoutes(), s.loginRoutes(), s.oidcRoutes(),
+		s.pushRoutes(), sessions.Routes(sessions.Options{Operations: s.Operations, Long: s.Long, Coder: &s.coder,
+			Artifacts: s.Artifacts, Settings: s.Settings}),
 	} {
 		all = append(all, resource...)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
+	"harness/api/sessions"
 	"harness/internal/platform/journal"
 	"harness/internal/platform/telemetry"
 )
@@ -41,7 +42,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 		ctx = s.Reads.Reading(ctx)
 	}
 	answer, err := s.run(ctx, r, rt, in)
-	defer func() { s.release(answer) }()
+	defer func() { s.Long.Release(answer) }()
 	if err = s.askOwner(w, r, in, err); errors.Is(err, errAsked) {
 		return
 	}
@@ -88,7 +89,7 @@ func (s *server) admit(w http.ResponseWriter, r *http.Request, rt *rest.Route, p
 
 // send sends an answer. What it returns an error for is not answered yet.
 func (s *server) send(ctx context.Context, w http.ResponseWriter, rt *rest.Route, answer rest.Reply) error {
-	leave, err := s.makeRoom(ctx, rt, &answer)
+	leave, err := s.Long.MakeRoom(ctx, rt, &answer)
 	if err != nil {
 		return err
 	}
@@ -112,8 +113,8 @@ func (s *server) send(ctx context.Context, w http.ResponseWriter, rt *rest.Route
 	if answer.Replayed {
 		w.Header().Set("Idempotency-Replayed", "true")
 	}
-	if long, is := answer.Body.(*longAnswer); is {
-		long.send(ctx, w, answer.Status)
+	if long, is := answer.Body.(*sessions.LongAnswer); is {
+		long.Send(ctx, w, answer.Status)
 		return nil
 	}
 	rest.WriteJSON(ctx, w, answer.Status, answer.Body)
@@ -154,11 +155,11 @@ func (s *server) run(ctx context.Context, r *http.Request, rt *rest.Route, in *r
 	}
 	validate := func() error {
 		if rt.Query != nil || r.URL.RawQuery != "" {
-			if in.Query, err = validRefusing(rt.Query, schema.ParseQuery(r.URL.RawQuery), selects); err != nil {
+			if in.Query, err = rest.ValidRefusing(rt.Query, schema.ParseQuery(r.URL.RawQuery), selects); err != nil {
 				return err
 			}
 		}
-		in.Body, err = validRefusing(rt.Body, body, carriesContent)
+		in.Body, err = rest.ValidRefusing(rt.Body, body, carriesContent)
 		return err
 	}
 	if err := validate(); err != nil {
@@ -184,34 +185,6 @@ func (s *server) run(ctx context.Context, r *http.Request, rt *rest.Route, in *r
 	return rt.Handle(ctx, in)
 }
 
-func valid(s schema.Schema, v schema.Value) (schema.Value, error) {
-	checked, issues := schema.Check(s, v)
-	if len(issues) > 0 {
-		return checked, &rest.ValidationError{Issues: issues}
-	}
-	return checked, nil
-}
-
-// validRefusing is valid for a part of a request of which the route reads what s says, nothing when s is nil: unknown
-// members are dropped unless they are to be refused.
-func validRefusing(s schema.Schema, v schema.Value, refuse func(name string) bool) (schema.Value, error) {
-	unread := s == nil
-	if unread && v.Kind() != schema.Object {
-		return schema.Value{}, nil
-	}
-	if unread {
-		s = schema.Struct()
-	}
-	checked, issues := schema.CheckRefusing(s, v, refuse)
-	if len(issues) > 0 {
-		return checked, &rest.ValidationError{Issues: issues}
-	}
-	if unread {
-		return schema.Value{}, nil
-	}
-	return checked, nil
-}
-
 // paramSchema is the rule of every path parameter.
 var paramSchema = schema.Text{}.Trim().Min(1)
 
@@ -233,7 +206,7 @@ func checkParams(params map[string]string) error {
 			continue
 		}
 		rule := schema.Struct(schema.Field{Name: name, Schema: paramSchema})
-		checked, err := valid(rule, schema.ObjectValue(schema.Member{Name: name, Value: schema.StringValue(value)}))
+		checked, err := rest.Valid(rule, schema.ObjectValue(schema.Member{Name: name, Value: schema.StringValue(value)}))
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"context"
@@ -23,7 +23,7 @@ var serverSettingsBody = schema.Struct(rest.Required("defaults", controlsField))
 
 // serverSettingsRoutes tell what the server runs with, and change what of it is no matter of its start. Who administers
 // it may know paths and addresses.
-func (s *server) serverSettingsRoutes() []rest.Route {
+func (s *controls) serverSettingsRoutes() []rest.Route {
 	const all = "/api/server/settings"
 	return []rest.Route{
 		{Method: http.MethodGet, Path: all, Access: rest.AccessAdmin, Handle: s.getServerSettings},
@@ -38,8 +38,8 @@ type defaultsView struct {
 	LockReason *string          `json:"defaultLockReason"`
 }
 
-func (s *server) viewDefaults(defaults session.Controls) defaultsView {
-	view := defaultsView{Defaults: defaults, Editable: !s.Operations.DefaultsLocked()}
+func (s *controls) viewDefaults(defaults session.Controls) defaultsView {
+	view := defaultsView{Defaults: defaults, Editable: !s.editor.DefaultsLocked()}
 	if !view.Editable {
 		reason := operations.LockReason
 		view.LockReason = &reason
@@ -47,19 +47,19 @@ func (s *server) viewDefaults(defaults session.Controls) defaultsView {
 	return view
 }
 
-func (s *server) getServerSettings(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
-	defaults, err := s.Operations.Defaults(ctx)
+func (s *controls) getServerSettings(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
+	defaults, err := s.editor.Defaults(ctx)
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.OK(struct {
 		Data []Setting `json:"data"`
 		defaultsView
-	}{append([]Setting{}, s.Settings...), s.viewDefaults(defaults)})
+	}{append([]Setting{}, s.settings...), s.viewDefaults(defaults)})
 }
 
-func (s *server) setDefaults(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	now, changed, err := s.Operations.SetDefaults(ctx, controlsOf(in.Body.Get("defaults")))
+func (s *controls) setDefaults(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	now, changed, err := s.editor.SetDefaults(ctx, controlsOf(in.Body.Get("defaults")))
 	var locked *operations.LockedError
 	if errors.As(err, &locked) {
 		return rest.Reply{Status: http.StatusLocked, Body: struct {

@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"encoding/json"

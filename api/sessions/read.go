@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"context"
@@ -39,7 +39,7 @@ type windowView struct {
 	Count *int64 `json:"count,omitempty"`
 }
 
-func (s *server) readSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *sessions) readSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	want := operations.Reading{
 		Limit: int(in.Query.Get("limit").Int()), Before: in.Query.Get("before").Text(), After: in.Query.Get("after").Text(),
 		Around: in.Query.Get("around").Text(), FromStart: in.Query.Get("from").Text() == "start",
@@ -49,14 +49,14 @@ func (s *server) readSession(ctx context.Context, in *rest.Input) (rest.Reply, e
 	if in.IfNoneMatch != "" {
 		want.Has = in.Has
 	}
-	if s.Long.making.TryAcquire(1) {
-		defer s.Long.making.Release(1)
+	if s.long.making.TryAcquire(1) {
+		defer s.long.making.Release(1)
 		return s.readLong(ctx, in, want)
 	}
 	short := &memory{}
 	parts, version, err := s.readParts(ctx, in, want, short)
 	if errors.Is(err, errLong) {
-		leave, err := acquire(ctx, s.Long.making, 1, makingWait)
+		leave, err := acquire(ctx, s.long.making, 1, makingWait)
 		if err != nil {
 			return rest.Reply{}, err
 		}
@@ -76,21 +76,21 @@ func (s *server) readSession(ctx context.Context, in *rest.Input) (rest.Reply, e
 // readLong is readSession for a transcript that may be too long for memory. It is read from one snapshot of the store into
 // a file, at the pace of the store: a slow reader holds no snapshot, and gets what was true at one position. Who asks for
 // what another one is being sent gets the same.
-func (s *server) readLong(ctx context.Context, in *rest.Input, want operations.Reading) (rest.Reply, error) {
-	var same *longAnswer
-	has, coding := want.Has, s.coder.wanted(in.Request)
+func (s *sessions) readLong(ctx context.Context, in *rest.Input, want operations.Reading) (rest.Reply, error) {
+	var same *LongAnswer
+	has, coding := want.Has, s.coder.Wanted(in.Request)
 	want.Has = func(version string) bool {
 		if has != nil && has(version) {
 			return true
 		}
-		same = s.Long.join(coding.name(version))
+		same = s.long.join(coding.Name(version))
 		return same != nil
 	}
-	file := s.Long.folder.New()
+	file := s.long.folder.New()
 	parts, version, err := s.readParts(ctx, in, want, file)
 	switch {
 	case err != nil && same != nil:
-		s.Long.leave(same)
+		s.long.leave(same)
 		fallthrough
 	case err != nil:
 		file.Close()
@@ -111,17 +111,17 @@ func (s *server) readLong(ctx context.Context, in *rest.Input, want operations.R
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	s.Long.share(coding.name(version), answer)
+	s.long.share(coding.Name(version), answer)
 	return rest.Reply{Body: answer, Version: version}, nil
 }
 
 // readParts reads a session: its answer in parts, of which the longest are where into is. The parts are nil when the
 // reader has this version.
-func (s *server) readParts(ctx context.Context, in *rest.Input, want operations.Reading, into kept) (
+func (s *sessions) readParts(ctx context.Context, in *rest.Input, want operations.Reading, into kept) (
 	parts []part, version string, err error) {
 	read := &wholeRead{into: into, items: map[int][]part{}}
 	want.Pieces = read
-	detail, windowed, err := s.Operations.Read(ctx, in.SessionID(), want)
+	detail, windowed, err := s.reader.Read(ctx, in.SessionID(), want)
 	if err != nil || detail.Unchanged {
 		return nil, detail.Version, err
 	}

@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"context"
@@ -21,17 +21,17 @@ var (
 		rest.Optional("error", schema.Text{}.Trim().Min(1).Max(operations.MaxSuggestionError)))
 )
 
-func (s *server) suggestionRoutes() []rest.Route {
+func (s *suggestions) suggestionRoutes() []rest.Route {
 	const base = "/api/sessions/:sessionId/suggested-request"
 	body := suggestBody
-	if !s.Operations.CanSuggest() {
+	if !s.suggestions.CanSuggest() {
 		body = nil // that nobody makes suggestions is told before the body is looked at
 	}
 	return []rest.Route{
 		{Method: http.MethodPost, Path: base, Operation: operations.Suggest, Body: body,
-			Once: true, Handle: suggest(s.Operations.SuggestAndWait)},
+			Once: true, Handle: suggest(s.suggestions.SuggestAndWait)},
 		{Method: http.MethodPost, Path: base + "/jobs", Operation: operations.Suggest, Body: body,
-			Once: true, Handle: suggest(s.Operations.Suggest)},
+			Once: true, Handle: suggest(s.suggestions.Suggest)},
 		{
 			Method: http.MethodPost, Path: base + "/upsert", Agent: rest.AgentSession, Operation: operations.StoreSuggested,
 			Body: suggestionUpsertBody, Handle: s.upsertSuggestion,
@@ -73,13 +73,13 @@ func suggestionReply(in *rest.Input, suggested jobs.Suggested) (rest.Reply, erro
 	}{"queued", suggested.JobID, suggested.RequestKey, in.SessionID(), suggested.ProjectID, string(suggested.Dedupe)}}, nil
 }
 
-func (s *server) upsertSuggestion(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *suggestions) upsertSuggestion(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	next := jobs.Suggestion{
 		Status: jobs.SuggestionStatus(in.Body.Get("status").Text()), Suggestion: in.Body.Get("suggestion").Text(),
 		Error: in.Body.Get("error").Text(),
 	}
 	key := in.Body.Get("requestKey").Text()
-	entry, err := s.Operations.StoreSuggestion(ctx, in.SessionID(), key, next)
+	entry, err := s.suggestions.StoreSuggestion(ctx, in.SessionID(), key, next)
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"context"
@@ -16,7 +16,7 @@ var (
 	moveWaitingBody = schema.Optional(schema.Struct(rest.Optional("before", rest.Name)))
 )
 
-func (s *server) waitingRoutes() []rest.Route {
+func (s *messages) waitingRoutes() []rest.Route {
 	const all = "/api/sessions/:sessionId/queue"
 	return []rest.Route{
 		{Method: http.MethodGet, Path: all, Operation: operations.Read, Handle: s.listWaiting},
@@ -45,20 +45,20 @@ func waitingReply(in *rest.Input, now []session.Waiting, err error) (rest.Reply,
 	return rest.OK(waitingBody{Status: "ok", SessionID: in.SessionID(), Data: append([]session.Waiting{}, now...)})
 }
 
-func (s *server) listWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	now, err := s.Operations.Waiting(ctx, in.SessionID())
+func (s *messages) listWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	now, err := s.queue.Waiting(ctx, in.SessionID())
 	return waitingReply(in, now, err)
 }
 
-func (s *server) wait(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *messages) wait(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	id, err := s.made(ctx, in)
 	found := id != ""
 	var now []session.Waiting
 	switch {
 	case found:
-		now, err = s.Operations.Waiting(ctx, in.SessionID())
+		now, err = s.queue.Waiting(ctx, in.SessionID())
 	case err == nil:
-		id, now, err = s.Operations.Wait(ctx, in.SessionID(), messageOf(in))
+		id, now, err = s.queue.Wait(ctx, in.SessionID(), messageOf(in))
 	}
 	if err != nil {
 		return rest.Reply{}, err
@@ -67,22 +67,22 @@ func (s *server) wait(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 		Replayed: found}, nil
 }
 
-func (s *server) editWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	now, err := s.Operations.EditWaiting(ctx, in.SessionID(), in.Params["messageId"], in.Body.Get("text").Text())
+func (s *messages) editWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	now, err := s.queue.EditWaiting(ctx, in.SessionID(), in.Params["messageId"], in.Body.Get("text").Text())
 	return waitingReply(in, now, err)
 }
 
-func (s *server) moveWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	now, err := s.Operations.MoveWaiting(ctx, in.SessionID(), in.Params["messageId"], in.Body.Get("before").Text())
+func (s *messages) moveWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	now, err := s.queue.MoveWaiting(ctx, in.SessionID(), in.Params["messageId"], in.Body.Get("before").Text())
 	return waitingReply(in, now, err)
 }
 
-func (s *server) sendWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	now, err := s.Operations.SendWaiting(ctx, in.SessionID(), in.Params["messageId"])
+func (s *messages) sendWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	now, err := s.queue.SendWaiting(ctx, in.SessionID(), in.Params["messageId"])
 	return waitingReply(in, now, err)
 }
 
-func (s *server) dropWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	now, err := s.Operations.DropWaiting(ctx, in.SessionID(), in.Params["messageId"])
+func (s *messages) dropWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	now, err := s.queue.DropWaiting(ctx, in.SessionID(), in.Params["messageId"])
 	return waitingReply(in, now, err)
 }

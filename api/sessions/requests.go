@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"context"
@@ -37,7 +37,7 @@ var (
 		schema.Field{Name: "response", Schema: schema.Any()})
 )
 
-func (s *server) requestRoutes() []rest.Route {
+func (s *requests) requestRoutes() []rest.Route {
 	const one = "/api/sessions/:sessionId"
 	list := func(path string, kind runtime.RequestKind) rest.Route {
 		return rest.Route{Method: http.MethodGet, Path: one + path, Operation: operations.ListRequests,
@@ -61,8 +61,8 @@ func (s *server) requestRoutes() []rest.Route {
 	}
 }
 
-func (s *server) listRequests(ctx context.Context, in *rest.Input, kind runtime.RequestKind) (rest.Reply, error) {
-	requests, err := s.Operations.Requests(ctx, in.SessionID(), kind)
+func (s *requests) listRequests(ctx context.Context, in *rest.Input, kind runtime.RequestKind) (rest.Reply, error) {
+	requests, err := s.decider.Requests(ctx, in.SessionID(), kind)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -82,8 +82,8 @@ func requestKind(r session.Request) string {
 }
 
 // listAllRequests lists what waits for a person in any session but workers'.
-func (s *server) listAllRequests(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
-	requests, err := s.Operations.Pending(ctx, "")
+func (s *requests) listAllRequests(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
+	requests, err := s.decider.Pending(ctx, "")
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -109,9 +109,9 @@ func encodeRequests(requests []session.Request, kind func(session.Request) strin
 	return rest.OK(rest.Encoded(append(body, "]}"...)))
 }
 
-func (s *server) decideApproval(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *requests) decideApproval(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	id := in.Params["approvalId"]
-	settled, err := s.Operations.DecideApproval(ctx, id, operations.ApprovalDecision{
+	settled, err := s.decider.DecideApproval(ctx, id, operations.ApprovalDecision{
 		Decision: in.Body.Get("decision").Text(), Scope: in.Body.Get("scope").Text(), Choice: in.Body.Get("choice").JSON(),
 		Option: in.Body.Get("option").Text(), Message: in.Body.Get("message").Text(),
 		UpdatedInput: in.Body.Get("updatedInput").JSON(),
@@ -122,9 +122,9 @@ func (s *server) decideApproval(ctx context.Context, in *rest.Input) (rest.Reply
 	return s.settled(ctx, settled, settledBody{Status: "ok", ApprovalID: id})
 }
 
-func (s *server) decideToolInput(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *requests) decideToolInput(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	id := in.Params["requestId"]
-	settled, err := s.Operations.DecideToolInput(ctx, id, operations.ToolInputDecision{
+	settled, err := s.decider.DecideToolInput(ctx, id, operations.ToolInputDecision{
 		Decision: in.Body.Get("decision").Text(), Answers: in.Body.Get("answers").JSON(),
 		Response: in.Body.Get("response").JSON(), Message: in.Body.Get("message").Text(),
 	}, in.Actor)
@@ -134,7 +134,7 @@ func (s *server) decideToolInput(ctx context.Context, in *rest.Input) (rest.Repl
 	return s.settled(ctx, settled, settledBody{Status: "ok", RequestID: id})
 }
 
-func (s *server) answerToolCall(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *requests) answerToolCall(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	id := in.Params["requestId"]
 	answer := operations.ToolCallAnswer{
 		Text: in.Body.Get("text").TextPointer(), ContentItems: in.Body.Get("contentItems").JSON(),
@@ -144,7 +144,7 @@ func (s *server) answerToolCall(ctx context.Context, in *rest.Input) (rest.Reply
 		given := success.True()
 		answer.Success = &given
 	}
-	settled, err := s.Operations.AnswerToolCall(ctx, id, answer, in.Actor)
+	settled, err := s.decider.AnswerToolCall(ctx, id, answer, in.Actor)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -163,11 +163,11 @@ type settledBody struct {
 // withNextMessage is settledBody.Reaches.
 const withNextMessage = "next_message"
 
-func (s *server) settled(ctx context.Context, request session.Request, body settledBody) (rest.Reply, error) {
+func (s *requests) settled(ctx context.Context, request session.Request, body settledBody) (rest.Reply, error) {
 	rest.NoteSession(ctx, request.SessionID)
 	rest.NoteTurn(ctx, request.TurnID)
 	body.ThreadID = request.SessionID
-	waits, err := s.Operations.ReasonWaits(ctx, request)
+	waits, err := s.decider.ReasonWaits(ctx, request)
 	switch {
 	case err != nil: // it is decided all the same
 		telemetry.Log(ctx).Warn().Err(err).Str("session", request.SessionID).

@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"context"
@@ -27,7 +27,7 @@ var (
 )
 
 // controlRoutes are about what a session's turns run with.
-func (s *server) controlRoutes() []rest.Route {
+func (s *controls) controlRoutes() []rest.Route {
 	const one = "/api/sessions/:sessionId"
 	return []rest.Route{
 		{Method: http.MethodGet, Path: one + "/session-controls", Operation: operations.ReadControls, Handle: s.getControls},
@@ -45,12 +45,12 @@ type controlsView struct {
 	defaultsView
 }
 
-func (s *server) viewControls(sessionID string, controls, defaults session.Controls) controlsView {
+func (s *controls) viewControls(sessionID string, controls, defaults session.Controls) controlsView {
 	return controlsView{SessionID: sessionID, Controls: controls, defaultsView: s.viewDefaults(defaults)}
 }
 
-func (s *server) getControls(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	controls, defaults, err := s.Operations.Controls(ctx, in.SessionID())
+func (s *controls) getControls(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	controls, defaults, err := s.editor.Controls(ctx, in.SessionID())
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -71,8 +71,8 @@ func controlsOf(wish schema.Value) session.Controls {
 	return next
 }
 
-func (s *server) setControls(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	change, err := s.Operations.SetControls(ctx, in.SessionID(), scopeOf(in.Body), controlsOf(in.Body.Get("controls")),
+func (s *controls) setControls(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	change, err := s.editor.SetControls(ctx, in.SessionID(), scopeOf(in.Body), controlsOf(in.Body.Get("controls")),
 		auditOf(in.Body))
 	var locked *operations.LockedError
 	if errors.As(err, &locked) {
@@ -111,9 +111,9 @@ func auditOf(v schema.Value) operations.Audit {
 	return operations.Audit{Actor: v.Get("actor").Text(), Source: v.Get("source").Text()}
 }
 
-func (s *server) setApprovalPolicy(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *controls) setApprovalPolicy(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	policy := in.Body.Get("approvalPolicy").Text()
-	if err := s.Operations.SetApprovalPolicy(ctx, in.SessionID(), policy); err != nil {
+	if err := s.editor.SetApprovalPolicy(ctx, in.SessionID(), policy); err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.OK(struct {

@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"context"
@@ -25,15 +25,15 @@ var (
 
 // threadRoutes act on a session's conversation in its runtime, whose words about an unknown one are part of the
 // contract.
-func (s *server) threadRoutes() []rest.Route {
+func (s *threads) threadRoutes() []rest.Route {
 	const one = "/api/sessions/:sessionId"
 	return []rest.Route{
 		{Method: http.MethodPost, Path: one + "/fork", Operation: operations.Fork, Mapped: true, Once: true, Handle: s.forkSession},
 		{Method: http.MethodPost, Path: one + "/compact", Operation: operations.Compact, Mapped: true,
-			Handle: asked(s.Operations.Compact)},
+			Handle: asked(s.threads.Compact)},
 		{
 			Method: http.MethodPost, Path: one + "/background-terminals/clean", Operation: operations.CleanTerminals,
-			Mapped: true, Handle: asked(s.Operations.CleanTerminals),
+			Mapped: true, Handle: asked(s.threads.CleanTerminals),
 		},
 		{Method: http.MethodGet, Path: one + "/background", Operation: operations.ReadBackground, Handle: s.background},
 		{Method: http.MethodPost, Path: one + "/background/:taskId/stop", Operation: operations.EndBackground, Handle: s.endBackground},
@@ -70,8 +70,8 @@ func asked(operation func(ctx context.Context, sessionID string) (json.RawMessag
 	}
 }
 
-func (s *server) forkSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	forked, err := s.Operations.Fork(ctx, in.SessionID())
+func (s *threads) forkSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	forked, err := s.threads.Fork(ctx, in.SessionID())
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -84,17 +84,17 @@ func (s *server) forkSession(ctx context.Context, in *rest.Input) (rest.Reply, e
 }
 
 // rollback drops the last turns, one when the client does not count.
-func (s *server) rollback(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *threads) rollback(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	turns := int64(1)
 	if given := in.Body.Get("numTurns"); given.Defined() {
 		turns = given.Int()
 	}
-	result, err := s.Operations.RollBack(ctx, in.SessionID(), turns)
+	result, err := s.threads.RollBack(ctx, in.SessionID(), turns)
 	return answered(in, result, err)
 }
 
-func (s *server) review(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	result, err := s.Operations.Review(ctx, in.SessionID(), operations.ReviewRequest{
+func (s *threads) review(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	result, err := s.threads.Review(ctx, in.SessionID(), operations.ReviewRequest{
 		Delivery: in.Body.Get("delivery").Text(), Target: in.Body.Get("targetType").Text(),
 		Branch: in.Body.Get("branch").TextPointer(), SHA: in.Body.Get("sha").TextPointer(),
 		Title: in.Body.Get("title").TextPointer(), Instructions: in.Body.Get("instructions").TextPointer(),
@@ -123,10 +123,10 @@ type steerDetails struct {
 }
 
 // steer adds input to a running turn. The runtime's refusals have an envelope of their own.
-func (s *server) steer(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *threads) steer(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	turnID := in.Params["turnId"]
 	rest.NoteTurn(ctx, turnID)
-	err := s.Operations.Steer(ctx, in.SessionID(), turnID, in.Body.Get("input").Text())
+	err := s.turns.Steer(ctx, in.SessionID(), turnID, in.Body.Get("input").Text())
 	answer := steerReply{Status: "ok", SessionID: in.SessionID(), TurnID: turnID, Result: steerResult{
 		ActionType: "turn.steer", Status: "performed", Details: steerDetails{ThreadID: in.SessionID(), TurnID: turnID}}}
 	if err == nil {

@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"harness/api/rest"
@@ -20,16 +20,3 @@ var (
 		rest.Required("inputSchema", schema.Record(schema.Any())),
 	)).Max(operations.MaxTools)
 )
-
-// fields are the issues of an operation's refusal as a validation words them.
-func fields(e *operations.InvalidError) []schema.Issue {
-	issues := make([]schema.Issue, len(e.Problems))
-	for i, problem := range e.Problems {
-		path := []any{problem.Field}
-		if problem.Index >= 0 {
-			path = append(path, problem.Index)
-		}
-		issues[i] = schema.Custom(problem.Message, path...)
-	}
-	return issues
-}

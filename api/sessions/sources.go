@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"context"
@@ -20,8 +20,8 @@ type beganSource struct {
 	SHA256 string `json:"sha256"`
 }
 
-func (s *server) readSources(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	sources, err := s.Operations.Sources(ctx, in.SessionID())
+func (s *sessions) readSources(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	sources, err := s.reader.Sources(ctx, in.SessionID())
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"context"
@@ -34,7 +34,7 @@ var (
 		rest.Required("projectId", schema.Nullable(schema.Text{}.Trim().Min(1).Max(operations.MaxProjectID))))
 )
 
-func (s *server) sessionRoutes() []rest.Route {
+func (s *sessions) sessionRoutes() []rest.Route {
 	const one = "/api/sessions/:sessionId"
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/sessions", OwnReach: true, Query: listSessionsQuery, Handle: s.listSessions},
@@ -58,7 +58,7 @@ func (s *server) sessionRoutes() []rest.Route {
 	}
 }
 
-func (s *server) listSessions(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *sessions) listSessions(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	query := session.ListQuery{
 		Archived: in.Query.Get("archived").Text() == "true", Cursor: in.Query.Get("cursor").Text(),
 		Limit: int(in.Query.Get("limit").Int()), IncludeSystemOwned: in.Query.Get("includeSystemOwned").Text() == "true",
@@ -66,7 +66,7 @@ func (s *server) listSessions(ctx context.Context, in *rest.Input) (rest.Reply, 
 		ProjectID: in.Query.Get("project").Text(), State: session.State(in.Query.Get("state").Text()),
 		Sort: session.Sort(in.Query.Get("sort").Text()), Figures: figures(in), Reader: in.Actor,
 	}
-	page, err := s.Operations.List(ctx, query)
+	page, err := s.reader.List(ctx, query)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -85,8 +85,8 @@ func (s *server) listSessions(ctx context.Context, in *rest.Input) (rest.Reply, 
 	return rest.OK(body)
 }
 
-func (s *server) createSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	created, err := s.Operations.Create(ctx, session.Create{
+func (s *sessions) createSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	created, err := s.opener.Create(ctx, session.Create{
 		Cwd: in.Body.Get("cwd").Text(), Model: in.Body.Get("model").TextPointer(),
 		ApprovalPolicy: in.Body.Get("approvalPolicy").TextPointer(),
 		NetworkAccess:  in.Body.Get("networkAccess").TextPointer(), FilesystemSandbox: in.Body.Get("filesystemSandbox").
@@ -102,8 +102,8 @@ func (s *server) createSession(ctx context.Context, in *rest.Input) (rest.Reply,
 	return rest.OK(sessionBody{Session: viewSession(created), Thread: thread(created)})
 }
 
-func (s *server) deleteSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	deleted, err := s.Operations.Delete(ctx, in.SessionID())
+func (s *sessions) deleteSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	deleted, err := s.editor.Delete(ctx, in.SessionID())
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -115,8 +115,8 @@ func (s *server) deleteSession(ctx context.Context, in *rest.Input) (rest.Reply,
 	}{"ok", deleted.SessionID, deleted.Title, deleted.DeletedFileCount})
 }
 
-func (s *server) renameSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	renamed, err := s.Operations.Rename(ctx, in.SessionID(), in.Body.Get("title").Text())
+func (s *sessions) renameSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	renamed, err := s.editor.Rename(ctx, in.SessionID(), in.Body.Get("title").Text())
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -126,8 +126,8 @@ func (s *server) renameSession(ctx context.Context, in *rest.Input) (rest.Reply,
 	}{"ok", viewSession(renamed)})
 }
 
-func (s *server) archiveSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	archived, err := s.Operations.Archive(ctx, in.SessionID())
+func (s *sessions) archiveSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	archived, err := s.editor.Archive(ctx, in.SessionID())
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -137,24 +137,24 @@ func (s *server) archiveSession(ctx context.Context, in *rest.Input) (rest.Reply
 	}{"ok", archived.ID})
 }
 
-func (s *server) unarchiveSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	restored, err := s.Operations.Unarchive(ctx, in.SessionID())
+func (s *sessions) unarchiveSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	restored, err := s.editor.Unarchive(ctx, in.SessionID())
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.OK(sessionBody{Status: "ok", Session: viewSession(restored), Thread: thread(restored)})
 }
 
-func (s *server) resumeSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	resumed, err := s.Operations.Resume(ctx, in.SessionID(), in.Body.Get("dynamicTools").JSON())
+func (s *sessions) resumeSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	resumed, err := s.editor.Resume(ctx, in.SessionID(), in.Body.Get("dynamicTools").JSON())
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.OK(sessionBody{Session: viewSession(resumed), Thread: thread(resumed)})
 }
 
-func (s *server) assignProject(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	assigned, previous, err := s.Operations.AssignProject(ctx, in.SessionID(), in.Body.Get("projectId").TextPointer())
+func (s *sessions) assignProject(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	assigned, previous, err := s.editor.AssignProject(ctx, in.SessionID(), in.Body.Get("projectId").TextPointer())
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"context"
@@ -27,7 +27,7 @@ var (
 )
 
 // settingsRoutes are about the free-form part of controls. Their queries are validated before the session is looked at.
-func (s *server) settingsRoutes() []rest.Route {
+func (s *controls) settingsRoutes() []rest.Route {
 	const all = "/api/sessions/:sessionId/settings"
 	return []rest.Route{
 		{Method: http.MethodGet, Path: all, Operation: operations.ReadControls, BodyFirst: true, Query: readSettingsQuery,
@@ -58,9 +58,9 @@ type settingsView struct {
 	Settings  map[string]json.RawMessage `json:"settings"`
 }
 
-func (s *server) getSettings(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *controls) getSettings(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	scope := scopeOf(in.Query)
-	settings, err := s.Operations.Settings(ctx, in.SessionID(), scope)
+	settings, err := s.editor.Settings(ctx, in.SessionID(), scope)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -79,7 +79,7 @@ func (s *server) getSettings(ctx context.Context, in *rest.Input) (rest.Reply, e
 	}{"ok", in.SessionID(), scope, key.Text(), found, value})
 }
 
-func (s *server) setSettings(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *controls) setSettings(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	edit := operations.SettingsEdit{
 		Key: in.Body.Get("key").TextPointer(), Value: in.Body.Get("value").JSON(),
 		Replace: in.Body.Get("mode").Text() == "replace",
@@ -87,17 +87,17 @@ func (s *server) setSettings(ctx context.Context, in *rest.Input) (rest.Reply, e
 	if settings := in.Body.Get("settings"); settings.Defined() {
 		edit.Settings = settingsOf(settings)
 	}
-	change, err := s.Operations.EditSettings(ctx, in.SessionID(), scopeOf(in.Body), edit, auditOf(in.Body))
+	change, err := s.editor.EditSettings(ctx, in.SessionID(), scopeOf(in.Body), edit, auditOf(in.Body))
 	return settingsChanged(in, change, err, settingsView{Key: in.Body.Get("key").Text()})
 }
 
-func (s *server) deleteSetting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *controls) deleteSetting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	key := in.Params["key"]
-	if _, err := valid(settingsKeyParam,
+	if _, err := rest.Valid(settingsKeyParam,
 		schema.ObjectValue(schema.Member{Name: "key", Value: schema.StringValue(key)})); err != nil {
 		return rest.Reply{}, err
 	}
-	change, err := s.Operations.DeleteSetting(ctx, in.SessionID(), scopeOf(in.Query), key, auditOf(in.Query))
+	change, err := s.editor.DeleteSetting(ctx, in.SessionID(), scopeOf(in.Query), key, auditOf(in.Query))
 	return settingsChanged(in, change, err, settingsView{Key: key, Removed: &change.Changed})
 }
 

@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"context"
@@ -38,17 +38,17 @@ type LongAnswers struct {
 
 	mu sync.Mutex
 	// shared are the answers that are being sent, by version and coding: who asks for one meanwhile gets the same.
-	shared map[string]*longAnswer
+	shared map[string]*LongAnswer
 }
 
 // NewLongAnswers has the longest answers kept in files without names in a folder until they are sent.
 func NewLongAnswers(folder string) *LongAnswers {
 	return &LongAnswers{folder: spool.NewFolder(folder, spooledBytes, spooledMemory), making: semaphore.NewWeighted(madeAtOnce),
-		memory: semaphore.NewWeighted(sentBytes), shared: map[string]*longAnswer{}}
+		memory: semaphore.NewWeighted(sentBytes), shared: map[string]*LongAnswer{}}
 }
 
 // join is the answer of that name that is being sent, nil for none.
-func (l *LongAnswers) join(name string) *longAnswer {
+func (l *LongAnswers) join(name string) *LongAnswer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	answer := l.shared[name]
@@ -59,7 +59,7 @@ func (l *LongAnswers) join(name string) *longAnswer {
 }
 
 // share lets others join an answer that is going to be sent.
-func (l *LongAnswers) share(name string, answer *longAnswer) {
+func (l *LongAnswers) share(name string, answer *LongAnswer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.shared[name] == nil {
@@ -68,7 +68,7 @@ func (l *LongAnswers) share(name string, answer *longAnswer) {
 }
 
 // leave gives up an answer for one of its readers.
-func (l *LongAnswers) leave(answer *longAnswer) {
+func (l *LongAnswers) leave(answer *LongAnswer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if answer.readers--; answer.readers > 0 {
@@ -96,10 +96,10 @@ func acquire(ctx context.Context, of *semaphore.Weighted, share int64, patience 
 	return func() { of.Release(share) }, nil
 }
 
-// makeRoom waits for room in memory for what a long answer to a GET takes while it is sent. An answer to anything else
+// MakeRoom waits for room in memory for what a long answer to a GET takes while it is sent. An answer to anything else
 // tells what was done, and is not refused.
-func (s *server) makeRoom(ctx context.Context, rt *rest.Route, answer *rest.Reply) (leave func(), err error) {
-	if _, spooled := answer.Body.(*longAnswer); spooled || answer.Body == nil || rt.Method != http.MethodGet {
+func (l *LongAnswers) MakeRoom(ctx context.Context, rt *rest.Route, answer *rest.Reply) (leave func(), err error) {
+	if _, spooled := answer.Body.(*LongAnswer); spooled || answer.Body == nil || rt.Method != http.MethodGet {
 		return func() {}, nil
 	}
 	body, err := rest.Encode(answer.Body)
@@ -110,11 +110,11 @@ func (s *server) makeRoom(ctx context.Context, rt *rest.Route, answer *rest.Repl
 	if len(body) < longFrom {
 		return func() {}, nil
 	}
-	return acquire(ctx, s.Long.memory, min(int64(len(body)), sentBytes), memoryWait)
+	return acquire(ctx, l.memory, min(int64(len(body)), sentBytes), memoryWait)
 }
 
-// longFailures are long answers for which there is no room.
-func longFailures(err error, _ *rest.Route, _ *rest.Input) (rest.Failure, bool) {
+// Failures are long answers for which there is no room.
+func Failures(err error, _ *rest.Route, _ *rest.Input) (rest.Failure, bool) {
 	const remedy = "; ask again in a moment, or read the transcript in windows (?limit=100)"
 	var disk *fs.PathError
 	var f rest.Failure

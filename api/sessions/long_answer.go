@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"bytes"
@@ -8,13 +8,14 @@ import (
 	"net/http"
 	"strconv"
 
+	"harness/api/compress"
 	"harness/api/rest"
 	"harness/internal/lib/spool"
 	"harness/internal/platform/telemetry"
 )
 
-// longAnswer is a body in parts, for one reader or several.
-type longAnswer struct {
+// LongAnswer is a body in parts, for one reader or several.
+type LongAnswer struct {
 	parts  []part
 	spool  *spool.Spool
 	size   int64
@@ -92,9 +93,9 @@ func inMemory(parts []part, from kept) (rest.Encoded, error) {
 }
 
 // finish makes the answer of parts, compressed if the request wants that. The spool is the answer's then.
-func (s *server) finish(wanted coding, parts []part, from *spool.Spool) (*longAnswer, error) {
-	answer := &longAnswer{parts: parts, spool: from, size: sizeOfParts(parts), readers: 1}
-	if wanted.coder == nil {
+func (s *sessions) finish(wanted compress.Coding, parts []part, from *spool.Spool) (*LongAnswer, error) {
+	answer := &LongAnswer{parts: parts, spool: from, size: sizeOfParts(parts), readers: 1}
+	if wanted.Coder == nil {
 		if err := from.Seal(); err != nil {
 			from.Close()
 			return nil, notKept(err)
@@ -102,9 +103,9 @@ func (s *server) finish(wanted coding, parts []part, from *spool.Spool) (*longAn
 		return answer, nil
 	}
 	defer from.Close()
-	zipped := s.Long.folder.New()
-	packed := s.coder.writer(zipped)
-	defer s.coder.writers.Put(packed)
+	zipped := s.long.folder.New()
+	packed := s.coder.Writer(zipped)
+	defer s.coder.Free(packed)
 	err := from.Seal()
 	if err == nil {
 		err = writeParts(packed, parts, from)
@@ -119,11 +120,11 @@ func (s *server) finish(wanted coding, parts []part, from *spool.Spool) (*longAn
 		zipped.Close()
 		return nil, notKept(err)
 	}
-	return &longAnswer{parts: []part{{to: zipped.Size()}}, spool: zipped, size: zipped.Size(), zipped: true, readers: 1}, nil
+	return &LongAnswer{parts: []part{{to: zipped.Size()}}, spool: zipped, size: zipped.Size(), zipped: true, readers: 1}, nil
 }
 
-// send sends the answer. One that breaks off ends its connection, so that nobody takes it for whole.
-func (a *longAnswer) send(ctx context.Context, w http.ResponseWriter, status int) {
+// Send sends the answer. One that breaks off ends its connection, so that nobody takes it for whole.
+func (a *LongAnswer) Send(ctx context.Context, w http.ResponseWriter, status int) {
 	header := w.Header()
 	header.Set("Content-Type", rest.JSONType)
 	header.Add("Vary", "Accept-Encoding")
@@ -140,9 +141,9 @@ func (a *longAnswer) send(ctx context.Context, w http.ResponseWriter, status int
 	panic(http.ErrAbortHandler)
 }
 
-// release gives up what a reply keeps. It may have been sent.
-func (s *server) release(reply rest.Reply) {
-	if long, is := reply.Body.(*longAnswer); is {
-		s.Long.leave(long)
+// Release gives up what a reply keeps. It may have been sent.
+func (l *LongAnswers) Release(reply rest.Reply) {
+	if long, is := reply.Body.(*LongAnswer); is {
+		l.leave(long)
 	}
 }

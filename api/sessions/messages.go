@@ -1,9 +1,11 @@
-package api
+package sessions
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
+	"harness/api/idempotency"
 	"harness/api/rest"
 	"harness/api/schema"
 	"harness/internal/operations"
@@ -51,7 +53,7 @@ func imageURLs(images []schema.Value) []string {
 	return urls
 }
 
-func (s *server) messageRoutes() []rest.Route {
+func (s *messages) messageRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/messages", Operation: operations.Send,
 			Body: sendMessageBody, Mapped: true, Once: true, Again: true, Handle: s.sendMessage},
@@ -71,26 +73,26 @@ type turnBody struct {
 	Position  int    `json:"position,omitempty"`
 }
 
-func (s *server) sendMessage(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	return s.beginTurn(ctx, in, func() (session.Submitted, error) { return s.Operations.Send(ctx, in.SessionID(), messageOf(in)) })
+func (s *messages) sendMessage(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	return s.beginTurn(ctx, in, func() (session.Submitted, error) { return s.turns.Send(ctx, in.SessionID(), messageOf(in)) })
 }
 
-func (s *server) retry(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *messages) retry(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	return s.beginTurn(ctx, in, func() (session.Submitted, error) {
-		turnID, err := s.Operations.Retry(ctx, in.SessionID(), in.Params["turnId"], in.Key)
+		turnID, err := s.turns.Retry(ctx, in.SessionID(), in.Params["turnId"], in.Key)
 		return session.Submitted{TurnID: turnID}, err
 	})
 }
 
 // beginTurn answers with the turn that begin makes, or the one that the same request made before.
-func (s *server) beginTurn(ctx context.Context, in *rest.Input, begin func() (session.Submitted, error)) (rest.Reply, error) {
+func (s *messages) beginTurn(ctx context.Context, in *rest.Input, begin func() (session.Submitted, error)) (rest.Reply, error) {
 	made, err := s.made(ctx, in)
 	found := made != ""
 	sent := session.Submitted{TurnID: made}
 	switch {
 	case found:
 		var queue []session.Waiting
-		queue, err = s.Operations.Waiting(ctx, in.SessionID())
+		queue, err = s.queue.Waiting(ctx, in.SessionID())
 		if at := session.PositionOf(queue, made); at > 0 {
 			sent = session.Submitted{QueuedID: made, Position: at}
 		}
@@ -109,8 +111,8 @@ func (s *server) beginTurn(ctx context.Context, in *rest.Input, begin func() (se
 		Status: "accepted", SessionID: in.SessionID(), TurnID: sent.TurnID}}, nil
 }
 
-func (s *server) interrupt(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	stopped, err := s.Operations.StopTurn(ctx, in.SessionID(), in.Body.Get("turnId").Text(), in.Body.Get("keepBackground").True())
+func (s *messages) interrupt(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	stopped, err := s.turns.StopTurn(ctx, in.SessionID(), in.Body.Get("turnId").Text(), in.Body.Get("keepBackground").True())
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -120,4 +122,16 @@ func (s *server) interrupt(ctx context.Context, in *rest.Input) (rest.Reply, err
 		Ended  []session.BackgroundTask `json:"endedBackground,omitempty"`
 		GoesOn []session.BackgroundTask `json:"background,omitempty"`
 	}{turnBody{Status: "ok", SessionID: in.SessionID(), TurnID: stopped.TurnID}, stopped.Ended, stopped.GoesOn})
+}
+
+// made is what a request made that came before with its key, "" for nothing: its server ended before it had answered.
+func (s *messages) made(ctx context.Context, in *rest.Input) (string, error) {
+	if in.Key == "" {
+		return "", nil
+	}
+	made, err := s.turns.Made(ctx, in.SessionID(), in.Key)
+	if errors.Is(err, session.ErrTurnUnknown) {
+		err = errors.Join(idempotency.ErrLost, err)
+	}
+	return made, err
 }

@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"harness/api/compress"
 	"harness/api/rest"
 	"harness/internal/lib/spool"
 	"harness/internal/runtime"
@@ -66,32 +67,35 @@ func TestPlacesAreGivenInOrder(t *testing.T) {
 func TestALongAnswerNeedsRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{Options: Options{Long: NewLongAnswers("")}}
-		leave, err := acquire(t.Context(), s.Long.memory, sentBytes, time.Second)
+		long := NewLongAnswers("")
+		leave, err := acquire(t.Context(), long.memory, sentBytes, time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
-		send := func(method string, size int) *httptest.ResponseRecorder {
-			recorder, route := httptest.NewRecorder(), &rest.Route{Method: method}
-			err := s.send(t.Context(), recorder, route, rest.Reply{Body: rest.Encoded(bytes.Repeat([]byte{'1'}, size)), Version: "v"})
+		send := func(method string, size int) (refused rest.Failure, sent bool) {
+			reply := rest.Reply{Body: rest.Encoded(bytes.Repeat([]byte{'1'}, size))}
+			left, err := long.MakeRoom(t.Context(), &rest.Route{Method: method}, &reply)
 			if err != nil {
-				s.writeError(t.Context(), recorder, route, &rest.Input{}, err)
+				refused, _ = Failures(err, nil, nil)
+				return refused, false
 			}
-			return recorder
+			left()
+			return rest.Failure{}, true
 		}
-		got := send(http.MethodGet, longFrom)
-		if got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "1" || got.Header().Get("ETag") != "" ||
-			!strings.Contains(got.Body.String(), `"code":"too_many_long_answers"`) || !strings.Contains(got.Body.String(), "?limit=100") {
-			t.Errorf("answered %d %v %s", got.Code, got.Header(), got.Body)
+		got, sent := send(http.MethodGet, longFrom)
+		body, _ := got.Body.(rest.ErrorBody)
+		if sent || got.Status != http.StatusServiceUnavailable || !got.Retry || got.RetryAfter != "1" ||
+			body.Code != "too_many_long_answers" || !strings.Contains(body.Message, "?limit=100") {
+			t.Errorf("answered %t %+v", sent, got)
 		}
 		for method, size := range map[string]int{http.MethodPost: longFrom, http.MethodGet: longFrom - 1} {
-			if got := send(method, size); got.Code != http.StatusOK {
-				t.Errorf("%s of %d bytes: %d", method, size, got.Code)
+			if got, sent := send(method, size); !sent {
+				t.Errorf("%s of %d bytes: %+v", method, size, got)
 			}
 		}
 		leave()
-		if got := send(http.MethodGet, sentBytes+1); got.Code != http.StatusOK {
-			t.Errorf("a single one is answered %d", got.Code)
+		if got, sent := send(http.MethodGet, sentBytes+1); !sent {
+			t.Errorf("a single one is answered %+v", got)
 		}
 	})
 }
@@ -103,7 +107,7 @@ func TestALongAnswerThatCannotBeKept(t *testing.T) {
 	defer file.Close()
 	read := &wholeRead{into: file, items: map[int][]part{}}
 	err := read.Entries(bytes.Repeat([]byte{'1'}, 100_000))
-	f, known := longFailures(fmt.Errorf("read: %w", err), nil, nil)
+	f, known := Failures(fmt.Errorf("read: %w", err), nil, nil)
 	body, err := json.Marshal(f.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +115,7 @@ func TestALongAnswerThatCannotBeKept(t *testing.T) {
 	if !known || f.Status != http.StatusServiceUnavailable || !f.Retry || !strings.Contains(string(body), "no such file") {
 		t.Errorf("%t %d %s", known, f.Status, body)
 	}
-	if f, _ := longFailures(spool.ErrFull, nil, nil); f.Status != http.StatusServiceUnavailable || f.RetryAfter != "1" {
+	if f, _ := Failures(spool.ErrFull, nil, nil); f.Status != http.StatusServiceUnavailable || f.RetryAfter != "1" {
 		t.Errorf("beyond the bound of files: %+v", f)
 	}
 }
@@ -120,7 +124,7 @@ func TestALongAnswerThatCannotBeKept(t *testing.T) {
 // answer is the same from memory, from a file and compressed.
 func TestAWholeAnswerIsPutTogether(t *testing.T) {
 	t.Parallel()
-	s := &server{Options: Options{Long: NewLongAnswers(t.TempDir())}}
+	s := &sessions{long: NewLongAnswers(t.TempDir()), coder: &compress.Coder{}}
 	detail := &session.Detail{Pos: 7, Thread: []runtime.DescribedPiece{
 		{JSON: []byte(`{"id":"x","turns":[{"items":[`), Items: true, Turn: 1},
 		{JSON: []byte(`]},{"items":[`), Items: true, Turn: 0}, {JSON: []byte(`]}]}`)}}}
@@ -155,14 +159,14 @@ func TestAWholeAnswerIsPutTogether(t *testing.T) {
 	for _, coding := range []string{"identity", "gzip"} {
 		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 		r.Header.Set("Accept-Encoding", coding)
-		file := s.Long.folder.New()
-		answer, err := s.finish(s.coder.wanted(r), fill(file), file)
+		file := s.long.folder.New()
+		answer, err := s.finish(s.coder.Wanted(r), fill(file), file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		recorder := httptest.NewRecorder()
-		answer.send(t.Context(), recorder, http.StatusOK)
-		s.release(rest.Reply{Body: answer})
+		answer.Send(t.Context(), recorder, http.StatusOK)
+		s.long.Release(rest.Reply{Body: answer})
 		length, body := fmt.Sprint(recorder.Body.Len()), io.Reader(recorder.Body)
 		if recorder.Header().Get("Content-Encoding") == "gzip" {
 			if body, err = gzip.NewReader(body); err != nil {
@@ -187,7 +191,7 @@ func TestReadersShareAnAnswer(t *testing.T) {
 	if err := file.Seal(); err != nil {
 		t.Fatal(err)
 	}
-	answer := &longAnswer{parts: []part{{to: file.Size()}}, spool: file, size: file.Size(), readers: 1}
+	answer := &LongAnswer{parts: []part{{to: file.Size()}}, spool: file, size: file.Size(), readers: 1}
 	if long.share("v", answer); long.join("other") != nil {
 		t.Error("there is an answer of another name")
 	}
@@ -197,7 +201,7 @@ func TestReadersShareAnAnswer(t *testing.T) {
 		group.Go(func() {
 			same := long.join("v")
 			recorder := httptest.NewRecorder()
-			same.send(t.Context(), recorder, http.StatusOK)
+			same.Send(t.Context(), recorder, http.StatusOK)
 			if recorder.Body.Len() != 100_000 {
 				t.Errorf("%d bytes were sent", recorder.Body.Len())
 			}
@@ -205,7 +209,7 @@ func TestReadersShareAnAnswer(t *testing.T) {
 		})
 	}
 	group.Wait()
-	another := &longAnswer{spool: long.folder.New(), readers: 1}
+	another := &LongAnswer{spool: long.folder.New(), readers: 1}
 	if long.share("v", another); long.join("v") != answer {
 		t.Error("the first one is not shared any more")
 	}

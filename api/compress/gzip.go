@@ -1,4 +1,7 @@
-package api
+// Package compress compresses answers for clients that take them so.
+//
+// It owns what Accept-Encoding means. It must never know what is answered.
+package compress
 
 import (
 	"bytes"
@@ -15,23 +18,23 @@ import (
 // gzipFrom is the size in bytes from which an answer is worth compressing: a smaller one fits into one packet as it is.
 const gzipFrom = 1024
 
-// coder compresses answers of requests that ask for it. Its zero value is ready.
+// Coder compresses answers of requests that ask for it. Its zero value is ready.
 //
 // Compressed answers leak, by their length, whether what one party wrote occurs in what another one keeps secret, when
 // both are in one answer. No answer holds a credential; what clients wrote is read by those who may read the rest of
 // the answer.
-type coder struct{ writers sync.Pool }
+type Coder struct{ writers sync.Pool }
 
-// coding is how a request wants its answer. A nil coder stands for plain.
-type coding struct {
-	*coder
+// Coding is how a request wants its answer. A nil Coder stands for plain.
+type Coding struct {
+	*Coder
 	// always asks for gzip whatever the size, because the client refuses plain answers.
 	always bool
 }
 
-// wanted reads a request's Accept-Encoding. gzip is used when the client takes it no less gladly than the plain answer.
+// Wanted reads a request's Accept-Encoding. gzip is used when the client takes it no less gladly than the plain answer.
 // A client that refuses both gets the plain one.
-func (c *coder) wanted(r *http.Request) coding {
+func (c *Coder) Wanted(r *http.Request) Coding {
 	zipped, plain, rest := -1.0, -1.0, -1.0
 	for _, header := range r.Header.Values("Accept-Encoding") {
 		for entry := range strings.SplitSeq(header, ",") {
@@ -51,9 +54,9 @@ func (c *coder) wanted(r *http.Request) coding {
 	}
 	refusesPlain := plain == 0 || plain < 0 && rest == 0
 	if zipped == 0 || zipped < plain {
-		return coding{}
+		return Coding{}
 	}
-	return coding{coder: c, always: refusesPlain}
+	return Coding{Coder: c, always: refusesPlain}
 }
 
 // quality reads the weight of one coding, 1 when there is none; one that is no number from 0 to 1 refuses the coding.
@@ -69,17 +72,17 @@ func quality(parameter string) float64 {
 	return q
 }
 
-// encode compresses a body if that is wanted and worth it, and says so in the header.
-func (c coding) encode(header http.Header, body []byte) []byte {
+// Encode compresses a body if that is wanted and worth it, and says so in the header.
+func (c Coding) Encode(header http.Header, body []byte) []byte {
 	if len(body) >= gzipFrom {
 		header.Add("Vary", "Accept-Encoding")
 	}
-	if c.coder == nil || len(body) == 0 || len(body) < gzipFrom && !c.always {
+	if c.Coder == nil || len(body) == 0 || len(body) < gzipFrom && !c.always {
 		return body
 	}
 	packed := bytes.NewBuffer(make([]byte, 0, len(body)/4+64))
-	writer := c.writer(packed)
-	defer c.writers.Put(writer)
+	writer := c.Writer(packed)
+	defer c.Free(writer)
 	if _, err := writer.Write(body); err != nil || writer.Close() != nil {
 		return body // a buffer takes everything; plain is right in any case
 	}
@@ -87,8 +90,8 @@ func (c coding) encode(header http.Header, body []byte) []byte {
 	return packed.Bytes()
 }
 
-// writer is one that compresses to w.
-func (c *coder) writer(w io.Writer) *gzip.Writer {
+// Writer is one that compresses to w.
+func (c *Coder) Writer(w io.Writer) *gzip.Writer {
 	writer, ok := c.writers.Get().(*gzip.Writer)
 	if !ok {
 		writer, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails for unknown levels only
@@ -97,9 +100,12 @@ func (c *coder) writer(w io.Writer) *gzip.Writer {
 	return writer
 }
 
-// name names an answer of that version in this coding.
-func (c coding) name(version string) string {
-	if c.coder == nil {
+// Free keeps a writer for another answer.
+func (c *Coder) Free(writer *gzip.Writer) { c.writers.Put(writer) }
+
+// Name names an answer of that version in this coding.
+func (c Coding) Name(version string) string {
+	if c.Coder == nil {
 		return version
 	}
 	return version + " gzip"

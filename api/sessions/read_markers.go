@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"context"
@@ -17,17 +17,17 @@ type readView struct {
 }
 
 // markRead notes what who asks has read; what was read already changes nothing.
-func (s *server) markRead(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *sessions) markRead(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	message := in.Body.Get("messageId").Text()
-	further, err := s.Operations.MarkRead(ctx, in.Actor, in.SessionID(), message)
+	further, err := s.reader.MarkRead(ctx, in.Actor, in.SessionID(), message)
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.OK(readView{outcome(further), in.SessionID(), &message})
 }
 
-func (s *server) markUnread(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	if err := s.Operations.MarkUnread(ctx, in.Actor, in.SessionID()); err != nil {
+func (s *sessions) markUnread(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	if err := s.reader.MarkUnread(ctx, in.Actor, in.SessionID()); err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.OK(readView{Status: "ok", SessionID: in.SessionID()})

@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"context"
@@ -22,7 +22,7 @@ var (
 	upsertsBody = schema.Struct(rest.Required("entries", schema.ListOf(upsertBody).Min(1).Max(operations.MaxUpserts)))
 )
 
-func (s *server) transcriptRoutes() []rest.Route {
+func (s *transcripts) transcriptRoutes() []rest.Route {
 	const base = "/api/sessions/:sessionId/transcript"
 	return []rest.Route{
 		{Method: http.MethodPost, Path: base + "/upsert", Access: rest.AccessTranscript, Agent: rest.AgentSession,
@@ -42,7 +42,7 @@ func entryOf(body schema.Value) transcript.Entry {
 }
 
 // upsertTranscript answers with the entry of the request; what it was merged into shows in the session.
-func (s *server) upsertTranscript(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *transcripts) upsertTranscript(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	stored, err := s.upsert(ctx, in, []schema.Value{in.Body})
 	if err != nil {
 		return rest.Reply{}, err
@@ -51,7 +51,7 @@ func (s *server) upsertTranscript(ctx context.Context, in *rest.Input) (rest.Rep
 }
 
 // upsertTranscripts is many of upsertTranscript at once: all of them are stored, or none.
-func (s *server) upsertTranscripts(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *transcripts) upsertTranscripts(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	stored, err := s.upsert(ctx, in, in.Body.Get("entries").Items())
 	if err != nil {
 		return rest.Reply{}, err
@@ -72,13 +72,13 @@ func sizeOf(entries []json.RawMessage) int {
 	return size
 }
 
-func (s *server) upsert(ctx context.Context, in *rest.Input, bodies []schema.Value) ([]json.RawMessage, error) {
+func (s *transcripts) upsert(ctx context.Context, in *rest.Input, bodies []schema.Value) ([]json.RawMessage, error) {
 	entries := make([]transcript.Entry, len(bodies))
 	for i, body := range bodies {
 		entries[i] = entryOf(body)
 	}
 	rest.NoteTurn(ctx, commonTurn(entries))
-	return s.Operations.Upsert(ctx, in.SessionID(), entries)
+	return s.editor.Upsert(ctx, in.SessionID(), entries)
 }
 
 // commonTurn is the turn of all entries, "" when they have several.

@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"context"
@@ -11,26 +11,26 @@ import (
 )
 
 // imageRoutes are where the images of a session's transcript are read, by everybody who may read the session.
-func (s *server) imageRoutes() []rest.Route {
+func (s *transcripts) imageRoutes() []rest.Route {
 	return []rest.Route{{Method: http.MethodGet, Path: "/api/sessions/:sessionId/images/:imageId", Operation: operations.Read,
 		Handle: s.image}}
 }
 
 // image answers with the bytes of an image. One of another session is not found.
-func (s *server) image(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	if err := s.Operations.Check(ctx, operations.Read, in.SessionID()); err != nil {
+func (s *transcripts) image(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	if err := s.access.Check(ctx, operations.Read, in.SessionID()); err != nil {
 		return rest.Reply{}, err
 	}
 	none := rest.Reply{Status: http.StatusNotFound, Body: rest.ErrorBody{Status: "error", Code: "not_found",
 		Message: "The session has no such image; read its transcript again"}}
-	if s.Artifacts == nil {
+	if s.artifacts == nil {
 		return none, nil
 	}
-	ref, err := s.Artifacts.Get(ctx, in.Params["imageId"])
+	ref, err := s.artifacts.Get(ctx, in.Params["imageId"])
 	if errors.Is(err, artifact.ErrNotFound) || err == nil && ref.SessionID != in.SessionID() {
 		return none, nil
 	}
 	return rest.Reply{Serve: func(w http.ResponseWriter, r *http.Request) error {
-		return s.Artifacts.Serve(w, r, ref.ID, false)
+		return s.artifacts.Serve(w, r, ref.ID, false)
 	}}, err
 }

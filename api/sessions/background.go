@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"context"
@@ -21,13 +21,13 @@ func viewBackground(in *rest.Input, tasks []session.BackgroundTask, err error) (
 	return rest.OK(backgroundBody{"ok", in.SessionID(), append([]session.BackgroundTask{}, tasks...)})
 }
 
-func (s *server) background(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	tasks, err := s.Operations.Background(ctx, in.SessionID())
+func (s *threads) background(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	tasks, err := s.turns.Background(ctx, in.SessionID())
 	return viewBackground(in, tasks, err)
 }
 
 // endBackground ends one task and answers with what still runs.
-func (s *server) endBackground(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	left, err := s.Operations.EndBackground(ctx, in.SessionID(), in.Params["taskId"])
+func (s *threads) endBackground(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	left, err := s.turns.EndBackground(ctx, in.SessionID(), in.Params["taskId"])
 	return viewBackground(in, left, err)
 }

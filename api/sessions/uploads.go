@@ -1,4 +1,4 @@
-package api
+package sessions
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 var uploadQuery = schema.Struct(rest.Optional("name", schema.Text{}.Max(operations.MaxTitle)))
 
-func (s *server) uploadRoutes() []rest.Route {
+func (s *uploads) uploadRoutes() []rest.Route {
 	return []rest.Route{{Method: http.MethodPost, Path: "/api/sessions/:sessionId/uploads", Operation: operations.Send,
 		Query: uploadQuery, Upload: operations.MaxUpload, Handle: s.upload}}
 }
@@ -27,8 +27,8 @@ type uploadBody struct {
 	Hash        string `json:"hash"`
 }
 
-func (s *server) upload(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	kept, err := s.Operations.Upload(ctx, in.SessionID(), in.Query.Get("name").Text(), []byte(in.Sent))
+func (s *uploads) upload(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	kept, err := s.uploader.Upload(ctx, in.SessionID(), in.Query.Get("name").Text(), []byte(in.Sent))
 	if err != nil {
 		return rest.Reply{}, err
 	}
