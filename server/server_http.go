@@ -9,6 +9,7 @@ import (
 
 	"harness/api"
 	"harness/api/rpc"
+	"harness/api/sessions"
 	"harness/console"
 	"harness/internal/lib/version"
 	"harness/internal/operations"
@@ -43,7 +44,7 @@ func (s *Server) startHTTP(context.Context) error {
 		Agents: agentScopes{s},
 		Actor:  actor, Answered: s.metrics.HTTP.Answered, Span: s.spans.Request,
 		Logger: s.log.With().Str("package", "api").Logger(), Version: version.Program(), StoreWait: s.cfg.StoreWait,
-		Lifecycle: s.lifecycle(), Reads: s.journal, Long: api.NewLongAnswers(s.cfg.DataDir),
+		Lifecycle: s.lifecycle(), Reads: s.journal, Long: sessions.NewLongAnswers(s.cfg.DataDir),
 	}
 	if s.codex != nil {
 		options.Runtime = s.codex
@@ -52,7 +53,7 @@ func (s *Server) startHTTP(context.Context) error {
 		options.Push = s.push
 	}
 	for _, one := range s.cfg.All() {
-		options.Settings = append(options.Settings, api.Setting{Name: one.Name, Value: one.Value, Source: string(one.Source)})
+		options.Settings = append(options.Settings, sessions.Setting{Name: one.Name, Value: one.Value, Source: string(one.Source)})
 	}
 	s.joinNodes(&options)
 	s.people.http.RegisterOnShutdown(s.taskAPI.Close) // streams of events would be waited for
