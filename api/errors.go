@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"harness/api/admin"
 	"harness/api/calls"
 	"harness/api/compat"
 	"harness/api/rest"
@@ -48,7 +49,7 @@ const statusClientGone = 499
 // failureOf is what an error looks like in REST: by an error of REST itself, else by its code.
 func failureOf(err error, rt *rest.Route, in *rest.Input) rest.Failure {
 	for _, row := range []func(error, *rest.Route, *rest.Input) (rest.Failure, bool){
-		requestFailures, sessions.Failures, idempotencyFailures, loginFailures, tokenFailures, pushFailures,
+		requestFailures, sessions.Failures, idempotencyFailures, admin.Failures,
 	} {
 		if f, known := row(err, rt, in); known {
 			return f

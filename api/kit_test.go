@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/api"
+	"harness/api/admin"
 	"harness/internal/operations"
 	"harness/internal/platform/auth"
 	"harness/internal/platform/auth/oidc"
@@ -52,7 +53,7 @@ func setup(t testing.TB, change ...func(*parts)) *harnessBundle {
 		Controls: newFakeControls("untrusted", "restricted", "read-only")}, Options: api.Options{
 		Health: b.health, Runtime: b.runtime, Version: "test", Tokens: echoedTokens{}, Push: echoedPush{},
 		Logins: auth.NewLogins(auth.Options{Token: "a-token-of-the-tests"}, "/"),
-		OIDC: api.OIDC{Providers: oidc.NewSet([]oidc.Provider{{Name: "provider", Kind: oidc.KindLogin, Issuer: "http://127.0.0.1:1",
+		OIDC: admin.OIDC{Providers: oidc.NewSet([]oidc.Provider{{Name: "provider", Kind: oidc.KindLogin, Issuer: "http://127.0.0.1:1",
 			ClientID: "harness"}}, nil, time.Now)},
 		Logger: zerolog.New(zerolog.SyncWriter(b.log)).Level(zerolog.DebugLevel), Clock: func() time.Time { return *b.now },
 	}}

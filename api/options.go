@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/api/admin"
 	"harness/api/calls"
 	"harness/api/compat"
 	"harness/api/compress"
@@ -68,7 +69,7 @@ type Options struct {
 	// answer 503.
 	Runtime runtime.Passer
 	// Lifecycle lists and reloads extensions. nil: those routes do not exist.
-	Lifecycle *Lifecycle
+	Lifecycle *admin.Lifecycle
 	// Stream serves websocket upgrades of GET /api/stream, Metrics serves GET /metrics. nil: 404.
 	Stream, Metrics http.Handler
 	// RPC serves JSON-RPC.
@@ -78,18 +79,18 @@ type Options struct {
 	// Tasks serves the task API. nil: 404.
 	Tasks Tasks
 	// Tokens are the named access tokens. nil: 404.
-	Tokens Tokens
+	Tokens admin.Tokens
 	// LocalAccess reports whether programs of this machine need a token, and why where they would not as a rule. nil: it is
 	// not known.
 	LocalAccess func() (tokenNeeded bool, reason string)
 	// Logins lets browsers in by a cookie. nil: 404.
 	Logins *auth.Logins
 	// OIDC lets people log in at OpenID Connect providers. Without its parts: 404.
-	OIDC OIDC
+	OIDC admin.OIDC
 	// Settings are what this server was started with.
 	Settings []sessions.Setting
 	// Push keeps the browsers that are told what happens. nil: 404.
-	Push Push
+	Push admin.Push
 	// Pages serves what is no API beside it, behind the guard. nil: nothing.
 	Pages func(api http.Handler) http.Handler
 	// Idempotency keeps what requests with an Idempotency-Key were answered. nil: the header has no effect.

@@ -1,4 +1,4 @@
-package api
+package admin
 
 import (
 	"context"
@@ -16,7 +16,7 @@ const (
 var moveChatsBody = schema.Struct(rest.Required("destination", schema.Enum(moveToNowhere, moveToArchive)))
 
 // chatRoutes act on all chats of a project.
-func (s *server) chatRoutes() []rest.Route {
+func (s *projectAPI) chatRoutes() []rest.Route {
 	const one = "/api/projects/:projectId"
 	return []rest.Route{
 		{Method: http.MethodGet, Path: one + "/agent-sessions", Handle: s.listAgentSessions},
@@ -25,8 +25,8 @@ func (s *server) chatRoutes() []rest.Route {
 	}
 }
 
-func (s *server) listAgentSessions(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	workers, err := s.Operations.AgentSessions(ctx, in.Params["projectId"])
+func (s *projectAPI) listAgentSessions(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	workers, err := s.projects.AgentSessions(ctx, in.Params["projectId"])
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -46,9 +46,9 @@ func (s *server) listAgentSessions(ctx context.Context, in *rest.Input) (rest.Re
 	return rest.OK(body)
 }
 
-func (s *server) moveChats(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *projectAPI) moveChats(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	destination := in.Body.Get("destination").Text()
-	moved, err := s.Operations.MoveChats(ctx, in.Params["projectId"], destination == moveToArchive)
+	moved, err := s.projects.MoveChats(ctx, in.Params["projectId"], destination == moveToArchive)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -62,8 +62,8 @@ func (s *server) moveChats(ctx context.Context, in *rest.Input) (rest.Reply, err
 	}{"ok", in.Params["projectId"], destination, moved.Moved, moved.Archived, moved.AlreadyArchived})
 }
 
-func (s *server) deleteChats(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	deleted, skipped, err := s.Operations.DeleteChats(ctx, in.Params["projectId"])
+func (s *projectAPI) deleteChats(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	deleted, skipped, err := s.projects.DeleteChats(ctx, in.Params["projectId"])
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -1,4 +1,4 @@
-package api
+package admin
 
 import (
 	"context"
@@ -18,7 +18,7 @@ var (
 		rest.Optional("workingDirectory", workingDirectoryField))
 )
 
-func (s *server) projectRoutes() []rest.Route {
+func (s *projectAPI) projectRoutes() []rest.Route {
 	return append([]rest.Route{
 		{Method: http.MethodGet, Path: "/api/projects", OwnReach: true, Handle: s.listProjects},
 		{Method: http.MethodPost, Path: "/api/projects", Access: rest.AccessAdmin, Body: projectBody,
@@ -41,8 +41,8 @@ func viewProject(p session.Project) projectView {
 	return projectView{p.ID, p.Name, p.WorkingDirectory, javascript.ISOTime(p.CreatedAt), javascript.ISOTime(p.UpdatedAt)}
 }
 
-func (s *server) listProjects(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
-	projects, pos, err := s.Operations.ProjectsAt(ctx)
+func (s *projectAPI) listProjects(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
+	projects, pos, err := s.projects.ProjectsAt(ctx)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -56,8 +56,8 @@ func (s *server) listProjects(ctx context.Context, _ *rest.Input) (rest.Reply, e
 	}{views, pos})
 }
 
-func (s *server) createProject(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	project, err := s.Operations.CreateProject(ctx, in.Body.Get("name").Text(),
+func (s *projectAPI) createProject(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	project, err := s.projects.CreateProject(ctx, in.Body.Get("name").Text(),
 		in.Body.Get("workingDirectory").TextPointer())
 	if err != nil {
 		return rest.Reply{}, err
@@ -70,9 +70,9 @@ func (s *server) createProject(ctx context.Context, in *rest.Input) (rest.Reply,
 	}{Status: "ok", Project: viewProject(project)})
 }
 
-func (s *server) renameProject(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *projectAPI) renameProject(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	directory := in.Body.Get("workingDirectory")
-	project, err := s.Operations.RenameProject(ctx, in.Params["projectId"], in.Body.Get("name").Text(),
+	project, err := s.projects.RenameProject(ctx, in.Params["projectId"], in.Body.Get("name").Text(),
 		directory.TextPointer(), directory.Defined())
 	if err != nil {
 		return rest.Reply{}, err
@@ -83,8 +83,8 @@ func (s *server) renameProject(ctx context.Context, in *rest.Input) (rest.Reply,
 	}{"ok", viewProject(project)})
 }
 
-func (s *server) deleteProject(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	project, err := s.Operations.DeleteProject(ctx, in.Params["projectId"])
+func (s *projectAPI) deleteProject(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	project, err := s.projects.DeleteProject(ctx, in.Params["projectId"])
 	if err != nil {
 		return rest.Reply{}, err
 	}

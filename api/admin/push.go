@@ -1,4 +1,4 @@
-package api
+package admin
 
 import (
 	"context"
@@ -32,7 +32,7 @@ var (
 )
 
 // pushRoutes are about the browsers of who asks, whatever that one may do else.
-func (s *server) pushRoutes() []rest.Route {
+func (s *pushAPI) pushRoutes() []rest.Route {
 	const all = "/api/push"
 	routes := []rest.Route{
 		{Method: http.MethodGet, Path: all, Handle: s.listPush},
@@ -41,7 +41,7 @@ func (s *server) pushRoutes() []rest.Route {
 	}
 	for i := range routes {
 		routes[i].Access, routes[i].OwnReach = rest.AccessViewer, true
-		if s.Push == nil {
+		if s.push == nil {
 			routes[i].Raw = http.HandlerFunc(rest.NotFound)
 		}
 	}
@@ -59,8 +59,8 @@ func viewSubscription(one notify.Subscription) subscriptionView {
 	return subscriptionView{one.ID, one.Service(), javascript.ISOTime(one.CreatedAt)}
 }
 
-func (s *server) listPush(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
-	all, err := s.Push.List(ctx, s.Push.Subscriber(ctx).Holder)
+func (s *pushAPI) listPush(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
+	all, err := s.push.List(ctx, s.push.Subscriber(ctx).Holder)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -71,12 +71,12 @@ func (s *server) listPush(ctx context.Context, _ *rest.Input) (rest.Reply, error
 	return rest.OK(struct {
 		Data      []subscriptionView `json:"data"`
 		PublicKey string             `json:"publicKey"`
-	}{views, s.Push.PublicKey()})
+	}{views, s.push.PublicKey()})
 }
 
-func (s *server) subscribe(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *pushAPI) subscribe(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	keys := in.Body.Get("keys")
-	made, err := s.Push.Subscribe(ctx, s.Push.Subscriber(ctx), notify.Browser{Endpoint: in.Body.Get("endpoint").Text(),
+	made, err := s.push.Subscribe(ctx, s.push.Subscriber(ctx), notify.Browser{Endpoint: in.Body.Get("endpoint").Text(),
 		P256dh: keys.Get("p256dh").Text(), Auth: keys.Get("auth").Text()})
 	if err != nil {
 		return rest.Reply{}, err
@@ -87,9 +87,9 @@ func (s *server) subscribe(ctx context.Context, in *rest.Input) (rest.Reply, err
 	}{"ok", viewSubscription(made)})
 }
 
-func (s *server) unsubscribe(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *pushAPI) unsubscribe(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	id := in.Params["subscriptionId"]
-	if err := s.Push.Unsubscribe(ctx, s.Push.Subscriber(ctx).Holder, id); err != nil {
+	if err := s.push.Unsubscribe(ctx, s.push.Subscriber(ctx).Holder, id); err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.OK(struct {

@@ -1,4 +1,4 @@
-package api
+package admin
 
 import (
 	"context"
@@ -34,15 +34,15 @@ func providerFailure(err error) (rest.Failure, bool) {
 	return rest.Problem(status, refused.Code, refused.Error()), true
 }
 
-func (s *server) loginRefused(ctx context.Context, err error) error {
+func (s *loginAPI) loginRefused(ctx context.Context, err error) error {
 	telemetry.Log(ctx).Warn().Err(err).Msg("a login at an OpenID Connect provider did not come about")
 	return err
 }
 
 // loginPage shows a browser why its login failed, and programs as any other error.
-func (s *server) loginPage(w http.ResponseWriter, r *http.Request, err error) {
+func (s *loginAPI) loginPage(w http.ResponseWriter, r *http.Request, err error) {
 	_ = s.loginRefused(r.Context(), err)
-	failed := failureOf(err, &rest.Route{}, &rest.Input{})
+	failed := s.failureOf(err)
 	w.Header().Set("Cache-Control", "no-store")
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
 		rest.WriteJSON(r.Context(), w, failed.Status, failed.Body)
@@ -57,7 +57,7 @@ func (s *server) loginPage(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(failed.Status)
 	page := template.Must(template.New("").Parse(refusedPage))
-	_ = page.Execute(w, struct{ Said, Home string }{said, s.Logins.Home()}) // the browser may be gone
+	_ = page.Execute(w, struct{ Said, Home string }{said, s.logins.Home()}) // the browser may be gone
 }
 
 const refusedPage = `<!doctype html>

@@ -1,4 +1,4 @@
-package api
+package admin
 
 import (
 	"context"
@@ -30,7 +30,7 @@ const (
 var deviceBody = schema.Struct(rest.Required("deviceCode", schema.Text{}.Trim().Min(1).Max(4096)))
 
 // oidcRoutes let people in who log in at a provider.
-func (s *server) oidcRoutes() []rest.Route {
+func (s *loginAPI) oidcRoutes() []rest.Route {
 	routes := []rest.Route{
 		{Method: http.MethodGet, Path: "/api/login/methods", Handle: s.loginMethods},
 		{Method: http.MethodGet, Path: oneProvider, Raw: http.HandlerFunc(s.beginLogin)},
@@ -41,7 +41,7 @@ func (s *server) oidcRoutes() []rest.Route {
 	}
 	for i := range routes {
 		routes[i].Access = rest.AccessAnybody
-		if s.Logins == nil || s.OIDC.Providers == nil && i > 0 {
+		if s.logins == nil || s.oidc.Providers == nil && i > 0 {
 			routes[i].Raw = http.HandlerFunc(rest.NotFound)
 		}
 	}
@@ -49,10 +49,10 @@ func (s *server) oidcRoutes() []rest.Route {
 }
 
 // listPeople names the actors that are people who log in at providers.
-func (s *server) listPeople(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
+func (s *loginAPI) listPeople(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
 	people := []logins.Person{}
-	if s.OIDC.Kept != nil {
-		found, err := s.OIDC.Kept.People(ctx)
+	if s.oidc.Kept != nil {
+		found, err := s.oidc.Kept.People(ctx)
 		if err != nil {
 			return rest.Reply{}, err
 		}
@@ -68,10 +68,10 @@ type loginMethod struct {
 	URL string `json:"url"`
 }
 
-func (s *server) loginMethods(context.Context, *rest.Input) (rest.Reply, error) {
+func (s *loginAPI) loginMethods(context.Context, *rest.Input) (rest.Reply, error) {
 	methods := []loginMethod{}
-	if s.OIDC.Providers != nil {
-		for _, name := range s.OIDC.Providers.Logins() {
+	if s.oidc.Providers != nil {
+		for _, name := range s.oidc.Providers.Logins() {
 			methods = append(methods, loginMethod{name, "/api/login/oidc/" + name})
 		}
 	}
@@ -87,14 +87,14 @@ func providerOf(r *http.Request) string {
 	return name
 }
 
-func (s *server) callback(r *http.Request, provider string) string {
-	return s.Logins.Address(r) + "/api/login/oidc/" + provider + "/callback"
+func (s *loginAPI) callback(r *http.Request, provider string) string {
+	return s.logins.Address(r) + "/api/login/oidc/" + provider + "/callback"
 }
 
 // beginLogin sends a browser to its provider.
-func (s *server) beginLogin(w http.ResponseWriter, r *http.Request) {
+func (s *loginAPI) beginLogin(w http.ResponseWriter, r *http.Request) {
 	provider := providerOf(r)
-	at, flow, err := s.OIDC.Providers.Begin(r.Context(), provider, s.callback(r, provider))
+	at, flow, err := s.oidc.Providers.Begin(r.Context(), provider, s.callback(r, provider))
 	if err != nil {
 		s.loginPage(w, r, err)
 		return
@@ -104,44 +104,44 @@ func (s *server) beginLogin(w http.ResponseWriter, r *http.Request) {
 		s.loginPage(w, r, err)
 		return
 	}
-	http.SetCookie(w, s.Logins.Leave(r, string(kept)))
+	http.SetCookie(w, s.logins.Leave(r, string(kept)))
 	w.Header().Set("Cache-Control", "no-store")
 	http.Redirect(w, r, at, http.StatusSeeOther)
 }
 
 // finishLogin lets a browser in that comes back from its provider. It goes on to the console and nowhere else.
-func (s *server) finishLogin(w http.ResponseWriter, r *http.Request) {
+func (s *loginAPI) finishLogin(w http.ResponseWriter, r *http.Request) {
 	provider := providerOf(r)
-	kept, gone := s.Logins.Back(r)
+	kept, gone := s.logins.Back(r)
 	http.SetCookie(w, gone)
 	var flow oidc.Flow
 	if kept != "" && json.Unmarshal([]byte(kept), &flow) != nil {
 		flow = oidc.Flow{}
 	}
-	who, err := s.OIDC.Providers.Finish(r.Context(), provider, s.callback(r, provider), flow, r.URL.Query())
+	who, err := s.oidc.Providers.Finish(r.Context(), provider, s.callback(r, provider), flow, r.URL.Query())
 	if err != nil {
 		s.loginPage(w, r, err)
 		return
 	}
-	_, secret, err := s.OIDC.Kept.Begin(r.Context(), who)
+	_, secret, err := s.oidc.Kept.Begin(r.Context(), who)
 	if err != nil {
 		s.loginPage(w, r, err)
 		return
 	}
-	http.SetCookie(w, s.Logins.Keep(r, secret, cookieSeconds))
+	http.SetCookie(w, s.logins.Keep(r, secret, cookieSeconds))
 	w.Header().Set("Cache-Control", "no-store")
-	http.Redirect(w, r, s.Logins.Home(), http.StatusSeeOther)
+	http.Redirect(w, r, s.logins.Home(), http.StatusSeeOther)
 }
 
 // endLogins ends what a provider says has ended there (OpenID Connect Back-Channel Logout 1.0, sections 2.5 to 2.8).
-func (s *server) endLogins(w http.ResponseWriter, r *http.Request) {
+func (s *loginAPI) endLogins(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	r.Body = http.MaxBytesReader(w, r.Body, maxLogoutToken)
 	provider := providerOf(r)
-	subject, session, err := s.OIDC.Providers.LoggedOut(r.Context(), provider, r.PostFormValue("logout_token"))
+	subject, session, err := s.oidc.Providers.LoggedOut(r.Context(), provider, r.PostFormValue("logout_token"))
 	if err == nil {
 		var ended int
-		if ended, err = s.OIDC.Kept.EndAt(r.Context(), provider, subject, session); err == nil {
+		if ended, err = s.oidc.Kept.EndAt(r.Context(), provider, subject, session); err == nil {
 			telemetry.Log(r.Context()).Info().Str("provider", provider).Int("logins", ended).Msg("a provider ended logins")
 			w.WriteHeader(http.StatusOK)
 			return
@@ -154,7 +154,7 @@ func (s *server) endLogins(w http.ResponseWriter, r *http.Request) {
 	}{"invalid_request", err.Error()}
 	status := http.StatusBadRequest
 	if refused := new(oidc.RefusedError); !errors.As(err, &refused) {
-		answer.Error, status = "temporarily_unavailable", failureOf(err, &rest.Route{}, &rest.Input{}).Status
+		answer.Error, status = "temporarily_unavailable", s.failureOf(err).Status
 	}
 	rest.WriteJSON(r.Context(), w, status, answer)
 }
@@ -162,8 +162,8 @@ func (s *server) endLogins(w http.ResponseWriter, r *http.Request) {
 // maxLogoutToken bounds the body of a back-channel logout, in bytes.
 const maxLogoutToken = 64 << 10
 
-func (s *server) beginDevice(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	device, err := s.OIDC.Providers.BeginDevice(ctx, in.Params["provider"])
+func (s *loginAPI) beginDevice(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	device, err := s.oidc.Providers.BeginDevice(ctx, in.Params["provider"])
 	if err != nil {
 		return rest.Reply{}, s.loginRefused(ctx, err)
 	}
@@ -178,8 +178,8 @@ func (s *server) beginDevice(ctx context.Context, in *rest.Input) (rest.Reply, e
 	}{"ok", device.Code, device.UserCode, device.URL, device.CompleteURL, device.Interval, device.ExpiresIn})
 }
 
-func (s *server) finishDevice(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	who, err := s.OIDC.Providers.FinishDevice(ctx, in.Params["provider"], in.Body.Get("deviceCode").Text())
+func (s *loginAPI) finishDevice(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	who, err := s.oidc.Providers.FinishDevice(ctx, in.Params["provider"], in.Body.Get("deviceCode").Text())
 	if errors.Is(err, oidc.ErrPending) || errors.Is(err, oidc.ErrSlowDown) {
 		return rest.Reply{Status: http.StatusAccepted, Body: struct {
 			Status   string `json:"status"`
@@ -189,7 +189,7 @@ func (s *server) finishDevice(ctx context.Context, in *rest.Input) (rest.Reply, 
 	if err != nil {
 		return rest.Reply{}, s.loginRefused(ctx, err)
 	}
-	login, secret, err := s.OIDC.Kept.Begin(ctx, who)
+	login, secret, err := s.oidc.Kept.Begin(ctx, who)
 	if err != nil {
 		return rest.Reply{}, err
 	}

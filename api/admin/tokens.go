@@ -1,4 +1,4 @@
-package api
+package admin
 
 import (
 	"context"
@@ -34,7 +34,7 @@ var (
 	changeTokenBody = schema.Struct(rest.Required("role", tokenRoleField))
 )
 
-func (s *server) tokenRoutes() []rest.Route {
+func (s *tokenAPI) tokenRoutes() []rest.Route {
 	const all, one = "/api/tokens", "/api/tokens/:tokenId"
 	routes := []rest.Route{
 		{Method: http.MethodGet, Path: all, Handle: s.listTokens},
@@ -44,7 +44,7 @@ func (s *server) tokenRoutes() []rest.Route {
 	}
 	for i := range routes {
 		routes[i].Access = rest.AccessAdmin
-		if s.Tokens == nil {
+		if s.tokens == nil {
 			routes[i].Raw = http.HandlerFunc(rest.NotFound)
 		}
 	}
@@ -65,7 +65,7 @@ type tokenView struct {
 	Projects *[]string `json:"projects,omitempty"`
 }
 
-func (s *server) viewToken(t tokens.Token) tokenView {
+func (s *tokenAPI) viewToken(t tokens.Token) tokenView {
 	view := tokenView{ID: t.ID, Name: t.Name, Role: t.Role, State: "active", CreatedAt: javascript.ISOTime(t.CreatedAt),
 		CreatedBy: t.CreatedBy}
 	if t.Projects != nil {
@@ -74,7 +74,7 @@ func (s *server) viewToken(t tokens.Token) tokenView {
 	if t.ExpiresAt != 0 {
 		at := javascript.ISOTime(t.ExpiresAt)
 		view.ExpiresAt = &at
-		if t.ExpiresAt <= s.Clock().UnixMilli() {
+		if t.ExpiresAt <= s.clock().UnixMilli() {
 			view.State = "expired"
 		}
 	}
@@ -85,8 +85,8 @@ func (s *server) viewToken(t tokens.Token) tokenView {
 	return view
 }
 
-func (s *server) listTokens(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
-	all, err := s.Tokens.List(ctx)
+func (s *tokenAPI) listTokens(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
+	all, err := s.tokens.List(ctx)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -97,7 +97,7 @@ func (s *server) listTokens(ctx context.Context, _ *rest.Input) (rest.Reply, err
 	return rest.OK(rest.List[tokenView]{Data: views})
 }
 
-func (s *server) createToken(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *tokenAPI) createToken(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	wanted := tokens.Token{Name: in.Body.Get("name").Text(), Role: tokens.Role(in.Body.Get("role").Text()),
 		CreatedBy: in.Actor}
 	if given := in.Body.Get("expiresAt").TextPointer(); given != nil {
@@ -113,7 +113,7 @@ func (s *server) createToken(ctx context.Context, in *rest.Input) (rest.Reply, e
 	if wanted.Projects, err = s.projectsOf(ctx, in.Body.Get("projects")); err != nil {
 		return rest.Reply{}, err
 	}
-	made, secret, err := s.Tokens.Create(ctx, wanted)
+	made, secret, err := s.tokens.Create(ctx, wanted)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -126,11 +126,11 @@ func (s *server) createToken(ctx context.Context, in *rest.Input) (rest.Reply, e
 
 // projectsOf are the projects a token is to be limited to, nil for no limit. One that is not there is refused: a
 // mistyped id would be found out by who gets the token.
-func (s *server) projectsOf(ctx context.Context, given schema.Value) ([]string, error) {
+func (s *tokenAPI) projectsOf(ctx context.Context, given schema.Value) ([]string, error) {
 	if given.Kind() != schema.Array {
 		return nil, nil
 	}
-	all, _, err := s.Operations.ProjectsAt(ctx)
+	all, _, err := s.projects.ProjectsAt(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -147,17 +147,17 @@ func (s *server) projectsOf(ctx context.Context, given schema.Value) ([]string, 
 	return wanted, nil
 }
 
-func (s *server) changeToken(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	changed, err := s.Tokens.ChangeRole(ctx, in.Params["tokenId"], tokens.Role(in.Body.Get("role").Text()))
+func (s *tokenAPI) changeToken(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	changed, err := s.tokens.ChangeRole(ctx, in.Params["tokenId"], tokens.Role(in.Body.Get("role").Text()))
 	return s.tokenChanged(changed, err)
 }
 
-func (s *server) revokeToken(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	revoked, err := s.Tokens.Revoke(ctx, in.Params["tokenId"])
+func (s *tokenAPI) revokeToken(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	revoked, err := s.tokens.Revoke(ctx, in.Params["tokenId"])
 	return s.tokenChanged(revoked, err)
 }
 
-func (s *server) tokenChanged(changed tokens.Token, err error) (rest.Reply, error) {
+func (s *tokenAPI) tokenChanged(changed tokens.Token, err error) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -1,4 +1,4 @@
-package api
+package admin
 
 import (
 	"context"
@@ -15,7 +15,7 @@ var jobsQuery = schema.Struct(rest.Optional("state", schema.Enum(
 // cancelReason is what a job canceled over REST says.
 const cancelReason = "api_cancel"
 
-func (s *server) jobRoutes() []rest.Route {
+func (s *boardAPI) jobRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/projects/:projectId/orchestrator/jobs", Query: jobsQuery, Handle: s.listJobs},
 		{Method: http.MethodGet, Path: "/api/orchestrator/jobs/:jobId", OwnReach: true, Handle: s.getJob},
@@ -28,24 +28,24 @@ type jobBody struct {
 	Job    queue.Job `json:"job"`
 }
 
-func (s *server) listJobs(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	jobs, err := s.Operations.Jobs(ctx, in.Params["projectId"], queue.State(in.Query.Get("state").Text()))
+func (s *boardAPI) listJobs(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	jobs, err := s.jobs.Jobs(ctx, in.Params["projectId"], queue.State(in.Query.Get("state").Text()))
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.OK(rest.List[queue.Job]{Data: jobs})
 }
 
-func (s *server) getJob(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	job, err := s.Operations.Job(ctx, in.Params["jobId"])
+func (s *boardAPI) getJob(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	job, err := s.jobs.Job(ctx, in.Params["jobId"])
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	return rest.OK(jobBody{"ok", job})
 }
 
-func (s *server) cancelJob(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	job, err := s.Operations.CancelJob(ctx, in.Params["jobId"], cancelReason)
+func (s *boardAPI) cancelJob(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	job, err := s.jobs.CancelJob(ctx, in.Params["jobId"], cancelReason)
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -1,4 +1,4 @@
-package api
+package admin
 
 import (
 	"context"
@@ -38,7 +38,7 @@ var (
 		boardLimit)
 )
 
-func (s *server) boardRoutes() []rest.Route {
+func (s *boardAPI) boardRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/jobs", Query: browseJobs, Handle: s.browseJobs},
 		{Method: http.MethodPost, Path: "/api/jobs/cancel", Body: cancelJobsBody, Handle: s.cancelJobs},
@@ -80,12 +80,12 @@ func jobFilterOf(v schema.Value) (f queue.Filter, err error) {
 	return f, err
 }
 
-func (s *server) browseJobs(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *boardAPI) browseJobs(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	filter, err := jobFilterOf(in.Query)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	page, err := s.Operations.BrowseJobs(ctx, queue.Browse{Filter: filter, Cursor: in.Query.Get("cursor").Text(),
+	page, err := s.jobs.BrowseJobs(ctx, queue.Browse{Filter: filter, Cursor: in.Query.Get("cursor").Text(),
 		Limit: int(in.Query.Get("limit").Int())})
 	if err != nil {
 		return rest.Reply{}, err
@@ -106,12 +106,12 @@ type jobCountsView struct {
 	Canceled  int `json:"canceled"`
 }
 
-func (s *server) cancelJobs(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *boardAPI) cancelJobs(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	filter, err := jobFilterOf(in.Body)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	canceled, more, err := s.Operations.CancelJobs(ctx, filter, cancelReason)
+	canceled, more, err := s.jobs.CancelJobs(ctx, filter, cancelReason)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -122,8 +122,8 @@ func (s *server) cancelJobs(ctx context.Context, in *rest.Input) (rest.Reply, er
 	}{"ok", canceled, more})
 }
 
-func (s *server) runJobAgain(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	result, err := s.Operations.JobAgain(ctx, in.Params["jobId"])
+func (s *boardAPI) runJobAgain(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	result, err := s.jobs.JobAgain(ctx, in.Params["jobId"])
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -154,7 +154,7 @@ func viewEvent(e *stream.BrowsedEvent, payload json.RawMessage) eventView {
 		rest.TextOrNull(e.ItemID), e.Name, e.Source, rest.TextOrNull(e.Actor), len(e.Payload), payload}
 }
 
-func (s *server) browseEvents(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *boardAPI) browseEvents(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	want := stream.Browse{Session: in.Query.Get("session").Text(), Type: in.Query.Get("type").Text(),
 		Actor: in.Query.Get("actor").Text(), Limit: int(in.Query.Get("limit").Int())}
 	for name, cursor := range map[string]**int64{"after": &want.After, "before": &want.Before} {
@@ -167,7 +167,7 @@ func (s *server) browseEvents(ctx context.Context, in *rest.Input) (rest.Reply, 
 	if want.Since, want.Until, err = between(in.Query); err != nil {
 		return rest.Reply{}, err
 	}
-	page, err := s.Operations.Events(ctx, want)
+	page, err := s.history.Events(ctx, want)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -182,13 +182,13 @@ func (s *server) browseEvents(ctx context.Context, in *rest.Input) (rest.Reply, 
 	return rest.OK(body)
 }
 
-func (s *server) readEvent(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *boardAPI) readEvent(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	pos, err := strconv.ParseInt(in.Params["pos"], 10, 64)
 	if err != nil || pos < 0 {
 		return rest.Reply{}, &rest.ValidationError{Issues: []schema.Issue{
 			schema.Custom("Give the pos of an event", "pos")}}
 	}
-	event, found, err := s.Operations.Event(ctx, pos)
+	event, found, err := s.history.Event(ctx, pos)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -214,7 +214,7 @@ func viewUsage(u session.Usage) usageView {
 	return usageView{u.Key, u.Requests, u.Total, u.Input, u.Cached, u.Output, u.Reasoning}
 }
 
-func (s *server) readUsage(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *boardAPI) readUsage(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	want := session.UsageQuery{By: session.UsageByDay, ProjectID: in.Query.Get("project").Text(),
 		SessionID: in.Query.Get("session").Text(), Runtime: in.Query.Get("runtime").Text(),
 		Limit: int(in.Query.Get("limit").Int())}
@@ -225,7 +225,7 @@ func (s *server) readUsage(ctx context.Context, in *rest.Input) (rest.Reply, err
 	if want.Since, want.Before, err = between(in.Query); err != nil {
 		return rest.Reply{}, err
 	}
-	rows, total, err := s.Operations.Usage(ctx, want)
+	rows, total, err := s.history.Usage(ctx, want)
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -1,4 +1,4 @@
-package api
+package admin
 
 import (
 	"context"
@@ -17,7 +17,7 @@ var loginTokenBody = schema.Struct(rest.Required("token", schema.Text{}.Trim().M
 const loginLinksPath = "/api/login/links"
 
 // loginRoutes let a browser in by a cookie, and tell it who it is.
-func (s *server) loginRoutes() []rest.Route {
+func (s *loginAPI) loginRoutes() []rest.Route {
 	routes := []rest.Route{
 		{Method: http.MethodPost, Path: "/api/login", Body: loginTokenBody, Handle: s.login},
 		{Method: http.MethodPost, Path: loginLinksPath, Handle: s.createLoginLink},
@@ -29,7 +29,7 @@ func (s *server) loginRoutes() []rest.Route {
 		if routes[i].Path == loginLinksPath {
 			routes[i].Access = rest.AccessAdmin
 		}
-		if s.Logins == nil {
+		if s.logins == nil {
 			routes[i].Raw = http.HandlerFunc(rest.NotFound)
 		}
 	}
@@ -39,8 +39,8 @@ func (s *server) loginRoutes() []rest.Route {
 // loginError refuses a login.
 type loginError struct{ *auth.Refusal }
 
-func (s *server) login(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	principal, cookie, refusal := s.Logins.Open(in.Request, in.Body.Get("token").Text())
+func (s *loginAPI) login(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	principal, cookie, refusal := s.logins.Open(in.Request, in.Body.Get("token").Text())
 	if refusal != nil {
 		telemetry.Log(ctx).Warn().Str("remote", in.Request.RemoteAddr).Str("code", refusal.Code).
 			Msg("refused a login: the token does not count here")
@@ -50,8 +50,8 @@ func (s *server) login(ctx context.Context, in *rest.Input) (rest.Reply, error) 
 }
 
 // createLoginLink makes a link that logs one browser in as who asks.
-func (s *server) createLoginLink(_ context.Context, in *rest.Input) (rest.Reply, error) {
-	url, expires, refusal := s.Logins.Link(in.Request)
+func (s *loginAPI) createLoginLink(_ context.Context, in *rest.Input) (rest.Reply, error) {
+	url, expires, refusal := s.logins.Link(in.Request)
 	if refusal != nil {
 		return rest.Reply{}, loginError{refusal}
 	}
@@ -63,18 +63,18 @@ func (s *server) createLoginLink(_ context.Context, in *rest.Input) (rest.Reply,
 
 // logout ends the login at a provider that is shown. Of any other it takes the browser's cookie alone: the token in it belongs
 // to a person.
-func (s *server) logout(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	if secret := s.Logins.Shown(in.Request); secret != "" && s.OIDC.Kept != nil {
-		if err := s.OIDC.Kept.End(ctx, secret); err != nil {
+func (s *loginAPI) logout(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	if secret := s.logins.Shown(in.Request); secret != "" && s.oidc.Kept != nil {
+		if err := s.oidc.Kept.End(ctx, secret); err != nil {
 			return rest.Reply{}, err
 		}
 	}
-	return rest.Reply{Cookie: s.Logins.Close(in.Request), Body: struct {
+	return rest.Reply{Cookie: s.logins.Close(in.Request), Body: struct {
 		Status string `json:"status"`
 	}{"ok"}}, nil
 }
 
-func (s *server) me(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *loginAPI) me(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	principal, guarded := auth.PrincipalFrom(ctx)
 	if !guarded {
 		principal = auth.Principal{Actor: in.Actor, Role: auth.RoleOwner}
@@ -119,14 +119,14 @@ func allowedKinds(role auth.Role) []string {
 		{"read", rest.AccessViewer}, {"transcripts", rest.AccessTranscript}, {"work", rest.AccessOperator},
 		{"administer", rest.AccessAdmin},
 	} {
-		if mayUse(role, &rest.Route{Access: kind.access}) {
+		if rest.MayUse(role, &rest.Route{Access: kind.access}) {
 			allowed = append(allowed, kind.name)
 		}
 	}
 	return allowed
 }
 
-// loginFailures is that row of the error table.
+// loginFailures are about logins.
 func loginFailures(err error, _ *rest.Route, _ *rest.Input) (rest.Failure, bool) {
 	var refused loginError
 	if errors.As(err, &refused) {

@@ -1,4 +1,4 @@
-package api
+package admin
 
 import (
 	"net"
@@ -17,7 +17,7 @@ type Lifecycle struct {
 	RBAC *auth.RBAC
 }
 
-func (s *server) extensionRoutes() []rest.Route {
+func (s *extensionAPI) extensionRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/agents/extensions", OwnRoles: true, Raw: http.HandlerFunc(s.listExtensions)},
 		{Method: http.MethodPost, Path: "/api/agents/extensions/reload", OwnRoles: true, Access: rest.AccessAdmin,
@@ -31,13 +31,13 @@ type moduleBody struct {
 	Health *extensions.Health `json:"health,omitempty"`
 }
 
-func (s *server) listExtensions(w http.ResponseWriter, r *http.Request) {
-	if _, refusal := s.Lifecycle.RBAC.Authorize(r, auth.RoleMember, auth.RoleAdmin, auth.RoleOwner,
+func (s *extensionAPI) listExtensions(w http.ResponseWriter, r *http.Request) {
+	if _, refusal := s.lifecycle.RBAC.Authorize(r, auth.RoleMember, auth.RoleAdmin, auth.RoleOwner,
 		auth.RoleSystem); refusal != nil {
 		s.refuse(w, r, refusal)
 		return
 	}
-	listing := s.Lifecycle.Extensions.List()
+	listing := s.lifecycle.Extensions.List()
 	modules := make([]moduleBody, len(listing.Modules))
 	for i, info := range listing.Modules {
 		modules[i] = moduleBody{ModuleInfo: info}
@@ -55,7 +55,7 @@ func (s *server) listExtensions(w http.ResponseWriter, r *http.Request) {
 	}{"ok", listing.SnapshotVersion, javascript.ISOTime(listing.LoadedAt.UnixMilli()), modules, listing.Untrusted})
 }
 
-func (s *server) refuse(w http.ResponseWriter, r *http.Request, refusal *auth.Refusal) {
+func (s *extensionAPI) refuse(w http.ResponseWriter, r *http.Request, refusal *auth.Refusal) {
 	rest.NoteError(r.Context(), refusal)
 	if refusal.HTTPStatus == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", auth.RetryGuess)
@@ -64,20 +64,20 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, refusal *auth.Re
 }
 
 // reloadExtensions reads the extensions anew. An attempt that could not be recorded is not answered with success.
-func (s *server) reloadExtensions(w http.ResponseWriter, r *http.Request) {
-	if _, _, err := s.readBody(r); err != nil { // no member of it means anything
-		s.writeError(r.Context(), w, &rest.Route{Method: r.Method, Path: r.URL.Path}, &rest.Input{}, err)
+func (s *extensionAPI) reloadExtensions(w http.ResponseWriter, r *http.Request) {
+	if err := s.readBody(r); err != nil { // no member of it means anything
+		s.fail(w, r, err)
 		return
 	}
-	principal, refusal := s.Lifecycle.RBAC.Authorize(r, auth.RoleAdmin, auth.RoleOwner, auth.RoleSystem)
+	principal, refusal := s.lifecycle.RBAC.Authorize(r, auth.RoleAdmin, auth.RoleOwner, auth.RoleSystem)
 	attempt := operations.Attempt{Role: string(principal.Role), Actor: principal.Actor, Origin: requestOrigin(r)}
 	if refusal != nil {
 		attempt.Refused = refusal.Code
 	}
-	result, err := s.Lifecycle.Reload(r.Context(), attempt)
+	result, err := s.lifecycle.Reload(r.Context(), attempt)
 	switch {
 	case err != nil:
-		s.writeError(r.Context(), w, &rest.Route{Method: r.Method, Path: r.URL.Path}, &rest.Input{}, err)
+		s.fail(w, r, err)
 	case refusal != nil:
 		s.refuse(w, r, refusal)
 	default:
@@ -96,7 +96,7 @@ func requestOrigin(r *http.Request) extensions.RequestOrigin {
 	return origin
 }
 
-func (s *server) answerReload(w http.ResponseWriter, r *http.Request, result extensions.ReloadResult) {
+func (s *extensionAPI) answerReload(w http.ResponseWriter, r *http.Request, result extensions.ReloadResult) {
 	if result.Code == extensions.Reloaded {
 		type module struct {
 			Name    string   `json:"name"`
