@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"harness/api"
+	"harness/api/admin"
 	"harness/api/rpc"
 	"harness/api/sessions"
 	"harness/console"
@@ -40,7 +41,7 @@ func (s *Server) startHTTP(context.Context) error {
 		Calls: s.calls.Recorder, Limiter: s.people.limiter, Artifacts: s.artifacts, Tasks: s.taskAPI, Tokens: s.tokens, Idempotency: s.answers,
 		Metrics: promhttp.HandlerFor(s.metrics.Registry, promhttp.HandlerOpts{}),
 		Guard:   s.guards(rules), Logins: s.access.logins, LocalAccess: s.localAccess, Pages: pages.beside,
-		OIDC:   api.OIDC{Providers: s.providers, Kept: s.logins},
+		OIDC:   admin.OIDC{Providers: s.providers, Kept: s.logins},
 		Agents: agentScopes{s},
 		Actor:  actor, Answered: s.metrics.HTTP.Answered, Span: s.spans.Request,
 		Logger: s.log.With().Str("package", "api").Logger(), Version: version.Program(), StoreWait: s.cfg.StoreWait,
