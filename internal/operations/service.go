@@ -18,12 +18,17 @@ type Sessions interface {
 	OpenerStore
 	ReaderStore
 	EditorStore
+	Conversations
+	ProjectStore
+	UsageStore
+}
+
+// Conversations is what the operations need of what is said in sessions.
+type Conversations interface {
 	TurnStore
 	ThreadStore
 	QueueStore
 	RequestStore
-	ProjectStore
-	UsageStore
 }
 
 // Options are the parts a Service stands on. Sessions and Controls are required.
