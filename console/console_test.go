@@ -77,7 +77,7 @@ func TestWhoGetsThePage(t *testing.T) {
 	}
 }
 
-// Pages may do nothing but with this server, and nobody may show them inside of another.
+// Pages may talk to this server alone, and may not be framed by others.
 func TestHeadersOfPages(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"/", "/assets/app-1.js"} {
@@ -94,7 +94,8 @@ func TestHeadersOfPages(t *testing.T) {
 	}
 }
 
-// Files go out in the smallest form the browser takes, and those with a hash in their names are never asked for again.
+// Files are sent in the smallest encoding the browser accepts, and those with a hash in their names are
+// cached forever.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	handler := site(t, "")
@@ -139,7 +140,7 @@ func TestBelowAPath(t *testing.T) {
 	}
 }
 
-// Without a build the page says how to get one; a build that is broken is told at once.
+// Without a build the page says how to get one; a broken build is an error at once.
 func TestWithoutABuild(t *testing.T) {
 	t.Parallel()
 	stub, err := dist.ReadFile("dist/stub.html")

@@ -11,7 +11,7 @@ import (
 
 // Tool is a tool for agents that an extension's manifest declares and one of its handlers runs.
 type Tool struct {
-	// Extension is the manifest's name. Name has a namespace; Class says what the tool may do, in the words of package
+	// Extension is the manifest's name. Name has a namespace; Class says what the tool may do, as in package
 	// tools.
 	Extension, Name, Description, Class string
 	// Input and Output are JSON Schemas of objects.
@@ -34,7 +34,7 @@ type ToolCall struct {
 
 // AgentTools gives the tools of extensions to agents.
 type AgentTools interface {
-	// Gives tells whether an extension, named as in its manifest, may have tools.
+	// Gives reports whether an extension, named as in its manifest, may have tools.
 	Gives(extension string) bool
 	// Check says what is wrong with the tools that would be there, all together.
 	Check(all []Tool) error

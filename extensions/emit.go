@@ -18,8 +18,8 @@ type Scope struct {
 	ProjectID, SessionID, TurnID string
 }
 
-// Outside words a request about something else than the event is about; "" when it is no such. An empty bound binds
-// nothing.
+// Outside describes a request about something other than the event; "" when it is not one. An empty bound
+// binds nothing.
 func Outside(what, bound, asked string) string {
 	if bound == "" || bound == asked {
 		return ""
@@ -52,11 +52,11 @@ type Settings interface {
 
 // Actions executes the action requests of handlers; extensions/action implements it.
 type Actions interface {
-	// Execute runs one request and tells its outcome; it never fails otherwise.
+	// Execute runs one request and returns its outcome; it never fails otherwise.
 	Execute(ctx context.Context, call ActionCall) sdk.EmitResult
 }
 
-// ActionCall is an action request with who asks and about what.
+// ActionCall is an action request with its requester and subject.
 type ActionCall struct {
 	ModuleName, Extension string
 	EventType             string
@@ -65,7 +65,7 @@ type ActionCall struct {
 	Request               sdk.ActionRequest
 }
 
-// Summary tells what one dispatch came to.
+// Summary is the outcome of one dispatch.
 type Summary struct {
 	EventType                                  string
 	Handlers, Enqueues, Actions, HandlerErrors int
@@ -83,10 +83,10 @@ const (
 	directActionMessage = "return an action_request: only the core performs actions"
 )
 
-// Emit hands an event to every handler of its type, one after the other in dispatch order, and returns what they
-// answered, one result per handler. A handler that throws or outlives its timeout yields handler_error and keeps nobody
-// else from running; the first performed action wins, later requests are not executed. Without handlers it returns nil
-// and encodes nothing.
+// Emit hands an event to every handler of its type, one after the other in dispatch order, and returns their
+// answers, one result per handler. A handler that throws or outlives its timeout yields handler_error, and
+// the others still run. The first performed action wins; later requests are not executed. Without handlers it
+// returns nil and encodes nothing.
 func (r *Registry) Emit(ctx context.Context, event *Event, scope Scope) []sdk.EmitResult {
 	if len(r.active.Load().byEvent[event.Type]) == 0 {
 		return nil
@@ -139,7 +139,7 @@ func (p *pass) run(ctx context.Context, b *binding) {
 	p.results = append(p.results, result)
 }
 
-// invoke runs one handler within its timeout. Whatever the module does, the caller goes on then.
+// invoke runs one handler within its timeout. Whatever the module does, the caller then continues.
 func (p *pass) invoke(ctx context.Context, b *binding) (json.RawMessage, error) {
 	bounded, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()

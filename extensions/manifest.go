@@ -16,8 +16,8 @@ const manifestFile = "extension.manifest.json"
 // maxManifest bounds the size of a manifest in bytes.
 const maxManifest = 1 << 20
 
-// Manifest is what an extension says about itself. Unknown members are ignored, members of the wrong type count as
-// absent and are named in the diagnostics, as codex-manager takes them.
+// Manifest is what an extension declares. Unknown members are ignored, members of the wrong type count as
+// absent and are named in the diagnostics, as in codex-manager.
 type Manifest struct {
 	Name, Version, AgentID, DisplayName string
 	// Runtime is nil when there is no runtime member: compatible with everything.
@@ -48,8 +48,8 @@ type Capabilities struct {
 	Host    []string `json:"host,omitempty"`
 }
 
-// readManifest reads the manifest of an extension's folder; nil and no error when there is none. diagnostics tell what
-// was passed over.
+// readManifest reads the manifest of an extension's folder; nil and no error when there is none. diagnostics
+// name the parts that were skipped.
 func readManifest(root string) (manifest *Manifest, diagnostics []string, err error) {
 	raw, err := readSmall(filepath.Join(root, manifestFile), os.Stat)
 	if raw == nil || err != nil {
@@ -130,7 +130,7 @@ func syntaxProblem(raw []byte, err error) error {
 	return fmt.Errorf("no JSON: %w (line %d column %d)", err, line, column)
 }
 
-// reader takes members out of JSON objects and notes what it had to pass over.
+// reader reads members of JSON objects and notes what it had to skip.
 type reader struct{ diagnostics []string }
 
 type members struct {

@@ -103,10 +103,10 @@ func chaosOptions(db *database.DB, j *journal.Journal, node string, log zerolog.
 		}}
 }
 
-// Chaos: processes run 400 jobs of 20 projects while one of them is killed every half second in which a job ended, and
-// another comes in its place, and on Postgres all their connections are cut for half a second in between. All jobs end,
-// none twice, each with its events complete and in order; an observer never sees two jobs of a project or more than the
-// limit running.
+// Chaos: processes run 400 jobs of 20 projects while one of them is killed every half second in which a job
+// ended, and another one replaces it; on Postgres all their connections are cut for half a second in between.
+// All jobs end, none twice, each with its events complete and in order; an observer never finds two jobs of a
+// project or more than the limit running.
 func TestChaosOfKilledProcesses(t *testing.T) {
 	for engine, processes := range map[database.Engine]int{database.Postgres: 4, database.SQLite: 2} {
 		t.Run(string(engine), func(t *testing.T) {
@@ -118,8 +118,8 @@ func TestChaosOfKilledProcesses(t *testing.T) {
 			ids := fill(t, db)
 			watching, stopWatching := context.WithCancel(t.Context())
 			observed := observe(watching, t, db)
-			// On Postgres every connection of the processes is cut now and then, and restored; the observer and the judge keep
-			// theirs.
+			// On Postgres every connection of the processes is cut now and then, and restored; the observer
+			// and the checker keep theirs.
 			var wire *cutter
 			if engine == database.Postgres {
 				wire, opts = newCutter(t, opts)
@@ -145,7 +145,7 @@ func TestChaosOfKilledProcesses(t *testing.T) {
 				case <-deadline:
 					t.Fatalf("%d jobs are not over", left)
 				}
-				if before == left { // on a busy machine a process needs longer than a tick to begin: nobody dies for nothing
+				if before == left { // a process may need longer than a tick to begin: kill none without effect
 					left = count()
 					continue
 				}
@@ -203,7 +203,7 @@ func fill(t *testing.T, db *database.DB) map[string]bool {
 	return ids
 }
 
-// observe looks at the store all the time, in one statement each: what it sees was true at one moment.
+// observe polls the store all the time, in one statement each: every result was true at one moment.
 func observe(ctx context.Context, t *testing.T, db *database.DB) <-chan int {
 	looks := make(chan int, 1)
 	go func() {

@@ -15,19 +15,20 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// decider takes the queue's decisions inside a journal unit: it reads, decides, writes and words the events. It holds
-// no state, so a unit may run it twice. Times are in ms.
+// decider makes the queue's decisions inside a journal unit: it reads, decides, writes and builds the events.
+// It holds no state, so a unit may run it twice. Times are in ms.
 type decider struct {
 	policy      Policy
 	definitions registry
-	// hooks is false when one failed: decisions are taken without them, and what ends owes its own (reconcile.go).
+	// hooks is false when one failed: decisions are made without them, and a job that ends owes its own
+	// (reconcile.go).
 	hooks bool
 	newID func() string
 }
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// claimant is who takes a job: a process (owner) of a node, until its lease ends.
+// claimant is the claimer of a job: a process (owner) of a node, until its lease ends.
 type claimant struct {
 	node, owner string
 	leaseUntil  int64
@@ -61,7 +62,7 @@ func (r Request) checkKeys() error {
 	return database.CheckKeys("dedupeKey", *r.DedupeKey)
 }
 
-// EnqueueStatus tells whether an enqueue made a job.
+// EnqueueStatus says whether an enqueue made a job.
 type EnqueueStatus string
 
 // The outcomes of an enqueue.
@@ -142,7 +143,7 @@ func (d decider) answerDuplicate(ctx context.Context, tx database.Tx, definition
 	}
 	var merged json.RawMessage
 	if merged, result.MergeError = mergePayload(definition, job.Payload, incoming); result.MergeError != nil {
-		return result, nil, nil //nolint:nilerr // told in the result: the caller is answered with the job as it is
+		return result, nil, nil //nolint:nilerr // the result carries it: the caller gets the unchanged job
 	}
 	result.Job.Payload = merged
 	return result, nil, saveJob(ctx, tx, result.Job)
@@ -216,11 +217,11 @@ func (d decider) claim(ctx context.Context, tx database.Tx, who claimant, yields
 			passed[next.Node] = true
 			continue
 		}
-		job, told, err := d.start(ctx, tx, next.ID, who, now)
+		job, all, err := d.start(ctx, tx, next.ID, who, now)
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		events = append(events, told...)
+		events = append(events, all...)
 		if job.State == Running {
 			started = append(started, job)
 			taken++
@@ -260,21 +261,21 @@ type outcome struct {
 	progress json.RawMessage
 }
 
-// finish records an attempt's outcome, fenced by owner and attempt: whoever lost the job meanwhile gets errFenced and
-// nothing is written. A requested cancel wins over every outcome.
+// finish records an attempt's outcome, fenced by owner and attempt: a process that lost the job gets
+// errFenced, and nothing is written. A requested cancel wins over every outcome.
 func (d decider) finish(ctx context.Context, tx database.Tx, id, owner string, attempt int, out outcome, now int64) (
 	Job, []journal.Event, error) {
 	job, err := d.owned(ctx, tx, id, owner, attempt)
 	if err != nil {
 		return Job{}, nil, err
 	}
-	var told []journal.Event
+	var all []journal.Event
 	if out.progress != nil {
 		event, err := jobEvent(eventProgress, job, now, out.progress)
 		if err != nil {
 			return Job{}, nil, err
 		}
-		told = append(told, event)
+		all = append(all, event)
 	}
 	state, reason := Completed, ""
 	switch {
@@ -291,7 +292,7 @@ func (d decider) finish(ctx context.Context, tx database.Tx, id, owner string, a
 		state, reason = Failed, out.err.Error()
 	}
 	events, err := d.end(ctx, tx, &job, state, reason, out.result, now)
-	return job, append(told, events...), err
+	return job, append(all, events...), err
 }
 
 // owned reads a running job of this owner and attempt.
@@ -318,7 +319,7 @@ func (d decider) requeue(ctx context.Context, tx database.Tx, job Job, reason st
 	return job, nil, saveJob(ctx, tx, job)
 }
 
-// end brings a job into a final state, tells of it, lets the definition reconcile, and prunes.
+// end brings a job into a final state, publishes its event, lets the definition reconcile, and prunes.
 func (d decider) end(ctx context.Context, tx database.Tx, job *Job, state State, reason string, result json.RawMessage,
 	now int64) ([]journal.Event, error) {
 	job.State, job.CompletedAt, job.NextAttemptAt, job.leaseUntil = state, &now, nil, 0
@@ -328,7 +329,7 @@ func (d decider) end(ctx context.Context, tx database.Tx, job *Job, state State,
 	} else {
 		job.Error = &reason
 	}
-	// A type nobody here knows may be known to another node, that of a newer version.
+	// Another node, of a newer version, may know a type that is unknown here.
 	if definition, known := d.definitions[job.Type]; !known || !d.hooks && definition.OnTerminal != nil {
 		job.reconcileAt = &now
 	}
@@ -342,8 +343,8 @@ func (d decider) end(ctx context.Context, tx database.Tx, job *Job, state State,
 	return events, prune(ctx, tx, job.ProjectID, d.policy.Retention)
 }
 
-// announce is what the definition contributes, then the event of the job's new state: who hears the event finds the
-// rest done.
+// announce stores what the definition contributes, then the event of the job's new state: a subscriber of the
+// event finds the rest done.
 func (d decider) announce(ctx context.Context, tx database.Tx, hook Contribution, job Job, now int64) (
 	[]journal.Event, error) {
 	var events []journal.Event
@@ -401,21 +402,20 @@ func (d decider) cancel(ctx context.Context, tx database.Tx, id, reason string, 
 	return job, []journal.Event{wake}, saveJob(ctx, tx, job)
 }
 
-// settleOverdue ends what nobody else will: cancels whose grace is over, and jobs whose node stopped renewing its
-// lease, which silent tells.
-func (d decider) settleOverdue(ctx context.Context, tx database.Tx, now int64, silent func(*Job) bool) ([]Job, []journal.Event, error) {
+// settleOverdue ends cancels whose grace is over, and jobs whose node stopped renewing its lease (expired).
+func (d decider) settleOverdue(ctx context.Context, tx database.Tx, now int64, expired func(*Job) bool) ([]Job, []journal.Event, error) {
 	running, err := readJobs(ctx, tx, `state = 'running'`)
 	if err != nil {
 		return nil, nil, err
 	}
 	ended := now - d.policy.CancelGrace.Milliseconds()
 	overdue := slices.DeleteFunc(running, func(job Job) bool {
-		return (job.CancelRequestedAt == nil || *job.CancelRequestedAt > ended) && !silent(&job)
+		return (job.CancelRequestedAt == nil || *job.CancelRequestedAt > ended) && !expired(&job)
 	})
 	return d.settle(ctx, tx, overdue, nil, now)
 }
 
-// settle recovers jobs; who takes over those that can be gone on with, nobody when it is nil.
+// settle recovers jobs; who takes over those that can resume, and is nil at a stop.
 func (d decider) settle(ctx context.Context, tx database.Tx, jobs []Job, who *claimant, now int64) ([]Job,
 	[]journal.Event, error) {
 	var all []journal.Event
@@ -462,9 +462,9 @@ func (d decider) recoverJob(ctx context.Context, tx database.Tx, job *Job, who *
 	return nil, err
 }
 
-// recoverNode settles what an earlier process of this node left running, and every queued job whose payload its type
-// does not take. What is queued of a type unknown here stays as it is; what ran of one is queued again, so that its
-// project is free.
+// recoverNode settles what an earlier process of this node left running, and every queued job with a payload
+// that its type refuses. A queued job of a type unknown here stays as it is; a running one is queued again,
+// so that its project is free.
 func (d decider) recoverNode(ctx context.Context, tx database.Tx, who claimant, now int64) ([]Job,
 	[]journal.Event, error) {
 	jobs, err := readJobs(ctx, tx, `state = 'queued' or (state = 'running' and node_id = $1 and owner <> $2)`,

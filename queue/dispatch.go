@@ -11,8 +11,8 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// dispatch is the one goroutine that looks what there is to do: after each piece of news, at the next known deadline,
-// and every Poll.
+// dispatch is the one goroutine that polls for work: after each event, at the next known deadline, and every
+// Poll.
 func (q *Queue) dispatch(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -23,15 +23,15 @@ func (q *Queue) dispatch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		next, err := q.look(ctx)
+		next, err := q.poll(ctx)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, journal.ErrStopped) {
-			q.log.Warn().Err(err).Msg("the queue cannot look after its jobs; trying again")
+			q.log.Warn().Err(err).Msg("the queue's dispatcher failed; retrying")
 		}
 		timer.Reset(next)
 	}
 }
 
-// overview is what a look at the store tells, without taking the decision lock.
+// overview is a read of the store without the decision lock.
 type overview struct {
 	running []Job
 	// queued counts the jobs that wait and could run here, unrunnable those of types unknown here.
@@ -83,8 +83,8 @@ func (q *Queue) readQueued(ctx context.Context, view *overview) error {
 	}, `select type, count(*), min(coalesce(next_attempt_at, 0)) from jobs where state = 'queued' group by type`)
 }
 
-// Unrunnable counts the queued jobs of types this node does not have, by type, as last seen: they wait for a node that
-// has them.
+// Unrunnable counts the queued jobs of types this node does not have, by type, at the last poll: they wait
+// for a node that has them.
 func (q *Queue) Unrunnable() map[string]int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -97,16 +97,16 @@ func (q *Queue) noteUnrunnable(now map[string]int) {
 	defer q.mu.Unlock()
 	q.unrunnable = now
 	for name, n := range now {
-		if !q.told[name] {
-			q.told[name] = true
+		if !q.warned[name] {
+			q.warned[name] = true
 			q.log.Warn().Str("type", name).Int("queued", n).
 				Msg("jobs of a type this server does not have are queued; they wait for a server that has it, or to be canceled")
 		}
 	}
 }
 
-// look does what is due and returns how long the next look can wait.
-func (q *Queue) look(ctx context.Context) (time.Duration, error) {
+// poll does what is due and returns how long the next poll can wait.
+func (q *Queue) poll(ctx context.Context) (time.Duration, error) {
 	view, err := q.overview(ctx)
 	if err != nil {
 		return q.opts.Poll, err
@@ -115,7 +115,7 @@ func (q *Queue) look(ctx context.Context) (time.Duration, error) {
 	q.noteUnrunnable(view.unrunnable)
 	now := q.now()
 	wait := q.opts.Poll.Milliseconds()
-	silent := q.leases.silent(view.running, time.Now())
+	silent := q.leases.expired(view.running, time.Now())
 	overdue := len(silent) > 0
 	for _, job := range view.running {
 		if job.CancelRequestedAt == nil {
@@ -151,8 +151,8 @@ func (q *Queue) look(ctx context.Context) (time.Duration, error) {
 	return time.Duration(max(wait, 1)) * time.Millisecond, nil
 }
 
-// settleOverdue recovers the jobs whose processes are silent. This one is not: when the store did not let it say so,
-// its jobs are still its own, unless another process has taken them meanwhile.
+// settleOverdue recovers jobs with expired leases. Jobs of this process stay its own when the store refused
+// its renewals, unless another process has claimed them meanwhile.
 func (q *Queue) settleOverdue(ctx context.Context, silent map[string]int64) error {
 	return q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
 		if err := q.renew(ctx, tx); err != nil {
@@ -166,7 +166,8 @@ func (q *Queue) settleOverdue(ctx context.Context, silent map[string]int64) erro
 	})
 }
 
-// renew says that the jobs that run here do. One that was lost is left to whoever finds it silent.
+// renew extends the leases of the jobs that run here. A lost job is left to the node that finds its lease
+// expired.
 func (q *Queue) renew(ctx context.Context, tx database.Tx) error {
 	for id, attempt := range q.ownRuns() {
 		_, err := tx.ExecContext(ctx,
@@ -203,8 +204,8 @@ func (q *Queue) claim(ctx context.Context) error {
 	return nil
 }
 
-// follow brings the local runs in line with the store: those that are over elsewhere are aborted, those to be canceled
-// are told, and a job that is ours without a run (the answer to its claim was lost) gets one.
+// follow brings the local runs in line with the store. It aborts runs that ended elsewhere, cancels those to
+// be canceled, and starts a run for a job of ours that has none (the answer to its claim was lost).
 func (q *Queue) follow(running []Job) {
 	stored := map[string]Job{}
 	for _, job := range running {
@@ -241,8 +242,8 @@ func (q *Queue) follow(running []Job) {
 	}
 }
 
-// renewLeases keeps the jobs of this process its own. When a store that others share was out of reach for a whole
-// lease, they may have taken them.
+// renewLeases renews the leases of this process's jobs. When a shared store was out of reach for a whole
+// lease, other nodes may have claimed them.
 func (q *Queue) renewLeases(ctx context.Context) {
 	ticker := time.Tick(q.opts.Lease / 3)
 	for {
@@ -294,7 +295,7 @@ func (q *Queue) noteRenewal(at time.Time, err error) {
 	}
 	q.log.Warn().Err(err).Msg("cannot renew the leases of running jobs")
 	if q.db.Engine() == database.SQLite {
-		return // nobody else is there to take them
+		return // there is no other node
 	}
 	for _, run := range q.runs {
 		if time.Since(later(run.since, q.renewed)) >= q.opts.Lease {

@@ -9,7 +9,8 @@ import (
 	"harness/queue"
 )
 
-// A job about a session is run by the node that owns the session, whoever queued it; any node runs the others.
+// A job about a session runs on the node that owns the session, no matter which node queued it; any node runs
+// the others.
 func TestAJobIsRunWhereItsSessionIs(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -42,7 +43,7 @@ func TestAJobIsRunWhereItsSessionIs(t *testing.T) {
 	})
 }
 
-// session stores a session of a node, as far as the queue looks at it.
+// session stores a session of a node, with the columns that the queue reads.
 func (s *store) session(id, node string) {
 	s.t.Helper()
 	_, err := s.journal.Commit(s.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {

@@ -25,7 +25,7 @@ func fail(reason string) func(context.Context, *queue.Run) (json.RawMessage, err
 	return func(context.Context, *queue.Run) (json.RawMessage, error) { return nil, errors.New(reason) }
 }
 
-// deaf is a handler that ignores its context until it is let go; it tells what happened to it through the channels.
+// deaf is a handler that ignores its context until it is released; the channels report what happened to it.
 func deaf(began chan<- struct{}, release <-chan struct{}) func(context.Context, *queue.Run) (json.RawMessage, error) {
 	return func(context.Context, *queue.Run) (json.RawMessage, error) {
 		began <- struct{}{}
@@ -242,7 +242,7 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// A contribution commits with its job or not at all; one that fails does not keep the job from ending.
+// A contribution commits with its job or not at all; a failed one does not stop the job from ending.
 func TestContributions(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {

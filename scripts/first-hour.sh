@@ -1,5 +1,5 @@
 #!/bin/sh
-# Walks the README as a new user does, from the clone to the first turn, in a folder, a HOME and an environment of its own, and prints how many
+# Walks README.md as a new user does, from the clone to the first turn, in a folder, a HOME and an environment of its own, and prints how many
 # seconds each step took. The pinned agents come from the cache (HARNESS_CACHE, default .cache); Go's caches are those of this user, or with
 # --cold empty ones (minutes, and downloads: `make run` on an empty machine). With --cold as root it walks as the user nobody.
 set -eu
@@ -95,7 +95,7 @@ while [ -z "$url" ]; do
 	url=$(sed -n 's/.*"url":"\(http[^"]*\)".*"message":"harness is serving.*/\1/p' "$dir/said")
 done
 took 'make run: it serves'
-expect 'make demo' # nobody is logged in here
+expect 'make demo' # there is no login here
 step 'bin/harness api /api/health' bin/harness api /api/health --url "$url"
 expect '"status"'
 step 'bin/harness sessions list' bin/harness sessions list --url "$url"

@@ -45,7 +45,7 @@ cp "$here/agents.versions" "$work/versions"
 for name in "$@"; do
 	agent=$name
 	[ "$name" != opencode-acp ] || agent=opencode
-	newest=$(npm view "$(package "$agent")" version) || fail "npm does not tell the newest version of $agent; is the registry reachable?"
+	newest=$(npm view "$(package "$agent")" version) || fail "npm has no newest version of $agent; is the registry reachable?"
 	awk -v n="$agent" -v v="$newest" '$1 == n {$2 = v} {print}' "$work/versions" >"$work/next"
 	mv "$work/next" "$work/versions"
 done
@@ -84,9 +84,8 @@ done
 	cat <<'EOF'
 # The newest agents
 
-What the conformance suite (`tests/runtimetest`, with the real agent and a scripted model) said of the newest version of each agent that npm had on the
-day. `make newest` writes this page. All other tests run with the pinned version. A version that is newer than the server was tested with is used, with one
-line of warning in the log.
+Results of the conformance suite with the newest version of each agent on npm, the real agent and a scripted model. `make newest` writes
+this page. All other tests use the pinned version. The server accepts a newer version and logs one warning.
 
 | runtime | pinned | newest | suite | on |
 |---|---|---|---|---|

@@ -15,7 +15,7 @@ fail() {
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# apt_root tells whether packages can be installed without asking anybody.
+# apt_root succeeds when packages can be installed without a prompt.
 apt_root() { [ "$(id -u)" = 0 ] && have apt-get; }
 
 # The log is shown only on failure: thousands of lines of a package manager hide the tests' own.
@@ -166,7 +166,7 @@ check_bubblewrap() {
 
 # fetch_modules: tests run without network, and build what has a go.mod of its own, and the release that is upgraded from.
 fetch_modules() {
-	for module in client alerts; do
+	for module in client alerts site; do
 		(cd "$here/$module" && go mod download) || fail "the modules of scripts/$module could not be downloaded (go mod download)"
 	done
 	old=$(mktemp -d)

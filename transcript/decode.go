@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// cutEntry is the JSON of the entry in what is stored: that itself, or what readers were told of it (AppendUpdate). No
-// text before the entry has the member's name, because a quote within a text is escaped.
+// cutEntry is the JSON of the entry in what is stored: that JSON itself, or the event for readers
+// (AppendUpdate). No text before the entry has the member's name, because a quote within a text is escaped.
 func cutEntry(stored string) string {
 	const name = `,"entry":`
 	if !strings.HasPrefix(stored, `{"threadId":`) {
@@ -21,8 +21,8 @@ func cutEntry(stored string) string {
 	return stored[from+len(name) : len(stored)-1]
 }
 
-// decodeEntry is the inverse of AppendJSON, and takes nothing else. Its texts are parts of the JSON as far as nothing
-// in them is escaped.
+// decodeEntry is the inverse of AppendJSON, and accepts nothing else. Its texts are parts of the JSON as far
+// as nothing in them is escaped.
 func decodeEntry(encoded string) (Entry, error) {
 	var e Entry
 	d := decoder{rest: encoded, ok: true}
@@ -126,7 +126,7 @@ func (d *decoder) number(name string) *int64 {
 	return &value
 }
 
-// encodable tells whether JSON gives back what the entry says: bytes that are no UTF-8 do not.
+// encodable reports whether JSON gives back what the entry says: bytes that are no UTF-8 do not.
 func encodable(e *Entry) bool {
 	for _, text := range [...]string{e.MessageID, e.TurnID, e.Role, e.Type, e.Content, string(e.Status)} {
 		if !utf8.ValidString(text) {

@@ -35,7 +35,7 @@ func anyJSON(random *rand.Rand, depth int) any {
 	return strings.Repeat(anyText(random), 1+random.IntN(2)*pieceBytes/8)
 }
 
-// indent is json.Indent, in pieces that can be escaped one by one.
+// indent is json.Indent, in chunks that can be escaped one by one.
 func TestIndentsAsTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -63,7 +63,7 @@ func TestIndentsAsTheStandardLibrary(t *testing.T) {
 	}
 }
 
-// unquote is what the standard library reads, in pieces of whole characters, without NUL.
+// unquote is what the standard library reads, in chunks of whole characters, without NUL.
 func TestUnquotesAsTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -93,15 +93,15 @@ func TestUnquotesAsTheStandardLibrary(t *testing.T) {
 	}
 }
 
-// longItem is an item as a runtime describes it, somewhat longer than an entry that is stored in one piece.
+// longItem is an item as a runtime describes it, somewhat longer than an entry that is stored in one part.
 func longItem(word string) json.RawMessage {
 	raw, _ := json.Marshal(map[string]any{"type": "commandExecution", "id": "c",
 		"aggregatedOutput": strings.Repeat(word+" \"é\" \\ 😀\u2028\n", longEntry/26)})
 	return raw
 }
 
-// A long entry is stored in parts, and is the same entry to every reader whatever it was before and whoever writes it;
-// nothing is left of it when it goes.
+// A long entry is stored in parts, and is the same entry to every reader, no matter what it was before and
+// which writer stores it; nothing is left of it when it is deleted.
 func TestLongEntriesAreStoredInParts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -162,7 +162,7 @@ func TestLongEntriesAreStoredInParts(t *testing.T) {
 		shows("what comes late changes nothing", true, item(Complete, "ended"))
 		changed := item(Complete, "ended").Whole()
 		changed.Content = "by a client"
-		k.tell(Entry{MessageID: "c", TurnID: "t", Role: "system", Type: "commandExecution", Content: "by a client",
+		k.upsert(Entry{MessageID: "c", TurnID: "t", Role: "system", Type: "commandExecution", Content: "by a client",
 			Status: Complete})
 		shows("merged with an upsert", true, changed)
 		little := "little"
@@ -170,27 +170,28 @@ func TestLongEntriesAreStoredInParts(t *testing.T) {
 		upsertItem(changed)
 		shows("short again", false, changed)
 
-		// An upsert of a client, told of by its event until that is pruned.
-		whole := item(Complete, "told").Whole()
+		// An upsert of a client, in its event until that is pruned.
+		whole := item(Complete, "in its event").Whole()
 		whole.Content = changed.Content
-		k.tell(whole)
-		shows("told by its event", false, whole)
+		k.upsert(whole)
+		shows("in its event", false, whole)
 		if _, err := k.log.Prune(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
 		shows("after its event", true, whole)
 
-		// Again by its event, in more words and in fewer: nothing of the longer ones is left when it is pruned.
+		// Again by its event, with a longer text and a shorter one: nothing of the longer one is left when it
+		// is pruned.
 		for _, times := range []int{4, 2} {
 			text := strings.Repeat("other words ", times*longEntry/12-longEntry/24)
 			whole.Details = &text
-			k.tell(whole)
+			k.upsert(whole)
 			if _, err := k.log.Prune(t.Context(), 0); err != nil {
 				t.Fatal(err)
 			}
 			shows("after its event in other words", true, whole)
 		}
-		k.tell(Entry{MessageID: "c", TurnID: "t2", Role: "system", Type: "commandExecution", Content: "moved",
+		k.upsert(Entry{MessageID: "c", TurnID: "t2", Role: "system", Type: "commandExecution", Content: "moved",
 			Status: Complete})
 		whole.TurnID, whole.Content = "t2", "moved"
 		shows("in another turn", true, whole)

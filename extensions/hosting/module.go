@@ -39,7 +39,7 @@ type Module[W comparable, S any] struct {
 	Mu sync.Mutex
 	// Registered are the handlers of the first load, nil before it.
 	Registered []extensions.Subscription
-	// Serving is the worker that takes events, the zero value when there is none.
+	// Serving is the worker that accepts events, the zero value when there is none.
 	Serving W
 	// Invocations are those that have not ended, by id.
 	Invocations map[int]*Invocation[W, S]
@@ -77,13 +77,13 @@ type Outcome struct {
 
 // Host is what a module needs of the host that embeds it.
 type Host[W comparable, S any] interface {
-	// Serve runs one worker until it fails or Quit is closed, and tells why. It is the only place where workers begin and
-	// end.
+	// Serve runs one worker until it fails or Quit is closed, and returns why. It is the only place where
+	// workers begin and end.
 	Serve() error
 	// Exhausted says why there will be no further worker, nil when there may be one.
 	Exhausted() error
-	// Submitted is told that an invocation waits, Expired that nobody waits for one any more that its worker still runs,
-	// Finished that one ended. Mu is held.
+	// Submitted is called when an invocation waits, Expired when the caller of a running one has stopped
+	// waiting, Finished when one ended. Mu is held.
 	Submitted()
 	Expired(inv *Invocation[W, S])
 	Finished(inv *Invocation[W, S])
@@ -119,7 +119,7 @@ func (m *Module[W, S]) Health() extensions.Health {
 	return m.State
 }
 
-// Register takes the handlers of the first load and holds those of later ones against them. Mu is held.
+// Register stores the handlers of the first load and compares those of later ones with them. Mu is held.
 func (m *Module[W, S]) Register(list []extensions.Subscription) error {
 	if m.Registered == nil {
 		m.Registered = list
@@ -129,13 +129,13 @@ func (m *Module[W, S]) Register(list []extensions.Subscription) error {
 	return nil
 }
 
-// Admit lets a worker take events. Mu is held.
+// Admit lets a worker accept events. Mu is held.
 func (m *Module[W, S]) Admit(worker W) {
 	m.Serving, m.served = worker, true
 	m.State.State = extensions.HealthOK
 	select {
 	case m.loaded <- nil:
-	default: // Load was told long ago
+	default: // Load was answered long ago
 	}
 }
 
@@ -185,7 +185,8 @@ func (m *Module[W, S]) submit(inv *Invocation[W, S]) error {
 	return nil
 }
 
-// expire ends an invocation whose caller does not wait any more. Its worker, if one runs it, is told behind its back.
+// expire ends an invocation whose caller does not wait any more. Its worker, if one runs it, is notified
+// later.
 func (m *Module[W, S]) expire(inv *Invocation[W, S]) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
@@ -199,7 +200,7 @@ func (m *Module[W, S]) expire(inv *Invocation[W, S]) {
 	}
 }
 
-// Next takes the invocation that waits for the longest, and gives it to a worker; nil when none waits. Mu is held.
+// Next returns the invocation that waited longest, for a worker; nil when none waits. Mu is held.
 func (m *Module[W, S]) Next(worker W) *Invocation[W, S] {
 	for len(m.waiting) > 0 {
 		inv := m.waiting[0]
@@ -243,7 +244,8 @@ func (m *Module[W, S]) Dismiss(worker W, why error) {
 	}
 }
 
-// refuse makes Handle answer at once, or take events again with a nil error. Everything that waits is answered, too.
+// refuse makes Handle fail at once, or accept events again with a nil error. All waiting invocations are
+// answered, too.
 func (m *Module[W, S]) refuse(err error) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

@@ -39,20 +39,19 @@ type network struct {
 	tokens chan struct{}
 }
 
-// newNetwork makes a client that takes no proxy, credentials or cookies from anywhere and reaches only what the rules
-// let it.
+// newNetwork makes a client without proxy, credentials or cookies that reaches only what the rules allow.
 func newNetwork(rules []netRule, own func() string) *network {
 	return &network{
 		tokens: make(chan struct{}, maxFetches),
 		client: &http.Client{Transport: &http.Transport{
 			DialContext: dialer{rules: rules, own: own}.dial, MaxResponseHeaderBytes: maxHeaders,
-			// A connection kept would have to be owned by somebody after the fetch.
+			// A connection kept open would need an owner after the fetch.
 			DisableKeepAlives: true,
 		}},
 	}
 }
 
-// fetchRequest and fetchResponse are the words of web/fetch.js. Of text and base64 one is there.
+// fetchRequest and fetchResponse are the messages of web/fetch.js. One of text and base64 is set.
 type fetchRequest struct {
 	URL      string      `json:"url"`
 	Method   string      `json:"method"`

@@ -60,7 +60,7 @@ func (m *module) live(i *instance, id int) *invocation {
 	return nil
 }
 
-// finished is the machine's word that a handler returned or threw.
+// finished handles the machine's message that a handler returned or threw.
 func (m *module) finished(i *instance, id int, text string) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
@@ -138,7 +138,7 @@ func (m *module) callTool(i *instance, id int, text string) {
 	}()
 }
 
-// abandonCall ends a call nobody waits for any more: an aborted fetch.
+// abandonCall ends a call whose caller does not wait any more: an aborted fetch.
 func (m *module) abandonCall(i *instance, id int, number string) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

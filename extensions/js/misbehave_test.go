@@ -59,14 +59,14 @@ func TestLoopsAreCut(t *testing.T) {
 	}
 }
 
-// A looping handler takes along what ran in the same machine, but nothing that still waited.
+// A looping handler ends what ran in the same machine, but nothing that still waited.
 func TestReplacedMachineKeepsTheQueue(t *testing.T) {
 	t.Parallel()
 	module := load(t, newHost(js.Limits{}),
 		extensionstest.Handlers(`async (event, tools) => { await tools.enqueueJob({}); await new Promise(() => {}) }`,
 			`() => { while (true) {} }`, `() => "fine"`))
 	runs := make(chan struct{}, 1)
-	telling := &extensionstest.Tools{Enqueue: func(context.Context, json.RawMessage) (json.RawMessage, error) {
+	signaling := &extensionstest.Tools{Enqueue: func(context.Context, json.RawMessage) (json.RawMessage, error) {
 		runs <- struct{}{}
 		return json.RawMessage(`{}`), nil
 	}}
@@ -81,7 +81,7 @@ func TestReplacedMachineKeepsTheQueue(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), timeout)
 			defer cancel()
 			close(started)
-			out, err := module.Handle(ctx, number, extensionstest.Event(`{}`), telling)
+			out, err := module.Handle(ctx, number, extensionstest.Event(`{}`), signaling)
 			c <- answer{string(out), err}
 		}()
 		<-started

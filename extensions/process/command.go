@@ -113,12 +113,13 @@ func (l Limits) limited(path string, args []string) (string, []string) {
 	return "/bin/sh", append([]string{"-c", script, "sh", path}, args...)
 }
 
-// environment is what a child sees: harmless variables and what the operator passes on, never the server's secrets.
+// environment is a child's environment: harmless variables and those the operator passes on, never the
+// server's secrets.
 func (h *Host) environment(source extensions.Source, dir string) []string {
 	env := []string{
 		"TMPDIR=" + dir, "HARNESS_EXTENSION_NAME=" + source.Name, "HARNESS_EXTENSION_ROOT=" + source.Root,
 		"HARNESS_EXTENSION_PROTOCOL=" + strconv.Itoa(protocol), "PYTHONUNBUFFERED=1",
-		// What it would write into the extension's folder would be code nobody consented to.
+		// It would write code into the extension's folder that the operator has not consented to.
 		"PYTHONDONTWRITEBYTECODE=1",
 	}
 	for _, name := range append([]string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE",

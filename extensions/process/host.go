@@ -1,9 +1,9 @@
 // Package process runs extensions as child processes: one supervised child per extension that speaks JSON lines over
 // stdin and stdout, either Node with the built-in script or any command the manifest names.
 //
-// It owns the child's life (start, handshake, hang, restart, end), the line protocol (wire.go) and what the child may
-// take of the machine. It must never know what events mean, which extensions exist or what a tool does; those are the
-// root package's.
+// It owns the child's life (start, handshake, hang, restart, end), the line protocol (wire.go) and the limits
+// of the child. It must never know what events mean, which extensions exist or what a tool does; those belong
+// to the root package.
 package process
 
 import (
@@ -44,8 +44,8 @@ type Limits struct {
 	// 1024; MaxConcurrency how many handlers may run at once, default 64 (a child says how many it wants, 1 when it says
 	// nothing).
 	MaxCalls, MaxQueue, MaxConcurrency int
-	// MaxLogLines is how many lines one invocation may log, default 200; MaxIdle how many messages nobody asked for a
-	// child may send per second, default 2000, before it is killed.
+	// MaxLogLines is how many lines one invocation may log, default 200. MaxIdle is how many unsolicited
+	// messages a child may send per second before it is killed, default 2000.
 	MaxLogLines, MaxIdle int
 }
 

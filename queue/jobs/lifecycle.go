@@ -11,8 +11,8 @@ import (
 	"harness/transcript"
 )
 
-// phase is one turn of a worker as the worker's own transcript shows it to whoever looks into what it did: one entry,
-// which says what is under way and then what came of it, in codex-manager's words.
+// phase is one turn of a worker in the worker's own transcript: one entry that says what is under way and
+// then what came of it, in codex-manager's wording.
 type phase struct {
 	id            string // of the entry, between its prefix and the turn
 	running, name string
@@ -50,7 +50,7 @@ func jobPhase(jobID string, in Instruction) phase {
 		name: `Queue job "` + in.JobKind + `"`, details: append(details, detail{"queueJobId", jobID})}
 }
 
-// outcome words an end: "Queue job "x" completed.", with the key of a bootstrap behind the verb.
+// outcome is the text of an end: "Queue job "x" completed.", with the key of a bootstrap behind the verb.
 func (p phase) outcome(verb, rest string) string {
 	if key, ok := strings.CutPrefix(p.id, "extension-bootstrap::"); ok {
 		verb += " (" + key + ")"
@@ -58,10 +58,11 @@ func (p phase) outcome(verb, rest string) string {
 	return p.name + " " + verb + rest
 }
 
-// noteTime bounds one note: a job is not held up by a store that does not take it.
+// noteTime bounds one note: a job does not wait for a store that refuses it.
 const noteTime = 2 * time.Second
 
-// noted does a phase and tells of it. do tells began the turn it began; without a turn there is nothing to tell of.
+// noted runs a phase and records it in the transcript. do calls began with the turn it began; without a turn
+// there is no entry.
 func (a *agents) noted(ctx context.Context, one worker, p phase, do func(began func(step)) error) error {
 	var (
 		started time.Time
@@ -70,7 +71,7 @@ func (a *agents) noted(ctx context.Context, one worker, p phase, do func(began f
 	put := func(status transcript.Status, content string, more ...detail) {
 		text := encodeDetails(append(slices.Clone(p.details), more...))
 		entry.Status, entry.Content, entry.Details = status, content, &text
-		// The last word is had also when the job was canceled.
+		// The last status is written also when the job was canceled.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
 		defer cancel()
 		if err := a.Sessions.UpsertTranscript(ctx, one.sessionID, entry); err != nil && !stale(err) {
@@ -84,7 +85,7 @@ func (a *agents) noted(ctx context.Context, one worker, p phase, do func(began f
 			Role: "system", Type: "agent.worker.lifecycle", StartedAt: &at}
 		put(transcript.Streaming, p.running)
 	})
-	if started.IsZero() || left(err) { // whoever goes on with the turn tells how it ended
+	if started.IsZero() || left(err) { // the process that resumes the turn records its end
 		return err
 	}
 	now := a.Clock().UnixMilli()

@@ -9,7 +9,7 @@ import (
 	"harness/queue/jobs"
 )
 
-// While a worker works, the store is asked about its turn when the turn may have ended, and not with every word of it.
+// While a worker works, the store is read when the turn may have ended, and not with every delta of it.
 func TestATurnIsNotReadWithEachOfItsEvents(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db, func(o *jobs.Options, f *fakeSessions) {
@@ -17,7 +17,7 @@ func TestATurnIsNotReadWithEachOfItsEvents(t *testing.T) {
 			f.answer = func(_ <-chan struct{}, message string) (string, error) {
 				if message == "Do it." {
 					for range 200 {
-						f.tell("worker-1", "item-1")
+						f.publish("worker-1", "item-1")
 					}
 				}
 				return "READY", nil
@@ -28,7 +28,7 @@ func TestATurnIsNotReadWithEachOfItsEvents(t *testing.T) {
 		}
 		b.sessions.mu.Lock()
 		defer b.sessions.mu.Unlock()
-		// Two turns, of which each is looked at when it began and when it ended.
+		// Two turns, each read when it began and when it ended.
 		for _, kind := range []string{"turn", "requests", "entries"} {
 			if n := b.sessions.reads[kind]; n < 1 || n > 8 {
 				t.Errorf("%d reads of the %s", n, kind)
@@ -37,8 +37,8 @@ func TestATurnIsNotReadWithEachOfItsEvents(t *testing.T) {
 	})
 }
 
-// A worker's session that has had its turns is deleted, and the next job gets a new one, which is told what it is
-// again.
+// A worker's session is deleted after its last allowed turn. The next job gets a new one, which gets the
+// orientation again.
 func TestAWorkersSessionHasABoundedNumberOfTurns(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) { f.maxTurns = 3 })

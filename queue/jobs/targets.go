@@ -11,14 +11,14 @@ import (
 	"harness/transcript"
 )
 
-// Transcripts upserts entries of other packages' sessions as part of a job's own transaction. *session.Service
+// Transcripts upserts entries of other packages' sessions as part of a job's own transaction. *manager.Service
 // implements it.
 type Transcripts interface {
 	// UpsertTranscriptIn stores and announces an entry; nothing happens for a session that is gone or an entry that
 	// changes nothing.
 	UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) (
 		[]journal.Event, error)
-	// PresentIn tells whether a session is there.
+	// PresentIn reports whether a session exists.
 	PresentIn(ctx context.Context, tx database.Tx, sessionID string) (bool, error)
 }
 
@@ -147,7 +147,7 @@ func or(text, fallback string) string {
 	return text
 }
 
-// details tell a reader where the entry belongs.
+// details say where the entry belongs.
 func (in Instruction) details() *string {
 	anchor := in.AnchorItemID
 	if anchor == "" {

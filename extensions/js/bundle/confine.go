@@ -17,13 +17,13 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// confinement decides what an import may reach. Two checks stand behind each other: the resolved path must lie in the
-// root, and the file is opened through os.Root, which follows no link out of it even when somebody swaps one in
-// between.
+// confinement decides what an import may reach. Two checks stand behind each other: the resolved path must
+// lie in the root, and the file is opened through os.Root, which follows no link out of it even when one is
+// swapped in meanwhile.
 type confinement struct {
 	root    *os.Root
 	options Options
-	// builtins tells that Node's modules may be imported.
+	// builtins says that Node's modules may be imported.
 	builtins bool
 	// tsconfig are the settings of TypeScript, as JSON.
 	tsconfig string
@@ -171,7 +171,8 @@ var ownPlace = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`import\.meta\.(url|dirname|filename)|__dirname|__filename`)
 })
 
-// placed makes a file's words for its own place true: after bundling they would name the bundle.
+// placed replaces a file's names for its own path with the real ones: after bundling they would name the
+// bundle.
 func placed(text string, loader api.Loader, path, tsconfig string) (string, api.Loader) {
 	if !ownPlace().MatchString(text) || loader == api.LoaderJSON || loader == api.LoaderText {
 		return text, loader
@@ -188,7 +189,7 @@ func placed(text string, loader api.Loader, path, tsconfig string) (string, api.
 		},
 	})
 	if len(result.Errors) > 0 {
-		return text, loader // the bundling itself tells what is wrong
+		return text, loader // the bundling itself reports what is wrong
 	}
 	return string(result.Code), api.LoaderJS
 }

@@ -26,7 +26,7 @@ func notKept() map[string]string {
 	}
 }
 
-// leftOut tells of an entry of a data directory whether archives leave it out.
+// leftOut reports whether archives leave out an entry of a data directory.
 func leftOut(name string) bool {
 	_, left := notKept()[name]
 	return left && name != artifactsDir || strings.HasPrefix(name, replacedPrefix)
@@ -53,9 +53,10 @@ func (w *writer) artifacts(ctx context.Context) error {
 	})
 }
 
-// folder writes the files below a folder as files below a path of the archive. skip, which may be nil, tells of names
-// relative to the folder whether they are left out. Files that go meanwhile were not there. Agents may write the folder
-// at the same time: no link is followed, nothing is waited for but disks, and what is read is what was looked at.
+// folder writes the files below a folder as files below a path of the archive. skip, which may be nil,
+// reports whether a name relative to the folder is left out. A file removed meanwhile is left out. Agents may
+// write the folder at the same time: no link is followed, no read blocks on anything but disks, and the file
+// that was checked is the one that is read.
 func (w *writer) folder(ctx context.Context, root, under string, skip func(name string) bool) error {
 	dir, err := os.OpenRoot(root)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -181,7 +182,7 @@ func openRegular(dir *os.Root, name string) (*os.File, error) {
 	return file, err
 }
 
-// errOther says that a name is of another file than the one that was looked at.
+// errOther says that a name is of another file than the one that was checked.
 var errOther = errors.New("it is another file")
 
 // openTries is how often an entry is opened that cannot be opened although it is what it was: an agent that puts a link
@@ -190,7 +191,7 @@ const openTries = 20
 
 // again tries to open an entry of a folder as what it was when it was looked at. errOther, and what try returns for an
 // entry that did not change.
-func again(dir *os.Root, name string, looked fs.FileInfo, try func() error) error {
+func again(dir *os.Root, name string, want fs.FileInfo, try func() error) error {
 	for tries := 1; ; tries++ {
 		err := try()
 		if err == nil || errors.Is(err, errOther) {
@@ -200,7 +201,7 @@ func again(dir *os.Root, name string, looked fs.FileInfo, try func() error) erro
 		switch {
 		case gone != nil:
 			return gone
-		case !os.SameFile(looked, now):
+		case !os.SameFile(want, now):
 			return errOther
 		case tries == openTries:
 			return err
@@ -208,7 +209,7 @@ func again(dir *os.Root, name string, looked fs.FileInfo, try func() error) erro
 	}
 }
 
-// openAs opens a file if it is the one that was looked at. errOther.
+// openAs opens a file if it is the one that was checked. errOther.
 func openAs(in *os.Root, name string, want fs.FileInfo) (file *os.File, err error) {
 	err = again(in, name, want, func() (err error) {
 		file, err = openFile(in, name, want)
@@ -232,7 +233,7 @@ func openFile(in *os.Root, name string, want fs.FileInfo) (*os.File, error) {
 	return file, nil
 }
 
-// openFolder opens a folder if it is the one that was looked at. errOther.
+// openFolder opens a folder if it is the one that was checked. errOther.
 func openFolder(in *os.Root, name string, want fs.FileInfo) (*os.Root, error) {
 	dir, err := in.OpenRoot(name)
 	if err != nil {

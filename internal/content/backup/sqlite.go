@@ -16,7 +16,7 @@ import (
 // sqliteMagic begins a SQLite file.
 const sqliteMagic = "SQLite format 3\x00"
 
-// isSQLite tells whether a name in a folder is of a SQLite file.
+// isSQLite reports whether a name in a folder is of a SQLite file.
 func isSQLite(dir *os.Root, name string) bool {
 	file, err := openRegular(dir, name)
 	if err != nil || file == nil {
@@ -46,7 +46,7 @@ const (
 )
 
 // sqlite writes one state of a SQLite file, which others may be using: the file and its log, copied while both are
-// locked. SQLite itself does not open them: who writes the folder would say by names and links what that opens.
+// locked. SQLite itself does not open them: names and links in the folder would decide what it opens.
 func (w *writer) sqlite(ctx context.Context, at *level, name string, file *os.File) (err error) {
 	folder, err := os.MkdirTemp(w.beside, ".harness-backup-*")
 	if err != nil {
@@ -77,8 +77,8 @@ type stateFile struct {
 	content *os.File
 }
 
-// copyState copies a SQLite file and its log into a folder. It is not whole when somebody opened the file meanwhile
-// who may write it without a lock of ours.
+// copyState copies a SQLite file and its log into a folder. It is not whole when another program opened the
+// file meanwhile and may write it without a lock of ours.
 func copyState(ctx context.Context, dir *os.Root, name string, file *os.File, folder string) (copies []stateFile,
 	whole bool, err error) {
 	if err := lock(ctx, file, sharedFirst, sharedBytes); err != nil {

@@ -17,8 +17,8 @@ const (
 	stopPatience = 2 * time.Second
 )
 
-// clean takes the words of what was deleted out of SQLite's index, which keeps them until it is written anew, and then out
-// of the store's log. It does nothing when nothing was deleted. pause comes between two transactions.
+// clean removes the words of deleted entries from SQLite's index, which keeps them until it is rewritten, and
+// then from the store's log. It does nothing when nothing was deleted. pause comes between two transactions.
 func (x *Index) clean(ctx context.Context, pause func(took time.Duration)) error {
 	db := x.opts.DB
 	if db.Engine() != database.SQLite {
@@ -58,7 +58,7 @@ func (x *Index) clean(ctx context.Context, pause func(took time.Duration)) error
 	return nil
 }
 
-// merge writes some of the index anew and tells whether there is more to do.
+// merge rewrites some of the index and reports whether there is more to do.
 func (x *Index) merge(ctx context.Context) (more bool, err error) {
 	err = x.opts.DB.Update(ctx, func(tx database.Tx) error {
 		const structure = `select hex(block) from search_words_data where id = 10`

@@ -37,7 +37,7 @@ func (k *kit) index() *search.Index {
 		Removes: func(kind string) bool { return kind == "gone" }, Pause: time.Millisecond, Wait: time.Minute})
 }
 
-// do changes the store and tells of it.
+// do changes the store and publishes the event.
 func (k *kit) do(event journal.Event, change func(ctx context.Context, tx database.Tx) error) {
 	k.t.Helper()
 	_, err := k.log.Commit(k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -115,7 +115,8 @@ func (k *kit) documents(session string) (n int) {
 	return n
 }
 
-// What was stored before a search is found by it, what changed by its new words only, and what is gone not at all.
+// A search finds what was stored before it; a changed text by its new words only, and a deleted one not at
+// all.
 func TestSearchFollows(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -169,8 +170,8 @@ func TestSearchFollows(t *testing.T) {
 	})
 }
 
-// An index that is behind what the journal keeps begins anew, in as many steps as it takes, and one that was not there
-// goes on where it was.
+// An index that is behind what the journal keeps is rebuilt, in as many steps as needed; one that was only
+// stopped continues where it was.
 func TestSearchBeginsAnew(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -209,7 +210,7 @@ func TestSearchFindsEntriesNoEventNames(t *testing.T) {
 		x := k.index()
 		k.session("a", "p", "title")
 		k.want(x, search.Query{Text: "title"}, "a/")
-		k.do(journal.Event{SessionID: "a", Type: "taken in"}, func(ctx context.Context, tx database.Tx) error {
+		k.do(journal.Event{SessionID: "a", Type: "imported"}, func(ctx context.Context, tx database.Tx) error {
 			for n := range 700 {
 				entry := transcript.Entry{MessageID: fmt.Sprint(n), TurnID: "t", Status: transcript.Complete}
 				if n%7 > 0 { // others say nothing

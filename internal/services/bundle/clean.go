@@ -8,7 +8,8 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// shape is how secrets of a kind look; what its group "secret" matches is taken out, or all of it when there is none.
+// shape is the pattern of a kind of secret; its group "secret" is redacted, or the whole match when there is
+// none.
 type shape struct {
 	pattern *regexp.Regexp
 	group   int
@@ -21,7 +22,7 @@ const names = `[\w.-]*(?:passw(?:or)?d|passphrase|secret|token|api[_-]?key|acces
 // secretName is compiled when it is first asked for, as shapes are.
 var secretName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^` + names + `$`) })
 
-// NamesSecret tells whether a variable of that name holds a secret, as far as names tell.
+// NamesSecret reports whether a variable holds a secret, as far as its name shows.
 func NamesSecret(name string) bool { return secretName().MatchString(name) }
 
 // shapes are compiled when the first bundle is made: most processes of this program never make one. Texts are JSON as
@@ -44,7 +45,7 @@ var shapes = sync.OnceValue(func() []shape {
 		edge + `(?P<secret>(?:AIza[\w-]{30,}|ya29\.[\w-]{16,}))`,
 		edge + `(?P<secret>eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?)`,
 		edge + `hooks\.slack\.com/services/(?P<secret>[\w/]+)`,
-		// What is told to be one: headers, URLs, assignments, members.
+		// What is marked as one: headers, URLs, assignments, members.
 		`(?i)` + edge + `(?:bearer|basic)\s+(?P<secret>[A-Za-z0-9._~+/=-]{6,})`,
 		`(?i)\b[a-z][a-z0-9+.-]*://[^\s/"'\\:@]*:(?P<secret>[^\s/"'\\@]+)@`,
 		`(?i)[?&](?:` + names + `|key|sig|signature|code)=(?P<secret>[^\s&"'\\#]+)`,
@@ -59,13 +60,13 @@ var shapes = sync.OnceValue(func() []shape {
 	return all
 })
 
-// Cleaner takes secrets out of what goes into a bundle: those that are known, and whatever looks like one.
+// Cleaner redacts what goes into a bundle: known secrets, and whatever looks like one.
 type Cleaner struct{ known *telemetry.Redactor }
 
 // NewCleaner makes one that knows the secrets of a server.
 func NewCleaner(secrets ...string) *Cleaner { return &Cleaner{telemetry.NewRedactor(secrets...)} }
 
-// Clean is a text without its secrets, and how many were taken out. What was JSON stays JSON.
+// Clean is a text without its secrets, and how many were redacted. JSON stays JSON.
 func (c *Cleaner) Clean(text []byte) (cleaned []byte, taken int) {
 	cleaned = c.known.Line(text)
 	taken = bytes.Count(cleaned, []byte(telemetry.Redacted)) - bytes.Count(text, []byte(telemetry.Redacted))

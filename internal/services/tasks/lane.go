@@ -16,7 +16,7 @@ type lane struct {
 	news    chan struct{} // filled when something in the session may stand otherwise
 }
 
-// wake has the tasks of a session run, or looked at again.
+// wake has the tasks of a session run, or checked again.
 func (s *Service) wake(sessionID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *Service) leave(l *lane) bool {
 	}
 }
 
-// pause waits for news of the session, or for the time to look without any.
+// pause waits for news of the session, or for the next poll.
 func (s *Service) pause(ctx context.Context, l *lane) {
 	poll := time.NewTimer(s.opts.Poll)
 	defer poll.Stop()
@@ -155,7 +155,7 @@ func (s *Service) interrupt(ctx context.Context, t Task) {
 	}
 }
 
-// refused tells an error that says that no turn was begun from one that leaves it open.
+// refused reports whether an error proves that no turn began. Any other error leaves that open.
 func refused(err error) bool {
 	var native *runtime.Error
 	var elsewhere *session.NotOwnerError
@@ -166,7 +166,7 @@ func refused(err error) bool {
 		errors.As(err, &native) && !errors.Is(err, runtime.ErrTimeout)
 }
 
-// passes tells an error with which a message was not sent, but may be as soon as something else is over.
+// passes reports whether a message that was not sent can be sent once something else has ended.
 func passes(err error) bool {
 	var limit *session.LimitError
 	return errors.Is(err, runtime.ErrTurnActive) || errors.As(err, &limit) || database.Transient(err)

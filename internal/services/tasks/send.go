@@ -12,9 +12,10 @@ import (
 	"harness/internal/platform/telemetry"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 )
 
-// errNotQueued keeps the message of a task from being sent that was stopped, or ended, meanwhile.
+// errNotQueued stops the delivery of a task that was stopped, or ended, meanwhile.
 var errNotQueued = errors.New("the task waits no longer")
 
 // errArchived is why a task ends that waits in a session which was archived.
@@ -23,7 +24,7 @@ var errArchived = errors.New("the session was archived; unarchive it, then submi
 // unlessArchived is a unit that begins a task, in a session that is not archived.
 func (s *Service) unlessArchived(sessionID string, begin journal.Unit) journal.Unit {
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		archived, err := session.ArchivedIn(ctx, tx, sessionID)
+		archived, err := manager.ArchivedIn(ctx, tx, sessionID)
 		if err == nil && archived {
 			err = journal.Refuse(errArchived)
 		}
@@ -34,7 +35,7 @@ func (s *Service) unlessArchived(sessionID string, begin journal.Unit) journal.U
 	}
 }
 
-// send begins the turn of a task that waits, as soon as the session has none and its runtime takes one more.
+// send begins the turn of a task that waits, once the session has no turn and its runtime accepts one more.
 func (s *Service) send(ctx context.Context, l *lane, t Task, runtimeName string) error {
 	message, before, mode, err := s.message(ctx, t)
 	if err != nil {
@@ -60,7 +61,7 @@ func (s *Service) send(ctx context.Context, l *lane, t Task, runtimeName string)
 		return s.bind(ctx, t, turnID)
 	}
 	if errors.Is(err, errNotQueued) || ctx.Err() != nil {
-		return nil //nolint:nilerr // somebody else took it up, or this is being stopped
+		return nil //nolint:nilerr // another server accepted it, or this service stops
 	}
 	now, readErr := readTask(ctx, s.db.Read(), t.SessionID, t.ID)
 	switch {
@@ -119,7 +120,7 @@ func (s *Service) onBehalf(ctx context.Context, t Task) context.Context {
 	return telemetry.WithTrace(ctx, telemetry.Trace{TraceID: t.traceID, SpanID: t.spanID})
 }
 
-// message is what the agent is told of a task, the turns there are before, and the mode it runs with.
+// message returns the message of a task, the turns before it, and the mode it runs with.
 func (s *Service) message(ctx context.Context, t Task) (session.Message, session.TurnMark, Mode, error) {
 	before, err := s.opts.Sessions.TurnMark(ctx, t.SessionID)
 	if err != nil {
@@ -155,7 +156,8 @@ func (s *Service) Modes(ctx context.Context, sessionIDs ...string) (map[string]M
 	return modes, nil
 }
 
-// begin is the unit that starts a task whose status is from: from then on clients are told that it runs.
+// begin is the unit that starts a task whose status is from; once it commits, clients see the task as
+// running.
 func (s *Service) begin(t Task, from Status, before session.TurnMark, as ownRecord) journal.Unit {
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		at := s.now()
@@ -168,13 +170,13 @@ func (s *Service) begin(t Task, from Status, before session.TurnMark, as ownReco
 			return nil, journal.Refuse(errNotQueued)
 		}
 		if from == starting {
-			return nil, nil // it was told before
+			return nil, nil // an earlier attempt published it
 		}
 		return []journal.Event{s.record(t, recordStarted, as)}, nil
 	}
 }
 
-// started is how the start of a task is told: with the mode and the levels it runs with, whoever chose them.
+// started describes the start of a task, with the mode and the levels it runs with.
 func (s *Service) started(ctx context.Context, t Task, message session.Message, mode Mode, kept *given) (ownRecord,
 	error) {
 	stored, err := s.opts.Sessions.Lookup(ctx, t.SessionID)
@@ -183,12 +185,12 @@ func (s *Service) started(ctx context.Context, t Task, message session.Message, 
 	}
 	runs := levelsOf(stored.Controls, message)
 	return ownRecord{TaskID: t.ID, Messages: encode(t.Messages), Mode: cmp.Or(mode, runs.mode()), Levels: runs, Given: kept,
-		TellRuntime: s.opts.TellRuntime, Facts: pointer(factsOf(stored, ""))}, nil
+		ReportRequests: s.opts.TellRuntime, Facts: pointer(factsOf(stored, ""))}, nil
 }
 
 func pointer[T any](value T) *T { return &value }
 
-// record is an event by which this package tells what became of a task, on behalf of who asked for it.
+// record is a journal event of this package about a task, on behalf of the actor that asked for it.
 func (s *Service) record(t Task, kind string, what ownRecord) journal.Event {
 	what.Origin = t.Origin
 	return journal.Event{SessionID: database.EncodeText(t.SessionID), TurnID: database.EncodeText(what.TurnID), Type: kind,
@@ -212,7 +214,7 @@ func (s *Service) bind(ctx context.Context, t Task, turnID string) error {
 	return err
 }
 
-// afterRefusal goes on with a task that was started and whose message its runtime did not simply take.
+// afterRefusal continues with a started task whose message its runtime did not simply accept.
 func (s *Service) afterRefusal(ctx context.Context, l *lane, t Task, runtimeName string, cause error) error {
 	if !refused(cause) {
 		return s.recall(ctx, l, t, runtimeName, cause)
@@ -268,7 +270,7 @@ func (s *Service) sendAgain(ctx context.Context, t Task, runtimeName string) err
 	case err == nil:
 		return s.bind(ctx, t, turnID)
 	case errors.Is(err, errNotQueued), ctx.Err() != nil:
-		return nil //nolint:nilerr // somebody else took it up, or this is being stopped
+		return nil //nolint:nilerr // another server accepted it, or this service stops
 	case passes(err):
 		return err // it is looked at again
 	}

@@ -17,13 +17,13 @@ type Sandbox interface {
 	Check(ctx context.Context) error
 	// Run does a job of a tool and returns its output. It ends soon after ctx, and leaves no process behind.
 	Run(ctx context.Context, tool Tool, job Job, limits Limits) (json.RawMessage, error)
-	// Confinement tells how a job with these limits is held.
+	// Confinement says how a job with these limits is confined.
 	Confinement(limits Limits) Confinement
 }
 
 // Limits bound one run.
 type Limits struct {
-	// Network lets it reach other machines, ReadOnly keeps it from changing the workspace.
+	// Network allows other machines, ReadOnly denies changes of the workspace.
 	Network, ReadOnly bool
 	// Hidden are places (real paths, absolute) that are not there for a run though they are within the workspace.
 	Hidden []string

@@ -108,7 +108,7 @@ func TestATaskIsATreeOfSpans(t *testing.T) {
 		select {
 		case <-got.more:
 		case <-deadline:
-			t.Fatalf("no task was told of, but %d spans:\n%s", len(got.spans), server.Log())
+			t.Fatalf("no span of a task, but %d spans:\n%s", len(got.spans), server.Log())
 		}
 	}
 	server.Stop() // which sends the rest
@@ -192,13 +192,13 @@ func TestAHangingCollectorHoldsNothingBack(t *testing.T) {
 	}
 }
 
-// A setting that is wrong is said at the start, and one that is not looked at does no harm.
+// A wrong setting is reported at the start, and one that is not used does no harm.
 func TestWrongSettingsOfTraces(t *testing.T) {
 	t.Parallel()
 	site := programtest.New(t, programtest.WithoutAgent(),
 		programtest.WithEnv("HARNESS_OTEL=true", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"))
-	if code, _, told := site.Run("serve"); code == 0 || !strings.Contains(told, "http/protobuf") {
-		t.Errorf("%d %s", code, told)
+	if code, _, output := site.Run("serve"); code == 0 || !strings.Contains(output, "http/protobuf") {
+		t.Errorf("%d %s", code, output)
 	}
 	site = programtest.New(t, programtest.WithoutAgent(),
 		programtest.WithEnv("OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "OTEL_EXPORTER_OTLP_ENDPOINT=nonsense"))

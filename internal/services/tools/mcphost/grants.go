@@ -22,8 +22,8 @@ type Journal interface {
 	Commit(ctx context.Context, unit journal.Unit) ([]journal.Record, error)
 }
 
-// Grants are the bearers by which agents show which session they work for. They are signed, so that none is kept, and
-// hold as long as the secret does: an agent that outlives a server goes on with its own.
+// Grants are the bearers by which agents show which session they work for. They are signed, so that none is
+// stored, and are valid as long as the secret: an agent that outlives a server keeps its own.
 type Grants struct {
 	secret  []byte
 	db      *database.DB
@@ -57,7 +57,7 @@ const (
 // Token is the bearer of a session.
 func (g *Grants) Token(sessionID string) string { return g.sign(ofSession, sessionID) }
 
-// Unnamed is a bearer for a conversation that has yet to become a session, which bind tells.
+// Unnamed is a bearer for a conversation that has yet to become a session; bind names the session.
 func (g *Grants) Unnamed() (token string, bind func(ctx context.Context, sessionID string) error) {
 	id := uuid.NewString()
 	return g.sign(unnamed, id), func(ctx context.Context, sessionID string) error {
@@ -74,7 +74,7 @@ func (g *Grants) Unnamed() (token string, bind func(ctx context.Context, session
 	}
 }
 
-// genuine tells whether a bearer is one of this server's, and what it names.
+// genuine reports whether a bearer is one of this server's, and what it names.
 func (g *Grants) genuine(token string) (kind, name string, ok bool) {
 	kind, rest, _ := strings.Cut(token, ".")
 	named, _, _ := strings.Cut(rest, ".")

@@ -26,24 +26,25 @@ import (
 // ServerName is what agents know the server by.
 const ServerName = "harness"
 
-// DefaultProgress is how often an agent is told that its call still waits: some give up after a minute of silence.
+// DefaultProgress is the interval of progress reports to an agent whose call waits: some give up after a
+// minute of silence.
 const DefaultProgress = 15 * time.Second
 
 // maxRequest bounds a request: a patch or a file to write, in JSON.
 const maxRequest = 32 << 20
 
-// clientHeader tells the clients of one bearer apart: each is given a value when it introduces itself, and names it with
-// every request since. It proves nothing and nothing is kept of it, so that it outlives a restart of the server.
+// clientHeader distinguishes the clients of one bearer: each gets a value at initialization, and sends it
+// with every request since. It proves nothing and is not stored, so that it outlives a restart of the server.
 const clientHeader = "Mcp-Session-Id"
 
-// versionHeader is the version of the protocol that a request is of. As of endsByClosing a client takes a call back by
-// closing its request; what it says besides names no client, for there is none to name.
+// versionHeader is the protocol version of a request. As of endsByClosing a client cancels a call by closing
+// its request; a cancel notification names no client there.
 const (
 	versionHeader = "Mcp-Protocol-Version"
 	endsByClosing = "2026-07-28"
 )
 
-// callHeader names the request that a call came with. What a client sends under this name is not taken.
+// callHeader names the request that a call came with. A value from a client is dropped.
 const callHeader = "X-Harness-Tool-Call"
 
 // Session is what a call has to know of the session that it is made in.
@@ -58,12 +59,12 @@ type Session struct {
 	MaxCalls int
 }
 
-// Reads keeps what was read of rows from being told before it survives what an acknowledged write does;
+// Reads delays an answer until the rows it was read from are as durable as an acknowledged write;
 // *journal.Journal implements it.
 type Reads interface {
 	// Reading is a context whose reads Settled waits for.
 	Reading(ctx context.Context) context.Context
-	// Settled returns when what was read with the context may be told; an error says why it may not.
+	// Settled returns when rows read with the context may be shown; an error says why not.
 	Settled(ctx context.Context) error
 }
 
@@ -107,8 +108,8 @@ type running struct {
 func New(opts Options) *Host {
 	opts.Progress = cmp.Or(opts.Progress, DefaultProgress)
 	h := &Host{opts: opts, calls: map[string]*running{}}
-	// Each request is complete in itself: an agent goes on with a server that was started anew, and needs no session of
-	// the protocol. Who may ask at all is the business of the guard before this handler.
+	// Each request is complete in itself: an agent continues with a restarted server, and needs no session of
+	// the protocol. The guard before this handler checks access.
 	h.mcp = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return h.server() },
 		&mcp.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: maxRequest})
 	return h
@@ -202,8 +203,8 @@ func (h *Host) begin(ctx context.Context, by string) (number string, done func()
 	}
 }
 
-// cancel ends the calls that are known by this. Clients that do not name themselves (clientHeader) are not told apart:
-// another call by the same id is better not run.
+// cancel ends the calls that are known by this. Clients without a clientHeader are not distinguished: another
+// call by the same id is better not run.
 func (h *Host) cancel(by string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -214,7 +215,7 @@ func (h *Host) cancel(by string) {
 	}
 }
 
-// waiting is the context of who waits for a call's answer; false when nobody does any more.
+// waiting is the context of the caller that waits for an answer; false when there is none any more.
 func (h *Host) waiting(number string) (context.Context, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

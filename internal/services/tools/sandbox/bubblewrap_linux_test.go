@@ -139,8 +139,8 @@ func TestASandboxLeavesNoSetIDFiles(t *testing.T) {
 	}
 }
 
-// TL-12, TL-16, TL-18: of the machine a sandboxed run sees its workspace, and neither other files, the environment, the
-// network nor processes.
+// TL-12, TL-16, TL-18: a sandboxed run has its workspace, and neither other files, the environment, the
+// network nor processes of the machine.
 func TestASandboxSeesItsWorkspaceOnly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -203,7 +203,7 @@ func (s *site) seesItsWorkspaceOnly(listener net.Listener) {
 		}
 	}
 	out, err := s.run(t.Context(), "test.attack", `{}`)
-	if told := fmt.Sprint(out); err != nil || strings.Contains(told, "HARNESS") || len(strings.Fields(told)) > 8 {
+	if got := fmt.Sprint(out); err != nil || strings.Contains(got, "HARNESS") || len(strings.Fields(got)) > 8 {
 		t.Errorf("its environment is %v (%v)", out, err)
 	}
 	s.limits.ReadOnly = true
@@ -212,14 +212,14 @@ func (s *site) seesItsWorkspaceOnly(listener net.Listener) {
 	}
 }
 
-// TL-12, TL-19: the tool that runs programs runs those that are allowed, tells what they say, and how they ended.
+// TL-12, TL-19: the tool that runs programs runs those that are allowed, and reports their output and exit.
 func TestProgramsRun(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	out, err := s.shell(t.Context(), "echo out; echo err >&2; pwd > where; exit 3")
 	if err != nil || out["exit_code"] != float64(3) || out["stdout"] != "out\n" || out["stderr"] != "err\n" ||
 		!strings.Contains(s.stdout.String(), "out\n") {
-		t.Errorf("%v (%v), told %q", out, err, s.stdout.String())
+		t.Errorf("%v (%v), output %q", out, err, s.stdout.String())
 	}
 	if where, err := os.ReadFile(filepath.Join(s.folder, "where")); err != nil || string(where) != "/workspace\n" {
 		t.Errorf("it ran in %q (%v)", where, err)
@@ -236,7 +236,7 @@ func TestProgramsRun(t *testing.T) {
 	}
 }
 
-// TL-16, TL-17: time, processes, memory and output are bounded, and nothing goes on behind a run.
+// TL-16, TL-17: time, processes, memory and output are bounded, and no process outlives a run.
 func TestASandboxIsBounded(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -271,7 +271,7 @@ func TestASandboxIsBounded(t *testing.T) {
 	}
 }
 
-// running tells whether a process of this machine was started so.
+// running reports whether a process of this machine was started with this command.
 func (s *site) running(command string) bool {
 	s.t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -293,14 +293,14 @@ func (anybody) Ask(context.Context, tools.Call, tools.Class, string) (tools.Answ
 	return tools.Answer{Allow: true, Actor: "ann"}, nil
 }
 
-// silent records nothing.
-type silent struct{}
+// discard records nothing.
+type discard struct{}
 
-func (silent) Open(_ context.Context, call tools.Call, _ tools.Requested) (tools.Call, bool, error) {
+func (discard) Open(_ context.Context, call tools.Call, _ tools.Requested) (tools.Call, bool, error) {
 	return call, false, nil
 }
 
-func (silent) Record(context.Context, tools.Call, ...tools.Event) error { return nil }
+func (discard) Record(context.Context, tools.Call, ...tools.Event) error { return nil }
 
 // TL-17: 1 GiB of output ends with an error as soon as it is above the limit, through the executor.
 func TestEndlessOutputIsCutOff(t *testing.T) {
@@ -311,7 +311,7 @@ func TestEndlessOutputIsCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	executor := tools.NewExecutor(tools.Options{Registry: registry, Recorder: silent{}, Approver: anybody{},
+	executor := tools.NewExecutor(tools.Options{Registry: registry, Recorder: discard{}, Approver: anybody{},
 		Sandboxes: map[tools.Class]tools.Sandbox{tools.Dangerous: s.box},
 		Limits:    map[tools.Class]tools.Limits{tools.Dangerous: s.limits}})
 	began := time.Now()
@@ -328,7 +328,7 @@ func TestEndlessOutputIsCutOff(t *testing.T) {
 	}
 }
 
-// TL-16: what does not work here is told with the remedy, and nothing runs.
+// TL-16: an unusable sandbox is reported with the remedy, and nothing runs.
 func TestAMissingSandboxRunsNothing(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -25,7 +25,7 @@ const maxReport = 64 << 20
 // held is how one sandbox starts its processes and ends them.
 type held struct {
 	command []string
-	// env is added to the little that the command gets; what it holds does not see it.
+	// env is added to the little that the command gets; the confined process does not get it.
 	env []string
 	// bound limits the process before it gets its job, release undoes what that made once the process is gone. nil: the
 	// command does it itself.
@@ -35,7 +35,8 @@ type held struct {
 	end func()
 }
 
-// converse starts a child, gives it the job and hears it out. Nothing of it is left when converse returns.
+// converse starts a child, gives it the job and reads its reports to the end. Nothing of it is left when
+// converse returns.
 func (h held) converse(ctx context.Context, given *assignment, said map[string]io.Writer) (output json.RawMessage,
 	err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -62,7 +63,7 @@ func (h held) converse(ctx context.Context, given *assignment, said map[string]i
 	if err := process.Start(); err != nil {
 		return nil, err
 	}
-	output, err = h.hear(process.Process.Pid, given, stdin, stdout, said)
+	output, err = h.readReports(process.Process.Pid, given, stdin, stdout, said)
 	if err != nil {
 		cancel() // whatever it still does is of no use
 	}
@@ -80,7 +81,7 @@ func (h held) converse(ctx context.Context, given *assignment, said map[string]i
 	return output, err
 }
 
-func (h held) hear(pid int, given *assignment, stdin io.WriteCloser, stdout io.Reader, said map[string]io.Writer) (
+func (h held) readReports(pid int, given *assignment, stdin io.WriteCloser, stdout io.Reader, said map[string]io.Writer) (
 	json.RawMessage, error) {
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(nil, maxReport)
@@ -150,8 +151,7 @@ func (t *tail) String() string {
 	return strings.ToValidUTF8(strings.TrimSpace(string(t.kept)), "\uFFFD")
 }
 
-// known remembers that a sandbox works. That it does not is looked at again each time: what is missing may be
-// installed.
+// known caches that a sandbox works. A failure is checked again each time: what is missing may be installed.
 type known struct {
 	mu    sync.Mutex
 	works bool

@@ -21,7 +21,7 @@ import (
 	"harness/internal/services/tools"
 )
 
-// Limits bound what one call reads and writes, in bytes and entries; 0 takes the default.
+// Limits bound what one call reads and writes, in bytes and entries; 0 means the default.
 type Limits struct {
 	// ReadBytes is the most one read returns (default 1 MiB), WriteBytes the largest file that is written or patched
 	// (default 10 MiB), PatchBytes the largest patch (default 1 MiB).
@@ -55,7 +55,7 @@ func run[In, Out any](work func(ctx context.Context, root *os.Root, in In) (Out,
 	return runWith(func(ctx context.Context, root *os.Root, in In, _ []byte) (Out, error) { return work(ctx, root, in) })
 }
 
-// runWith is run for work that takes an artifact.
+// runWith is run for work with an artifact.
 func runWith[In, Out any](work func(ctx context.Context, root *os.Root, in In, artifact []byte) (Out, error)) func(context.Context,
 	tools.Job) (json.RawMessage, error) {
 	return func(ctx context.Context, job tools.Job) (json.RawMessage, error) {
@@ -68,19 +68,19 @@ func runWith[In, Out any](work func(ctx context.Context, root *os.Root, in In, a
 		}
 		root, err := os.OpenRoot(job.Workspace)
 		if err != nil {
-			return nil, fmt.Errorf("open the workspace: %w", told(err))
+			return nil, fmt.Errorf("open the workspace: %w", withoutPath(err))
 		}
 		defer root.Close()
 		out, err := work(ctx, root, in, job.Artifact)
 		if err != nil {
-			return nil, told(err)
+			return nil, withoutPath(err)
 		}
 		return json.Marshal(out)
 	}
 }
 
-// told is an error without the place of the workspace, which is no business of an agent's log.
-func told(err error) error {
+// withoutPath is an error without the path of the workspace, which does not belong in an agent's log.
+func withoutPath(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		return fmt.Errorf("%s: %w", at.Path, at.Err)
@@ -145,12 +145,12 @@ func (l Limits) open(root *os.Root, name string) (*os.File, fs.FileInfo, error) 
 type pending struct {
 	folder          *os.Root // the folder itself, whatever becomes of its name meanwhile
 	temporary, name string
-	// check tells whether the file may still be put in its place.
+	// check reports whether the file may still be renamed to its name.
 	check func() error
 }
 
-// replace writes a file beside its place and moves it there: readers see the old or the new one, and what a link or a
-// second name of the old one leads to stays as it is.
+// replace writes a file beside its name and renames it: readers get the old or the new one, and a link or a
+// second name of the old one keeps its target.
 func (l Limits) replace(root *os.Root, name string, content []byte, perm fs.FileMode) (err error) {
 	written, err := l.prepare(root, name, content, perm)
 	if err != nil {
@@ -183,7 +183,7 @@ func (l Limits) prepare(root *os.Root, name string, content []byte, perm fs.File
 	return one, nil
 }
 
-// folderOf opens the folder in which a file is to be changed, which is then the one that was looked at.
+// folderOf opens the folder in which a file is to be changed, which is then the one that was checked.
 func (l Limits) folderOf(root *os.Root, name string) (*os.Root, error) {
 	folder, err := root.OpenRoot(filepath.Dir(name))
 	if err != nil {
@@ -195,7 +195,7 @@ func (l Limits) folderOf(root *os.Root, name string) (*os.Root, error) {
 	return folder, nil
 }
 
-// remove takes a file away.
+// remove deletes a file.
 func (l Limits) remove(root *os.Root, name string) error {
 	folder, err := l.folderOf(root, name)
 	if err != nil {
