@@ -36,9 +36,9 @@ type Health interface {
 	Runtime() runtime.Status
 	// Runtimes are the states of all runtimes, first that of the one new sessions get; none where no agents are to run.
 	Runtimes() []RuntimeHealth
-	// Auth tells which credentials the runtime can find.
+	// Auth says which credentials the runtime can find.
 	Auth() AuthHealth
-	// Store tells since when the store refuses writes, nil while it takes them.
+	// Store says since when the store refuses writes, nil while it takes them.
 	Store() *journal.OutageError
 	// Damaged is how many rows of the store are not as they were written, and since when that is known.
 	Damaged() (rows int, since time.Time)
@@ -81,7 +81,7 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// Protocols are what is served beside REST.
+// Protocols are what is served in addition to REST.
 type Protocols struct {
 	// Stream serves websocket upgrades of GET /api/stream, Metrics serves GET /metrics. nil: 404.
 	Stream, Metrics http.Handler
@@ -89,7 +89,7 @@ type Protocols struct {
 	RPC RPC
 	// Tasks serves the task API. nil: 404.
 	Tasks Tasks
-	// Pages serves what is no API beside it, behind the guard. nil: nothing.
+	// Pages serves what is no API, behind the guard. nil: nothing.
 	Pages func(api http.Handler) http.Handler
 }
 

@@ -84,7 +84,7 @@ func (s *server) getReady(ctx context.Context, _ *rest.Input) (rest.Reply, error
 	return rest.OK(body)
 }
 
-// storeReason names no host, as it is told to everybody.
+// storeReason names no host, as it is public.
 func storeReason(err error) string {
 	if outage := (*journal.OutageError)(nil); errors.As(err, &outage) {
 		return outage.Error()
@@ -92,7 +92,7 @@ func storeReason(err error) string {
 	return "the store takes no writes: " + database.Reason(err)
 }
 
-// getAlive is for whoever restarts processes: it needs neither store nor runtime.
+// getAlive is for supervisors that restart processes: it needs neither store nor runtime.
 func getAlive(context.Context, *rest.Input) (rest.Reply, error) {
 	return rest.OK(json.RawMessage(conns.AliveBody))
 }

@@ -14,7 +14,7 @@ import (
 type Operation struct {
 	Method, Path, Agent string
 	Roles               []string
-	// OwnRecords operations tell the audit log themselves of what they carry out.
+	// OwnRecords operations report to the audit log themselves what they carry out.
 	OwnRecords bool
 }
 

@@ -38,7 +38,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 		rest.NoteSession(ctx, id)
 		ctx = telemetry.WithSession(ctx, id)
 	}
-	if s.Reads != nil && rt.Access != rest.AccessAnybody { // how the server is, is told at any time
+	if s.Reads != nil && rt.Access != rest.AccessAnybody { // the state of the server is public at any time
 		ctx = s.Reads.Reading(ctx)
 	}
 	answer, err := s.run(ctx, r, rt, in)
@@ -121,8 +121,8 @@ func (s *server) send(ctx context.Context, w http.ResponseWriter, rt *rest.Route
 	return nil
 }
 
-// settle waits until an answer that tells what was read may be given. One that tells what was done is: it was committed
-// after whatever it read. A refusal did nothing, and may give way to the reason why nothing can be told.
+// settle waits until an answer that shows what was read may be given. One that says what was done may: it was committed
+// after whatever it read. A refusal did nothing, and may give way to the reason why there is no answer.
 func (s *server) settle(ctx context.Context, rt *rest.Route, in *rest.Input, answer rest.Reply, outcome error) error {
 	if s.Reads == nil {
 		return nil
@@ -164,7 +164,7 @@ func (s *server) run(ctx context.Context, r *http.Request, rt *rest.Route, in *r
 	}
 	if err := validate(); err != nil {
 		if rt.Operation != "" && !rt.BodyFirst {
-			// What is wrong with the session is told before.
+			// What is wrong with the session is reported first.
 			if refused := s.Operations.Check(ctx, rt.Operation, in.SessionID()); refused != nil {
 				return rest.Reply{}, refused
 			}
@@ -188,7 +188,7 @@ func (s *server) run(ctx context.Context, r *http.Request, rt *rest.Route, in *r
 // paramSchema is the rule of every path parameter.
 var paramSchema = schema.Text{}.Trim().Min(1)
 
-// plain tells whether a parameter is nothing but visible ASCII: most are, and then there is nothing to trim or to
+// plain reports whether a parameter is nothing but visible ASCII: most are, and then there is nothing to trim or to
 // refuse.
 func plain(value string) bool {
 	for i := range len(value) {

@@ -16,7 +16,7 @@ var loginTokenBody = schema.Struct(rest.Required("token", schema.Text{}.Trim().M
 
 const loginLinksPath = "/api/login/links"
 
-// loginRoutes let a browser in by a cookie, and tell it who it is.
+// loginRoutes log a browser in by a cookie, and show it who it is.
 func (s *loginAPI) loginRoutes() []rest.Route {
 	routes := []rest.Route{
 		{Method: http.MethodPost, Path: "/api/login", Body: loginTokenBody, Handle: s.login},

@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/notify"
 )
 
-// Push keeps the browsers that are told what happens while no page is open.
+// Push keeps the browsers that are notified while no page is open.
 type Push interface {
 	// PublicKey is what browsers subscribe with.
 	PublicKey() string
@@ -19,7 +19,7 @@ type Push interface {
 	Subscriber(ctx context.Context) notify.Subscriber
 	// List returns the browsers of a holder, the oldest first.
 	List(ctx context.Context, holder string) ([]notify.Subscription, error)
-	// Subscribe has a browser told; *notify.BrowserError refuses it.
+	// Subscribe adds a browser; *notify.BrowserError refuses it.
 	Subscribe(ctx context.Context, who notify.Subscriber, browser notify.Browser) (notify.Subscription, error)
 	// Unsubscribe ends one of a holder's; notify.ErrNoSubscription when there is none.
 	Unsubscribe(ctx context.Context, holder, id string) error
@@ -48,7 +48,7 @@ func (s *pushAPI) pushRoutes() []rest.Route {
 	return routes
 }
 
-// subscriptionView is a browser that is told. Its endpoint is secret.
+// subscriptionView is a browser that is notified. Its endpoint is secret.
 type subscriptionView struct {
 	ID        string `json:"id"`
 	Service   string `json:"service"`
@@ -98,7 +98,7 @@ func (s *pushAPI) unsubscribe(ctx context.Context, in *rest.Input) (rest.Reply, 
 	}{"ok", id})
 }
 
-// pushFailures are about browsers that are told.
+// pushFailures are about browsers that are notified.
 func pushFailures(err error, _ *rest.Route, in *rest.Input) (rest.Failure, bool) {
 	var refused *notify.BrowserError
 	switch {

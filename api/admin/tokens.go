@@ -19,7 +19,7 @@ import (
 type Tokens interface {
 	// List returns all there are and were, the oldest first.
 	List(ctx context.Context) ([]tokens.Token, error)
-	// Create makes one, and tells its secret this once.
+	// Create makes one, and returns its secret this once.
 	Create(ctx context.Context, wanted tokens.Token) (made tokens.Token, secret string, err error)
 	// ChangeRole and Revoke return when who came in by the token is out.
 	ChangeRole(ctx context.Context, id string, role tokens.Role) (tokens.Token, error)

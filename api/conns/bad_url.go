@@ -45,7 +45,7 @@ func (h *requestHead) set(answered bool) {
 	h.sent, h.answered = nil, answered
 }
 
-// refusal is what to answer in the place of what net/http is about to say, nil for nothing else.
+// refusal is the answer in place of the one that net/http is about to give, nil to leave that.
 func (h *requestHead) refusal() []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -32,18 +32,18 @@ type Options struct {
 	Logger   zerolog.Logger
 }
 
-// Metrics are told what the limiter does. Every function may be nil; none may block.
+// Metrics count what the limiter does. Every function may be nil; none may block.
 type Metrics struct {
-	// Connections is told +1 and -1 of connections that are no streams.
+	// Connections gets +1 and -1 for connections that are no streams.
 	Connections func(delta int)
-	// Reaped is told each connection closed for what its peer left undone: header, body, answer, idle, or evicted at the
+	// Reaped gets each connection closed for what its peer left undone: header, body, answer, idle, or evicted at the
 	// bound.
 	Reaped func(reason string)
-	// Refused is told each connection answered 503 at the bound.
+	// Refused gets each connection answered 503 at the bound.
 	Refused func()
 }
 
-// maxHeaderBytes bounds a request header. net/http reads twice as much, so that most that are longer are told the bound.
+// maxHeaderBytes bounds a request header. net/http reads twice as much, so that most clients of longer ones get the bound.
 const maxHeaderBytes = 64 << 10
 
 // Limiter is where connections come in: it knows which of them wait for their peer, and for how long they may.

@@ -9,7 +9,7 @@ import (
 // AliveBody is the answer to whether the process lives, whatever else is wrong.
 const AliveBody = `{"status":"alive"}`
 
-// startupPatience is how long a request waits for a server that starts: most start within it, and nobody notices.
+// startupPatience is how long a request waits for a server that starts: most start within it, and no client notices.
 const startupPatience = 5 * time.Second
 
 // StartupGate is the handler of a server that starts: requests wait for it to open, not longer than 5 s; then they get

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// MayUse tells whether a person's role is enough for a route.
+// MayUse reports whether a person's role is enough for a route.
 func MayUse(role auth.Role, rt *Route) bool {
 	return role == auth.RoleOwner || role == auth.RoleSystem || slices.Contains(RolesOf(rt), role)
 }

@@ -61,7 +61,7 @@ func (m *method) document(agents []string) schema {
 	}
 }
 
-// failures are the names of the errors a method may have beside those of the protocol.
+// failures are the names of the errors a method may have in addition to those of the protocol.
 func (m *method) failures() []string {
 	names := []string{"InvalidParams", "InternalError", "Forbidden"}
 	for _, p := range m.params {

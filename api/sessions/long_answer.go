@@ -123,7 +123,7 @@ func (s *sessions) finish(wanted compress.Coding, parts []part, from *spool.Spoo
 	return &LongAnswer{parts: []part{{to: zipped.Size()}}, spool: zipped, size: zipped.Size(), zipped: true, readers: 1}, nil
 }
 
-// Send sends the answer. One that breaks off ends its connection, so that nobody takes it for whole.
+// Send sends the answer. One that breaks off ends its connection, so that no client takes it for whole.
 func (a *LongAnswer) Send(ctx context.Context, w http.ResponseWriter, status int) {
 	header := w.Header()
 	header.Set("Content-Type", rest.JSONType)
@@ -134,7 +134,7 @@ func (a *LongAnswer) Send(ctx context.Context, w http.ResponseWriter, status int
 	header.Set("Content-Length", strconv.FormatInt(a.size, 10))
 	w.WriteHeader(status)
 	err := writeParts(w, a.parts, a.spool)
-	if err == nil || errors.Is(err, http.ErrBodyNotAllowed) { // HEAD is told the length alone
+	if err == nil || errors.Is(err, http.ErrBodyNotAllowed) { // HEAD gets the length alone
 		return
 	}
 	telemetry.Log(ctx).Debug().Err(err).Msg("a long answer broke off")

@@ -97,14 +97,14 @@ func acquire(ctx context.Context, of *semaphore.Weighted, share int64, patience 
 }
 
 // MakeRoom waits for room in memory for what a long answer to a GET takes while it is sent. An answer to anything else
-// tells what was done, and is not refused.
+// says what was done, and is not refused.
 func (l *LongAnswers) MakeRoom(ctx context.Context, rt *rest.Route, answer *rest.Reply) (leave func(), err error) {
 	if _, spooled := answer.Body.(*LongAnswer); spooled || answer.Body == nil || rt.Method != http.MethodGet {
 		return func() {}, nil
 	}
 	body, err := rest.Encode(answer.Body)
 	if err != nil {
-		return func() {}, nil //nolint:nilerr // who writes it tells that it cannot be encoded
+		return func() {}, nil //nolint:nilerr // the writer reports that it cannot be encoded
 	}
 	answer.Body = rest.Encoded(body)
 	if len(body) < longFrom {

@@ -129,7 +129,7 @@ func (s *messages) made(ctx context.Context, in *rest.Input) (string, error) {
 	if in.Key == "" {
 		return "", nil
 	}
-	made, err := s.turns.Made(ctx, in.SessionID(), in.Key)
+	made, err := s.turns.TurnForKey(ctx, in.SessionID(), in.Key)
 	if errors.Is(err, session.ErrTurnUnknown) {
 		err = errors.Join(idempotency.ErrLost, err)
 	}

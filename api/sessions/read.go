@@ -22,7 +22,7 @@ type sessionDetail struct {
 	Thread     json.RawMessage `json:"thread"`
 	Transcript [0]struct{}     `json:"transcript"` // in wholeRead.parts
 	Window     *windowView     `json:"window,omitempty"`
-	// HistoryPending says that older turns of the conversation, from elsewhere, are still being taken in.
+	// HistoryPending says that older turns of the conversation, from elsewhere, are still being imported.
 	HistoryPending bool `json:"historyPending,omitempty"`
 	// Pos is the cursor of the event stream (?after=) at which all of this is true.
 	Pos int64 `json:"pos"`
@@ -30,7 +30,7 @@ type sessionDetail struct {
 	Capabilities json.RawMessage `json:"capabilities,omitempty"`
 }
 
-// windowView tells where to go on: the values of `before` and `after` that read the next window, null where there is
+// windowView says where to go on: the values of `before` and `after` that read the next window, null where there is
 // nothing more for now.
 type windowView struct {
 	Before *string `json:"before"`

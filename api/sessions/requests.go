@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	// reasonField is a person's reason, which is stored with the decision and shown beside it.
+	// reasonField is a person's reason, which is stored and shown with the decision.
 	reasonField          = rest.Optional("message", schema.Text{}.Max(operations.MaxReason))
 	decisionField        = schema.Enum("accept", "decline", "cancel")
 	approvalDecisionBody = schema.Struct(

@@ -12,7 +12,7 @@ import (
 )
 
 // Setting is one of what this server was started with, fit to be shown: a secret is redacted. Source is where it was
-// set, "default" where nobody did.
+// set, "default" where it was not.
 type Setting struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
@@ -21,7 +21,7 @@ type Setting struct {
 
 var serverSettingsBody = schema.Struct(rest.Required("defaults", controlsField))
 
-// serverSettingsRoutes tell what the server runs with, and change what of it is no matter of its start. Who administers
+// serverSettingsRoutes show what the server runs with, and change what of it is no matter of its start. Who administers
 // it may know paths and addresses.
 func (s *controls) serverSettingsRoutes() []rest.Route {
 	const all = "/api/server/settings"

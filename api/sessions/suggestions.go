@@ -25,7 +25,7 @@ func (s *suggestions) suggestionRoutes() []rest.Route {
 	const base = "/api/sessions/:sessionId/suggested-request"
 	body := suggestBody
 	if !s.suggestions.CanSuggest() {
-		body = nil // that nobody makes suggestions is told before the body is looked at
+		body = nil // a server without suggestions says so before it reads the body
 	}
 	return []rest.Route{
 		{Method: http.MethodPost, Path: base, Operation: operations.Suggest, Body: body,

@@ -35,7 +35,7 @@ type sessionView struct {
 	*figuresView
 }
 
-// figuresView is what lists show of a session beside what goes on in it, where they are asked to.
+// figuresView is what lists show of a session on request, apart from its activity.
 type figuresView struct {
 	Plan        json.RawMessage `json:"plan"`
 	Usage       json.RawMessage `json:"usage"`
@@ -47,7 +47,7 @@ type figuresView struct {
 
 var viewField = rest.Optional("view", schema.Enum("console"))
 
-// figures tells whether a query asks for the members of figuresView.
+// figures reports whether a query asks for the members of figuresView.
 func figures(in *rest.Input) bool { return in.Query.Get("view").Text() == "console" }
 
 // turnErrorView is why a session's last turn failed.

@@ -166,7 +166,7 @@ func (s *Server) overflow(out *sse) {
 	out.event("overflow", map[string]any{"last_seq": out.last})
 }
 
-// closed tells whether the server stops: a long replay is no reason to wait.
+// closed reports whether the server stops: a long replay is no reason to wait.
 func (s *Server) closed() bool {
 	select {
 	case <-s.closing:
