@@ -12,7 +12,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// Agents tells what agents may touch.
+// Agents knows what agents may touch.
 type Agents interface {
 	// AgentScope is what the agent of a session may touch while its job runs; false when it has none.
 	AgentScope(ctx context.Context, sessionID string) (AgentScope, bool, error)

@@ -131,3 +131,16 @@ var answers = map[operations.Code]func(refused) rest.Failure{
 	operations.CodeInvalidState:       adapterRefused,
 	operations.CodeProviderTimeout:    adapterRefused,
 }
+
+// fields are the issues of an operation's refusal as a validation words them.
+func fields(e *operations.InvalidError) []schema.Issue {
+	issues := make([]schema.Issue, len(e.Problems))
+	for i, problem := range e.Problems {
+		path := []any{problem.Field}
+		if problem.Index >= 0 {
+			path = append(path, problem.Index)
+		}
+		issues[i] = schema.Custom(problem.Message, path...)
+	}
+	return issues
+}

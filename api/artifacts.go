@@ -37,6 +37,6 @@ func (s *server) serveArtifact(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil {
-		s.writeError(r.Context(), w, &rest.Route{Method: r.Method, Path: r.URL.Path}, &rest.Input{}, err)
+		s.failRaw(w, r, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"harness/api"
+	"harness/api/conns"
 	"harness/internal/services/audit"
 	"harness/tests/polling"
 )
@@ -26,7 +26,7 @@ type gate struct {
 	open    int
 	reaped  map[string]int
 	refused int
-	limiter *api.ConnLimiter
+	limiter *conns.Limiter
 	changed chan struct{} // replaced at every count
 }
 
@@ -57,10 +57,10 @@ func (g *gate) wait(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-func openGate(t *testing.T, options api.ConnLimiterOptions, handler http.Handler) *gate {
+func openGate(t *testing.T, options conns.Options, handler http.Handler) *gate {
 	t.Helper()
 	g := &gate{reaped: map[string]int{}, changed: make(chan struct{})}
-	options.Metrics = api.ConnLimiterMetrics{
+	options.Metrics = conns.Metrics{
 		Connections: func(delta int) { g.count(func() { g.open += delta }) },
 		Reaped:      func(reason string) { g.count(func() { g.reaped[reason]++ }) },
 		Refused:     func() { g.count(func() { g.refused++ }) },
@@ -69,7 +69,7 @@ func openGate(t *testing.T, options api.ConnLimiterOptions, handler http.Handler
 	if err != nil {
 		t.Fatal(err)
 	}
-	limiter := api.NewConnLimiter(options)
+	limiter := conns.NewLimiter(options)
 	g.limiter = limiter
 	server := limiter.Server(handler)
 	served := make(chan struct{})
@@ -110,7 +110,7 @@ const shortTime = 500 * time.Millisecond
 // answered.
 func TestTheBoundOfAHeader(t *testing.T) {
 	t.Parallel()
-	g := openGate(t, api.ConnLimiterOptions{HeaderTimeout: time.Minute, BodyTimeout: time.Minute, IdleTimeout: time.Minute},
+	g := openGate(t, conns.Options{HeaderTimeout: time.Minute, BodyTimeout: time.Minute, IdleTimeout: time.Minute},
 		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for length, want := range map[int]int{60_000: 200, 65_000: 200, 66_000: 431, 70_000: 431, 80_000: 431, 1 << 20: 431} {
 		for name, said := range map[string]string{
@@ -138,7 +138,7 @@ func TestTheBoundOfAHeader(t *testing.T) {
 func TestLatePeersAreReaped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	g := openGate(t, api.ConnLimiterOptions{HeaderTimeout: shortTime, BodyTimeout: shortTime, IdleTimeout: shortTime},
+	g := openGate(t, conns.Options{HeaderTimeout: shortTime, BodyTimeout: shortTime, IdleTimeout: shortTime},
 		b.handler)
 	for _, late := range []struct{ said, reason, answer string }{
 		{"", "header", ""},
@@ -173,7 +173,7 @@ func TestLatePeersAreReaped(t *testing.T) {
 // A handler may take longer than a body may: its time is not the peer's.
 func TestAHandlerIsNotHeldToThePeersTime(t *testing.T) {
 	t.Parallel()
-	g := openGate(t, api.ConnLimiterOptions{BodyTimeout: shortTime, AnswerTimeout: shortTime, HeaderTimeout: shortTime},
+	g := openGate(t, conns.Options{BodyTimeout: shortTime, AnswerTimeout: shortTime, HeaderTimeout: shortTime},
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			select {
@@ -203,7 +203,7 @@ func TestAHandlerIsNotHeldToThePeersTime(t *testing.T) {
 func TestAnswersAreGivenTimeByWhatIsTaken(t *testing.T) {
 	t.Parallel()
 	const size = 16 << 20 // more than any socket buffer
-	g := openGate(t, api.ConnLimiterOptions{AnswerTimeout: 2 * shortTime},
+	g := openGate(t, conns.Options{AnswerTimeout: 2 * shortTime},
 		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write(make([]byte, size))
 		}))
@@ -231,7 +231,7 @@ func TestAnswersAreGivenTimeByWhatIsTaken(t *testing.T) {
 func TestTheBoundOfConnections(t *testing.T) {
 	t.Parallel()
 	release, entered := make(chan struct{}), make(chan struct{})
-	g := openGate(t, api.ConnLimiterOptions{MaxConnections: 3},
+	g := openGate(t, conns.Options{MaxConnections: 3},
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/wait" {
 				entered <- struct{}{}
@@ -273,7 +273,7 @@ func TestTheBoundOfConnections(t *testing.T) {
 func TestRefusalsOfTheLimiterAreRecorded(t *testing.T) {
 	t.Parallel()
 	release, entered := make(chan struct{}), make(chan struct{})
-	g := openGate(t, api.ConnLimiterOptions{MaxConnections: 1, BasePath: "/agents", HeaderTimeout: time.Minute},
+	g := openGate(t, conns.Options{MaxConnections: 1, BasePath: "/agents", HeaderTimeout: time.Minute},
 		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			entered <- struct{}{}
 			<-release
@@ -318,7 +318,7 @@ func TestRefusalsOfTheLimiterAreRecorded(t *testing.T) {
 func TestAHijackedConnectionIsNotCounted(t *testing.T) {
 	t.Parallel()
 	taken := make(chan net.Conn, 1)
-	g := openGate(t, api.ConnLimiterOptions{HeaderTimeout: shortTime, AnswerTimeout: shortTime},
+	g := openGate(t, conns.Options{HeaderTimeout: shortTime, AnswerTimeout: shortTime},
 		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := http.NewResponseController(w).Hijack()
 			if err != nil {

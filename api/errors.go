@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"strconv"
 
+	"harness/api/admin"
 	"harness/api/calls"
 	"harness/api/compat"
 	"harness/api/rest"
+	"harness/api/sessions"
 	"harness/internal/operations"
 	"harness/internal/platform/telemetry"
 )
@@ -47,7 +49,7 @@ const statusClientGone = 499
 // failureOf is what an error looks like in REST: by an error of REST itself, else by its code.
 func failureOf(err error, rt *rest.Route, in *rest.Input) rest.Failure {
 	for _, row := range []func(error, *rest.Route, *rest.Input) (rest.Failure, bool){
-		requestFailures, longFailures, idempotencyFailures, loginFailures, tokenFailures, pushFailures,
+		requestFailures, sessions.Failures, idempotencyFailures, admin.Failures,
 	} {
 		if f, known := row(err, rt, in); known {
 			return f

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"harness/api"
+	"harness/api/admin"
 	"harness/extensions"
 	"harness/internal/operations"
 	"harness/internal/platform/auth"
@@ -57,7 +57,7 @@ func (l *lifecycle) Append(_ context.Context, record extensions.AuditRecord) err
 
 func withLifecycle(l *lifecycle, reloaded func()) func(*parts) {
 	return func(o *parts) {
-		o.Lifecycle = &api.Lifecycle{Lifecycle: operations.Lifecycle{Extensions: l, Audit: l, Reloaded: reloaded},
+		o.Lifecycle = &admin.Lifecycle{Lifecycle: operations.Lifecycle{Extensions: l, Audit: l, Reloaded: reloaded},
 			RBAC: auth.NewRBAC(auth.RBACOptions{Mode: auth.RBACHeader, HeaderSecret: "secret-token"})}
 	}
 }

@@ -144,7 +144,7 @@ func (s *server) queueHealth(ctx context.Context) queueHealth {
 
 var healthQuery = schema.Struct(rest.Optional("runtime", rest.RuntimeName))
 
-// getHealth tells of one runtime alone when the query names it: status is then whether sessions of that one can run.
+// getHealth describes one runtime alone when the query names it: status is then whether sessions of that one can run.
 func (s *server) getHealth(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	name := in.Query.Get("runtime").Text()
 	body := healthBody{Status: "ok", Service: "api", Runtimes: []runtimeHealth{}, Queue: s.queueHealth(ctx), Auth: s.Health.Auth(),

@@ -13,7 +13,7 @@ type runtimeHealth struct {
 	// Reason says why it is not ready and what to do about it.
 	Reason  string `json:"reason,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Processes is one, or one for each session that is in use; whose is not said, because health is told to everybody.
+	// Processes is one, or one for each session that is in use; the session is left out, because health is public.
 	// Waiting is how many sessions wait for one.
 	Processes []processHealth `json:"processes"`
 	Waiting   int             `json:"waiting"`

@@ -4,21 +4,20 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"harness/api/conns"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"harness/api"
 )
 
 // serveHTTP starts a real server on a free port.
 func serveHTTP(t *testing.T, b *harnessBundle) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(b.handler)
-	limiter := api.NewConnLimiter(api.ConnLimiterOptions{})
+	limiter := conns.NewLimiter(conns.Options{})
 	server.Listener, server.Config = limiter.Listener(server.Listener), limiter.Server(b.handler)
 	server.Start()
 	t.Cleanup(server.Close)

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/api"
+	"harness/api/admin"
 	"harness/internal/operations"
 	"harness/internal/platform/auth"
 	"harness/internal/platform/auth/oidc"
@@ -50,11 +51,12 @@ func setup(t testing.TB, change ...func(*parts)) *harnessBundle {
 	b.sessions.runtime = b.runtime
 	options := parts{behind: behind{Sessions: b.sessions,
 		Controls: newFakeControls("untrusted", "restricted", "read-only")}, Options: api.Options{
-		Health: b.health, Runtime: b.runtime, Version: "test", Tokens: echoedTokens{}, Push: echoedPush{},
-		Logins: auth.NewLogins(auth.Options{Token: "a-token-of-the-tests"}, "/"),
-		OIDC: api.OIDC{Providers: oidc.NewSet([]oidc.Provider{{Name: "provider", Kind: oidc.KindLogin, Issuer: "http://127.0.0.1:1",
-			ClientID: "harness"}}, nil, time.Now)},
-		Logger: zerolog.New(zerolog.SyncWriter(b.log)).Level(zerolog.DebugLevel), Clock: func() time.Time { return *b.now },
+		Health: b.health, Runtime: b.runtime, Version: "test", Clock: func() time.Time { return *b.now },
+		Administration: api.Administration{Tokens: echoedTokens{}, Push: echoedPush{},
+			Logins: auth.NewLogins(auth.Options{Token: "a-token-of-the-tests"}, "/"),
+			OIDC: admin.OIDC{Providers: oidc.NewSet([]oidc.Provider{{Name: "provider", Kind: oidc.KindLogin,
+				Issuer: "http://127.0.0.1:1", ClientID: "harness"}}, nil, time.Now)}},
+		Observation: api.Observation{Logger: zerolog.New(zerolog.SyncWriter(b.log)).Level(zerolog.DebugLevel)},
 	}}
 	for _, edit := range change {
 		edit(&options)

@@ -11,6 +11,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"harness/api/compress"
+	"harness/api/conns"
 	"harness/api/rest"
 	"harness/internal/platform/telemetry"
 )
@@ -28,8 +30,8 @@ func (s *server) observe(next http.Handler) http.Handler {
 		caller, _ := telemetry.ParseTraceparent(r.Header.Get("Traceparent"))
 		trace, ended := s.Span(caller, r.Method)
 		ctx := telemetry.WithRequest(rest.WithNote(r.Context(), n), &s.Logger, id, trace)
-		seen := &responseWatcher{ResponseWriter: w, coding: s.coder.wanted(r)}
-		seen.conn, _ = r.Context().Value(limitedKey{}).(*limitedConn)
+		seen := &responseWatcher{ResponseWriter: w, coding: s.coder.Wanted(r)}
+		seen.conn = conns.Of(r.Context())
 		// The line is written even when a handler aborts the connection on purpose.
 		defer func() {
 			took := s.Clock().Sub(start)
@@ -104,15 +106,15 @@ const eventStream = "text/event-stream"
 // responseWatcher remembers what was answered, and how the client wants its answer.
 type responseWatcher struct {
 	http.ResponseWriter
-	coding coding
-	conn   *limitedConn // nil: there is no limiter
+	coding compress.Coding
+	conn   *conns.Conn // nil: there is no limiter
 	status int
 	bytes  int64
 }
 
 // Compress implements rest.Compressor.
 func (w *responseWatcher) Compress(header http.Header, body []byte) []byte {
-	return w.coding.encode(header, body)
+	return w.coding.Encode(header, body)
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -128,8 +130,8 @@ func (w *responseWatcher) Write(data []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
-	if w.conn != nil && len(data) >= answerPiece && w.Header().Get("Content-Type") != eventStream {
-		w.conn.long.Store(true)
+	if w.Header().Get("Content-Type") != eventStream {
+		w.conn.Writes(len(data))
 	}
 	n, err := w.ResponseWriter.Write(data)
 	w.bytes += int64(n)
@@ -145,13 +147,11 @@ func (w *responseWatcher) Flush() {
 	_ = http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Hijack implements http.Hijacker for websockets. They get the connection itself: ConnLimiter's wrapper is only about
+// Hijack implements http.Hijacker for websockets. They get the connection itself: the wrapper of package conns is only about
 // HTTP.
 func (w *responseWatcher) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffer, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	if limited := limitedOf(conn); limited != nil {
-		conn = limited.Conn
-	}
+	conn = conns.Inner(conn)
 	if err == nil && w.status == 0 {
 		w.status = http.StatusSwitchingProtocols
 	}

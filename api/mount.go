@@ -9,7 +9,7 @@ import (
 	"harness/api/router"
 )
 
-// mount has the routes served, and tells how to find the one of a request that did not get there.
+// mount has the routes served, and returns how to find the one of a request that did not get there.
 func mount(s *server, routes []rest.Route) (http.Handler, func(*http.Request) (calls.Route, bool)) {
 	served := router.New(rest.NotFound)
 	mounted := map[[2]string]*rest.Route{}
@@ -25,7 +25,7 @@ func mount(s *server, routes []rest.Route) (http.Handler, func(*http.Request) (c
 		})
 	}
 	return served, func(req *http.Request) (calls.Route, bool) {
-		path, _ := decodePath(req.URL.EscapedPath())
+		path, _ := rest.DecodePath(req.URL.EscapedPath())
 		route, names, values := served.Find(req.Method, path)
 		r := mounted[[2]string{req.Method, route}]
 		if r == nil {

@@ -9,7 +9,6 @@ import (
 	"harness/api/rest"
 	"harness/internal/platform/journal"
 	"harness/internal/platform/telemetry"
-	"harness/internal/services/session"
 )
 
 const (
@@ -74,18 +73,6 @@ func (s *server) claim(ctx context.Context, rt *rest.Route, in *rest.Input, requ
 	}
 	request.Alone = true
 	return s.Idempotency.Claim(ctx, request)
-}
-
-// made is what a request made that came before with its key, "" for nothing: its server ended before it had answered.
-func (s *server) made(ctx context.Context, in *rest.Input) (string, error) {
-	if in.Key == "" {
-		return "", nil
-	}
-	made, err := s.Operations.Made(ctx, in.SessionID(), in.Key)
-	if errors.Is(err, session.ErrTurnUnknown) {
-		err = errors.Join(idempotency.ErrLost, err)
-	}
-	return made, err
 }
 
 // concluded is what a request is answered with: its own outcome, whatever became of the note of it.

@@ -36,7 +36,7 @@ func (s *server) documentRoutes() []rest.Route {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, err := text()
 			if err != nil {
-				s.writeError(r.Context(), w, &rest.Route{Method: r.Method, Path: r.URL.Path}, &rest.Input{}, err)
+				s.failRaw(w, r, err)
 				return
 			}
 			header := w.Header()

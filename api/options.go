@@ -12,10 +12,14 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/api/admin"
 	"harness/api/calls"
 	"harness/api/compat"
+	"harness/api/compress"
+	"harness/api/conns"
 	"harness/api/idempotency"
 	"harness/api/rest"
+	"harness/api/sessions"
 	v1 "harness/api/v1"
 	"harness/internal/content/artifact"
 	"harness/internal/operations"
@@ -32,9 +36,9 @@ type Health interface {
 	Runtime() runtime.Status
 	// Runtimes are the states of all runtimes, first that of the one new sessions get; none where no agents are to run.
 	Runtimes() []RuntimeHealth
-	// Auth tells which credentials the runtime can find.
+	// Auth says which credentials the runtime can find.
 	Auth() AuthHealth
-	// Store tells since when the store refuses writes, nil while it takes them.
+	// Store says since when the store refuses writes, nil while it takes them.
 	Store() *journal.OutageError
 	// Damaged is how many rows of the store are not as they were written, and since when that is known.
 	Damaged() (rows int, since time.Time)
@@ -64,64 +68,89 @@ type Options struct {
 	// Runtime takes the requests that are passed through to the provider (models, account, config, ...). nil: those routes
 	// answer 503.
 	Runtime runtime.Passer
-	// Lifecycle lists and reloads extensions. nil: those routes do not exist.
-	Lifecycle *Lifecycle
-	// Stream serves websocket upgrades of GET /api/stream, Metrics serves GET /metrics. nil: 404.
-	Stream, Metrics http.Handler
-	// RPC serves JSON-RPC.
-	RPC RPC
-	// Artifacts are what tools of this server made. nil: 404.
-	Artifacts *artifact.Store
-	// Tasks serves the task API. nil: 404.
-	Tasks Tasks
-	// Tokens are the named access tokens. nil: 404.
-	Tokens Tokens
-	// LocalAccess reports whether programs of this machine need a token, and why where they would not as a rule. nil: it is
-	// not known.
-	LocalAccess func() (tokenNeeded bool, reason string)
-	// Logins lets browsers in by a cookie. nil: 404.
-	Logins *auth.Logins
-	// OIDC lets people log in at OpenID Connect providers. Without its parts: 404.
-	OIDC OIDC
-	// Settings are what this server was started with.
-	Settings []Setting
-	// Push keeps the browsers that are told what happens. nil: 404.
-	Push Push
-	// Pages serves what is no API beside it, behind the guard. nil: nothing.
-	Pages func(api http.Handler) http.Handler
-	// Idempotency keeps what requests with an Idempotency-Key were answered. nil: the header has no effect.
-	Idempotency *idempotency.Store
+	Protocols
+	Access
+	Administration
+	Answers
+	Observation
 	// Owners asks the node that owns a session, when that is another one. nil: 421, its clients have to ask it.
 	Owners Owners
-	// Reads keeps what is read from being answered before it may be shown. nil: all of it may.
-	Reads rest.Reads
-	// Long bounds long answers; handlers of one server share it. nil: the handler has its own, and files for temporary use.
-	Long *LongAnswers
-	// Guard wraps everything behind the request id and the access log: authentication, origin rules. nil: nothing.
-	Guard func(http.Handler) http.Handler
-	// Agents tells what the agent of a session may touch. nil: nothing.
-	Agents Agents
-	// Calls is told of every request that may change something, whatever came of it. nil: nobody.
-	Calls calls.Sink
-	// Limiter is where the connections come in; what it refuses is recorded in Calls, too. It may be nil.
-	Limiter *ConnLimiter
-	// Actor names who makes a request, for the record of decisions. nil: "local".
-	Actor  func(*http.Request) string
-	Logger zerolog.Logger
-	// Answered is told of every request that is over: its route as Operations name it ("" when none took it), how it was
-	// answered, and how long that took; a socket is over when it is closed. nil: nobody.
-	Answered func(method, route string, status int, took time.Duration)
-	// Span, when set, begins the span of a request: what the request causes is in the trace returned, and ended is told
-	// what came of it. It must not block.
-	Span func(caller telemetry.Trace, method string) (own telemetry.Trace, ended func(route string, status int,
-		began time.Time, took time.Duration))
-	// StoreWait bounds how long a request waits for a store that refuses writes; then it is answered 503. 0: as long as
-	// its client does.
-	StoreWait time.Duration
 	// Version is this server's version; the wire keeps codex-manager's own.
 	Version string
 	// Clock is time.Now when nil.
 	Clock func() time.Time
+}
+
+// Protocols are what is served in addition to REST.
+type Protocols struct {
+	// Stream serves websocket upgrades of GET /api/stream, Metrics serves GET /metrics. nil: 404.
+	Stream, Metrics http.Handler
+	// RPC serves JSON-RPC.
+	RPC RPC
+	// Tasks serves the task API. nil: 404.
+	Tasks Tasks
+	// Pages serves what is no API, behind the guard. nil: nothing.
+	Pages func(api http.Handler) http.Handler
+}
+
+// Access is who may ask.
+type Access struct {
+	// Guard wraps everything behind the request id and the access log: authentication, origin rules. nil: nothing.
+	Guard func(http.Handler) http.Handler
+	// Agents knows what the agent of a session may touch. nil: nothing.
+	Agents Agents
+	// Actor names who makes a request, for the record of decisions. nil: "local".
+	Actor func(*http.Request) string
+	// LocalAccess reports whether programs of this machine need a token, and why where they would not as a rule. nil: it is
+	// not known.
+	LocalAccess func() (tokenNeeded bool, reason string)
+}
+
+// Administration is what administrators work with.
+type Administration struct {
+	// Lifecycle lists and reloads extensions. nil: those routes do not exist.
+	Lifecycle *admin.Lifecycle
+	// Tokens are the named access tokens. nil: 404.
+	Tokens admin.Tokens
+	// Logins lets browsers in by a cookie. nil: 404.
+	Logins *auth.Logins
+	// OIDC lets people log in at OpenID Connect providers. Without its parts: 404.
+	OIDC admin.OIDC
+	// Settings are what this server was started with.
+	Settings []sessions.Setting
+	// Push keeps the browsers that are notified. nil: 404.
+	Push admin.Push
+}
+
+// Answers are how answers are kept, held back and bounded.
+type Answers struct {
+	// Artifacts are what tools of this server made. nil: 404.
+	Artifacts *artifact.Store
+	// Idempotency keeps what requests with an Idempotency-Key were answered. nil: the header has no effect.
+	Idempotency *idempotency.Store
+	// Reads holds an answer back until what it read may be shown. nil: all of it may.
+	Reads rest.Reads
+	// Long bounds long answers; handlers of one server share it. nil: the handler has its own, and files for temporary use.
+	Long *sessions.LongAnswers
+	// StoreWait bounds how long a request waits for a store that refuses writes; then it is answered 503. 0: as long as
+	// its client does.
+	StoreWait time.Duration
+}
+
+// Observation records requests.
+type Observation struct {
+	// Calls gets every request that may change something, whatever came of it. nil: none is recorded.
+	Calls calls.Sink
+	// Limiter is where the connections come in; what it refuses is recorded in Calls, too. It may be nil.
+	Limiter *conns.Limiter
+	Logger  zerolog.Logger
+	// Answered gets every request that is over: its route as Operations name it ("" when none matched), how it was
+	// answered, and how long that took; a socket is over when it is closed. nil: no one counts.
+	Answered func(method, route string, status int, took time.Duration)
+	// Span, when set, begins the span of a request: what the request causes is in the trace returned, and ended gets
+	// what came of it. It must not block.
+	Span func(caller telemetry.Trace, method string) (own telemetry.Trace, ended func(route string, status int,
+		began time.Time, took time.Duration))
 }
 
 // RPC are the handlers of JSON-RPC; those that are nil are answered 404.
@@ -143,7 +172,7 @@ type Tasks interface {
 type server struct {
 	Options
 	provider *compat.Mount
-	coder    coder
+	coder    compress.Coder
 	bodies   rest.Bodies
 }
 
@@ -156,7 +185,7 @@ func New(options Options) http.Handler {
 		options.Clock = time.Now
 	}
 	if options.Long == nil {
-		options.Long = NewLongAnswers("")
+		options.Long = sessions.NewLongAnswers("")
 	}
 	if options.Span == nil {
 		options.Span = func(caller telemetry.Trace, _ string) (telemetry.Trace, func(string, int, time.Time, time.Duration)) {
@@ -181,7 +210,7 @@ func New(options Options) http.Handler {
 	}
 	recorded := func(next http.Handler) http.Handler { return calls.Middleware(s.Calls, find, next) }
 	if s.Limiter != nil {
-		s.Limiter.recorded.Store(&recorded)
+		s.Limiter.Record(recorded)
 	}
 	return recorded(s.observe(s.recoverPanics(handler)))
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // checkReach refuses who is limited to projects what belongs to none of them: a session or project of a path as if it
-// were not there, and every route nobody thought of.
+// were not there, and every route without a rule.
 func (s *server) checkReach(r *http.Request, rt *rest.Route, params map[string]string) error {
 	if auth.ProjectsFrom(r.Context()) == nil || rt.Access == rest.AccessAnybody || rt.OwnReach {
 		return nil

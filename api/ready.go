@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"harness/api/conns"
 	"harness/api/rest"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
@@ -83,7 +84,7 @@ func (s *server) getReady(ctx context.Context, _ *rest.Input) (rest.Reply, error
 	return rest.OK(body)
 }
 
-// storeReason names no host, as it is told to everybody.
+// storeReason names no host, as it is public.
 func storeReason(err error) string {
 	if outage := (*journal.OutageError)(nil); errors.As(err, &outage) {
 		return outage.Error()
@@ -91,10 +92,7 @@ func storeReason(err error) string {
 	return "the store takes no writes: " + database.Reason(err)
 }
 
-// aliveBody is the answer to whether the process lives, whatever else is wrong.
-const aliveBody = `{"status":"alive"}`
-
-// getAlive is for whoever restarts processes: it needs neither store nor runtime.
+// getAlive is for supervisors that restart processes: it needs neither store nor runtime.
 func getAlive(context.Context, *rest.Input) (rest.Reply, error) {
-	return rest.OK(json.RawMessage(aliveBody))
+	return rest.OK(json.RawMessage(conns.AliveBody))
 }

@@ -1,9 +1,12 @@
 package api
 
 import (
+	"harness/api/admin"
 	"harness/api/compat"
 	"harness/api/rest"
+	"harness/api/sessions"
 	"harness/internal/operations"
+	"net/http"
 )
 
 // Operation names one served operation. Roles are those of named tokens that may call it, and Agent says what an
@@ -11,16 +14,16 @@ import (
 type Operation struct {
 	Method, Path, Agent string
 	Roles               []string
-	// OwnRecords operations tell the audit log themselves of what they carry out.
+	// OwnRecords operations report to the audit log themselves what they carry out.
 	OwnRecords bool
 }
 
 // Operations lists what a handler with every part serves, paths with {name} parameters as OpenAPI writes them. HEAD,
 // which works for every GET, is left out.
 func Operations() []Operation {
-	s := &server{Options: Options{Operations: operations.New(operations.Options{})},
+	s := &server{Options: Options{Operations: operations.New(operations.Options{}), Administration: Administration{Lifecycle: new(admin.Lifecycle)}},
 		provider: compat.New(compat.Options{})}
-	routes := append(s.routes(), s.extensionRoutes()...)
+	routes := s.routes()
 	served := make([]Operation, 0, len(routes))
 	for _, r := range routes {
 		served = append(served, Operation{Method: r.Method, Path: openAPIPath(r.Path), Agent: r.Agent.String(),
@@ -32,16 +35,26 @@ func Operations() []Operation {
 func (s *server) routes() []rest.Route {
 	var all []rest.Route
 	for _, resource := range [][]rest.Route{
-		s.healthRoutes(), s.projectRoutes(), s.sessionRoutes(), s.messageRoutes(), s.transcriptRoutes(), s.requestRoutes(),
-		s.mountedRoutes(), s.runtimeRoutes(), s.provider.Routes(), s.threadRoutes(), s.controlRoutes(), s.settingsRoutes(),
-		s.jobRoutes(), s.boardRoutes(), s.searchRoutes(), s.waitingRoutes(), s.uploadRoutes(), s.imageRoutes(), s.suggestionRoutes(),
-		s.artifactRoutes(), s.tokenRoutes(), s.loginRoutes(), s.oidcRoutes(), s.pushRoutes(),
-		s.serverSettingsRoutes(),
+		s.healthRoutes(), s.mountedRoutes(), s.runtimeRoutes(), s.provider.Routes(), s.artifactRoutes(),
+		admin.Routes(admin.Options{Operations: s.Operations, Tokens: s.Tokens, Push: s.Push, Logins: s.Logins, OIDC: s.OIDC,
+			Lifecycle: s.Lifecycle, Clock: s.Clock, ReadBody: s.readAnyBody, Fail: s.failRaw, FailureOf: failureOfRaw}),
+		sessions.Routes(sessions.Options{Operations: s.Operations, Long: s.Long, Coder: &s.coder, Artifacts: s.Artifacts,
+			Settings: s.Settings}),
 	} {
 		all = append(all, resource...)
 	}
-	if s.Lifecycle != nil {
-		all = append(all, s.extensionRoutes()...)
-	}
 	return all
 }
+
+// readAnyBody reads a body of which no member is used.
+func (s *server) readAnyBody(r *http.Request) error {
+	_, _, err := s.readBody(r)
+	return err
+}
+
+// failRaw is writeError, and failureOfRaw failureOf, of a route that speaks HTTP itself.
+func (s *server) failRaw(w http.ResponseWriter, r *http.Request, err error) {
+	s.writeError(r.Context(), w, &rest.Route{Method: r.Method, Path: r.URL.Path}, &rest.Input{}, err)
+}
+
+func failureOfRaw(err error) rest.Failure { return failureOf(err, &rest.Route{}, &rest.Input{}) }

@@ -84,7 +84,7 @@ func (s *server) listRuntimes(ctx context.Context, _ *rest.Input) (rest.Reply, e
 	return rest.OK(list)
 }
 
-// getRuntime also tells the models; when the runtime cannot be asked for them, why.
+// getRuntime also lists the models; when the runtime cannot be asked for them, it says why.
 func (s *server) getRuntime(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	name := in.Params["runtime"]
 	one, err := s.Operations.Runtime(ctx, name)

@@ -9,6 +9,7 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
+	"harness/api/sessions"
 	"harness/internal/platform/journal"
 	"harness/internal/platform/telemetry"
 )
@@ -37,11 +38,11 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 		rest.NoteSession(ctx, id)
 		ctx = telemetry.WithSession(ctx, id)
 	}
-	if s.Reads != nil && rt.Access != rest.AccessAnybody { // how the server is, is told at any time
+	if s.Reads != nil && rt.Access != rest.AccessAnybody { // the state of the server is public at any time
 		ctx = s.Reads.Reading(ctx)
 	}
 	answer, err := s.run(ctx, r, rt, in)
-	defer func() { s.release(answer) }()
+	defer func() { s.Long.Release(answer) }()
 	if err = s.askOwner(w, r, in, err); errors.Is(err, errAsked) {
 		return
 	}
@@ -88,7 +89,7 @@ func (s *server) admit(w http.ResponseWriter, r *http.Request, rt *rest.Route, p
 
 // send sends an answer. What it returns an error for is not answered yet.
 func (s *server) send(ctx context.Context, w http.ResponseWriter, rt *rest.Route, answer rest.Reply) error {
-	leave, err := s.makeRoom(ctx, rt, &answer)
+	leave, err := s.Long.MakeRoom(ctx, rt, &answer)
 	if err != nil {
 		return err
 	}
@@ -112,16 +113,16 @@ func (s *server) send(ctx context.Context, w http.ResponseWriter, rt *rest.Route
 	if answer.Replayed {
 		w.Header().Set("Idempotency-Replayed", "true")
 	}
-	if long, is := answer.Body.(*longAnswer); is {
-		long.send(ctx, w, answer.Status)
+	if long, is := answer.Body.(*sessions.LongAnswer); is {
+		long.Send(ctx, w, answer.Status)
 		return nil
 	}
 	rest.WriteJSON(ctx, w, answer.Status, answer.Body)
 	return nil
 }
 
-// settle waits until an answer that tells what was read may be given. One that tells what was done is: it was committed
-// after whatever it read. A refusal did nothing, and may give way to the reason why nothing can be told.
+// settle waits until an answer that shows what was read may be given. One that says what was done may: it was committed
+// after whatever it read. A refusal did nothing, and may give way to the reason why there is no answer.
 func (s *server) settle(ctx context.Context, rt *rest.Route, in *rest.Input, answer rest.Reply, outcome error) error {
 	if s.Reads == nil {
 		return nil
@@ -154,16 +155,16 @@ func (s *server) run(ctx context.Context, r *http.Request, rt *rest.Route, in *r
 	}
 	validate := func() error {
 		if rt.Query != nil || r.URL.RawQuery != "" {
-			if in.Query, err = validRefusing(rt.Query, schema.ParseQuery(r.URL.RawQuery), selects); err != nil {
+			if in.Query, err = rest.ValidRefusing(rt.Query, schema.ParseQuery(r.URL.RawQuery), selects); err != nil {
 				return err
 			}
 		}
-		in.Body, err = validRefusing(rt.Body, body, carriesContent)
+		in.Body, err = rest.ValidRefusing(rt.Body, body, carriesContent)
 		return err
 	}
 	if err := validate(); err != nil {
 		if rt.Operation != "" && !rt.BodyFirst {
-			// What is wrong with the session is told before.
+			// What is wrong with the session is reported first.
 			if refused := s.Operations.Check(ctx, rt.Operation, in.SessionID()); refused != nil {
 				return rest.Reply{}, refused
 			}
@@ -184,38 +185,10 @@ func (s *server) run(ctx context.Context, r *http.Request, rt *rest.Route, in *r
 	return rt.Handle(ctx, in)
 }
 
-func valid(s schema.Schema, v schema.Value) (schema.Value, error) {
-	checked, issues := schema.Check(s, v)
-	if len(issues) > 0 {
-		return checked, &rest.ValidationError{Issues: issues}
-	}
-	return checked, nil
-}
-
-// validRefusing is valid for a part of a request of which the route reads what s says, nothing when s is nil: unknown
-// members are dropped unless they are to be refused.
-func validRefusing(s schema.Schema, v schema.Value, refuse func(name string) bool) (schema.Value, error) {
-	unread := s == nil
-	if unread && v.Kind() != schema.Object {
-		return schema.Value{}, nil
-	}
-	if unread {
-		s = schema.Struct()
-	}
-	checked, issues := schema.CheckRefusing(s, v, refuse)
-	if len(issues) > 0 {
-		return checked, &rest.ValidationError{Issues: issues}
-	}
-	if unread {
-		return schema.Value{}, nil
-	}
-	return checked, nil
-}
-
 // paramSchema is the rule of every path parameter.
 var paramSchema = schema.Text{}.Trim().Min(1)
 
-// plain tells whether a parameter is nothing but visible ASCII: most are, and then there is nothing to trim or to
+// plain reports whether a parameter is nothing but visible ASCII: most are, and then there is nothing to trim or to
 // refuse.
 func plain(value string) bool {
 	for i := range len(value) {
@@ -233,7 +206,7 @@ func checkParams(params map[string]string) error {
 			continue
 		}
 		rule := schema.Struct(schema.Field{Name: name, Schema: paramSchema})
-		checked, err := valid(rule, schema.ObjectValue(schema.Member{Name: name, Value: schema.StringValue(value)}))
+		checked, err := rest.Valid(rule, schema.ObjectValue(schema.Member{Name: name, Value: schema.StringValue(value)}))
 		if err != nil {
 			return err
 		}

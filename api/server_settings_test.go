@@ -2,10 +2,9 @@ package api_test
 
 import (
 	"encoding/json"
+	"harness/api/sessions"
 	"net/http"
 	"testing"
-
-	"harness/api"
 )
 
 // Settings are told as they are given, with what new sessions start with and whether that may be changed here.
@@ -15,7 +14,7 @@ func TestServerSettings(t *testing.T) {
 		`"filesystemSandbox":"read-only","settings":{}},`
 	b := setup(t, func(o *parts) {
 		o.Controls = newFakeControls("never", "enabled", "read-only")
-		o.Settings = []api.Setting{{Name: "PORT", Value: "3001", Source: "default"}}
+		o.Settings = []sessions.Setting{{Name: "PORT", Value: "3001", Source: "default"}}
 	})
 	expect(t, b.send(http.MethodGet, "/api/server/settings", "", ""), http.StatusOK,
 		`{"data":[{"name":"PORT","value":"3001","source":"default"}],`+defaults+

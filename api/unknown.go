@@ -1,9 +1,9 @@
 package api
 
-// Clients of codex-manager may send members nobody knows; it dropped them. Dropping what somebody wants to say, or what
+// Clients of codex-manager may send unknown members; it dropped them. Dropping what a client wants to say, or what
 // they want to see, makes the answer untrue, so those are refused on the routes that do not take them.
 
-// carriesContent tells the names under which clients send content: members of bodies, at any depth.
+// carriesContent knows the names under which clients send content: members of bodies, at any depth.
 func carriesContent(name string) bool {
 	switch name {
 	case "attachment", "attachments", "audio", "content", "contentItems", "document", "documents", "file", "files",
@@ -14,7 +14,7 @@ func carriesContent(name string) bool {
 	return false
 }
 
-// selects tells the names under which clients choose what they want to see: members of queries.
+// selects knows the names under which clients choose what they want to see: members of queries.
 func selects(name string) bool {
 	switch name {
 	case "after", "archived", "around", "before", "cursor", "fields", "filter", "filters", "from", "ids",

@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"strings"
 	"unicode/utf16"
-	"unicode/utf8"
 
 	"harness/api/rest"
 )
@@ -22,9 +21,9 @@ func (s *server) normaliseURL(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		path, valid := decodePath(escaped)
+		path, valid := rest.DecodePath(escaped)
 		if !valid {
-			rest.WriteRaw(w, http.StatusBadRequest, "application/json", badURLBody(r.RequestURI))
+			rest.WriteRaw(w, http.StatusBadRequest, "application/json", rest.BadURLBody(r.RequestURI))
 			return
 		}
 		// The router matches on RawPath when there is one.
@@ -34,39 +33,6 @@ func (s *server) normaliseURL(next http.Handler) http.Handler {
 		routed.URL = &u
 		next.ServeHTTP(w, &routed)
 	})
-}
-
-// decodePath is JavaScript's decodeURI, with %25 kept escaped so that a parameter is not decoded twice.
-func decodePath(escaped string) (path string, valid bool) {
-	decoded, err := url.PathUnescape(escaped)
-	if err != nil || !utf8.ValidString(decoded) {
-		return "", false
-	}
-	var out strings.Builder
-	for i := 0; i < len(escaped); i++ {
-		if escaped[i] != '%' {
-			out.WriteByte(escaped[i])
-			continue
-		}
-		b := unhex(escaped[i+1])<<4 | unhex(escaped[i+2])
-		if strings.IndexByte(";/?:@&=+$,#%", b) >= 0 {
-			out.WriteString(escaped[i : i+3])
-		} else {
-			out.WriteByte(b)
-		}
-		i += 2
-	}
-	return out.String(), true
-}
-
-func unhex(digit byte) byte {
-	switch {
-	case digit >= 'a':
-		return digit - 'a' + 10
-	case digit >= 'A':
-		return digit - 'A' + 10
-	}
-	return digit - '0'
 }
 
 // readParams decodes the path parameters. False means that no route is meant: one is empty or too long.

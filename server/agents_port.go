@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"harness/api"
+	"harness/api/conns"
 	"harness/internal/lib/durable"
 	"harness/internal/platform/auth"
 	"harness/internal/runtime"
@@ -46,7 +47,7 @@ func (s *Server) openAgentsPort(ctx context.Context) error {
 	if s.agents.listener, err = s.listenForAgents(ctx, filepath.Join(s.dir.Path, agentsPortFile)); err != nil {
 		return err
 	}
-	s.agents.serve(api.ConnLimiterOptions{
+	s.agents.serve(conns.Options{
 		MaxConnections: s.cfg.Limits.HTTPConnections, Metrics: s.metrics.HTTP.Options(),
 		Logger: s.log.With().Str("package", "api").Str("port", "agents").Logger(),
 	}, s.fail)

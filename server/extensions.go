@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"harness/api"
+	"harness/api/admin"
 	"harness/extensions"
 	"harness/extensions/action"
 	"harness/extensions/js"
@@ -134,9 +134,9 @@ func (s *Server) stopExtensions(ctx context.Context) error {
 }
 
 // lifecycle is what the extension routes stand on.
-func (s *Server) lifecycle() *api.Lifecycle {
+func (s *Server) lifecycle() *admin.Lifecycle {
 	e := &s.extensions
-	return &api.Lifecycle{RBAC: auth.NewRBAC(s.rbacOptions()), Lifecycle: operations.Lifecycle{
+	return &admin.Lifecycle{RBAC: auth.NewRBAC(s.rbacOptions()), Lifecycle: operations.Lifecycle{
 		Extensions: e.registry, Audit: extensions.NewAudit(s.journal, s.db, s.now),
 		Reloaded: func() {
 			// What waits for a decision is offered to the extensions that are there now.

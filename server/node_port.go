@@ -85,10 +85,12 @@ func (s *Server) joinNodes(options *api.Options) {
 	}
 	accept := &forward.Acceptor{Identity: s.nodePort.identity, DB: s.db, Logger: s.log.With().Str("package", "forward").Logger()}
 	s.nodePort.handler = api.New(api.Options{
-		Operations: options.Operations, Health: options.Health, Idempotency: options.Idempotency, Guard: accept.Guard,
-		Actor: options.Actor, Answered: options.Answered, Span: options.Span, Logger: options.Logger, Version: options.Version,
-		StoreWait: options.StoreWait, Tasks: options.Tasks, RPC: api.RPC{Post: s.rpc.Post()},
-		Runtime: options.Runtime, Reads: options.Reads, Long: options.Long,
+		Operations: options.Operations, Health: options.Health, Runtime: options.Runtime, Version: options.Version,
+		Protocols: api.Protocols{Tasks: options.Tasks, RPC: api.RPC{Post: s.rpc.Post()}},
+		Access:    api.Access{Guard: accept.Guard, Actor: options.Actor},
+		Answers: api.Answers{Idempotency: options.Idempotency, Reads: options.Reads, Long: options.Long,
+			StoreWait: options.StoreWait},
+		Observation: api.Observation{Answered: options.Answered, Span: options.Span, Logger: options.Logger},
 	})
 	s.nodePort.server = accept.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == early.Path { // who comes has shown that it is a node, and asks in nobody's name

@@ -4,27 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"harness/api/conns"
 	"net"
 	"net/http"
 	"time"
 
 	"github.com/rs/zerolog"
-
-	"harness/api"
 )
 
 // httpPort is a port that answers HTTP from before the parts behind it have started.
 type httpPort struct {
 	listener net.Listener
-	limiter  *api.ConnLimiter
-	gate     *api.StartupGate
+	limiter  *conns.Limiter
+	gate     *conns.StartupGate
 	http     *http.Server
 	served   chan struct{} // closed when http accepts no more
 }
 
 // serve accepts connections; requests wait until the gate opens. failed is called when accepting ends by itself.
-func (p *httpPort) serve(options api.ConnLimiterOptions, failed func(error)) {
-	p.gate, p.limiter = api.NewStartupGate(), api.NewConnLimiter(options)
+func (p *httpPort) serve(options conns.Options, failed func(error)) {
+	p.gate, p.limiter = conns.NewStartupGate(), conns.NewLimiter(options)
 	p.http, p.served = p.limiter.Server(p.gate), make(chan struct{})
 	go func() {
 		defer close(p.served)

@@ -22,7 +22,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"harness/api"
+	"harness/api/conns"
 	"harness/api/idempotency"
 	"harness/api/rpc"
 	v1 "harness/api/v1"
@@ -224,7 +224,7 @@ func (s *Server) listen(ctx context.Context) (err error) {
 
 // startGate answers requests while the parts behind it start: a migration may take long.
 func (s *Server) startGate(context.Context) error {
-	s.people.serve(api.ConnLimiterOptions{
+	s.people.serve(conns.Options{
 		MaxConnections: s.cfg.Limits.HTTPConnections, BasePath: s.cfg.BasePath, Metrics: s.metrics.HTTP.Options(),
 		Logger: s.log.With().Str("package", "api").Logger(),
 	}, s.fail)

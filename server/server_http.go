@@ -8,7 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"harness/api"
+	"harness/api/admin"
 	"harness/api/rpc"
+	"harness/api/sessions"
 	"harness/console"
 	"harness/internal/lib/version"
 	"harness/internal/operations"
@@ -35,15 +37,16 @@ func (s *Server) startHTTP(context.Context) error {
 	rules := s.accessRules(pages)
 	s.access.logins = auth.NewLogins(rules, s.cfg.BasePath+"/")
 	options := api.Options{
-		Operations: operations.New(s.operations()), Health: health{s}, Stream: sockets, RPC: s.rpcHandlers(sockets),
-		Calls: s.calls.Recorder, Limiter: s.people.limiter, Artifacts: s.artifacts, Tasks: s.taskAPI, Tokens: s.tokens, Idempotency: s.answers,
-		Metrics: promhttp.HandlerFor(s.metrics.Registry, promhttp.HandlerOpts{}),
-		Guard:   s.guards(rules), Logins: s.access.logins, LocalAccess: s.localAccess, Pages: pages.beside,
-		OIDC:   api.OIDC{Providers: s.providers, Kept: s.logins},
-		Agents: agentScopes{s},
-		Actor:  actor, Answered: s.metrics.HTTP.Answered, Span: s.spans.Request,
-		Logger: s.log.With().Str("package", "api").Logger(), Version: version.Program(), StoreWait: s.cfg.StoreWait,
-		Lifecycle: s.lifecycle(), Reads: s.journal, Long: api.NewLongAnswers(s.cfg.DataDir),
+		Operations: operations.New(s.operations()), Health: health{s}, Version: version.Program(),
+		Protocols: api.Protocols{Stream: sockets, RPC: s.rpcHandlers(sockets), Tasks: s.taskAPI, Pages: pages.beside,
+			Metrics: promhttp.HandlerFor(s.metrics.Registry, promhttp.HandlerOpts{})},
+		Access: api.Access{Guard: s.guards(rules), Agents: agentScopes{s}, Actor: actor, LocalAccess: s.localAccess},
+		Administration: api.Administration{Lifecycle: s.lifecycle(), Tokens: s.tokens, Logins: s.access.logins,
+			OIDC: admin.OIDC{Providers: s.providers, Kept: s.logins}},
+		Answers: api.Answers{Artifacts: s.artifacts, Idempotency: s.answers, Reads: s.journal,
+			Long: sessions.NewLongAnswers(s.cfg.DataDir), StoreWait: s.cfg.StoreWait},
+		Observation: api.Observation{Calls: s.calls.Recorder, Limiter: s.people.limiter, Answered: s.metrics.HTTP.Answered,
+			Span: s.spans.Request, Logger: s.log.With().Str("package", "api").Logger()},
 	}
 	if s.codex != nil {
 		options.Runtime = s.codex
@@ -52,7 +55,7 @@ func (s *Server) startHTTP(context.Context) error {
 		options.Push = s.push
 	}
 	for _, one := range s.cfg.All() {
-		options.Settings = append(options.Settings, api.Setting{Name: one.Name, Value: one.Value, Source: string(one.Source)})
+		options.Settings = append(options.Settings, sessions.Setting{Name: one.Name, Value: one.Value, Source: string(one.Source)})
 	}
 	s.joinNodes(&options)
 	s.people.http.RegisterOnShutdown(s.taskAPI.Close) // streams of events would be waited for

@@ -22,7 +22,7 @@ type Route struct {
 	OwnRecords bool
 }
 
-// Changes tells whether requests of an HTTP method may change something.
+// Changes reports whether requests of an HTTP method may change something.
 func Changes(method string) bool {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -32,7 +32,7 @@ func Changes(method string) bool {
 }
 
 // Middleware records each request that may change something, whatever next answers. It stands outside of the guard, with
-// Admit inside of it. find tells what a request was for that did not get as far as Found: it was refused before; false of
+// Admit inside of it. find returns what a request was for that did not get as far as Found: it was refused before; false of
 // what no route is for. A nil sink records nothing.
 func Middleware(sink Sink, find func(*http.Request) (Route, bool), next http.Handler) http.Handler {
 	if sink == nil {
@@ -76,7 +76,7 @@ func (n *note) record(r *http.Request, find func(*http.Request) (Route, bool), s
 	actor, role := n.who()
 	call := audit.Call{Actor: actor, Role: role, Protocol: route.Protocol, Route: route.Name,
 		Outcome: outcomeOf(status), Status: status, Code: n.code}
-	if n.admitted { // nobody else chooses what stands in the log
+	if n.admitted { // no other caller chooses what stands in the log
 		call.SessionID = short(cmp.Or(n.session, route.Params["sessionId"]))
 		call.TaskID = short(cmp.Or(n.task, route.Params["taskId"]))
 		call.Params = paramsOf(route.Params)

@@ -1,4 +1,4 @@
-// Package calls tells the audit log of requests that may change something, of every protocol: who asked for what, and
+// Package calls reports to the audit log the requests that may change something, of every protocol: who asked for what, and
 // what came of it.
 //
 // It owns which requests are recorded and what is known of one while it is carried out. It must never read a body, and
@@ -20,7 +20,7 @@ type Sink interface {
 	Record(call audit.Call, traceID string)
 }
 
-// note is what is known of a request beside its answer.
+// note is what is known of a request apart from its answer.
 type note struct {
 	sink Sink
 

@@ -21,7 +21,7 @@ const (
 	methodUnknown   = "unknown"
 )
 
-// probedMethods are the methods clients are told about, in the order they know. The three of items are the server's to
+// probedMethods are the methods clients learn about, in the order they know. The three of items are the server's to
 // call, not ours, so no runtime offers them; clients expect them listed.
 var probedMethods = []string{
 	"thread/fork", "thread/compact/start", "thread/rollback", "thread/backgroundTerminals/clean", "turn/steer",

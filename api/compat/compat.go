@@ -1,5 +1,5 @@
 // Package compat serves the routes of codex-manager that are about its one provider: models, account, configuration,
-// skills, apps, MCP servers, commands. They are passed through in codex's words to the adapter the mount is told, and
+// skills, apps, MCP servers, commands. They are passed through in codex's words to the adapter of the mount, and
 // answered with its words. It is the only package of REST that knows a provider's method names.
 package compat
 
@@ -17,7 +17,7 @@ import (
 
 // Options are what a Mount stands on. Runtime may be nil, Clock too.
 type Options struct {
-	// Operations tells of the runtimes of the server. Provider is the name of the one the routes are about.
+	// Operations knows the runtimes of the server. Provider is the name of the one the routes are about.
 	Operations *operations.Service
 	Provider   string
 	// Runtime takes the requests that are passed through. nil: they are refused with runtime.ErrUnavailable.

@@ -84,7 +84,7 @@ func (m *Mount) passResult(method string, params paramsFunc) func(context.Contex
 	}
 }
 
-// about words details that name one member of the body beside the method.
+// about makes details that name one member of the body and the method.
 func about(name string) func(string, *rest.Input) any {
 	return func(method string, in *rest.Input) any {
 		return schema.ObjectValue(

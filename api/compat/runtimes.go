@@ -82,7 +82,7 @@ func (m *Mount) ofEach(own func(context.Context, *rest.Input) (rest.Reply, error
 	}
 }
 
-// listModels tells a runtime's models in the shape clients know.
+// listModels lists a runtime's models in the shape clients know.
 func (m *Mount) listModels(ctx context.Context, in *rest.Input, name string) (rest.Reply, error) {
 	models, err := m.opts.Operations.Models(ctx, name)
 	if err != nil {
@@ -142,7 +142,7 @@ func viewModel(model runtime.Model) modelView {
 	return view
 }
 
-// otherCapabilities tells what a runtime that is not this provider can do: the methods are the ways clients know to ask
+// otherCapabilities says what a runtime that is not this provider can do: the methods are the ways clients know to ask
 // for it.
 func (m *Mount) otherCapabilities(ctx context.Context, _ *rest.Input, name string) (rest.Reply, error) {
 	one, err := m.opts.Operations.Runtime(ctx, name)

@@ -1,9 +1,9 @@
 // Package idempotency answers a request that is sent again as it was answered the first time, so that a client that did
-// not hear an answer may ask again without having anything done twice.
+// get an answer may ask again without having anything done twice.
 //
 // A request is claimed in the store before it is done and its answer is stored before it is given. It owns the keys and
-// what was answered, for Lifetime. It must never know HTTP or what a request does: a claim that nobody will ever
-// conclude, because its server ended, is told as such and never done again, unless who does the request finds what it
+// what was answered, for Lifetime. It must never know HTTP or what a request does: a claim that will never be
+// concluded, because its server ended, is reported as such and never done again, unless who does the request finds what it
 // did by its name (Request.Again).
 package idempotency
 
@@ -23,7 +23,7 @@ import (
 const (
 	// Lifetime is how long an answer is given again.
 	Lifetime = 24 * time.Hour
-	// silence is after which time a claim of another server that still stands counts as one nobody will conclude.
+	// silence is after which time a claim of another server that still stands counts as one that will not be concluded.
 	silence = 10 * time.Minute
 )
 
@@ -107,7 +107,7 @@ type Answer struct {
 	Body   []byte
 }
 
-// Claim is a request that its holder is to do, and nobody else. It ends with Conclude, GiveBack or Lose.
+// Claim is a request that its holder alone is to do. It ends with Conclude, GiveBack or Lose.
 type Claim struct {
 	store    *Store
 	id       string
@@ -170,8 +170,8 @@ func (c *Claim) drop() {
 }
 
 // store claims a key in the store, or returns what is known of it: one that is there counts when it is younger than
-// Lifetime, and not when this server wrote it without handing it out, or when its request may be done again and nobody
-// does it.
+// Lifetime, and not when this server wrote it without handing it out, or when its request may be done again and no
+// server does it.
 func (s *Store) store(ctx context.Context, id, request string, r Request) (before *row, err error) {
 	now := s.opts.Clock().UnixMilli()
 	_, err = s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -216,7 +216,7 @@ func (c *Claim) GiveBack(ctx context.Context) error {
 	return c.store.change(ctx, `delete from idempotency_keys where id = $1 and node_id = $2`, c.id, c.store.opts.NodeID)
 }
 
-// Lose says that nobody knows whether the request was done. One that may be done again is handed out to who sends it
+// Lose says that it is unknown whether the request was done. One that may be done again is handed out to who sends it
 // next. After Conclude and GiveBack it does nothing.
 func (c *Claim) Lose() {
 	if c.standing.again {
@@ -239,7 +239,7 @@ func (s *Store) change(ctx context.Context, query string, args ...any) error {
 	return nil
 }
 
-// Prune removes what is older than Lifetime and tells how many rows went.
+// Prune removes what is older than Lifetime and returns how many rows went.
 func (s *Store) Prune(ctx context.Context, pruned func(table string, rows int64)) error {
 	rows, err := s.opts.Journal.SweepRows(ctx, "idempotency_keys", "id", `created_at <= $1`,
 		s.opts.Clock().Add(-Lifetime).UnixMilli())
@@ -269,7 +269,7 @@ func read(ctx context.Context, tx database.Tx, id string) (*row, error) {
 	return &r, nil
 }
 
-// digest tells texts apart, and where one ends and the next begins.
+// digest distinguishes texts, and where one ends and the next begins.
 func digest(parts ...string) string {
 	sum := sha256.New()
 	for _, part := range parts {

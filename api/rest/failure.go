@@ -10,7 +10,7 @@ import (
 type Failure struct {
 	Status int
 	Body   any
-	// Retry tells the client that the same request may be sent again later.
+	// Retry says that the same request may be sent again later.
 	Retry bool
 	// RetryAfter is in how many seconds; "" is as usual.
 	RetryAfter string

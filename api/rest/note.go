@@ -6,7 +6,7 @@ import (
 	"harness/api/calls"
 )
 
-// Note collects what the access log says of a request beside its head.
+// Note collects what the access log says of a request apart from its head.
 type Note struct {
 	SessionID, TurnID string
 	// Route is that of the request, "" when none matched.

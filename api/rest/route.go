@@ -16,7 +16,7 @@ import (
 type Route struct {
 	// Path has parameters as in /api/sessions/:sessionId.
 	Method, Path string
-	// Operation is what it does to the session its path names, "" for nothing: what is wrong with the session is told
+	// Operation is what it does to the session its path names, "" for nothing: what is wrong with the session is reported
 	// before what is wrong with query and body, unless BodyFirst.
 	Operation operations.Operation
 	BodyFirst bool
@@ -40,16 +40,16 @@ type Route struct {
 	Again bool
 	// Begins routes make a session: another node is asked for it when this one makes none.
 	Begins bool
-	// OfRuntimes routes tell of the runtimes of a node: another one is asked where there are none.
+	// OfRuntimes routes describe the runtimes of a node: another node is asked where there are none.
 	OfRuntimes bool
 	// LongParams lifts the limit of 100 characters per path parameter.
 	LongParams bool
-	// Mapped routes tell clients what the runtime refused. Others do not, as codex-manager's did not.
+	// Mapped routes show clients what the runtime refused. Others do not, as codex-manager's did not.
 	Mapped bool
 	// Details words what a mapped refusal was about, {method, [sessionId]} when nil.
 	Details func(method string, in *Input) any
 	Handle  func(context.Context, *Input) (Reply, error)
-	// OwnRecords routes tell the audit log of what they carry out; only what is refused before is recorded for them.
+	// OwnRecords routes report what they carry out to the audit log; only what is refused before is recorded for them.
 	OwnRecords bool
 	// Raw routes speak HTTP themselves; of everything above they have method, path and the rules of access.
 	Raw http.Handler
@@ -79,7 +79,7 @@ type AgentRule uint8
 // The rules for agents.
 const (
 	AgentNothing AgentRule = iota
-	// AgentAnything is for what tells nobody's secrets.
+	// AgentAnything is for routes that reveal no secrets.
 	AgentAnything
 	// AgentSession is for routes about the session of the agent's job, AgentTurn about the job's turn, AgentApproval about
 	// an approval of that session.
@@ -125,7 +125,7 @@ type Input struct {
 // SessionID is the session the path names, "" for none.
 func (in *Input) SessionID() string { return in.Params["sessionId"] }
 
-// Has tells whether If-None-Match names a version. Weakly compared, as RFC 9110 13.1.2 has it for that header.
+// Has reports whether If-None-Match names a version. Weakly compared, as RFC 9110 13.1.2 has it for that header.
 func (in *Input) Has(version string) bool {
 	for tag := range strings.SplitSeq(in.IfNoneMatch, ",") {
 		tag = strings.TrimSpace(tag)

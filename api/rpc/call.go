@@ -76,7 +76,7 @@ func (p *peer) carryOut(ctx context.Context, request wire.Request) (result any, 
 	c := &call{server: p.server, peer: p, method: m, request: request}
 	if reads := p.server.opts.Reads; reads != nil && m.role == roleViewer {
 		ctx = reads.Reading(ctx)
-		defer func() { // what it tells, or refuses, it has read
+		defer func() { // what it answers, or refuses, it has read
 			if err := reads.Settled(ctx); err != nil {
 				result, failed = nil, c.failed(ctx, err)
 			}
@@ -118,7 +118,7 @@ func shown(name string) string {
 	return name
 }
 
-// admit tells whether the caller may call the method here.
+// admit reports whether the caller may call the method here.
 func (c *call) admit() *wire.Error {
 	if !allows(c.peer.principal.Role, c.method.role) {
 		return forbidden(c.method.name, c.method.role)
@@ -133,7 +133,7 @@ func (c *call) admit() *wire.Error {
 	return nil
 }
 
-// allows tells whether a role of the server is enough for what a method needs.
+// allows reports whether a role of the server is enough for what a method needs.
 func allows(has auth.Role, needs role) bool {
 	switch has {
 	case auth.RoleOwner, auth.RoleSystem, auth.RoleAdmin:
@@ -146,8 +146,8 @@ func allows(has auth.Role, needs role) bool {
 	return false
 }
 
-// route finds the session and the runtime a call is about, in the order clients are told: the runtime known, enabled
-// and up, the session there and of that runtime.
+// route finds the session and the runtime a call is about. Refusals come in this order: the runtime is known, enabled and
+// up; the session exists and is of that runtime.
 func (c *call) route(ctx context.Context) error {
 	if c.method.scope != scopeRuntime {
 		return nil
@@ -214,7 +214,7 @@ func (c *call) usable(states []operations.RuntimeState, agent string) *wire.Erro
 	return nil
 }
 
-// othersWork tells whether it is not this node's runtime that a new session would be in.
+// othersWork reports whether it is not this node's runtime that a new session would be in.
 func (c *call) othersWork() bool { return c.server.opts.Owners != nil && c.ops().CheckNew() != nil }
 
 // find is the session of an id, which may be a temporary one; nil for none. session/start takes unknown ids.

@@ -14,7 +14,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// Codes of errors beside those of JSON-RPC 2.0.
+// Codes of errors in addition to those of JSON-RPC 2.0.
 const (
 	codeNotConfigured   = -32004 // cdev's word for a runtime that is away, for its old clients
 	codeSessionNotFound = -32010
@@ -114,7 +114,7 @@ func (c *call) away(code, status, reason string, retryable bool) *wire.Error {
 	}}
 }
 
-// failed words an error for the client. What is ours to mend is logged, and the client is told that much.
+// failed is the answer to an error. A fault of the server is logged, and the client gets no more than that it is one.
 func (c *call) failed(ctx context.Context, err error) *wire.Error {
 	worded := c.worded(ctx, err)
 	if c.method.scope != scopeRuntime {

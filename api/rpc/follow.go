@@ -130,7 +130,7 @@ func subscribeAll(_ context.Context, c *call) (any, error) {
 	}{true, false}, nil
 }
 
-// maxViewers is how many viewers of a session are named, and told of each other: in a crowd nobody needs to know who
+// maxViewers is how many viewers of a session are named, and notified of each other: in a crowd no viewer needs to know who
 // comes.
 const maxViewers = 50
 
@@ -158,7 +158,7 @@ func ids(peers []*peer, but *peer) []string {
 	return named[:min(len(named), maxViewers)]
 }
 
-// setFocus puts another session on a socket's screen, and tells the others who have it, or had it, there.
+// setFocus puts another session on a socket's screen, and notifies the others who have it, or had it, there.
 func (p *peer) setFocus(next focus) {
 	p.mu.Lock()
 	last := p.focus
@@ -181,7 +181,7 @@ func (p *peer) blur(sessionID string) {
 	}
 }
 
-// tellViewers tells the others who have a session on their screen that one comes or goes.
+// tellViewers notifies the others who have a session on their screen that one comes or goes.
 func (p *peer) tellViewers(method string, about focus) {
 	if about.session == "" {
 		return

@@ -79,7 +79,7 @@ func (s *Server) Document() http.Handler {
 	})
 }
 
-// Upgrades lets a handler of sockets see handshakes only; others are told what to do.
+// Upgrades lets a handler of sockets see handshakes only; others get an answer that says what to do.
 func Upgrades(sockets http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {

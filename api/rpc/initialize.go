@@ -114,7 +114,7 @@ func (p *peer) introduce(c *call) error {
 		return nil
 	}
 	p.initialized = true
-	_ = json.Unmarshal(info["name"], &p.client.name) // who does not say is nobody in particular
+	_ = json.Unmarshal(info["name"], &p.client.name) // a client without a name stays without one
 	_ = json.Unmarshal(info["version"], &p.client.version)
 	_ = json.Unmarshal(told["cursor"], &p.cursor)
 	_, p.runtimes = told["runtimes"]

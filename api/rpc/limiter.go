@@ -22,7 +22,7 @@ type tokens struct {
 // maxCallers is how many callers are remembered; those who could send as many as ever are forgotten first.
 const maxCallers = 10_000
 
-// take counts a message, and tells how long to wait when there are too many.
+// take counts a message, and returns how long to wait when there are too many.
 func (l *limiter) take(caller string) (wait time.Duration) {
 	if l.rate <= 0 {
 		return 0

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -60,7 +61,7 @@ func (m *method) document(agents []string) schema {
 	}
 }
 
-// failures are the names of the errors a method may have beside those of the protocol.
+// failures are the names of the errors a method may have in addition to those of the protocol.
 func (m *method) failures() []string {
 	names := []string{"InvalidParams", "InternalError", "Forbidden"}
 	for _, p := range m.params {
@@ -130,12 +131,7 @@ func schemas(agents []string) schema {
 	for name, kind := range one {
 		state[name] = kind
 	}
-	methods := map[string]any{}
-	for _, name := range []string{"history", "messages", "watch", "unwatch", "start", "send", "stop", "input", "respond",
-		"state?"} {
-		methods[name] = words(registry.Named()...)
-	}
-	return schema{
+	all := schema{
 		"InitializeResult": props(map[string]any{"protocolVersion": "string", "serverInfo": program, "server_info": program,
 			"clientId": "string", "capabilities": props(map[string]any{
 				"agent": flags, "git": flags, "file": flags, "repository": flags, "notifications": texts,
@@ -153,7 +149,7 @@ func schemas(agents []string) schema {
 			"sessionWatchSource":    words("workspaceScoped", "runtimeScoped"), "requiresWorkspaceActivationOnResume": "boolean",
 			"requiresSessionResolutionOnNewSession": "boolean", "supportsResume": "boolean",
 			"supportsInteractiveQuestions": "boolean", "supportsPermissions": "boolean",
-			"methods": props(methods), "capabilities": "object", "version": "string"}),
+			"methods": methodNames(), "capabilities": "object", "version": "string"}),
 		"Session":      props(one),
 		"SessionState": props(state),
 		"StartResult": props(map[string]any{"session_id": "string", "id": "string", "workspace_id": "string",
@@ -165,6 +161,24 @@ func schemas(agents []string) schema {
 		"StopResult": props(map[string]any{"success": "boolean", "status": words("stopped"), "session_id": "string",
 			"agent_type": agent, "ended_background?": list(task), "background?": list(task)}),
 		"InputResult": props(map[string]any{"status": words("sent"), "agent_type": agent, "key?": "string"}),
+	}
+	maps.Copy(all, pageSchemas())
+	return all
+}
+
+// methodNames are the methods that a runtime names for each purpose.
+func methodNames() schema {
+	methods := map[string]any{}
+	for _, name := range []string{"history", "messages", "watch", "unwatch", "start", "send", "stop", "input", "respond",
+		"state?"} {
+		methods[name] = words(registry.Named()...)
+	}
+	return props(methods)
+}
+
+// pageSchemas are the shapes of lists, of decisions and of what follows a session.
+func pageSchemas() schema {
+	return schema{
 		"PermissionResult": props(map[string]any{"success": "boolean", "message?": "string", "error?": "string",
 			"resolution?": props(map[string]any{
 				"status": "string", "decision?": "string", "decided_by?": "string", "decided_at?": "string"})}),

@@ -103,7 +103,7 @@ func (p *peer) reply(answer []byte) {
 	}
 }
 
-// legacy tells cdev's mobile client before its version 2.
+// legacy recognizes cdev's mobile client before its version 2.
 func (p *peer) legacy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +112,7 @@ func (p *peer) legacy() bool {
 	return p.client.name == "cdev-ios" && (err != nil || major < 2)
 }
 
-// wants tells whether the socket gets notifications of a method.
+// wants reports whether the socket gets notifications of a method.
 func (p *peer) wants(method string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,7 +126,7 @@ func (p *peer) wantsLocked(method string) bool {
 	return p.wanted[method] || method == events.Gap
 }
 
-// see tells the stream what the socket is to be shown; p.mu is held. Sockets that follow the same share one ring.
+// see sets what the stream shows the socket; p.mu is held. Sockets that follow the same share one ring.
 func (p *peer) see() {
 	if p.socket == nil || p.gone {
 		return

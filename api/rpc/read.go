@@ -143,7 +143,7 @@ func (c *call) page(ctx context.Context, query session.ListQuery, limit int64) (
 	return list, total, err
 }
 
-// shows tells whether the client can be shown sessions of a runtime: one that did not say it knows of runtimes may know
+// shows reports whether the client can be shown sessions of a runtime: one that did not say it knows of runtimes may know
 // two only.
 func (c *call) shows(agent, asked string) bool {
 	c.peer.mu.Lock()

@@ -11,14 +11,14 @@ import (
 	"harness/internal/services/audit"
 )
 
-// call implements wire.Call. The audit log is told of every call that may change something, whatever came of it.
+// call implements wire.Call. The audit log gets every call that may change something, whatever came of it.
 func (p *peer) call(ctx context.Context, request wire.Request) (any, *wire.Error) {
 	result, failed := p.carryOut(ctx, request)
 	p.record(ctx, request, result, failed)
 	return result, failed
 }
 
-// refuse is the answer to a message none of whose requests is carried out, nil when nobody waits for one.
+// refuse is the answer to a message none of whose requests is carried out, nil when no client waits for one.
 func (p *peer) refuse(message []byte, failed *wire.Error) json.RawMessage {
 	return wire.Serve(p.ctx, message, func(ctx context.Context, request wire.Request) (any, *wire.Error) {
 		p.record(ctx, request, nil, failed)
@@ -54,7 +54,7 @@ func outcomeOf(failed *wire.Error) (outcome, code string) {
 	return "refused", code
 }
 
-// changes tells whether calls of a method may change more than what their socket follows.
+// changes reports whether calls of a method may change more than what their socket follows.
 func (m *method) changes() bool { return m.role == roleOperator || m.role == roleAdmin }
 
 // sessionOf is the session that a call turned out to be about, or that it names; "" for none.

@@ -90,7 +90,7 @@ func respond(ctx context.Context, c *call) (any, error) {
 	}{"responded", c.agent}, nil
 }
 
-// overtaken words that somebody else answered first.
+// overtaken says that another client answered first.
 func (c *call) overtaken(err error) error {
 	var settled *session.SettledError
 	if errors.As(err, &settled) {

@@ -35,7 +35,7 @@ type Options struct {
 	Yolo bool
 	// Owners asks the node that owns a session, when that is another one. nil: not_owner, its clients have to ask it.
 	Owners Owners
-	// Owns tells whether a session is this node's; it goes with Owners.
+	// Owns reports whether a session is this node's; it goes with Owners.
 	Owns func(session.Session) bool
 	// Reads keeps what is read from being answered before it may be shown. nil: all of it may.
 	Reads rest.Reads
@@ -50,7 +50,7 @@ type Options struct {
 // maxInFlight is how many messages of one socket are carried out at once.
 const maxInFlight = 64
 
-// Server carries out calls, and tells sockets what happens. Start it before it serves.
+// Server carries out calls, and notifies sockets of what happens. Start it before it serves.
 type Server struct {
 	opts      Options
 	methods   map[string]*method
@@ -212,7 +212,7 @@ func (s *Server) leave(p *peer) {
 	p.forget()
 }
 
-// Registry is what clients are told of the runtimes now.
+// Registry is what clients get about the runtimes now.
 func (s *Server) registry() (registry.Registry, error) {
 	states, err := s.opts.Operations.RuntimeStates()
 	if err != nil {

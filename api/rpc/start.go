@@ -12,7 +12,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// permissionModes are cdev's words for how much an agent may do unasked.
+// permissionModes are cdev's words for how much an agent may do without approval.
 var permissionModes = [...]string{"", "default", "acceptEdits", "bypassPermissions", "plan", "interactive"}
 
 // agentParam names the runtime of a call.
@@ -161,7 +161,7 @@ func create(agent string, wants operations.Permissions) session.Create {
 }
 
 // openNew makes a session. Where the registry says that new ids are resolved, the client gets a temporary one and is
-// told the other by an event.
+// sent the other one by an event.
 func (c *call) openNew(ctx context.Context, space session.Project, wants operations.Permissions) (any, error) {
 	in := create(c.agent, wants)
 	if space.WorkingDirectory != nil {
@@ -214,7 +214,7 @@ func (c *call) sayFirst(ctx context.Context, sessionID string) error {
 // later runs something behind the answer, whatever becomes of the socket; the server waits for it when it stops.
 func (c *call) later(ctx context.Context, fn func(context.Context) error) {
 	ctx = context.WithoutCancel(ctx)
-	c.server.running.Add(1) // the call itself is counted, so nobody waits for none yet
+	c.server.running.Add(1) // the call itself is counted, so Wait has not returned yet
 	wire.Later(ctx, func() {
 		go func() {
 			defer c.server.running.Done()
@@ -225,7 +225,7 @@ func (c *call) later(ctx context.Context, fn func(context.Context) error) {
 	})
 }
 
-// word is how an error is told in an event.
+// word is the message of an error in an event.
 func (c *call) word(ctx context.Context) func(error) string {
 	return func(err error) string { return c.failed(ctx, err).Message }
 }

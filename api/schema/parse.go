@@ -203,7 +203,7 @@ func (r *reader) deeper() {
 	}
 }
 
-// another stands behind an element and tells whether one more follows; the end is read.
+// another stands behind an element and reports whether one more follows; the end is read.
 func (r *reader) another(end byte) bool {
 	r.space()
 	switch r.next() {

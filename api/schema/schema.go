@@ -11,7 +11,8 @@ type Schema interface {
 type checker struct {
 	path   []step
 	issues []Issue
-	// refuse is asked about members no Struct knows; nil refuses none. refused are told only when nothing else is wrong.
+	// refuse is asked about members no Struct knows; nil refuses none. refused members are reported only when there is no
+	// other problem.
 	refuse  func(name string) bool
 	refused []Issue
 }

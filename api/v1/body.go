@@ -91,7 +91,7 @@ func snake(name string) string {
 	return out.String()
 }
 
-// has tells whether a member is there and not null.
+// has reports whether a member is there and not null.
 func (b body) has(name string) bool { return len(b[name]) > 0 && string(b[name]) != "null" }
 
 // text is a member that is a text, "" when it is not there.

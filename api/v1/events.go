@@ -91,48 +91,16 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, reader *tasks.Re
 	header.Set("Cache-Control", "no-cache, no-transform")
 	header.Set("X-Accel-Buffering", "no")
 	out := &sse{w: w, control: http.NewResponseController(w), timeout: s.opts.WriteTimeout, last: after}
-	overflow := func() {
-		if s.opts.Overflowed != nil {
-			s.opts.Overflowed()
-		}
-		out.event("overflow", map[string]any{"last_seq": out.last})
-	}
 	w.WriteHeader(http.StatusOK)
 	out.event("ready", map[string]any{"session_id": session, "after_seq": after})
 	beat := time.NewTicker(s.opts.Heartbeat)
 	defer beat.Stop()
 	for live := false; out.err == nil && !s.closed(); {
-		// Replay goes at the reader's pace. Who was up to date and falls far behind is better told to come again.
-		if live {
-			behind, err := reader.Behind(r.Context())
-			if err == nil && behind > s.opts.Behind {
-				overflow()
-				return nil
-			}
-		}
-		// The session may have been moved out of the projects its reader is limited to.
-		err := s.opts.Operations.CheckSession(r.Context(), session)
-		var found []tasks.Event
-		if err == nil {
-			found, err = s.next(r.Context(), reader)
-		}
-		if err != nil {
-			out.fail(err, r)
+		sent, ended := s.sendNext(r, reader, out, live)
+		if ended {
 			return nil
 		}
-		if reader.Oldest > out.last+1 {
-			out.event("gap", map[string]any{"from_seq": out.last + 1, "to_seq": reader.Oldest - 1})
-			out.last = reader.Oldest - 1
-		}
-		for i := 0; i < len(found) && !out.slow; i++ {
-			out.tell(&found[i])
-		}
-		if out.slow {
-			overflow()
-			return nil
-		}
-		if len(found) > 0 {
-			out.flush()
+		if sent {
 			continue
 		}
 		live = true
@@ -153,7 +121,52 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, reader *tasks.Re
 	return nil
 }
 
-// closed tells whether the server stops: a long replay is no reason to wait.
+// sendNext sends the next events of a stream, if there are any, or ends the stream.
+func (s *Server) sendNext(r *http.Request, reader *tasks.Reader, out *sse, live bool) (sent, ended bool) {
+	// Replay is as fast as the reader. One that was up to date and falls far behind had better come again.
+	if live {
+		behind, err := reader.Behind(r.Context())
+		if err == nil && behind > s.opts.Behind {
+			s.overflow(out)
+			return false, true
+		}
+	}
+	// The session may have been moved out of the projects its reader is limited to.
+	err := s.opts.Operations.CheckSession(r.Context(), sessionOf(r))
+	var found []tasks.Event
+	if err == nil {
+		found, err = s.next(r.Context(), reader)
+	}
+	if err != nil {
+		out.fail(err, r)
+		return false, true
+	}
+	if reader.Oldest > out.last+1 {
+		out.event("gap", map[string]any{"from_seq": out.last + 1, "to_seq": reader.Oldest - 1})
+		out.last = reader.Oldest - 1
+	}
+	for i := 0; i < len(found) && !out.slow; i++ {
+		out.send(&found[i])
+	}
+	if out.slow {
+		s.overflow(out)
+		return false, true
+	}
+	if len(found) > 0 {
+		out.flush()
+	}
+	return len(found) > 0, false
+}
+
+// overflow ends a stream whose reader fell behind.
+func (s *Server) overflow(out *sse) {
+	if s.opts.Overflowed != nil {
+		s.opts.Overflowed()
+	}
+	out.event("overflow", map[string]any{"last_seq": out.last})
+}
+
+// closed reports whether the server stops: a long replay is no reason to wait.
 func (s *Server) closed() bool {
 	select {
 	case <-s.closing:
@@ -221,8 +234,8 @@ func (o *sse) event(name string, data any) {
 	o.flush()
 }
 
-// tell is one of the session.
-func (o *sse) tell(e *tasks.Event) {
+// send is one of the session.
+func (o *sse) send(e *tasks.Event) {
 	var frame bytes.Buffer
 	fmt.Fprintf(&frame, "id: %d\ndata: %s\n\n", e.Seq, javascript.MustEncode(e))
 	o.write(frame.Bytes())

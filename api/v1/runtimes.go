@@ -55,7 +55,7 @@ type abilities struct {
 	Cancellation    string   `json:"cancellationModel"`
 	Isolation       []string `json:"supportedIsolationModes"`
 	Recommended     string   `json:"recommendedIsolationMode"`
-	// Unasked is what of the runtime's own runs without a question in mode ask.
+	// Unasked are the runtime's own tools that run without approval in mode ask.
 	Unasked []string `json:"unaskedTools"`
 }
 

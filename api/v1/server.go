@@ -44,13 +44,13 @@ type Options struct {
 	Heartbeat    time.Duration
 	Behind       int64
 	WriteTimeout time.Duration
-	// Overflowed, when set, is told of each stream that was ended because its reader fell behind.
+	// Overflowed, when set, is called for each stream that was ended because its reader fell behind.
 	Overflowed func()
 	// Owners asks the node that owns a session, when that is another one. nil: 421, its clients have to ask it.
 	Owners Owners
 	// Reads keeps what is read from being answered before it may be shown. nil: all of it may.
 	Reads rest.Reads
-	// Credentials tells at which level (shared, namespaced, ephemeral) a runtime keeps its logins and state, and the
+	// Credentials returns the level at which (shared, namespaced, ephemeral) a runtime keeps its logins and state, and the
 	// credential namespace of this server. nil: shared, default.
 	Credentials func(runtime string) (level, namespace string)
 	// Clock is time.Now when nil.
@@ -82,7 +82,7 @@ type Route struct {
 type route struct {
 	Route
 	handle func(*Server, http.ResponseWriter, *http.Request) error
-	// ofRuntimes tell of the runtimes of a node: another one is asked where there are none.
+	// ofRuntimes routes describe the runtimes of a node: another node is asked where there are none.
 	ofRuntimes bool
 }
 

@@ -24,7 +24,7 @@ type sessionBody struct {
 	Cwd              string  `json:"cwd"`
 	Title            string  `json:"title"`
 	Model            *string `json:"model"`
-	// Mode is how much its tasks do unasked, null where the levels of its controls say so.
+	// Mode is how much its tasks do without approval, null where the levels of its controls say so.
 	Mode *tasks.Mode `json:"permission_mode"`
 	// Isolation is where its runtime is hosted.
 	Isolation string `json:"isolation_mode"`

@@ -8,7 +8,7 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// settled is handle that tells nothing of what was read before that may be shown. What was done may: it was committed
+// settled is handle that holds an answer back until what it read may be shown. What was done may be: it was committed
 // after whatever it read.
 func (s *Server) settled(w http.ResponseWriter, r *http.Request, rt route) error {
 	if s.opts.Reads == nil {
@@ -31,7 +31,7 @@ func (s *Server) settled(w http.ResponseWriter, r *http.Request, rt route) error
 	return err
 }
 
-// next reads the next events of a stream, which may be told when it returns.
+// next reads the next events of a stream, which may be shown when it returns.
 func (s *Server) next(ctx context.Context, reader *tasks.Reader) ([]tasks.Event, error) {
 	if s.opts.Reads == nil {
 		return reader.Next(ctx, pageSize)

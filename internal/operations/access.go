@@ -63,7 +63,7 @@ const (
 	StoreSuggested Operation = "store suggestion"
 )
 
-// rules are what must be true of a session, beside that it was not deleted.
+// rules are what must be true of a session, apart from that it was not deleted.
 type rules uint8
 
 const (
@@ -97,7 +97,7 @@ func rulesOf(op Operation) rules {
 	case AssignProject, ListRequests: // the project is looked for before the session
 		return notSystem
 	}
-	return ownedSession | enabled // what nobody thought of is not for everybody
+	return ownedSession | enabled // an operation without a rule has the strictest one
 }
 
 // SystemSessionError refuses a session that belongs to the server's own workers.
@@ -108,10 +108,10 @@ func (e *SystemSessionError) Error() string {
 	return fmt.Sprintf("session %s is reserved for workers of the server", e.SessionID)
 }
 
-// Check tells whether an operation may be done on a session: *session.DeletedError, *SystemSessionError,
+// Check reports whether an operation may be done on a session: *session.DeletedError, *SystemSessionError,
 // session.ErrNotFound or *session.NotOwnerError or *DisabledRuntimeError when it may not. Every operation checks this
-// itself; who has found something wrong with a request asks first, so that what is wrong with the session is told
-// before.
+// itself; a caller that has found a problem with a request checks first, so that a problem with the session is
+// reported first.
 func (s *Access) Check(ctx context.Context, op Operation, sessionID string) error {
 	_, _, err := s.find(ctx, op, sessionID)
 	return err

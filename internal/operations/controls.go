@@ -30,7 +30,7 @@ type ControlEditor struct {
 	locked bool
 }
 
-// Scope tells whose controls are meant: a session's own, or those new sessions start with.
+// Scope says whose controls are meant: a session's own, or those new sessions start with.
 type Scope string
 
 // The scopes of controls and settings.
@@ -42,7 +42,7 @@ const (
 // Audit is who changes controls and through what, as clients give it. An empty Actor is "user".
 type Audit struct{ Actor, Source string }
 
-// entry is the audit as the transcript tells it; through is what a silent client is taken for.
+// entry is the audit as the transcript has it; through is the source of a client that names none.
 func (a Audit) entry(through string) *session.ControlAudit {
 	audit := &session.ControlAudit{Actor: "user", Source: through}
 	if a.Actor != "" {
@@ -54,7 +54,7 @@ func (a Audit) entry(through string) *session.ControlAudit {
 	return audit
 }
 
-// DefaultsLocked tells whether the controls of new sessions are the configuration's to change only.
+// DefaultsLocked reports whether the controls of new sessions are the configuration's to change only.
 func (s *ControlEditor) DefaultsLocked() bool { return s.locked }
 
 // Controls reads a session's controls and those new sessions start with.
@@ -126,7 +126,7 @@ func (s *ControlEditor) SetDefaults(ctx context.Context, next session.Controls) 
 	return withSettings(now), changed, err
 }
 
-// SetApprovalPolicy changes one of a session's controls, which is not told in its transcript.
+// SetApprovalPolicy changes one of a session's controls, which its transcript does not show.
 func (s *ControlEditor) SetApprovalPolicy(ctx context.Context, sessionID, policy string) error {
 	_, err := s.edit(ctx, sessionID, ScopeSession, nil, func(current session.Controls) session.Controls {
 		current.ApprovalPolicy = policy
@@ -135,7 +135,7 @@ func (s *ControlEditor) SetApprovalPolicy(ctx context.Context, sessionID, policy
 	return err
 }
 
-// Permissions say how much a session's agent may do unasked; nil parts stay.
+// Permissions say how much a session's agent may do without approval; nil parts stay.
 type Permissions struct {
 	ApprovalPolicy, FilesystemSandbox *string
 	// AcceptEdits has the server approve changes of files by itself; it goes with the approval policy on-request only.

@@ -38,7 +38,7 @@ type PartsError struct{ Message string }
 // Error implements error.
 func (e *PartsError) Error() string { return e.Message }
 
-// LockedError refuses a change of the controls new sessions start with, which the server's configuration sets. It tells
+// LockedError refuses a change of the controls new sessions start with, which the server's configuration sets. It has
 // both controls as they are.
 type LockedError struct {
 	SessionID          string

@@ -27,11 +27,11 @@ type ReloadAudit interface {
 type Lifecycle struct {
 	Extensions Extensions
 	Audit      ReloadAudit
-	// Reloaded, when set, is told of every reload that went well. It must not block.
+	// Reloaded, when set, is called after every reload that went well. It must not block.
 	Reloaded func()
 }
 
-// Attempt is who wants extensions reloaded, and from where. An empty Role is nobody known. Refused is the code of why
+// Attempt is who wants extensions reloaded, and from where. An empty Role is an unknown caller. Refused is the code of why
 // they may not, "" for who may.
 type Attempt struct {
 	Role, Actor, Refused string
@@ -58,7 +58,7 @@ const auditTimeout = 10 * time.Second
 // Reload reads the extensions anew, for who may, and records every attempt before it is answered, a refused one too.
 // *UnrecordedError.
 func (l *Lifecycle) Reload(ctx context.Context, by Attempt) (extensions.ReloadResult, error) {
-	// What began is ended and recorded, whether its client waits or not: half of a reload is nothing anybody wants.
+	// What began is ended and recorded, whether its client waits or not: half of a reload is of no use.
 	ctx = context.WithoutCancel(ctx)
 	record := extensions.AuditRecord{ReloadID: uuid.NewString(), ActorRole: "unknown", RequestOrigin: by.Origin,
 		TrustMode: l.Extensions.TrustMode(), SnapshotBefore: l.Extensions.SnapshotVersion()}

@@ -45,7 +45,7 @@ func (s *History) Event(ctx context.Context, cursor int64) (stream.BrowsedEvent,
 	return s.events.Event(ctx, cursor)
 }
 
-// Usage adds up what the runtimes of sessions told they used.
+// Usage adds up what the runtimes of sessions reported as used.
 func (s *History) Usage(ctx context.Context, want session.UsageQuery) ([]session.Usage, session.Usage, error) {
 	if err := boardLimit(&want.Limit); err != nil {
 		return nil, session.Usage{}, err

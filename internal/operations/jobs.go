@@ -30,7 +30,7 @@ type JobAdmin struct {
 	jobs   Jobs
 }
 
-// QueueEnabled tells whether there is a job queue.
+// QueueEnabled reports whether there is a job queue.
 func (s *JobAdmin) QueueEnabled() bool { return s.jobs != nil }
 
 // Job reads a job: queue.ErrNotFound, ErrQueueOff.
@@ -93,7 +93,7 @@ func (s *JobAdmin) JobAgain(ctx context.Context, jobID string) (queue.EnqueueRes
 	return s.jobs.Again(ctx, jobID)
 }
 
-// CancelJobs cancels the jobs of a filter that are not over, and tells whether more are left. *InvalidError for a
+// CancelJobs cancels the jobs of a filter that are not over, and reports whether more are left. *InvalidError for a
 // filter that selects all there are; ErrQueueOff.
 func (s *JobAdmin) CancelJobs(ctx context.Context, filter queue.Filter, reason string) ([]queue.Job, bool, error) {
 	if s.jobs == nil {

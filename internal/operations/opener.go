@@ -86,26 +86,26 @@ func named(model *string) *string {
 	return &name
 }
 
-// Promise is a session that is being opened, by the temporary id a client has for it.
-type Promise struct {
+// PendingSession is a session that is being opened, by the temporary id a client has for it.
+type PendingSession struct {
 	ID   string
 	keep func(ctx context.Context, word func(error) string) error
 }
 
-// Keep opens the session, and tells how that went by an event. It goes on when ctx ends; word puts an error for
+// Keep opens the session, and announces the outcome by an event. It goes on when ctx ends; word puts an error for
 // clients.
-func (p Promise) Keep(ctx context.Context, word func(error) string) error { return p.keep(ctx, word) }
+func (p PendingSession) Keep(ctx context.Context, word func(error) string) error { return p.keep(ctx, word) }
 
-// CreateLater is Create in a project for a client that is told the session's id afterwards. Call Keep of what it
+// CreateLater is Create in a project for a client that gets the session's id afterwards. Call Keep of what it
 // returns.
-func (s *Opener) CreateLater(ctx context.Context, in session.Create, projectID string) (Promise, error) {
+func (s *Opener) CreateLater(ctx context.Context, in session.Create, projectID string) (PendingSession, error) {
 	in.ProjectID = projectID
 	in, err := s.prepare(ctx, in)
 	if err != nil {
-		return Promise{}, err
+		return PendingSession{}, err
 	}
 	t, err := s.store.PromiseSession(ctx, in.Runtime, projectID)
-	return Promise{ID: t.ID, keep: func(ctx context.Context, word func(error) string) error {
+	return PendingSession{ID: t.ID, keep: func(ctx context.Context, word func(error) string) error {
 		return s.store.KeepPromise(ctx, t, in, word)
 	}}, err
 }
@@ -149,7 +149,7 @@ func (s *Opener) settle(ctx context.Context, in session.Create) (session.Create,
 	return in, nil
 }
 
-// under tells whether a path is a folder or below it.
+// under reports whether a path is a folder or below it.
 func under(path, folder string) bool {
 	if !filepath.IsAbs(path) {
 		return false

@@ -13,7 +13,7 @@ import (
 )
 
 // Who is limited to projects (auth.Principal.Projects) meets what belongs to another one, or to none, as what is not
-// there: the answers are the same, word for word, so that nobody learns of it by asking.
+// there: the answers are the same, word for word, so that no caller learns of it by asking.
 
 // LimitedError refuses who is limited to projects what belongs to none of them.
 type LimitedError struct{ Reason string }
@@ -23,7 +23,7 @@ func (e *LimitedError) Error() string {
 	return "this access is limited to some projects: " + e.Reason
 }
 
-// CheckSession tells whether a session is within the limit of who asks: session.ErrNotFound when it is not, and when it
+// CheckSession reports whether a session is within the limit of who asks: session.ErrNotFound when it is not, and when it
 // is not there.
 func (s *Access) CheckSession(ctx context.Context, sessionID string) error {
 	limit := auth.ProjectsFrom(ctx)
@@ -37,7 +37,7 @@ func (s *Access) CheckSession(ctx context.Context, sessionID string) error {
 	return err
 }
 
-// CheckProject tells whether a project, or the session that stands in a project's place as "session:<id>", is within the
+// CheckProject reports whether a project, or the session that stands in a project's place as "session:<id>", is within the
 // limit of who asks: session.ErrProjectNotFound.
 func (s *Access) CheckProject(ctx context.Context, owner string) error {
 	limit := auth.ProjectsFrom(ctx)
@@ -54,7 +54,7 @@ func (s *Access) CheckProject(ctx context.Context, owner string) error {
 	return session.ErrProjectNotFound
 }
 
-// CheckRequest tells whether an interactive request is of a session within the limit of who asks:
+// CheckRequest reports whether an interactive request is of a session within the limit of who asks:
 // session.ErrRequestNotFound.
 func (s *Access) CheckRequest(ctx context.Context, requestID string, kind runtime.RequestKind) error {
 	if auth.ProjectsFrom(ctx) == nil {
@@ -70,7 +70,7 @@ func (s *Access) CheckRequest(ctx context.Context, requestID string, kind runtim
 	return err
 }
 
-// CheckJob tells whether a job is within the limit of who asks: queue.ErrNotFound.
+// CheckJob reports whether a job is within the limit of who asks: queue.ErrNotFound.
 func (s *Access) CheckJob(ctx context.Context, jobID string) error {
 	if auth.ProjectsFrom(ctx) == nil {
 		return nil

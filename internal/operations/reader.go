@@ -63,7 +63,7 @@ func (s *Reader) List(ctx context.Context, query session.ListQuery) (session.Pag
 
 // Reading says which part of a session's transcript is wanted, and what the reader has.
 type Reading struct {
-	// Limit, Before, After, Around and FromStart choose a window of entries, and so do Count, which has it told how many
+	// Limit, Before, After, Around and FromStart choose a window of entries, and so do Count, which adds how many
 	// there are, and OmitDetails; all of them empty is the whole transcript. Limit 0 is 100.
 	Limit                         int
 	Before, After, Around         string
@@ -71,7 +71,7 @@ type Reading struct {
 	// Figures has session.Session.Figures filled in, with what Reader has read.
 	Figures bool
 	Reader  string
-	// Has tells whether the reader has a version already; nil: it has none.
+	// Has reports whether the reader has a version already; nil: it has none.
 	Has func(version string) bool
 	// Pieces takes what a whole read shows. nil: the answer has it.
 	Pieces session.Pieces
@@ -102,7 +102,7 @@ func (r Reading) window() (*transcript.Window, error) {
 	return window, nil
 }
 
-// Read reads a session with its transcript or a window of it, which is told. transcript.ErrBadCursor.
+// Read reads a session with its transcript, or a window of it (true). transcript.ErrBadCursor.
 func (s *Reader) Read(ctx context.Context, sessionID string, want Reading) (session.Detail, bool, error) {
 	if err := s.access.Check(ctx, Read, sessionID); err != nil {
 		return session.Detail{}, false, err
@@ -116,14 +116,14 @@ func (s *Reader) Read(ctx context.Context, sessionID string, want Reading) (sess
 	return detail, window != nil, err
 }
 
-// MarkRead notes that somebody has read a session up to an entry: session.ErrNoEntry.
+// MarkRead notes that a reader has read a session up to an entry: session.ErrNoEntry.
 func (s *Reader) MarkRead(ctx context.Context, reader, sessionID, messageID string) (further bool, err error) {
 	return after(s.access.Check(ctx, Read, sessionID), func() (bool, error) {
 		return s.store.MarkRead(ctx, reader, sessionID, messageID)
 	})
 }
 
-// MarkUnread has a session be unread for somebody.
+// MarkUnread makes a session unread for a reader.
 func (s *Reader) MarkUnread(ctx context.Context, reader, sessionID string) error {
 	if err := s.access.Check(ctx, Read, sessionID); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (s *Reader) MarkUnread(ctx context.Context, reader, sessionID string) error
 }
 
 // TranscriptPage reads at most limit entries of a session's transcript behind the first offset ones, from its beginning
-// or, newest first, from its end, and tells how many there are.
+// or, newest first, from its end, and returns how many there are.
 func (s *Reader) TranscriptPage(ctx context.Context, sessionID string, offset, limit int, newestFirst bool) (
 	session.TranscriptPage, error) {
 	if err := s.access.Check(ctx, Read, sessionID); err != nil {
@@ -150,7 +150,7 @@ func (s *Reader) MessageCounts(ctx context.Context, sessionIDs []string) (map[st
 	return s.store.MessageCounts(ctx, sessionIDs)
 }
 
-// Sources tells which files the agent of a session reads by itself, and which are not what they were when the session
+// Sources lists the files the agent of a session reads by itself, and which are not what they were when the session
 // began.
 func (s *Reader) Sources(ctx context.Context, sessionID string) (session.Sources, error) {
 	return after(s.access.Check(ctx, ReadSources, sessionID), func() (session.Sources, error) {

@@ -124,7 +124,7 @@ type ToolCallAnswer struct {
 }
 
 // AnswerToolCall settles a tool call; errors as of DecideApproval, and *InvalidError for parts of which only one would
-// be told.
+// be passed on.
 func (s *Decider) AnswerToolCall(ctx context.Context, requestID string, in ToolCallAnswer, decidedBy string) (
 	session.Request, error) {
 	if err := s.access.CheckRequest(ctx, requestID, runtime.RequestToolCall); err != nil {
@@ -205,7 +205,7 @@ func (s *Decider) RuntimeOfRequest(ctx context.Context, requestID string, kind r
 	return found.Runtime, err
 }
 
-// ReasonWaits tells whether the reason of a denial reaches the agent with the next message only: its runtime takes none
+// ReasonWaits reports whether the reason of a denial reaches the agent with the next message only: its runtime takes none
 // with the denial.
 func (s *Decider) ReasonWaits(ctx context.Context, denied session.Request) (bool, error) {
 	if !denied.ReasonGiven() {

@@ -10,7 +10,7 @@ import (
 // RuntimeStatus is whether a runtime may be used, as its operator says.
 type RuntimeStatus string
 
-// The statuses of runtimes. All but RuntimeDisabled work alike; clients are told.
+// The statuses of runtimes. All but RuntimeDisabled work alike; clients see them.
 const (
 	RuntimeActive     RuntimeStatus = "active"
 	RuntimePreview    RuntimeStatus = "preview"

@@ -154,7 +154,7 @@ func (s *RuntimeAdmin) cannotLogIn(ctx context.Context, adapter runtime.Adapter,
 }
 
 // TakeKey logs a runtime in with the key of a model provider, which is kept nowhere here.
-// *session.UnknownRuntimeError, *runtime.UnsupportedError, and errors of runtime.KeyTaker, none of which tells the key.
+// *session.UnknownRuntimeError, *runtime.UnsupportedError, and errors of runtime.KeyTaker, none of which has the key.
 func (s *RuntimeAdmin) TakeKey(ctx context.Context, name string, key runtime.ProviderKey) (runtime.TakenKey, error) {
 	adapter, err := s.usable(name)
 	if err != nil {

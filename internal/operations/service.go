@@ -18,12 +18,17 @@ type Sessions interface {
 	OpenerStore
 	ReaderStore
 	EditorStore
+	Conversations
+	ProjectStore
+	UsageStore
+}
+
+// Conversations is what the operations need of what is said in sessions.
+type Conversations interface {
 	TurnStore
 	ThreadStore
 	QueueStore
 	RequestStore
-	ProjectStore
-	UsageStore
 }
 
 // Options are the parts a Service stands on. Sessions and Controls are required.
@@ -38,7 +43,7 @@ type Options struct {
 	DefaultsLocked bool
 	// Jobs is the job queue, Suggestions keeps suggested requests, Suggester has them made. nil: ErrQueueOff.
 	Jobs Jobs
-	// Providers tells the clouds in which a runtime can reach its models, by the runtime's name; nil tells none.
+	// Providers lists the clouds in which a runtime can reach its models, by the runtime's name; nil: none.
 	Providers func(name string) []environment.ProviderStatus
 	// Searching finds titles and entries. Required where Service.Search is called.
 	Searching Searching

@@ -16,7 +16,7 @@ type EditorStore interface {
 	Rename(ctx context.Context, sessionID, title string) (session.Session, error)
 	Archive(ctx context.Context, sessionID string) (session.Session, error)
 	Unarchive(ctx context.Context, sessionID string) (session.Session, error)
-	// Resume loads the session in its runtime and tells it of these tools of the client.
+	// Resume loads the session in its runtime with these tools of the client.
 	Resume(ctx context.Context, sessionID string, dynamicTools json.RawMessage) (session.Session, error)
 	Delete(ctx context.Context, sessionID string) (session.Deleted, error)
 	AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error)
@@ -86,7 +86,7 @@ func (s *Editor) Delete(ctx context.Context, sessionID string) (session.Deleted,
 	return s.store.Delete(ctx, sessionID)
 }
 
-// AssignProject puts a session into a project, or takes it out (nil), and tells which it was in before.
+// AssignProject puts a session into a project, or takes it out (nil), and returns which it was in before.
 // *UnknownProjectError.
 func (s *Editor) AssignProject(ctx context.Context, sessionID string, projectID *string) (assigned session.Session,
 	previous *string, err error) {
@@ -121,7 +121,7 @@ func (s *Editor) Upsert(ctx context.Context, sessionID string, entries []transcr
 	if !errors.Is(err, session.ErrNotFound) {
 		return stored, err
 	}
-	// Not stored here: it is looked for at the runtime, too, and taken in.
+	// Not stored here: it is looked up at the runtime, too, and imported.
 	if err := s.access.Check(ctx, Upsert, sessionID); err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ type SuggestionWish struct {
 	Effort, Draft string
 }
 
-// CanSuggest tells whether anybody makes suggestions.
+// CanSuggest reports whether there are suggestions.
 func (s *Suggestions) CanSuggest() bool { return s.suggester != nil }
 
 // Suggest queues a suggestion of what to ask next in a session; SuggestAndWait waits for it as well. ErrQueueOff,
@@ -77,7 +77,7 @@ func (s *Suggestions) suggestion(ctx context.Context, sessionID string, wish Sug
 	return payload, nil
 }
 
-// StoreSuggestion stores a suggestion that somebody made, and returns what is stored then. ErrMissingSuggestion,
+// StoreSuggestion stores a suggestion that a client made, and returns what is stored then. ErrMissingSuggestion,
 // ErrQueueOff.
 func (s *Suggestions) StoreSuggestion(ctx context.Context, sessionID, requestKey string, next jobs.Suggestion) (
 	jobs.Suggestion, error) {

@@ -14,7 +14,7 @@ type TurnStore interface {
 	// Retry sends what a turn was asked once more, if that was cut off before any tool ran: *session.NotRetryableError
 	// otherwise.
 	Retry(ctx context.Context, sessionID, turnID, key string) (newTurnID string, err error)
-	// Made is what a message with a key made that came before (session.Message.Key).
+	// Made is what an earlier message with a key made (session.Message.Key).
 	Made(ctx context.Context, sessionID, key string) (string, error)
 	// StopTurn ends the running turn and, unless it is to be kept, the background work which that began; turnID "" means
 	// whichever runs. ErrNoActiveTurn, ErrWrongTurn.
@@ -61,9 +61,9 @@ func (s *Turns) Retry(ctx context.Context, sessionID, turnID, key string) (strin
 	})
 }
 
-// Made is what a message with a key made that came before, the turn or the id it waits by, "" for nothing; it is asked
-// before that is sent again. session.ErrTurnUnknown when it cannot be told, runtime.ErrUnavailable while it cannot yet.
-func (s *Turns) Made(ctx context.Context, sessionID, key string) (string, error) {
+// TurnForKey is what an earlier message with a key made, the turn or the id it waits by, "" for nothing; it is asked
+// before that is sent again. session.ErrTurnUnknown when it cannot be known, runtime.ErrUnavailable while it is not known yet.
+func (s *Turns) TurnForKey(ctx context.Context, sessionID, key string) (string, error) {
 	return after(s.access.Check(ctx, Read, sessionID), func() (string, error) {
 		return s.store.Made(ctx, sessionID, key)
 	})
@@ -123,7 +123,7 @@ func (s *Turns) Steer(ctx context.Context, sessionID, turnID, text string) error
 }
 
 // Stop ends what a session is doing, if anything, with the background work that its turn began unless that is to be kept;
-// it gives back what its runtime keeps of the session, and tells everybody who follows it. The next message loads it
+// it releases what its runtime keeps of the session, and notifies its followers. The next message loads it
 // again. It says which background work it ended and which goes on.
 func (s *Turns) Stop(ctx context.Context, sessionID string, keepBackground bool) (session.Stopped, error) {
 	return after(s.access.Check(ctx, Interrupt, sessionID), func() (session.Stopped, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"harness/api"
+	"harness/api/conns"
 	"harness/internal/platform/telemetry"
 )
 
@@ -72,8 +73,8 @@ func (m HTTP) Answered(method, route string, status int, took time.Duration) {
 }
 
 // Options are the counters of a limiter of connections.
-func (m HTTP) Options() api.ConnLimiterMetrics {
-	return api.ConnLimiterMetrics{
+func (m HTTP) Options() conns.Metrics {
+	return conns.Metrics{
 		Connections: func(delta int) { m.connections.Add(float64(delta)) },
 		Reaped:      func(reason string) { m.reaped.WithLabelValues(reason).Inc() },
 		Refused:     m.refused.Inc,

@@ -5,7 +5,7 @@ import "sync"
 // Place is where a session belongs: its workspace, "" for none, and its runtime.
 type Place struct{ Workspace, Runtime string }
 
-// Directory knows the places of the sessions somebody watches.
+// Directory knows the places of the sessions that a client watches.
 type Directory struct {
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -42,7 +42,7 @@ func (d *Directory) Drop(session string) {
 	}
 }
 
-// of is a session's place, the zero value of one that nobody watches.
+// of is a session's place, the zero value of one that no client watches.
 func (d *Directory) of(session string) Place {
 	d.mu.Lock()
 	defer d.mu.Unlock()

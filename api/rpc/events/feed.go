@@ -109,7 +109,7 @@ func (d *derivation) harness(frame stream.Frame) {
 	d.frames = append(d.frames, frame)
 }
 
-// harness is what event/harness says beside the payload.
+// harness is what event/harness says apart from the payload.
 type harness struct {
 	kind    string
 	context []byte
@@ -200,7 +200,7 @@ func VerdictOf(n stream.Notice) Verdict {
 	return v
 }
 
-// Sees tells whether a socket gets a frame: what it watches of sessions, what it subscribed to of workspaces, and what
+// Sees reports whether a socket gets a frame: what it watches of sessions, what it subscribed to of workspaces, and what
 // is for everyone. A worker's session is for those alone that watch it.
 func Sees(frame *stream.Frame, watches func(session string) bool, subscribed func(workspace string) bool) bool {
 	subject, own := frame.About.(*Subject)
@@ -259,7 +259,7 @@ func (d *derivation) line() error {
 	return nil
 }
 
-// idNews tells what became of a temporary id: to everyone, since who waits for it may have come back on another socket.
+// idNews says what became of a temporary id: to every socket, since its client may have come back on another one.
 func (d *derivation) idNews() {
 	var news session.IDNews
 	if json.Unmarshal(d.record.Payload, &news) != nil {

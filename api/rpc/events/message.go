@@ -44,7 +44,7 @@ func used(id, name string, input json.RawMessage, result string, failed bool) []
 	}
 }
 
-// Messages are those an item of a runtime makes; none for one nobody said or did.
+// Messages are those an item of a runtime makes; none for one that is neither text nor action.
 func Messages(raw json.RawMessage) []ChatMessage {
 	item, ok := wire.ReadItem(raw)
 	if !ok {

@@ -77,7 +77,7 @@ func questions(ref stream.RequestRef, params json.RawMessage) json.RawMessage {
 	return object("questions", asked)
 }
 
-// resolved tells how a request ended.
+// resolved says how a request ended.
 func (d *derivation) resolved() {
 	var told struct {
 		ApprovalID string `json:"approvalId"`

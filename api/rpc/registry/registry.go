@@ -52,7 +52,7 @@ type Routing struct {
 	RequiredOnMethods []string `json:"requiredOnMethods"`
 }
 
-// Runtime is what clients are told of one runtime.
+// Runtime is what clients get about one runtime.
 type Runtime struct {
 	ID                    string                   `json:"id"`
 	DisplayName           string                   `json:"displayName"`
@@ -96,7 +96,7 @@ func Named() []string {
 // RequiredOn are the methods on which clients say the runtime.
 func RequiredOn() []string { return []string{Start, Send, Stop, Input, Respond} }
 
-// ResolvesNewIDs tells whether new sessions of a runtime get a temporary id first: cdev learns the id of a Claude
+// ResolvesNewIDs reports whether new sessions of a runtime get a temporary id first: cdev learns the id of a Claude
 // session after its start.
 func ResolvesNewIDs(id string) bool { return id == claude }
 

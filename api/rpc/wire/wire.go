@@ -43,7 +43,7 @@ type Request struct {
 	Batched bool
 }
 
-// Notification tells a request that gets no answer.
+// Notification reports whether a request gets no answer.
 func (r Request) Notification() bool { return r.ID == nil }
 
 // message is what was sent: requests, and in the place of those that are none the error they get.

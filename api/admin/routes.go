@@ -1,0 +1,90 @@
+// Package admin serves the REST routes about the server as a whole: projects, jobs, events, usage, search, tokens,
+// logins, push subscriptions and extensions.
+//
+// It owns what these routes read and answer. It must never know how an answer is written, or whether its caller may ask.
+package admin
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"harness/api/rest"
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
+)
+
+// Options are what the routes stand on. Operations and the functions are required.
+type Options struct {
+	Operations *operations.Service
+	// Tokens are the named access tokens, Push the browsers that are notified. nil: 404.
+	Tokens Tokens
+	Push   Push
+	// Logins lets browsers in by a cookie, OIDC people at OpenID Connect providers. nil: 404.
+	Logins *auth.Logins
+	OIDC   OIDC
+	// Lifecycle lists and reloads extensions. nil: those routes do not exist.
+	Lifecycle *Lifecycle
+	Clock     func() time.Time
+	// ReadBody reads a body of which no member is used, Fail answers with an error, and FailureOf is what that looks like.
+	ReadBody  func(r *http.Request) error
+	Fail      func(w http.ResponseWriter, r *http.Request, err error)
+	FailureOf func(err error) rest.Failure
+}
+
+// Routes are those of this package. Each subject has the operations that it uses.
+func Routes(o Options) []rest.Route {
+	ops := o.Operations
+	projects := &projectAPI{ops.Projects}
+	boards := &boardAPI{ops.JobAdmin, ops.History, ops.Finder}
+	tokens := &tokenAPI{o.Tokens, ops.Projects, o.Clock}
+	logins := &loginAPI{o.Logins, o.OIDC, o.FailureOf}
+	push := &pushAPI{o.Push}
+	all := slices.Concat(projects.projectRoutes(), boards.jobRoutes(), boards.boardRoutes(), boards.searchRoutes(),
+		tokens.tokenRoutes(), logins.loginRoutes(), logins.oidcRoutes(), push.pushRoutes())
+	if o.Lifecycle != nil {
+		extensions := &extensionAPI{o.Lifecycle, o.ReadBody, o.Fail}
+		all = append(all, extensions.extensionRoutes()...)
+	}
+	return all
+}
+
+// Failures are errors that only these routes meet.
+func Failures(err error, rt *rest.Route, in *rest.Input) (rest.Failure, bool) {
+	for _, row := range []func(error, *rest.Route, *rest.Input) (rest.Failure, bool){
+		loginFailures, tokenFailures, pushFailures,
+	} {
+		if f, known := row(err, rt, in); known {
+			return f, true
+		}
+	}
+	return rest.Failure{}, false
+}
+
+type projectAPI struct{ projects *operations.Projects }
+
+type boardAPI struct {
+	jobs    *operations.JobAdmin
+	history *operations.History
+	finder  *operations.Finder
+}
+
+type tokenAPI struct {
+	tokens   Tokens
+	projects *operations.Projects
+	clock    func() time.Time
+}
+
+type loginAPI struct {
+	logins    *auth.Logins
+	oidc      OIDC
+	failureOf func(err error) rest.Failure
+}
+
+type pushAPI struct{ push Push }
+
+type extensionAPI struct {
+	lifecycle *Lifecycle
+	readBody  func(r *http.Request) error
+	fail      func(w http.ResponseWriter, r *http.Request, err error)
+}

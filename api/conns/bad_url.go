@@ -1,0 +1,75 @@
+package conns
+
+import (
+	"bytes"
+	"fmt"
+	"harness/api/rest"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// rememberedHead bounds what is remembered of a request, in bytes. For a longer request line net/http's own answer goes
+// out.
+const rememberedHead = 2048
+
+// requestHead is what a peer has sent of a request that no handler has begun to answer. net/http refuses a URL with a
+// broken percent escape in plain text before any handler sees it; only on the connection can that answer be put into
+// the API's words.
+type requestHead struct {
+	mu       sync.Mutex
+	sent     []byte
+	answered bool // by a handler, from here to the next request
+}
+
+// read remembers what came from the peer, up to the end of the request line.
+func (h *requestHead) read(p []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.answered || bytes.IndexByte(h.sent, '\n') >= 0 {
+		return
+	}
+	if end := bytes.IndexByte(p, '\n'); end >= 0 {
+		p = p[:end+1]
+	}
+	h.sent = append(h.sent, p[:min(len(p), rememberedHead-len(h.sent))]...)
+}
+
+// begin says that a handler answers the request, end that the next one is waited for.
+func (h *requestHead) begin() { h.set(true) }
+func (h *requestHead) end()   { h.set(false) }
+
+func (h *requestHead) set(answered bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sent, h.answered = nil, answered
+}
+
+// refusal is the answer in place of the one that net/http is about to give, nil to leave that.
+func (h *requestHead) refusal() []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.answered {
+		return nil
+	}
+	uri, broken := brokenURI(h.sent)
+	if !broken {
+		return nil
+	}
+	body := rest.BadURLBody(uri)
+	return fmt.Appendf(nil,
+		"HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+		http.StatusBadRequest, http.StatusText(http.StatusBadRequest), len(body), body)
+}
+
+// brokenURI finds the target of a request line whose path has a broken escape.
+func brokenURI(head []byte) (string, bool) {
+	line, _, whole := bytes.Cut(head, []byte("\r\n"))
+	parts := strings.Split(string(line), " ")
+	if !whole || len(parts) != 3 || !strings.HasPrefix(parts[1], "/") {
+		return "", false
+	}
+	path, _, _ := strings.Cut(parts[1], "?")
+	_, valid := rest.DecodePath(path)
+	return parts[1], !valid
+}

@@ -1,0 +1,34 @@
+package rest
+
+import (
+	"harness/internal/platform/auth"
+	"net/http"
+	"slices"
+)
+
+// MayUse reports whether a person's role is enough for a route.
+func MayUse(role auth.Role, rt *Route) bool {
+	return role == auth.RoleOwner || role == auth.RoleSystem || slices.Contains(RolesOf(rt), role)
+}
+
+// RolesOf are the roles a route is for, below the owner. What knows no rule is an admin's.
+func RolesOf(rt *Route) []auth.Role {
+	access := rt.Access
+	if access == AccessByMethod {
+		access = AccessOperator
+		if rt.Method == http.MethodGet {
+			access = AccessViewer
+		}
+	}
+	switch access {
+	case AccessAnybody:
+		return []auth.Role{auth.RoleCI, auth.RoleMember, auth.RoleOperator, auth.RoleAdmin}
+	case AccessTranscript:
+		return []auth.Role{auth.RoleCI, auth.RoleOperator, auth.RoleAdmin}
+	case AccessViewer:
+		return []auth.Role{auth.RoleMember, auth.RoleOperator, auth.RoleAdmin}
+	case AccessOperator:
+		return []auth.Role{auth.RoleOperator, auth.RoleAdmin}
+	}
+	return []auth.Role{auth.RoleAdmin}
+}

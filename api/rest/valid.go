@@ -1,0 +1,32 @@
+package rest
+
+import "harness/api/schema"
+
+// Valid is a part of a request by its rule: *ValidationError.
+func Valid(s schema.Schema, v schema.Value) (schema.Value, error) {
+	checked, issues := schema.Check(s, v)
+	if len(issues) > 0 {
+		return checked, &ValidationError{Issues: issues}
+	}
+	return checked, nil
+}
+
+// ValidRefusing is Valid for a part of a request of which the route reads what s says, nothing when s is nil: unknown
+// members are dropped unless they are to be refused.
+func ValidRefusing(s schema.Schema, v schema.Value, refuse func(name string) bool) (schema.Value, error) {
+	unread := s == nil
+	if unread && v.Kind() != schema.Object {
+		return schema.Value{}, nil
+	}
+	if unread {
+		s = schema.Struct()
+	}
+	checked, issues := schema.CheckRefusing(s, v, refuse)
+	if len(issues) > 0 {
+		return checked, &ValidationError{Issues: issues}
+	}
+	if unread {
+		return schema.Value{}, nil
+	}
+	return checked, nil
+}

@@ -1,0 +1,137 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"harness/api/idempotency"
+	"harness/api/rest"
+	"harness/api/schema"
+	"harness/internal/operations"
+	"harness/internal/services/session"
+)
+
+var (
+	sendMessageBody = messageBody(rest.Optional("dynamicTools", dynamicToolsField))
+	interruptBody   = schema.Optional(schema.Struct(rest.Optional("turnId", rest.Name),
+		rest.Optional("keepBackground", schema.Boolean())))
+)
+
+// messageBody is a message and what else may go with it; messageOf reads it.
+func messageBody(more ...schema.Field) schema.Schema {
+	fields := append([]schema.Field{
+		rest.Required("text", schema.Text{}.Trim().Min(1)), rest.Optional("model", modelField),
+		rest.Optional("effort", effortField), rest.Optional("approvalPolicy", approvalPolicyField),
+		rest.Optional("networkAccess", networkAccessField), rest.Optional("filesystemSandbox", filesystemSandboxField),
+	}, more...)
+	return schema.Struct(append(fields, rest.Optional("images", imagesField))...)
+}
+
+func messageOf(in *rest.Input) session.Message {
+	body := in.Body
+	return session.Message{
+		Key: in.Key, Text: body.Get("text").Text(), Images: imageURLs(body.Get("images").Items()), Model: body.Get("model").TextPointer(),
+		Effort: body.Get("effort").Text(), ApprovalPolicy: body.Get("approvalPolicy").TextPointer(),
+		NetworkAccess: body.Get("networkAccess").TextPointer(), FilesystemSandbox: body.Get("filesystemSandbox").TextPointer(),
+		DynamicTools: body.Get("dynamicTools").JSON(),
+	}
+}
+
+// imagesField takes images; what one may be is the operation's rule.
+var imagesField = schema.ListOf(schema.Any()).Max(operations.MaxImages)
+
+// imageURLs are the images of a message: texts or {"url": text}.
+func imageURLs(images []schema.Value) []string {
+	urls := make([]string, len(images))
+	for i, image := range images {
+		if inner := image.Get("url"); inner.Defined() {
+			image = inner
+		}
+		urls[i] = image.Text()
+	}
+	return urls
+}
+
+func (s *messages) messageRoutes() []rest.Route {
+	return []rest.Route{
+		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/messages", Operation: operations.Send,
+			Body: sendMessageBody, Mapped: true, Once: true, Again: true, Handle: s.sendMessage},
+		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/turns/:turnId/retry", Operation: operations.Retry,
+			Mapped: true, Once: true, Again: true, Handle: s.retry},
+		{Method: http.MethodPost, Path: "/api/sessions/:sessionId/interrupt", Operation: operations.Interrupt,
+			Body: interruptBody, Handle: s.interrupt},
+	}
+}
+
+type turnBody struct {
+	Status    string `json:"status"`
+	SessionID string `json:"sessionId"`
+	TurnID    string `json:"turnId"`
+	// MessageID and Position are those of a message that is queued behind the running turn; its TurnID is "".
+	MessageID string `json:"messageId,omitempty"`
+	Position  int    `json:"position,omitempty"`
+}
+
+func (s *messages) sendMessage(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	return s.beginTurn(ctx, in, func() (session.Submitted, error) { return s.turns.Send(ctx, in.SessionID(), messageOf(in)) })
+}
+
+func (s *messages) retry(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	return s.beginTurn(ctx, in, func() (session.Submitted, error) {
+		turnID, err := s.turns.Retry(ctx, in.SessionID(), in.Params["turnId"], in.Key)
+		return session.Submitted{TurnID: turnID}, err
+	})
+}
+
+// beginTurn answers with the turn that begin makes, or the one that the same request made before.
+func (s *messages) beginTurn(ctx context.Context, in *rest.Input, begin func() (session.Submitted, error)) (rest.Reply, error) {
+	made, err := s.made(ctx, in)
+	found := made != ""
+	sent := session.Submitted{TurnID: made}
+	switch {
+	case found:
+		var queue []session.Waiting
+		queue, err = s.queue.Waiting(ctx, in.SessionID())
+		if at := session.PositionOf(queue, made); at > 0 {
+			sent = session.Submitted{QueuedID: made, Position: at}
+		}
+	case err == nil:
+		sent, err = begin()
+	}
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	if sent.QueuedID != "" {
+		return rest.Reply{Status: http.StatusAccepted, Replayed: found, Body: turnBody{
+			Status: "queued", SessionID: in.SessionID(), MessageID: sent.QueuedID, Position: sent.Position}}, nil
+	}
+	rest.NoteTurn(ctx, sent.TurnID)
+	return rest.Reply{Status: http.StatusAccepted, Replayed: found, Body: turnBody{
+		Status: "accepted", SessionID: in.SessionID(), TurnID: sent.TurnID}}, nil
+}
+
+func (s *messages) interrupt(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	stopped, err := s.turns.StopTurn(ctx, in.SessionID(), in.Body.Get("turnId").Text(), in.Body.Get("keepBackground").True())
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	rest.NoteTurn(ctx, stopped.TurnID)
+	return rest.OK(struct {
+		turnBody
+		Ended  []session.BackgroundTask `json:"endedBackground,omitempty"`
+		GoesOn []session.BackgroundTask `json:"background,omitempty"`
+	}{turnBody{Status: "ok", SessionID: in.SessionID(), TurnID: stopped.TurnID}, stopped.Ended, stopped.GoesOn})
+}
+
+// made is what a request made that came before with its key, "" for nothing: its server ended before it had answered.
+func (s *messages) made(ctx context.Context, in *rest.Input) (string, error) {
+	if in.Key == "" {
+		return "", nil
+	}
+	made, err := s.turns.TurnForKey(ctx, in.SessionID(), in.Key)
+	if errors.Is(err, session.ErrTurnUnknown) {
+		err = errors.Join(idempotency.ErrLost, err)
+	}
+	return made, err
+}

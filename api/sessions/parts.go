@@ -1,0 +1,96 @@
+package sessions
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"harness/api/rest"
+	"harness/internal/lib/javascript"
+	"harness/internal/services/session"
+)
+
+// wholeRead keeps what a whole read shows, and where. It implements session.Pieces.
+type wholeRead struct {
+	into       kept
+	transcript []part
+	items      map[int][]part // by turn
+}
+
+// Entries implements session.Pieces.
+func (r *wholeRead) Entries(encoded []byte) (err error) {
+	r.transcript, err = r.keep(r.transcript, encoded)
+	return err
+}
+
+// Item implements session.Pieces.
+func (r *wholeRead) Item(turn int, encoded []byte) (err error) {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, encoded); err != nil {
+		return err
+	}
+	r.items[turn], err = r.keep(r.items[turn], compact.Bytes())
+	return err
+}
+
+// keep keeps the next elements of a list, of which those before are in parts.
+func (r *wholeRead) keep(list []part, elements []byte) ([]part, error) {
+	from := r.into.Size()
+	if len(list) > 0 {
+		if _, err := r.into.Write([]byte{','}); err != nil {
+			return list, notKept(err)
+		}
+	}
+	if _, err := r.into.Write(javascript.PlainSeparators(elements)); err != nil {
+		return list, notKept(err)
+	}
+	if n := len(list); n > 0 && list[n-1].to == from {
+		list[n-1].to = r.into.Size()
+		return list, nil
+	}
+	return append(list, part{from: from, to: r.into.Size()}), nil
+}
+
+// parts is the answer: its body, with the transcript and the description of the conversation in their places.
+func (r *wholeRead) parts(body sessionDetail, detail *session.Detail) ([]part, error) {
+	// What is behind the places has texts only, in which a quote is escaped.
+	place := []byte(`"transcript":[]`)
+	if detail.Thread != nil {
+		body.Thread = json.RawMessage("null")
+		place = []byte(`"thread":null,"transcript":[]`)
+	}
+	text, err := rest.Encode(body)
+	if err != nil {
+		return nil, err
+	}
+	at := bytes.LastIndex(text, place)
+	parts := []part{{text: text[:at]}}
+	if detail.Thread != nil {
+		parts = append(parts, part{text: []byte(`"thread":`)})
+		for _, piece := range detail.Thread {
+			parts = append(parts, part{text: javascript.PlainSeparators(piece.JSON)})
+			if piece.Items {
+				parts = append(parts, r.items[piece.Turn]...)
+			}
+		}
+		parts = append(parts, part{text: []byte{','}})
+	}
+	parts = append(append(parts, part{text: []byte(`"transcript":[`)}), r.transcript...)
+	parts = append(parts, part{text: entriesOf(detail)})
+	return append(parts, part{text: text[at+len(place)-len("]"):]}), nil
+}
+
+// entriesOf are the entries of a window, with commas between.
+func entriesOf(detail *session.Detail) []byte {
+	size := 1
+	for i := range detail.Transcript {
+		size += detail.Transcript[i].Size()
+	}
+	text := make([]byte, 0, size)
+	for i := range detail.Transcript {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = detail.Transcript[i].AppendJSON(text)
+	}
+	return javascript.PlainSeparators(text)
+}

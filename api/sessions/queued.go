@@ -1,0 +1,88 @@
+package sessions
+
+import (
+	"context"
+	"net/http"
+
+	"harness/api/rest"
+	"harness/api/schema"
+	"harness/internal/operations"
+	"harness/internal/services/session"
+)
+
+var (
+	waitBody        = messageBody()
+	editWaitingBody = schema.Struct(rest.Required("text", schema.Text{}.Trim().Min(1)))
+	moveWaitingBody = schema.Optional(schema.Struct(rest.Optional("before", rest.Name)))
+)
+
+func (s *messages) waitingRoutes() []rest.Route {
+	const all = "/api/sessions/:sessionId/queue"
+	return []rest.Route{
+		{Method: http.MethodGet, Path: all, Operation: operations.Read, Handle: s.listWaiting},
+		{Method: http.MethodPost, Path: all, Operation: operations.Send, Body: waitBody, Once: true, Again: true, Handle: s.wait},
+		{Method: http.MethodPatch, Path: all + "/:messageId", Operation: operations.Send, Body: editWaitingBody,
+			Handle: s.editWaiting},
+		{Method: http.MethodPost, Path: all + "/:messageId/move", Operation: operations.Send, Body: moveWaitingBody,
+			Handle: s.moveWaiting},
+		{Method: http.MethodPost, Path: all + "/:messageId/send", Operation: operations.Send, Handle: s.sendWaiting},
+		{Method: http.MethodDelete, Path: all + "/:messageId", Operation: operations.Send, Handle: s.dropWaiting},
+	}
+}
+
+// waitingBody is what waits in a session; ID is the message that was added.
+type waitingBody struct {
+	Status    string            `json:"status"`
+	SessionID string            `json:"sessionId"`
+	ID        string            `json:"id,omitempty"`
+	Data      []session.Waiting `json:"data"`
+}
+
+func waitingReply(in *rest.Input, now []session.Waiting, err error) (rest.Reply, error) {
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	return rest.OK(waitingBody{Status: "ok", SessionID: in.SessionID(), Data: append([]session.Waiting{}, now...)})
+}
+
+func (s *messages) listWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	now, err := s.queue.Waiting(ctx, in.SessionID())
+	return waitingReply(in, now, err)
+}
+
+func (s *messages) wait(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	id, err := s.made(ctx, in)
+	found := id != ""
+	var now []session.Waiting
+	switch {
+	case found:
+		now, err = s.queue.Waiting(ctx, in.SessionID())
+	case err == nil:
+		id, now, err = s.queue.Wait(ctx, in.SessionID(), messageOf(in))
+	}
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	return rest.Reply{Status: http.StatusAccepted, Body: waitingBody{"accepted", in.SessionID(), id, append([]session.Waiting{}, now...)},
+		Replayed: found}, nil
+}
+
+func (s *messages) editWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	now, err := s.queue.EditWaiting(ctx, in.SessionID(), in.Params["messageId"], in.Body.Get("text").Text())
+	return waitingReply(in, now, err)
+}
+
+func (s *messages) moveWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	now, err := s.queue.MoveWaiting(ctx, in.SessionID(), in.Params["messageId"], in.Body.Get("before").Text())
+	return waitingReply(in, now, err)
+}
+
+func (s *messages) sendWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	now, err := s.queue.SendWaiting(ctx, in.SessionID(), in.Params["messageId"])
+	return waitingReply(in, now, err)
+}
+
+func (s *messages) dropWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+	now, err := s.queue.DropWaiting(ctx, in.SessionID(), in.Params["messageId"])
+	return waitingReply(in, now, err)
+}

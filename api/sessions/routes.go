@@ -1,0 +1,76 @@
+// Package sessions serves the REST routes about sessions: their life, messages and turns, transcripts, requests and
+// controls.
+//
+// It owns what these routes read and answer. It must never know how an answer is written, or whether its caller may ask.
+package sessions
+
+import (
+	"slices"
+
+	"harness/api/compress"
+	"harness/api/rest"
+	"harness/internal/content/artifact"
+	"harness/internal/operations"
+)
+
+// Options are what the routes stand on. Operations, Long and Coder are required.
+type Options struct {
+	Operations *operations.Service
+	Long       *LongAnswers
+	Coder      *compress.Coder
+	// Artifacts have the images of transcripts. nil: there are none.
+	Artifacts *artifact.Store
+	// Settings are what the server was started with.
+	Settings []Setting
+}
+
+// Routes are those of this package. Each subject has the operations that it uses.
+func Routes(o Options) []rest.Route {
+	ops := o.Operations
+	all := &sessions{opener: ops.Opener, reader: ops.Reader, editor: ops.Editor, long: o.Long, coder: o.Coder}
+	said := &messages{turns: ops.Turns, queue: ops.Queue}
+	shown := &transcripts{access: ops.Access, editor: ops.Editor, artifacts: o.Artifacts}
+	asked := &requests{decider: ops.Decider}
+	talks := &threads{threads: ops.Threads, turns: ops.Turns}
+	levels := &controls{editor: ops.ControlEditor, settings: o.Settings}
+	kept := &uploads{uploader: ops.Uploader}
+	drafts := &suggestions{suggestions: ops.Suggestions}
+	return slices.Concat(all.sessionRoutes(), said.messageRoutes(), shown.transcriptRoutes(), asked.requestRoutes(),
+		talks.threadRoutes(), levels.controlRoutes(), levels.settingsRoutes(), said.waitingRoutes(), kept.uploadRoutes(),
+		shown.imageRoutes(), drafts.suggestionRoutes(), levels.serverSettingsRoutes())
+}
+
+type sessions struct {
+	opener *operations.Opener
+	reader *operations.Reader
+	editor *operations.Editor
+	long   *LongAnswers
+	coder  *compress.Coder
+}
+
+type messages struct {
+	turns *operations.Turns
+	queue *operations.Queue
+}
+
+type transcripts struct {
+	access    *operations.Access
+	editor    *operations.Editor
+	artifacts *artifact.Store
+}
+
+type requests struct{ decider *operations.Decider }
+
+type threads struct {
+	threads *operations.Threads
+	turns   *operations.Turns
+}
+
+type controls struct {
+	editor   *operations.ControlEditor
+	settings []Setting
+}
+
+type uploads struct{ uploader *operations.Uploader }
+
+type suggestions struct{ suggestions *operations.Suggestions }

@@ -1,0 +1,100 @@
+package sessions
+
+import (
+	"encoding/json"
+
+	"harness/api/rest"
+	"harness/api/schema"
+	"harness/internal/services/session"
+)
+
+// sessionView is codex-manager's SessionSummary; its times are in whole seconds.
+type sessionView struct {
+	SessionID       string           `json:"sessionId"`
+	Title           string           `json:"title"`
+	Materialized    bool             `json:"materialized"`
+	ModelProvider   string           `json:"modelProvider"`
+	ApprovalPolicy  string           `json:"approvalPolicy"`
+	SessionControls session.Controls `json:"sessionControls"`
+	CreatedAt       int64            `json:"createdAt"`
+	UpdatedAt       int64            `json:"updatedAt"`
+	Cwd             string           `json:"cwd"`
+	Source          string           `json:"source"`
+	ProjectID       *string          `json:"projectId"`
+	// What goes on in it now; codex-manager has no such members.
+	State        session.State  `json:"state"`
+	Activity     session.Doing  `json:"activity"`
+	ActiveTurnID *string        `json:"activeTurnId"`
+	PendingCount int64          `json:"pendingCount"`
+	LastError    *turnErrorView `json:"lastError"`
+	// RetryableTurnID is the last turn when it can be tried again.
+	RetryableTurnID string `json:"retryableTurnId,omitempty"`
+	// Runtime is the name of what drives it; codex-manager has codex only.
+	Runtime string `json:"runtime"`
+	// Of the answers of ?view=console.
+	*figuresView
+}
+
+// figuresView is what lists show of a session on request, apart from its activity.
+type figuresView struct {
+	Plan        json.RawMessage `json:"plan"`
+	Usage       json.RawMessage `json:"usage"`
+	LastEntryAt *int64          `json:"lastEntryAt"` // seconds
+	// ReadTo is the entry up to which who asks has read.
+	ReadTo *string `json:"readTo"`
+	Unread bool    `json:"unread"`
+}
+
+var viewField = rest.Optional("view", schema.Enum("console"))
+
+// figures reports whether a query asks for the members of figuresView.
+func figures(in *rest.Input) bool { return in.Query.Get("view").Text() == "console" }
+
+// turnErrorView is why a session's last turn failed.
+type turnErrorView struct {
+	TurnID  string `json:"turnId"`
+	Message string `json:"message"`
+}
+
+func viewSession(s session.Session) sessionView {
+	controls := s.Controls
+	if controls.Settings == nil {
+		controls.Settings = map[string]json.RawMessage{}
+	}
+	view := sessionView{
+		SessionID: s.ID, Title: s.Title, Materialized: s.Materialized, ModelProvider: s.ModelProvider,
+		ApprovalPolicy: controls.ApprovalPolicy, SessionControls: controls,
+		CreatedAt: s.CreatedAt / 1000, UpdatedAt: s.UpdatedAt / 1000, Cwd: s.Cwd, Source: s.Source, ProjectID: s.ProjectID,
+		State: s.Activity.State, Activity: s.Activity.Doing(),
+		ActiveTurnID: rest.TextOrNull(s.Activity.ActiveTurnID), PendingCount: s.Activity.PendingCount,
+		Runtime: s.Runtime, RetryableTurnID: s.Activity.RetryableTurnID,
+	}
+	if view.State == "" {
+		view.State = session.StateIdle
+	}
+	if failed := s.Activity.LastError; failed != nil {
+		view.LastError = &turnErrorView{TurnID: failed.TurnID, Message: failed.Message}
+	}
+	if shown := s.Figures; shown != nil {
+		view.figuresView = &figuresView{Plan: shown.Plan, Usage: shown.Usage, ReadTo: rest.TextOrNull(shown.ReadTo), Unread: shown.Unread}
+		if shown.LastEntryAt > 0 {
+			at := shown.LastEntryAt / 1000
+			view.LastEntryAt = &at
+		}
+	}
+	return view
+}
+
+// sessionBody is a session with the runtime's own description of it; Status is only part of some answers.
+type sessionBody struct {
+	Status  string          `json:"status,omitempty"`
+	Session sessionView     `json:"session"`
+	Thread  json.RawMessage `json:"thread"`
+}
+
+func thread(s session.Session) json.RawMessage {
+	if len(s.Thread) == 0 {
+		return json.RawMessage("null")
+	}
+	return s.Thread
+}
