@@ -9,7 +9,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/services/session"
-	"harness/internal/services/session/manager"
+	"harness/internal/services/session/store"
 	"harness/queue"
 )
 
@@ -99,7 +99,7 @@ func (i *importing) unit(ctx context.Context, do func(ctx context.Context, tx da
 func (i *importing) projects(ctx context.Context) error {
 	return i.unit(ctx, func(ctx context.Context, tx database.Tx) (err error) {
 		if defaults := i.metadata.DefaultControls; defaults != nil {
-			if i.Defaults, err = manager.ImportDefaults(ctx, tx, *defaults.meaning()); err != nil {
+			if i.Defaults, err = store.ImportDefaults(ctx, tx, *defaults.meaning()); err != nil {
 				return err
 			}
 		}
@@ -109,7 +109,7 @@ func (i *importing) projects(ctx context.Context) error {
 				i.leave("project %s: %s", id, err)
 				continue
 			}
-			imported, err := manager.ImportProject(ctx, tx, project)
+			imported, err := store.ImportProject(ctx, tx, project)
 			var taken *session.DuplicateNameError
 			if errors.As(err, &taken) {
 				i.projectOf[id] = taken.ProjectID
@@ -141,7 +141,7 @@ func (i *importing) sessions(ctx context.Context, ids []string) error {
 					in.ProjectID = nil // it was deleted
 				}
 			}
-			result, err := manager.Import(ctx, tx, in)
+			result, err := store.Import(ctx, tx, in)
 			var deleted *session.DeletedError
 			switch {
 			case errors.As(err, &deleted):

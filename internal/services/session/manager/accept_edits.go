@@ -11,6 +11,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 const (
@@ -18,12 +19,12 @@ const (
 )
 
 // acceptEdit approves a request to change files that its session's controls let pass without a person.
-func (s *Service) acceptEdit(ctx context.Context, tx database.Tx, a arrival, request requestRow, controls session.Controls) (
+func (s *Service) acceptEdit(ctx context.Context, tx database.Tx, a arrival, request store.Request, controls session.Controls) (
 	[]journal.Event, error) {
 	if !controls.AcceptEdits || controls.ApprovalPolicy != session.PolicyOnRequest {
 		return nil, nil
 	}
-	stored, err := readSession(ctx, tx, request.SessionID)
+	stored, err := store.ReadSession(ctx, tx, request.SessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func (s *Service) acceptEdit(ctx context.Context, tx database.Tx, a arrival, req
 
 // changedBy are the files a request is about: those it names, else those of the item it belongs to. nil when that is
 // not known, or when it wants more than to change them.
-func (s *Service) changedBy(ctx context.Context, tx database.Tx, request requestRow, signal runtime.Signal) (
+func (s *Service) changedBy(ctx context.Context, tx database.Tx, request store.Request, signal runtime.Signal) (
 	[]string, error) {
 	changed, more := wire.ChangedFiles(signal.Params)
 	switch {

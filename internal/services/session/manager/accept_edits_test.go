@@ -11,6 +11,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/stream"
 )
 
@@ -34,7 +35,7 @@ func (k *kit) askToEdit(s session.Session, turnID string, n int, inItem bool, pa
 	k.fake.emit(signal)
 	k.flush()
 	events := k.events(stream.EventRequest)
-	request, err := readRequest(k.t.Context(), k.db.Read(), metaOf(k.t, events[len(events)-1]).Request.ID,
+	request, err := store.ReadRequest(k.t.Context(), k.db.Read(), metaOf(k.t, events[len(events)-1]).Request.ID,
 		runtime.RequestApproval)
 	k.do(err)
 	return request.Request

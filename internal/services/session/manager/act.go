@@ -9,13 +9,14 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // Request reads an interactive request in whatever state it is. ErrRequestNotFound for an unknown id.
 func (s *Service) Request(ctx context.Context, requestID string, kind runtime.RequestKind) (session.Request, error) {
-	row, err := readRequest(ctx, s.db.Read(), requestID, kind)
+	row, err := store.ReadRequest(ctx, s.db.Read(), requestID, kind)
 	if err == nil {
-		row, err = row.withParams(ctx, s.db.Read())
+		row, err = row.WithParams(ctx, s.db.Read())
 	}
 	return row.Request, err
 }
@@ -23,7 +24,7 @@ func (s *Service) Request(ctx context.Context, requestID string, kind runtime.Re
 // Steer adds a text to a running turn. ErrNoActiveTurn when no turn runs, ErrWrongTurn when another one does,
 // ErrNotFound, *DeletedError, *NotOwnerError, *FolderError, *runtime.UnsupportedError.
 func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) error {
-	row, err := readSession(ctx, s.db.Read(), sessionID)
+	row, err := store.ReadSession(ctx, s.db.Read(), sessionID)
 	if err == nil {
 		err = s.CheckOwner(row.Session)
 	}
@@ -60,7 +61,7 @@ func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) err
 	return s.record(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		at := s.now()
 		events := []journal.Event{messageSent(row.ID, turnID, message.InputParts(), nil, at)}
-		if err := addInput(ctx, tx, row.ID, turnID, message); err != nil {
+		if err := store.AddInput(ctx, tx, row.ID, turnID, message); err != nil {
 			return nil, err
 		}
 		dropped, err := s.tellDroppedLate(ctx, tx, row.ID, turnID, message)

@@ -11,6 +11,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
@@ -32,7 +33,7 @@ func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions
 		when '' then '` + turnErrorPrefix + `' || a.last else '` + turnRetryPrefix + `' || a.running end
 		and (a.running = '' or status = 'error'))`
 	what := fmt.Sprintf("read what goes on in %d sessions", len(sessions))
-	working, err := backgroundOf(ctx, q, `session_id in (`+strings.Join(marks, ", ")+`)`, args...)
+	working, err := store.ReadBackground(ctx, q, `session_id in (`+strings.Join(marks, ", ")+`)`, args...)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // adoptPage is how many conversations one runtime call and one transaction take in.
@@ -129,8 +130,8 @@ func (s *Service) adoptLoop(ctx context.Context) {
 
 // adoptOne asks the runtime about a conversation of which only the id is known.
 func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) error {
-	stored, err := readSession(ctx, s.db.Read(), threadID)
-	if err == nil && string(stored.Thread) != placeholderThread {
+	stored, err := store.ReadSession(ctx, s.db.Read(), threadID)
+	if err == nil && string(stored.Thread) != store.PlaceholderThread {
 		return nil // created here meanwhile
 	}
 	if err != nil && !errors.Is(err, session.ErrNotFound) {
@@ -200,7 +201,7 @@ func (s *Service) takeIn(ctx context.Context, runtimeName string, threads []runt
 			if known, ok := s.knownConversation(runtimeName, t); ok && known.managed >= asked {
 				continue
 			}
-			if err := describe(ctx, tx, runtimeName, s.opts.NodeID, t, at); err != nil {
+			if err := store.StoreThread(ctx, tx, runtimeName, s.opts.NodeID, t, at); err != nil {
 				return nil, err
 			}
 		}
@@ -210,7 +211,7 @@ func (s *Service) takeIn(ctx context.Context, runtimeName string, threads []runt
 		return err
 	}
 	for _, t := range threads {
-		title := fromThread(runtimeName, "", t, at).Title
+		title := store.SessionOfThread(runtimeName, "", t, at).Title
 		if id, ok := s.view.named(runtimeName, t.Native()); ok {
 			s.view.change(id, func(known *thread) {
 				if known.title == "" {

@@ -12,6 +12,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // asking are the questions of this server itself that wait for a person, by the request's id.
@@ -76,7 +77,7 @@ func (s *Service) AskAboutTool(ctx context.Context, q session.ToolQuestion) (ses
 		a.runtime, id = session.EventSource, a.requestID
 		over, forget = s.asking.wait(id)
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			if _, err := presence(ctx, tx, q.SessionID); err != nil {
+			if _, err := store.IsSystemOwned(ctx, tx, q.SessionID); err != nil {
 				return nil, journal.Refuse(err)
 			}
 			return s.apply(ctx, tx, a)
@@ -96,7 +97,7 @@ func (s *Service) AskAboutTool(ctx context.Context, q session.ToolQuestion) (ses
 	case <-ctx.Done():
 		return session.ToolAnswer{}, errors.Join(ctx.Err(), s.expireOwn(context.WithoutCancel(ctx), id))
 	}
-	settled, err := readRequest(ctx, s.db.Read(), id, runtime.RequestApproval)
+	settled, err := store.ReadRequest(ctx, s.db.Read(), id, runtime.RequestApproval)
 	if err != nil {
 		return session.ToolAnswer{}, err
 	}
@@ -111,7 +112,7 @@ func (s *Service) AskAboutTool(ctx context.Context, q session.ToolQuestion) (ses
 func (s *Service) expireOwn(ctx context.Context, requestID string) error {
 	at := s.now()
 	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		request, err := readRequest(ctx, tx, requestID, runtime.RequestApproval)
+		request, err := store.ReadRequest(ctx, tx, requestID, runtime.RequestApproval)
 		if errors.Is(err, session.ErrRequestNotFound) || err == nil && request.Status != session.RequestPending {
 			return nil, nil
 		}

@@ -13,6 +13,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // backgroundNews is what a session's background work is as of a moment.
@@ -22,40 +23,16 @@ type backgroundNews struct {
 	at                    int64
 }
 
-const backgroundColumns = `task_id, kind, command, turn_id, started_at, can_end`
-
-// backgroundOf reads the background work of sessions, the oldest first.
-func backgroundOf(ctx context.Context, q database.Querier, where string, args ...any) (map[string][]session.BackgroundTask, error) {
-	all := map[string][]session.BackgroundTask{}
-	return all, database.ReadEach(ctx, q, "read the background work of sessions", func(row database.Row) error {
-		var id string
-		var canEnd int64
-		var task session.BackgroundTask
-		err := row.Scan(&id, &task.ID, &task.Kind, &task.Command, &task.TurnID, &task.StartedAt, &canEnd)
-		for _, text := range []*string{&id, &task.ID, &task.Command, &task.TurnID} {
-			*text = database.DecodeText(*text)
-		}
-		task.CanEnd = canEnd != 0
-		all[id] = append(all[id], task)
-		return err
-	}, `select session_id, `+backgroundColumns+` from background_tasks where `+where+` order by started_at, task_id`, args...)
-}
-
-func backgroundOfSession(ctx context.Context, q database.Querier, sessionID string) ([]session.BackgroundTask, error) {
-	all, err := backgroundOf(ctx, q, `session_id = $1`, database.EncodeText(sessionID))
-	return all[sessionID], err
-}
-
 // storeBackground makes the rows of a session what the news says, and returns the event that says so when they changed.
 func (s *Service) storeBackground(ctx context.Context, tx database.Tx, news backgroundNews) ([]journal.Event, error) {
-	systemOwned, err := presence(ctx, tx, news.sessionID)
+	systemOwned, err := store.IsSystemOwned(ctx, tx, news.sessionID)
 	if session.Absent(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	before, err := backgroundOfSession(ctx, tx, news.sessionID)
+	before, err := store.ReadBackgroundOf(ctx, tx, news.sessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +54,7 @@ func (s *Service) storeBackground(ctx context.Context, tx database.Tx, news back
 func (s *Service) placed(ctx context.Context, tx database.Tx, news backgroundNews,
 	before []session.BackgroundTask) (after []session.BackgroundTask,
 	err error) {
-	running, _, err := runningTurn(ctx, tx, news.sessionID)
+	running, _, err := store.RunningTurn(ctx, tx, news.sessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -159,9 +136,9 @@ func (s *Service) replaceBackground(ctx context.Context, tx database.Tx, news ba
 		if err != nil {
 			break
 		}
-		_, err = tx.ExecContext(ctx, `insert into background_tasks (session_id, generation, node_id, `+backgroundColumns+`)
+		_, err = tx.ExecContext(ctx, `insert into background_tasks (session_id, generation, node_id, `+store.BackgroundColumns+`)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, key, news.generation, s.opts.NodeID, database.EncodeText(task.ID),
-			task.Kind, database.EncodeText(task.Command), database.EncodeText(task.TurnID), task.StartedAt, flag(task.CanEnd))
+			task.Kind, database.EncodeText(task.Command), database.EncodeText(task.TurnID), task.StartedAt, store.Flag(task.CanEnd))
 	}
 	if err != nil {
 		return fmt.Errorf("store the background work of session %s: %w", news.sessionID, err)
@@ -172,7 +149,7 @@ func (s *Service) replaceBackground(ctx context.Context, tx database.Tx, news ba
 // backgroundUpdated says what a session does now.
 func backgroundUpdated(ctx context.Context, q database.Querier, sessionID string, tasks []session.BackgroundTask, at int64,
 	systemOwned bool) (journal.Event, error) {
-	turn, _, err := runningTurn(ctx, q, sessionID)
+	turn, _, err := store.RunningTurn(ctx, q, sessionID)
 	if err != nil {
 		return journal.Event{}, err
 	}

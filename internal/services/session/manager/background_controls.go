@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // checkRestart refuses what would replace the process in which background work of a session runs: *BackgroundError. q is
@@ -18,7 +19,7 @@ func (s *Service) checkRestart(ctx context.Context, q database.Querier, adapter 
 	if !is || !restarter.RestartsFor(in) {
 		return nil
 	}
-	tasks, err := backgroundOfSession(ctx, q, in.ThreadID)
+	tasks, err := store.ReadBackgroundOf(ctx, q, in.ThreadID)
 	if err != nil || len(tasks) == 0 { // none: it has ended a moment ago
 		return err
 	}

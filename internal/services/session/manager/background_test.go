@@ -148,15 +148,15 @@ func TestAStoppedAgentDoesNotGoOnByItself(t *testing.T) {
 		k.do(err)
 		wakes("own-1")
 		k.eventually("the turn it began is stopped", func() bool {
-			return k.turn(s.ID, "own-1").status == runtime.TurnInterrupted && slices.ContainsFunc(k.stored(s.ID), func(e transcript.Entry) bool {
+			return k.turn(s.ID, "own-1").Status == runtime.TurnInterrupted && slices.ContainsFunc(k.stored(s.ID), func(e transcript.Entry) bool {
 				return e.Type == "turn.quiet" && e.TurnID == "own-1"
 			})
 		})
 		k.end(s.ID, k.send(s.ID))
 		wakes("own-2")
 		k.flush()
-		if turn := k.turn(s.ID, "own-2"); turn.status != runtime.TurnInProgress {
-			t.Errorf("after a message its own turn is %s", turn.status)
+		if turn := k.turn(s.ID, "own-2"); turn.Status != runtime.TurnInProgress {
+			t.Errorf("after a message its own turn is %s", turn.Status)
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 const (
@@ -122,7 +123,7 @@ func (w *backgroundWatch) all() (ids []string) {
 // backgroundLoop lists the background work of sessions after each turn, and again as long as there is some, until ctx
 // ends.
 func (s *Service) backgroundLoop(ctx context.Context) {
-	stored, err := backgroundOf(ctx, s.db.Read(), `node_id = $1`, s.opts.NodeID)
+	stored, err := store.ReadBackground(ctx, s.db.Read(), `node_id = $1`, s.opts.NodeID)
 	if err != nil && ctx.Err() == nil {
 		s.opts.Logger.Warn().Err(err).Msg("the background work of sessions could not be read; it is listed after their next turns")
 	}
@@ -193,7 +194,7 @@ func (s *Service) listBackground(ctx context.Context, session session.Session, l
 	s.load(session.Runtime, session.ID)
 	generation, _ := s.view.liveGeneration(session.Runtime, session.ID)
 	if generation == "" { // it has no process, or the one of an earlier server is not attached to yet
-		tasks, err = backgroundOfSession(ctx, s.db.Read(), session.ID)
+		tasks, err = store.ReadBackgroundOf(ctx, s.db.Read(), session.ID)
 		return tasks, true, err
 	}
 	end := s.background.begin(session.ID)
@@ -221,7 +222,7 @@ func (s *Service) listBackground(ctx context.Context, session session.Session, l
 		}
 	})
 	if err == nil && newest {
-		tasks, err = backgroundOfSession(ctx, s.db.Read(), session.ID)
+		tasks, err = store.ReadBackgroundOf(ctx, s.db.Read(), session.ID)
 	}
 	return tasks, newest, err
 }

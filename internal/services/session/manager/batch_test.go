@@ -11,6 +11,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
@@ -44,7 +45,7 @@ func (k *kit) told(sessionID string) string {
 	}
 	requests, err := k.Requests(k.t.Context(), sessionID, runtime.RequestApproval)
 	k.do(err)
-	turns, err := readTurns(k.t.Context(), k.db.Read(), sessionID)
+	turns, err := store.ReadTurns(k.t.Context(), k.db.Read(), sessionID)
 	k.do(err)
 	var methods []string
 	for _, record := range k.records() {

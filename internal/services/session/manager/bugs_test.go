@@ -6,6 +6,7 @@ import (
 
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
@@ -75,7 +76,7 @@ func TestRenameOfUnknownStoresNothing(t *testing.T) {
 		if _, err := k.Rename(t.Context(), id, "Mine"); !errors.Is(err, session.ErrNotFound) {
 			t.Fatalf("renamed: %v", err)
 		}
-		if _, err := readSession(t.Context(), k.db.Read(), id); !errors.Is(err, session.ErrNotFound) {
+		if _, err := store.ReadSession(t.Context(), k.db.Read(), id); !errors.Is(err, session.ErrNotFound) {
 			t.Fatalf("stored: %v", err)
 		}
 		k.fake.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // A request that is not as it was written shows nothing of what its row says, in whichever column it is damaged, and is
@@ -42,10 +43,10 @@ func TestADamagedRequestIsNeverAccepted(t *testing.T) {
 				t.Fatal(err)
 			}
 			shown := k.pending(s.ID, runtime.RequestApproval)[0]
-			if shown.Summary != requestDamaged || string(shown.Params) != "{}" {
+			if shown.Summary != store.RequestDamaged || string(shown.Params) != "{}" {
 				t.Errorf("%s: it is shown as %.300s", damage, fmt.Sprint(shown))
 			}
-			requests, _, err := Damaged(t.Context(), k.db.Read())
+			requests, _, err := store.Damaged(t.Context(), k.db.Read())
 			if err != nil || !slices.Equal(requests, []string{id}) {
 				t.Errorf("%s: a scrub finds %v (%v)", damage, requests, err)
 			}
@@ -87,7 +88,7 @@ func TestADamagedMessageIsHeld(t *testing.T) {
 		if k.do(err); now[0].Text != "" || now[0].Error != session.ErrWaitingDamaged.Error() {
 			t.Errorf("it is shown as %+v", now[0])
 		}
-		if _, messages, err := Damaged(t.Context(), k.db.Read()); err != nil || !slices.Equal(messages, []string{id}) {
+		if _, messages, err := store.Damaged(t.Context(), k.db.Read()); err != nil || !slices.Equal(messages, []string{id}) {
 			t.Errorf("a scrub finds %v (%v)", messages, err)
 		}
 		if _, err := k.SendWaiting(t.Context(), s.ID, id); err != nil && !errors.Is(err, session.ErrWaitingDamaged) {

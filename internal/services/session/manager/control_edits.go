@@ -11,6 +11,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
@@ -56,14 +57,14 @@ func (s *Service) EditDefaults(ctx context.Context,
 
 func (s *Service) controlsIn(ctx context.Context, q database.Querier, sessionID string) (runtime string, controls,
 	defaults session.Controls, err error) {
-	stored, err := readSession(ctx, q, sessionID)
+	stored, err := store.ReadSession(ctx, q, sessionID)
 	if err != nil {
 		return "", session.Controls{}, session.Controls{}, err
 	}
 	if defaults, err = s.defaults(ctx, q); err != nil {
 		return "", session.Controls{}, session.Controls{}, err
 	}
-	session, err := stored.effective(s.defaultsFor(stored.Runtime, defaults))
+	session, err := stored.Effective(s.defaultsFor(stored.Runtime, defaults))
 	return stored.Runtime, session.Controls, defaults, err
 }
 
@@ -112,7 +113,7 @@ func (s *Service) EditControls(ctx context.Context, sessionID string, edit sessi
 		if edit.Defaults {
 			err = storeDefaults(ctx, tx, defaults)
 		} else {
-			err = storeControls(ctx, tx, sessionID, controls)
+			err = store.StoreControls(ctx, tx, sessionID, controls)
 		}
 		if err != nil || edit.Audit == nil {
 			return nil, err
@@ -162,7 +163,7 @@ func auditEntry(edit session.ControlEdit, previous, next session.Controls, at in
 }
 
 func storeDefaults(ctx context.Context, tx database.Tx, controls session.Controls) error {
-	encoded, err := encodeControls(&controls)
+	encoded, err := store.EncodeControls(&controls)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // Create opens a conversation in a runtime and stores it with its controls. The reply says Materialized false, as
@@ -36,7 +37,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	}
 	defer leave()
 	if in.ProjectID != "" {
-		if _, err := readProject(ctx, s.db.Read(), in.ProjectID); err != nil {
+		if _, err := store.ReadProject(ctx, s.db.Read(), in.ProjectID); err != nil {
 			return session.Session{}, err
 		}
 	}
@@ -109,7 +110,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 			return session.Session{}, err
 		}
 	}
-	session := fromThread(adapter.Name(), s.opts.NodeID, t, s.now())
+	session := store.SessionOfThread(adapter.Name(), s.opts.NodeID, t, s.now())
 	session.Title, session.Controls, session.SystemOwned = title, controls, in.SystemOwned
 	session.Capabilities = encode(runtime.CapabilitiesOf(adapter))
 	if session.Cwd == "" {
@@ -134,7 +135,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 			}
 		})
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			if err := insertSession(ctx, tx, session, &controls); err != nil {
+			if err := store.InsertSession(ctx, tx, session, &controls); err != nil {
 				return nil, err
 			}
 			events := []journal.Event{sessionCreated(session)}
@@ -145,8 +146,8 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 				}
 				events = append(events, assigned...)
 			}
-			return events, errors.Join(storeTools(ctx, tx, session.ID, in.DynamicTools),
-				storeSources(ctx, tx, session.ID, implicit, nativeTools, sources))
+			return events, errors.Join(store.StoreTools(ctx, tx, session.ID, in.DynamicTools),
+				store.StoreSources(ctx, tx, session.ID, implicit, nativeTools, sources))
 		}
 	})
 	if in.ProjectID != "" {

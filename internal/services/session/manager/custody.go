@@ -21,6 +21,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/environment"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 const (
@@ -184,12 +185,12 @@ func (s *Service) storeMemoryOf(ctx context.Context, sessionID, endedTurn string
 	if err != nil {
 		return err
 	}
-	row := custodyRow{endedTurn, marked, s.now()}
+	row := store.Snapshot{TurnID: endedTurn, Workspace: marked, StoredAt: s.now()}
 	if !written {
-		row.turnID = "" // the one before stays: should this node die now, the session is told again
+		row.TurnID = "" // the one before stays: should this node die now, the session is told again
 	}
 	err = s.commitOwned(ctx, sess, func(ctx context.Context, tx database.Tx) error {
-		return storeCustody(ctx, tx, sessionID, row)
+		return store.WriteSnapshot(ctx, tx, sessionID, row)
 	})
 	if err == nil && !written {
 		return errUnwritten
@@ -225,21 +226,21 @@ func (s *Service) storeFiles(ctx context.Context, session session.Session, porta
 	}
 	// Those of before have another name here, or are of a conversation that was told anew.
 	return len(found.names), s.commitOwned(ctx, session, func(ctx context.Context, tx database.Tx) error {
-		return forgetOtherMemory(ctx, tx, session.ID, found.names)
+		return store.DeleteOtherSnapshotFiles(ctx, tx, session.ID, found.names)
 	})
 }
 
 // commitOwned stores something of a session's runtime, unless another node has taken the session.
-func (s *Service) commitOwned(ctx context.Context, sess session.Session, store func(context.Context, database.Tx) error) error {
+func (s *Service) commitOwned(ctx context.Context, sess session.Session, st func(context.Context, database.Tx) error) error {
 	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		if _, err := presence(ctx, tx, sess.ID); session.Absent(err) {
+		if _, err := store.IsSystemOwned(ctx, tx, sess.ID); session.Absent(err) {
 			return nil, nil
 		}
 		mine, err := s.mine(ctx, tx, sess.ID, sess.Epoch)
 		if err != nil || !mine {
 			return nil, err
 		}
-		return nil, store(ctx, tx)
+		return nil, st(ctx, tx)
 	})
 }
 
@@ -251,16 +252,16 @@ func (s *Service) storeFile(ctx context.Context, session session.Session, folder
 		return fmt.Errorf("read what the runtime remembers: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	last, err := lastMemory(ctx, s.db.Read(), session.ID, name)
+	last, err := store.LastSnapshotPart(ctx, s.db.Read(), session.ID, name)
 	if err != nil {
 		return err
 	}
-	content := make([]byte, last.ends-last.starts)
-	n, err := file.ReadAt(content, last.starts)
+	content := make([]byte, last.Ends-last.Starts)
+	n, err := file.ReadAt(content, last.Starts)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read what the runtime remembers: %w", err)
 	}
-	anew, next := !bytes.Equal(content[:n], last.content), last.ends
+	anew, next := !bytes.Equal(content[:n], last.Content), last.Ends
 	switch {
 	case anew && !mayBeAnew:
 		return errAnotherFile
@@ -279,21 +280,21 @@ func (s *Service) storeFile(ctx context.Context, session session.Session, folder
 		if n == 0 && !anew {
 			return nil
 		}
-		part, first := memoryPart{name, next, next + int64(n), content[:n]}, anew
+		part, first := store.SnapshotPart{Name: name, Starts: next, Ends: next + int64(n), Content: content[:n]}, anew
 		if err := s.commitOwned(ctx, session, func(ctx context.Context, tx database.Tx) error {
 			if first {
-				if err := forgetMemory(ctx, tx, session.ID, name); err != nil {
+				if err := store.DeleteSnapshotFile(ctx, tx, session.ID, name); err != nil {
 					return err
 				}
 			}
-			if len(part.content) == 0 {
+			if len(part.Content) == 0 {
 				return nil
 			}
-			return storeMemory(ctx, tx, session.ID, part)
+			return store.WriteSnapshotPart(ctx, tx, session.ID, part)
 		}); err != nil {
 			return err
 		}
-		if anew, next = false, part.ends; n < memoryPartBytes {
+		if anew, next = false, part.Ends; n < memoryPartBytes {
 			return nil
 		}
 	}
@@ -319,10 +320,10 @@ func (s *Service) restoreMemory(ctx context.Context, portable runtime.Portable, 
 		}
 	}
 	cwd, places := cmp.Or(session.Cwd, s.opts.WorkspaceRoot), map[string]string{}
-	return memoryOf(ctx, s.db.Read(), session.ID, func(part memoryPart) error {
-		place, known := places[part.name]
+	return store.EachSnapshotPart(ctx, s.db.Read(), session.ID, func(part store.SnapshotPart) error {
+		place, known := places[part.Name]
 		if !known {
-			if place, err = portable.MemoryPlace(session.Resume(), cwd, part.name); err != nil {
+			if place, err = portable.MemoryPlace(session.Resume(), cwd, part.Name); err != nil {
 				return err
 			}
 			if !slices.Contains(slices.Collect(maps.Values(places)), place) { // else it is one file that had two names
@@ -330,7 +331,7 @@ func (s *Service) restoreMemory(ctx context.Context, portable runtime.Portable, 
 					return err
 				}
 			}
-			places[part.name] = place
+			places[part.Name] = place
 		}
 		return writePart(root, place, part)
 	})
@@ -348,11 +349,11 @@ func emptyPlace(root *os.Root, place string) error {
 }
 
 // writePart writes a piece of a file where it belongs.
-func writePart(root *os.Root, place string, part memoryPart) error {
+func writePart(root *os.Root, place string, part store.SnapshotPart) error {
 	file, err := root.OpenFile(filepath.FromSlash(place), os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = file.WriteAt(part.content, part.starts)
+	_, err = file.WriteAt(part.Content, part.Starts)
 	return errors.Join(err, file.Close(), environment.GiveToOwner(root, place))
 }

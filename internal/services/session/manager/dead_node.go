@@ -37,15 +37,3 @@ func (s *Service) EndNode(ctx context.Context, node string, claim func(ctx conte
 		}{node, s.opts.NodeID})}), nil
 	})
 }
-
-// Ended tells whether a runtime process was declared over: by its own last words, or, when its node was taken for dead,
-// by another node. What it says afterwards is nobody's.
-func Ended(ctx context.Context, q database.Querier, generation string) (bool, error) {
-	var ended int
-	err := q.QueryRowContext(ctx, `select count(*) from runtime_spools where generation = $1 and ended = 1`, generation).
-		Scan(&ended)
-	if err != nil {
-		return false, fmt.Errorf("read whether runtime process %s is over: %w", generation, err)
-	}
-	return ended > 0, nil
-}

@@ -26,12 +26,12 @@ func TestADeadNodesTurnsEndAtAnotherNode(t *testing.T) {
 		refused := errors.New("it lives")
 		if err := other.EndNode(t.Context(), "one", func(context.Context, database.Tx) error {
 			return journal.Refuse(refused)
-		}); !errors.Is(err, refused) || other.turn(s.ID, turnID).status != runtime.TurnInProgress {
+		}); !errors.Is(err, refused) || other.turn(s.ID, turnID).Status != runtime.TurnInProgress {
 			t.Errorf("a node that lives was ended: %v", err)
 		}
 		other.do(other.EndNode(t.Context(), "one", func(context.Context, database.Tx) error { return nil }))
-		if turn := other.turn(s.ID, turnID); turn.status != runtime.TurnInterrupted {
-			t.Errorf("the turn is %s", turn.status)
+		if turn := other.turn(s.ID, turnID); turn.Status != runtime.TurnInterrupted {
+			t.Errorf("the turn is %s", turn.Status)
 		}
 		if pending := other.pending(s.ID, runtime.RequestApproval); len(pending) != 0 {
 			t.Errorf("pending %+v", pending)
@@ -42,8 +42,8 @@ func TestADeadNodesTurnsEndAtAnotherNode(t *testing.T) {
 		stored := len(other.records())
 		spooled(2, "turn/completed", runtime.TurnCompleted{TurnID: turnID, Status: runtime.TurnDone})
 		owner.flush()
-		if turn := other.turn(s.ID, turnID); turn.status != runtime.TurnInterrupted || len(other.records()) != stored {
-			t.Errorf("a dead runtime was heard: the turn is %s, %d records after %d", turn.status, len(other.records()), stored)
+		if turn := other.turn(s.ID, turnID); turn.Status != runtime.TurnInterrupted || len(other.records()) != stored {
+			t.Errorf("a dead runtime was heard: the turn is %s, %d records after %d", turn.Status, len(other.records()), stored)
 		}
 		if read, err := other.Lookup(t.Context(), s.ID); err != nil || read.NodeID != "one" {
 			t.Errorf("the session is %s's, %v", read.NodeID, err)

@@ -11,6 +11,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // deletePatience is how long all of a deletion waits for the runtime. With what the store needs, and what a caller may
@@ -110,11 +111,11 @@ func (s *Service) bury(ctx context.Context, sess session.Session, told bool) (di
 			t.rest()
 		})
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			stored, err := readSession(ctx, tx, id)
+			stored, err := store.ReadSession(ctx, tx, id)
 			if err != nil {
 				return nil, journal.Refuse(err)
 			}
-			pending, err := pendingOfSession(ctx, tx, id)
+			pending, err := store.PendingRequests(ctx, tx, id)
 			if err != nil {
 				return nil, err
 			}
@@ -162,7 +163,7 @@ func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone session.D
 	if err := journal.Redact(ctx, tx, key); err != nil {
 		return err
 	}
-	if err := forgetFolder(ctx, tx, gone.SessionID); err != nil {
+	if err := store.MarkWorkspaceUnneeded(ctx, tx, gone.SessionID); err != nil {
 		return err
 	}
 	for _, statement := range []string{
@@ -189,7 +190,7 @@ func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone session.D
 	_, err := tx.ExecContext(ctx,
 		`insert into deleted_sessions (session_id, title, system_owned, deleted_at, runtime, runtime_session_id)
 		values ($1, $2, $3, $4, $5, $6)`,
-		key, database.EncodeText(gone.Title), flag(systemOwned), gone.DeletedAt, gone.Runtime,
+		key, database.EncodeText(gone.Title), store.Flag(systemOwned), gone.DeletedAt, gone.Runtime,
 		database.EncodeText(gone.NativeID))
 	if err != nil {
 		return fmt.Errorf("store tombstone of session %s: %w", gone.SessionID, err)

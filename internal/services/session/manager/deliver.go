@@ -8,6 +8,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
+	"harness/internal/services/session/store"
 )
 
 // deliverAgain is how long after a failed look at the store the next one comes.
@@ -111,7 +112,7 @@ func (s *Service) deliverAll(ctx context.Context, answers *sync.WaitGroup) error
 	if err := s.sure(); err != nil {
 		return err
 	}
-	waiting, err := undelivered(ctx, s.db.Read(), s.opts.NodeID)
+	waiting, err := store.UndeliveredRequests(ctx, s.db.Read(), s.opts.NodeID)
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (s *Service) deliverAll(ctx context.Context, answers *sync.WaitGroup) error
 			continue
 		}
 		// Who had it before may have delivered it since the look above.
-		still, err := isUndelivered(ctx, s.db.Read(), request.ID)
+		still, err := store.IsUndelivered(ctx, s.db.Read(), request.ID)
 		if err != nil || !still {
 			s.delivery.release(request.ID)
 		}
@@ -147,13 +148,13 @@ func delivered(ctx context.Context, tx database.Tx, requestID string, at int64) 
 // once, so that it does no harm when the server dies in between and the next one tells it again. The decision stands
 // whatever comes of it: a process that is gone takes its turn with it, and that is told to clients by the news of its
 // end.
-func (s *Service) deliver(ctx context.Context, request requestRow) {
-	adapter, err := s.adapter(request.runtime)
+func (s *Service) deliver(ctx context.Context, request store.Request) {
+	adapter, err := s.adapter(request.Runtime)
 	if err == nil {
-		request, err = request.withParams(ctx, s.db.Read())
+		request, err = request.WithParams(ctx, s.db.Read())
 	}
 	if err == nil {
-		err = adapter.Answer(ctx, request.ref(), *request.Reply)
+		err = adapter.Answer(ctx, request.Ref(), *request.Reply)
 	}
 	if err != nil {
 		s.delivery.refuse(request.ID)

@@ -9,6 +9,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
+	"harness/internal/services/session/store"
 )
 
 // denialReasons are why people denied what the last turn of a session asked, in words for its agent; "" for none. It is
@@ -27,7 +28,7 @@ func (s *Service) denialReasons(ctx context.Context, adapter runtime.Adapter, se
 	if err != nil {
 		return "", fmt.Errorf("read the last turn of session %s: %w", sessionID, err)
 	}
-	settled, err := queryRequests(ctx, s.db.Read(), `where session_id = $1 and turn_id = $2 and status = 'resolved'
+	settled, err := store.QueryRequests(ctx, s.db.Read(), `where session_id = $1 and turn_id = $2 and status = 'resolved'
 		order by settled_at, id`, database.EncodeText(sessionID), turnID)
 	if err != nil {
 		return "", err

@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
@@ -26,7 +26,7 @@ type describer interface {
 
 // describerOf is who describes a session, nil when what is stored is all there is to say.
 func (s *Service) describerOf(session session.Session) describer {
-	if string(session.Thread) == placeholderThread {
+	if string(session.Thread) == store.PlaceholderThread {
 		return nil
 	}
 	var words describer
@@ -42,7 +42,7 @@ func (s *Service) threadState(ctx context.Context, q database.Querier, sess sess
 	state := runtime.ThreadState{ID: sess.RuntimeSessionID, Title: sess.Title, UpdatedAt: sess.UpdatedAt,
 		Running: now.ActiveTurnID != "", Failed: now.State == session.StateError}
 	if now.PendingCount > 0 {
-		pending, err := pendingOfSession(ctx, q, sess.ID)
+		pending, err := store.PendingRequests(ctx, q, sess.ID)
 		if err != nil {
 			return state, err
 		}
@@ -64,7 +64,7 @@ func (s *Service) refreshDescription(ctx context.Context, runtimeName, sessionID
 	if err != nil {
 		return err
 	}
-	stored, err := readSession(ctx, s.db.Read(), sessionID)
+	stored, err := store.ReadSession(ctx, s.db.Read(), sessionID)
 	if session.Absent(err) {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (s *Service) opening(ctx context.Context, q database.Querier, sessionID str
 	return first.Content, nil
 }
 
-// messageIDs are the messages of a session that readMessages finds.
+// messageIDs are the messages of a session that ReadMessages finds.
 func messageIDs(ctx context.Context, q database.Querier, sessionID string) (map[string]bool, error) {
 	all, err := database.ReadTexts(ctx, q, "read which messages of session "+sessionID+" are described",
 		`select message_id from runtime_messages where session_id = $1`, database.EncodeText(sessionID))
@@ -104,54 +104,25 @@ func messageIDs(ctx context.Context, q database.Querier, sessionID string) (map[
 	return found, err
 }
 
-// readMessages reads messages of a session as their runtime describes them, by id.
-func readMessages(ctx context.Context, q database.Querier, sessionID string, ids []string) (map[string]json.RawMessage, error) {
-	messages := map[string]json.RawMessage{}
-	if len(ids) == 0 {
-		return messages, nil
-	}
-	var long []string
-	args, marks := []any{database.EncodeText(sessionID)}, make([]string, len(ids))
-	for i, id := range ids {
-		args, marks[i] = append(args, database.EncodeText(id)), "$"+strconv.Itoa(i+2)
-	}
-	err := database.ReadEach(ctx, q, "read the messages of session "+sessionID, func(row database.Row) error {
-		var id, native string
-		err := row.Scan(&id, &native)
-		messages[database.DecodeText(id)] = json.RawMessage(native)
-		if native == "" {
-			long = append(long, id)
-		}
-		return err
-	}, `select message_id, native from runtime_messages where session_id = $1 and message_id in (`+strings.Join(marks, ", ")+`)`,
-		args...)
-	for _, id := range long {
-		if err == nil {
-			messages[database.DecodeText(id)], err = database.ReadParts(ctx, q, messageParts([]any{args[0], id}))
-		}
-	}
-	return messages, err
-}
-
 // turnList gathers a session's turns in the order of its transcript.
 type turnList struct {
-	stored map[string]turnRow
+	stored map[string]store.Turn
 	at     map[string]int
 	turns  []runtime.Turn
 }
 
-func newTurnList(stored []turnRow) *turnList {
-	l := &turnList{stored: make(map[string]turnRow, len(stored)), at: map[string]int{}}
+func newTurnList(stored []store.Turn) *turnList {
+	l := &turnList{stored: make(map[string]store.Turn, len(stored)), at: map[string]int{}}
 	for _, turn := range stored {
-		l.stored[turn.turnID] = turn
+		l.stored[turn.TurnID] = turn
 	}
 	return l
 }
 
-func (l *turnList) add(row turnRow) {
-	l.at[row.turnID] = len(l.turns)
-	l.turns = append(l.turns, runtime.Turn{ID: row.turnID, Status: row.status, Error: row.failure, StartedAt: row.startedAt,
-		CompletedAt: row.completedAt, Native: row.native})
+func (l *turnList) add(row store.Turn) {
+	l.at[row.TurnID] = len(l.turns)
+	l.turns = append(l.turns, runtime.Turn{ID: row.TurnID, Status: row.Status, Error: row.Error, StartedAt: row.StartedAt,
+		CompletedAt: row.CompletedAt, Native: row.Native})
 }
 
 // see notes the turn of the next entry: its index, false for an entry of no turn that is stored.
@@ -168,11 +139,11 @@ func (l *turnList) see(turnID string) (int, bool) {
 
 // all are the turns, those without an entry last.
 func (l *turnList) all() []runtime.Turn {
-	rest := slices.SortedFunc(maps.Values(l.stored), func(a, b turnRow) int {
-		return cmp.Or(cmp.Compare(a.startedAt, b.startedAt), strings.Compare(a.turnID, b.turnID))
+	rest := slices.SortedFunc(maps.Values(l.stored), func(a, b store.Turn) int {
+		return cmp.Or(cmp.Compare(a.StartedAt, b.StartedAt), strings.Compare(a.TurnID, b.TurnID))
 	})
 	for _, row := range rest {
-		if _, has := l.at[row.turnID]; !has {
+		if _, has := l.at[row.TurnID]; !has {
 			l.add(row)
 		}
 	}

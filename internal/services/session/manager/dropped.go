@@ -14,6 +14,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
@@ -22,11 +23,11 @@ import (
 
 // tellDropped puts messages that were steered into a turn, and that its runtime has dropped with it, where readers see them:
 // as canceled entries at the turn's end. Called before the turn is closed, which forgets what it was asked.
-func (s *Service) tellDropped(ctx context.Context, tx database.Tx, turn turnRow) ([]journal.Event, error) {
-	if turn.status != runtime.TurnInterrupted {
+func (s *Service) tellDropped(ctx context.Context, tx database.Tx, turn store.Turn) ([]journal.Event, error) {
+	if turn.Status != runtime.TurnInterrupted {
 		return nil, nil // whatever waited has gone on
 	}
-	input, err := inputOf(ctx, tx, turn.sessionID, turn.turnID)
+	input, err := inputOf(ctx, tx, turn.SessionID, turn.TurnID)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
@@ -40,22 +41,22 @@ func (s *Service) tellDropped(ctx context.Context, tx database.Tx, turn turnRow)
 // tellDroppedLate is tellDropped for a message whose turn was stopped before its being taken was stored.
 func (s *Service) tellDroppedLate(ctx context.Context, tx database.Tx, sessionID, turnID string, message session.Message) (
 	[]journal.Event, error) {
-	turn, known, err := readTurn(ctx, tx, sessionID, turnID)
-	if err != nil || !known || turn.status != runtime.TurnInterrupted {
+	turn, known, err := store.ReadTurn(ctx, tx, sessionID, turnID)
+	if err != nil || !known || turn.Status != runtime.TurnInterrupted {
 		return nil, err
 	}
 	return s.storeDropped(ctx, tx, turn, []string{message.StoredInput()})
 }
 
-func (s *Service) storeDropped(ctx context.Context, tx database.Tx, turn turnRow, given []string) ([]journal.Event, error) {
-	systemOwned, err := presence(ctx, tx, turn.sessionID)
+func (s *Service) storeDropped(ctx context.Context, tx database.Tx, turn store.Turn, given []string) ([]journal.Event, error) {
+	systemOwned, err := store.IsSystemOwned(ctx, tx, turn.SessionID)
 	if session.Absent(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	entries, err := s.entries.ListTurn(ctx, tx, turn.sessionID, turn.turnID)
+	entries, err := s.entries.ListTurn(ctx, tx, turn.SessionID, turn.TurnID)
 	if err != nil {
 		return nil, err
 	}
@@ -75,16 +76,16 @@ func (s *Service) storeDropped(ctx context.Context, tx database.Tx, turn turnRow
 			told = slices.Delete(told, i, i+1)
 			continue
 		}
-		at := turn.completedAt
-		entry, changed, err := s.entries.UpsertItem(ctx, tx, turn.sessionID, transcript.Entry{
-			MessageID: fmt.Sprintf("dropped-%s-%d", turn.turnID, len(entries)), TurnID: turn.turnID, Role: "user",
+		at := turn.CompletedAt
+		entry, changed, err := s.entries.UpsertItem(ctx, tx, turn.SessionID, transcript.Entry{
+			MessageID: fmt.Sprintf("dropped-%s-%d", turn.TurnID, len(entries)), TurnID: turn.TurnID, Role: "user",
 			Type: wire.ItemUserMessage, Content: content, Status: transcript.Canceled, StartedAt: &at, CompletedAt: &at})
 		if err != nil {
 			return nil, err
 		}
 		entries = append(entries, entry)
 		if changed {
-			event, _ := transcriptUpdated(turn.sessionID, &entry, at, systemOwned)
+			event, _ := transcriptUpdated(turn.SessionID, &entry, at, systemOwned)
 			events = append(events, event)
 		}
 	}

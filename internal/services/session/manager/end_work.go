@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 const (
@@ -88,7 +89,7 @@ func (s *Service) interruptFirst(ctx context.Context, adapter runtime.Adapter, s
 
 // holdWaiting keeps the messages that wait in a session from being sent by themselves, and says why.
 func (s *Service) holdWaiting(ctx context.Context, tx database.Tx, sessionID, why string) ([]journal.Event, error) {
-	waiting, err := readWaiting(ctx, tx, `session_id = $1`, database.EncodeText(sessionID))
+	waiting, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(sessionID))
 	if err != nil {
 		return nil, err
 	}

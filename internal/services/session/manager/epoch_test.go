@@ -7,6 +7,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/tests/dbtest"
 )
 
@@ -47,12 +48,12 @@ func TestASessionThatWasTakenIsNotWrittenToByItsFormerOwner(t *testing.T) {
 	if after := other.records(); len(after) != before {
 		t.Errorf("the former owner wrote %v", after[before:])
 	}
-	if _, known, err := readTurn(t.Context(), db.Read(), taken.ID, "late-turn"); known || err != nil {
+	if _, known, err := store.ReadTurn(t.Context(), db.Read(), taken.ID, "late-turn"); known || err != nil {
 		t.Errorf("its turn is stored: %t, %v", known, err)
 	}
 	say(kept.ID, "own-turn")
-	if turn := owner.turn(kept.ID, "own-turn"); turn.status != runtime.TurnDone {
-		t.Errorf("the turn of a session of its own is %q", turn.status)
+	if turn := owner.turn(kept.ID, "own-turn"); turn.Status != runtime.TurnDone {
+		t.Errorf("the turn of a session of its own is %q", turn.Status)
 	}
 
 	// The new owner writes, and so does the first one once it has the session again.
@@ -66,7 +67,7 @@ func TestASessionThatWasTakenIsNotWrittenToByItsFormerOwner(t *testing.T) {
 	back.fake.mu.Unlock()
 	turn := back.send(taken.ID)
 	back.flush()
-	if got := back.turn(taken.ID, turn); got.status != runtime.TurnInProgress {
-		t.Errorf("the turn of the session that came back is %q", got.status)
+	if got := back.turn(taken.ID, turn); got.Status != runtime.TurnInProgress {
+		t.Errorf("the turn of the session that came back is %q", got.Status)
 	}
 }

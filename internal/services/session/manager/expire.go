@@ -11,6 +11,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/stream"
 )
 
@@ -104,18 +105,18 @@ func only(generation string) func(string) bool {
 func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead func(generation string) bool,
 	reason string, at int64) ([]journal.Event, error) {
 	var events []journal.Event
-	requests, err := pendingOfNode(ctx, tx, node)
+	requests, err := store.PendingRequestsOfNode(ctx, tx, node)
 	if err != nil {
 		return nil, err
 	}
-	untold, err := undelivered(ctx, tx, node)
+	untold, err := store.UndeliveredRequests(ctx, tx, node)
 	if err != nil {
 		return nil, err
 	}
 	// One that is being told is not taken back: it may have been heard.
-	untold = slices.DeleteFunc(untold, func(r requestRow) bool { return s.delivery.isUnderWay(r.ID) })
+	untold = slices.DeleteFunc(untold, func(r store.Request) bool { return s.delivery.isUnderWay(r.ID) })
 	for _, request := range append(requests, untold...) {
-		if !dead(request.generation) {
+		if !dead(request.Generation) {
 			continue
 		}
 		event, err := s.expire(ctx, tx, request, session.EventSource, at)
@@ -124,13 +125,13 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead f
 		}
 		events = append(events, event)
 	}
-	turns, err := openTurns(ctx, tx, node)
+	turns, err := store.OpenTurns(ctx, tx, node)
 	if err != nil {
 		return nil, err
 	}
 	inTracesOf(turns, events)
 	for _, turn := range turns {
-		if !dead(turn.generation) {
+		if !dead(turn.Generation) {
 			continue
 		}
 		interrupted, err := s.interrupt(ctx, tx, turn, reason, at)
@@ -149,13 +150,13 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead f
 
 // expire ends a pending request nobody can answer any more: its row, its transcript entry, and the event that tells
 // clients.
-func (s *Service) expire(ctx context.Context, tx database.Tx, request requestRow, by string, at int64) (
+func (s *Service) expire(ctx context.Context, tx database.Tx, request store.Request, by string, at int64) (
 	journal.Event, error) {
 	request.Status, request.Reply, request.DecidedBy, request.SettledAt = session.RequestExpired, nil, by, at
-	if _, err := settleRequest(ctx, tx, request); err != nil {
+	if _, err := store.SettleRequest(ctx, tx, request); err != nil {
 		return journal.Event{}, err
 	}
-	systemOwned, err := presence(ctx, tx, request.SessionID)
+	systemOwned, err := store.IsSystemOwned(ctx, tx, request.SessionID)
 	if err == nil {
 		_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryOfResolution(request.Request))
 	}
@@ -167,26 +168,26 @@ func (s *Service) expire(ctx context.Context, tx database.Tx, request requestRow
 
 // interrupt ends a turn whose runtime process is gone. The runtime can not say so, so this package says it in the
 // runtime's words: clients that only know codex's own turn/completed stop waiting.
-func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, reason string, at int64) (
+func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn store.Turn, reason string, at int64) (
 	[]journal.Event, error) {
-	turn.status, turn.failure, turn.completedAt, turn.cutOff = runtime.TurnInterrupted, reason, max(at,
-		turn.startedAt), true
+	turn.Status, turn.Error, turn.CompletedAt, turn.CutOff = runtime.TurnInterrupted, reason, max(at,
+		turn.StartedAt), true
 	retried, err := s.endRetry(ctx, tx, turn)
 	if err != nil {
 		return nil, err
 	}
 	dropped, err := s.tellDropped(ctx, tx, turn)
-	if err := errors.Join(err, closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn),
+	if err := errors.Join(err, store.CloseTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn),
 		s.settleInput(ctx, tx, turn)); err != nil {
 		return nil, err
 	}
 	meta, runtimeName := stream.Meta{Purged: true}, ""
-	stored, err := readSession(ctx, tx, turn.sessionID)
+	stored, err := store.ReadSession(ctx, tx, turn.SessionID)
 	switch {
 	case err == nil:
-		meta = thread{systemOwned: stored.SystemOwned, title: stored.Title, projectID: stored.ProjectID}.meta(turn.sessionID)
+		meta = thread{systemOwned: stored.SystemOwned, title: stored.Title, projectID: stored.ProjectID}.meta(turn.SessionID)
 		runtimeName = stored.Runtime
-		err = touch(ctx, tx, turn.sessionID, at)
+		err = store.TouchSession(ctx, tx, turn.SessionID, at)
 	case session.Absent(err):
 		err = nil
 	}
@@ -197,11 +198,11 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn turnRow, r
 	if err != nil {
 		return nil, err
 	}
-	ended := wire.TurnCompleted(turn.sessionID,
-		wire.Turn{ID: turn.turnID, Status: turn.status, Error: &wire.Failure{Message: turn.failure},
-			StartedAt: turn.startedAt, CompletedAt: turn.completedAt})
+	ended := wire.TurnCompleted(turn.SessionID,
+		wire.Turn{ID: turn.TurnID, Status: turn.Status, Error: &wire.Failure{Message: turn.Error},
+			StartedAt: turn.StartedAt, CompletedAt: turn.CompletedAt})
 	events := append(slices.Concat(retried, dropped, failed), spoken(runtimeName, ended, meta, at))
-	inTracesOf([]turnRow{turn}, events)
+	inTracesOf([]store.Turn{turn}, events)
 	return events, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
@@ -18,14 +19,14 @@ const turnErrorPrefix = "turn-error-"
 const sendAgain = "Send the message again."
 
 // entryOfFailure is the entry that tells why a turn failed: the runtime's words, and what to do.
-func entryOfFailure(turn turnRow, remedy string) transcript.Entry {
+func entryOfFailure(turn store.Turn, remedy string) transcript.Entry {
 	if remedy == "" {
 		remedy = sendAgain
 	}
-	entry := transcript.Entry{MessageID: turnErrorPrefix + turn.turnID, TurnID: turn.turnID, Role: "system",
-		Type: "turn.error", Content: failureWords(turn.failure) + "\n\n" + remedy, Status: transcript.Failed}
-	if turn.completedAt != 0 {
-		entry.StartedAt, entry.CompletedAt = &turn.completedAt, &turn.completedAt
+	entry := transcript.Entry{MessageID: turnErrorPrefix + turn.TurnID, TurnID: turn.TurnID, Role: "system",
+		Type: "turn.error", Content: failureWords(turn.Error) + "\n\n" + remedy, Status: transcript.Failed}
+	if turn.CompletedAt != 0 {
+		entry.StartedAt, entry.CompletedAt = &turn.CompletedAt, &turn.CompletedAt
 	}
 	return entry
 }
@@ -47,20 +48,20 @@ func failureWords(failure string) string {
 }
 
 // turnFailed puts a turn's failure where readers see it, and tells those who read already.
-func (s *Service) turnFailed(ctx context.Context, tx database.Tx, turn turnRow, remedy string) (
+func (s *Service) turnFailed(ctx context.Context, tx database.Tx, turn store.Turn, remedy string) (
 	[]journal.Event, error) {
-	systemOwned, err := presence(ctx, tx, turn.sessionID)
+	systemOwned, err := store.IsSystemOwned(ctx, tx, turn.SessionID)
 	if session.Absent(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	entry, changed, err := s.entries.UpsertItem(ctx, tx, turn.sessionID, entryOfFailure(turn, remedy))
+	entry, changed, err := s.entries.UpsertItem(ctx, tx, turn.SessionID, entryOfFailure(turn, remedy))
 	if err != nil || !changed {
 		return nil, err
 	}
-	event, _ := transcriptUpdated(turn.sessionID, &entry, turn.completedAt, systemOwned)
+	event, _ := transcriptUpdated(turn.SessionID, &entry, turn.CompletedAt, systemOwned)
 	return []journal.Event{event}, nil
 }
 

@@ -7,17 +7,18 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // failureKind is what a stored turn failed with (runtime.TurnCompleted.Kind), nil when it did not fail or nobody can
 // tell. It follows from what is stored of the turn, so that it is the same after a restart.
-func (s *Service) failureKind(ctx context.Context, turn turnRow) (error, error) {
-	if turn.status != runtime.TurnFailed {
+func (s *Service) failureKind(ctx context.Context, turn store.Turn) (error, error) {
+	if turn.Status != runtime.TurnFailed {
 		return nil, nil
 	}
-	described := wire.ReadTurn(turn.native)
-	described.Error = cmp.Or(described.Error, turn.failure)
-	sess, err := s.stored(ctx, turn.sessionID)
+	described := wire.ReadTurn(turn.Native)
+	described.Error = cmp.Or(described.Error, turn.Error)
+	sess, err := s.stored(ctx, turn.SessionID)
 	if session.Absent(err) {
 		return described.Kind, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/tests/dbtest"
 	"harness/transcript"
 )
@@ -109,8 +110,8 @@ func (k *kit) live(sessionID string, turns int) {
 	k.do(k.commit(k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		for n := range turns {
 			turnID := fmt.Sprint("turn-", n)
-			err := closeTurn(ctx, tx, turnRow{sessionID: sessionID, turnID: turnID, status: runtime.TurnDone, nodeID: "node",
-				startedAt: int64(n + 1), completedAt: int64(n + 2)})
+			err := store.CloseTurn(ctx, tx, store.Turn{SessionID: sessionID, TurnID: turnID, Status: runtime.TurnDone, NodeID: "node",
+				StartedAt: int64(n + 1), CompletedAt: int64(n + 2)})
 			for i, text := range []string{"question of ", "thought of ", "answer of "} {
 				_, _, failed := k.entries.UpsertItem(ctx, tx, sessionID,
 					transcript.Entry{MessageID: fmt.Sprint(turnID, "-", i), TurnID: turnID,

@@ -14,6 +14,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
@@ -50,7 +51,7 @@ func (s *Service) folderLoop(ctx context.Context) {
 	for {
 		err := s.forgetFolders(ctx)
 		if err == nil && !begun {
-			err = unstoredFolders(ctx, s.db.Read(), s.opts.NodeID, s.now()-unstoredFor, s.folders.want)
+			err = store.UnstoredWorkspaces(ctx, s.db.Read(), s.opts.NodeID, s.now()-unstoredFor, s.folders.want)
 			begun = err == nil
 		}
 		if err != nil && ctx.Err() == nil {
@@ -90,20 +91,20 @@ func (s *Service) storeFolderOf(ctx context.Context, sessionID, turnID string) e
 	if err := s.sure(); err != nil {
 		return err // another node may have taken it, and its folder with it
 	}
-	row := storedFolder{name: folderName(sess), turnID: turnID, storedAt: s.now()}
+	row := store.Workspace{Name: folderName(sess), TurnID: turnID, StoredAt: s.now()}
 	folder := cmp.Or(sess.Cwd, s.opts.WorkspaceRoot)
-	if row.snapshot, row.refusal, err = s.opts.Folders.Store(ctx, row.name, folder); err != nil {
+	if row.Snapshot, row.Refusal, err = s.opts.Folders.Store(ctx, row.Name, folder); err != nil {
 		return err
 	}
-	if row.refusal != "" {
-		s.opts.Logger.Warn().Str("session", sessionID).Str("reason", row.refusal).
+	if row.Refusal != "" {
+		s.opts.Logger.Warn().Str("session", sessionID).Str("reason", row.Refusal).
 			Msg("the folder of a session cannot be stored as it is: the session stays at this node")
 	}
-	if row.mark, err = mark(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if row.Mark, err = mark(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return s.commitOwned(ctx, sess, func(ctx context.Context, tx database.Tx) error {
-		return errors.Join(storeFolder(ctx, tx, sessionID, row), keepFolder(ctx, tx, s.opts.NodeID, sess.Cwd))
+		return errors.Join(store.WriteWorkspace(ctx, tx, sessionID, row), store.KeepWorkspace(ctx, tx, s.opts.NodeID, sess.Cwd))
 	})
 }
 
@@ -117,7 +118,7 @@ func (s *Service) forgetFolders(ctx context.Context) error {
 		if err := s.opts.Folders.Forget(ctx, id+"/"); err != nil {
 			return err
 		}
-		if err := s.commit(ctx, forgotten(id)); err != nil {
+		if err := s.commit(ctx, store.WorkspaceDeleted(id)); err != nil {
 			return err
 		}
 	}
@@ -135,7 +136,7 @@ func (s *Service) bringFolder(ctx context.Context, sess session.Session) (from s
 	if folder == "" {
 		return "", pinned("it has no folder of its own")
 	}
-	at, err := movedTo(ctx, s.db.Read(), sess.NodeID, folder)
+	at, err := store.WorkspaceMovedTo(ctx, s.db.Read(), sess.NodeID, folder)
 	if err != nil {
 		return "", err
 	}
@@ -152,7 +153,7 @@ func (s *Service) bringFolder(ctx context.Context, sess session.Session) (from s
 		}
 	}
 	from = cmp.Or(at, sess.NodeID)
-	stored, missing, err := lastFolder(ctx, s.db.Read(), from, folder)
+	stored, missing, err := store.LastWorkspace(ctx, s.db.Read(), from, folder)
 	if err != nil {
 		return "", err
 	}
@@ -162,7 +163,7 @@ func (s *Service) bringFolder(ctx context.Context, sess session.Session) (from s
 	if err := s.clearFor(ctx, sess, stored); err != nil {
 		return "", err
 	}
-	aside, err := s.opts.Folders.Restore(ctx, stored.name, stored.snapshot, folder)
+	aside, err := s.opts.Folders.Restore(ctx, stored.Name, stored.Snapshot, folder)
 	if err != nil {
 		return "", runtime.WithKind(runtime.ErrUnavailable, fmt.Errorf("the folder %s cannot be made here now: %w", folder, err))
 	}
@@ -170,12 +171,12 @@ func (s *Service) bringFolder(ctx context.Context, sess session.Session) (from s
 		s.opts.Logger.Info().Str("folder", folder).Str("aside", aside).
 			Msg("a folder went on at another node meanwhile; what was here is put aside")
 	}
-	return from, remark(folder, stored.mark)
+	return from, remark(folder, stored.Mark)
 }
 
 // clearFor tells whether the folder of a session that is to be taken may be made here: where nothing is, or an old copy of
 // it that nobody uses. *PinnedError otherwise.
-func (s *Service) clearFor(ctx context.Context, sess session.Session, stored storedFolder) error {
+func (s *Service) clearFor(ctx context.Context, sess session.Session, stored store.Workspace) error {
 	pinned := func(reason string) error {
 		return &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: false, Reason: reason}
 	}
@@ -189,7 +190,7 @@ func (s *Service) clearFor(ctx context.Context, sess session.Session, stored sto
 	if len(there) == 0 {
 		return nil
 	}
-	users, err := sessionsIn(ctx, s.db.Read(), s.opts.NodeID, sess.Cwd, sess.ID)
+	users, err := store.SessionsIn(ctx, s.db.Read(), s.opts.NodeID, sess.Cwd, sess.ID)
 	if err != nil {
 		return err
 	}
@@ -200,7 +201,7 @@ func (s *Service) clearFor(ctx context.Context, sess session.Session, stored sto
 	if err != nil {
 		return err
 	}
-	if found == "" || found != stored.mark {
+	if found == "" || found != stored.Mark {
 		return pinned("there is another folder at " + sess.Cwd + " here")
 	}
 	return nil
@@ -216,10 +217,10 @@ const (
 // a turn that was cut off stayed behind.
 func (s *Service) folderMoved(ctx context.Context, tx database.Tx, session session.Session, from string) ([]journal.Event, error) {
 	at := s.now()
-	if err := moveFolder(ctx, tx, from, session.Cwd, s.opts.NodeID, at); err != nil {
+	if err := store.MoveWorkspace(ctx, tx, from, session.Cwd, s.opts.NodeID, at); err != nil {
 		return nil, err
 	}
-	cut, err := cutTurn(ctx, tx, session.ID)
+	cut, err := store.LastCutTurn(ctx, tx, session.ID)
 	if err != nil || cut == "" {
 		return nil, err
 	}

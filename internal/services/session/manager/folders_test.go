@@ -13,6 +13,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/tests/dbtest"
 )
 
@@ -121,17 +122,17 @@ func (f *foldersKit) turn(k *kit, s session.Session, content string) {
 	f.write(content)
 	turn := k.send(s.ID)
 	k.fake.end(s.ID, turn, runtime.TurnDone)
-	k.eventually("the folder is stored", func() bool { return f.row(s.ID).turnID == turn })
+	k.eventually("the folder is stored", func() bool { return f.row(s.ID).TurnID == turn })
 	k.eventually("the turn is remembered", func() bool {
-		row, _, err := readCustody(f.t.Context(), f.db.Read(), s.ID)
+		row, _, err := store.ReadSnapshot(f.t.Context(), f.db.Read(), s.ID)
 		k.do(err)
-		return row.turnID == turn
+		return row.TurnID == turn
 	})
 }
 
-func (f *foldersKit) row(sessionID string) (row storedFolder) {
+func (f *foldersKit) row(sessionID string) (row store.Workspace) {
 	f.t.Helper()
-	if err := eachFolder(f.t.Context(), f.db.Read(), func(_, _ string, found storedFolder) { row = found }, `s.id = $1`,
+	if err := store.EachWorkspace(f.t.Context(), f.db.Read(), func(_, _ string, found store.Workspace) { row = found }, `s.id = $1`,
 		sessionID); err != nil {
 		f.t.Fatal(err)
 	}
@@ -204,7 +205,7 @@ func TestAFolderIsBroughtOnceForAllItsSessions(t *testing.T) {
 	f.lose("two")
 	three.do(three.Own(t.Context(), third))
 	f.has("5")
-	if mark, err := readMark(f.folder); err != nil || mark != f.row(third.ID).mark {
+	if mark, err := readMark(f.folder); err != nil || mark != f.row(third.ID).Mark {
 		t.Errorf("its mark is %q, %v", mark, err)
 	}
 	moved := func(want int) {
@@ -276,11 +277,11 @@ func TestAFolderIsRestoredWholeOrNotAtAll(t *testing.T) {
 	}
 	f.write("refused")
 	turn()
-	one.eventually("the reason is noted", func() bool { return f.row(s.ID).refusal != "" })
+	one.eventually("the reason is noted", func() bool { return f.row(s.ID).Refusal != "" })
 	f.over = []string{"one"}
 	f.refused(two, s, "it is refused")
 	f.turn(one, s, "2")
-	if refusal := f.row(s.ID).refusal; refusal != "" {
+	if refusal := f.row(s.ID).Refusal; refusal != "" {
 		t.Errorf("refused is %q still", refusal)
 	}
 	f.remote.mu.Lock()
@@ -292,7 +293,7 @@ func TestAFolderIsRestoredWholeOrNotAtAll(t *testing.T) {
 	f.remote.mu.Lock()
 	f.remote.away = false
 	f.remote.mu.Unlock()
-	one.eventually("the folder is stored", func() bool { return f.row(s.ID).turnID == unstored })
+	one.eventually("the folder is stored", func() bool { return f.row(s.ID).TurnID == unstored })
 	one.send(s.ID) // it never ends
 	one.flush()
 	one.close()
@@ -327,7 +328,7 @@ func TestFoldersAreStoredAfterARestart(t *testing.T) {
 	one.close()
 	f.remote.away = false
 	again := f.node("one")
-	again.eventually("the folder is stored", func() bool { return f.row(s.ID).turnID == turn })
+	again.eventually("the folder is stored", func() bool { return f.row(s.ID).TurnID == turn })
 	if got := f.remote.stored[s.ID+"/0"]; got != "2" {
 		t.Errorf("stored is %q", got)
 	}

@@ -11,6 +11,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/jsonobject"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/stream"
 	"harness/transcript"
 )
@@ -28,10 +29,10 @@ func (s *Service) showTexts(ctx context.Context, q database.Querier, sessionID s
 
 // runningIDs are the entries of a session's items that still run.
 func runningIDs(ctx context.Context, q database.Querier, sessionID string) (map[string]bool, error) {
-	running, err := runningOfSession(ctx, q, sessionID)
+	running, err := store.RunningItems(ctx, q, sessionID)
 	runs := make(map[string]bool, len(running))
 	for _, item := range running {
-		runs[item.messageID] = true
+		runs[item.MessageID] = true
 	}
 	return runs, err
 }
@@ -100,37 +101,37 @@ func withText(value json.RawMessage, path []string, text string) json.RawMessage
 
 // cancelItem ends the entry of an item whose end will not come, with the text it had. Entries that are final, or that
 // clients took away from their item, stay as they are; changed is false then.
-func (s *Service) cancelItem(ctx context.Context, tx database.Tx, item runningItem, at int64) (entry transcript.Entry,
+func (s *Service) cancelItem(ctx context.Context, tx database.Tx, item store.RunningItem, at int64) (entry transcript.Entry,
 	changed bool, err error) {
-	if err := endItem(ctx, tx, item.sessionID, item.messageID); err != nil {
+	if err := store.EndItem(ctx, tx, item.SessionID, item.MessageID); err != nil {
 		return entry, false, err
 	}
-	entry, found, err := s.entries.Find(ctx, tx, item.sessionID, item.messageID)
+	entry, found, err := s.entries.Find(ctx, tx, item.SessionID, item.MessageID)
 	if err != nil || !found || entry.Status != transcript.Streaming {
 		return entry, false, err
 	}
-	if err := s.grow(ctx, tx, item.sessionID, &entry); err != nil {
+	if err := s.grow(ctx, tx, item.SessionID, &entry); err != nil {
 		return entry, false, err
 	}
 	entry.Status, entry.CompletedAt = transcript.Canceled, &at
-	return s.entries.Upsert(ctx, tx, item.sessionID, entry)
+	return s.entries.Upsert(ctx, tx, item.SessionID, entry)
 }
 
 // cancelItems ends the items a turn leaves behind that did not run to its end, but for those that may go on without it:
 // what they say still belongs to them, and their own end, or their process's, comes later.
-func (s *Service) cancelItems(ctx context.Context, tx database.Tx, turn turnRow) error {
-	if turn.status != runtime.TurnInterrupted && turn.status != runtime.TurnFailed {
+func (s *Service) cancelItems(ctx context.Context, tx database.Tx, turn store.Turn) error {
+	if turn.Status != runtime.TurnInterrupted && turn.Status != runtime.TurnFailed {
 		return nil // what still runs was left running
 	}
-	running, err := runningOfSession(ctx, tx, turn.sessionID)
+	running, err := store.RunningItems(ctx, tx, turn.SessionID)
 	if err != nil {
 		return err
 	}
 	for _, item := range running {
-		if item.turnID != turn.turnID || item.outlives {
+		if item.TurnID != turn.TurnID || item.Outlives {
 			continue
 		}
-		if _, _, err := s.cancelItem(ctx, tx, item, turn.completedAt); err != nil {
+		if _, _, err := s.cancelItem(ctx, tx, item, turn.CompletedAt); err != nil {
 			return err
 		}
 	}
@@ -142,13 +143,13 @@ func (s *Service) cancelItems(ctx context.Context, tx database.Tx, turn turnRow)
 func (s *Service) cancelLeft(ctx context.Context, tx database.Tx, node string, dead func(generation string) bool,
 	at int64) (
 	[]journal.Event, error) {
-	running, err := runningOfNode(ctx, tx, node)
+	running, err := store.RunningItemsOfNode(ctx, tx, node)
 	if err != nil {
 		return nil, err
 	}
 	var events []journal.Event
 	for _, item := range running {
-		if !dead(item.generation) {
+		if !dead(item.Generation) {
 			continue
 		}
 		entry, changed, err := s.cancelItem(ctx, tx, item, at)
@@ -158,14 +159,14 @@ func (s *Service) cancelLeft(ctx context.Context, tx database.Tx, node string, d
 		if !changed {
 			continue
 		}
-		systemOwned, err := presence(ctx, tx, item.sessionID)
+		systemOwned, err := store.IsSystemOwned(ctx, tx, item.SessionID)
 		if session.Absent(err) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		event, _ := transcriptUpdated(item.sessionID, &entry, at, systemOwned)
+		event, _ := transcriptUpdated(item.SessionID, &entry, at, systemOwned)
 		events = append(events, event)
 	}
 	return events, nil

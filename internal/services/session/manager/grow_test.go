@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
@@ -130,7 +131,7 @@ func TestAnInterruptedAnswerKeepsItsText(t *testing.T) {
 						t.Errorf("stored as %q %s: the journal may be pruned", entry.Content, entry.Status)
 					}
 				}
-				if left, err := runningOfNode(t.Context(), k.db.Read(), "node"); err != nil || len(left) != 0 {
+				if left, err := store.RunningItemsOfNode(t.Context(), k.db.Read(), "node"); err != nil || len(left) != 0 {
 					t.Errorf("still taken for running: %v (%v)", left, err)
 				}
 			})

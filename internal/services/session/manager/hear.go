@@ -8,6 +8,7 @@ import (
 
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // hear is the journal's news, of this node and of others: a decision may be one to deliver, and a title, project or
@@ -61,7 +62,7 @@ func (s *Service) look(ctx context.Context, id string) error {
 	if !ok {
 		return nil
 	}
-	stored, err := readSession(ctx, s.db.Read(), id)
+	stored, err := store.ReadSession(ctx, s.db.Read(), id)
 	var gone *session.DeletedError
 	if errors.Is(err, session.ErrNotFound) {
 		return nil // its row is still on its way

@@ -3,12 +3,12 @@ package manager
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
@@ -20,7 +20,7 @@ func (s *Service) importHistory(ctx context.Context, session session.Session, hi
 		return err
 	}
 	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		if _, err := presence(ctx, tx, session.ID); err != nil {
+		if _, err := store.IsSystemOwned(ctx, tx, session.ID); err != nil {
 			return nil, journal.Refuse(err)
 		}
 		turns, err := s.importedTurns(ctx, tx, session.ID, t.Turns)
@@ -33,38 +33,38 @@ func (s *Service) importHistory(ctx context.Context, session session.Session, hi
 		if err := s.importRows(ctx, tx, session, t); err != nil {
 			return nil, err
 		}
-		return nil, updateSession(ctx, tx, session.ID, `history_at = $2`, asked)
+		return nil, store.UpdateSession(ctx, tx, session.ID, `history_at = $2`, asked)
 	})
 }
 
 // importRows stores what is known of the turns beside their entries. A turn that still runs is told of by its runtime,
 // if it is ours.
 func (s *Service) importRows(ctx context.Context, tx database.Tx, session session.Session, t runtime.Thread) error {
-	stored, err := readTurns(ctx, tx, session.ID)
+	stored, err := store.ReadTurns(ctx, tx, session.ID)
 	if err != nil {
 		return err
 	}
-	known := make(map[string]turnRow, len(stored))
+	known := make(map[string]store.Turn, len(stored))
 	for _, turn := range stored {
-		known[turn.turnID] = turn
+		known[turn.TurnID] = turn
 	}
 	for _, turn := range t.Turns {
-		row := turnRow{sessionID: session.ID, turnID: turn.ID, status: turn.Status, failure: turn.Error,
-			nodeID: s.opts.NodeID, startedAt: turn.StartedAt, completedAt: turn.CompletedAt, native: turn.Native}
+		row := store.Turn{SessionID: session.ID, TurnID: turn.ID, Status: turn.Status, Error: turn.Error,
+			NodeID: s.opts.NodeID, StartedAt: turn.StartedAt, CompletedAt: turn.CompletedAt, Native: turn.Native}
 		before, has := known[turn.ID]
 		switch {
-		case has && (before.status == runtime.TurnInProgress || len(before.native) > 0):
+		case has && (before.Status == runtime.TurnInProgress || len(before.Native) > 0):
 		case has:
-			before.native = turn.Native
-			err = closeTurn(ctx, tx, before)
+			before.Native = turn.Native
+			err = store.CloseTurn(ctx, tx, before)
 		case turn.Status != runtime.TurnInProgress:
-			err = closeTurn(ctx, tx, row)
+			err = store.CloseTurn(ctx, tx, row)
 		}
 		if err != nil {
 			return err
 		}
 		for _, item := range turn.Items {
-			if err := storeMessage(ctx, tx, session.ID, item); err != nil {
+			if err := store.StoreMessage(ctx, tx, session.ID, item); err != nil {
 				return err
 			}
 		}
@@ -93,8 +93,8 @@ func (s *Service) importedTurns(ctx context.Context, tx database.Tx, sessionID s
 		}
 		if turn.Status == runtime.TurnFailed {
 			imported.Entries = append(imported.Entries,
-				entryOfFailure(turnRow{sessionID: sessionID, turnID: turn.ID, failure: turn.Error,
-					completedAt: turn.CompletedAt}, turn.Remedy))
+				entryOfFailure(store.Turn{SessionID: sessionID, TurnID: turn.ID, Error: turn.Error,
+					CompletedAt: turn.CompletedAt}, turn.Remedy))
 		}
 		out = append(out, imported)
 	}
@@ -109,33 +109,4 @@ func instant(times ...int64) *int64 {
 		}
 	}
 	return nil
-}
-
-// storeMessage keeps a message as the runtime describes it. Other items are described by their entries' details.
-func storeMessage(ctx context.Context, tx database.Tx, sessionID string, item runtime.Item) error {
-	if len(item.Native) == 0 {
-		return nil
-	}
-	key := []any{database.EncodeText(sessionID), database.EncodeText(item.ID)}
-	native, parts := "", messageParts(key)
-	if len(item.Native) <= database.PartBytes {
-		native = string(item.Native)
-	}
-	_, err := tx.ExecContext(ctx, `insert into runtime_messages (session_id, message_id, native) values ($1, $2, $3)
-		on conflict (session_id, message_id) do update set native = excluded.native`, append(key, native)...)
-	if err != nil {
-		return fmt.Errorf("store message %s as its runtime describes it: %w", item.ID, err)
-	}
-	if native != "" {
-		return nil // parts of an earlier word of it are not looked at
-	}
-	if err := database.DeleteParts(ctx, tx, parts); err != nil {
-		return err
-	}
-	return database.WriteParts(ctx, tx, parts, database.Parts(item.Native))
-}
-
-// messageParts names the parts of a message by its key in runtime_messages.
-func messageParts(key []any) database.PartKey {
-	return database.PartKey{Table: "message_parts", Columns: []string{"session", "message"}, Values: key}
 }

@@ -16,6 +16,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/stream"
 	"harness/transcript"
 )
@@ -96,7 +97,7 @@ func (h *history) step() {
 	case "spoil":
 		// A unit that fails after writing: its neighbours in the batch run again.
 		h.do(h.log.Submit(h.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			return nil, errors.Join(updateSession(ctx, tx, sessionID, `title = 'spoiled'`), errors.New("spoiled"))
+			return nil, errors.Join(store.UpdateSession(ctx, tx, sessionID, `title = 'spoiled'`), errors.New("spoiled"))
 		}, func([]journal.Record, error) {}))
 	case "restart":
 		if h.pick("really", "no", "no", "yes") == "yes" {
@@ -146,18 +147,18 @@ func (h *history) check() {
 		if !holds(got, want[sessionID]) {
 			h.rt.Fatalf("session %s\nstored %s\nfolded %s", sessionID, encode(got), encode(want[sessionID]))
 		}
-		pending, err := pendingOfSession(h.t.Context(), h.db.Read(), sessionID)
+		pending, err := store.PendingRequests(h.t.Context(), h.db.Read(), sessionID)
 		h.do(err)
 		for _, request := range pending {
-			if request.generation != live {
+			if request.Generation != live {
 				h.rt.Fatalf("request %s of a dead process is pending", request.ID)
 			}
 		}
-		turns, err := readTurns(h.t.Context(), h.db.Read(), sessionID)
+		turns, err := store.ReadTurns(h.t.Context(), h.db.Read(), sessionID)
 		h.do(err)
 		for _, turn := range turns {
-			if turn.status == runtime.TurnInProgress && turn.generation != live {
-				h.rt.Fatalf("turn %s runs in a dead process", turn.turnID)
+			if turn.Status == runtime.TurnInProgress && turn.Generation != live {
+				h.rt.Fatalf("turn %s runs in a dead process", turn.TurnID)
 			}
 		}
 	}

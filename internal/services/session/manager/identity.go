@@ -2,15 +2,12 @@ package manager
 
 import (
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
 	"time"
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
-	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // eventRuntimeRefused is what a runtime said of a session that is not its own.
@@ -109,10 +106,10 @@ func (s *Service) outOfReach(err error) bool {
 	}
 }
 
-// nativeAgain is nativeSession for a signal, as storedAgain is storedThread.
+// nativeAgain is SessionOfNative for a signal, as storedAgain is storedThread.
 func (s *Service) nativeAgain(runtimeName, nativeID string) string {
 	for {
-		id, err := nativeSession(context.Background(), s.db.Read(), runtimeName, nativeID)
+		id, err := store.SessionOfNative(context.Background(), s.db.Read(), runtimeName, nativeID)
 		if err == nil {
 			return id
 		}
@@ -122,39 +119,6 @@ func (s *Service) nativeAgain(runtimeName, nativeID string) string {
 			return ""
 		}
 	}
-}
-
-// nativeSession is the session, stored or deleted, of a runtime's own id of a conversation, "" for none.
-func nativeSession(ctx context.Context, q database.Querier, runtimeName, nativeID string) (id string, err error) {
-	err = q.QueryRowContext(ctx, `select id from sessions where runtime = $1 and runtime_session_id = $2
-		union all select session_id from deleted_sessions where runtime = $1 and runtime_session_id = $2 limit 1`,
-		runtimeName, database.EncodeText(nativeID)).Scan(&id)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return "", fmt.Errorf("look for the session of the %s conversation %s: %w", runtimeName, nativeID, err)
-	}
-	return database.DecodeText(id), nil
-}
-
-// readConversation reads the session of a conversation as its runtime describes it. Errors are those of readSession,
-// and ErrForeignConversation.
-func readConversation(ctx context.Context, q database.Querier, runtimeName string, t runtime.Thread) (
-	storedSession, error) {
-	id, err := nativeSession(ctx, q, runtimeName, t.Native())
-	if err != nil {
-		return storedSession{}, err
-	}
-	if id == "" && t.ID == "" {
-		return storedSession{}, session.ErrNotFound
-	}
-	if id == "" {
-		id = t.ID
-	}
-	stored, err := readSession(ctx, q, id)
-	if err == nil && stored.Runtime != runtimeName {
-		return storedSession{}, fmt.Errorf("%w: %s says %s, which is a session of %s", session.ErrForeignConversation, runtimeName,
-			id, stored.Runtime)
-	}
-	return stored, err
 }
 
 // refuse keeps what a runtime said of another runtime's session as nobody's. It changes nothing, and no client is shown

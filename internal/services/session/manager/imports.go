@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 const (
@@ -206,7 +207,7 @@ func (s *Service) takeHistory(ctx context.Context, sessionID string) {
 	sess, err := s.stored(ctx, sessionID)
 	adapter, generation := s.historian(sess)
 	if err == nil && adapter != nil {
-		if string(sess.Thread) == placeholderThread {
+		if string(sess.Thread) == store.PlaceholderThread {
 			err = s.adoptOne(ctx, sess.Runtime, sessionID)
 		}
 		if err == nil || errors.Is(err, runtime.ErrThreadNotFound) {

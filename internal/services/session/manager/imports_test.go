@@ -11,6 +11,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // theirs is a conversation of two turns that its runtime has and nobody here knows.
@@ -151,7 +152,7 @@ func TestAReadWhileTheRuntimeIsDown(t *testing.T) {
 // commitHistoryMissing makes a session one in which something was done that nobody here saw.
 func (k *kit) commitHistoryMissing(sessionID string) error {
 	_, err := k.log.Commit(k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return nil, updateSession(ctx, tx, sessionID, `history_at = 0`)
+		return nil, store.UpdateSession(ctx, tx, sessionID, `history_at = 0`)
 	})
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/stream"
 )
 
@@ -247,7 +248,7 @@ func (s *Service) tryLoad(runtimeName, id string) error {
 
 // storedThread is a thread as the store has it.
 func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thread, error) {
-	stored, err := readSession(ctx, s.db.Read(), id)
+	stored, err := store.ReadSession(ctx, s.db.Read(), id)
 	var gone *session.DeletedError
 	switch {
 	case errors.As(err, &gone):
@@ -268,7 +269,7 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thr
 		}
 		return t, nil // its own node hears when its turn ends
 	}
-	if t.activeTurn, t.trace, err = runningTurn(ctx, s.db.Read(), id); database.Transient(err) {
+	if t.activeTurn, t.trace, err = store.RunningTurn(ctx, s.db.Read(), id); database.Transient(err) {
 		return thread{}, err
 	}
 	if err != nil {
@@ -335,12 +336,12 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 	id := a.signal.ThreadID
 	switch change := a.signal.Change.(type) {
 	case runtime.TurnStarted:
-		turn := turnRow{sessionID: id, turnID: change.TurnID, generation: a.signal.Generation, nodeID: s.opts.NodeID,
-			startedAt: a.moment(change.StartedAt), native: change.Native}
+		turn := store.Turn{SessionID: id, TurnID: change.TurnID, Generation: a.signal.Generation, NodeID: s.opts.NodeID,
+			StartedAt: a.moment(change.StartedAt), Native: change.Native}
 		if a.thread.trace.TurnID == change.TurnID {
-			turn.trace = a.thread.trace.String()
+			turn.Trace = a.thread.trace.String()
 		}
-		return nil, errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, id, a.receivedAt))
+		return nil, errors.Join(store.OpenTurn(ctx, tx, turn), store.TouchSession(ctx, tx, id, a.receivedAt))
 	case runtime.TurnCompleted:
 		events, err := s.turnCompleted(ctx, tx, a, change)
 		if err != nil {
@@ -361,12 +362,12 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 			return nil, err
 		}
 		if change.Done {
-			return nil, errors.Join(storeMessage(ctx, tx, id, change.Item), endItem(ctx, tx, id, change.Item.ID))
+			return nil, errors.Join(store.StoreMessage(ctx, tx, id, change.Item), store.EndItem(ctx, tx, id, change.Item.ID))
 		}
-		return nil, beginItem(ctx, tx, s.opts.NodeID, runningItem{sessionID: id, messageID: change.Item.ID, turnID: turnID,
-			generation: a.signal.Generation, outlives: change.Item.Outlives})
+		return nil, store.BeginItem(ctx, tx, s.opts.NodeID, store.RunningItem{SessionID: id, MessageID: change.Item.ID, TurnID: turnID,
+			Generation: a.signal.Generation, Outlives: change.Item.Outlives})
 	case runtime.ThreadNamed:
-		return []journal.Event{sessionRenamed(id, change.Name, a.receivedAt)}, updateSession(ctx, tx, id,
+		return []journal.Event{sessionRenamed(id, change.Name, a.receivedAt)}, store.UpdateSession(ctx, tx, id,
 			`title = $2, updated_at = case when updated_at < $3 then $3 else updated_at end`, database.EncodeText(change.Name),
 			a.receivedAt)
 	case runtime.InteractiveRequested:
@@ -393,29 +394,29 @@ func (a arrival) moment(said int64) int64 {
 
 func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, change runtime.TurnCompleted) (
 	[]journal.Event, error) {
-	turn := turnRow{sessionID: a.signal.ThreadID, turnID: change.TurnID, status: change.Status, failure: change.Error,
-		generation: a.signal.Generation, nodeID: s.opts.NodeID, startedAt: change.StartedAt,
-		completedAt: a.moment(change.CompletedAt), native: change.Native}
-	turn.cutOff = turn.status == runtime.TurnInterrupted && turn.failure != "" // who stops a turn needs no reason
+	turn := store.Turn{SessionID: a.signal.ThreadID, TurnID: change.TurnID, Status: change.Status, Error: change.Error,
+		Generation: a.signal.Generation, NodeID: s.opts.NodeID, StartedAt: change.StartedAt,
+		CompletedAt: a.moment(change.CompletedAt), Native: change.Native}
+	turn.CutOff = turn.Status == runtime.TurnInterrupted && turn.Error != "" // who stops a turn needs no reason
 	events, err := s.endRetry(ctx, tx, turn)
 	if err != nil {
 		return nil, err
 	}
 	dropped, err := s.tellDropped(ctx, tx, turn)
 	events = append(events, dropped...)
-	err = errors.Join(err, closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn), s.settleInput(ctx, tx, turn),
-		touch(ctx, tx, turn.sessionID, a.receivedAt))
+	err = errors.Join(err, store.CloseTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn), s.settleInput(ctx, tx, turn),
+		store.TouchSession(ctx, tx, turn.SessionID, a.receivedAt))
 	if err != nil {
 		return nil, err
 	}
 	// Whatever this turn asked can no longer be answered (not every runtime says so of every kind of request), and what
 	// it wanted a tool of this server for is not wanted any more.
-	pending, err := pendingOfSession(ctx, tx, turn.sessionID)
+	pending, err := store.PendingRequests(ctx, tx, turn.SessionID)
 	if err != nil {
 		return nil, err
 	}
 	for _, request := range pending {
-		if request.TurnID != turn.turnID || request.generation != a.signal.Generation && request.runtime != session.EventSource {
+		if request.TurnID != turn.TurnID || request.Generation != a.signal.Generation && request.Runtime != session.EventSource {
 			continue
 		}
 		event, err := s.expire(ctx, tx, request, a.runtime, a.receivedAt)
@@ -424,9 +425,9 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 		}
 		events = append(events, event)
 	}
-	if turn.status == runtime.TurnFailed {
+	if turn.Status == runtime.TurnFailed {
 		failed, err := s.turnFailed(ctx, tx, turn, change.Remedy)
-		return append(append(events, failed...), a.turnError(eventTurnFailed, turnError{TurnID: turn.turnID,
+		return append(append(events, failed...), a.turnError(eventTurnFailed, turnError{TurnID: turn.TurnID,
 			Kind: errorKind(change.Kind), ProviderStatus: change.ProviderStatus})), err
 	}
 	return events, nil
@@ -434,16 +435,16 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 
 func (s *Service) requested(ctx context.Context, tx database.Tx, a arrival, change runtime.InteractiveRequested,
 	meta *stream.Meta) error {
-	request, err := readNativeRequest(ctx, tx, a.signal.Generation, a.signal.RequestID)
+	request, err := store.ReadNativeRequest(ctx, tx, a.signal.Generation, a.signal.RequestID)
 	if errors.Is(err, session.ErrRequestNotFound) {
-		request = requestRow{
+		request = store.Request{
 			Request: session.Request{ID: a.requestID, Kind: change.Kind, SessionID: a.signal.ThreadID, TurnID: a.meta.TurnID,
 				ItemID: a.signal.ItemID, Method: a.signal.Method, Summary: change.Summary, Params: params(a.signal.Params),
 				Decisions: change.Decisions, Questions: change.Questions, Asked: change.Asked,
 				Status: session.RequestPending, CreatedAt: a.receivedAt},
-			runtime: a.runtime, generation: a.signal.Generation, nodeID: s.opts.NodeID, nativeID: a.signal.RequestID,
+			Runtime: a.runtime, Generation: a.signal.Generation, NodeID: s.opts.NodeID, NativeID: a.signal.RequestID,
 		}
-		if err := insertRequest(ctx, tx, request); err != nil {
+		if err := store.InsertRequest(ctx, tx, request); err != nil {
 			return err
 		}
 		_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryOfRequest(request.Request))
@@ -470,7 +471,7 @@ func params(raw json.RawMessage) json.RawMessage {
 // able to any more.
 func (s *Service) resolvedElsewhere(ctx context.Context, tx database.Tx, a arrival, change runtime.RequestResolved,
 	meta *stream.Meta) ([]journal.Event, error) {
-	request, err := readNativeRequest(ctx, tx, a.signal.Generation, change.RequestID)
+	request, err := store.ReadNativeRequest(ctx, tx, a.signal.Generation, change.RequestID)
 	if errors.Is(err, session.ErrRequestNotFound) {
 		return nil, nil // it was refused
 	}

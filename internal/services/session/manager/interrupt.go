@@ -8,6 +8,7 @@ import (
 
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 const (
@@ -28,7 +29,7 @@ func (s *Service) Interrupt(ctx context.Context, sessionID, turnID string) (stri
 // toInterrupt is the running turn of a session, and what can end it; errors are those of Interrupt.
 func (s *Service) toInterrupt(ctx context.Context, sessionID, turnID string) (sess session.Session, adapter runtime.Adapter,
 	active string, err error) {
-	row, err := readSession(ctx, s.db.Read(), sessionID)
+	row, err := store.ReadSession(ctx, s.db.Read(), sessionID)
 	if errors.Is(err, session.ErrNotFound) {
 		return session.Session{}, nil, "", session.ErrNoActiveTurn
 	}
@@ -94,8 +95,8 @@ func (s *Service) stoppedAlready(ctx context.Context, sessionID, turnID string) 
 	if err := s.commit(ctx, nothing); err != nil { // what is told of its end is stored before
 		return err
 	}
-	turn, known, err := readTurn(ctx, s.db.Read(), sessionID, turnID)
-	if err == nil && (!known || turn.status != runtime.TurnInterrupted) {
+	turn, known, err := store.ReadTurn(ctx, s.db.Read(), sessionID, turnID)
+	if err == nil && (!known || turn.Status != runtime.TurnInterrupted) {
 		err = session.ErrNoActiveTurn
 	}
 	return err

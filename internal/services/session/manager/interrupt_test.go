@@ -42,7 +42,7 @@ func TestAMessageAfterAStopIsNoPartOfTheStoppedTurn(t *testing.T) {
 		}
 		k.fake.end(s.ID, first, runtime.TurnInterrupted)
 		k.do(<-stopped)
-		if second := <-sent; second == first || k.turn(s.ID, first).status != runtime.TurnInterrupted {
+		if second := <-sent; second == first || k.turn(s.ID, first).Status != runtime.TurnInterrupted {
 			t.Errorf("the message is turn %s, the stopped one %+v", second, k.turn(s.ID, first))
 		}
 	})
@@ -80,7 +80,7 @@ func TestAnAgentThatDoesNotStop(t *testing.T) {
 		if _, err := p.Interrupt(t.Context(), alone.ID, ""); err != nil {
 			t.Fatal(err)
 		}
-		if ended := p.turn(alone.ID, turn); ended.status != runtime.TurnInterrupted || !slices.Equal(p.other.ended, []string{alone.ID}) {
+		if ended := p.turn(alone.ID, turn); ended.Status != runtime.TurnInterrupted || !slices.Equal(p.other.ended, []string{alone.ID}) {
 			t.Errorf("its turn is %+v, ended were %v", ended, p.other.ended)
 		}
 		if p.running(beside) == "" {

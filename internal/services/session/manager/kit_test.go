@@ -15,6 +15,7 @@ import (
 	"harness/internal/platform/telemetry"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/stream"
 	"harness/tests/dbtest"
 	"harness/tests/polling"
@@ -220,18 +221,18 @@ func (k *kit) stored(sessionID string) []transcript.Entry {
 	return entries
 }
 
-func (k *kit) turn(sessionID, turnID string) turnRow {
+func (k *kit) turn(sessionID, turnID string) store.Turn {
 	k.t.Helper()
 	k.flush()
-	turns, err := readTurns(k.t.Context(), k.db.Read(), sessionID)
+	turns, err := store.ReadTurns(k.t.Context(), k.db.Read(), sessionID)
 	k.do(err)
 	for _, turn := range turns {
-		if turn.turnID == turnID {
+		if turn.TurnID == turnID {
 			return turn
 		}
 	}
 	k.t.Fatalf("no turn %s", turnID)
-	return turnRow{}
+	return store.Turn{}
 }
 
 func (k *kit) pending(sessionID string, kind runtime.RequestKind) []session.Request {

@@ -7,6 +7,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // limits count what the runtimes have to do. The view tells it of turns.
@@ -144,12 +145,12 @@ func (s *Service) Load(runtimeName string) session.Load { return s.view.limits.l
 
 // countTurns makes the turns known that run in processes an earlier server left: they count as any other.
 func (s *Service) countTurns(ctx context.Context) error {
-	turns, err := openTurns(ctx, s.db.Read(), s.opts.NodeID)
+	turns, err := store.OpenTurns(ctx, s.db.Read(), s.opts.NodeID)
 	if err != nil {
 		return err
 	}
 	for _, turn := range turns {
-		if err := s.tryLoad("", turn.sessionID); err != nil && !errors.Is(err, session.ErrNotFound) && !database.Transient(err) {
+		if err := s.tryLoad("", turn.SessionID); err != nil && !errors.Is(err, session.ErrNotFound) && !database.Transient(err) {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/stream"
 )
 
@@ -49,7 +50,7 @@ func (s *Service) list(ctx context.Context, q database.Querier, query session.Li
 	if err := fillFigures(ctx, q, pointers(page.Sessions)...); err != nil {
 		return page, err
 	}
-	return page, fillRead(ctx, q, query.Reader, pointers(page.Sessions)...)
+	return page, store.FillReadMarkers(ctx, q, query.Reader, pointers(page.Sessions)...)
 }
 
 // inState is the page of the sessions that are in a state. Only reading a session tells its state, so they are read in
@@ -89,7 +90,7 @@ func (s *Service) stretch(ctx context.Context, q database.Querier, query session
 	if err != nil {
 		return session.Page{}, err
 	}
-	args := []any{flag(query.Archived), flag(query.IncludeSystemOwned), before, database.EncodeText(beforeID)}
+	args := []any{store.Flag(query.Archived), store.Flag(query.IncludeSystemOwned), before, database.EncodeText(beforeID)}
 	from, order := query.Sort.From()
 	where, next := listed+from, ""
 	if query.Runtime != "" {
@@ -126,7 +127,7 @@ func (s *Service) stretch(ctx context.Context, q database.Querier, query session
 		where += found
 	}
 	args = append(args, query.Limit+1)
-	rows, err := database.ReadAll(ctx, q, "list sessions", scanSession, `select `+sessionColumns+` from sessions where `+
+	rows, err := database.ReadAll(ctx, q, "list sessions", store.ScanSession, `select `+store.SessionColumns+` from sessions where `+
 		where+order+` limit $`+strconv.Itoa(len(args)), args...)
 	if err != nil {
 		return session.Page{}, err
@@ -137,7 +138,7 @@ func (s *Service) stretch(ctx context.Context, q database.Querier, query session
 			page.NextCursor = query.Sort.CursorAfter(page.Sessions[query.Limit-1])
 			break
 		}
-		sess, err := row.effective(s.defaultsFor(row.Runtime, defaults))
+		sess, err := row.Effective(s.defaultsFor(row.Runtime, defaults))
 		if err != nil {
 			return session.Page{}, err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
+	"harness/internal/services/session/store"
 )
 
 // A long message and a long request are stored in parts: whoever reads them has them byte for byte, the runtime that
@@ -27,7 +28,7 @@ func TestLongMessagesAndRequestsAreStoredInParts(t *testing.T) {
 		parts := func(table string) int { return k.number(`select count(*) from ` + table) }
 		for range 2 { // said twice
 			say(native(long))
-			messages, err := readMessages(t.Context(), k.db.Read(), s.ID, []string{"m"})
+			messages, err := store.ReadMessages(t.Context(), k.db.Read(), s.ID, []string{"m"})
 			k.do(err)
 			if string(messages["m"]) != string(native(long)) || parts("message_parts") < 2 {
 				t.Fatalf("the message has %d bytes of %d, in %d parts", len(messages["m"]), len(native(long)),
@@ -71,7 +72,7 @@ func TestLongMessagesAndRequestsAreStoredInParts(t *testing.T) {
 		k.fake.mu.Unlock()
 
 		say(native("short"))
-		messages, err := readMessages(t.Context(), k.db.Read(), s.ID, []string{"m"})
+		messages, err := store.ReadMessages(t.Context(), k.db.Read(), s.ID, []string{"m"})
 		k.do(err)
 		if string(messages["m"]) != string(native("short")) {
 			t.Errorf("it says %.100s", messages["m"])

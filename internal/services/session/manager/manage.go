@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // Rename gives a session a title, here and in its runtime, if that keeps names.
@@ -37,7 +37,7 @@ func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string)
 			if from != "" {
 				// Calls on the session wait for this one. If it is called otherwise now, its runtime named it anew, after it had
 				// taken this title.
-				stored, err := readSession(ctx, tx, sessionID)
+				stored, err := store.ReadSession(ctx, tx, sessionID)
 				if err == nil && stored.Title != from && stored.Title != title {
 					err = &session.TitleError{SessionID: sessionID, Title: stored.Title}
 				}
@@ -45,8 +45,8 @@ func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string)
 					return nil, journal.Refuse(err)
 				}
 			}
-			err := errors.Join(updateSession(ctx, tx, sessionID, `title = $2`, database.EncodeText(title)),
-				touch(ctx, tx, sessionID, at))
+			err := errors.Join(store.UpdateSession(ctx, tx, sessionID, `title = $2`, database.EncodeText(title)),
+				store.TouchSession(ctx, tx, sessionID, at))
 			events := []journal.Event{sessionRenamed(sessionID, title, at)}
 			if !told { // no runtime tells clients of it
 				sess.Title = title
@@ -74,18 +74,9 @@ func (s *Service) Archive(ctx context.Context, sessionID string) (session.Sessio
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
 			held, err := s.holdWaiting(ctx, tx, sessionID, "the session was archived; unarchive it, then send the message again")
-			return held, errors.Join(err, updateSession(ctx, tx, sessionID, `archived = 1`), storeThread(ctx, tx, sessionID, t))
+			return held, errors.Join(err, store.UpdateSession(ctx, tx, sessionID, `archived = 1`), storeThread(ctx, tx, sessionID, t))
 		}, nil
 	})
-}
-
-// ArchivedIn tells within a unit whether a session is archived; one that is not stored is not.
-func ArchivedIn(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
-	found, err := readSession(ctx, q, sessionID)
-	if session.Absent(err) {
-		return false, nil
-	}
-	return found.Archived, err
 }
 
 // Unarchive takes a session back.
@@ -100,7 +91,7 @@ func (s *Service) Unarchive(ctx context.Context, sessionID string) (session.Sess
 			}
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
-			return nil, errors.Join(updateSession(ctx, tx, sessionID, `archived = 0, archived_at = 0`),
+			return nil, errors.Join(store.UpdateSession(ctx, tx, sessionID, `archived = 0, archived_at = 0`),
 				storeThread(ctx, tx, sessionID, t))
 		}, nil
 	}))
@@ -126,7 +117,7 @@ func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools jso
 			return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
 				err := storeThread(ctx, tx, sessionID, t)
 				if t.UpdatedAt > session.UpdatedAt { // something was done in it that nobody here saw
-					err = errors.Join(err, updateSession(ctx, tx, sessionID, `history_at = 0`))
+					err = errors.Join(err, store.UpdateSession(ctx, tx, sessionID, `history_at = 0`))
 				}
 				return nil, err
 			}, nil
@@ -177,7 +168,7 @@ func (s *Service) manage(ctx context.Context, sessionID string,
 	s.view.change(sessionID, func(t *thread) { t.managed = s.now() })
 	at := s.now()
 	err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		if _, err := presence(ctx, tx, sessionID); err != nil {
+		if _, err := store.IsSystemOwned(ctx, tx, sessionID); err != nil {
 			return nil, journal.Refuse(err)
 		}
 		return apply(ctx, tx, at)
@@ -202,18 +193,18 @@ func storeThread(ctx context.Context, tx database.Tx, sessionID string, t runtim
 		return nil
 	}
 	// The history some answers carry would be read with every look at the session.
-	return updateSession(ctx, tx, sessionID, `thread = $2`, string(withoutTurns(t.Raw)))
+	return store.UpdateSession(ctx, tx, sessionID, `thread = $2`, string(withoutTurns(t.Raw)))
 }
 
 // AssignProject puts a session into a project, or takes it out (nil). The project is looked at before the session,
 // except that a deleted session is deleted first of all. What does not change is not announced.
 func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error) {
 	var gone *session.DeletedError
-	if err := readTombstone(ctx, s.db.Read(), sessionID); errors.As(err, &gone) {
+	if err := store.CheckTombstone(ctx, s.db.Read(), sessionID); errors.As(err, &gone) {
 		return session.Session{}, gone
 	}
 	if projectID != nil {
-		if _, err := readProject(ctx, s.db.Read(), *projectID); err != nil {
+		if _, err := store.ReadProject(ctx, s.db.Read(), *projectID); err != nil {
 			return session.Session{}, err
 		}
 	}
@@ -237,18 +228,18 @@ func (s *Service) assignment(sessionID string, projectID *string) journal.Unit {
 	at := s.now()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if projectID != nil {
-			if _, err := readProject(ctx, tx, *projectID); err != nil {
+			if _, err := store.ReadProject(ctx, tx, *projectID); err != nil {
 				return nil, journal.Refuse(err)
 			}
 		}
-		stored, err := readSession(ctx, tx, sessionID)
+		stored, err := store.ReadSession(ctx, tx, sessionID)
 		if err != nil {
 			return nil, journal.Refuse(err)
 		}
 		if same(projectID, stored.ProjectID) {
 			return nil, nil
 		}
-		if err := moveToProject(ctx, tx, sessionID, projectID); err != nil {
+		if err := store.MoveToProject(ctx, tx, sessionID, projectID); err != nil {
 			return nil, err
 		}
 		return []journal.Event{sessionProjectUpdated(sessionID, projectID, stored.ProjectID, at, stored.SystemOwned)}, nil
@@ -260,17 +251,4 @@ func same(a, b *string) bool {
 		return a == b
 	}
 	return *a == *b
-}
-
-// moveToProject puts a session last among a project's, or takes it out (nil).
-func moveToProject(ctx context.Context, tx database.Tx, sessionID string, projectID *string) error {
-	var rank int64
-	if projectID != nil {
-		err := tx.QueryRowContext(ctx, `select coalesce(max(project_rank), 0) + 1 from sessions where project_id = $1`,
-			database.EncodeText(*projectID)).Scan(&rank)
-		if err != nil {
-			return fmt.Errorf("rank session %s in project %s: %w", sessionID, *projectID, err)
-		}
-	}
-	return updateSession(ctx, tx, sessionID, `project_id = $2, project_rank = $3`, nullText(projectID), rank)
 }

@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // sendKeyed sends a message with a key.
@@ -167,7 +168,7 @@ func TestAMessageWithAKeyThatCannotBeFoundOut(t *testing.T) {
 					}
 				case "another owner":
 					k.do(k.db.Update(t.Context(), func(tx database.Tx) error {
-						return updateSession(t.Context(), tx, s.ID, `epoch = epoch + 1`)
+						return store.UpdateSession(t.Context(), tx, s.ID, `epoch = epoch + 1`)
 					}))
 				}
 				k = k.reopenKnown()

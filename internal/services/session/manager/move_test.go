@@ -17,6 +17,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/tests/dbtest"
 	"harness/tests/polling"
 )
@@ -75,9 +76,9 @@ func (k *kit) remember(file, content string, s session.Session) {
 	turn := k.send(s.ID)
 	k.fake.end(s.ID, turn, runtime.TurnDone)
 	if !polling.Until(patience, func() bool {
-		row, _, err := readCustody(k.t.Context(), k.db.Read(), s.ID)
+		row, _, err := store.ReadSnapshot(k.t.Context(), k.db.Read(), s.ID)
 		k.do(err)
-		return row.turnID == turn
+		return row.TurnID == turn
 	}) {
 		k.t.Fatal("what the runtime remembers was not stored")
 	}
@@ -205,20 +206,20 @@ func TestWhatARuntimeHasNotWrittenDownIsWaitedFor(t *testing.T) {
 	memory.behind.Store(true)
 	turn := one.send(s.ID)
 	one.fake.end(s.ID, turn, runtime.TurnDone)
-	kept := func() (row custodyRow, known bool) {
-		row, known, err := readCustody(t.Context(), db.Read(), s.ID)
+	kept := func() (row store.Snapshot, known bool) {
+		row, known, err := store.ReadSnapshot(t.Context(), db.Read(), s.ID)
 		one.do(err)
 		return row, known
 	}
 	one.eventually("its folder was marked", func() bool { _, known := kept(); return known })
-	if row, _ := kept(); row.turnID != "" {
-		t.Errorf("the turn %s counts as remembered", row.turnID)
+	if row, _ := kept(); row.TurnID != "" {
+		t.Errorf("the turn %s counts as remembered", row.TurnID)
 	}
 	if err := os.WriteFile(memory.file(s.ID), []byte("said\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	memory.behind.Store(false)
-	one.eventually("the turn is remembered", func() bool { row, _ := kept(); return row.turnID == turn })
+	one.eventually("the turn is remembered", func() bool { row, _ := kept(); return row.TurnID == turn })
 	over = []string{"one"}
 	two.do(two.Own(t.Context(), s))
 	if got, err := os.ReadFile(copied.file(s.ID)); err != nil || string(got) != "said\n" {
@@ -300,7 +301,7 @@ func TestOneOfTenThousandSessionsIsTakenAtOnce(t *testing.T) {
 	const asked = 100
 	taken := func(of string, all int) (quickest time.Duration) {
 		for _, statement := range []string{
-			`insert into sessions (` + sessionColumns + `) select $2 || n, runtime, $2 || n, node_id, project_id, title, cwd, source,
+			`insert into sessions (` + store.SessionColumns + `) select $2 || n, runtime, $2 || n, node_id, project_id, title, cwd, source,
 				model_provider, thread, controls, system_owned, archived, created_at, updated_at, history_at, capabilities, epoch
 				from sessions, generate_series(1, $3::int) n where id = $1`,
 			`insert into session_custody select $2 || n, '', workspace, stored_at from session_custody, generate_series(1, $3::int) n

@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 const (
@@ -122,7 +123,7 @@ func (s *Service) sweepNatives(ctx context.Context) {
 		s.opts.Logger.Warn().Err(err).Msg("native lines of deleted sessions may stay")
 	}
 	for _, id := range ids {
-		if _, err := presence(ctx, s.db.Read(), id); session.Absent(err) {
+		if _, err := store.IsSystemOwned(ctx, s.db.Read(), id); session.Absent(err) {
 			s.dropNative(id)
 		}
 	}

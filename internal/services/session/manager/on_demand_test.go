@@ -70,13 +70,13 @@ func TestProcessesOnDemand(t *testing.T) {
 		}
 		over(one.ID, first)
 		second := <-waits
-		if turn := p.turn(one.ID, first); turn.status != runtime.TurnDone || p.running(one) != "" ||
+		if turn := p.turn(one.ID, first); turn.Status != runtime.TurnDone || p.running(one) != "" ||
 			p.running(two) != second {
 			t.Errorf("the first turn is %+v; %q and %q run", turn, p.running(one), p.running(two))
 		}
 		over(two.ID, second)
 		again := p.send(one.ID)
-		if turn := p.turn(two.ID, second); turn.status != runtime.TurnDone || p.running(one) != again {
+		if turn := p.turn(two.ID, second); turn.Status != runtime.TurnDone || p.running(one) != again {
 			t.Errorf("the second turn is %+v; %q runs in the first session", turn, p.running(one))
 		}
 		if turns, _ := p.other.seen(); turns[2].ThreadID != one.ID || turns[2].NativeID != "a" {

@@ -12,6 +12,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/migrations"
 	"harness/tests/dbtest"
 	"harness/transcript"
@@ -78,8 +79,8 @@ func TestARuntimeIsNotToldWhatCannotBeStored(t *testing.T) {
 	}
 	mend()
 	k.flush()
-	turns, err := readTurns(t.Context(), k.db.Read(), sess.ID)
-	if err != nil || len(turns) != 1 || turns[0].status != runtime.TurnInProgress {
+	turns, err := store.ReadTurns(t.Context(), k.db.Read(), sess.ID)
+	if err != nil || len(turns) != 1 || turns[0].Status != runtime.TurnInProgress {
 		t.Errorf("stored turns: %+v, %v", turns, err)
 	}
 	if left, err := k.Lookup(t.Context(), sess.ID); err != nil || left.Title == "not told" {

@@ -118,8 +118,8 @@ func TestTheSessionsOfGoneNodesAreAdopted(t *testing.T) {
 				owner.close()
 				other.close()
 				again := openWith(t, owner.db, "two", adopt)
-				if turn := again.turn(s.ID, turnID); turn.status != runtime.TurnInterrupted {
-					t.Errorf("the turn is %s", turn.status)
+				if turn := again.turn(s.ID, turnID); turn.Status != runtime.TurnInterrupted {
+					t.Errorf("the turn is %s", turn.Status)
 				}
 				if pending := again.pending(s.ID, runtime.RequestApproval); len(pending) != 0 {
 					t.Errorf("pending %+v", pending)

@@ -5,6 +5,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
@@ -30,8 +31,8 @@ func (s *Service) TranscriptPage(ctx context.Context, sessionID string, offset, 
 		if err := s.showTexts(ctx, q, sessionID, page.Entries); err != nil {
 			return err
 		}
-		turns, err := readTurnsOf(ctx, q, sessionID, page.Entries)
-		transcript.Settle(page.Entries, times(turns))
+		turns, err := store.ReadTurnsOf(ctx, q, sessionID, page.Entries)
+		transcript.Settle(page.Entries, store.TurnTimes(turns))
 		return err
 	})
 	return page, err

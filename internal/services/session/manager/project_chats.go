@@ -11,6 +11,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // MoveChats takes all sessions of people out of a project, in the order they came into it, and archives them first when
@@ -80,13 +81,13 @@ func (s *Service) DeleteChats(ctx context.Context, projectID string) (deleted, s
 
 // chats are a project's sessions of people, in the order they came into it.
 func (s *Service) chats(ctx context.Context, q database.Querier, projectID string) ([]session.Session, error) {
-	if _, err := readProject(ctx, q, projectID); err != nil {
+	if _, err := store.ReadProject(ctx, q, projectID); err != nil {
 		return nil, err
 	}
 	return database.ReadAll(ctx, q, "list chats of project "+projectID, func(row database.Row) (session.Session, error) {
-		stored, err := scanSession(row)
+		stored, err := store.ScanSession(row)
 		return stored.Session, err
-	}, `select `+sessionColumns+` from sessions where project_id = $1 and system_owned = 0 order by project_rank, id`,
+	}, `select `+store.SessionColumns+` from sessions where project_id = $1 and system_owned = 0 order by project_rank, id`,
 		database.EncodeText(projectID))
 }
 
@@ -108,7 +109,7 @@ func (s *Service) release(ctx context.Context, projectID, only string) (int, err
 			if only != "" && chat.ID != only {
 				continue
 			}
-			if err := updateSession(ctx, tx, chat.ID, `project_id = null, project_rank = 0`); err != nil {
+			if err := store.UpdateSession(ctx, tx, chat.ID, `project_id = null, project_rank = 0`); err != nil {
 				return nil, err
 			}
 			released.Add(1)
@@ -160,7 +161,7 @@ func (s *Service) allMaterialized(ctx context.Context, projectID string, chats [
 
 // hasContent tells whether anybody wrote to a session, here or in its runtime before we knew it.
 func (s *Service) hasContent(ctx context.Context, session session.Session) (bool, error) {
-	turns, err := readTurns(ctx, s.db.Read(), session.ID)
+	turns, err := store.ReadTurns(ctx, s.db.Read(), session.ID)
 	if err != nil || len(turns) > 0 {
 		return len(turns) > 0, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
+	"harness/internal/services/session/store"
 )
 
 // notArchivedAsNoted selects sessions of which it is not noted since when they are archived, or no longer. They became
@@ -50,7 +51,7 @@ const entriesOrTurns = `(exists (select 1 from transcript_entries e where e.sess
 
 func (p pruner) noteArchived(ctx context.Context, sessionID string) error {
 	return p.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return nil, updateSession(ctx, tx, sessionID, `archived_at = archived * $2`, p.at)
+		return nil, store.UpdateSession(ctx, tx, sessionID, `archived_at = archived * $2`, p.at)
 	})
 }
 
@@ -74,7 +75,7 @@ func (p pruner) empty(ctx context.Context, sessionID string) error {
 			if err := p.entries.Delete(ctx, tx, sessionID); err != nil {
 				return 0, err
 			}
-			if err := forgetFolder(ctx, tx, sessionID); err != nil {
+			if err := store.MarkWorkspaceUnneeded(ctx, tx, sessionID); err != nil {
 				return 0, err
 			}
 			for _, statement := range []string{`delete from turns where session_id = $1`,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"harness/internal/platform/database"
+	"harness/internal/services/session/store"
 )
 
 // pruneEntries and pruneTurns bound what one transaction removes, prunePage what one read of the list of sessions
@@ -58,7 +59,7 @@ func (p pruner) turns(ctx context.Context) error {
 				one.id = database.DecodeText(one.id)
 				return one, err
 			}, `select id, system_owned from sessions where id > $1 and system_owned >= $2 order by id limit $3`,
-			database.EncodeText(last), 1-flag(all), prunePage)
+			database.EncodeText(last), 1-store.Flag(all), prunePage)
 		if err != nil || len(sessions) == 0 {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // Limits of a list page.
@@ -30,7 +31,7 @@ func (s *Service) forked(ctx context.Context, sourceID string, fork runtime.Thre
 		if err != nil {
 			return session.Session{}, err
 		}
-		taken, err := readConversation(ctx, s.db.Read(), source.Runtime, fork)
+		taken, err := store.ReadConversation(ctx, s.db.Read(), source.Runtime, fork)
 		if err != nil {
 			return session.Session{}, err
 		}
@@ -44,7 +45,7 @@ func (s *Service) forked(ctx context.Context, sourceID string, fork runtime.Thre
 		return session.Session{}, err
 	}
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return nil, errors.Join(inheritSources(ctx, tx, sourceID, sessionID), updateSession(ctx, tx, sessionID, inherited,
+		return nil, errors.Join(store.InheritSources(ctx, tx, sourceID, sessionID), store.UpdateSession(ctx, tx, sessionID, inherited,
 			database.EncodeText(sourceID)))
 	})
 	if err != nil {
@@ -57,7 +58,7 @@ func (s *Service) forked(ctx context.Context, sourceID string, fork runtime.Thre
 // told so far is asked about first. A fork's signal, for one, is faster than the answer to who asked for the fork.
 func (s *Service) adopt(ctx context.Context, sessionID string) (session.Session, error) {
 	session, err := s.Lookup(ctx, sessionID)
-	if err != nil || string(session.Thread) != placeholderThread || !s.Owns(session) {
+	if err != nil || string(session.Thread) != store.PlaceholderThread || !s.Owns(session) {
 		return session, err
 	}
 	if s.adoptOne(ctx, session.Runtime, sessionID) == nil {
@@ -68,7 +69,7 @@ func (s *Service) adopt(ctx context.Context, sessionID string) (session.Session,
 
 // Keeps tells whether a session is stored. No runtime is asked.
 func (s *Service) Keeps(ctx context.Context, sessionID string) (bool, error) {
-	_, err := readSession(ctx, s.db.Read(), sessionID)
+	_, err := store.ReadSession(ctx, s.db.Read(), sessionID)
 	var deleted *session.DeletedError
 	if errors.Is(err, session.ErrNotFound) || errors.As(err, &deleted) {
 		return false, nil
@@ -82,7 +83,7 @@ func (s *Service) stored(ctx context.Context, sessionID string) (session.Session
 }
 
 func (s *Service) storedIn(ctx context.Context, q database.Querier, sessionID string) (session.Session, error) {
-	row, err := readSession(ctx, q, sessionID)
+	row, err := store.ReadSession(ctx, q, sessionID)
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -90,5 +91,5 @@ func (s *Service) storedIn(ctx context.Context, q database.Querier, sessionID st
 	if err != nil {
 		return session.Session{}, err
 	}
-	return row.effective(s.defaultsFor(row.Runtime, defaults))
+	return row.Effective(s.defaultsFor(row.Runtime, defaults))
 }

@@ -8,6 +8,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // What somebody has read goes forward alone, is that one's own, and lists and windows tell what is behind it.
@@ -64,7 +65,7 @@ func TestReadMarkers(t *testing.T) {
 		turn = k.send(younger.ID)
 		say(younger.ID, turn, "three")
 		k.do(k.db.Update(t.Context(), func(tx database.Tx) error { // a runtime's own word replaces ours: it counts in seconds
-			return updateSession(t.Context(), tx, younger.ID, `created_at = created_at / 1000 * 1000`)
+			return store.UpdateSession(t.Context(), tx, younger.ID, `created_at = created_at / 1000 * 1000`)
 		}))
 		expect("never opened", "ann", younger.ID)
 		expect("never opened by one who reads nothing", "bob")

@@ -11,6 +11,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/jsonobject"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
@@ -61,7 +62,7 @@ func (s *Service) readEntries(ctx context.Context, q database.Querier, detail *s
 		if err := fillFigures(ctx, q, &detail.Session); err != nil {
 			return err
 		}
-		if err := fillRead(ctx, q, want.Reader, &detail.Session); err != nil {
+		if err := store.FillReadMarkers(ctx, q, want.Reader, &detail.Session); err != nil {
 			return err
 		}
 	}
@@ -86,7 +87,7 @@ func (s *Service) readWindow(ctx context.Context, q database.Querier, detail *se
 		return err
 	}
 	detail.Transcript, detail.Older, detail.Newer = stretch.Entries, stretch.Older, stretch.Newer
-	turns, err := readTurnsOf(ctx, q, id, stretch.Entries)
+	turns, err := store.ReadTurnsOf(ctx, q, id, stretch.Entries)
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (s *Service) readWindow(ctx context.Context, q database.Querier, detail *se
 		}
 		detail.Session.Thread = words.Describe(detail.Session.Thread, state)
 	}
-	transcript.Settle(detail.Transcript, times(turns))
+	transcript.Settle(detail.Transcript, store.TurnTimes(turns))
 	if want.OmitDetails {
 		for i := range detail.Transcript {
 			detail.Transcript[i].OmitDetails()

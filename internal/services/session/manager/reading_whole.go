@@ -7,18 +7,19 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
 // readWhole reads the whole transcript, a page at a time. Without pieces it is gathered in detail.
 func (s *Service) readWhole(ctx context.Context, q database.Querier, detail *session.Detail, pieces session.Pieces) error {
 	id := detail.Session.ID
-	turns, err := readTurns(ctx, q, id)
+	turns, err := store.ReadTurns(ctx, q, id)
 	if err != nil {
 		return err
 	}
 	shown := turns
-	w := wholeReading{pieces: pieces, words: s.describerOf(detail.Session), times: times(turns)}
+	w := wholeReading{pieces: pieces, words: s.describerOf(detail.Session), times: store.TurnTimes(turns)}
 	if w.words != nil {
 		gone, err := s.entries.RolledBack(ctx, q, id)
 		if err != nil {
@@ -27,7 +28,7 @@ func (s *Service) readWhole(ctx context.Context, q database.Querier, detail *ses
 		if w.described, err = messageIDs(ctx, q, id); err != nil {
 			return err
 		}
-		shown = slices.DeleteFunc(slices.Clone(turns), func(turn turnRow) bool { return gone[turn.turnID] })
+		shown = slices.DeleteFunc(slices.Clone(turns), func(turn store.Turn) bool { return gone[turn.TurnID] })
 	}
 	w.turns = newTurnList(shown)
 	runs, err := runningIDs(ctx, q, id)
@@ -88,7 +89,7 @@ func (w *wholeReading) addItems(ctx context.Context, q database.Querier, session
 			described = append(described, id)
 		}
 	}
-	messages, err := readMessages(ctx, q, sessionID, described)
+	messages, err := store.ReadMessages(ctx, q, sessionID, described)
 	if err != nil {
 		return err
 	}

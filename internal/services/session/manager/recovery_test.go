@@ -41,7 +41,7 @@ func TestRuntimeExit(t *testing.T) {
 			tail[4].Source != s.Runtime {
 			t.Errorf("meta %+v", meta)
 		}
-		if turn := k.turn(s.ID, turnID); turn.status != runtime.TurnInterrupted || turn.failure == "" {
+		if turn := k.turn(s.ID, turnID); turn.Status != runtime.TurnInterrupted || turn.Error == "" {
 			t.Errorf("stored %+v", turn)
 		}
 
@@ -101,7 +101,7 @@ func TestServerRestart(t *testing.T) {
 		k.close()
 
 		other := open(t, k.db, "another node")
-		if turn := other.turn(s.ID, turnID); turn.status != runtime.TurnInProgress {
+		if turn := other.turn(s.ID, turnID); turn.Status != runtime.TurnInProgress {
 			t.Errorf("another node ended our turn: %+v", turn)
 		}
 		other.close()
@@ -111,7 +111,7 @@ func TestServerRestart(t *testing.T) {
 		if took := time.Since(began); took > slowness*2*time.Second {
 			t.Errorf("recovery took %s", took)
 		}
-		if turn := again.turn(s.ID, turnID); turn.status != runtime.TurnInterrupted {
+		if turn := again.turn(s.ID, turnID); turn.Status != runtime.TurnInterrupted {
 			t.Errorf("stored %+v", turn)
 		}
 		if !strings.Contains(again.one("approval_resolved"), `"status":"expired"`) ||
@@ -133,12 +133,12 @@ func TestStartKeepsLiveGeneration(t *testing.T) {
 		s := k.create()
 		turnID := k.send(s.ID)
 		k.do(k.recover(t.Context()))
-		if turn := k.turn(s.ID, turnID); turn.status != runtime.TurnInProgress {
+		if turn := k.turn(s.ID, turnID); turn.Status != runtime.TurnInProgress {
 			t.Errorf("stored %+v", turn)
 		}
 		// A process that follows without a word about the end of the one before it.
 		k.fake.started(session.NewID())
-		if turn := k.turn(s.ID, turnID); turn.status != runtime.TurnInterrupted {
+		if turn := k.turn(s.ID, turnID); turn.Status != runtime.TurnInterrupted {
 			t.Errorf("stored %+v", turn)
 		}
 	})
@@ -203,7 +203,7 @@ func TestUnknownThreadIsAdopted(t *testing.T) {
 			k.do(err)
 			return got.Title == "what they said" && string(got.Thread) == `"raw"`
 		})
-		if turn := k.turn(known, "t1"); turn.status != runtime.TurnInProgress {
+		if turn := k.turn(known, "t1"); turn.Status != runtime.TurnInProgress {
 			t.Errorf("stored %+v", turn)
 		}
 		if steered := k.send(known); steered != "t1" {

@@ -14,8 +14,8 @@ func TestAReplacedProcessTakesItsTurnsWithIt(t *testing.T) {
 		s := k.create()
 		first := k.send(s.ID)
 		k.fake.started(session.NewID())
-		if turn := k.turn(s.ID, first); turn.status != runtime.TurnInterrupted {
-			t.Errorf("the turn is %s", turn.status)
+		if turn := k.turn(s.ID, first); turn.Status != runtime.TurnInterrupted {
+			t.Errorf("the turn is %s", turn.Status)
 		}
 		if active := k.ActiveTurn(s.ID); active != "" {
 			t.Errorf("turn %s still runs as far as the view knows", active)
@@ -25,8 +25,8 @@ func TestAReplacedProcessTakesItsTurnsWithIt(t *testing.T) {
 		if turns, _ := k.fake.seen(); second == first || turns[1].ActiveTurnID != "" {
 			t.Errorf("turn %s, steered into %q", second, turns[1].ActiveTurnID)
 		}
-		if turn := k.turn(s.ID, second); turn.status != runtime.TurnInProgress {
-			t.Errorf("the next turn is %s", turn.status)
+		if turn := k.turn(s.ID, second); turn.Status != runtime.TurnInProgress {
+			t.Errorf("the next turn is %s", turn.Status)
 		}
 	})
 }

@@ -28,7 +28,7 @@ func TestAMessageBesideTheDeathOfAnAgent(t *testing.T) {
 			}()
 			return runtime.StartedTurn{}, gone()
 		}
-		if turn := k.send(s.ID); k.turn(s.ID, turn).status != runtime.TurnInProgress || calls != 2 {
+		if turn := k.send(s.ID); k.turn(s.ID, turn).Status != runtime.TurnInProgress || calls != 2 {
 			t.Errorf("after %d calls the turn is %+v", calls, k.turn(s.ID, turn))
 		}
 	})
@@ -45,7 +45,7 @@ func TestAMessageThatBeganATurnBeforeTheDeathOfItsAgent(t *testing.T) {
 			k.fake.exited()
 			return runtime.StartedTurn{}, gone()
 		}
-		if turn := k.send(s.ID); k.turn(s.ID, turn).status != runtime.TurnInterrupted || calls != 1 {
+		if turn := k.send(s.ID); k.turn(s.ID, turn).Status != runtime.TurnInterrupted || calls != 1 {
 			t.Errorf("after %d calls the turn is %+v", calls, k.turn(s.ID, turn))
 		}
 	})

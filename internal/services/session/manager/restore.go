@@ -12,6 +12,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 	"harness/transcript/window"
 )
@@ -38,7 +39,7 @@ func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sess s
 	if in.Continues, err = spokenTo(ctx, s.db.Read(), sess.ID); err != nil {
 		return started, nil, err
 	}
-	again, err := tellsAgain(ctx, s.db.Read(), sess.ID)
+	again, err := store.NeedsReplay(ctx, s.db.Read(), sess.ID)
 	if err != nil {
 		return started, nil, err
 	}
@@ -119,12 +120,12 @@ func spokenTo(ctx context.Context, q database.Querier, sessionID string) (bool, 
 func (s *Service) restored(ctx context.Context, tx database.Tx, sessionID string, started runtime.StartedTurn,
 	told *session.Restored, at int64) ([]journal.Event, error) {
 	if started.NativeID != "" {
-		err := updateSession(ctx, tx, sessionID, `runtime_session_id = $2`, database.EncodeText(started.NativeID))
+		err := store.UpdateSession(ctx, tx, sessionID, `runtime_session_id = $2`, database.EncodeText(started.NativeID))
 		if err != nil {
 			return nil, err
 		}
 	}
-	if err := storeTellAgain(ctx, tx, sessionID, false); err != nil {
+	if err := store.SetReplay(ctx, tx, sessionID, false); err != nil {
 		return nil, err
 	}
 	return s.UpsertTranscriptIn(ctx, tx, sessionID, entryOfRestored(started.TurnID, told, at))

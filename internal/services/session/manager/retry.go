@@ -13,6 +13,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
@@ -32,11 +33,11 @@ func (s *Service) again(ctx context.Context, sessionID, turnID, key string) (ses
 		return refuse("a turn runs in its session")
 	}
 	var last, input string
-	var turn turnRow
+	var turn store.Turn
 	ran := false
 	err := s.db.Snapshot(ctx, func(q database.Querier) (err error) {
 		var known bool
-		if turn, known, err = readTurn(ctx, q, sessionID, turnID); err != nil || !known {
+		if turn, known, err = store.ReadTurn(ctx, q, sessionID, turnID); err != nil || !known {
 			return err
 		}
 		if last, err = lastTurn(ctx, q, sessionID); err != nil {
@@ -51,12 +52,12 @@ func (s *Service) again(ctx context.Context, sessionID, turnID, key string) (ses
 	switch {
 	case err != nil:
 		return session.Message{}, err
-	case turn.turnID == "":
+	case turn.TurnID == "":
 		return refuse("the session has no such turn")
 	case last != turnID:
 		return refuse("it is not the last turn of its session")
-	case turn.status != runtime.TurnInterrupted:
-		return refuse("it was not interrupted, its status is " + string(turn.status))
+	case turn.Status != runtime.TurnInterrupted:
+		return refuse("it was not interrupted, its status is " + string(turn.Status))
 	case ran:
 		return refuse("a tool has run in it, and would run a second time")
 	case input == "":
@@ -92,17 +93,17 @@ func inputOf(ctx context.Context, q database.Querier, sessionID, turnID string) 
 }
 
 // settleInput forgets what a turn that was cut off was asked if it must not be asked again.
-func (s *Service) settleInput(ctx context.Context, tx database.Tx, turn turnRow) error {
-	if !turn.cutOff {
+func (s *Service) settleInput(ctx context.Context, tx database.Tx, turn store.Turn) error {
+	if !turn.CutOff {
 		return nil
 	}
-	ran, err := s.toolsRan(ctx, tx, turn.sessionID, turn.turnID)
+	ran, err := s.toolsRan(ctx, tx, turn.SessionID, turn.TurnID)
 	if err != nil || !ran {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, `update turns set input = '' where session_id = $1 and turn_id = $2`,
-		database.EncodeText(turn.sessionID), database.EncodeText(turn.turnID)); err != nil {
-		return fmt.Errorf("forget what turn %s was asked: %w", turn.turnID, err)
+		database.EncodeText(turn.SessionID), database.EncodeText(turn.TurnID)); err != nil {
+		return fmt.Errorf("forget what turn %s was asked: %w", turn.TurnID, err)
 	}
 	return nil
 }
@@ -120,7 +121,7 @@ func (s *Service) toolsRan(ctx context.Context, q database.Querier, sessionID, t
 	if err != nil {
 		return false, err
 	}
-	unanswered, err := queryRequests(ctx, q,
+	unanswered, err := store.QueryRequests(ctx, q,
 		`where session_id = $1 and turn_id = $2 and kind = 'approval' and status = 'expired'`,
 		database.EncodeText(sessionID), database.EncodeText(turnID))
 	if err != nil {
@@ -128,6 +129,6 @@ func (s *Service) toolsRan(ctx context.Context, q database.Querier, sessionID, t
 	}
 	return slices.ContainsFunc(entries, func(entry transcript.Entry) bool {
 		return !slices.Contains(harmless(), entry.Type) &&
-			!slices.ContainsFunc(unanswered, func(r requestRow) bool { return r.ItemID == entry.MessageID })
+			!slices.ContainsFunc(unanswered, func(r store.Request) bool { return r.ItemID == entry.MessageID })
 	}), nil
 }

@@ -11,6 +11,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
@@ -116,18 +117,18 @@ func detailsOfRetry(entry transcript.Entry) (details retryDetails) {
 func (s *Service) modelAnswers(signal runtime.Signal, turnID string) journal.Unit {
 	at := signal.ReceivedAt.UnixMilli()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return s.endRetry(ctx, tx, turnRow{sessionID: signal.ThreadID, turnID: turnID, status: runtime.TurnInProgress,
-			completedAt: at})
+		return s.endRetry(ctx, tx, store.Turn{SessionID: signal.ThreadID, TurnID: turnID, Status: runtime.TurnInProgress,
+			CompletedAt: at})
 	}
 }
 
 // endRetry ends what is said of a turn's attempts to reach its model: the model answers, or the turn is over.
-func (s *Service) endRetry(ctx context.Context, tx database.Tx, turn turnRow) ([]journal.Event, error) {
-	entry, found, err := s.entries.Find(ctx, tx, turn.sessionID, turnRetryPrefix+turn.turnID)
+func (s *Service) endRetry(ctx context.Context, tx database.Tx, turn store.Turn) ([]journal.Event, error) {
+	entry, found, err := s.entries.Find(ctx, tx, turn.SessionID, turnRetryPrefix+turn.TurnID)
 	if err != nil || !found || entry.Type != retryEntry || entry.Status != transcript.Failed {
 		return nil, err
 	}
-	systemOwned, err := presence(ctx, tx, turn.sessionID)
+	systemOwned, err := store.IsSystemOwned(ctx, tx, turn.SessionID)
 	if session.Absent(err) {
 		return nil, nil
 	}
@@ -136,7 +137,7 @@ func (s *Service) endRetry(ctx context.Context, tx database.Tx, turn turnRow) ([
 	}
 	said := detailsOfRetry(entry)
 	entry.Content, _, _ = strings.Cut(entry.Content, "\n\n"+said.Remedy) // the agent tries no more
-	switch turn.status {
+	switch turn.Status {
 	case runtime.TurnInterrupted:
 		entry.Status = transcript.Canceled
 	case runtime.TurnFailed:
@@ -144,11 +145,11 @@ func (s *Service) endRetry(ctx context.Context, tx database.Tx, turn turnRow) ([
 		entry.Status = transcript.Complete
 		entry.Content = "The model answered after " + said.count() + ". Before, it failed: " + said.Reason
 	}
-	entry.CompletedAt = &turn.completedAt
-	entry, changed, err := s.entries.UpsertItem(ctx, tx, turn.sessionID, entry)
+	entry.CompletedAt = &turn.CompletedAt
+	entry, changed, err := s.entries.UpsertItem(ctx, tx, turn.SessionID, entry)
 	if err != nil || !changed {
 		return nil, err
 	}
-	event, _ := transcriptUpdated(turn.sessionID, &entry, turn.completedAt, systemOwned)
+	event, _ := transcriptUpdated(turn.SessionID, &entry, turn.CompletedAt, systemOwned)
 	return []journal.Event{event}, nil
 }

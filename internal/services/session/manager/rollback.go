@@ -12,6 +12,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // RollBack takes back the last turns of a session, in its runtime and in its transcript, and returns the runtime's
@@ -114,7 +115,7 @@ func (s *Service) rolledBack(ctx context.Context, sessionID string, turns []stri
 		if len(turns) == 0 {
 			return nil, nil
 		}
-		systemOwned, err := presence(ctx, tx, sessionID)
+		systemOwned, err := store.IsSystemOwned(ctx, tx, sessionID)
 		if session.Absent(err) {
 			return nil, nil // deleted meanwhile, with all its turns
 		}
@@ -125,7 +126,7 @@ func (s *Service) rolledBack(ctx context.Context, sessionID string, turns []stri
 		if err != nil {
 			return nil, err
 		}
-		if err := errors.Join(s.entries.RollBack(ctx, tx, sessionID, gone, at), touch(ctx, tx, sessionID, at)); err != nil {
+		if err := errors.Join(s.entries.RollBack(ctx, tx, sessionID, gone, at), store.TouchSession(ctx, tx, sessionID, at)); err != nil {
 			return nil, err
 		}
 		return []journal.Event{sessionRolledBack(sessionID, gone, at, systemOwned)}, nil
@@ -142,12 +143,12 @@ func (s *Service) withForgotten(ctx context.Context, q database.Querier, session
 	if err != nil {
 		return nil, err
 	}
-	stored, err := readTurns(ctx, q, sessionID)
+	stored, err := store.ReadTurns(ctx, q, sessionID)
 	if err != nil {
 		return nil, err
 	}
 	for _, turn := range since {
-		ran := slices.ContainsFunc(stored, func(row turnRow) bool { return row.turnID == turn })
+		ran := slices.ContainsFunc(stored, func(row store.Turn) bool { return row.TurnID == turn })
 		if ran && !slices.Contains(gone, turn) {
 			gone = append(gone, turn)
 		}

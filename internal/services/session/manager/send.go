@@ -8,6 +8,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // Send starts a turn with a message, or steers it into the running one, and returns the turn's id; where the runtime
@@ -198,7 +199,7 @@ func (s *Service) turnAccepted(ctx context.Context, sess session.Session, starte
 			s.view.change(sess.ID, func(t *thread) { t.accepted(turnID) })
 		}
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			if _, err := presence(ctx, tx, sess.ID); err != nil {
+			if _, err := store.IsSystemOwned(ctx, tx, sess.ID); err != nil {
 				return nil, journal.Refuse(err)
 			}
 			if mine, err := s.mine(ctx, tx, sess.ID, sess.Epoch); err != nil {
@@ -210,8 +211,8 @@ func (s *Service) turnAccepted(ctx context.Context, sess session.Session, starte
 			if err != nil {
 				return nil, err
 			}
-			turn := turnRow{sessionID: sess.ID, turnID: turnID, generation: generation, nodeID: s.opts.NodeID, startedAt: at,
-				input: message.StoredInput(), trace: s.storedTraceOf(sess.ID, turnID)}
+			turn := store.Turn{SessionID: sess.ID, TurnID: turnID, Generation: generation, NodeID: s.opts.NodeID, StartedAt: at,
+				Input: message.StoredInput(), Trace: s.storedTraceOf(sess.ID, turnID)}
 			sent := []journal.Event{news}
 			if message.Accepted != nil {
 				more, err := message.Accepted(ctx, tx, turnID)
@@ -225,7 +226,7 @@ func (s *Service) turnAccepted(ctx context.Context, sess session.Session, starte
 					return nil, err
 				}
 			}
-			if err := errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, sess.ID, at)); err != nil {
+			if err := errors.Join(store.OpenTurn(ctx, tx, turn), store.TouchSession(ctx, tx, sess.ID, at)); err != nil {
 				return sent, err
 			}
 			if started.Steered {
@@ -276,15 +277,15 @@ func (s *Service) storeWishes(ctx context.Context, tx database.Tx, sessionID str
 	if err != nil {
 		return err
 	}
-	return storeControls(ctx, tx, sessionID,
+	return store.StoreControls(ctx, tx, sessionID,
 		controls.With(m.Model, m.ApprovalPolicy, m.NetworkAccess, m.FilesystemSandbox))
 }
 
 // sweepTurn interrupts a turn whose process had ended before the turn was stored, unless it is known to be over.
-func (s *Service) sweepTurn(ctx context.Context, tx database.Tx, turn turnRow, reason string, at int64) (
+func (s *Service) sweepTurn(ctx context.Context, tx database.Tx, turn store.Turn, reason string, at int64) (
 	[]journal.Event, error) {
-	stored, known, err := readTurn(ctx, tx, turn.sessionID, turn.turnID)
-	if err != nil || !known || stored.status != runtime.TurnInProgress {
+	stored, known, err := store.ReadTurn(ctx, tx, turn.SessionID, turn.TurnID)
+	if err != nil || !known || stored.Status != runtime.TurnInProgress {
 		return nil, err
 	}
 	return s.interrupt(ctx, tx, stored, reason, at)

@@ -14,6 +14,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/stream"
 	"harness/transcript"
 )
@@ -393,7 +394,7 @@ func TestASessionIsAsItWasAnswered(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		id := session.NewID()
 		k.do(k.commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			return nil, insertPlaceholder(ctx, tx, placeholder{id: id, runtime: "codex", node: "node", at: time.Now().UnixMilli() + 1})
+			return nil, store.InsertPlaceholder(ctx, tx, store.Placeholder{ID: id, Runtime: "codex", Node: "node", At: time.Now().UnixMilli() + 1})
 		}))
 		k.fake.mu.Lock()
 		k.fake.natives = []string{id}

@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // Pending lists the pending interactive requests of a session, oldest first. An unknown session has none.
@@ -20,11 +21,11 @@ func (s *Service) Pending(ctx context.Context, sessionID string) ([]session.Requ
 func (s *Service) AllPending(ctx context.Context) (requests []session.Request, err error) {
 	err = s.db.Snapshot(ctx, func(q database.Querier) error {
 		requests = []session.Request{}
-		rows, err := queryRequests(ctx, q, `where status = 'pending' and not exists (select 1 from sessions
+		rows, err := store.QueryRequests(ctx, q, `where status = 'pending' and not exists (select 1 from sessions
 			where sessions.id = r.session_id and system_owned = 1) order by created_at, id`)
 		for _, row := range rows {
 			if err == nil {
-				row, err = row.withParams(ctx, q)
+				row, err = row.WithParams(ctx, q)
 				requests = append(requests, row.Request)
 			}
 		}
@@ -53,10 +54,10 @@ func (s *Service) pending(ctx context.Context, sessionID string, wanted func(ses
 	var requests []session.Request
 	err := s.db.Snapshot(ctx, func(q database.Querier) error {
 		requests = []session.Request{}
-		rows, err := pendingOfSession(ctx, q, sessionID)
+		rows, err := store.PendingRequests(ctx, q, sessionID)
 		for _, row := range rows {
 			if err == nil && wanted(row.Request) {
-				row, err = row.withParams(ctx, q)
+				row, err = row.WithParams(ctx, q)
 				requests = append(requests, row.Request)
 			}
 		}
@@ -69,7 +70,7 @@ func (s *Service) pending(ctx context.Context, sessionID string, wanted func(ses
 // unknown id.
 func (s *Service) SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string,
 	err error) {
-	request, err := readRequest(ctx, s.db.Read(), requestID, kind)
+	request, err := store.ReadRequest(ctx, s.db.Read(), requestID, kind)
 	return request.SessionID, err
 }
 
@@ -85,18 +86,18 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 	}
 	// A caller who goes away after the commit must not keep the runtime from its answer.
 	ctx = context.WithoutCancel(ctx)
-	var settled requestRow
+	var settled store.Request
 	at := s.now()
 	ours := false
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		request, err := readRequest(ctx, tx, requestID, kind)
+		request, err := store.ReadRequest(ctx, tx, requestID, kind)
 		if err != nil {
 			return nil, journal.Refuse(err)
 		}
 		if request.Status != session.RequestPending {
 			return nil, journal.Refuse(&session.SettledError{Request: request.Request})
 		}
-		if request, err = request.withParams(ctx, tx); err != nil {
+		if request, err = request.WithParams(ctx, tx); err != nil {
 			return nil, err
 		}
 		if err := s.checkReply(request, reply); err != nil {
@@ -104,12 +105,12 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 		}
 		request.Status, request.Reply, request.DecidedBy, request.SettledAt = session.RequestResolved, &reply, decidedBy, max(at,
 			request.CreatedAt)
-		if won, err := settleRequest(ctx, tx, request); err != nil {
+		if won, err := store.SettleRequest(ctx, tx, request); err != nil {
 			return nil, err
 		} else if !won {
 			return nil, errors.New("a pending request changed inside the journal's transaction")
 		}
-		systemOwned, err := presence(ctx, tx, request.SessionID)
+		systemOwned, err := store.IsSystemOwned(ctx, tx, request.SessionID)
 		if err == nil {
 			_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryOfResolution(request.Request))
 		}
@@ -117,11 +118,11 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 			return nil, err
 		}
 		settled = request
-		if request.runtime == session.EventSource {
+		if request.Runtime == session.EventSource {
 			if err := delivered(ctx, tx, requestID, request.SettledAt); err != nil {
 				return nil, err
 			}
-		} else if request.nodeID == s.opts.NodeID {
+		} else if request.NodeID == s.opts.NodeID {
 			// Ours to deliver from here on: the journal tells of the decision before this call goes on.
 			ours = s.delivery.take(requestID) || ours
 		}
@@ -141,12 +142,12 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 
 // checkReply refuses what the runtime that asked would not take; one this server does not have is not known to refuse
 // anything.
-func (s *Service) checkReply(request requestRow, reply runtime.Reply) error {
-	if request.runtime == session.EventSource {
+func (s *Service) checkReply(request store.Request, reply runtime.Reply) error {
+	if request.Runtime == session.EventSource {
 		return checkOwnReply(reply)
 	}
-	if adapter, err := s.adapter(request.runtime); err == nil {
-		return adapter.CheckReply(request.ref(), reply)
+	if adapter, err := s.adapter(request.Runtime); err == nil {
+		return adapter.CheckReply(request.Ref(), reply)
 	}
 	return nil
 }

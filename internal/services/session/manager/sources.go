@@ -3,16 +3,12 @@ package manager
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
-	"harness/internal/lib/javascript"
-	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // narrowest is the least of what a runtime can be held to, "" where that is not known.
@@ -53,55 +49,13 @@ func sourcesAt(adapter runtime.Adapter, sessionID, cwd, implicit string) ([]runt
 	return found, nil
 }
 
-func storeSources(ctx context.Context, tx database.Tx, sessionID, implicit, nativeTools string,
-	found []runtime.Source) error {
-	_, err := tx.ExecContext(ctx, `insert into session_sources (session_id, implicit, sources, native_tools)
-		values ($1, $2, $3, $4)`, database.EncodeText(sessionID), implicit, database.EncodeText(string(javascript.MustEncode(found))),
-		nativeTools)
-	if err != nil {
-		return fmt.Errorf("note what the agent of session %s reads by itself: %w", sessionID, err)
-	}
-	return nil
-}
-
-// inheritSources notes of a session what was noted of the one it was forked from.
-func inheritSources(ctx context.Context, tx database.Tx, from, sessionID string) error {
-	_, err := tx.ExecContext(ctx,
-		`insert into session_sources (session_id, implicit, sources, native_tools)
-		select $2, implicit, sources, native_tools from session_sources
-		where session_id = $1 on conflict do nothing`, database.EncodeText(from), database.EncodeText(sessionID))
-	if err != nil {
-		return fmt.Errorf("note what the agent of session %s reads by itself: %w", sessionID, err)
-	}
-	return nil
-}
-
-// readSources is what was noted of a session; known is false when nothing was.
-func readSources(ctx context.Context, q database.Querier, sessionID string) (implicit string, began []runtime.Source,
-	known bool, err error) {
-	var stored string
-	err = q.QueryRowContext(ctx, `select implicit, sources from session_sources where session_id = $1`,
-		database.EncodeText(sessionID)).
-		Scan(&implicit, &stored)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil, false, nil
-	}
-	if err == nil {
-		err = json.Unmarshal([]byte(database.DecodeText(stored)), &began)
-	}
-	if err != nil {
-		return "", nil, false, fmt.Errorf("read what the agent of session %s reads by itself: %w", sessionID, err)
-	}
-	return implicit, began, true, nil
-}
-
 // ImplicitSources is how much the agent of a session may read by itself, "" when nobody said, and where the session
 // works.
 func (s *Service) ImplicitSources(ctx context.Context, sessionID string) (implicit, cwd string, err error) {
-	if implicit, _, _, err = readSources(ctx, s.db.Read(), sessionID); err != nil || implicit == "" {
+	if implicit, _, _, err = store.ReadSources(ctx, s.db.Read(), sessionID); err != nil || implicit == "" {
 		return "", "", err
 	}
-	stored, err := readSession(ctx, s.db.Read(), sessionID)
+	stored, err := store.ReadSession(ctx, s.db.Read(), sessionID)
 	return implicit, stored.Cwd, err
 }
 
@@ -113,7 +67,7 @@ func (s *Service) Sources(ctx context.Context, sessionID string) (session.Source
 	if err != nil {
 		return session.Sources{}, err
 	}
-	implicit, began, known, err := readSources(ctx, s.db.Read(), sessionID)
+	implicit, began, known, err := store.ReadSources(ctx, s.db.Read(), sessionID)
 	if err != nil {
 		return session.Sources{}, err
 	}

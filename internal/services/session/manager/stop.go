@@ -8,6 +8,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // StopSession is StopTurn of whichever turn runs, after which the runtime gives back what it keeps of the conversation and
@@ -41,7 +42,7 @@ func (s *Service) StopSession(ctx context.Context, sessionID string, keepBackgro
 		s.closeThread(ctx, stored)
 	}
 	return stopped, s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		systemOwned, err := presence(ctx, tx, sessionID)
+		systemOwned, err := store.IsSystemOwned(ctx, tx, sessionID)
 		if err != nil {
 			return nil, journal.Refuse(err)
 		}

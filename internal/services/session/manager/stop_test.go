@@ -23,13 +23,13 @@ func TestASessionIsStopped(t *testing.T) {
 		if !slices.Equal(interrupted, []string{turnID}) || !slices.Equal(closed, []string{s.ID, s.ID}) {
 			t.Errorf("interrupted %v, closed %v", interrupted, closed)
 		}
-		if ended := k.turn(s.ID, turnID); ended.status != runtime.TurnInterrupted {
+		if ended := k.turn(s.ID, turnID); ended.Status != runtime.TurnInterrupted {
 			t.Errorf("its turn is %+v", ended)
 		}
 		if told := len(k.events(session.EventStopped)); told != 2 {
 			t.Errorf("told %d times", told)
 		}
-		if again := k.send(s.ID); again == turnID || k.turn(s.ID, again).status != runtime.TurnInProgress {
+		if again := k.send(s.ID); again == turnID || k.turn(s.ID, again).Status != runtime.TurnInProgress {
 			t.Errorf("the next message is turn %s", again)
 		}
 		if _, err := k.StopSession(t.Context(), "nobody", false); !errors.Is(err, session.ErrNotFound) {
@@ -58,7 +58,7 @@ func TestAStoppedSessionGoesOnWithWhatWaits(t *testing.T) {
 		}
 		k.awaitWaiting(s.ID, 0)
 		next := k.ActiveTurn(s.ID)
-		if next == "" || next == turn || k.turn(s.ID, next).status != runtime.TurnInProgress {
+		if next == "" || next == turn || k.turn(s.ID, next).Status != runtime.TurnInProgress {
 			t.Errorf("after the stop %q runs", next)
 		}
 		stop, sent := k.events(session.EventStopped), k.events(session.EventMessageSent)

@@ -6,6 +6,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
@@ -20,7 +21,7 @@ func (s *Service) recordStop(ctx context.Context, sessionID, turnID string) erro
 	at, actor := s.now(), s.journal.Actor(ctx)
 	return s.record(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		events := []journal.Event{turnStopped(sessionID, turnID, at)}
-		systemOwned, err := presence(ctx, tx, sessionID)
+		systemOwned, err := store.IsSystemOwned(ctx, tx, sessionID)
 		if session.Absent(err) {
 			return events, nil
 		}

@@ -10,6 +10,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/tests/dbtest"
 	"harness/tests/lifecycletest"
 	"harness/tests/runtimetest/scripted"
@@ -54,7 +55,7 @@ func TestAStrangeRequestIsAnswered(t *testing.T) {
 		for _, named := range []string{foreign.ID, gone.ID} {
 			turnID, err := k.Send(t.Context(), own.ID, session.Message{Text: "STRAY[" + named + "]"})
 			k.do(err)
-			k.eventually("the turn goes on", func() bool { return k.turn(own.ID, turnID).status == runtime.TurnDone })
+			k.eventually("the turn goes on", func() bool { return k.turn(own.ID, turnID).Status == runtime.TurnDone })
 			var said string
 			for _, entry := range k.stored(own.ID) {
 				if entry.TurnID == turnID && entry.Role == "assistant" {
@@ -81,7 +82,7 @@ func TestLongNamesAreGivenBack(t *testing.T) {
 		k, dir := openScripted(t, db)
 		k.do(os.WriteFile(filepath.Join(dir, scripted.LongIDs), nil, 0o600))
 		own := k.scripted()
-		ends := func(text string, meanwhile func(turnID string)) turnRow {
+		ends := func(text string, meanwhile func(turnID string)) store.Turn {
 			t.Helper()
 			turnID, err := k.Send(t.Context(), own.ID, session.Message{Text: text})
 			k.do(err)
@@ -89,18 +90,18 @@ func TestLongNamesAreGivenBack(t *testing.T) {
 				t.Fatalf("the turn is known by %q", turnID)
 			}
 			meanwhile(turnID)
-			k.eventually("the turn ends", func() bool { return k.turn(own.ID, turnID).status != runtime.TurnInProgress })
+			k.eventually("the turn ends", func() bool { return k.turn(own.ID, turnID).Status != runtime.TurnInProgress })
 			return k.turn(own.ID, turnID)
 		}
 		interrupt := func(turnID string) {
 			k.eventually("the turn is known to run", func() bool {
-				return k.turn(own.ID, turnID).status == runtime.TurnInProgress
+				return k.turn(own.ID, turnID).Status == runtime.TurnInProgress
 			})
 			_, err := k.Interrupt(t.Context(), own.ID, turnID)
 			k.do(err)
 		}
-		if turn := ends("HOLD[a]", interrupt); turn.status != runtime.TurnInterrupted {
-			t.Errorf("the turn that was interrupted ended %s", turn.status)
+		if turn := ends("HOLD[a]", interrupt); turn.Status != runtime.TurnInterrupted {
+			t.Errorf("the turn that was interrupted ended %s", turn.Status)
 		}
 		turn := ends("RUN[true]", func(string) {
 			k.eventually("it asks", func() bool { return len(k.pending(own.ID, runtime.RequestApproval)) == 1 })
@@ -108,8 +109,8 @@ func TestLongNamesAreGivenBack(t *testing.T) {
 				runtime.Reply{Decision: "accept"}, "")
 			k.do(err)
 		})
-		if turn.status != runtime.TurnDone {
-			t.Errorf("the turn that asked ended %s", turn.status)
+		if turn.Status != runtime.TurnDone {
+			t.Errorf("the turn that asked ended %s", turn.Status)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // Submit is Send that never waits for a running turn: where the runtime cannot steer, the message is queued behind the
@@ -64,7 +65,7 @@ func (s *Service) checkMessage(ctx context.Context, session session.Session, ada
 
 // sentWaiting takes a message that was sent out of the queue, and publishes the turn it became.
 func (s *Service) sentWaiting(ctx context.Context, tx database.Tx, one session.Waiting, turnID string) ([]journal.Event, error) {
-	systemOwned, err := presence(ctx, tx, one.SessionID)
+	systemOwned, err := store.IsSystemOwned(ctx, tx, one.SessionID)
 	if session.Absent(err) {
 		return nil, nil
 	}
@@ -78,7 +79,7 @@ func (s *Service) sentWaiting(ctx context.Context, tx database.Tx, one session.W
 	if err != nil {
 		return nil, fmt.Errorf("store that waiting message %s was sent: %w", one.ID, err)
 	}
-	now, err := readWaiting(ctx, tx, `session_id = $1`, database.EncodeText(one.SessionID))
+	now, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(one.SessionID))
 	return []journal.Event{waitingUpdated(one.SessionID, now, systemOwned, s.now(), &sentMessage{one.ID, turnID})}, err
 }
 

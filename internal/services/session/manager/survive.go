@@ -10,6 +10,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
@@ -34,38 +35,38 @@ func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Re
 	if err := s.resumeTexts(generation, r.Offset, texts); err != nil {
 		return r, err
 	}
-	turns, err := openTurns(ctx, q, s.opts.NodeID)
+	turns, err := store.OpenTurns(ctx, q, s.opts.NodeID)
 	if err != nil {
 		return r, err
 	}
 	for _, turn := range turns {
-		if turn.generation != generation {
+		if turn.Generation != generation {
 			continue
 		}
-		r.Turns = append(r.Turns, runtime.RunningTurn{ThreadID: turn.sessionID, TurnID: turn.turnID})
-		if runtime.StandsForLonger(turn.turnID) {
-			r.Described = append(r.Described, turn.native)
+		r.Turns = append(r.Turns, runtime.RunningTurn{ThreadID: turn.SessionID, TurnID: turn.TurnID})
+		if runtime.StandsForLonger(turn.TurnID) {
+			r.Described = append(r.Described, turn.Native)
 		}
-		if runtime.StandsForLonger(turn.sessionID) {
-			stored, err := readSession(ctx, q, turn.sessionID)
+		if runtime.StandsForLonger(turn.SessionID) {
+			stored, err := store.ReadSession(ctx, q, turn.SessionID)
 			if err != nil {
 				return r, err
 			}
 			r.Described = append(r.Described, stored.Thread)
 		}
 	}
-	pending, err := pendingOfNode(ctx, q, s.opts.NodeID)
+	pending, err := store.PendingRequestsOfNode(ctx, q, s.opts.NodeID)
 	if err != nil {
 		return r, err
 	}
-	decided, err := undelivered(ctx, q, s.opts.NodeID)
+	decided, err := store.UndeliveredRequests(ctx, q, s.opts.NodeID)
 	if err != nil {
 		return r, err
 	}
 	for _, request := range append(pending, decided...) {
-		if request.generation == generation {
+		if request.Generation == generation {
 			r.Requests = append(r.Requests, runtime.OpenRequest{ThreadID: request.SessionID, TurnID: request.TurnID,
-				RequestID: request.nativeID})
+				RequestID: request.NativeID})
 		}
 	}
 	return r, nil

@@ -10,6 +10,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // Own is CheckOwner that takes an idle session whose node is not alive, with what its runtime remembers. *PinnedError
@@ -49,7 +50,7 @@ func (s *Service) Own(ctx context.Context, sess session.Session) error {
 
 // take takes a session of a node that is not alive, under its lock.
 func (s *Service) take(ctx context.Context, sess session.Session) error {
-	if busy, err := isBusy(ctx, s.db.Read(), sess.ID); err != nil || busy {
+	if busy, err := store.IsBusy(ctx, s.db.Read(), sess.ID); err != nil || busy {
 		return cmp.Or(err, error(&session.LeftOpenError{SessionID: sess.ID, Owner: sess.NodeID}))
 	}
 	adapter, err := s.adapter(sess.Runtime)
@@ -81,7 +82,7 @@ func (s *Service) take(ctx context.Context, sess session.Session) error {
 		}
 	}
 	err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		now, err := readSession(ctx, tx, sess.ID)
+		now, err := store.ReadSession(ctx, tx, sess.ID)
 		if err != nil {
 			return nil, journal.Refuse(err)
 		}
@@ -89,11 +90,11 @@ func (s *Service) take(ctx context.Context, sess session.Session) error {
 		if err != nil {
 			return nil, err
 		}
-		busy, err := isBusy(ctx, tx, sess.ID)
+		busy, err := store.IsBusy(ctx, tx, sess.ID)
 		if err != nil {
 			return nil, err
 		}
-		still, _, err := readCustody(ctx, tx, sess.ID)
+		still, _, err := store.ReadSnapshot(ctx, tx, sess.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -103,10 +104,10 @@ func (s *Service) take(ctx context.Context, sess session.Session) error {
 		if err := journal.CountTakeover(ctx, tx); err != nil {
 			return nil, err
 		}
-		if err := updateSession(ctx, tx, sess.ID, `node_id = $2, epoch = epoch + 1`, s.opts.NodeID); err != nil {
+		if err := store.UpdateSession(ctx, tx, sess.ID, `node_id = $2, epoch = epoch + 1`, s.opts.NodeID); err != nil {
 			return nil, err
 		}
-		if err := storeTellAgain(ctx, tx, sess.ID, tellAgain); err != nil {
+		if err := store.SetReplay(ctx, tx, sess.ID, tellAgain); err != nil {
 			return nil, err
 		}
 		folder, events := "same", []journal.Event(nil)
@@ -152,25 +153,14 @@ func (s *Service) take(ctx context.Context, sess session.Session) error {
 // Moved counts the sessions that got another node since this server began, here or elsewhere.
 func (s *Service) Moved() int64 { return s.moved.Load() }
 
-// isBusy tells whether something is under way in a session that only its node can end.
-func isBusy(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
-	var busy int64
-	err := q.QueryRowContext(ctx, `select (select count(*) from turns where session_id = $1 and status = 'inProgress') +
-		(select count(*) from open_rollbacks where session_id = $1)`, database.EncodeText(sessionID)).Scan(&busy)
-	if err != nil {
-		return false, fmt.Errorf("read what is under way in session %s: %w", sessionID, err)
-	}
-	return busy > 0, nil
-}
-
 // keptMemory is what is stored of a session for it to go on elsewhere, and whether all that its runtime remembers is:
 // *PinnedError when nothing is.
-func (s *Service) keptMemory(ctx context.Context, sess session.Session) (kept custodyRow, whole bool, err error) {
-	kept, known, err := readCustody(ctx, s.db.Read(), sess.ID)
+func (s *Service) keptMemory(ctx context.Context, sess session.Session) (kept store.Snapshot, whole bool, err error) {
+	kept, known, err := store.ReadSnapshot(ctx, s.db.Read(), sess.ID)
 	if err != nil {
 		return kept, false, err
 	}
-	heard, err := heardTurn(ctx, s.db.Read(), sess.ID)
+	heard, err := store.LastEndedTurn(ctx, s.db.Read(), sess.ID)
 	if err != nil {
 		return kept, false, err
 	}
@@ -178,12 +168,12 @@ func (s *Service) keptMemory(ctx context.Context, sess session.Session) (kept cu
 		return kept, false, &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: true,
 			Reason: "nothing that " + sess.Runtime + " remembers of it was stored when its node died"}
 	}
-	return kept, kept.turnID == heard, nil
+	return kept, kept.TurnID == heard, nil
 }
 
 // haveFolder has this node have the folder of a session that it is about to take: *PinnedError when it is another one
 // here, or cannot be had. from is the node whose it was, when it was made here. Until release nobody else makes it.
-func (s *Service) haveFolder(ctx context.Context, sess session.Session, kept custodyRow) (from string, release func(), err error) {
+func (s *Service) haveFolder(ctx context.Context, sess session.Session, kept store.Snapshot) (from string, release func(), err error) {
 	if s.opts.Folders != nil {
 		// Who asked may go away: the folder is there for the next try.
 		if release, err = s.locks.Acquire(ctx, "folder "+sess.Cwd); err != nil {
@@ -200,7 +190,7 @@ func (s *Service) haveFolder(ctx context.Context, sess session.Session, kept cus
 	if err != nil {
 		return "", nil, err
 	}
-	if found == "" || found != kept.workspace {
+	if found == "" || found != kept.Workspace {
 		return "", nil, &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: false,
 			Reason: fmt.Sprintf("its folder %s is not the same one here (share it between the nodes, at the same path)", folder)}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // telling is a message that is being told to the runtime of its session, or was when the telling broke off: one that
@@ -60,7 +61,7 @@ func (s *Service) beganTurn(ctx context.Context, sessionID, mark string) (string
 // unsettled are the messages of a session that are being told to the runtime, or were when the telling broke off: one at
 // most, as the next one is not told before.
 func (s *Service) unsettled(ctx context.Context, sessionID string) ([]telling, error) {
-	waiting, err := readWaiting(ctx, s.db.Read(), `session_id = $1 and state = 'sending'`, database.EncodeText(sessionID))
+	waiting, err := store.ReadQueued(ctx, s.db.Read(), `session_id = $1 and state = 'sending'`, database.EncodeText(sessionID))
 	if err != nil {
 		return nil, err
 	}

@@ -61,11 +61,3 @@ func (s *Service) checkTools(ctx context.Context, sessionID string, wanted json.
 	}
 	return refused
 }
-
-// storeTools notes the tools a session is made with.
-func storeTools(ctx context.Context, tx database.Tx, sessionID string, tools json.RawMessage) error {
-	if len(tools) == 0 {
-		tools = json.RawMessage("[]")
-	}
-	return updateSession(ctx, tx, sessionID, `dynamic_tools = $2`, database.EncodeText(string(tools)))
-}

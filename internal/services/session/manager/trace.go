@@ -6,6 +6,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/platform/telemetry"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // traceOfRequest is the trace of who asks, zero for none.
@@ -22,11 +23,11 @@ func (s *Service) sends(ctx context.Context, sessionID string) {
 }
 
 // inTracesOf gives events of turns that are not in view, as those of a server that died, the traces of these.
-func inTracesOf(turns []turnRow, events []journal.Event) {
+func inTracesOf(turns []store.Turn, events []journal.Event) {
 	for i := range events {
 		for _, turn := range turns {
-			if events[i].TurnID == turn.turnID && events[i].SessionID == turn.sessionID && events[i].TraceID == "" {
-				of := session.ParseTrace(turn.turnID, turn.trace)
+			if events[i].TurnID == turn.TurnID && events[i].SessionID == turn.SessionID && events[i].TraceID == "" {
+				of := session.ParseTrace(turn.TurnID, turn.Trace)
 				events[i].TraceID, events[i].SpanID = of.TraceID, of.SpanID
 			}
 		}

@@ -26,7 +26,7 @@ func TestTurnThatEndsBeforeItsReply(t *testing.T) {
 		if active := k.view.active(s.ID); active != "" {
 			t.Errorf("turn %s is still active", active)
 		}
-		if turn := k.turn(s.ID, turnID); turn.status != runtime.TurnDone || turn.completedAt == 0 || turn.startedAt == 0 {
+		if turn := k.turn(s.ID, turnID); turn.Status != runtime.TurnDone || turn.CompletedAt == 0 || turn.StartedAt == 0 {
 			t.Errorf("stored %+v", turn)
 		}
 		if _, err := k.Interrupt(t.Context(), s.ID, ""); !errors.Is(err, session.ErrNoActiveTurn) {
@@ -53,7 +53,7 @@ func TestSecondMessageSteers(t *testing.T) {
 		if interrupted, err := k.Interrupt(t.Context(), s.ID, ""); err != nil || interrupted != first {
 			t.Errorf("interrupted %q, %v", interrupted, err)
 		}
-		if turn := k.turn(s.ID, first); turn.status != runtime.TurnInterrupted {
+		if turn := k.turn(s.ID, first); turn.Status != runtime.TurnInterrupted {
 			t.Errorf("stored %+v", turn)
 		}
 		if _, err := k.Interrupt(t.Context(), session.NewID(), ""); !errors.Is(err, session.ErrNoActiveTurn) {
@@ -105,7 +105,7 @@ func TestLateItemsAndUnknownTurns(t *testing.T) {
 		}
 
 		k.fake.end(s.ID, "never-started", runtime.TurnFailed)
-		if turn := k.turn(s.ID, "never-started"); turn.status != runtime.TurnFailed {
+		if turn := k.turn(s.ID, "never-started"); turn.Status != runtime.TurnFailed {
 			t.Errorf("stored %+v", turn)
 		}
 	})
@@ -189,7 +189,7 @@ func TestProcessEndsBeforeReplyIsStored(t *testing.T) {
 			return runtime.StartedTurn{TurnID: turnID}, nil
 		}
 		turnID := k.send(s.ID)
-		if turn := k.turn(s.ID, turnID); turn.status != runtime.TurnInterrupted {
+		if turn := k.turn(s.ID, turnID); turn.Status != runtime.TurnInterrupted {
 			t.Errorf("stored %+v", turn)
 		}
 		if k.view.active(s.ID) != "" {

@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/stream"
 	"harness/tests/dbtest"
 	"harness/transcript"
@@ -37,7 +38,7 @@ func (p pair) running(s session.Session) string {
 	p.load(s.Runtime, s.ID)
 	now, err := p.shown(p.t.Context(), s.ID)
 	p.do(err)
-	if stored, _, err := runningTurn(p.t.Context(), p.db.Read(), s.ID); err != nil || stored != p.view.active(s.ID) ||
+	if stored, _, err := store.RunningTurn(p.t.Context(), p.db.Read(), s.ID); err != nil || stored != p.view.active(s.ID) ||
 		stored != now.Activity.ActiveTurnID {
 		p.t.Errorf("session %s: turn %q is stored, %q in the view, %q shown, %v", s.ID, stored, p.view.active(s.ID),
 			now.Activity.ActiveTurnID, err)
@@ -76,7 +77,7 @@ func TestProcessesOfOneRuntimeAreApart(t *testing.T) {
 		}
 
 		p.other.leave(one.ID)
-		if turn := p.turn(one.ID, first); turn.status != runtime.TurnInterrupted || p.running(one) != "" {
+		if turn := p.turn(one.ID, first); turn.Status != runtime.TurnInterrupted || p.running(one) != "" {
 			t.Errorf("the turn of the process that ended is %+v", turn)
 		}
 		if p.running(two) != second || p.running(codex) != third {
@@ -101,7 +102,7 @@ func TestProcessesOfOneRuntimeAreApart(t *testing.T) {
 		// A process that follows without a word about the end of the one before it replaces that one alone.
 		again := p.running(one)
 		p.other.serve(one.ID, session.NewID())
-		if turn := p.turn(one.ID, again); turn.status != runtime.TurnInterrupted || p.running(two) != second {
+		if turn := p.turn(one.ID, again); turn.Status != runtime.TurnInterrupted || p.running(two) != second {
 			t.Errorf("stored %+v; %q runs in the other", turn, p.running(two))
 		}
 		p.fake.exited()
@@ -121,7 +122,7 @@ func TestExitBeforeTheAnswer(t *testing.T) {
 			return runtime.StartedTurn{TurnID: turnID}, nil
 		}
 		first := p.send(one.ID)
-		if turn := p.turn(one.ID, first); turn.status != runtime.TurnInterrupted || p.running(one) != "" ||
+		if turn := p.turn(one.ID, first); turn.Status != runtime.TurnInterrupted || p.running(one) != "" ||
 			p.running(two) != second {
 			t.Errorf("stored %+v; %q and %q run", turn, p.running(one), p.running(two))
 		}
@@ -240,7 +241,7 @@ func TestRestartAdoptsBoth(t *testing.T) {
 		if q.running(one) != first || q.running(codex) != third {
 			t.Fatalf("%q and %q run on in processes that survived", q.running(one), q.running(codex))
 		}
-		if turn := q.turn(two.ID, second); turn.status != runtime.TurnInterrupted {
+		if turn := q.turn(two.ID, second); turn.Status != runtime.TurnInterrupted {
 			t.Errorf("the process of %+v did not survive", turn)
 		}
 		for generation, want := range map[string]string{lives: first, p.fake.generation: third} {
@@ -255,7 +256,7 @@ func TestRestartAdoptsBoth(t *testing.T) {
 			t.Errorf("a message went to %s", steered)
 		}
 		q.other.leave(one.ID)
-		if turn := q.turn(one.ID, first); turn.status != runtime.TurnInterrupted || q.running(codex) != third {
+		if turn := q.turn(one.ID, first); turn.Status != runtime.TurnInterrupted || q.running(codex) != third {
 			t.Errorf("stored %+v; %q runs in codex", turn, q.running(codex))
 		}
 	})
@@ -322,7 +323,7 @@ func TestSessionsOfAFormerRuntime(t *testing.T) {
 			detail.Session.Runtime != "other" {
 			t.Errorf("read %+v, %v", detail, err)
 		}
-		if turn := k.turn(s.ID, turnID); turn.status != runtime.TurnInterrupted {
+		if turn := k.turn(s.ID, turnID); turn.Status != runtime.TurnInterrupted {
 			t.Errorf("its turn is %+v", turn)
 		}
 		if page, err := k.List(t.Context(), session.ListQuery{Runtime: "other"}); err != nil || len(page.Sessions) != 1 {

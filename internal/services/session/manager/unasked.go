@@ -8,6 +8,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // unasked decides the request that was just stored where that takes no person: changes of files that are let pass, and
@@ -18,7 +19,7 @@ func (s *Service) unasked(ctx context.Context, tx database.Tx, a arrival, reques
 	if !is || asked.Kind == runtime.RequestToolCall {
 		return nil, nil
 	}
-	request, err := readRequest(ctx, tx, requestID, asked.Kind)
+	request, err := store.ReadRequest(ctx, tx, requestID, asked.Kind)
 	if err != nil || request.Status != session.RequestPending {
 		return nil, err
 	}
@@ -39,9 +40,9 @@ func (s *Service) unasked(ctx context.Context, tx database.Tx, a arrival, reques
 // decideUnasked decides a request with the first of some replies that its runtime takes, in the transaction that stores
 // it: a server that dies in between has either none of it or all. The runtime is told as of every decision that was not
 // made by a caller here (deliverLoop). What takes none of them is left to a person.
-func (s *Service) decideUnasked(ctx context.Context, tx database.Tx, a arrival, request requestRow, by string,
+func (s *Service) decideUnasked(ctx context.Context, tx database.Tx, a arrival, request store.Request, by string,
 	replies ...runtime.Reply) ([]journal.Event, error) {
-	request, err := request.withParams(ctx, tx)
+	request, err := request.WithParams(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
@@ -51,13 +52,13 @@ func (s *Service) decideUnasked(ctx context.Context, tx database.Tx, a arrival, 
 	if len(replies) == 0 {
 		return nil, nil
 	}
-	systemOwned, err := presence(ctx, tx, request.SessionID)
+	systemOwned, err := store.IsSystemOwned(ctx, tx, request.SessionID)
 	if err != nil {
 		return nil, err
 	}
 	request.Status, request.Reply, request.DecidedBy = session.RequestResolved, &replies[0], by
 	request.SettledAt = max(a.receivedAt, request.CreatedAt)
-	won, err := settleRequest(ctx, tx, request)
+	won, err := store.SettleRequest(ctx, tx, request)
 	if err == nil && !won {
 		err = errors.New("a pending request changed inside the journal's transaction")
 	}

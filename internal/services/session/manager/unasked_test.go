@@ -6,6 +6,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/stream"
 )
 
@@ -21,7 +22,7 @@ func TestWhatIsAskedIsDeclinedWithoutAPerson(t *testing.T) {
 			k.fake.ask(s.ID, k.send(s.ID), n, kind, method, `{}`)
 			k.flush()
 			events := k.events(stream.EventRequest)
-			request, err := readRequest(t.Context(), k.db.Read(), metaOf(t, events[len(events)-1]).Request.ID, kind)
+			request, err := store.ReadRequest(t.Context(), k.db.Read(), metaOf(t, events[len(events)-1]).Request.ID, kind)
 			k.do(err)
 			return request.Request
 		}

@@ -7,6 +7,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
@@ -32,19 +33,19 @@ func (s *Service) CallingTurn(ctx context.Context, sessionID string) string {
 
 // Turn reads how a turn stands; false when nothing is known of it.
 func (s *Service) Turn(ctx context.Context, sessionID, turnID string) (session.TurnState, bool, error) {
-	turn, known, err := readTurn(ctx, s.db.Read(), sessionID, turnID)
+	turn, known, err := store.ReadTurn(ctx, s.db.Read(), sessionID, turnID)
 	if err != nil || !known {
 		return session.TurnState{}, false, err
 	}
 	kind, err := s.failureKind(ctx, turn)
-	return session.TurnState{Status: turn.status, Error: turn.failure, Kind: kind, Native: turn.native}, true, err
+	return session.TurnState{Status: turn.Status, Error: turn.Error, Kind: kind, Native: turn.Native}, true, err
 }
 
 // TurnEntries reads the entries of one turn in reading order, as they are stored but with the texts that are still
 // being written. Like Turn it costs the same however many turns the session has. *DeletedError, ErrNotFound.
 func (s *Service) TurnEntries(ctx context.Context, sessionID, turnID string) (entries []transcript.Entry, err error) {
 	return entries, s.db.Snapshot(ctx, func(q database.Querier) error {
-		if _, err := presence(ctx, q, sessionID); err != nil {
+		if _, err := store.IsSystemOwned(ctx, q, sessionID); err != nil {
 			return err
 		}
 		if entries, err = s.entries.ListTurn(ctx, q, sessionID, turnID); err != nil {
@@ -59,7 +60,7 @@ func (s *Service) TurnEntries(ctx context.Context, sessionID, turnID string) (en
 // announced.
 func (s *Service) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) (
 	[]journal.Event, error) {
-	systemOwned, err := presence(ctx, tx, sessionID)
+	systemOwned, err := store.IsSystemOwned(ctx, tx, sessionID)
 	if session.Absent(err) {
 		return nil, nil
 	}
@@ -76,7 +77,7 @@ func (s *Service) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessio
 
 // PresentIn tells, as part of another package's unit, whether a session is there.
 func (s *Service) PresentIn(ctx context.Context, tx database.Tx, sessionID string) (bool, error) {
-	_, err := presence(ctx, tx, sessionID)
+	_, err := store.IsSystemOwned(ctx, tx, sessionID)
 	if session.Absent(err) {
 		return false, nil
 	}

@@ -16,6 +16,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/stream"
 	"harness/transcript"
 )
@@ -298,7 +299,7 @@ func presences(ctx context.Context, tx database.Tx, all []*upsert) (map[string]b
 		if _, there := owned[id]; there {
 			continue
 		}
-		systemOwned, err := presence(ctx, tx, id)
+		systemOwned, err := store.IsSystemOwned(ctx, tx, id)
 		switch {
 		case session.Absent(err):
 			absentees[id] = err

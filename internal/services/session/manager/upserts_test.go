@@ -17,6 +17,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/tests/dbtest"
 	"harness/transcript"
 )
@@ -166,7 +167,7 @@ func TestUpsertsOfOneUnitShareNoFate(t *testing.T) {
 			fates.upsert(k, entries, func(n int) { k.joined(n) })
 			if spoiled {
 				k.do(k.log.Submit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-					return nil, errors.Join(updateSession(ctx, tx, fates.kept, `title = 'spoiled'`), errors.New("spoiled"))
+					return nil, errors.Join(store.UpdateSession(ctx, tx, fates.kept, `title = 'spoiled'`), errors.New("spoiled"))
 				}, nil))
 			}
 			release()

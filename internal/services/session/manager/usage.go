@@ -34,7 +34,8 @@ func (s *Service) Usage(ctx context.Context, want session.UsageQuery) (rows []se
 	if want.Runtime != "" {
 		add(`runtime =`, want.Runtime)
 	}
-	key, order := map[session.UsageBy]string{session.UsageByProject: "project_id", session.UsageBySession: "session_id", session.UsageByRuntime: "runtime"}[want.By],
+	key, order := map[session.UsageBy]string{session.UsageByProject: "project_id", session.UsageBySession: "session_id",
+		session.UsageByRuntime: "runtime"}[want.By],
 		`2 desc, 1`
 	if key == "" {
 		key, order = "cast(day as text)", "1 desc"

@@ -2,13 +2,13 @@ package manager
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // toSend is a waiting message as it is sent, with the pictures that it names.
@@ -28,55 +28,23 @@ func (s *Service) toSend(ctx context.Context, one session.Waiting) (session.Mess
 
 const eventWaiting = "message_queue_updated"
 
-const waitingColumns = `id, session_id, place, message, state, mark, error, created_at, checksum`
-
-func readWaiting(ctx context.Context, q database.Querier, where string, args ...any) ([]session.Waiting, error) {
-	return database.ReadAll(ctx, q, "read waiting messages", func(row database.Row) (w session.Waiting, err error) {
-		var (
-			message string
-			kept    sql.NullInt64
-		)
-		err = row.Scan(&w.ID, &w.SessionID, &w.Position, &message, &w.State, &w.Marker, &w.Error, &w.CreatedAt, &kept)
-		if err != nil {
-			return w, err
-		}
-		for _, text := range []*string{&w.SessionID, &w.Error} {
-			*text = database.DecodeText(*text)
-		}
-		if kept.Valid && kept.Int64 != storedMessage(message) {
-			if w.Damaged = true; w.State == session.WaitingQueued {
-				w.State, w.Error = session.WaitingHeld, session.ErrWaitingDamaged.Error()
-			}
-			return w, nil
-		}
-		if err := json.Unmarshal([]byte(database.DecodeText(message)), &w.Content); err != nil {
-			return w, fmt.Errorf("read waiting message %s: %w", w.ID, err)
-		}
-		w.Text, w.Images = w.Content.Text, len(w.Content.Images)
-		return w, nil
-	}, `select `+waitingColumns+` from queued_messages where `+where+` order by session_id, place`, args...)
-}
-
-// storedMessage is the checksum of a message as it is stored.
-func storedMessage(text string) int64 { return database.Checksum(0).Add(text).Column(0) }
-
 // Waiting lists the messages that wait in a session, in the order they will be sent.
 func (s *Service) Waiting(ctx context.Context, sessionID string) ([]session.Waiting, error) {
-	return readWaiting(ctx, s.db.Read(), `session_id = $1`, database.EncodeText(sessionID))
+	return store.ReadQueued(ctx, s.db.Read(), `session_id = $1`, database.EncodeText(sessionID))
 }
 
 // changeWaiting edits a session's waiting messages in one unit, and tells everybody what waits then.
 func (s *Service) changeWaiting(ctx context.Context, sessionID string,
 	edit func(ctx context.Context, tx database.Tx) error) (now []session.Waiting, err error) {
 	_, err = s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		systemOwned, err := presence(ctx, tx, sessionID)
+		systemOwned, err := store.IsSystemOwned(ctx, tx, sessionID)
 		if err != nil {
 			return nil, journal.Refuse(err)
 		}
 		if err := edit(ctx, tx); err != nil {
 			return nil, err
 		}
-		if now, err = readWaiting(ctx, tx, `session_id = $1`, database.EncodeText(sessionID)); err != nil {
+		if now, err = store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(sessionID)); err != nil {
 			return nil, err
 		}
 		return []journal.Event{waitingUpdated(sessionID, now, systemOwned, s.now(), nil)}, nil
@@ -124,39 +92,25 @@ func (s *Service) Wait(ctx context.Context, sessionID string, message session.Me
 			Model: message.Model, Effort: message.Effort,
 			ApprovalPolicy: message.ApprovalPolicy, NetworkAccess: message.NetworkAccess,
 			FilesystemSandbox: message.FilesystemSandbox, Trace: asked})))
-		_, err := tx.ExecContext(ctx, `insert into queued_messages (`+waitingColumns+`)
+		_, err := tx.ExecContext(ctx, `insert into queued_messages (`+store.QueuedColumns+`)
 			values ($1, $2, $3, $4, 'queued', '', '', $5, $6)`, id, database.EncodeText(sessionID), last+1, text, s.now(),
-			storedMessage(text))
+			store.QueuedChecksum(text))
 		return err
 	})
 	return id, now, err
 }
 
-// waitingOne reads a waiting message that is not being sent.
-func waitingOne(ctx context.Context, tx database.Tx, sessionID, id string) (session.Waiting, error) {
-	found, err := readWaiting(ctx, tx, `session_id = $1 and id = $2`, database.EncodeText(sessionID), database.EncodeText(id))
-	switch {
-	case err != nil:
-		return session.Waiting{}, err
-	case len(found) == 0:
-		return session.Waiting{}, journal.Refuse(session.ErrWaitingNotFound)
-	case found[0].State == session.WaitingSending:
-		return session.Waiting{}, journal.Refuse(session.ErrWaitingSent)
-	}
-	return found[0], nil
-}
-
 // EditWaiting gives a waiting message another text; one that was held waits again. ErrWaitingNotFound, ErrWaitingSent.
 func (s *Service) EditWaiting(ctx context.Context, sessionID, id, text string) ([]session.Waiting, error) {
 	return s.changeWaiting(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
-		one, err := waitingOne(ctx, tx, sessionID, id)
+		one, err := store.ReadUnsent(ctx, tx, sessionID, id)
 		if err != nil {
 			return err
 		}
 		one.Content.Text = text
 		text := database.EncodeText(string(encode(one.Content)))
 		_, err = tx.ExecContext(ctx, `update queued_messages set message = $2, checksum = $3, state = 'queued', error = ''
-			where id = $1`, one.ID, text, storedMessage(text))
+			where id = $1`, one.ID, text, store.QueuedChecksum(text))
 		return err
 	})
 }
@@ -164,7 +118,7 @@ func (s *Service) EditWaiting(ctx context.Context, sessionID, id, text string) (
 // DropWaiting takes a waiting message out. ErrWaitingNotFound, ErrWaitingSent.
 func (s *Service) DropWaiting(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
 	return s.changeWaiting(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
-		one, err := waitingOne(ctx, tx, sessionID, id)
+		one, err := store.ReadUnsent(ctx, tx, sessionID, id)
 		if err != nil {
 			return err
 		}
@@ -176,16 +130,16 @@ func (s *Service) DropWaiting(ctx context.Context, sessionID, id string) ([]sess
 // MoveWaiting puts a waiting message before another one, or with "" behind all. ErrWaitingNotFound, ErrWaitingSent.
 func (s *Service) MoveWaiting(ctx context.Context, sessionID, id, before string) ([]session.Waiting, error) {
 	return s.changeWaiting(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
-		moved, err := waitingOne(ctx, tx, sessionID, id)
+		moved, err := store.ReadUnsent(ctx, tx, sessionID, id)
 		if err != nil {
 			return err
 		}
 		if before != "" && before != id {
-			if _, err := waitingOne(ctx, tx, sessionID, before); err != nil {
+			if _, err := store.ReadUnsent(ctx, tx, sessionID, before); err != nil {
 				return err
 			}
 		}
-		all, err := readWaiting(ctx, tx, `session_id = $1`, database.EncodeText(sessionID))
+		all, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(sessionID))
 		if err != nil || before == id {
 			return err
 		}

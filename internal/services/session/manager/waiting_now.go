@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // SendWaiting sends a waiting message at once: into the turn that runs where the runtime steers, else as a turn of its
@@ -41,7 +42,7 @@ func (s *Service) SendWaiting(ctx context.Context, sessionID, id string) ([]sess
 // putFirst puts a waiting message before all others, to be sent even if it was held.
 func (s *Service) putFirst(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
 	return s.changeWaiting(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
-		if _, err := waitingOne(ctx, tx, sessionID, id); err != nil {
+		if _, err := store.ReadUnsent(ctx, tx, sessionID, id); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, `update queued_messages set state = 'queued', error = '', place =
@@ -60,7 +61,7 @@ func (s *Service) steerWaiting(ctx context.Context, one session.Waiting) error {
 		return err
 	}
 	message.Begin = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		still, err := waitingOne(ctx, tx, one.SessionID, one.ID)
+		still, err := store.ReadUnsent(ctx, tx, one.SessionID, one.ID)
 		if err != nil {
 			return nil, err
 		}

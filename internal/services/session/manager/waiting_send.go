@@ -12,6 +12,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // waitingAgain is how long after a failure the next attempt to send a waiting message comes.
@@ -142,7 +143,7 @@ func (s *Service) sendWhenIdle(ctx context.Context, first session.Waiting) error
 	message.Alone = true
 	var begun atomic.Bool // also set when the unit runs after Send gave up
 	message.Begin = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		all, err := readWaiting(ctx, tx, `session_id = $1`, database.EncodeText(id))
+		all, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(id))
 		if err != nil {
 			return nil, err
 		}
@@ -207,7 +208,7 @@ func (s *Service) markWaiting(ctx context.Context, one session.Waiting, state se
 // putWaiting gives a message another state, and tells everybody.
 func (s *Service) putWaiting(ctx context.Context, tx database.Tx, one session.Waiting, state session.WaitingState, mark, failure string) (
 	[]journal.Event, error) {
-	systemOwned, err := presence(ctx, tx, one.SessionID)
+	systemOwned, err := store.IsSystemOwned(ctx, tx, one.SessionID)
 	if session.Absent(err) {
 		return nil, nil
 	}
@@ -219,6 +220,6 @@ func (s *Service) putWaiting(ctx context.Context, tx database.Tx, one session.Wa
 	if err != nil {
 		return nil, fmt.Errorf("store waiting message %s: %w", one.ID, err)
 	}
-	now, err := readWaiting(ctx, tx, `session_id = $1`, database.EncodeText(one.SessionID))
+	now, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(one.SessionID))
 	return []journal.Event{waitingUpdated(one.SessionID, now, systemOwned, s.now(), nil)}, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/tests/dbtest"
 )
 
@@ -84,7 +85,7 @@ func TestWaitingMessagesSurvive(t *testing.T) {
 		k.flush()
 		k.do(k.db.Update(t.Context(), func(tx database.Tx) error {
 			for id, mark := range map[string]string{s.ID: `{"turns":0,"newest":""}`, other.ID: `{"turns":0,"newest":""}`} {
-				_, err := tx.ExecContext(t.Context(), `insert into queued_messages (`+waitingColumns+`)
+				_, err := tx.ExecContext(t.Context(), `insert into queued_messages (`+store.QueuedColumns+`)
 					values ($1, $2, 1, '{"text":"hi"}', 'sending', $3, '', 1, null)`, session.NewID(), id, mark)
 				if err != nil {
 					return err
@@ -107,7 +108,7 @@ func TestAMessageIsNotTakenForAWaitingOne(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		k.do(k.db.Update(t.Context(), func(tx database.Tx) error {
-			_, err := tx.ExecContext(t.Context(), `insert into queued_messages (`+waitingColumns+`)
+			_, err := tx.ExecContext(t.Context(), `insert into queued_messages (`+store.QueuedColumns+`)
 				values ($1, $2, 1, '{"text":"waits"}', 'sending', '{"turns":0,"newest":""}', '', 1, null)`, session.NewID(), s.ID)
 			return err
 		}))

@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // expectWorker has what a runtime says of a worker's conversation known as a worker's from the first word on, also by
@@ -27,7 +28,7 @@ func (s *Service) expectWorker(ctx context.Context, adapter runtime.Adapter, id 
 		defer s.view.forget(id)
 		return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			if _, err := tx.ExecContext(ctx, `delete from sessions where id = $1 and thread = $2`, database.EncodeText(id),
-				placeholderThread); err != nil {
+				store.PlaceholderThread); err != nil {
 				return nil, fmt.Errorf("remove worker session %s, which could not be opened: %w", id, err)
 			}
 			return nil, nil
@@ -47,17 +48,17 @@ func (s *Service) workerOpened(runtimeName, id string) journal.Unit {
 	})
 	at := s.now()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		stored, err := readSession(ctx, tx, id)
+		stored, err := store.ReadSession(ctx, tx, id)
 		switch {
 		case errors.Is(err, session.ErrNotFound):
-			return nil, insertPlaceholder(ctx, tx, placeholder{id: id, runtime: runtimeName, node: s.opts.NodeID,
-				systemOwned: true, at: at})
+			return nil, store.InsertPlaceholder(ctx, tx, store.Placeholder{ID: id, Runtime: runtimeName, Node: s.opts.NodeID,
+				SystemOwned: true, At: at})
 		case session.Absent(err): // deleted meanwhile
 			return nil, nil
 		case err != nil || stored.Runtime != runtimeName || stored.SystemOwned:
 			return nil, err
 		}
-		return nil, updateSession(ctx, tx, id, `system_owned = 1`)
+		return nil, store.UpdateSession(ctx, tx, id, `system_owned = 1`)
 	}
 }
 
@@ -86,10 +87,10 @@ func (s *Service) see(signal runtime.Signal) {
 
 // ensureRow returns whether the session is system-owned, making a row for one nobody here knows.
 func (s *Service) ensureRow(ctx context.Context, tx database.Tx, a arrival) (systemOwned bool, err error) {
-	systemOwned, err = presence(ctx, tx, a.signal.ThreadID)
+	systemOwned, err = store.IsSystemOwned(ctx, tx, a.signal.ThreadID)
 	if !errors.Is(err, session.ErrNotFound) {
 		return systemOwned, err
 	}
-	return a.thread.systemOwned, insertPlaceholder(ctx, tx, placeholder{id: a.signal.ThreadID, runtime: a.runtime,
-		node: s.opts.NodeID, systemOwned: a.thread.systemOwned, at: a.receivedAt})
+	return a.thread.systemOwned, store.InsertPlaceholder(ctx, tx, store.Placeholder{ID: a.signal.ThreadID, Runtime: a.runtime,
+		Node: s.opts.NodeID, SystemOwned: a.thread.systemOwned, At: a.receivedAt})
 }

@@ -8,6 +8,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // Workers is what gives owners their worker sessions. An owner is a project's id, or "session:<id>" for a session
@@ -40,7 +41,7 @@ func (s *Service) workerStore() Workers {
 // session's owner is not checked, as clients expect.
 func (s *Service) AgentSessions(ctx context.Context, owner string) ([]session.AgentSession, error) {
 	if !session.IsSession(owner) {
-		if _, err := readProject(ctx, s.db.Read(), owner); err != nil {
+		if _, err := store.ReadProject(ctx, s.db.Read(), owner); err != nil {
 			return nil, err
 		}
 	}
@@ -54,7 +55,7 @@ func (s *Service) AgentSessions(ctx context.Context, owner string) ([]session.Ag
 	}
 	// A mapping may outlive its session for a moment.
 	return slices.DeleteFunc(sessions, func(one session.AgentSession) bool {
-		_, err := presence(ctx, s.db.Read(), one.SessionID)
+		_, err := store.IsSystemOwned(ctx, s.db.Read(), one.SessionID)
 		return session.Absent(err)
 	}), nil
 }

@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // A server killed between the end of an owner and that of its workers' sessions, or while it made one, leaves sessions
@@ -33,7 +34,7 @@ func TestKillLeavesNoWorkers(t *testing.T) {
 		threads := append(k.fake.threads, draft(unborn), draft(noted))
 		k.fake.mu.Unlock()
 		k.do(k.commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			return nil, insertPlaceholder(ctx, tx, placeholder{id: noted, runtime: "codex", node: "node", at: 1000})
+			return nil, store.InsertPlaceholder(ctx, tx, store.Placeholder{ID: noted, Runtime: "codex", Node: "node", At: 1000})
 		}))
 		k.close()
 

@@ -1,4 +1,4 @@
-package manager
+package store
 
 import (
 	"context"
@@ -18,28 +18,28 @@ func checksumOf(texts []string) (sum database.Checksum) {
 	return sum
 }
 
-const requestDamaged = "What this asks is damaged in the database of the server. It can be declined, and not accepted."
+const RequestDamaged = "What this asks is damaged in the database of the server. It can be declined, and not accepted."
 
 // damage leaves of a request what need not be true to decline it.
-func (r *requestRow) damage() {
+func (r *Request) damage() {
 	r.damaged = true
-	r.Summary, r.Params, r.Decisions, r.Questions, r.Asked = requestDamaged, json.RawMessage("{}"), nil, nil, runtime.Asked{}
+	r.Summary, r.Params, r.Decisions, r.Questions, r.Asked = RequestDamaged, json.RawMessage("{}"), nil, nil, runtime.Asked{}
 }
 
 // checkDamage refuses to accept what cannot be known.
-func (r *requestRow) checkDamage() error {
+func (r *Request) checkDamage() error {
 	if !r.damaged || r.Reply == nil || r.Reply.Refusal != "" || r.Kind == runtime.RequestToolCall && !r.Reply.Success {
 		return nil
 	}
 	if r.Reply.Decision == "decline" || r.Reply.Decision == "cancel" {
 		return nil
 	}
-	return journal.Refuse(&runtime.ReplyError{Field: "decision", Message: requestDamaged})
+	return journal.Refuse(&runtime.ReplyError{Field: "decision", Message: RequestDamaged})
 }
 
 // Damaged are the ids of the interactive requests and of the waiting messages whose rows are not as they were written.
 func Damaged(ctx context.Context, q database.Querier) (requests, messages []string, err error) {
-	var long []requestRow
+	var long []Request
 	err = database.ReadEach(ctx, q, "look at interactive requests", func(row database.Row) error {
 		one, err := scanRequest(row)
 		if one.damaged {
@@ -51,7 +51,7 @@ func Damaged(ctx context.Context, q database.Querier) (requests, messages []stri
 	}, `select `+requestColumns+` from interactive_requests`)
 	for _, one := range long {
 		if err == nil {
-			one, err = one.withParams(ctx, q)
+			one, err = one.WithParams(ctx, q)
 		}
 		if one.damaged {
 			requests = append(requests, one.ID)
@@ -60,7 +60,7 @@ func Damaged(ctx context.Context, q database.Querier) (requests, messages []stri
 	if err != nil {
 		return nil, nil, err
 	}
-	waiting, err := readWaiting(ctx, q, `checksum is not null`)
+	waiting, err := ReadQueued(ctx, q, `checksum is not null`)
 	for _, one := range waiting {
 		if one.Damaged {
 			messages = append(messages, one.ID)

@@ -1,4 +1,4 @@
-package manager
+package store
 
 import (
 	"context"
@@ -36,14 +36,14 @@ type ImportResult struct {
 // Import stores a session of another control plane, or adds the entries that are missing here. *DeletedError for one
 // that was deleted here, ErrForeignConversation when another runtime has a session of this id.
 func Import(ctx context.Context, tx database.Tx, in Imported) (result ImportResult, err error) {
-	stored, err := readSession(ctx, tx, in.ID)
+	stored, err := ReadSession(ctx, tx, in.ID)
 	switch {
 	case errors.Is(err, session.ErrNotFound):
 		result.New = true
-		err = insertSession(ctx, tx, session.Session{ID: in.ID, Runtime: in.Runtime, RuntimeSessionID: in.ID, NodeID: in.NodeID,
+		err = InsertSession(ctx, tx, session.Session{ID: in.ID, Runtime: in.Runtime, RuntimeSessionID: in.ID, NodeID: in.NodeID,
 			Title: in.Title, SystemOwned: in.SystemOwned, CreatedAt: in.CreatedAt, UpdatedAt: in.UpdatedAt}, in.Controls)
 		if err == nil && in.ProjectID != nil {
-			err = moveToProject(ctx, tx, in.ID, in.ProjectID)
+			err = MoveToProject(ctx, tx, in.ID, in.ProjectID)
 		}
 	case err == nil && stored.Runtime != in.Runtime:
 		err = session.ErrForeignConversation
@@ -71,19 +71,19 @@ func Import(ctx context.Context, tx database.Tx, in Imported) (result ImportResu
 // ImportProject stores a project of another control plane unless it is here. *DuplicateNameError when another one has
 // its name.
 func ImportProject(ctx context.Context, tx database.Tx, project session.Project) (imported bool, err error) {
-	_, err = readProject(ctx, tx, project.ID)
+	_, err = ReadProject(ctx, tx, project.ID)
 	if err == nil || !errors.Is(err, session.ErrProjectNotFound) {
 		return false, err
 	}
-	if err := uniqueName(ctx, tx, project.Name, project.ID); err != nil {
+	if err := UniqueName(ctx, tx, project.Name, project.ID); err != nil {
 		return false, err
 	}
-	return true, insertProject(ctx, tx, project)
+	return true, InsertProject(ctx, tx, project)
 }
 
 // ImportDefaults stores the controls that new sessions begin with, unless there are some.
 func ImportDefaults(ctx context.Context, tx database.Tx, controls session.Controls) (imported bool, err error) {
-	encoded, err := encodeControls(&controls)
+	encoded, err := EncodeControls(&controls)
 	if err != nil {
 		return false, err
 	}

@@ -1,0 +1,58 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/services/session"
+)
+
+const QueuedColumns = `id, session_id, place, message, state, mark, error, created_at, checksum`
+
+func ReadQueued(ctx context.Context, q database.Querier, where string, args ...any) ([]session.Waiting, error) {
+	return database.ReadAll(ctx, q, "read waiting messages", func(row database.Row) (w session.Waiting, err error) {
+		var (
+			message string
+			kept    sql.NullInt64
+		)
+		err = row.Scan(&w.ID, &w.SessionID, &w.Position, &message, &w.State, &w.Marker, &w.Error, &w.CreatedAt, &kept)
+		if err != nil {
+			return w, err
+		}
+		for _, text := range []*string{&w.SessionID, &w.Error} {
+			*text = database.DecodeText(*text)
+		}
+		if kept.Valid && kept.Int64 != QueuedChecksum(message) {
+			if w.Damaged = true; w.State == session.WaitingQueued {
+				w.State, w.Error = session.WaitingHeld, session.ErrWaitingDamaged.Error()
+			}
+			return w, nil
+		}
+		if err := json.Unmarshal([]byte(database.DecodeText(message)), &w.Content); err != nil {
+			return w, fmt.Errorf("read waiting message %s: %w", w.ID, err)
+		}
+		w.Text, w.Images = w.Content.Text, len(w.Content.Images)
+		return w, nil
+	}, `select `+QueuedColumns+` from queued_messages where `+where+` order by session_id, place`, args...)
+}
+
+// QueuedChecksum is the checksum of a message as it is stored.
+func QueuedChecksum(text string) int64 { return database.Checksum(0).Add(text).Column(0) }
+
+// ReadUnsent reads a waiting message that is not being sent.
+func ReadUnsent(ctx context.Context, tx database.Tx, sessionID, id string) (session.Waiting, error) {
+	found, err := ReadQueued(ctx, tx, `session_id = $1 and id = $2`, database.EncodeText(sessionID), database.EncodeText(id))
+	switch {
+	case err != nil:
+		return session.Waiting{}, err
+	case len(found) == 0:
+		return session.Waiting{}, journal.Refuse(session.ErrWaitingNotFound)
+	case found[0].State == session.WaitingSending:
+		return session.Waiting{}, journal.Refuse(session.ErrWaitingSent)
+	}
+	return found[0], nil
+}
