@@ -75,13 +75,13 @@ func (s *Server) givenTools() (given []tasks.Tool) {
 	return given
 }
 
-// itemImages is session.Images.
+// itemImages is manager.Images.
 type itemImages struct {
 	store *artifact.Store
 	log   zerolog.Logger
 }
 
-// KeepImage implements session.Images. An image that is too long, or whose bytes cannot be written, is not kept: the
+// KeepImage implements manager.Images. An image that is too long, or whose bytes cannot be written, is not kept: the
 // session goes on without it.
 func (i itemImages) KeepImage(ctx context.Context, tx database.Tx, sessionID string, content []byte) (string, error) {
 	id, err := i.store.KeepImage(ctx, tx, sessionID, content)
