@@ -32,9 +32,9 @@ func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) err
 		return err
 	}
 	s.load(row.Runtime, sessionID)
-	active := s.view.active(sessionID)
+	active := s.index.ActiveTurn(sessionID)
 	switch {
-	case active == "", s.view.stopping(sessionID):
+	case active == "", s.index.IsStopping(sessionID):
 		return session.ErrNoActiveTurn
 	case turnID != active:
 		return fmt.Errorf("%w: %s runs, not %s", session.ErrWrongTurn, active, turnID)

@@ -10,6 +10,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 )
 
@@ -198,7 +199,7 @@ func (s *Service) takeIn(ctx context.Context, runtimeName string, threads []runt
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		for _, t := range threads {
 			// Looked at here, in commit order: who changed it before this unit has noted so before.
-			if known, ok := s.knownConversation(runtimeName, t); ok && known.managed >= asked {
+			if known, ok := s.knownConversation(runtimeName, t); ok && known.ManagedAt >= asked {
 				continue
 			}
 			if err := store.StoreThread(ctx, tx, runtimeName, s.opts.NodeID, t, at); err != nil {
@@ -212,10 +213,10 @@ func (s *Service) takeIn(ctx context.Context, runtimeName string, threads []runt
 	}
 	for _, t := range threads {
 		title := store.SessionOfThread(runtimeName, "", t, at).Title
-		if id, ok := s.view.named(runtimeName, t.Native()); ok {
-			s.view.change(id, func(known *thread) {
-				if known.title == "" {
-					known.call(title)
+		if id, ok := s.index.ByNative(runtimeName, t.Native()); ok {
+			s.index.Update(id, func(known *live.Session) {
+				if known.Title == "" {
+					known.SetTitle(title)
 				}
 			})
 		}
@@ -224,10 +225,10 @@ func (s *Service) takeIn(ctx context.Context, runtimeName string, threads []runt
 }
 
 // knownConversation is what the view knows of a conversation its runtime describes.
-func (s *Service) knownConversation(runtimeName string, t runtime.Thread) (thread, bool) {
-	id, ok := s.view.named(runtimeName, t.Native())
+func (s *Service) knownConversation(runtimeName string, t runtime.Thread) (live.Session, bool) {
+	id, ok := s.index.ByNative(runtimeName, t.Native())
 	if !ok {
-		return thread{}, false
+		return live.Session{}, false
 	}
-	return s.view.get(id)
+	return s.index.Get(id)
 }

@@ -188,8 +188,8 @@ func (s *Service) backgroundUnit(runtimeName string, signal runtime.Signal, chan
 	s.background.said(signal.ThreadID, len(change.Tasks) > 0)
 	news := backgroundNews{sessionID: signal.ThreadID, generation: signal.Generation, tasks: change.Tasks, at: a.receivedAt}
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		mine, err := s.mine(ctx, tx, signal.ThreadID, a.thread.epoch)
-		if err != nil || !mine || a.thread.deleted {
+		mine, err := s.mine(ctx, tx, signal.ThreadID, a.thread.Epoch)
+		if err != nil || !mine || a.thread.Deleted {
 			return nil, err
 		}
 		return s.storeBackground(ctx, tx, news)

@@ -134,8 +134,8 @@ func TestABatchIsStoredAllOrNoneAndOnce(t *testing.T) {
 					if told := k.told(s.ID); told != before {
 						t.Errorf("a line that was read again made of %s: %s", before, told)
 					}
-					if known, _ := k.view.get(s.ID); asks && known.activeTurn != "" {
-						t.Errorf("turn %s is taken for running", known.activeTurn)
+					if known, _ := k.index.Get(s.ID); asks && known.ActiveTurn != "" {
+						t.Errorf("turn %s is taken for running", known.ActiveTurn)
 					}
 				}
 				k.resumes(generation, p.offset, `{"at":2}`)

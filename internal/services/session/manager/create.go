@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 )
 
@@ -31,7 +32,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	if err != nil {
 		return session.Session{}, err
 	}
-	leave, err := s.view.limits.enter(adapter.Name(), "")
+	leave, err := s.index.Limits.Reserve(adapter.Name(), "")
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -120,18 +121,18 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	session.UpdatedAt = max(session.UpdatedAt, s.now())
 	session.HistoryAt = session.UpdatedAt // it begins here
 	err = s.inOrder(ctx, func() journal.Unit {
-		if s.view.put(session.ID, thread{runtime: session.Runtime}) {
+		if s.index.Put(session.ID, live.Session{Runtime: session.Runtime}) {
 			s.adoption.wantRoom()
 		}
-		s.view.change(session.ID, func(t *thread) {
-			if t.runtime != session.Runtime {
+		s.index.Update(session.ID, func(t *live.Session) {
+			if t.Runtime != session.Runtime {
 				return // the unit refuses it
 			}
-			s.view.bind(session.ID, t, session.RuntimeSessionID)
-			t.known, t.systemOwned = true, session.SystemOwned
-			t.call(session.Title)
+			s.index.BindLocked(session.ID, t, session.RuntimeSessionID)
+			t.Stored, t.SystemOwned = true, session.SystemOwned
+			t.SetTitle(session.Title)
 			if in.ProjectID != "" {
-				t.place(&in.ProjectID)
+				t.SetProject(&in.ProjectID)
 			}
 		})
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {

@@ -21,6 +21,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/environment"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 )
 
@@ -207,7 +208,7 @@ func (s *Service) storeFiles(ctx context.Context, session session.Session, porta
 		if found.folder, found.names, err = portable.MemoryFiles(session.Resume()); err != nil || len(found.names) == 0 {
 			return 0, err
 		}
-		if len(files) >= keptThreads {
+		if len(files) >= live.MaxSessions {
 			clear(files)
 		}
 		files[session.ID] = found

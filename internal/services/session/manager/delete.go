@@ -11,6 +11,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 )
 
@@ -106,9 +107,9 @@ func (s *Service) bury(ctx context.Context, sess session.Session, told bool) (di
 	err = s.inOrder(ctx, func() journal.Unit {
 		gone := session.DeletedError{SessionID: id, Title: sess.Title, DeletedAt: s.now(), Runtime: sess.Runtime,
 			NativeID: sess.RuntimeSessionID}
-		s.view.change(id, func(t *thread) {
-			t.deleted = true
-			t.rest()
+		s.index.Update(id, func(t *live.Session) {
+			t.Deleted = true
+			t.SetIdle()
 		})
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			stored, err := store.ReadSession(ctx, tx, id)
@@ -144,7 +145,7 @@ func (s *Service) bury(ctx context.Context, sess session.Session, told bool) (di
 		}
 	})
 	if err != nil {
-		s.view.forget(id) // whatever is true is in the store
+		s.index.Forget(id) // whatever is true is in the store
 		return nil, err
 	}
 	if !told {

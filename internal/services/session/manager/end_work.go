@@ -65,11 +65,11 @@ func endOwnProcess(ctx context.Context, adapter runtime.Adapter, sessionID strin
 // interruptFirst ends the running turn, if there is one, and waits a moment for its end. A turn that cannot be interrupted
 // does not keep its session from being put away.
 func (s *Service) interruptFirst(ctx context.Context, adapter runtime.Adapter, session session.Session) {
-	active := s.view.active(session.ID)
+	active := s.index.ActiveTurn(session.ID)
 	if active == "" {
 		return
 	}
-	idle := s.view.whenIdle(session.ID)
+	idle := s.index.WhenIdle(session.ID)
 	asking, cancel := context.WithTimeout(ctx, interruptGrace)
 	defer cancel()
 	err := adapter.InterruptTurn(asking, session.ID, active)

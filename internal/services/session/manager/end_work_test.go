@@ -39,7 +39,7 @@ func TestASessionThatIsPutAwayRunsNoMore(t *testing.T) {
 					killed, left)
 			}
 			for _, s := range []session.Session{own, shared} {
-				if active := p.view.active(s.ID); active != "" {
+				if active := p.index.ActiveTurn(s.ID); active != "" {
 					t.Errorf("%s: turn %s runs", name, active)
 				}
 				waiting, err := p.Waiting(t.Context(), s.ID)

@@ -8,13 +8,11 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
+	"harness/internal/services/session/live"
 )
 
-// notOwned is the epoch of a session in the view that another node has taken.
-const notOwned = -1
-
 // fence remembers, for as long as no node takes anything from another, the epochs of sessions that were written to; it
-// is notOwned for those of other nodes.
+// is NotOwned for those of other nodes.
 type fence struct {
 	takeovers int64
 	epochs    map[string]int64
@@ -27,7 +25,7 @@ func (s *Service) mine(ctx context.Context, tx database.Tx, sessionID string, ep
 	if takeovers == 0 || sessionID == "" {
 		return true, nil // nobody else writes, or it is about no session
 	}
-	if takeovers != s.fence.takeovers || len(s.fence.epochs) > keptThreads {
+	if takeovers != s.fence.takeovers || len(s.fence.epochs) > live.MaxSessions {
 		s.fence = fence{takeovers, map[string]int64{}}
 	}
 	now, known := s.fence.epochs[sessionID]
@@ -42,9 +40,9 @@ func (s *Service) mine(ctx context.Context, tx database.Tx, sessionID string, ep
 			return false, fmt.Errorf("read who owns session %s: %w", sessionID, err)
 		}
 		if node != s.opts.NodeID && now > 0 {
-			now = notOwned
+			now = live.NotOwned
 		}
 		s.fence.epochs[sessionID] = now
 	}
-	return now != notOwned && now == epoch, nil
+	return now != live.NotOwned && now == epoch, nil
 }

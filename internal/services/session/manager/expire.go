@@ -11,6 +11,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 	"harness/stream"
 )
@@ -41,7 +42,7 @@ const (
 
 func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Unit {
 	at := s.now()
-	replaced := s.view.runtimeStarted(processKey{name, signal.Serves}, signal.Generation)
+	replaced := s.index.ProcessStarted(live.ProcessKey{Runtime: name, Serves: signal.Serves}, signal.Generation)
 	if signal.Serves == "" { // one for a single session tells nothing of the others
 		s.adoption.wantAll(name)
 		s.deletions.signal()
@@ -61,10 +62,10 @@ func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Uni
 	}
 }
 
-// runtimeExited: everything the process had open ends with it, in the same transaction as the news of its end.
+// ProcessExited: everything the process had open ends with it, in the same transaction as the news of its end.
 func (s *Service) runtimeExited(name string, signal runtime.Signal) journal.Unit {
 	at := s.now()
-	s.view.runtimeExited(processKey{name, signal.Serves}, signal.Generation)
+	s.index.ProcessExited(live.ProcessKey{Runtime: name, Serves: signal.Serves}, signal.Generation)
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if first, err := s.endSpool(ctx, tx, signal.Generation); err != nil || !first {
 			return nil, err
@@ -82,7 +83,7 @@ func (s *Service) runtimeExited(name string, signal runtime.Signal) journal.Unit
 func (s *Service) recover(ctx context.Context) error {
 	return s.inOrder(ctx, func() journal.Unit {
 		at := s.now()
-		live := s.view.liveGenerations()
+		live := s.index.Generations()
 		for _, generation := range s.opts.Surviving {
 			live[generation] = true
 		}
@@ -185,7 +186,7 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn store.Turn
 	stored, err := store.ReadSession(ctx, tx, turn.SessionID)
 	switch {
 	case err == nil:
-		meta = thread{systemOwned: stored.SystemOwned, title: stored.Title, projectID: stored.ProjectID}.meta(turn.SessionID)
+		meta = live.Session{SystemOwned: stored.SystemOwned, Title: stored.Title, ProjectID: stored.ProjectID}.Meta(turn.SessionID)
 		runtimeName = stored.Runtime
 		err = store.TouchSession(ctx, tx, turn.SessionID, at)
 	case session.Absent(err):
@@ -208,7 +209,7 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn store.Turn
 
 // named tells clients of a session's title where its runtime does not: in the words of one that does.
 func named(session session.Session, at int64) journal.Event {
-	meta := thread{systemOwned: session.SystemOwned, title: session.Title, projectID: session.ProjectID}.meta(session.ID)
+	meta := live.Session{SystemOwned: session.SystemOwned, Title: session.Title, ProjectID: session.ProjectID}.Meta(session.ID)
 	return spoken(session.Runtime, wire.ThreadNamed(session.ID, session.Title), meta, at)
 }
 

@@ -92,7 +92,7 @@ func (r *figuresRow) use(ctx context.Context, tx database.Tx, a arrival, told js
 	r.usage = string(jsonobject.Parse(told).Set("turnId", quote(now.TurnID)).Encode())
 	used := now.since(before)
 	if another := !known || now.TurnID != before.TurnID; another && (!known || less(used, now.Last)) {
-		if used = now.Last; a.thread.activeTurn == "" {
+		if used = now.Last; a.thread.ActiveTurn == "" {
 			return nil // a history from elsewhere; what it used was not used now
 		}
 	}

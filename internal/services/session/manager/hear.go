@@ -8,6 +8,7 @@ import (
 
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 )
 
@@ -43,12 +44,12 @@ func (s *Service) hear(records []journal.Record) {
 		if err := json.Unmarshal(record.Payload, &news); err != nil {
 			continue // an event of ours that nobody can read tells nothing
 		}
-		known, ok := s.view.peek(news.SessionID)
+		known, ok := s.index.Peek(news.SessionID)
 		switch {
 		case !ok:
-		case record.Type == eventSessionRenamed && known.title == news.Title:
-		case record.Type == eventProjectUpdated && same(known.projectID, news.ProjectID):
-		case record.Type == session.EventDeleted && known.deleted:
+		case record.Type == eventSessionRenamed && known.Title == news.Title:
+		case record.Type == eventProjectUpdated && same(known.ProjectID, news.ProjectID):
+		case record.Type == session.EventDeleted && known.Deleted:
 		default:
 			s.adoption.wantAgain(news.SessionID)
 		}
@@ -58,7 +59,7 @@ func (s *Service) hear(records []journal.Record) {
 // look brings the view's title and project of a session up to what is stored. What changes in the view meanwhile is
 // newer than what was read; its own event is heard later.
 func (s *Service) look(ctx context.Context, id string) error {
-	before, ok := s.view.peek(id)
+	before, ok := s.index.Peek(id)
 	if !ok {
 		return nil
 	}
@@ -70,17 +71,17 @@ func (s *Service) look(ctx context.Context, id string) error {
 	if err != nil && !errors.As(err, &gone) {
 		return err
 	}
-	if gone == nil && stored.Epoch > 0 && !s.Owns(stored.Session) && before.epoch != notOwned {
-		s.giveUp(ctx, stored.Session, before.activeTurn)
+	if gone == nil && stored.Epoch > 0 && !s.Owns(stored.Session) && before.Epoch != live.NotOwned {
+		s.giveUp(ctx, stored.Session, before.ActiveTurn)
 	}
-	s.view.change(id, func(t *thread) {
+	s.index.Update(id, func(t *live.Session) {
 		switch {
 		case gone != nil:
-			t.deleted = true
-			t.rest()
-		case t.named == before.named:
-			t.call(stored.Title)
-			t.place(stored.ProjectID)
+			t.Deleted = true
+			t.SetIdle()
+		case t.NameChanges == before.NameChanges:
+			t.SetTitle(stored.Title)
+			t.SetProject(stored.ProjectID)
 		}
 	})
 	return nil

@@ -7,6 +7,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
+	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 )
 
@@ -20,8 +21,8 @@ func (s *Service) identify(runtimeName string, signal *runtime.Signal) (ours boo
 		if *id == "" {
 			continue
 		}
-		found, known := s.view.named(runtimeName, *id)
-		if _, anothers := s.view.peek(*id); !known && anothers {
+		found, known := s.index.ByNative(runtimeName, *id)
+		if _, anothers := s.index.Peek(*id); !known && anothers {
 			return false
 		}
 		*id = found
@@ -37,7 +38,7 @@ func (s *Service) preload(runtimeName string, batch runtime.Batch) (ids []string
 			if named == "" {
 				continue
 			}
-			if id := s.bring(runtimeName, named); s.view.holds(id) {
+			if id := s.bring(runtimeName, named); s.index.Has(id) {
 				ids = append(ids, id)
 			}
 		}
@@ -51,23 +52,23 @@ func (s *Service) preload(runtimeName string, batch runtime.Batch) (ids []string
 // bring brings the session a runtime means by an id into the view: its session of that id, else the one it calls so
 // itself, else a new one of that id.
 func (s *Service) bring(runtimeName, threadID string) (id string) {
-	if id, known := s.view.named(runtimeName, threadID); known {
+	if id, known := s.index.ByNative(runtimeName, threadID); known {
 		return id
 	}
 	id = threadID
-	t, read := s.view.get(id)
+	t, read := s.index.Get(id)
 	if !read {
 		t, read = s.storedAgain(runtimeName, id)
 	}
-	if !t.known || t.runtime != runtimeName {
+	if !t.Stored || t.Runtime != runtimeName {
 		if native := s.nativeAgain(runtimeName, threadID); native != "" && native != id {
 			id = native
-			if t, read = s.storedAgain(runtimeName, id); t.deleted {
-				t.native = threadID
+			if t, read = s.storedAgain(runtimeName, id); t.Deleted {
+				t.Native = threadID
 			}
 		}
 	}
-	if read && s.view.put(id, t) {
+	if read && s.index.Put(id, t) {
 		s.adoption.wantRoom()
 	}
 	return id
@@ -75,7 +76,7 @@ func (s *Service) bring(runtimeName, threadID string) (id string) {
 
 // storedAgain is storedThread for a signal: it waits for a store that is out of reach, until the journal is stopped. A
 // store that cannot be read for another reason leaves the session unknown: the unit looks at the rows itself.
-func (s *Service) storedAgain(runtimeName, id string) (t thread, read bool) {
+func (s *Service) storedAgain(runtimeName, id string) (t live.Session, read bool) {
 	for {
 		t, err := s.storedThread(context.Background(), runtimeName, id)
 		if err == nil {
@@ -84,7 +85,7 @@ func (s *Service) storedAgain(runtimeName, id string) (t thread, read bool) {
 		if !s.outOfReach(err) {
 			s.opts.Logger.Warn().Err(err).Str("session", id).
 				Msg("session could not be read; its next event does not name its title")
-			return thread{runtime: runtimeName}, false
+			return live.Session{Runtime: runtimeName}, false
 		}
 	}
 }
@@ -154,7 +155,7 @@ func (s *Service) refuseStrange(runtimeName string, batch runtime.Batch) {
 		}
 		named := signal
 		if ours := s.identify(runtimeName, &named); ours && named.ThreadID != "" {
-			if t, _ := s.view.get(named.ThreadID); !t.deleted {
+			if t, _ := s.index.Get(named.ThreadID); !t.Deleted {
 				continue
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 	"harness/stream"
 )
@@ -21,7 +22,7 @@ import (
 func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf string) {
 	named := s.preload(runtimeName, batch)
 	s.refuseStrange(runtimeName, batch)
-	for s.order.Lock(); !s.view.holds(named...); s.order.Lock() { // one was left out meanwhile
+	for s.order.Lock(); !s.index.Has(named...); s.order.Lock() { // one was left out meanwhile
 		s.order.Unlock()
 		named = s.preload(runtimeName, batch)
 	}
@@ -49,9 +50,9 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 			units[i] = s.refuse(runtimeName, signal)
 			continue
 		}
-		known, _ := s.view.peek(signal.ThreadID)
+		known, _ := s.index.Peek(signal.ThreadID)
 		if units[i] = s.unitOf(runtimeName, signal); s.answersAgain(signal) {
-			units[i] = inSequence([]journal.Unit{s.modelAnswers(signal, known.retrying), units[i]})
+			units[i] = inSequence([]journal.Unit{s.modelAnswers(signal, known.Retrying), units[i]})
 		}
 		exited = exited || signal.Kind == runtime.SignalExited
 	}
@@ -136,8 +137,8 @@ func (s *Service) after(events []journal.Event, unit journal.Unit) journal.Unit 
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var own []journal.Event
 		for _, event := range events {
-			known, _ := s.view.peek(event.SessionID)
-			mine, err := s.mine(ctx, tx, event.SessionID, known.epoch)
+			known, _ := s.index.Peek(event.SessionID)
+			mine, err := s.mine(ctx, tx, event.SessionID, known.Epoch)
 			if err != nil {
 				return nil, err
 			}
@@ -176,7 +177,7 @@ func (s *Service) submit(runtimeName string, batch runtime.Batch, unit journal.U
 type arrival struct {
 	runtime    string
 	signal     runtime.Signal
-	thread     thread
+	thread     live.Session
 	meta       stream.Meta
 	receivedAt int64
 	requestID  string // our id for an interactive request
@@ -193,18 +194,18 @@ func (s *Service) arrive(runtimeName string, signal runtime.Signal) arrival {
 	}
 	if signal.ThreadID != "" {
 		s.see(signal)
-		a.thread, _ = s.view.get(signal.ThreadID)
-		a.meta = a.thread.meta(signal.ThreadID)
+		a.thread, _ = s.index.Get(signal.ThreadID)
+		a.meta = a.thread.Meta(signal.ThreadID)
 		if signal.Method == wire.MethodThreadStarted && a.meta.Session != nil {
 			a.meta.Session.Title = "" // it begins without a name, also when it has one by the time this is heard of
 		}
-		s.view.change(signal.ThreadID, func(t *thread) {
-			t.known = true // this unit makes the row if there is none
+		s.index.Update(signal.ThreadID, func(t *live.Session) {
+			t.Stored = true // this unit makes the row if there is none
 			if completed, ok := signal.Change.(runtime.TurnCompleted); ok {
-				t.end(completed.TurnID)
+				t.End(completed.TurnID)
 			}
 		})
-		if !a.thread.known && !a.thread.deleted {
+		if !a.thread.Stored && !a.thread.Deleted {
 			s.adoption.want(runtimeName, signal.ThreadID)
 		}
 	}
@@ -222,7 +223,7 @@ func (s *Service) arrive(runtimeName string, signal runtime.Signal) arrival {
 	}
 	a.meta.TurnID = signal.TurnID
 	if a.meta.TurnID == "" {
-		a.meta.TurnID = a.thread.activeTurn
+		a.meta.TurnID = a.thread.ActiveTurn
 	}
 	return a
 }
@@ -236,18 +237,18 @@ func (s *Service) load(runtimeName, id string) {
 }
 
 func (s *Service) tryLoad(runtimeName, id string) error {
-	if _, ok := s.view.get(id); ok {
+	if _, ok := s.index.Get(id); ok {
 		return nil
 	}
 	t, err := s.storedThread(context.Background(), runtimeName, id)
-	if err == nil && s.view.put(id, t) {
+	if err == nil && s.index.Put(id, t) {
 		s.adoption.wantRoom()
 	}
 	return err
 }
 
 // storedThread is a thread as the store has it.
-func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thread, error) {
+func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (live.Session, error) {
 	stored, err := store.ReadSession(ctx, s.db.Read(), id)
 	var gone *session.DeletedError
 	switch {
@@ -255,27 +256,27 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thr
 		if gone.Runtime != "" {
 			runtimeName = gone.Runtime
 		}
-		return thread{runtime: runtimeName, known: true, deleted: true, systemOwned: gone.SystemOwned}, nil
+		return live.Session{Runtime: runtimeName, Stored: true, Deleted: true, SystemOwned: gone.SystemOwned}, nil
 	case errors.Is(err, session.ErrNotFound):
-		return thread{runtime: runtimeName}, nil
+		return live.Session{Runtime: runtimeName}, nil
 	case err != nil:
-		return thread{}, err
+		return live.Session{}, err
 	}
-	t := thread{runtime: stored.Runtime, native: stored.RuntimeSessionID, known: true, systemOwned: stored.SystemOwned,
-		title: stored.Title, projectID: stored.ProjectID, epoch: stored.Epoch}
+	t := live.Session{Runtime: stored.Runtime, Native: stored.RuntimeSessionID, Stored: true, SystemOwned: stored.SystemOwned,
+		Title: stored.Title, ProjectID: stored.ProjectID, Epoch: stored.Epoch}
 	if !s.Owns(stored.Session) {
 		if stored.Epoch > 0 {
-			t.epoch = notOwned
+			t.Epoch = live.NotOwned
 		}
 		return t, nil // its own node hears when its turn ends
 	}
-	if t.activeTurn, t.trace, err = store.RunningTurn(ctx, s.db.Read(), id); database.Transient(err) {
-		return thread{}, err
+	if t.ActiveTurn, t.Trace, err = store.RunningTurn(ctx, s.db.Read(), id); database.Transient(err) {
+		return live.Session{}, err
 	}
 	if err != nil {
 		s.opts.Logger.Warn().Err(err).Str("session", id).Msg("the running turn could not be read; taking the session as idle")
 	}
-	if t.activeTurn != "" {
+	if t.ActiveTurn != "" {
 		err = s.loadRetrying(ctx, id, &t)
 	}
 	return t, err
@@ -296,13 +297,13 @@ func (a arrival) event() journal.Event {
 // apply runs inside the journal's transaction: the state a signal changes, then its event.
 func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journal.Event, error) {
 	signal := a.signal
-	if mine, err := s.mine(ctx, tx, signal.ThreadID, a.thread.epoch); err != nil || !mine {
+	if mine, err := s.mine(ctx, tx, signal.ThreadID, a.thread.Epoch); err != nil || !mine {
 		return nil, err
 	}
 	meta := a.meta
 	event := a.event()
 	var before []journal.Event
-	if signal.ThreadID != "" && (signal.Change != nil || !a.thread.known) && !a.thread.deleted {
+	if signal.ThreadID != "" && (signal.Change != nil || !a.thread.Stored) && !a.thread.Deleted {
 		systemOwned, err := s.ensureRow(ctx, tx, a)
 		var gone *session.DeletedError
 		switch {
@@ -312,7 +313,7 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 		case err != nil:
 			return nil, err
 		default:
-			meta.SystemOwned = systemOwned || a.thread.undecided
+			meta.SystemOwned = systemOwned || a.thread.Undecided
 			if before, err = s.change(ctx, tx, a, &meta); err != nil {
 				return nil, err
 			}
@@ -338,8 +339,8 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 	case runtime.TurnStarted:
 		turn := store.Turn{SessionID: id, TurnID: change.TurnID, Generation: a.signal.Generation, NodeID: s.opts.NodeID,
 			StartedAt: a.moment(change.StartedAt), Native: change.Native}
-		if a.thread.trace.TurnID == change.TurnID {
-			turn.Trace = a.thread.trace.String()
+		if a.thread.Trace.TurnID == change.TurnID {
+			turn.Trace = a.thread.Trace.String()
 		}
 		return nil, errors.Join(store.OpenTurn(ctx, tx, turn), store.TouchSession(ctx, tx, id, a.receivedAt))
 	case runtime.TurnCompleted:

@@ -8,6 +8,7 @@ import (
 
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 )
 
@@ -40,7 +41,7 @@ func (s *Service) toInterrupt(ctx context.Context, sessionID, turnID string) (se
 		return session.Session{}, nil, "", err
 	}
 	s.load(row.Runtime, sessionID)
-	active = s.view.active(sessionID)
+	active = s.index.ActiveTurn(sessionID)
 	switch {
 	case active == "":
 		return session.Session{}, nil, "", session.ErrNoActiveTurn
@@ -65,12 +66,12 @@ func (s *Service) holdBriefly(ctx context.Context, sessionID string) (release fu
 
 // stopTurn ends a turn and returns when it is over. ErrNoActiveTurn when it ended by itself, *NotStoppedError.
 func (s *Service) stopTurn(ctx context.Context, adapter runtime.Adapter, sess session.Session, turnID string) error {
-	idle := s.view.whenIdle(sess.ID)
-	if s.view.active(sess.ID) != turnID {
+	idle := s.index.WhenIdle(sess.ID)
+	if s.index.ActiveTurn(sess.ID) != turnID {
 		return s.stoppedAlready(ctx, sess.ID, turnID)
 	}
-	s.view.change(sess.ID, func(t *thread) { t.stopping = turnID })
-	defer s.view.change(sess.ID, func(t *thread) { t.stopping = "" })
+	s.index.Update(sess.ID, func(t *live.Session) { t.Stopping = turnID })
+	defer s.index.Update(sess.ID, func(t *live.Session) { t.Stopping = "" })
 	patience, cancel := context.WithTimeout(ctx, s.stopPatience)
 	defer cancel()
 	failure := s.askToEnd(patience, adapter, sess.ID, turnID, idle)
@@ -143,7 +144,7 @@ func isOver(idle <-chan struct{}) bool {
 func (s *Service) endTurnsProcess(ctx context.Context, adapter runtime.Adapter, sess session.Session, turnID string, failure error) error {
 	left := &session.NotStoppedError{SessionID: sess.ID, TurnID: turnID, Runtime: sess.Runtime, Cause: failure}
 	if runtime.CapabilitiesOf(adapter).ProcessPer != runtime.ProcessPerThread {
-		left.Others = max(s.view.limits.load(sess.Runtime).Turns-1, 0)
+		left.Others = max(s.index.Limits.Load(sess.Runtime).Turns-1, 0)
 	}
 	ender, can := adapter.(runtime.Ender)
 	if left.Others > 0 || !can {
@@ -151,7 +152,7 @@ func (s *Service) endTurnsProcess(ctx context.Context, adapter runtime.Adapter, 
 	}
 	s.opts.Logger.Warn().AnErr("answer", failure).Str("session", sess.ID).Str("turn", turnID).Str("runtime", sess.Runtime).
 		Msg("a turn did not end when it was stopped; ending its process")
-	idle := s.view.whenIdle(sess.ID)
+	idle := s.index.WhenIdle(sess.ID)
 	ending, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
 	if err := ender.EndProcess(ending, sess.ID, "a turn did not end when it was stopped"); err != nil {

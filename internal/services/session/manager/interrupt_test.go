@@ -21,7 +21,7 @@ func TestAMessageAfterAStopIsNoPartOfTheStoppedTurn(t *testing.T) {
 			_, err := k.Interrupt(t.Context(), s.ID, "")
 			stopped <- err
 		}()
-		k.eventually("the runtime is asked to end the turn", func() bool { return k.view.stopping(s.ID) })
+		k.eventually("the runtime is asked to end the turn", func() bool { return k.index.IsStopping(s.ID) })
 		if err := k.Steer(t.Context(), s.ID, first, "more"); !errors.Is(err, session.ErrNoActiveTurn) {
 			t.Errorf("steer a turn that is being stopped: %v", err)
 		}
@@ -61,7 +61,7 @@ func TestTwoStopsAtOnce(t *testing.T) {
 				stopped <- err
 			}()
 		}
-		k.eventually("both are under way", func() bool { return k.view.stopping(s.ID) && k.locks.Users()[s.ID] == 2 })
+		k.eventually("both are under way", func() bool { return k.index.IsStopping(s.ID) && k.locks.Users()[s.ID] == 2 })
 		k.fake.end(s.ID, turn, runtime.TurnInterrupted)
 		if err := errors.Join(<-stopped, <-stopped); err != nil {
 			t.Error(err)

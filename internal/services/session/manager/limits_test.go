@@ -79,7 +79,7 @@ func TestTurnsOfARuntimeAreBounded(t *testing.T) {
 			t.Errorf("%d turns run", load.Turns)
 		}
 		k.fake.end(two, turn.(string), runtime.TurnFailed)
-		if turn, ok := (<-third).(string); !ok || k.view.active(three) != turn {
+		if turn, ok := (<-third).(string); !ok || k.index.ActiveTurn(three) != turn {
 			t.Errorf("the third is %v", turn)
 		}
 		fourth := k.sendLater(t.Context(), one)

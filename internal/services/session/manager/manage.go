@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 )
 
@@ -32,7 +33,7 @@ func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string)
 				return nil, err
 			}
 		}
-		s.view.change(sessionID, func(t *thread) { t.call(title) })
+		s.index.Update(sessionID, func(t *live.Session) { t.SetTitle(title) })
 		return func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error) {
 			if from != "" {
 				// Calls on the session wait for this one. If it is called otherwise now, its runtime named it anew, after it had
@@ -165,7 +166,7 @@ func (s *Service) manage(ctx context.Context, sessionID string,
 		return session.Session{}, err
 	}
 	s.load(sess.Runtime, sessionID)
-	s.view.change(sessionID, func(t *thread) { t.managed = s.now() })
+	s.index.Update(sessionID, func(t *live.Session) { t.ManagedAt = s.now() })
 	at := s.now()
 	err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if _, err := store.IsSystemOwned(ctx, tx, sessionID); err != nil {
@@ -214,7 +215,7 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 	}
 	s.load(sess.Runtime, sessionID)
 	err = s.inOrder(ctx, func() journal.Unit {
-		s.view.change(sessionID, func(t *thread) { t.place(projectID) })
+		s.index.Update(sessionID, func(t *live.Session) { t.SetProject(projectID) })
 		return s.assignment(sessionID, projectID)
 	})
 	if err != nil {

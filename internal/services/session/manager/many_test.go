@@ -8,6 +8,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 	"harness/tests/dbtest"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestManySessionsComeAndGo(t *testing.T) { // not beside others, whose memory would count
 	k := open(t, dbtest.Open(t, database.SQLite), "node")
 	look := func() { k.load("codex", session.NewID()) }
-	live := func() {
+	running := func() {
 		id, turn := session.NewID(), session.NewID()
 		k.fake.begin(id, turn)
 		k.fake.item(id, turn, runtime.Item{ID: turn, Type: "agentMessage", Role: "assistant", Content: "done"}, true)
@@ -30,7 +31,7 @@ func TestManySessionsComeAndGo(t *testing.T) { // not beside others, whose memor
 		k.eventually("there is room", func() bool {
 			k.ahead.Add(int64(time.Second))
 			k.adoption.wantRoom()
-			return k.view.size() <= keptThreads*9/8
+			return k.index.Len() <= live.MaxSessions*9/8
 		})
 		k.flush()
 		goruntime.GC()
@@ -38,17 +39,17 @@ func TestManySessionsComeAndGo(t *testing.T) { // not beside others, whose memor
 		goruntime.ReadMemStats(&memory)
 		return memory.HeapAlloc
 	}
-	come(keptThreads, look)
+	come(live.MaxSessions, look)
 	for _, sessions := range []struct {
 		name string
 		some int
 		many int
 		act  func()
-	}{{"looked at", 10_000, 90_000, look}, {"lived in", 1000, 4000, live}} {
+	}{{"looked at", 10_000, 90_000, look}, {"lived in", 1000, 4000, running}} {
 		some := come(sessions.some, sessions.act)
 		many := come(sessions.many, sessions.act)
 		t.Logf("%s: %d KiB after %d sessions, %d KiB after %d more; %d held", sessions.name, some>>10, sessions.some,
-			many>>10, sessions.many, k.view.size())
+			many>>10, sessions.many, k.index.Len())
 		if many > some+2<<20 {
 			t.Errorf("sessions that are %s take %d KiB after %d of them, %d KiB after %d more", sessions.name, some>>10,
 				sessions.some, many>>10, sessions.many)

@@ -41,7 +41,7 @@ func (s *Service) nativeOf(batch runtime.Batch, ours []bool) (sessionID string) 
 		sessionID = s.serving[batch.Generation]
 	}
 	if sessionID == "" && batch.About != "" {
-		if _, known := s.view.peek(batch.About); known {
+		if _, known := s.index.Peek(batch.About); known {
 			sessionID = batch.About
 		}
 	}
@@ -54,8 +54,8 @@ func (s *Service) keepNative(sessionID string, line json.RawMessage) {
 		return
 	}
 	err := s.opts.NativeLines.Append(sessionID, line, func() bool {
-		known, ok := s.view.peek(sessionID)
-		return ok && known.deleted
+		known, ok := s.index.Peek(sessionID)
+		return ok && known.Deleted
 	})
 	// Once for an outage: the next line has the same trouble.
 	if failed := err != nil; s.nativeFailed.Swap(failed) != failed && failed {

@@ -57,7 +57,7 @@ func TestReadingASessionAgainHoldsUpNobodyElse(t *testing.T) {
 				batch := runtime.Batch{Signals: []runtime.Signal{said, strange}}
 				batch.Refuse = func(context.Context, runtime.Signal) error {
 					if drop {
-						p.view.forget(about.ID)
+						p.index.Forget(about.ID)
 					}
 					release = occupyReaders(t, p.db)
 					close(between)

@@ -64,7 +64,7 @@ func (s *Service) takePiece(p *textBuffer, signal runtime.Signal, delta runtime.
 	literal := signal.Raw[delta.Start+1 : delta.End-1]
 	group.text = append(group.text, literal...)
 	p.bytes += len(literal)
-	if group.first.thread.known {
+	if group.first.thread.Stored {
 		s.publishEphemeral(a, ref)
 	}
 }

@@ -120,7 +120,7 @@ func (s *Service) release(ctx context.Context, projectID, only string) (int, err
 	var placed []string
 	// Not given up halfway: the unit writes what is returned.
 	err := s.inOrder(context.WithoutCancel(ctx), func() journal.Unit {
-		placed = s.view.release(projectID, only)
+		placed = s.index.ReleaseProject(projectID, only)
 		return unit
 	})
 	if err != nil {

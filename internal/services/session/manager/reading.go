@@ -141,7 +141,7 @@ func (s *Service) version(ctx context.Context, q database.Querier, sess session.
 		Window                     *transcript.Window
 		Figures, Count, Omit       bool
 		ReadTo                     string
-	}{sess, seq, last, sess.HistoryAt, oldest, s.view.active(sess.ID), s.unresponsive(sess), want.Window,
+	}{sess, seq, last, sess.HistoryAt, oldest, s.index.ActiveTurn(sess.ID), s.unresponsive(sess), want.Window,
 		want.Figures, want.Count, want.OmitDetails, read}))
 	return hex.EncodeToString(sum[:16]), nil
 }

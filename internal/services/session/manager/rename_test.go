@@ -24,8 +24,8 @@ func TestRenameFrom(t *testing.T) {
 			k.flush()
 			stored, err := k.Lookup(t.Context(), id)
 			k.do(err)
-			seen, _ := k.view.get(id)
-			k.eventually("the view shows the row", func() bool { seen, _ = k.view.get(id); return seen.title == stored.Title })
+			seen, _ := k.index.Get(id)
+			k.eventually("the view shows the row", func() bool { seen, _ = k.index.Get(id); return seen.Title == stored.Title })
 			return stored.Title
 		}
 		s := k.create()

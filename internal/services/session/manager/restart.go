@@ -3,7 +3,6 @@ package manager
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"harness/internal/runtime"
@@ -21,20 +20,20 @@ const (
 // message was for, and no turn began, the process that follows gets it. runtime.ErrProcessGone when none does in time.
 func (s *Service) beginTurn(ctx context.Context, adapter runtime.Adapter, session session.Session, in runtime.StartTurn) (
 	runtime.StartedTurn, error) {
-	before, _ := s.view.get(session.ID)
+	before, _ := s.index.Get(session.ID)
 	waiting, cancel := context.WithTimeout(ctx, s.restartPatience)
 	defer cancel()
 	for {
-		generation, _ := s.view.liveGeneration(session.Runtime, session.ID)
+		generation, _ := s.index.Generation(session.Runtime, session.ID)
 		started, err := adapter.StartTurn(ctx, in)
 		if !errors.Is(err, runtime.ErrProcessGone) || !s.awaitExit(waiting, session, generation) {
 			return started, err
 		}
-		now, _ := s.view.get(session.ID)
-		if turnID := now.begunAfter(before); turnID != "" {
+		now, _ := s.index.Get(session.ID)
+		if turnID := now.TurnSince(before); turnID != "" {
 			return runtime.StartedTurn{TurnID: turnID}, nil // it ended with the process
 		}
-		in.ActiveTurnID = now.activeTurn
+		in.ActiveTurnID = now.ActiveTurn
 	}
 }
 
@@ -46,21 +45,8 @@ func (s *Service) awaitExit(ctx context.Context, session session.Session, genera
 		case <-ctx.Done():
 			return false
 		}
-		if live, down := s.view.liveGeneration(session.Runtime, session.ID); down || live != generation || live == "" {
+		if live, down := s.index.Generation(session.Runtime, session.ID); down || live != generation || live == "" {
 			return true
 		}
 	}
-}
-
-// begunAfter is a turn that began after another look at the thread, "" for none.
-func (t thread) begunAfter(before thread) string {
-	known := func(turnID string) bool {
-		return turnID == "" || turnID == before.activeTurn || slices.Contains(before.finished, turnID)
-	}
-	for _, turnID := range append(slices.Clone(t.finished), t.activeTurn) {
-		if !known(turnID) {
-			return turnID
-		}
-	}
-	return ""
 }

@@ -99,7 +99,7 @@ func TestALostConversationIsToldAgain(t *testing.T) {
 		if err != nil || now.RuntimeSessionID != "other-name" {
 			t.Errorf("the session goes by %q, %v", now.RuntimeSessionID, err)
 		}
-		if id, known := k.view.named("codex", "other-name"); id != s.ID || !known {
+		if id, known := k.index.ByNative("codex", "other-name"); id != s.ID || !known {
 			t.Errorf("what the runtime says of its conversation is about %q", id)
 		}
 	})

@@ -29,7 +29,7 @@ func (s *Service) again(ctx context.Context, sessionID, turnID, key string) (ses
 	refuse := func(reason string) (session.Message, error) {
 		return session.Message{}, &session.NotRetryableError{SessionID: sessionID, TurnID: turnID, Reason: reason}
 	}
-	if s.view.active(sessionID) != "" {
+	if s.index.ActiveTurn(sessionID) != "" {
 		return refuse("a turn runs in its session")
 	}
 	var last, input string

@@ -11,6 +11,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 	"harness/transcript"
 )
@@ -40,18 +41,18 @@ func (r retryDetails) count() string {
 // answersAgain tells whether a signal is the first one in which the agent of a retrying turn goes on, and notes so.
 // Service.order is held.
 func (s *Service) answersAgain(signal runtime.Signal) bool {
-	known, _ := s.view.peek(signal.ThreadID)
-	if known.retrying == "" || !goesOn(signal.Change) {
+	known, _ := s.index.Peek(signal.ThreadID)
+	if known.Retrying == "" || !goesOn(signal.Change) {
 		return false
 	}
-	s.view.change(signal.ThreadID, func(t *thread) { t.retrying = "" })
+	s.index.Update(signal.ThreadID, func(t *live.Session) { t.Retrying = "" })
 	return true
 }
 
 // retrying tells whether a batch is about a session whose turn cannot reach its model.
 func (s *Service) retrying(batch runtime.Batch) bool {
 	for _, signal := range batch.Signals {
-		if known, _ := s.view.peek(signal.ThreadID); known.retrying != "" {
+		if known, _ := s.index.Peek(signal.ThreadID); known.Retrying != "" {
 			return true
 		}
 	}
@@ -59,10 +60,10 @@ func (s *Service) retrying(batch runtime.Batch) bool {
 }
 
 // loadRetrying notes of a thread read from the store whether its running turn cannot reach its model.
-func (s *Service) loadRetrying(ctx context.Context, sessionID string, t *thread) error {
-	entry, found, err := s.entries.Find(ctx, s.db.Read(), sessionID, turnRetryPrefix+t.activeTurn)
+func (s *Service) loadRetrying(ctx context.Context, sessionID string, t *live.Session) error {
+	entry, found, err := s.entries.Find(ctx, s.db.Read(), sessionID, turnRetryPrefix+t.ActiveTurn)
 	if found && entry.Status == transcript.Failed {
-		t.retrying = t.activeTurn
+		t.Retrying = t.ActiveTurn
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 )
 
@@ -73,7 +74,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	// A caller who goes away does not take the message back: the runtime may have it already. The call has its own
 	// deadline.
 	ctx = context.WithoutCancel(ctx)
-	start.ActiveTurnID = s.view.active(sessionID)
+	start.ActiveTurnID = s.index.ActiveTurn(sessionID)
 	started, told, err := s.startTurn(ctx, adapter, sess, start)
 	if err == nil {
 		return started.TurnID, held(s.turnAccepted(ctx, sess, started, message, told))
@@ -92,11 +93,11 @@ func (s *Service) beginning(ctx context.Context, session session.Session, messag
 	if message.Begin == nil && message.Key == "" {
 		return nil
 	}
-	if message.Alone && s.view.active(session.ID) != "" {
+	if message.Alone && s.index.ActiveTurn(session.ID) != "" {
 		return runtime.ErrTurnActive // nothing began
 	}
 	return s.inOrder(ctx, func() journal.Unit {
-		steers := s.view.active(session.ID) != ""
+		steers := s.index.ActiveTurn(session.ID) != ""
 		return func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
 			if message.Begin != nil {
 				events, err = message.Begin(ctx, tx)
@@ -154,7 +155,7 @@ func (s *Service) forMessage(ctx context.Context, sessionID string, alone bool) 
 			return session.Session{}, nil, nil, err
 		}
 		if waits {
-			if giveBack, err = s.view.limits.place(ctx, sess.Runtime); err != nil {
+			if giveBack, err = s.index.Limits.AwaitSlot(ctx, sess.Runtime); err != nil {
 				giveBack = func() {}
 				return session.Session{}, nil, nil, err
 			}
@@ -176,12 +177,12 @@ func (s *Service) turnToAwait(session session.Session, adapter runtime.Adapter, 
 	}
 	s.load(session.Runtime, session.ID)
 	switch {
-	case s.view.active(session.ID) == "":
+	case s.index.ActiveTurn(session.ID) == "":
 		return nil, nil
 	case alone:
 		return nil, runtime.ErrTurnActive
 	}
-	return s.view.whenIdle(session.ID), nil
+	return s.index.WhenIdle(session.ID), nil
 }
 
 // turnAccepted stores the turn a reply named before the caller is told of it: an acknowledged turn is never forgotten.
@@ -192,11 +193,11 @@ func (s *Service) turnAccepted(ctx context.Context, sess session.Session, starte
 	return s.inOrder(ctx, func() journal.Unit {
 		at := s.now()
 		if told != nil && started.NativeID != "" {
-			s.view.rename(sess.ID, started.NativeID)
+			s.index.SetNative(sess.ID, started.NativeID)
 		}
-		generation, down := s.view.liveGeneration(sess.Runtime, sess.ID)
+		generation, down := s.index.Generation(sess.Runtime, sess.ID)
 		if !down {
-			s.view.change(sess.ID, func(t *thread) { t.accepted(turnID) })
+			s.index.Update(sess.ID, func(t *live.Session) { t.AcceptTurn(turnID) })
 		}
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			if _, err := store.IsSystemOwned(ctx, tx, sess.ID); err != nil {

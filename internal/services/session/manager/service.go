@@ -23,6 +23,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 	"harness/internal/services/session/nativelog"
 	"harness/transcript"
 )
@@ -96,7 +97,7 @@ type Service struct {
 	journal  *journal.Journal
 	db       *database.DB
 	entries  transcript.Store
-	view     *view
+	index    *live.Index
 	locks    keylock.Locks
 	adoption *adoption
 	imports  *imports
@@ -161,7 +162,7 @@ func New(opts Options) *Service {
 		adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
 		serving: map[string]string{},
 	}
-	s.view = newView(s.now, newLimits(opts.RuntimeLimits))
+	s.index = live.New(s.now, live.NewLimits(opts.RuntimeLimits))
 	s.unfit = func(folder string) string { return unfitFolder(folder, opts.EnterFolder) }
 	s.journal.BeforePrune(s.entries.KeepPruned)
 	return s

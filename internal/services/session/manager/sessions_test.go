@@ -226,7 +226,7 @@ func TestDelete(t *testing.T) {
 			}
 		}
 		check(k)
-		k.view.forget(s.ID) // as if the signal came to a server that never saw the session
+		k.index.Forget(s.ID) // as if the signal came to a server that never saw the session
 		check(k)
 		again := k.reopen()
 		check(again)

@@ -30,7 +30,7 @@ func (s *Service) Submit(ctx context.Context, sessionID string, message session.
 		return session.Submitted{}, err
 	}
 	behind := len(waiting) > 0 && waiting[0].State != session.WaitingHeld // one that is held waits for a person
-	if !behind && s.view.active(sessionID) == "" {
+	if !behind && s.index.ActiveTurn(sessionID) == "" {
 		alone := message
 		alone.Alone = true
 		turnID, err := s.Send(ctx, sessionID, alone)

@@ -10,6 +10,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 )
 
@@ -141,9 +142,9 @@ func (s *Service) take(ctx context.Context, sess session.Session) error {
 				Msg("an old copy of what the runtime remembers of a session is left; it is told the conversation after that")
 		}
 	}
-	s.view.change(sess.ID, func(t *thread) {
-		t.rest()
-		t.epoch = sess.Epoch + 1
+	s.index.Update(sess.ID, func(t *live.Session) {
+		t.SetIdle()
+		t.Epoch = sess.Epoch + 1
 	})
 	s.sender.want() // messages may wait in it
 	s.opts.Logger.Info().Str("session", sess.ID).Str("from", sess.NodeID).Msg("took a session of a node that is not alive")
@@ -211,9 +212,9 @@ func forgetMemoryOf(ctx context.Context, adapter runtime.Adapter, session sessio
 
 // giveUp ends what this node's runtime does for a session that another node has taken.
 func (s *Service) giveUp(ctx context.Context, session session.Session, turnID string) {
-	s.view.change(session.ID, func(t *thread) {
-		t.rest()
-		t.epoch = notOwned
+	s.index.Update(session.ID, func(t *live.Session) {
+		t.SetIdle()
+		t.Epoch = live.NotOwned
 	})
 	adapter, err := s.adapter(session.Runtime)
 	if err == nil && turnID != "" {

@@ -6,6 +6,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/platform/telemetry"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 )
 
@@ -19,7 +20,7 @@ func (s *Service) traceOfRequest(ctx context.Context) session.Trace {
 // sends notes the trace in which a message is sent to a session: that of the turn it begins.
 func (s *Service) sends(ctx context.Context, sessionID string) {
 	of := s.traceOfRequest(ctx)
-	s.view.change(sessionID, func(t *thread) { t.sending = of })
+	s.index.Update(sessionID, func(t *live.Session) { t.SendingTrace = of })
 }
 
 // inTracesOf gives events of turns that are not in view, as those of a server that died, the traces of these.
@@ -40,22 +41,9 @@ func inTrace(ctx context.Context, stored string) context.Context {
 	return telemetry.WithTrace(ctx, telemetry.Trace{TraceID: of.TraceID, SpanID: of.SpanID})
 }
 
-// traced gives a turn that begins the trace of the message that was sent.
-func (t *thread) traced(turnID string) {
-	if t.trace.TurnID != turnID {
-		t.trace = session.Trace{TurnID: turnID, TraceID: t.sending.TraceID, SpanID: t.sending.SpanID}
-	}
-	t.sending = session.Trace{}
-}
-
 // TraceOf is the W3C trace of a turn that ran last in its session, "" for none: all that happens in it belongs to that.
 func (s *Service) TraceOf(sessionID, turnID string) (traceID, spanID string) {
-	s.view.mu.Lock()
-	defer s.view.mu.Unlock()
-	if t := s.view.threads[sessionID]; t != nil && t.trace.TurnID == turnID {
-		return t.trace.TraceID, t.trace.SpanID
-	}
-	return "", ""
+	return s.index.TraceOf(sessionID, turnID)
 }
 
 // storedTraceOf is the trace of a turn as it is stored.

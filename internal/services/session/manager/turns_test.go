@@ -23,7 +23,7 @@ func TestTurnThatEndsBeforeItsReply(t *testing.T) {
 			return runtime.StartedTurn{TurnID: turnID}, nil
 		}
 		turnID := k.send(s.ID)
-		if active := k.view.active(s.ID); active != "" {
+		if active := k.index.ActiveTurn(s.ID); active != "" {
 			t.Errorf("turn %s is still active", active)
 		}
 		if turn := k.turn(s.ID, turnID); turn.Status != runtime.TurnDone || turn.CompletedAt == 0 || turn.StartedAt == 0 {
@@ -192,7 +192,7 @@ func TestProcessEndsBeforeReplyIsStored(t *testing.T) {
 		if turn := k.turn(s.ID, turnID); turn.Status != runtime.TurnInterrupted {
 			t.Errorf("stored %+v", turn)
 		}
-		if k.view.active(s.ID) != "" {
+		if k.index.ActiveTurn(s.ID) != "" {
 			t.Error("the turn counts as running")
 		}
 		frames := 0

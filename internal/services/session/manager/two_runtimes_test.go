@@ -38,9 +38,9 @@ func (p pair) running(s session.Session) string {
 	p.load(s.Runtime, s.ID)
 	now, err := p.shown(p.t.Context(), s.ID)
 	p.do(err)
-	if stored, _, err := store.RunningTurn(p.t.Context(), p.db.Read(), s.ID); err != nil || stored != p.view.active(s.ID) ||
+	if stored, _, err := store.RunningTurn(p.t.Context(), p.db.Read(), s.ID); err != nil || stored != p.index.ActiveTurn(s.ID) ||
 		stored != now.Activity.ActiveTurnID {
-		p.t.Errorf("session %s: turn %q is stored, %q in the view, %q shown, %v", s.ID, stored, p.view.active(s.ID),
+		p.t.Errorf("session %s: turn %q is stored, %q in the view, %q shown, %v", s.ID, stored, p.index.ActiveTurn(s.ID),
 			now.Activity.ActiveTurnID, err)
 	}
 	return now.Activity.ActiveTurnID
@@ -149,11 +149,8 @@ func TestEqualIDsNeverMeet(t *testing.T) {
 		}
 
 		// After a restart the store says the same as the view did.
-		p.view.evict(map[string]int64{codex.ID: p.view.threads[codex.ID].used})
-		p.view.mu.Lock()
-		p.view.threads[other.ID].rest()
-		p.view.drop(other.ID, p.view.threads[other.ID])
-		p.view.mu.Unlock()
+		p.index.Forget(codex.ID)
+		p.index.Forget(other.ID)
 		p.other.item(codex.ID, "t1", runtime.Item{ID: "i", Role: "assistant", Type: "agentMessage", Content: "mine"}, true)
 		p.fake.item(codex.ID, began, runtime.Item{ID: "i", Role: "assistant", Type: "agentMessage", Content: "codex's"}, true)
 		if a, b := p.stored(other.ID), p.stored(codex.ID); len(a) != 1 || a[0].Content != "mine" || len(b) != 1 ||
@@ -206,7 +203,7 @@ func TestLateWordsOfADeletedConversation(t *testing.T) {
 		gone := p.session("a")
 		_, err := p.Delete(t.Context(), gone.ID)
 		p.do(err)
-		p.view.forget(gone.ID)
+		p.index.Forget(gone.ID)
 		p.other.item("a", "t", runtime.Item{ID: "i", Role: "user", Type: "userMessage"}, true)
 		p.do(p.takeIn(t.Context(), "other", []runtime.Thread{{NativeID: "a", Raw: encode("again")}}, p.now()+1))
 		p.flush()
@@ -216,7 +213,7 @@ func TestLateWordsOfADeletedConversation(t *testing.T) {
 			t.Errorf("it is back: %+v", page.Sessions)
 		}
 		again := p.session("a")
-		p.view.forget(gone.ID) // its name is another's by now
+		p.index.Forget(gone.ID) // its name is another's by now
 		p.other.item("a", "t", runtime.Item{ID: "i", Role: "user", Type: "userMessage"}, true)
 		if stored := p.stored(again.ID); len(stored) != 1 {
 			t.Errorf("of the new conversation of that name are stored %+v", stored)

@@ -15,7 +15,7 @@ import (
 const callingWait = 10 * time.Second
 
 // ActiveTurn is the turn that runs in a session as far as this node knows, "" when none does.
-func (s *Service) ActiveTurn(sessionID string) string { return s.view.active(sessionID) }
+func (s *Service) ActiveTurn(sessionID string) string { return s.index.ActiveTurn(sessionID) }
 
 // CallingTurn is ActiveTurn for a call that a runtime makes: the call may come before the runtime has told of the turn,
 // so while a message to the session is on its way, what becomes of that is waited for, at most callingWait.

@@ -12,22 +12,17 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 	"harness/stream"
 	"harness/tests/dbtest"
 )
-
-func (v *view) size() int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return len(v.threads)
-}
 
 // The view holds as many sessions as it may, and those in which something runs or is not committed yet; what was left
 // out is as it was when it is needed again.
 func TestViewIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		const keep = 16
-		k.view.keep = keep
+		k.index.Max = keep
 		running := k.create()
 		turn := k.send(running.ID)
 		ending := k.create()
@@ -39,7 +34,7 @@ func TestViewIsBounded(t *testing.T) {
 		if _, err := k.Rename(t.Context(), quiet[0].ID, "quiet"); err != nil {
 			t.Fatal(err)
 		}
-		if n := k.view.size(); n < 2*keep {
+		if n := k.index.Len(); n < 2*keep {
 			t.Fatalf("%d sessions are held: those just used must stay", n)
 		}
 
@@ -54,16 +49,16 @@ func TestViewIsBounded(t *testing.T) {
 		k.fake.end(ending.ID, lastTurn, runtime.TurnDone)
 		k.ahead.Store(int64(5 * time.Minute))
 		k.makeRoom(t.Context())
-		if n := k.view.size(); n < 2*keep {
+		if n := k.index.Len(); n < 2*keep {
 			t.Fatalf("%d sessions are held while nothing can be committed", n)
 		}
 		close(goOn)
-		k.eventually("there is room", func() bool { return k.view.size() <= keep })
-		if k.view.active(running.ID) != turn {
+		k.eventually("there is room", func() bool { return k.index.Len() <= keep })
+		if k.index.ActiveTurn(running.ID) != turn {
 			t.Error("a session with a running turn was left out")
 		}
 		k.fake.notify(ending.ID, "", "thread/status/changed", nil)
-		if active := k.view.active(ending.ID); active != "" {
+		if active := k.index.ActiveTurn(ending.ID); active != "" {
 			t.Errorf("turn %s runs again", active)
 		}
 
@@ -74,7 +69,7 @@ func TestViewIsBounded(t *testing.T) {
 		}
 		k.ahead.Store(int64(15 * time.Minute))
 		k.create()
-		k.eventually("there is room again", func() bool { return k.view.size() <= keep+keep/8+1 })
+		k.eventually("there is room again", func() bool { return k.index.Len() <= keep+keep/8+1 })
 		events := k.records()
 		for _, record := range events {
 			if record.SessionID == quiet[0].ID && record.Type == stream.EventNotification &&
@@ -117,18 +112,18 @@ func TestViewFollowsOtherNodes(t *testing.T) {
 		k.eventually("the project is left", func() bool { return shown().ProjectID == nil })
 
 		other.load("codex", s.ID)
-		known := func() thread {
+		known := func() live.Session {
 			other.fake.notify("", "", "account/updated", nil) // on SQLite a journal hears of others when it writes
 			other.flush()
-			known, _ := other.view.get(s.ID)
+			known, _ := other.index.Get(s.ID)
 			return known
 		}
 		_, err = k.Rename(t.Context(), s.ID, "theirs")
 		k.do(err)
-		k.eventually("the title is known", func() bool { return known().title == "theirs" })
+		k.eventually("the title is known", func() bool { return known().Title == "theirs" })
 		_, err = k.Delete(t.Context(), s.ID)
 		k.do(err)
-		k.eventually("the deletion is known", func() bool { return known().deleted })
+		k.eventually("the deletion is known", func() bool { return known().Deleted })
 	})
 }
 

@@ -20,7 +20,7 @@ func (s *Service) SendWaiting(ctx context.Context, sessionID, id string) ([]sess
 		return nil, err
 	}
 	s.load(sess.Runtime, sessionID)
-	active := s.view.active(sessionID)
+	active := s.index.ActiveTurn(sessionID)
 	now, err := s.putFirst(ctx, sessionID, id)
 	if err != nil || active == "" {
 		return now, err // who sends what waits sends it

@@ -129,7 +129,7 @@ func (s *Service) sendWhenIdle(ctx context.Context, first session.Waiting) error
 	}
 	s.load(sess.Runtime, id)
 	select {
-	case <-s.view.whenIdle(id):
+	case <-s.index.WhenIdle(id):
 	case <-ctx.Done():
 		return ctx.Err()
 	}

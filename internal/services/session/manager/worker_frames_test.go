@@ -56,7 +56,7 @@ func TestEveryFrameOfAWorkerIsSystemOwned(t *testing.T) {
 					next.do(err)
 					next.fake.notify(id, "", "thread/closed", nil)
 				}
-				next.view.forget(worker.ID)
+				next.index.Forget(worker.ID)
 				saysEverything(next, worker.ID, "late")
 				next.requireHidden(worker.ID, child)
 			})

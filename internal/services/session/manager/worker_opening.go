@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 )
 
@@ -25,7 +26,7 @@ func (s *Service) expectWorker(ctx context.Context, adapter runtime.Adapter, id 
 		return abandon, held(err)
 	}
 	return func() error {
-		defer s.view.forget(id)
+		defer s.index.Forget(id)
 		return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			if _, err := tx.ExecContext(ctx, `delete from sessions where id = $1 and thread = $2`, database.EncodeText(id),
 				store.PlaceholderThread); err != nil {
@@ -38,12 +39,12 @@ func (s *Service) expectWorker(ctx context.Context, adapter runtime.Adapter, id 
 
 // workerOpened notes that a conversation is a worker's. Service.order is held.
 func (s *Service) workerOpened(runtimeName, id string) journal.Unit {
-	if s.view.put(id, thread{runtime: runtimeName}) {
+	if s.index.Put(id, live.Session{Runtime: runtimeName}) {
 		s.adoption.wantRoom()
 	}
-	s.view.change(id, func(t *thread) {
-		if t.runtime == runtimeName {
-			t.known, t.systemOwned = true, true
+	s.index.Update(id, func(t *live.Session) {
+		if t.Runtime == runtimeName {
+			t.Stored, t.SystemOwned = true, true
 		}
 	})
 	at := s.now()
@@ -67,20 +68,20 @@ func (s *Service) workerOpened(runtimeName, id string) journal.Unit {
 func (s *Service) see(signal runtime.Signal) {
 	inherits := false
 	if opened, is := signal.Change.(runtime.ThreadOpened); is && opened.ParentID != "" {
-		parent, _ := s.view.peek(opened.ParentID)
-		inherits = parent.systemOwned
+		parent, _ := s.index.Peek(opened.ParentID)
+		inherits = parent.SystemOwned
 	}
-	s.view.change(signal.ThreadID, func(t *thread) {
-		t.undecided = signal.WorkerOpening && (t.undecided || !t.known)
+	s.index.Update(signal.ThreadID, func(t *live.Session) {
+		t.Undecided = signal.WorkerOpening && (t.Undecided || !t.Stored)
 		switch change := signal.Change.(type) {
 		case runtime.TurnStarted:
-			t.begin(change.TurnID)
+			t.Begin(change.TurnID)
 		case runtime.ThreadNamed:
-			t.call(change.Name)
+			t.SetTitle(change.Name)
 		case runtime.ThreadOpened:
-			t.systemOwned = t.systemOwned || inherits
+			t.SystemOwned = t.SystemOwned || inherits
 		case runtime.TurnRetrying:
-			t.retrying = t.activeTurn
+			t.Retrying = t.ActiveTurn
 		}
 	})
 }
@@ -91,6 +92,6 @@ func (s *Service) ensureRow(ctx context.Context, tx database.Tx, a arrival) (sys
 	if !errors.Is(err, session.ErrNotFound) {
 		return systemOwned, err
 	}
-	return a.thread.systemOwned, store.InsertPlaceholder(ctx, tx, store.Placeholder{ID: a.signal.ThreadID, Runtime: a.runtime,
-		Node: s.opts.NodeID, SystemOwned: a.thread.systemOwned, At: a.receivedAt})
+	return a.thread.SystemOwned, store.InsertPlaceholder(ctx, tx, store.Placeholder{ID: a.signal.ThreadID, Runtime: a.runtime,
+		Node: s.opts.NodeID, SystemOwned: a.thread.SystemOwned, At: a.receivedAt})
 }

@@ -1,0 +1,138 @@
+package live
+
+import (
+	"context"
+	"sync"
+
+	"harness/internal/services/session"
+)
+
+// Limits count the turns and messages of each runtime, and bound them. Index reports the turns.
+type Limits struct {
+	of func(runtime string) session.RuntimeLimits
+
+	mu       sync.Mutex
+	sessions map[string]int // messages on their way
+	runtimes map[string]*busy
+}
+
+// busy is the load of one runtime.
+type busy struct {
+	limits          session.RuntimeLimits
+	turns, messages int
+	// slots are held by messages whose turn the runtime has not named yet. waiting are the messages without one, in order.
+	slots   int
+	waiting []chan struct{}
+}
+
+func NewLimits(of func(runtime string) session.RuntimeLimits) *Limits {
+	return &Limits{of: of, sessions: map[string]int{}, runtimes: map[string]*busy{}}
+}
+
+// busy is called with mu held.
+func (l *Limits) busy(runtimeName string) *busy {
+	b := l.runtimes[runtimeName]
+	if b == nil {
+		b = &busy{}
+		if l.of != nil {
+			b.limits = l.of(runtimeName)
+		}
+		l.runtimes[runtimeName] = b
+	}
+	return b
+}
+
+// Load is the load of a runtime.
+func (l *Limits) Load(runtimeName string) session.Load {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.busy(runtimeName)
+	return session.Load{Limits: b.limits, Turns: b.turns, Messages: b.messages, Waiting: len(b.waiting)}
+}
+
+// Reserve counts a message to a session, or a new session (""), until leave is called. *LimitError.
+func (l *Limits) Reserve(runtimeName, sessionID string) (leave func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.busy(runtimeName)
+	switch {
+	case sessionID != "" && b.limits.SessionMessages > 0 && l.sessions[sessionID] >= b.limits.SessionMessages:
+		return nil, &session.LimitError{Runtime: runtimeName, SessionID: sessionID, Limit: b.limits.SessionMessages,
+			Setting: "HARNESS_SESSION_MAX_MESSAGES"}
+	case b.limits.Messages > 0 && b.messages >= b.limits.Messages:
+		return nil, &session.LimitError{Runtime: runtimeName, Limit: b.limits.Messages, Setting: "HARNESS_RUNTIME_MAX_MESSAGES"}
+	}
+	b.messages++
+	if sessionID != "" {
+		l.sessions[sessionID]++
+	}
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		b.messages--
+		if sessionID == "" {
+			return
+		}
+		if l.sessions[sessionID]--; l.sessions[sessionID] == 0 {
+			delete(l.sessions, sessionID)
+		}
+	}, nil
+}
+
+// AwaitSlot waits until a runtime may have one more turn. The caller releases the slot once the turn is in the index, or
+// when there is none.
+func (l *Limits) AwaitSlot(ctx context.Context, runtimeName string) (release func(), err error) {
+	granted := make(chan struct{}, 1)
+	l.mu.Lock()
+	b := l.busy(runtimeName)
+	b.waiting = append(b.waiting, granted)
+	b.grant()
+	l.mu.Unlock()
+	release = sync.OnceFunc(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		b.slots--
+		b.grant()
+	})
+	select {
+	case <-granted:
+		return release, nil
+	case <-ctx.Done():
+	}
+	l.mu.Lock()
+	for i, one := range b.waiting {
+		if one == granted {
+			b.waiting = append(b.waiting[:i], b.waiting[i+1:]...)
+			l.mu.Unlock()
+			return nil, ctx.Err()
+		}
+	}
+	l.mu.Unlock()
+	release() // it was granted just now
+	return nil, ctx.Err()
+}
+
+// BoundsTurns reports whether a runtime's turns are bounded.
+func (l *Limits) BoundsTurns(runtimeName string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.busy(runtimeName).limits.Turns > 0
+}
+
+// turn counts a turn that began (1) or ended (-1).
+func (l *Limits) turn(runtimeName string, by int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.busy(runtimeName)
+	b.turns += by
+	b.grant()
+}
+
+// grant hands free slots to waiting messages, in order. Limits.mu is held.
+func (b *busy) grant() {
+	for len(b.waiting) > 0 && (b.limits.Turns == 0 || b.turns+b.slots < b.limits.Turns) {
+		b.slots++
+		b.waiting[0] <- struct{}{}
+		b.waiting = b.waiting[1:]
+	}
+}
