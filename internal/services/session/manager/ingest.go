@@ -13,6 +13,7 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/usage"
 	"harness/stream"
 )
 
@@ -183,6 +184,12 @@ type arrival struct {
 	requestID  string // our id for an interactive request
 }
 
+// Report is the signal as the usage package reads it.
+func (a arrival) usageReport() usage.Report {
+	return usage.Report{Runtime: a.runtime, SessionID: a.signal.ThreadID, TurnID: a.meta.TurnID, Method: a.signal.Method,
+		Params: a.meta.Layout.Params.Of(a.signal.Raw), At: a.receivedAt, Running: a.thread.ActiveTurn != ""}
+}
+
 // arrive brings the view up to date for a signal.
 func (s *Service) arrive(runtimeName string, signal runtime.Signal) arrival {
 	a := arrival{runtime: runtimeName, signal: signal, receivedAt: signal.ReceivedAt.UnixMilli()}
@@ -319,7 +326,7 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 			}
 		}
 	}
-	if err := noteFigures(ctx, tx, a); err != nil {
+	if err := usage.Record(ctx, tx, a.usageReport()); err != nil {
 		return nil, err
 	}
 	stream.SetMeta(&event, &meta)

@@ -8,6 +8,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/usage"
 	"harness/stream"
 )
 
@@ -47,7 +48,7 @@ func (s *Service) list(ctx context.Context, q database.Querier, query session.Li
 	if err != nil || !query.Figures {
 		return page, err
 	}
-	if err := fillFigures(ctx, q, pointers(page.Sessions)...); err != nil {
+	if err := usage.FillFigures(ctx, q, pointers(page.Sessions)...); err != nil {
 		return page, err
 	}
 	return page, store.FillReadMarkers(ctx, q, query.Reader, pointers(page.Sessions)...)
@@ -153,4 +154,9 @@ func pointers(sessions []session.Session) []*session.Session {
 		all[i] = &sessions[i]
 	}
 	return all
+}
+
+// Usage adds up what the runtimes of sessions reported.
+func (s *Service) Usage(ctx context.Context, want session.UsageQuery) (rows []session.Usage, total session.Usage, err error) {
+	return usage.Sum(ctx, s.db, want)
 }

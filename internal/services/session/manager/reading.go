@@ -12,6 +12,7 @@ import (
 	"harness/internal/runtime/jsonobject"
 	"harness/internal/services/session"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/usage"
 	"harness/transcript"
 )
 
@@ -59,7 +60,7 @@ func (s *Service) readEntries(ctx context.Context, q database.Querier, detail *s
 		return err
 	}
 	if want.Figures {
-		if err := fillFigures(ctx, q, &detail.Session); err != nil {
+		if err := usage.FillFigures(ctx, q, &detail.Session); err != nil {
 			return err
 		}
 		if err := store.FillReadMarkers(ctx, q, want.Reader, &detail.Session); err != nil {

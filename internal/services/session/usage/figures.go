@@ -1,4 +1,7 @@
-package manager
+// Package usage stores what runtimes report of a session's plan and tokens, and adds tokens up by day.
+//
+// It must never know a running runtime or the live index.
+package usage
 
 import (
 	"context"
@@ -9,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"harness/internal/lib/javascript"
 	"harness/internal/platform/database"
 	"harness/internal/runtime/jsonobject"
 	"harness/internal/runtime/wire"
@@ -18,40 +22,48 @@ import (
 // largestFigure bounds a stored plan: a longer one stands in the journal alone.
 const largestFigure = 64 << 10
 
-// noteFigures stores the plan or the usage a signal tells.
-func noteFigures(ctx context.Context, tx database.Tx, a arrival) error {
-	if a.signal.Method != wire.MethodTurnPlan && a.signal.Method != wire.MethodTokenUsage {
+// Report is a notification of a runtime about a session.
+type Report struct {
+	Runtime, SessionID, TurnID, Method string
+	Params                             []byte
+	At                                 int64 // ms
+	// Running says that a turn of the session runs.
+	Running bool
+}
+
+// Record stores the plan or the usage of a report; it ignores all other methods.
+func Record(ctx context.Context, tx database.Tx, r Report) error {
+	if r.Method != wire.MethodTurnPlan && r.Method != wire.MethodTokenUsage {
 		return nil
 	}
 	var row figuresRow
 	err := tx.QueryRowContext(ctx, `select s.project_id, coalesce(f.plan, ''), coalesce(f.plan_turn, ''), coalesce(f.usage, '')
 		from sessions s left join session_figures f on f.session_id = s.id where s.id = $1`,
-		database.EncodeText(a.signal.ThreadID)).Scan(&row.project, &row.plan, &row.planTurn, &row.usage)
+		database.EncodeText(r.SessionID)).Scan(&row.project, &row.plan, &row.planTurn, &row.usage)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil // deleted meanwhile
 	}
 	if err != nil {
-		return fmt.Errorf("read the figures of session %s: %w", a.signal.ThreadID, err)
+		return fmt.Errorf("read the figures of session %s: %w", r.SessionID, err)
 	}
 	for _, text := range []*string{&row.plan, &row.planTurn, &row.usage} {
 		*text = database.DecodeText(*text)
 	}
-	params := a.meta.Layout.Params.Of(a.signal.Raw)
-	if a.signal.Method == wire.MethodTurnPlan {
-		of := wire.Members(params, "turnId", "explanation", "plan")
-		row.plan, row.planTurn = string(encode(planFigure{of[0], of[1], of[2]})), a.meta.TurnID
+	if r.Method == wire.MethodTurnPlan {
+		of := wire.Members(r.Params, "turnId", "explanation", "plan")
+		row.plan, row.planTurn = string(javascript.MustEncode(planFigure{of[0], of[1], of[2]})), r.TurnID
 		if len(row.plan) > largestFigure {
 			row.plan = ""
 		}
-	} else if err := row.use(ctx, tx, a, wire.Members(params, "tokenUsage")[0]); err != nil {
+	} else if err := row.add(ctx, tx, r, wire.Members(r.Params, "tokenUsage")[0]); err != nil {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, `insert into session_figures (session_id, plan, plan_turn, usage) values ($1, $2, $3, $4)
 		on conflict (session_id) do update set plan = excluded.plan, plan_turn = excluded.plan_turn, usage = excluded.usage`,
-		database.EncodeText(a.signal.ThreadID), database.EncodeText(row.plan), database.EncodeText(row.planTurn),
+		database.EncodeText(r.SessionID), database.EncodeText(row.plan), database.EncodeText(row.planTurn),
 		database.EncodeText(row.usage))
 	if err != nil {
-		return fmt.Errorf("store the figures of session %s: %w", a.signal.ThreadID, err)
+		return fmt.Errorf("store the figures of session %s: %w", r.SessionID, err)
 	}
 	return nil
 }
@@ -68,36 +80,35 @@ type figuresRow struct {
 	plan, planTurn, usage string
 }
 
-// usageFigure is what a runtime says it used. TurnID is the turn in which it said so; this server adds it to what it
-// stores.
+// usageFigure is the usage that a runtime reports. The server adds TurnID, the turn of the report, before it stores it.
 type usageFigure struct {
 	Total  wire.Tokens `json:"total"`
 	Last   wire.Tokens `json:"last"`
 	TurnID string      `json:"turnId"`
 }
 
-// use takes in what a runtime says it used, and adds what is new to the day's row.
-func (r *figuresRow) use(ctx context.Context, tx database.Tx, a arrival, told json.RawMessage) error {
+// add stores the usage that a runtime reports, and adds what is new to the day's row.
+func (f *figuresRow) add(ctx context.Context, tx database.Tx, r Report, reported json.RawMessage) error {
 	var now, before usageFigure
-	if len(told) == 0 || len(told) > largestFigure || json.Unmarshal(told, &now) != nil {
-		return nil //nolint:nilerr // a runtime's words that say nothing here; they stand in the journal
+	if len(reported) == 0 || len(reported) > largestFigure || json.Unmarshal(reported, &now) != nil {
+		return nil //nolint:nilerr // not a usage; the journal has it as it came
 	}
-	known := r.usage != ""
+	known := f.usage != ""
 	if known {
-		if err := json.Unmarshal([]byte(r.usage), &before); err != nil {
-			return fmt.Errorf("read the usage of session %s: %w", a.signal.ThreadID, err)
+		if err := json.Unmarshal([]byte(f.usage), &before); err != nil {
+			return fmt.Errorf("read the usage of session %s: %w", r.SessionID, err)
 		}
 	}
-	now.TurnID = a.meta.TurnID
-	r.usage = string(jsonobject.Parse(told).Set("turnId", quote(now.TurnID)).Encode())
+	now.TurnID = r.TurnID
+	f.usage = string(jsonobject.Parse(reported).Set("turnId", javascript.MustEncode(now.TurnID)).Encode())
 	used := now.since(before)
 	if another := !known || now.TurnID != before.TurnID; another && (!known || less(used, now.Last)) {
-		if used = now.Last; a.thread.ActiveTurn == "" {
-			return nil // a history from elsewhere; what it used was not used now
+		if used = now.Last; !r.Running {
+			return nil // an imported history was used earlier
 		}
 	}
 	if used == (wire.Tokens{}) {
-		return nil // told again
+		return nil // reported before
 	}
 	const day = 24 * 60 * 60 * 1000
 	_, err := tx.ExecContext(ctx, `insert into usage_days
@@ -106,16 +117,16 @@ func (r *figuresRow) use(ctx context.Context, tx database.Tx, a arrival, told js
 			requests = usage_days.requests + 1, total = usage_days.total + excluded.total,
 			input = usage_days.input + excluded.input, cached = usage_days.cached + excluded.cached,
 			output = usage_days.output + excluded.output, reasoned = usage_days.reasoned + excluded.reasoned`,
-		a.receivedAt-a.receivedAt%day, database.EncodeText(a.signal.ThreadID), r.project.String, a.runtime,
+		r.At-r.At%day, database.EncodeText(r.SessionID), f.project.String, r.Runtime,
 		used.Total, used.Input, used.Cached, used.Output, used.Reasoning)
 	if err != nil {
-		return fmt.Errorf("store what session %s used: %w", a.signal.ThreadID, err)
+		return fmt.Errorf("store what session %s used: %w", r.SessionID, err)
 	}
 	return nil
 }
 
-// since is what was used between two reports. A runtime that began to count anew says what its last request used. In the
-// first report of a turn its total may have grown beyond the one before all the same, but by less than that turn used.
+// since is the usage between two reports. After a runtime restarted its count, it is the usage of its last request. The
+// first total of a turn after such a restart may exceed the one before, but by less than that turn used.
 func (u usageFigure) since(before usageFigure) wire.Tokens {
 	all, was := u.Total, before.Total
 	if all.Total < was.Total || all.Input < was.Input || all.Cached < was.Cached || all.Output < was.Output ||
@@ -126,13 +137,13 @@ func (u usageFigure) since(before usageFigure) wire.Tokens {
 		Output: all.Output - was.Output, Reasoning: all.Reasoning - was.Reasoning}
 }
 
-// less tells whether a is less than b, in any way they are counted.
+// less reports whether a is less than b, in any way they are counted.
 func less(a, b wire.Tokens) bool {
 	return a.Total < b.Total || a.Input < b.Input || a.Output < b.Output
 }
 
-// fillFigures tells sessions' figures, in one query for all of them, whose cost does not depend on how long they are.
-func fillFigures(ctx context.Context, q database.Querier, sessions ...*session.Session) error {
+// FillFigures fills in sessions' figures with one query, whose cost does not depend on the lengths of the sessions.
+func FillFigures(ctx context.Context, q database.Querier, sessions ...*session.Session) error {
 	if len(sessions) == 0 {
 		return nil
 	}

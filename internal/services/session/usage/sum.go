@@ -1,4 +1,4 @@
-package manager
+package usage
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// Usage adds up what the runtimes of sessions told they used. Sessions that were deleted since count.
-func (s *Service) Usage(ctx context.Context, want session.UsageQuery) (rows []session.Usage, total session.Usage, err error) {
+// Sum adds up what the runtimes of sessions reported. Deleted sessions count.
+func Sum(ctx context.Context, db *database.DB, want session.UsageQuery) (rows []session.Usage, total session.Usage, err error) {
 	where, args := `1 = 1`, []any{}
 	add := func(text string, value any) {
 		args = append(args, value)
@@ -48,7 +48,7 @@ func (s *Service) Usage(ctx context.Context, want session.UsageQuery) (rows []se
 		u.Key = database.DecodeText(u.Key)
 		return u, err
 	}
-	err = s.db.Snapshot(ctx, func(q database.Querier) (err error) {
+	err = db.Snapshot(ctx, func(q database.Querier) (err error) {
 		total, err = scan(q.QueryRowContext(ctx, `select '', `+sums+` from usage_days where `+where, args...))
 		if err != nil {
 			return err
