@@ -45,16 +45,6 @@ func encode(value any) json.RawMessage { return javascript.MustEncode(value) }
 
 func quote(text string) json.RawMessage { return encode(text) }
 
-// transcriptPruned tells that something left a session's transcript: whoever has read it has an old version. It shows
-// no frame.
-func transcriptPruned(sessionID, kind string, rows, at int64) journal.Event {
-	return journal.Event{SessionID: sessionID, Type: session.EventTranscriptPruned, Time: at, Source: session.EventSource,
-		Payload: encode(struct {
-			Kind string `json:"kind"`
-			Rows int64  `json:"rows"`
-		}{kind, rows})}
-}
-
 // sessionEvent is an event of one session; SystemOwned keeps it from everybody who does not follow exactly this
 // session.
 func sessionEvent(sessionID, kind string, at int64, systemOwned bool, payload json.RawMessage) journal.Event {

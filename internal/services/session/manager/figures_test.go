@@ -11,6 +11,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/retention"
 )
 
 // say has the fake runtime tell a notification with params of one member beside the ids.
@@ -184,11 +185,11 @@ func TestUsageDays(t *testing.T) {
 			t.Errorf("usage is %v, want %v", got, want)
 		}
 		k.later(364 * day)
-		if gone := k.prune(Retention{}); gone["usage_days"] != 0 {
+		if gone := k.prune(retention.Policy{}); gone["usage_days"] != 0 {
 			t.Errorf("of a year's usage went %d", gone["usage_days"])
 		}
 		k.later(2 * day)
-		if gone := k.prune(Retention{}); gone["usage_days"] != 3 {
+		if gone := k.prune(retention.Policy{}); gone["usage_days"] != 3 {
 			t.Errorf("of older usage went %d rows, want 3", gone["usage_days"])
 		}
 	})

@@ -5,16 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"time"
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
-
-// messageKeyKept is for how long it is known what a message with a key made.
-const messageKeyKept = 24 * time.Hour
 
 // errKeyTold: what a message with this key made is to be looked up (Made) before it is sent.
 var errKeyTold = fmt.Errorf("%w: what became of a message with this key is not known here yet", runtime.ErrUnavailable)
@@ -26,7 +23,7 @@ func (s *Service) Made(ctx context.Context, sessionID, key string) (string, erro
 	for settled := false; ; settled = true {
 		var mark, made string
 		err := s.db.Read().QueryRowContext(ctx, `select mark, made from message_keys where key = $1 and created_at > $2`, key,
-			s.now()-messageKeyKept.Milliseconds()).Scan(&mark, &made)
+			s.now()-store.MessageKeysKept.Milliseconds()).Scan(&mark, &made)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return "", nil
@@ -70,7 +67,7 @@ func (s *Service) insertKey(ctx context.Context, tx database.Tx, key, sessionID,
 		values ($1, $2, $3, $4, $5)
 		on conflict (key) do update set mark = excluded.mark, made = excluded.made, created_at = excluded.created_at
 		where k.created_at <= $6`, key, database.EncodeText(sessionID), mark, database.EncodeText(made), now,
-		now-messageKeyKept.Milliseconds())
+		now-store.MessageKeysKept.Milliseconds())
 	if err != nil {
 		return fmt.Errorf("note the key of a message: %w", err)
 	}
@@ -132,9 +129,4 @@ func (s *Service) settleKey(ctx context.Context, key, mark, turnID string, unkno
 		}
 		return nil, nil
 	})
-}
-
-// messageKeys prunes what messages with keys made.
-func (p pruner) messageKeys(ctx context.Context) error {
-	return p.Rows(ctx, "message_keys", "key", `created_at <= $1`, p.at-messageKeyKept.Milliseconds())
 }

@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/retention"
 	"harness/internal/services/session/store"
 )
 
@@ -81,7 +82,7 @@ func TestWhatAMessageWithAKeyMade(t *testing.T) {
 		if _, err := k.sendKeyed(s.ID, "a"); err != nil {
 			t.Errorf("a day later the key is refused: %v", err)
 		}
-		k.do(k.Prune(t.Context(), Retention{}, func(string, int64) {}))
+		k.prune(retention.Policy{})
 		if n := rows(); n != 1 {
 			t.Errorf("%d keys are kept, want the new one", n)
 		}

@@ -10,6 +10,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/retention"
 	"harness/transcript"
 )
 
@@ -19,11 +20,11 @@ const day = 24 * time.Hour
 func (k *kit) later(by time.Duration) { k.ahead.Add(int64(by)) }
 
 // prune prunes and returns what went by kind.
-func (k *kit) prune(keep Retention) map[string]int64 {
+func (k *kit) prune(keep retention.Policy) map[string]int64 {
 	k.t.Helper()
 	k.flush()
 	gone := map[string]int64{}
-	k.do(k.Prune(k.t.Context(), keep, func(kind string, rows int64) { gone[kind] += rows }))
+	k.do(retention.Prune(k.t.Context(), k.log, k.db, k.opts.Clock(), keep, func(kind string, rows int64) { gone[kind] += rows }))
 	return gone
 }
 
@@ -47,8 +48,8 @@ func (k *kit) played(session string, i int) (turn string) {
 }
 
 // defaults are those of the settings.
-func defaults() Retention {
-	return Retention{Records: 90 * day, MaxRecords: 100_000, Archived: 365 * day}
+func defaults() retention.Policy {
+	return retention.Policy{Records: 90 * day, MaxRecords: 100_000, Archived: 365 * day}
 }
 
 // With the defaults of the settings nothing of a session that is not archived goes, however old it is.
@@ -78,7 +79,7 @@ func TestArchivedTranscriptsGo(t *testing.T) {
 		s, other := k.create(), k.create()
 		k.played(s.ID, 1)
 		k.played(other.ID, 2)
-		many := make([]transcript.Entry, 2*pruneEntries+1)
+		many := make([]transcript.Entry, 2*retention.EntriesPerUnit+1)
 		for i := range many {
 			many[i] = transcript.Entry{MessageID: fmt.Sprintf("note-%d", i), TurnID: "t", Role: "system", Type: "note",
 				Status: transcript.Complete}
@@ -135,11 +136,11 @@ func TestArchivedTranscriptsGoByNumber(t *testing.T) {
 			k.played(s.ID, i)
 			all = append(all, s.ID)
 		}
-		keep := Retention{MaxArchived: 1}
+		keep := retention.Policy{MaxArchived: 1}
 		for _, id := range all[:3] {
 			_, err := k.Archive(t.Context(), id)
 			k.do(err)
-			k.prune(Retention{MaxArchived: 100}) // notes the time
+			k.prune(retention.Policy{MaxArchived: 100}) // notes the time
 			k.later(time.Minute)
 		}
 		_, err := k.Unarchive(t.Context(), all[0])
@@ -169,23 +170,23 @@ func TestTurnsGoOnRequest(t *testing.T) {
 		}
 		k.do(k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: "timeless", Role: "system", Type: "note",
 			Status: transcript.Complete}))
-		for i := range 2*pruneTurns + 1 {
+		for i := range 2*retention.TurnsPerUnit + 1 {
 			k.played(s.ID, i)
 		}
 		version := k.read(s.ID, session.Reading{}).Version
-		if gone := k.prune(Retention{Turns: day}); len(gone) > 0 {
+		if gone := k.prune(retention.Policy{Turns: day}); len(gone) > 0 {
 			t.Errorf("pruned %v of today", gone)
 		}
 		k.later(10 * day)
-		used := Retention{Turns: day, MaxTurns: 3,
+		used := retention.Policy{Turns: day, MaxTurns: 3,
 			InUse: func(_ context.Context, _ database.Querier, id string) (bool, error) { return id == s.ID, nil }}
 		if gone := k.prune(used); gone["turns"] != 0 {
 			t.Errorf("pruned %v of a session in use", gone)
 		}
-		if gone := k.prune(Retention{MaxTurns: 3}); gone["turns"] != 2*pruneTurns-2 {
+		if gone := k.prune(retention.Policy{MaxTurns: 3}); gone["turns"] != 2*retention.TurnsPerUnit-2 {
 			t.Errorf("pruned %v", gone)
 		}
-		last := 2 * pruneTurns
+		last := 2 * retention.TurnsPerUnit
 		want := []string{}
 		for i := last - 2; i <= last; i++ {
 			want = append(want, fmt.Sprintf("user-%d", i), fmt.Sprintf("assistant-%d", i))
@@ -197,7 +198,7 @@ func TestTurnsGoOnRequest(t *testing.T) {
 		if n := k.number(`select count(*) from runtime_messages where session_id = $1`, s.ID); n != 6 {
 			t.Errorf("%d messages of the runtime are left", n)
 		}
-		if gone := k.prune(Retention{Turns: day}); gone["turns"] != 2 {
+		if gone := k.prune(retention.Policy{Turns: day}); gone["turns"] != 2 {
 			t.Errorf("pruned %v", gone)
 		}
 		if got := ids(k.read(s.ID, session.Reading{}).Transcript); !slices.Equal(got, append(want[4:], "timeless")) {
@@ -227,7 +228,7 @@ func TestRecordsGo(t *testing.T) {
 				k.end(s.ID, turn)
 			}
 		}
-		if gone := k.prune(Retention{MaxRecords: 2}); gone["interactive_requests"] != 1 {
+		if gone := k.prune(retention.Policy{MaxRecords: 2}); gone["interactive_requests"] != 1 {
 			t.Errorf("pruned %v by number", gone)
 		}
 		rolledBack, turns := k.turns(2)

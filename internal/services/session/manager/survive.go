@@ -14,10 +14,6 @@ import (
 	"harness/transcript"
 )
 
-// spoolKept is how long (ms) the position of a runtime process that ended is remembered: its leftovers are read within
-// a server's start.
-const spoolKept = 7 * 24 * 3600 * 1000
-
 // Resumption tells an adapter what is stored of a runtime process that outlived the server before this one: how far it
 // was heard, what runs in it and what it waits for. A process nobody knows has an empty one.
 func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Resumption, error) {
@@ -162,7 +158,7 @@ func (s *Service) endSpool(ctx context.Context, tx database.Tx, generation strin
 // forgetSpools drops the positions of processes that ended long ago.
 func (s *Service) forgetSpools(ctx context.Context, tx database.Tx, at int64) error {
 	_, err := tx.ExecContext(ctx, `delete from runtime_spools where node_id = $1 and ended = 1 and updated_at < $2`,
-		s.opts.NodeID, at-spoolKept)
+		s.opts.NodeID, at-store.SpoolsKept)
 	if err != nil {
 		return fmt.Errorf("forget ended runtime processes: %w", err)
 	}

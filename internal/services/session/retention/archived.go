@@ -1,4 +1,4 @@
-package manager
+package retention
 
 import (
 	"context"
@@ -9,27 +9,26 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// notArchivedAsNoted selects sessions of which it is not noted since when they are archived, or no longer. They became
-// so by any of several ways: a client's, another node's, the runtime's own.
-const notArchivedAsNoted = `select id from sessions where ((archived = 1 and archived_at = 0) or (archived = 0 and archived_at <> 0))`
+// archivedAtStale selects sessions whose archived_at does not match archived. A client, another node or the runtime may
+// have changed archived.
+const archivedAtStale = `select id from sessions where ((archived = 1 and archived_at = 0) or (archived = 0 and archived_at <> 0))`
 
-// archived prunes what was said in sessions that have been archived for long, or are not among the newest archived
-// ones.
+// archived prunes the transcripts of sessions archived long ago, or not among the newest archived ones.
 func (p pruner) archived(ctx context.Context) error {
 	if p.keep.Archived == 0 && p.keep.MaxArchived == 0 {
 		return nil
 	}
-	ids, err := database.ReadTexts(ctx, p.db.Read(), "look for sessions that were archived", notArchivedAsNoted)
+	ids, err := database.ReadTexts(ctx, p.db.Read(), "find sessions that were archived", archivedAtStale)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		if err := p.noteArchived(ctx, id); err != nil {
+		if err := p.storeArchivedAt(ctx, id); err != nil {
 			return err
 		}
 	}
-	// One that was emptied before has nothing left; one in which a turn runs is not touched.
-	ids, err = database.ReadTexts(ctx, p.db.Read(), "look for sessions archived long ago",
+	// Sessions without entries and turns are done. Sessions with a running turn are skipped.
+	ids, err = database.ReadTexts(ctx, p.db.Read(), "find sessions archived long ago",
 		`select id from (select id, archived_at, row_number() over (order by archived_at desc, updated_at desc, id desc)
 		as place from sessions where archived = 1) s where (archived_at < $1 or ($2 > 0 and place > $2)) and (`+
 			entriesOrTurns+`)`,
@@ -49,27 +48,28 @@ const entriesOrTurns = `(exists (select 1 from transcript_entries e where e.sess
 	from turns t where t.session_id = s.id))
 	and not exists (select 1 from turns t where t.session_id = s.id and t.status = 'inProgress')`
 
-func (p pruner) noteArchived(ctx context.Context, sessionID string) error {
-	return p.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+func (p pruner) storeArchivedAt(ctx context.Context, sessionID string) error {
+	_, err := p.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return nil, store.UpdateSession(ctx, tx, sessionID, `archived_at = archived * $2`, p.at)
 	})
+	return err
 }
 
-// empty removes what was said in a session, unless it is archived no longer or a turn runs in it. Its history counts as
-// not taken in.
+// empty removes the transcript of a session that is still archived and has no running turn. Its history then counts as
+// not imported.
 func (p pruner) empty(ctx context.Context, sessionID string) error {
 	key := database.EncodeText(sessionID)
-	look := func(ctx context.Context, q database.Querier) (bool, error) {
-		found, err := database.ReadTexts(ctx, q, "look at archived session "+sessionID,
+	find := func(ctx context.Context, q database.Querier) (bool, error) {
+		found, err := database.ReadTexts(ctx, q, "read archived session "+sessionID,
 			`select id from sessions s where id = $1 and archived = 1 and `+entriesOrTurns, key)
 		return len(found) > 0, err
 	}
-	return p.sweepSession(ctx, "archived_transcripts", sessionID, look,
+	return p.sweepSession(ctx, "archived_transcripts", sessionID, find,
 		func(ctx context.Context, tx database.Tx) (int64, error) {
-			if there, err := look(ctx, tx); err != nil || !there {
+			if there, err := find(ctx, tx); err != nil || !there {
 				return 0, err
 			}
-			if rows, err := p.entries.DeleteOldest(ctx, tx, sessionID, pruneEntries); err != nil || rows > 0 {
+			if rows, err := p.entries.DeleteOldest(ctx, tx, sessionID, EntriesPerUnit); err != nil || rows > 0 {
 				return rows, err
 			}
 			if err := p.entries.Delete(ctx, tx, sessionID); err != nil {

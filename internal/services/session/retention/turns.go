@@ -1,4 +1,4 @@
-package manager
+package retention
 
 import (
 	"context"
@@ -11,29 +11,28 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// pruneEntries and pruneTurns bound what one transaction removes, prunePage what one read of the list of sessions
-// brings.
+// EntriesPerUnit and TurnsPerUnit bound what one transaction removes, prunePage how many sessions one read lists.
 const (
-	pruneEntries = 200
-	pruneTurns   = 10
+	EntriesPerUnit = 200
+	TurnsPerUnit = 10
 	prunePage    = 200
 )
 
-// rolledBack prunes turns nobody is shown any more.
+// rolledBack prunes turns that were rolled back and no longer show.
 func (p pruner) rolledBack(ctx context.Context) error {
 	if p.keep.Records == 0 {
 		return nil
 	}
-	sessions, err := database.ReadTexts(ctx, p.db.Read(), "look for turns rolled back long ago",
+	sessions, err := database.ReadTexts(ctx, p.db.Read(), "find turns rolled back long ago",
 		`select distinct session_id from rolled_back_turns where rolled_back_at < $1`, p.before(p.keep.Records))
 	if err != nil {
 		return err
 	}
 	for _, id := range sessions {
 		err := p.sweepTurns(ctx, "rolled_back_turns", id, func(ctx context.Context, q database.Querier) ([]string, error) {
-			return database.ReadTexts(ctx, q, "look for turns rolled back long ago",
+			return database.ReadTexts(ctx, q, "find turns rolled back long ago",
 				`select turn_id from rolled_back_turns where session_id = $1 and rolled_back_at < $2 limit $3`,
-				database.EncodeText(id), p.before(p.keep.Records), pruneTurns)
+				database.EncodeText(id), p.before(p.keep.Records), TurnsPerUnit)
 		})
 		if err != nil {
 			return err
@@ -42,7 +41,7 @@ func (p pruner) rolledBack(ctx context.Context) error {
 	return nil
 }
 
-// turns prunes those of workers' sessions, and of all others when they are not to be kept for ever.
+// turns prunes the turns of workers' sessions, and of all other sessions when the policy bounds them.
 func (p pruner) turns(ctx context.Context) error {
 	all := p.keep.Turns > 0 || p.keep.MaxTurns > 0
 	if !all && p.keep.Records == 0 {
@@ -76,8 +75,7 @@ func (p pruner) turns(ctx context.Context) error {
 	}
 }
 
-// turnsOf prunes a session's turns that ended more than an age ago (0: by their number alone), and entries of no turn
-// of the runtime.
+// turnsOf prunes a session's turns that ended more than an age ago (0: by number alone), and entries outside turns.
 func (p pruner) turnsOf(ctx context.Context, sessionID string, age time.Duration) error {
 	err := p.sweepTurns(ctx, "turns", sessionID, func(ctx context.Context, q database.Querier) ([]string, error) {
 		return p.oldTurns(ctx, q, sessionID, age)
@@ -89,20 +87,20 @@ func (p pruner) turnsOf(ctx context.Context, sessionID string, age time.Duration
 		func(ctx context.Context, q database.Querier) (bool, error) {
 			return p.entries.HasOlder(ctx, q, sessionID, p.before(age))
 		}, func(ctx context.Context, tx database.Tx) (int64, error) {
-			return p.entries.DeleteOlder(ctx, tx, sessionID, p.before(age), pruneEntries)
+			return p.entries.DeleteOlder(ctx, tx, sessionID, p.before(age), EntriesPerUnit)
 		})
 }
 
-// oldTurns are some of a session's turns that are to go, the oldest first. The newest one always stays.
+// oldTurns lists some turns to prune, the oldest first. The newest turn always stays.
 func (p pruner) oldTurns(ctx context.Context, q database.Querier, sessionID string, age time.Duration) (
 	[]string, error) {
-	key, what := database.EncodeText(sessionID), "look for the old turns of session "+sessionID
+	key, what := database.EncodeText(sessionID), "find the old turns of session "+sessionID
 	const ended = `select turn_id from turns t where session_id = $1 and status <> 'inProgress' and completed_at > 0`
 	if age > 0 {
 		old, err := database.ReadTexts(ctx, q, what,
 			ended+` and completed_at < $2 and exists (select 1 from turns n where n.session_id = t.session_id
 			and (n.started_at > t.started_at or (n.started_at = t.started_at and n.turn_id > t.turn_id))) order by started_at, turn_id limit $3`,
-			key, p.before(age), pruneTurns)
+			key, p.before(age), TurnsPerUnit)
 		if err != nil || len(old) > 0 {
 			return old, err
 		}
@@ -111,10 +109,10 @@ func (p pruner) oldTurns(ctx context.Context, q database.Querier, sessionID stri
 		return nil, nil
 	}
 	return database.ReadTexts(ctx, q, what, ended+` order by started_at desc, turn_id desc limit $3 offset $2`, key,
-		p.keep.MaxTurns, pruneTurns)
+		p.keep.MaxTurns, TurnsPerUnit)
 }
 
-// sweepTurns removes a session's turns that old lists, until it lists none or somebody counts on them.
+// sweepTurns removes the turns that old lists, until it lists none or the session is in use.
 func (p pruner) sweepTurns(ctx context.Context, kind, sessionID string,
 	old func(ctx context.Context, q database.Querier) ([]string, error)) error {
 	free := func(ctx context.Context, q database.Querier) ([]string, error) {
@@ -139,7 +137,7 @@ func (p pruner) sweepTurns(ctx context.Context, kind, sessionID string,
 	})
 }
 
-// removeTurn removes everything stored of a turn that is over.
+// removeTurn removes all rows of a turn that ended.
 func (p pruner) removeTurn(ctx context.Context, tx database.Tx, sessionID, turnID string) error {
 	entries, err := p.entries.DeleteTurn(ctx, tx, sessionID, turnID)
 	if err != nil {
