@@ -32,7 +32,7 @@ func (s *Service) acceptEdit(ctx context.Context, tx database.Tx, a arrival, req
 	if err != nil || !mayEdit(controls.FilesystemSandbox, stored.Cwd, changed) {
 		return nil, err
 	}
-	return s.decideUnasked(ctx, tx, a, request, session.DecidedByAcceptEdits, runtime.Reply{Decision: "accept", Scope: "turn"})
+	return s.autoDecide(ctx, tx, a, request, session.DecidedByAcceptEdits, runtime.Reply{Decision: "accept", Scope: "turn"})
 }
 
 // changedBy are the files a request is about: those it names, else those of the item it belongs to. nil when that is

@@ -92,7 +92,7 @@ func (s *Service) adoptLoop(ctx context.Context) {
 		}
 		todo := s.adoption.take()
 		for id := range todo.again {
-			if err := s.look(ctx, id); err != nil && ctx.Err() == nil {
+			if err := s.refresh(ctx, id); err != nil && ctx.Err() == nil {
 				s.opts.Logger.Warn().Err(err).Str("session", id).
 					Msg("session could not be read again; its next event may show an old title or project")
 			}
@@ -151,7 +151,7 @@ func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) er
 	if err != nil {
 		return err
 	}
-	if err := s.takeIn(ctx, runtimeName, []runtime.Thread{t}, asked); err != nil {
+	if err := s.storeThreads(ctx, runtimeName, []runtime.Thread{t}, asked); err != nil {
 		return err
 	}
 	s.imports.want(threadID)
@@ -177,7 +177,7 @@ func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {
 			for i := range page.Threads {
 				page.Threads[i].Archived = archived
 			}
-			if err := s.takeIn(ctx, runtimeName, page.Threads, asked); err != nil {
+			if err := s.storeThreads(ctx, runtimeName, page.Threads, asked); err != nil {
 				return err
 			}
 			if page.NextCursor == "" || page.NextCursor == cursor {
@@ -189,9 +189,9 @@ func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {
 	return nil
 }
 
-// takeIn stores what a runtime said, asked at a time (ms), of its conversations, and lets the view know titles it did
+// storeThreads stores what a runtime said, asked at a time (ms), of its conversations, and lets the view know titles it did
 // not have. What a client changed since is not undone.
-func (s *Service) takeIn(ctx context.Context, runtimeName string, threads []runtime.Thread, asked int64) error {
+func (s *Service) storeThreads(ctx context.Context, runtimeName string, threads []runtime.Thread, asked int64) error {
 	if len(threads) == 0 {
 		return nil
 	}

@@ -15,19 +15,19 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// asking are the questions of this server itself that wait for a person, by the request's id.
-type asking struct {
+// questions are the questions of this server itself that wait for a person, by the request's id.
+type questions struct {
 	generation string // of this process: questions of an earlier one are nobody's any more
 	mu         sync.Mutex
 	waiting    map[string]chan struct{}
 }
 
-func newAsking() *asking {
-	return &asking{generation: session.EventSource + ":" + session.NewID(), waiting: map[string]chan struct{}{}}
+func newQuestions() *questions {
+	return &questions{generation: session.EventSource + ":" + session.NewID(), waiting: map[string]chan struct{}{}}
 }
 
 // wait is closed when the request is no longer pending.
-func (a *asking) wait(requestID string) (over <-chan struct{}, forget func()) {
+func (a *questions) wait(requestID string) (over <-chan struct{}, forget func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	woken := make(chan struct{})
@@ -40,7 +40,7 @@ func (a *asking) wait(requestID string) (over <-chan struct{}, forget func()) {
 }
 
 // wake tells who waits for a request that it was settled, on whatever node.
-func (a *asking) wake(record journal.Record) {
+func (a *questions) wake(record journal.Record) {
 	var settled struct {
 		ID string `json:"approvalId"`
 	}
@@ -66,16 +66,16 @@ func (s *Service) AskAboutTool(ctx context.Context, q session.ToolQuestion) (ses
 	native, place := quote(q.CallID), wire.Asking{Place: wire.Place{ThreadID: q.SessionID, TurnID: q.TurnID},
 		ItemID: q.CallID}
 	signal := wire.ApproveOwnTool(native, place, q.Tool, q.Arguments, &q.Reason)
-	signal.Generation = s.asking.generation
+	signal.Generation = s.questions.generation
 	var (
 		over   <-chan struct{}
 		forget func()
 		id     string
 	)
 	err = s.inOrder(ctx, func() journal.Unit {
-		a := s.arrive(stored.Runtime, signal)
+		a := s.prepareSignal(stored.Runtime, signal)
 		a.runtime, id = session.EventSource, a.requestID
-		over, forget = s.asking.wait(id)
+		over, forget = s.questions.wait(id)
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			if _, err := store.IsSystemOwned(ctx, tx, q.SessionID); err != nil {
 				return nil, journal.Refuse(err)

@@ -16,15 +16,15 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// backgroundNews is what a session's background work is as of a moment.
-type backgroundNews struct {
+// backgroundReport is what a session's background work is as of a moment.
+type backgroundReport struct {
 	sessionID, generation string
 	tasks                 []runtime.BackgroundTask
 	at                    int64
 }
 
 // storeBackground makes the rows of a session what the news says, and returns the event that says so when they changed.
-func (s *Service) storeBackground(ctx context.Context, tx database.Tx, news backgroundNews) ([]journal.Event, error) {
+func (s *Service) storeBackground(ctx context.Context, tx database.Tx, news backgroundReport) ([]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, news.sessionID)
 	if session.Absent(err) {
 		return nil, nil
@@ -51,7 +51,7 @@ func (s *Service) storeBackground(ctx context.Context, tx database.Tx, news back
 }
 
 // placed are the tasks of news that are the session's, with the turns and times of those that are known already.
-func (s *Service) placed(ctx context.Context, tx database.Tx, news backgroundNews,
+func (s *Service) placed(ctx context.Context, tx database.Tx, news backgroundReport,
 	before []session.BackgroundTask) (after []session.BackgroundTask,
 	err error) {
 	running, _, err := store.RunningTurn(ctx, tx, news.sessionID)
@@ -91,7 +91,7 @@ func (s *Service) placed(ctx context.Context, tx database.Tx, news backgroundNew
 
 // placeTask finds the turn and the time a task began, where its runtime does not say: those of its item, or else the
 // last turn and now.
-func (s *Service) placeTask(ctx context.Context, tx database.Tx, news backgroundNews, one runtime.BackgroundTask,
+func (s *Service) placeTask(ctx context.Context, tx database.Tx, news backgroundReport, one runtime.BackgroundTask,
 	task *session.BackgroundTask) error {
 	if one.ItemID != "" {
 		entry, found, err := s.entries.Find(ctx, tx, news.sessionID, one.ItemID)
@@ -129,7 +129,7 @@ func lastTurnAt(ctx context.Context, q database.Querier, sessionID string, at in
 	return turns[0], nil
 }
 
-func (s *Service) replaceBackground(ctx context.Context, tx database.Tx, news backgroundNews, tasks []session.BackgroundTask) error {
+func (s *Service) replaceBackground(ctx context.Context, tx database.Tx, news backgroundReport, tasks []session.BackgroundTask) error {
 	key := database.EncodeText(news.sessionID)
 	_, err := tx.ExecContext(ctx, `delete from background_tasks where session_id = $1`, key)
 	for _, task := range tasks {
@@ -176,7 +176,7 @@ func (s *Service) endBackgroundOf(ctx context.Context, tx database.Tx, node stri
 			continue
 		}
 		var more []journal.Event
-		more, err = s.storeBackground(ctx, tx, backgroundNews{sessionID: one.sessionID, at: at})
+		more, err = s.storeBackground(ctx, tx, backgroundReport{sessionID: one.sessionID, at: at})
 		events = append(events, more...)
 	}
 	return events, err
@@ -184,9 +184,9 @@ func (s *Service) endBackgroundOf(ctx context.Context, tx database.Tx, node stri
 
 // backgroundUnit takes in what a runtime says of its own accord of a session's background work. Service.order is held.
 func (s *Service) backgroundUnit(runtimeName string, signal runtime.Signal, change runtime.BackgroundChanged) journal.Unit {
-	a := s.arrive(runtimeName, signal)
+	a := s.prepareSignal(runtimeName, signal)
 	s.background.said(signal.ThreadID, len(change.Tasks) > 0)
-	news := backgroundNews{sessionID: signal.ThreadID, generation: signal.Generation, tasks: change.Tasks, at: a.receivedAt}
+	news := backgroundReport{sessionID: signal.ThreadID, generation: signal.Generation, tasks: change.Tasks, at: a.receivedAt}
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		mine, err := s.mine(ctx, tx, signal.ThreadID, a.thread.Epoch)
 		if err != nil || !mine || a.thread.Deleted {
@@ -198,7 +198,7 @@ func (s *Service) backgroundUnit(runtimeName string, signal runtime.Signal, chan
 
 var _ json.Marshaler = session.BackgroundTask{}
 
-// noBackground tells whether a runtime has no (such) background work.
-func noBackground(err error) bool {
+// isWithoutBackground tells whether a runtime has no (such) background work.
+func isWithoutBackground(err error) bool {
 	return errors.Is(err, runtime.ErrNoBackground) || errors.Is(err, runtime.ErrThreadNotFound)
 }

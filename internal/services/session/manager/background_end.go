@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 )
@@ -62,10 +65,10 @@ func (s *Service) EndAllBackground(ctx context.Context, sessionID string) (ended
 			return nil, err
 		}
 		if cleaner, cleans := runtime.Has[runtime.TerminalCleaner](adapter, runtime.OpTerminals); cleans {
-			if _, err := cleaner.CleanTerminals(ctx, session.ID); err != nil && !noBackground(err) {
+			if _, err := cleaner.CleanTerminals(ctx, session.ID); err != nil && !isWithoutBackground(err) {
 				return nil, err
 			}
-			return tasks, s.awaitNoBackground(ctx, sessionID)
+			return tasks, s.awaitBackgroundEnd(ctx, sessionID)
 		}
 	}
 	return s.endBackground(ctx, sessionID, func(session.BackgroundTask) bool { return true })
@@ -90,7 +93,7 @@ func (s *Service) endBackground(ctx context.Context, sessionID string,
 			switch err := s.EndBackground(ctx, sessionID, task.ID); {
 			case err == nil:
 				ended = append(ended, task)
-			case !noBackground(err):
+			case !isWithoutBackground(err):
 				failed = errors.Join(failed, err)
 			}
 		}
@@ -103,8 +106,8 @@ func (s *Service) endBackground(ctx context.Context, sessionID string,
 	}
 }
 
-// awaitNoBackground waits until a session has no background work; it was told to end.
-func (s *Service) awaitNoBackground(ctx context.Context, sessionID string) error {
+// awaitBackgroundEnd waits until a session has no background work; it was told to end.
+func (s *Service) awaitBackgroundEnd(ctx context.Context, sessionID string) error {
 	for began := time.Now(); ; {
 		tasks, err := s.Background(ctx, sessionID)
 		if err != nil || len(tasks) == 0 {
@@ -119,4 +122,89 @@ func (s *Service) awaitNoBackground(ctx context.Context, sessionID string) error
 			return ctx.Err()
 		}
 	}
+}
+
+// turnSlack is by how much (ms) a command may seem to begin outside the turn that began it.
+const turnSlack = 200
+
+// placeShared tells whether a task that its runtime cannot place is a session's: the session's turn ran when the task
+// began, and no other session's did, or only in other folders. A task that may be another session's, too, cannot be ended.
+// What a running turn has begun is part of that turn, and not the session's background work.
+func placeShared(ctx context.Context, tx database.Tx, sessionID string, one runtime.BackgroundTask,
+	task *session.BackgroundTask) (ours bool,
+	err error) {
+	type turn struct{ sessionID, turnID, status, cwd string }
+	turns, err := database.ReadAll(ctx, tx, "read which turns ran when a command began", func(row database.Row) (t turn, err error) {
+		err = row.Scan(&t.sessionID, &t.turnID, &t.status, &t.cwd)
+		t.sessionID, t.turnID, t.cwd = database.DecodeText(t.sessionID), database.DecodeText(t.turnID), database.DecodeText(t.cwd)
+		return t, err
+	}, `select t.session_id, t.turn_id, t.status, s.cwd from sessions s join turns t on t.session_id = s.id
+		join sessions own on own.id = $1 and own.runtime = s.runtime and own.node_id = s.node_id
+		where t.started_at <= $2 and (t.status = 'inProgress' or t.completed_at >= $3) order by t.started_at`,
+		database.EncodeText(sessionID), one.StartedAt+turnSlack, one.StartedAt-turnSlack)
+	if err != nil {
+		return false, err
+	}
+	works := func(t turn) bool { return t.cwd != "" && within(one.Dir, t.cwd) }
+	if slices.ContainsFunc(turns, works) {
+		turns = slices.DeleteFunc(turns, func(t turn) bool { return !works(t) })
+	}
+	for _, t := range turns {
+		if t.sessionID == sessionID {
+			ours, task.TurnID = t.status != string(runtime.TurnInProgress), t.turnID
+		} else {
+			task.CanEnd = false
+		}
+	}
+	return ours, nil
+}
+
+// within tells whether a folder is another one, or below it.
+func within(dir, top string) bool {
+	dir, top = filepath.Clean(dir), filepath.Clean(top)
+	return dir == top || strings.HasPrefix(dir, strings.TrimSuffix(top, "/")+"/")
+}
+
+// stopBackground bounds how long a stop takes to end the background work of its turn.
+const stopBackground = 10 * time.Second
+
+// StopTurn stops the running turn and returns when it has ended; TurnID "" means whichever runs. An agent that does not
+// end it within stopPatience has its process ended. The background work which the turn began ends with it, unless that is
+// to be kept; what earlier turns began goes on. Messages wait meanwhile, so none joins a turn that is being stopped.
+// ErrNoActiveTurn when none runs, ErrWrongTurn when another one does, *NotStoppedError. Background work that could not be
+// ended is part of GoesOn.
+func (s *Service) StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error) {
+	sess, adapter, active, err := s.toInterrupt(ctx, sessionID, turnID)
+	if err != nil {
+		return session.Stopped{}, err
+	}
+	release, _ := s.holdBriefly(ctx, sessionID)
+	defer release()
+	// A caller who goes away does not take the stop back.
+	ctx = context.WithoutCancel(ctx)
+	if err := s.stopTurn(ctx, adapter, sess, active); err != nil {
+		return session.Stopped{TurnID: active}, err
+	}
+	return s.endBackgroundOfTurn(ctx, sessionID, active, keepBackground), nil
+}
+
+// endBackgroundOfTurn ends the background work of a turn that was stopped, unless it is to be kept. What the agent has
+// heard of before the stop begins no turn then.
+func (s *Service) endBackgroundOfTurn(ctx context.Context, sessionID, turnID string, keep bool) session.Stopped {
+	ctx, cancel := context.WithTimeout(ctx, stopBackground)
+	defer cancel()
+	stopped := session.Stopped{TurnID: turnID}
+	var err error
+	if !keep {
+		stopped.Ended, err = s.endBackground(ctx, sessionID, func(task session.BackgroundTask) bool { return task.TurnID == turnID })
+	}
+	left, listed := s.Background(ctx, sessionID)
+	if err = errors.Join(err, listed); err != nil {
+		s.opts.Logger.Warn().Err(err).Str("session", sessionID).Str("turn", turnID).
+			Msg("background work of a turn that was stopped may go on")
+	}
+	if stopped.GoesOn = left; !keep && len(left) == 0 {
+		s.silence.begin(sessionID, s.now()+quietFor)
+	}
+	return stopped
 }

@@ -21,8 +21,8 @@ const (
 	backgroundAtOnce   = 8
 )
 
-// backgroundWatch knows which sessions may have background work, so that only those are looked at.
-type backgroundWatch struct {
+// backgroundWatcher knows which sessions may have background work, so that only those are looked at.
+type backgroundWatcher struct {
 	mu sync.Mutex
 	// working are the sessions of this node that have some as far as is known.
 	working map[string]bool
@@ -32,13 +32,13 @@ type backgroundWatch struct {
 	wake    chan struct{}
 }
 
-func newBackgroundWatch() *backgroundWatch {
-	return &backgroundWatch{working: map[string]bool{}, listing: map[string]bool{}, wanted: map[string]bool{},
+func newBackgroundWatcher() *backgroundWatcher {
+	return &backgroundWatcher{working: map[string]bool{}, listing: map[string]bool{}, wanted: map[string]bool{},
 		wake: make(chan struct{}, 1)}
 }
 
 // want has a session listed soon.
-func (w *backgroundWatch) want(sessionIDs ...string) {
+func (w *backgroundWatcher) want(sessionIDs ...string) {
 	w.mu.Lock()
 	for _, id := range sessionIDs {
 		w.wanted[id] = true
@@ -51,7 +51,7 @@ func (w *backgroundWatch) want(sessionIDs ...string) {
 }
 
 // take are the sessions to list now; all those that have some when all is set.
-func (w *backgroundWatch) take(all bool) (ids []string) {
+func (w *backgroundWatcher) take(all bool) (ids []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if all {
@@ -67,7 +67,7 @@ func (w *backgroundWatch) take(all bool) (ids []string) {
 }
 
 // said notes what a runtime said of its own accord: a list that was asked for before is older.
-func (w *backgroundWatch) said(id string, works bool) {
+func (w *backgroundWatcher) said(id string, works bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.note(id, works)
@@ -77,7 +77,7 @@ func (w *backgroundWatch) said(id string, works bool) {
 }
 
 // note keeps whether a session has background work. mu is held.
-func (w *backgroundWatch) note(id string, works bool) {
+func (w *backgroundWatcher) note(id string, works bool) {
 	if works {
 		w.working[id] = true
 	} else {
@@ -87,7 +87,7 @@ func (w *backgroundWatch) note(id string, works bool) {
 
 // begin notes that a session is being listed. end tells whether the list is still the newest, and notes what it says
 // then; it is called once, in the order of commits.
-func (w *backgroundWatch) begin(id string) (end func(works bool) (newest bool)) {
+func (w *backgroundWatcher) begin(id string) (end func(works bool) (newest bool)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.listing[id] = false
@@ -104,14 +104,14 @@ func (w *backgroundWatch) begin(id string) (end func(works bool) (newest bool)) 
 }
 
 // works tells whether a session has background work as far as is known.
-func (w *backgroundWatch) works(id string) bool {
+func (w *backgroundWatcher) works(id string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.working[id]
 }
 
 // all are the sessions that have background work as far as is known.
-func (w *backgroundWatch) all() (ids []string) {
+func (w *backgroundWatcher) all() (ids []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id := range w.working {
@@ -199,7 +199,7 @@ func (s *Service) listBackground(ctx context.Context, session session.Session, l
 	}
 	end := s.background.begin(session.ID)
 	found, err := lister.ListBackground(ctx, runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID})
-	if noBackground(err) {
+	if isWithoutBackground(err) {
 		found, err = nil, nil
 	}
 	if err != nil {
@@ -218,7 +218,7 @@ func (s *Service) listBackground(ctx context.Context, session session.Session, l
 			if mine, err := s.mine(ctx, tx, session.ID, session.Epoch); err != nil || !mine {
 				return nil, err
 			}
-			return s.storeBackground(ctx, tx, backgroundNews{sessionID: session.ID, generation: generation, tasks: found, at: at})
+			return s.storeBackground(ctx, tx, backgroundReport{sessionID: session.ID, generation: generation, tasks: found, at: at})
 		}
 	})
 	if err == nil && newest {

@@ -20,7 +20,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return session.Session{}, err // before the runtime is told anything
 	}
-	if err := s.sure(); err != nil {
+	if err := s.checkLease(); err != nil {
 		return session.Session{}, err
 	}
 	if !in.SystemOwned {
@@ -154,7 +154,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	if in.ProjectID != "" {
 		session.ProjectID = &in.ProjectID
 	}
-	return session, held(err)
+	return session, errStoredLater(err)
 }
 
 // settled adds to the refusal of a level that nobody named which settings chose it.

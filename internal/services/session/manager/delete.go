@@ -21,7 +21,7 @@ const deletePatience = 6 * time.Second
 
 // Delete removes a session for good: its running turn is interrupted, its runtime deletes the conversation, its rows
 // go, and a tombstone stays, so that it is still "deleted" after a restart and no late signal brings it back. A runtime
-// that does not answer in time is told later (tellDeletions); DeletedFileCount is 0 then.
+// that does not answer in time is told later (sendDeletions); DeletedFileCount is 0 then.
 func (s *Service) Delete(ctx context.Context, sessionID string) (session.Deleted, error) {
 	return s.deleteBy(ctx, sessionID, time.Now().Add(s.deletePatience))
 }
@@ -59,7 +59,7 @@ func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) 
 	if err != nil {
 		return session.Deleted{}, err
 	}
-	dismissed, err := s.bury(ctx, sess, told)
+	dismissed, err := s.markGone(ctx, sess, told)
 	if err != nil {
 		return session.Deleted{}, err
 	}
@@ -98,10 +98,10 @@ func deleteThread(ctx context.Context, adapter runtime.Adapter, session session.
 	return 0, nil
 }
 
-// bury replaces a session's rows by its tombstone and returns the sessions of its workers, which nobody needs any more.
+// markGone replaces a session's rows by its tombstone and returns the sessions of its workers, which nobody needs any more.
 // Unless the runtime was told, the same transaction notes that it has to be. From the moment this is queued, signals of
 // the session count as a purged one's.
-func (s *Service) bury(ctx context.Context, sess session.Session, told bool) (dismissed []string, err error) {
+func (s *Service) markGone(ctx context.Context, sess session.Session, told bool) (dismissed []string, err error) {
 	id := sess.ID
 	var workers atomic.Pointer[[]string] // the unit may run when this call has returned
 	err = s.inOrder(ctx, func() journal.Unit {
@@ -151,7 +151,7 @@ func (s *Service) bury(ctx context.Context, sess session.Session, told bool) (di
 	if !told {
 		s.deletions.signal()
 	}
-	s.folders.signal() // it may be stored somewhere
+	s.workspaces.signal() // it may be stored somewhere
 	return *workers.Load(), nil
 }
 

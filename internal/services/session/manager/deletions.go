@@ -66,7 +66,7 @@ func (s *Service) deletionLoop(ctx context.Context) {
 			return
 		}
 		again.Stop()
-		left, err := s.tellDeletions(ctx)
+		left, err := s.sendDeletions(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -80,9 +80,9 @@ func (s *Service) deletionLoop(ctx context.Context) {
 	}
 }
 
-// tellDeletions has runtimes delete what was deleted here without them, and returns how many conversations are left.
+// sendDeletions has runtimes delete what was deleted here without them, and returns how many conversations are left.
 // One that does not answer is not asked again in this round; that is no error.
-func (s *Service) tellDeletions(ctx context.Context) (left int, err error) {
+func (s *Service) sendDeletions(ctx context.Context) (left int, err error) {
 	noted, err := s.notedDeletions(ctx)
 	if err != nil {
 		return 0, err
@@ -94,7 +94,7 @@ func (s *Service) tellDeletions(ctx context.Context) (left int, err error) {
 			left++
 			continue
 		}
-		err := s.tellDeletion(ctx, session)
+		err := s.sendDeletion(ctx, session)
 		if noAnswer(err) {
 			silent[session.Runtime], err = true, nil
 			left++
@@ -107,7 +107,7 @@ func (s *Service) tellDeletions(ctx context.Context) (left int, err error) {
 	return left, errors.Join(errs...)
 }
 
-func (s *Service) tellDeletion(ctx context.Context, session session.Session) error {
+func (s *Service) sendDeletion(ctx context.Context, session session.Session) error {
 	adapter, err := s.adapter(session.Runtime)
 	if err != nil {
 		return err

@@ -21,9 +21,9 @@ import (
 // A message that is steered into a turn is taken at once and told later, when the model is asked with it. A runtime
 // whose turn is stopped in between drops it (codex does), and would leave no trace of what somebody was told is taken.
 
-// tellDropped puts messages that were steered into a turn, and that its runtime has dropped with it, where readers see them:
+// recordDropped puts messages that were steered into a turn, and that its runtime has dropped with it, where readers see them:
 // as canceled entries at the turn's end. Called before the turn is closed, which forgets what it was asked.
-func (s *Service) tellDropped(ctx context.Context, tx database.Tx, turn store.Turn) ([]journal.Event, error) {
+func (s *Service) recordDropped(ctx context.Context, tx database.Tx, turn store.Turn) ([]journal.Event, error) {
 	if turn.Status != runtime.TurnInterrupted {
 		return nil, nil // whatever waited has gone on
 	}
@@ -38,8 +38,8 @@ func (s *Service) tellDropped(ctx context.Context, tx database.Tx, turn store.Tu
 	return s.storeDropped(ctx, tx, turn, given[1:])
 }
 
-// tellDroppedLate is tellDropped for a message whose turn was stopped before its being taken was stored.
-func (s *Service) tellDroppedLate(ctx context.Context, tx database.Tx, sessionID, turnID string, message session.Message) (
+// recordDroppedLate is tellDropped for a message whose turn was stopped before its being taken was stored.
+func (s *Service) recordDroppedLate(ctx context.Context, tx database.Tx, sessionID, turnID string, message session.Message) (
 	[]journal.Event, error) {
 	turn, known, err := store.ReadTurn(ctx, tx, sessionID, turnID)
 	if err != nil || !known || turn.Status != runtime.TurnInterrupted {

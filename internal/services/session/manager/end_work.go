@@ -24,7 +24,7 @@ const (
 // has one for itself, its process. What cannot be ended does not keep the session from going, and is logged.
 func (s *Service) endWork(ctx context.Context, adapter runtime.Adapter, session session.Session) {
 	s.load(session.Runtime, session.ID)
-	s.quiet.begin(session.ID, s.now()+quietFor)
+	s.silence.begin(session.ID, s.now()+quietFor)
 	s.interruptFirst(ctx, adapter, session)
 	if ctx.Err() != nil {
 		return
@@ -87,8 +87,8 @@ func (s *Service) interruptFirst(ctx context.Context, adapter runtime.Adapter, s
 	}
 }
 
-// holdWaiting keeps the messages that wait in a session from being sent by themselves, and says why.
-func (s *Service) holdWaiting(ctx context.Context, tx database.Tx, sessionID, why string) ([]journal.Event, error) {
+// holdQueued keeps the messages that wait in a session from being sent by themselves, and says why.
+func (s *Service) holdQueued(ctx context.Context, tx database.Tx, sessionID, why string) ([]journal.Event, error) {
 	waiting, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(sessionID))
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (s *Service) holdWaiting(ctx context.Context, tx database.Tx, sessionID, wh
 		if one.State != session.WaitingQueued {
 			continue
 		}
-		held, err := s.putWaiting(ctx, tx, one, session.WaitingHeld, "", why)
+		held, err := s.enqueue(ctx, tx, one, session.WaitingHeld, "", why)
 		if err != nil {
 			return nil, err
 		}

@@ -48,8 +48,8 @@ func setDetails(entry *transcript.Entry, item runtime.Item) {
 	}
 }
 
-// words are how one kind of interactive request shows in the transcript and on the stream.
-type words struct {
+// requestTerms are how one kind of interactive request shows in the transcript and on the stream.
+type requestTerms struct {
 	prefix   string // of the message id
 	typeStem string // of the entry type: <stem>.request, <stem>.resolved
 	label    string // begins the entry's content
@@ -58,20 +58,20 @@ type words struct {
 	leading  []string
 }
 
-func wordsOf(kind runtime.RequestKind) words {
+func termsOf(kind runtime.RequestKind) requestTerms {
 	switch kind {
 	case runtime.RequestToolInput:
-		return words{"tool-input-", "tool_input", "Tool input", eventToolInputResolved, "requestId", []string{"questions"}}
+		return requestTerms{"tool-input-", "tool_input", "Tool input", eventToolInputResolved, "requestId", []string{"questions"}}
 	case runtime.RequestToolCall:
-		return words{"tool-call-", "tool_call", "Tool call", eventToolCallResolved, "requestId",
+		return requestTerms{"tool-call-", "tool_call", "Tool call", eventToolCallResolved, "requestId",
 			[]string{"tool", "callId", "arguments"}}
 	}
-	return words{"approval-", "approval", "Approval", eventApprovalResolved, "approvalId", nil}
+	return requestTerms{"approval-", "approval", "Approval", eventApprovalResolved, "approvalId", nil}
 }
 
 // entryOfRequest is the one entry an interactive request has; entryOfResolution turns it into its end.
 func entryOfRequest(r session.Request) transcript.Entry {
-	w := wordsOf(r.Kind)
+	w := termsOf(r.Kind)
 	entry := transcript.Entry{MessageID: w.prefix + r.ID, TurnID: r.TurnID, Role: "system", Type: w.typeStem + ".request",
 		Content: r.Summary, StartedAt: &r.CreatedAt, Status: transcript.Complete}
 	fields := requestDetails(r, w.leading)
@@ -85,7 +85,7 @@ func entryOfRequest(r session.Request) transcript.Entry {
 }
 
 func entryOfResolution(r session.Request) transcript.Entry {
-	w := wordsOf(r.Kind)
+	w := termsOf(r.Kind)
 	details := indented(resolution(r))
 	content := fmt.Sprintf("%s %s", w.label, r.Status)
 	switch {
@@ -103,7 +103,7 @@ func entryOfResolution(r session.Request) transcript.Entry {
 
 // resolution is the payload of a resolution event: the keys and their order are codex-manager's.
 func resolution(r session.Request) json.RawMessage {
-	w := wordsOf(r.Kind)
+	w := termsOf(r.Kind)
 	fields := jsonobject.Object{}.Set(w.idKey, quote(r.ID)).Set("status", quote(string(r.Status)))
 	switch {
 	case r.Kind == runtime.RequestToolCall:

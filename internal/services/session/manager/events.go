@@ -194,7 +194,7 @@ func requestResolved(r session.Request, systemOwned bool, actor string) journal.
 	if r.Status == session.RequestResolved && r.DecidedBy != "" {
 		told = append(append(bytes.Clone(told[:len(told)-1]), `,"decidedBy":`...), append(quote(r.DecidedBy), '}')...)
 	}
-	event := sessionEvent(r.SessionID, wordsOf(r.Kind).event, r.SettledAt, systemOwned, told)
+	event := sessionEvent(r.SessionID, termsOf(r.Kind).event, r.SettledAt, systemOwned, told)
 	event.TurnID, event.ItemID, event.Actor = r.TurnID, r.ItemID, actor
 	return event
 }

@@ -54,7 +54,7 @@ func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Uni
 		if replaced != "" {
 			// It never told of its end, yet it is not the one running.
 			var err error
-			if events, err = s.sweep(ctx, tx, s.opts.NodeID, only(replaced), restartReason(name), at); err != nil {
+			if events, err = s.sweep(ctx, tx, s.opts.NodeID, isGeneration(replaced), restartReason(name), at); err != nil {
 				return nil, err
 			}
 		}
@@ -70,7 +70,7 @@ func (s *Service) runtimeExited(name string, signal runtime.Signal) journal.Unit
 		if first, err := s.endSpool(ctx, tx, signal.Generation); err != nil || !first {
 			return nil, err
 		}
-		events, err := s.sweep(ctx, tx, s.opts.NodeID, only(signal.Generation), exitReason(name, signal.Exit), at)
+		events, err := s.sweep(ctx, tx, s.opts.NodeID, isGeneration(signal.Generation), exitReason(name, signal.Exit), at)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +97,7 @@ func (s *Service) recover(ctx context.Context) error {
 	})
 }
 
-func only(generation string) func(string) bool {
+func isGeneration(generation string) func(string) bool {
 	return func(other string) bool { return other == generation }
 }
 
@@ -177,7 +177,7 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn store.Turn
 	if err != nil {
 		return nil, err
 	}
-	dropped, err := s.tellDropped(ctx, tx, turn)
+	dropped, err := s.recordDropped(ctx, tx, turn)
 	if err := errors.Join(err, store.CloseTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn),
 		s.settleInput(ctx, tx, turn)); err != nil {
 		return nil, err
@@ -202,19 +202,19 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn store.Turn
 	ended := wire.TurnCompleted(turn.SessionID,
 		wire.Turn{ID: turn.TurnID, Status: turn.Status, Error: &wire.Failure{Message: turn.Error},
 			StartedAt: turn.StartedAt, CompletedAt: turn.CompletedAt})
-	events := append(slices.Concat(retried, dropped, failed), spoken(runtimeName, ended, meta, at))
+	events := append(slices.Concat(retried, dropped, failed), serverNotification(runtimeName, ended, meta, at))
 	inTracesOf([]store.Turn{turn}, events)
 	return events, nil
 }
 
-// named tells clients of a session's title where its runtime does not: in the words of one that does.
-func named(session session.Session, at int64) journal.Event {
+// titleNotification tells clients of a session's title where its runtime does not: in the words of one that does.
+func titleNotification(session session.Session, at int64) journal.Event {
 	meta := live.Session{SystemOwned: session.SystemOwned, Title: session.Title, ProjectID: session.ProjectID}.Meta(session.ID)
-	return spoken(session.Runtime, wire.ThreadNamed(session.ID, session.Title), meta, at)
+	return serverNotification(session.Runtime, wire.ThreadNamed(session.ID, session.Title), meta, at)
 }
 
-// spoken is the event of a line of ours, in the words a runtime would have used, and in its name.
-func spoken(runtimeName string, line runtime.Signal, meta stream.Meta, at int64) journal.Event {
+// serverNotification is the event of a line of ours, in the words a runtime would have used, and in its name.
+func serverNotification(runtimeName string, line runtime.Signal, meta stream.Meta, at int64) journal.Event {
 	event := journal.Event{SessionID: line.ThreadID, TurnID: line.TurnID, Type: stream.EventNotification, Time: at,
 		Source: runtimeName, Payload: line.Raw}
 	meta.ReceivedAt, meta.TurnID, meta.Layout = at, line.TurnID, &line.Layout

@@ -205,7 +205,7 @@ func TestAFolderIsBroughtOnceForAllItsSessions(t *testing.T) {
 	f.lose("two")
 	three.do(three.Own(t.Context(), third))
 	f.has("5")
-	if mark, err := readMark(f.folder); err != nil || mark != f.row(third.ID).Mark {
+	if mark, err := readMarker(f.folder); err != nil || mark != f.row(third.ID).Mark {
 		t.Errorf("its mark is %q, %v", mark, err)
 	}
 	moved := func(want int) {

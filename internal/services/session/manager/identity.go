@@ -38,20 +38,20 @@ func (s *Service) preload(runtimeName string, batch runtime.Batch) (ids []string
 			if named == "" {
 				continue
 			}
-			if id := s.bring(runtimeName, named); s.index.Has(id) {
+			if id := s.resolveSession(runtimeName, named); s.index.Has(id) {
 				ids = append(ids, id)
 			}
 		}
 		if opened, is := batch.Signals[i].Change.(runtime.ThreadOpened); is && opened.ParentID != "" {
-			s.bring(runtimeName, opened.ParentID)
+			s.resolveSession(runtimeName, opened.ParentID)
 		}
 	}
 	return ids
 }
 
-// bring brings the session a runtime means by an id into the view: its session of that id, else the one it calls so
+// resolveSession brings the session a runtime means by an id into the view: its session of that id, else the one it calls so
 // itself, else a new one of that id.
-func (s *Service) bring(runtimeName, threadID string) (id string) {
+func (s *Service) resolveSession(runtimeName, threadID string) (id string) {
 	if id, known := s.index.ByNative(runtimeName, threadID); known {
 		return id
 	}
@@ -82,7 +82,7 @@ func (s *Service) storedAgain(runtimeName, id string) (t live.Session, read bool
 		if err == nil {
 			return t, true
 		}
-		if !s.outOfReach(err) {
+		if !s.waitForStore(err) {
 			s.opts.Logger.Warn().Err(err).Str("session", id).
 				Msg("session could not be read; its next event does not name its title")
 			return live.Session{Runtime: runtimeName}, false
@@ -93,9 +93,9 @@ func (s *Service) storedAgain(runtimeName, id string) (t live.Session, read bool
 // readPause is how long a signal waits before its session is looked for again in a store that is out of reach.
 const readPause = 200 * time.Millisecond
 
-// outOfReach waits a moment for a store that is out of reach. False when there is nothing to wait for, or the journal
+// waitForStore waits a moment for a store that is out of reach. False when there is nothing to wait for, or the journal
 // is stopped.
-func (s *Service) outOfReach(err error) bool {
+func (s *Service) waitForStore(err error) bool {
 	if !database.Transient(err) {
 		return false
 	}
@@ -114,7 +114,7 @@ func (s *Service) nativeAgain(runtimeName, nativeID string) string {
 		if err == nil {
 			return id
 		}
-		if !s.outOfReach(err) {
+		if !s.waitForStore(err) {
 			s.opts.Logger.Warn().Err(err).Str("runtime", runtimeName).Str("thread", nativeID).
 				Msg("which session a runtime means could not be read; taking it by the runtime's own id")
 			return ""
@@ -122,9 +122,9 @@ func (s *Service) nativeAgain(runtimeName, nativeID string) string {
 	}
 }
 
-// refuse keeps what a runtime said of another runtime's session as nobody's. It changes nothing, and no client is shown
+// ignoreForeign keeps what a runtime said of another runtime's session as nobody's. It changes nothing, and no client is shown
 // it.
-func (s *Service) refuse(runtimeName string, signal runtime.Signal) journal.Unit {
+func (s *Service) ignoreForeign(runtimeName string, signal runtime.Signal) journal.Unit {
 	at := s.now()
 	named := signal.ThreadID + signal.Serves // one of them
 	s.opts.Logger.Warn().Str("runtime", runtimeName).Str("generation", signal.Generation).Str("method", signal.Method).
@@ -145,9 +145,9 @@ func (s *Service) refuse(runtimeName string, signal runtime.Signal) journal.Unit
 // refusing bounds the wait for a runtime to take a refusal: what it says next is not heard before.
 const refusing = 5 * time.Second
 
-// refuseStrange answers the requests of a batch that nobody can be asked: about another runtime's session, about a
+// ignoreStrange answers the requests of a batch that nobody can be asked: about another runtime's session, about a
 // deleted one, about none. They are journaled, but the runtime would wait for ever.
-func (s *Service) refuseStrange(runtimeName string, batch runtime.Batch) {
+func (s *Service) ignoreStrange(runtimeName string, batch runtime.Batch) {
 	for _, signal := range batch.Signals {
 		// without a Change it is refused by its adapter
 		if signal.Kind != runtime.SignalRequest || signal.Change == nil || batch.Refuse == nil {

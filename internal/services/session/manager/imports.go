@@ -148,7 +148,7 @@ func (s *Service) importLoop(ctx context.Context) {
 		var rest <-chan time.Time
 		if id, wanted := s.imports.take(); id != "" {
 			began := time.Now()
-			s.takeHistory(ctx, id)
+			s.importOne(ctx, id)
 			if wanted {
 				continue
 			}
@@ -200,9 +200,9 @@ func missingHistories(ctx context.Context, q database.Querier, nodeID, before st
 		database.EncodeText(before), importPage)
 }
 
-// takeHistory makes sure that the runtime's own history of a session is stored here: of one that began elsewhere
+// importOne makes sure that the runtime's own history of a session is stored here: of one that began elsewhere
 // (adopted, forked), or in which something was done that nobody here saw.
-func (s *Service) takeHistory(ctx context.Context, sessionID string) {
+func (s *Service) importOne(ctx context.Context, sessionID string) {
 	defer s.imports.looked(sessionID)
 	sess, err := s.stored(ctx, sessionID)
 	adapter, generation := s.historian(sess)

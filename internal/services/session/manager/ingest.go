@@ -22,14 +22,14 @@ import (
 // the runtime, nothing is dropped. It returns the session that the native line is to be kept with, "" for none.
 func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf string) {
 	named := s.preload(runtimeName, batch)
-	s.refuseStrange(runtimeName, batch)
+	s.ignoreStrange(runtimeName, batch)
 	for s.order.Lock(); !s.index.Has(named...); s.order.Lock() { // one was left out meanwhile
 		s.order.Unlock()
 		named = s.preload(runtimeName, batch)
 	}
 	defer s.order.Unlock()
 
-	if s.heardBefore(runtimeName, batch) {
+	if s.isDuplicate(runtimeName, batch) {
 		s.flushTexts(batch.Generation)
 		s.submit(runtimeName, batch, nothing)
 		return ""
@@ -40,15 +40,15 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 	}
 	nativeOf = s.nativeOf(batch, ours)
 	natives := s.nativeEvents(runtimeName, nativeOf, batch.Native)
-	if onlyTexts(batch) && !slices.Contains(ours, false) && !s.retrying(batch) {
-		s.takePieces(runtimeName, batch, natives)
+	if onlyDeltas(batch) && !slices.Contains(ours, false) && !s.retrying(batch) {
+		s.acceptDeltas(runtimeName, batch, natives)
 		return nativeOf
 	}
 	s.flushTexts(batch.Generation)
 	units, exited := make([]journal.Unit, len(batch.Signals)), false
 	for i, signal := range batch.Signals {
 		if !ours[i] {
-			units[i] = s.refuse(runtimeName, signal)
+			units[i] = s.ignoreForeign(runtimeName, signal)
 			continue
 		}
 		known, _ := s.index.Peek(signal.ThreadID)
@@ -64,9 +64,9 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 	return nativeOf
 }
 
-// heardBefore tells whether a batch was taken in since this server talks to its process: it was read again when the
+// isDuplicate tells whether a batch was taken in since this server talks to its process: it was read again when the
 // process was attached to again. Service.order is held.
-func (s *Service) heardBefore(runtimeName string, batch runtime.Batch) bool {
+func (s *Service) isDuplicate(runtimeName string, batch runtime.Batch) bool {
 	if batch.Offset == 0 {
 		return false
 	}
@@ -96,11 +96,11 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 	case runtime.BackgroundChanged:
 		return s.backgroundUnit(runtimeName, signal, change)
 	case runtime.TextDelta:
-		a = s.wholePiece(runtimeName, signal, change)
+		a = s.standaloneDelta(runtimeName, signal, change)
 	default:
 		s.wantBackground(signal)
-		s.keepQuiet(signal)
-		a = s.arrive(runtimeName, signal)
+		s.watchSilence(signal)
+		a = s.prepareSignal(runtimeName, signal)
 		if _, began := change.(runtime.TurnStarted); began {
 			s.adoption.wantDescription(runtimeName, signal.ThreadID)
 		}
@@ -190,8 +190,8 @@ func (a arrival) usageReport() usage.Report {
 		Params: a.meta.Layout.Params.Of(a.signal.Raw), At: a.receivedAt, Running: a.thread.ActiveTurn != ""}
 }
 
-// arrive brings the view up to date for a signal.
-func (s *Service) arrive(runtimeName string, signal runtime.Signal) arrival {
+// prepareSignal brings the view up to date for a signal.
+func (s *Service) prepareSignal(runtimeName string, signal runtime.Signal) arrival {
 	a := arrival{runtime: runtimeName, signal: signal, receivedAt: signal.ReceivedAt.UnixMilli()}
 	if signal.ReceivedAt.IsZero() {
 		a.receivedAt = s.now()
@@ -200,7 +200,7 @@ func (s *Service) arrive(runtimeName string, signal runtime.Signal) arrival {
 		a.requestID = session.NewID()
 	}
 	if signal.ThreadID != "" {
-		s.see(signal)
+		s.updateView(signal)
 		a.thread, _ = s.index.Get(signal.ThreadID)
 		a.meta = a.thread.Meta(signal.ThreadID)
 		if signal.Method == wire.MethodThreadStarted && a.meta.Session != nil {
@@ -334,7 +334,7 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 	if meta.Request == nil {
 		return events, nil
 	}
-	decided, err := s.unasked(ctx, tx, a, meta.Request.ID)
+	decided, err := s.autoDecline(ctx, tx, a, meta.Request.ID)
 	return append(events, decided...), err
 }
 
@@ -410,7 +410,7 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 	if err != nil {
 		return nil, err
 	}
-	dropped, err := s.tellDropped(ctx, tx, turn)
+	dropped, err := s.recordDropped(ctx, tx, turn)
 	events = append(events, dropped...)
 	err = errors.Join(err, store.CloseTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn), s.settleInput(ctx, tx, turn),
 		store.TouchSession(ctx, tx, turn.SessionID, a.receivedAt))

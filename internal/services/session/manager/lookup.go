@@ -17,8 +17,8 @@ import (
 // lookupPatience is how long a runtime that is ready may take to say whether it knows a conversation.
 const lookupPatience = 2 * time.Second
 
-// lookAnswer is what a runtime said of a conversation.
-type lookAnswer struct {
+// findAnswer is what a runtime said of a conversation.
+type findAnswer struct {
 	adapter runtime.Adapter
 	thread  runtime.Thread
 	err     error
@@ -36,13 +36,13 @@ func (s *Service) Lookup(ctx context.Context, sessionID string) (session.Session
 		return session.Session{}, session.ErrNotFound // no runtime gives out such an id
 	}
 	asked := s.now()
-	answers, notAsked := s.askAll(ctx, sessionID)
+	answers, notAsked := s.findInRuntimes(ctx, sessionID)
 	for _, one := range answers {
 		switch reason, is := unanswered(ctx, one.err); {
 		case is:
 			notAsked = append(notAsked, session.NotAsked{Runtime: one.adapter.Name(), State: one.adapter.Status().State, Reason: reason})
 		case one.err == nil && one.thread.ID == sessionID:
-			if err := s.takeIn(ctx, one.adapter.Name(), []runtime.Thread{one.thread}, asked); err != nil {
+			if err := s.storeThreads(ctx, one.adapter.Name(), []runtime.Thread{one.thread}, asked); err != nil {
 				return session.Session{}, err
 			}
 			s.imports.want(sessionID)
@@ -59,12 +59,12 @@ func (s *Service) Lookup(ctx context.Context, sessionID string) (session.Session
 	return session.Session{}, session.ErrNotFound
 }
 
-// askAll asks all ready runtimes that keep conversations for one of them, at the same time.
-func (s *Service) askAll(ctx context.Context, sessionID string) (answers []lookAnswer, notAsked []session.NotAsked) {
+// findInRuntimes asks all ready runtimes that keep conversations for one of them, at the same time.
+func (s *Service) findInRuntimes(ctx context.Context, sessionID string) (answers []findAnswer, notAsked []session.NotAsked) {
 	ctx, cancel := context.WithTimeout(ctx, lookupPatience)
 	defer cancel()
 	adapters := s.allAdapters()
-	answers = make([]lookAnswer, 0, len(adapters))
+	answers = make([]findAnswer, 0, len(adapters))
 	var asking sync.WaitGroup
 	for _, adapter := range adapters {
 		historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
@@ -72,10 +72,10 @@ func (s *Service) askAll(ctx context.Context, sessionID string) (answers []lookA
 			continue
 		}
 		if status := adapter.Status(); status.State != runtime.StateReady || status.Suspended {
-			notAsked = append(notAsked, notAskedFor(adapter.Name(), status))
+			notAsked = append(notAsked, notAskedReason(adapter.Name(), status))
 			continue
 		}
-		answers = append(answers, lookAnswer{adapter: adapter})
+		answers = append(answers, findAnswer{adapter: adapter})
 		answer := &answers[len(answers)-1]
 		asking.Go(func() { answer.thread, answer.err = historian.ReadThread(ctx, sessionID, false) })
 	}
@@ -83,8 +83,8 @@ func (s *Service) askAll(ctx context.Context, sessionID string) (answers []lookA
 	return answers, notAsked
 }
 
-// notAskedFor says why a runtime that cannot answer now is not asked.
-func notAskedFor(name string, status runtime.Status) session.NotAsked {
+// notAskedReason says why a runtime that cannot answer now is not asked.
+func notAskedReason(name string, status runtime.Status) session.NotAsked {
 	if status.State == runtime.StateReady {
 		return session.NotAsked{Runtime: name, State: runtime.StateUnresponsive,
 			Reason: fmt.Sprintf("its process is suspended; continue it with: kill -CONT %d", status.PID)}

@@ -51,7 +51,7 @@ func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string)
 			events := []journal.Event{sessionRenamed(sessionID, title, at)}
 			if !told { // no runtime tells clients of it
 				sess.Title = title
-				events = append(events, named(sess, at))
+				events = append(events, titleNotification(sess, at))
 			}
 			return events, err
 		}, nil
@@ -74,7 +74,7 @@ func (s *Service) Archive(ctx context.Context, sessionID string) (session.Sessio
 			t, _ = historian.ReadThread(ctx, session.RuntimeSessionID, false)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
-			held, err := s.holdWaiting(ctx, tx, sessionID, "the session was archived; unarchive it, then send the message again")
+			held, err := s.holdQueued(ctx, tx, sessionID, "the session was archived; unarchive it, then send the message again")
 			return held, errors.Join(err, store.UpdateSession(ctx, tx, sessionID, `archived = 1`), storeThread(ctx, tx, sessionID, t))
 		}, nil
 	})
@@ -83,7 +83,7 @@ func (s *Service) Archive(ctx context.Context, sessionID string) (session.Sessio
 // Unarchive takes a session back.
 func (s *Service) Unarchive(ctx context.Context, sessionID string) (session.Session, error) {
 	var t runtime.Thread
-	return told(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (
+	return withReportedThread(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (
 		change, error) {
 		if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
 			var err error
@@ -102,7 +102,7 @@ func (s *Service) Unarchive(ctx context.Context, sessionID string) (session.Sess
 // client tools that are not the session's, *FolderError.
 func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools json.RawMessage) (session.Session, error) {
 	var t runtime.Thread
-	resumed, err := told(&t)(
+	resumed, err := withReportedThread(&t)(
 		s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (change, error) {
 			_, err := s.workspace(session)
 			if err == nil {
@@ -129,8 +129,8 @@ func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools jso
 	return resumed, err
 }
 
-// told makes a session show what the runtime just said of it, the history that is not stored included.
-func told(t *runtime.Thread) func(session.Session, error) (session.Session, error) {
+// withReportedThread makes a session show what the runtime just said of it, the history that is not stored included.
+func withReportedThread(t *runtime.Thread) func(session.Session, error) (session.Session, error) {
 	return func(session session.Session, err error) (session.Session, error) {
 		if err == nil && len(t.Raw) > 0 {
 			session.Thread = t.Raw
@@ -237,7 +237,7 @@ func (s *Service) assignment(sessionID string, projectID *string) journal.Unit {
 		if err != nil {
 			return nil, journal.Refuse(err)
 		}
-		if same(projectID, stored.ProjectID) {
+		if equalText(projectID, stored.ProjectID) {
 			return nil, nil
 		}
 		if err := store.MoveToProject(ctx, tx, sessionID, projectID); err != nil {
@@ -247,7 +247,7 @@ func (s *Service) assignment(sessionID string, projectID *string) journal.Unit {
 	}
 }
 
-func same(a, b *string) bool {
+func equalText(a, b *string) bool {
 	if a == nil || b == nil {
 		return a == b
 	}

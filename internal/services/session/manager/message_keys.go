@@ -36,7 +36,7 @@ func (s *Service) Made(ctx context.Context, sessionID, key string) (string, erro
 		case settled: // what is read is older than what was stored
 			return "", runtime.WithKind(runtime.ErrUnavailable, session.ErrTurnUnsettled)
 		}
-		if err := s.settleTelling(ctx, sessionID); err != nil {
+		if err := s.settleInFlight(ctx, sessionID); err != nil {
 			return "", runtime.WithKind(runtime.ErrUnavailable, err)
 		}
 	}
@@ -101,13 +101,13 @@ func keyMade(ctx context.Context, tx database.Tx, key, made string) error {
 	return nil
 }
 
-// keysBeingTold are the messages with keys that are being told to the runtime of a session, or were when the telling
+// keysInFlight are the messages with keys that are being told to the runtime of a session, or were when the telling
 // broke off.
-func (s *Service) keysBeingTold(ctx context.Context, sessionID string) ([]telling, error) {
-	return database.ReadAll(ctx, s.db.Read(), "read the messages that were being told", func(row database.Row) (telling, error) {
+func (s *Service) keysInFlight(ctx context.Context, sessionID string) ([]inFlightMessage, error) {
+	return database.ReadAll(ctx, s.db.Read(), "read the messages that were being told", func(row database.Row) (inFlightMessage, error) {
 		var key, mark string
 		err := row.Scan(&key, &mark)
-		return telling{sessionID, mark, func(ctx context.Context, turnID string, unknown bool) error {
+		return inFlightMessage{sessionID, mark, func(ctx context.Context, turnID string, unknown bool) error {
 			return s.settleKey(ctx, key, mark, turnID, unknown)
 		}}, err
 	}, `select key, mark from message_keys where session_id = $1 and mark <> ''`, database.EncodeText(sessionID))

@@ -48,8 +48,8 @@ func (s *Service) nativeOf(batch runtime.Batch, ours []bool) (sessionID string) 
 	return sessionID
 }
 
-// keepNative keeps the line of a batch in the ring of its session.
-func (s *Service) keepNative(sessionID string, line json.RawMessage) {
+// recordNative keeps the line of a batch in the ring of its session.
+func (s *Service) recordNative(sessionID string, line json.RawMessage) {
 	if s.opts.KeepNative != session.NativeRing || s.opts.NativeLines == nil || line == nil || sessionID == "" {
 		return
 	}

@@ -39,13 +39,13 @@ const drainedWhy = "is being drained and begins nothing new; turns that run go o
 // may do. While this node is not sure that it is the owner still: *journal.OutageError, nothing was done.
 func (s *Service) CheckOwner(sess session.Session) error {
 	if s.Owns(sess) {
-		return s.sure()
+		return s.checkLease()
 	}
 	return &session.NotOwnerError{SessionID: sess.ID, Owner: sess.NodeID, Node: s.opts.NodeID}
 }
 
-// sure asks whether others can have taken this node for dead: then what it remembers may be wrong by now.
-func (s *Service) sure() error {
+// checkLease asks whether others can have taken this node for dead: then what it remembers may be wrong by now.
+func (s *Service) checkLease() error {
 	if s.opts.Sure == nil {
 		return nil
 	}

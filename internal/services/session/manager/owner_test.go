@@ -82,7 +82,7 @@ func TestAnotherNodesSessionIsRefused(t *testing.T) {
 		if detail.Session.NodeID != "one" || other.fake.histories != 0 {
 			t.Errorf("read %+v, %d histories", detail.Session, other.fake.histories)
 		}
-		owner.do(other.takeIn(t.Context(), "codex",
+		owner.do(other.storeThreads(t.Context(), "codex",
 			[]runtime.Thread{{ID: s.ID, Name: "theirs", UpdatedAt: owner.now() + 1000}}, owner.now()+1))
 		if got, err := owner.Lookup(t.Context(), s.ID); err != nil || got.Title != session.NewChatTitle || got.NodeID != "one" {
 			t.Errorf("the listing made it %+v, %v", got, err)
@@ -96,8 +96,8 @@ func TestTheFirstNodeThatListsAConversationOwnsIt(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		one, two := open(t, db, "one"), open(t, db, "two")
 		shared := runtime.Thread{ID: session.NewID(), Preview: "shared", Raw: encode("raw")}
-		one.do(two.takeIn(t.Context(), "codex", []runtime.Thread{shared}, 1))
-		one.do(one.takeIn(t.Context(), "codex", []runtime.Thread{shared}, 2))
+		one.do(two.storeThreads(t.Context(), "codex", []runtime.Thread{shared}, 1))
+		one.do(one.storeThreads(t.Context(), "codex", []runtime.Thread{shared}, 2))
 		if got, err := one.Lookup(t.Context(), shared.ID); err != nil || got.NodeID != "two" {
 			t.Errorf("owned by %s, %v", got.NodeID, err)
 		}

@@ -66,7 +66,7 @@ func (s *Service) RenameProject(ctx context.Context, projectID, name string, wor
 		if setDirectory {
 			next.WorkingDirectory = workingDirectory
 		}
-		moved := !same(next.WorkingDirectory, stored.WorkingDirectory)
+		moved := !equalText(next.WorkingDirectory, stored.WorkingDirectory)
 		if moved || next.Name != stored.Name {
 			next.UpdatedAt = at
 		}

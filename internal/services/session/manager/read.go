@@ -9,6 +9,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/store"
+	"harness/transcript"
 )
 
 // Limits of a list page.
@@ -26,7 +27,7 @@ func (s *Service) forked(ctx context.Context, sourceID string, fork runtime.Thre
 		inherited += `, controls = (select controls from sessions where id = $2)`
 		source, err := s.stored(ctx, sourceID)
 		if err == nil {
-			err = s.takeIn(ctx, source.Runtime, []runtime.Thread{fork}, s.now())
+			err = s.storeThreads(ctx, source.Runtime, []runtime.Thread{fork}, s.now())
 		}
 		if err != nil {
 			return session.Session{}, err
@@ -92,4 +93,49 @@ func (s *Service) storedIn(ctx context.Context, q database.Querier, sessionID st
 		return session.Session{}, err
 	}
 	return row.Effective(s.defaultsFor(row.Runtime, defaults))
+}
+
+// TranscriptPage reads at most limit entries behind the first offset ones, as Read shows them and in its order or, newest
+// first, in the reverse one. Only the page is read; the transcript's length is counted in an index. Errors are those of
+// Lookup.
+func (s *Service) TranscriptPage(ctx context.Context, sessionID string, offset, limit int, newestFirst bool) (
+	page session.TranscriptPage, err error) {
+	session, err := s.Lookup(ctx, sessionID)
+	if err == nil {
+		err = s.awaitHistory(ctx, session)
+	}
+	if err != nil {
+		return page, err
+	}
+	err = s.db.Snapshot(ctx, func(q database.Querier) error {
+		if page.Total, err = s.entries.Count(ctx, q, sessionID); err != nil {
+			return err
+		}
+		if page.Entries, err = s.entries.Page(ctx, q, sessionID, offset, limit, newestFirst); err != nil {
+			return err
+		}
+		if err := s.showTexts(ctx, q, sessionID, page.Entries); err != nil {
+			return err
+		}
+		turns, err := store.ReadTurnsOf(ctx, q, sessionID, page.Entries)
+		transcript.Settle(page.Entries, store.TurnTimes(turns))
+		return err
+	})
+	return page, err
+}
+
+// MessageCounts is how many entries the transcripts of sessions have, by session.
+func (s *Service) MessageCounts(ctx context.Context, sessionIDs []string) (map[string]int64, error) {
+	counts := map[string]int64{}
+	err := s.db.Snapshot(ctx, func(q database.Querier) error {
+		for _, id := range sessionIDs {
+			count, err := s.entries.Count(ctx, q, id)
+			if err != nil {
+				return err
+			}
+			counts[id] = count
+		}
+		return nil
+	})
+	return counts, err
 }

@@ -28,7 +28,7 @@ func (s *Service) MarkRead(ctx context.Context, reader, sessionID, messageID str
 		if err != nil {
 			return err
 		}
-		further, err = s.mark(ctx, tx, reader, id, database.EncodeText(messageID), place, ordinal,
+		further, err = s.markRead(ctx, tx, reader, id, database.EncodeText(messageID), place, ordinal,
 			` where (excluded.place, excluded.ordinal) > (read_markers.place, read_markers.ordinal)`)
 		return err
 	})
@@ -41,13 +41,13 @@ func (s *Service) MarkUnread(ctx context.Context, reader, sessionID string) erro
 		return err
 	}
 	return store.MarkerError(sessionID, s.db.Update(ctx, func(tx database.Tx) error {
-		_, err := s.mark(ctx, tx, reader, database.EncodeText(sessionID), "", -1, -1, "")
+		_, err := s.markRead(ctx, tx, reader, database.EncodeText(sessionID), "", -1, -1, "")
 		return err
 	}))
 }
 
-// mark stores a marker, where the one before allows it.
-func (s *Service) mark(ctx context.Context, tx database.Tx, reader, session, message string, place, ordinal int64,
+// markRead stores a marker, where the one before allows it.
+func (s *Service) markRead(ctx context.Context, tx database.Tx, reader, session, message string, place, ordinal int64,
 	unless string) (changed bool, err error) {
 	const insert = `insert into read_markers (reader, session_id, message_id, place, ordinal, at)
 		values ($1, $2, $3, $4, $5, $6) on conflict (reader, session_id) do `

@@ -221,11 +221,11 @@ func TestLateListingUndoesNothing(t *testing.T) {
 		k.do(err)
 		_, err = k.Archive(t.Context(), s.ID)
 		k.do(err)
-		k.do(k.takeIn(t.Context(), "codex", []runtime.Thread{stale}, asked))
+		k.do(k.storeThreads(t.Context(), "codex", []runtime.Thread{stale}, asked))
 		if got, err := k.Lookup(t.Context(), s.ID); err != nil || !got.Archived {
 			t.Errorf("archived %t, %v", got.Archived, err)
 		}
-		k.do(k.takeIn(t.Context(), "codex", []runtime.Thread{stale}, k.now()+1))
+		k.do(k.storeThreads(t.Context(), "codex", []runtime.Thread{stale}, k.now()+1))
 		if got, err := k.Lookup(t.Context(), s.ID); err != nil || got.Archived {
 			t.Errorf("archived %t, %v: the runtime's later word counts", got.Archived, err)
 		}

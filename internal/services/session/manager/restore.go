@@ -36,7 +36,7 @@ const historyBytes = 200_000
 // needs one of those opens another.
 func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sess session.Session, in runtime.StartTurn) (
 	started runtime.StartedTurn, told *session.Restored, err error) {
-	if in.Continues, err = spokenTo(ctx, s.db.Read(), sess.ID); err != nil {
+	if in.Continues, err = hasTurns(ctx, s.db.Read(), sess.ID); err != nil {
 		return started, nil, err
 	}
 	again, err := store.NeedsReplay(ctx, s.db.Read(), sess.ID)
@@ -52,7 +52,7 @@ func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sess s
 	}
 	lost := err
 	told = &session.Restored{}
-	if in.History, err = s.recount(ctx, sess.ID, told); err != nil {
+	if in.History, err = s.conversationText(ctx, sess.ID, told); err != nil {
 		return started, nil, errors.Join(lost, err)
 	}
 	if err := s.commit(ctx, func(context.Context, database.Tx) ([]journal.Event, error) {
@@ -71,8 +71,8 @@ func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sess s
 	return started, told, nil
 }
 
-// recount is what a session's transcript says, as an agent is told it.
-func (s *Service) recount(ctx context.Context, sessionID string, told *session.Restored) (history string, err error) {
+// conversationText is what a session's transcript says, as an agent is told it.
+func (s *Service) conversationText(ctx context.Context, sessionID string, told *session.Restored) (history string, err error) {
 	var entries []transcript.Entry
 	err = s.db.Snapshot(ctx, func(q database.Querier) error {
 		if entries, err = s.entries.List(ctx, q, sessionID); err != nil {
@@ -109,8 +109,8 @@ func (s *Service) recount(ctx context.Context, sessionID string, told *session.R
 	return history, nil
 }
 
-// spokenTo tells whether a session ever had a turn.
-func spokenTo(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
+// hasTurns tells whether a session ever had a turn.
+func hasTurns(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
 	found, err := database.ReadTexts(ctx, q, "look for a turn of session "+sessionID,
 		`select turn_id from turns where session_id = $1 limit 1`, database.EncodeText(sessionID))
 	return len(found) > 0, err

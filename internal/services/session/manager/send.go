@@ -22,12 +22,12 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return "", err // before the runtime is told anything
 	}
-	leave, err := s.comeIn(ctx, sessionID)
+	leave, err := s.reserveSlot(ctx, sessionID)
 	if err != nil {
 		return "", err
 	}
 	defer leave()
-	sess, adapter, release, err := s.forMessage(ctx, sessionID, message.Alone || message.Retries != "")
+	sess, adapter, release, err := s.acquireForTurn(ctx, sessionID, message.Alone || message.Retries != "")
 	if err != nil {
 		return "", err
 	}
@@ -70,14 +70,14 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 		return "", err
 	}
 	s.sends(ctx, sessionID)
-	s.quiet.end(sessionID)
+	s.silence.end(sessionID)
 	// A caller who goes away does not take the message back: the runtime may have it already. The call has its own
 	// deadline.
 	ctx = context.WithoutCancel(ctx)
 	start.ActiveTurnID = s.index.ActiveTurn(sessionID)
 	started, told, err := s.startTurn(ctx, adapter, sess, start)
 	if err == nil {
-		return started.TurnID, held(s.turnAccepted(ctx, sess, started, message, told))
+		return started.TurnID, errStoredLater(s.turnAccepted(ctx, sess, started, message, told))
 	}
 	if kept := s.forgetKey(ctx, message.Key, err); kept != nil {
 		return "", errors.Join(err, kept)
@@ -110,10 +110,10 @@ func (s *Service) beginning(ctx context.Context, session session.Session, messag
 	})
 }
 
-// forMessage takes the lock of a session for a message: at once where the message can be steered into a running turn,
+// acquireForTurn takes the lock of a session for a message: at once where the message can be steered into a running turn,
 // else as soon as no turn runs, and its runtime may have one more. Messages that wait come in the order they were sent;
 // one that is to be alone is refused with runtime.ErrTurnActive instead while a turn runs.
-func (s *Service) forMessage(ctx context.Context, sessionID string, alone bool) (sess session.Session,
+func (s *Service) acquireForTurn(ctx context.Context, sessionID string, alone bool) (sess session.Session,
 	adapter runtime.Adapter, release func(), err error) {
 	next, err := s.locks.Acquire(ctx, "message "+sessionID)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Service) forMessage(ctx context.Context, sessionID string, alone bool) 
 		if release, err = s.locks.Acquire(ctx, sessionID); err != nil {
 			return session.Session{}, nil, nil, err
 		}
-		var unsettled []telling
+		var unsettled []inFlightMessage
 		if sess, adapter, err = s.owned(ctx, sessionID); err == nil {
 			unsettled, err = s.unsettled(ctx, sessionID)
 		}
@@ -145,7 +145,7 @@ func (s *Service) forMessage(ctx context.Context, sessionID string, alone bool) 
 		if err == nil {
 			idle, err = s.turnToAwait(sess, adapter, alone)
 		}
-		waits := err == nil && idle == nil && !placed && s.needsPlace(sess)
+		waits := err == nil && idle == nil && !placed && s.needsSlot(sess)
 		if err == nil && idle == nil && !waits {
 			free := release
 			return sess, adapter, func() { free(); giveBack() }, nil
@@ -231,7 +231,7 @@ func (s *Service) turnAccepted(ctx context.Context, sess session.Session, starte
 				return sent, err
 			}
 			if started.Steered {
-				dropped, err := s.tellDroppedLate(ctx, tx, sess.ID, turnID, message)
+				dropped, err := s.recordDroppedLate(ctx, tx, sess.ID, turnID, message)
 				if sent = append(sent, dropped...); err != nil {
 					return sent, err
 				}
@@ -254,7 +254,7 @@ func (s *Service) turnAccepted(ctx context.Context, sess session.Session, starte
 // sentWith stores the options a message came with, and returns the news that it was sent.
 func (s *Service) sentWith(ctx context.Context, tx database.Tx, sessionID string, started runtime.StartedTurn,
 	message session.Message, at int64) (journal.Event, error) {
-	if err := s.storeWishes(ctx, tx, sessionID, message); err != nil {
+	if err := s.storeControlOverrides(ctx, tx, sessionID, message); err != nil {
 		return journal.Event{}, err
 	}
 	var with *session.Controls
@@ -268,9 +268,9 @@ func (s *Service) sentWith(ctx context.Context, tx database.Tx, sessionID string
 	return messageSent(sessionID, started.TurnID, message.InputParts(), with, at), nil
 }
 
-// storeWishes makes the options a message came with the session's controls. They are laid over what is stored now:
+// storeControlOverrides makes the options a message came with the session's controls. They are laid over what is stored now:
 // controls may have been edited while the runtime took the message.
-func (s *Service) storeWishes(ctx context.Context, tx database.Tx, sessionID string, m session.Message) error {
+func (s *Service) storeControlOverrides(ctx context.Context, tx database.Tx, sessionID string, m session.Message) error {
 	if m.Model == nil && m.ApprovalPolicy == nil && m.NetworkAccess == nil && m.FilesystemSandbox == nil {
 		return nil
 	}

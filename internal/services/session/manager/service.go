@@ -93,26 +93,26 @@ type Options struct {
 
 // Service is the one place where runtime signals and client wishes become stored state and events.
 type Service struct {
-	opts     Options
-	journal  *journal.Journal
-	db       *database.DB
-	entries  transcript.Store
-	index    *live.Index
-	locks    keylock.Locks
-	adoption *adoption
-	imports  *imports
-	delivery *delivery
-	custody  *endedTurns // of sessions whose runtime's memory has grown
-	folders  *endedTurns // of sessions whose folder may have changed
-	sender   *waitingSender
-	asking   *asking
+	opts       Options
+	journal    *journal.Journal
+	db         *database.DB
+	entries    transcript.Store
+	index      *live.Index
+	locks      keylock.Locks
+	adoption   *adoption
+	imports    *imports
+	delivery   *delivery
+	snapshots  *endedTurns // of sessions whose runtime's memory has grown
+	workspaces *endedTurns // of sessions whose folder may have changed
+	sender     *queueSender
+	questions  *questions
 	// background knows which sessions have background work.
-	background *backgroundWatch
-	quiet      quiet
+	background *backgroundWatcher
+	silence    silenceTimers
 	bulk       *bulkUpserts
-	// temporaries are those of this process.
-	temporaries temporaries
-	upserts     upserts
+	// pendingSessions are those of this process.
+	pendingSessions pendingSessions
+	upserts         upserts
 	// deletions wakes who tells runtimes of deletions; deletePatience is how long a deletion waits for its runtime.
 	deletions      deletions
 	deletePatience time.Duration
@@ -121,8 +121,8 @@ type Service struct {
 	// restartPatience is how long a message waits for the process that follows one that is gone.
 	restartPatience time.Duration
 
-	// unfit is why an agent cannot work in a folder, "" when it can.
-	unfit func(folder string) string
+	// unusable is why an agent cannot work in a folder, "" when it can.
+	unusable func(folder string) string
 
 	adaptersMu sync.RWMutex
 	adapters   []runtime.Adapter
@@ -154,8 +154,8 @@ func New(opts Options) *Service {
 	}
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
-		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), sender: newWaitingSender(), asking: newAsking(),
-		custody: newEndedTurns(), folders: newEndedTurns(), background: newBackgroundWatch(),
+		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), sender: newQueueSender(), questions: newQuestions(),
+		snapshots: newEndedTurns(), workspaces: newEndedTurns(), background: newBackgroundWatcher(),
 		deletions: newDeletions(), deletePatience: deletePatience, stopPatience: stopPatience, restartPatience: restartPatience,
 		order:   newOrderLock(),
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
@@ -163,7 +163,7 @@ func New(opts Options) *Service {
 		serving: map[string]string{},
 	}
 	s.index = live.New(s.now, live.NewLimits(opts.RuntimeLimits))
-	s.unfit = func(folder string) string { return unfitFolder(folder, opts.EnterFolder) }
+	s.unusable = func(folder string) string { return unusableFolder(folder, opts.EnterFolder) }
 	s.journal.BeforePrune(s.entries.KeepPruned)
 	return s
 }
@@ -172,7 +172,7 @@ func New(opts Options) *Service {
 func (s *Service) Sink(runtimeName string) runtime.Sink {
 	return func(batch runtime.Batch) {
 		long := batch.Size() > longBatch
-		s.keepNative(s.ingest(runtimeName, batch), batch.Native)
+		s.recordNative(s.ingest(runtimeName, batch), batch.Native)
 		if long {
 			// Only the journal's end is an error here; the batch's own outcome is told by submit.
 			_, _ = s.journal.Commit(context.Background(), nothing)
@@ -192,7 +192,7 @@ func (s *Service) Start(ctx context.Context) error {
 }
 
 func (s *Service) begin(ctx context.Context) error {
-	_, unsubscribe := s.journal.Subscribe(s.hear)
+	_, unsubscribe := s.journal.Subscribe(s.onRecords)
 	if err := s.recover(ctx); err != nil {
 		unsubscribe()
 		return fmt.Errorf("settle what the last run left open: %w", err)
@@ -204,7 +204,7 @@ func (s *Service) begin(ctx context.Context) error {
 	if err := s.completeBulks(ctx); err != nil {
 		return err
 	}
-	if err := s.settleTemporaries(ctx); err != nil {
+	if err := s.settleAllPending(ctx); err != nil {
 		return err
 	}
 	s.begun = s.now()
@@ -212,8 +212,8 @@ func (s *Service) begin(ctx context.Context) error {
 		defer unsubscribe()
 		var loops sync.WaitGroup
 		for _, loop := range []func(context.Context){
-			s.textLoop, s.deliverLoop, s.deletionLoop, s.sweepNatives, s.bulkLoop, s.importLoop, s.adoptLoop, s.custodyLoop,
-			s.waitingLoop, s.folderLoop, s.backgroundLoop,
+			s.textLoop, s.deliverLoop, s.deletionLoop, s.sweepNatives, s.bulkLoop, s.importLoop, s.adoptLoop, s.snapshotLoop,
+			s.queueLoop, s.workspaceLoop, s.backgroundLoop,
 		} {
 			loops.Go(func() { loop(running) })
 		}
@@ -270,9 +270,9 @@ func (l orderLock) Lock() { <-l }
 // Unlock gives it back.
 func (l orderLock) Unlock() { l <- struct{}{} }
 
-// held words the failure to store what the runtime has done already: it is held, and stored after the outage. To ask
+// errStoredLater words the failure to store what the runtime has done already: it is held, and stored after the outage. To ask
 // for it again would do it twice.
-func held(err error) error {
+func errStoredLater(err error) error {
 	var outage *journal.OutageError
 	if errors.As(err, &outage) {
 		return fmt.Errorf("%w: the runtime took it, and it is stored as soon as the store takes writes again: %w",

@@ -63,8 +63,8 @@ func (s *Service) checkMessage(ctx context.Context, session session.Session, ada
 		message.NetworkAccess, message.FilesystemSandbox))
 }
 
-// sentWaiting takes a message that was sent out of the queue, and publishes the turn it became.
-func (s *Service) sentWaiting(ctx context.Context, tx database.Tx, one session.Waiting, turnID string) ([]journal.Event, error) {
+// dequeueSent takes a message that was sent out of the queue, and publishes the turn it became.
+func (s *Service) dequeueSent(ctx context.Context, tx database.Tx, one session.Waiting, turnID string) ([]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, one.SessionID)
 	if session.Absent(err) {
 		return nil, nil
@@ -80,7 +80,7 @@ func (s *Service) sentWaiting(ctx context.Context, tx database.Tx, one session.W
 		return nil, fmt.Errorf("store that waiting message %s was sent: %w", one.ID, err)
 	}
 	now, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(one.SessionID))
-	return []journal.Event{waitingUpdated(one.SessionID, now, systemOwned, s.now(), &sentMessage{one.ID, turnID})}, err
+	return []journal.Event{queueUpdated(one.SessionID, now, systemOwned, s.now(), &sentMessage{one.ID, turnID})}, err
 }
 
 // sentMessage is a queued message and the turn it became.

@@ -182,7 +182,7 @@ func TestEqualIDsNeverMeet(t *testing.T) {
 			t.Errorf("%d words are in the journal, want 3", len(p.records())-before)
 		}
 		strange := runtime.Thread{ID: other.ID, Name: "taken over", Raw: encode("codex's")}
-		p.do(p.takeIn(t.Context(), "codex", []runtime.Thread{strange}, p.now()+1))
+		p.do(p.storeThreads(t.Context(), "codex", []runtime.Thread{strange}, p.now()+1))
 		p.fake.mu.Lock()
 		p.fake.natives = []string{other.ID}
 		p.fake.mu.Unlock()
@@ -205,7 +205,7 @@ func TestLateWordsOfADeletedConversation(t *testing.T) {
 		p.do(err)
 		p.index.Forget(gone.ID)
 		p.other.item("a", "t", runtime.Item{ID: "i", Role: "user", Type: "userMessage"}, true)
-		p.do(p.takeIn(t.Context(), "other", []runtime.Thread{{NativeID: "a", Raw: encode("again")}}, p.now()+1))
+		p.do(p.storeThreads(t.Context(), "other", []runtime.Thread{{NativeID: "a", Raw: encode("again")}}, p.now()+1))
 		p.flush()
 		page, err := p.List(t.Context(), session.ListQuery{})
 		p.do(err)

@@ -174,7 +174,7 @@ func TestMetaIsTrueAtItsPlace(t *testing.T) {
 				continue
 			}
 			if meta := metaOf(t, record); meta.Session != nil {
-				if checked++; !same(meta.Session.ProjectID, project) {
+				if checked++; !equalText(meta.Session.ProjectID, project) {
 					t.Fatalf("event %d tells a project other than the one it has there", record.Pos)
 				}
 			}

@@ -23,7 +23,7 @@ func (s *Service) expectWorker(ctx context.Context, adapter runtime.Adapter, id 
 		return abandon, nil
 	}
 	if err := s.inOrder(ctx, func() journal.Unit { return s.workerOpened(adapter.Name(), id) }); err != nil {
-		return abandon, held(err)
+		return abandon, errStoredLater(err)
 	}
 	return func() error {
 		defer s.index.Forget(id)
@@ -63,9 +63,9 @@ func (s *Service) workerOpened(runtimeName, id string) journal.Unit {
 	}
 }
 
-// see lets the view know what a signal says before its event's meta is made; a turn's end comes after (signalUnit),
+// updateView lets the view know what a signal says before its event's meta is made; a turn's end comes after (signalUnit),
 // because the event of the end still belongs to the turn.
-func (s *Service) see(signal runtime.Signal) {
+func (s *Service) updateView(signal runtime.Signal) {
 	inherits := false
 	if opened, is := signal.Change.(runtime.ThreadOpened); is && opened.ParentID != "" {
 		parent, _ := s.index.Peek(opened.ParentID)

@@ -21,8 +21,8 @@ func TestTheFolderOfANewSession(t *testing.T) {
 	}
 	each(t, func(t *testing.T, k *kit) {
 		k.opts.WorkspaceRoot = root
-		k.unfit = func(folder string) string {
-			return unfitFolder(folder, func(entered string) error {
+		k.unusable = func(folder string) string {
+			return unusableFolder(folder, func(entered string) error {
 				if entered == closed {
 					return os.ErrPermission
 				}
@@ -58,7 +58,7 @@ func TestASessionWithoutItsFolderWaitsForIt(t *testing.T) {
 		if err := os.Mkdir(folder, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		k.unfit = func(folder string) string { return unfitFolder(folder, nil) }
+		k.unusable = func(folder string) string { return unusableFolder(folder, nil) }
 		s, err := k.Create(t.Context(), session.Create{Cwd: folder})
 		k.do(err)
 		k.do(os.Rename(folder, folder+".away"))

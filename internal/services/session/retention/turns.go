@@ -14,8 +14,8 @@ import (
 // EntriesPerUnit and TurnsPerUnit bound what one transaction removes, prunePage how many sessions one read lists.
 const (
 	EntriesPerUnit = 200
-	TurnsPerUnit = 10
-	prunePage    = 200
+	TurnsPerUnit   = 10
+	prunePage      = 200
 )
 
 // rolledBack prunes turns that were rolled back and no longer show.

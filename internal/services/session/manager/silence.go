@@ -13,14 +13,14 @@ import (
 // quietFor is how long (ms) after a stop an agent may not go on by itself.
 const quietFor = 60_000
 
-// quiet are the sessions that were stopped and have nothing left that may begin a turn: until when (ms) their agents may
+// silenceTimers are the sessions that were stopped and have nothing left that may begin a turn: until when (ms) their agents may
 // not go on by themselves.
-type quiet struct {
+type silenceTimers struct {
 	mu    sync.Mutex
 	until map[string]int64
 }
 
-func (q *quiet) begin(sessionID string, until int64) {
+func (q *silenceTimers) begin(sessionID string, until int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.until == nil {
@@ -29,14 +29,14 @@ func (q *quiet) begin(sessionID string, until int64) {
 	q.until[sessionID] = until
 }
 
-func (q *quiet) end(sessionID string) {
+func (q *silenceTimers) end(sessionID string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.until, sessionID)
 }
 
 // at tells whether a session is to be quiet at a time, and forgets those that need not be any more.
-func (q *quiet) at(sessionID string, now int64) bool {
+func (q *silenceTimers) at(sessionID string, now int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for id, until := range q.until {
@@ -48,11 +48,11 @@ func (q *quiet) at(sessionID string, now int64) bool {
 	return is
 }
 
-// keepQuiet stops a turn that an agent has begun by itself in a session that was stopped: what it had heard of before the
+// watchSilence stops a turn that an agent has begun by itself in a session that was stopped: what it had heard of before the
 // stop would go on otherwise.
-func (s *Service) keepQuiet(signal runtime.Signal) {
+func (s *Service) watchSilence(signal runtime.Signal) {
 	began, is := signal.Change.(runtime.TurnStarted)
-	if !is || !began.Own || !s.quiet.at(signal.ThreadID, s.now()) {
+	if !is || !began.Own || !s.silence.at(signal.ThreadID, s.now()) {
 		return
 	}
 	s.loops.Go(func(ctx context.Context) {

@@ -23,8 +23,8 @@ const (
 	temporaryFailed   = "failed"
 )
 
-// temporaries are the ids whose sessions this process is opening, each with what is closed when that is over.
-type temporaries struct {
+// pendingSessions are the ids whose sessions this process is opening, each with what is closed when that is over.
+type pendingSessions struct {
 	mu   sync.Mutex
 	open map[string]chan struct{}
 }
@@ -35,7 +35,7 @@ func (s *Service) PromiseSession(ctx context.Context, runtimeName, projectID str
 	id := session.NewID()
 	t := session.Temporary{ID: temporaryPrefix + id, SessionID: id, Runtime: runtimeName, ProjectID: projectID}
 	at := s.now()
-	s.temporaries.begin(t.ID)
+	s.pendingSessions.begin(t.ID)
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if _, err := tx.ExecContext(ctx, `delete from temporary_sessions where created_at < $1 and state <> 'pending'`,
 			at-temporaryKept); err != nil {
@@ -51,7 +51,7 @@ func (s *Service) PromiseSession(ctx context.Context, runtimeName, projectID str
 		return nil, nil
 	})
 	if err != nil {
-		s.temporaries.end(t.ID)
+		s.pendingSessions.end(t.ID)
 	}
 	return t, err
 }
@@ -59,7 +59,7 @@ func (s *Service) PromiseSession(ctx context.Context, runtimeName, projectID str
 // KeepPromise opens the session of a temporary id and tells how that went: EventIDResolved or EventIDFailed, one of the
 // two once. word puts an error for clients.
 func (s *Service) KeepPromise(ctx context.Context, t session.Temporary, in session.Create, word func(error) string) error {
-	defer s.temporaries.end(t.ID)
+	defer s.pendingSessions.end(t.ID)
 	ctx = context.WithoutCancel(ctx)
 	in.ID, in.Runtime = t.SessionID, t.Runtime
 	made, err := s.Create(ctx, in)
@@ -70,12 +70,12 @@ func (s *Service) KeepPromise(ctx context.Context, t session.Temporary, in sessi
 	if err != nil {
 		why = word(err)
 	}
-	return errors.Join(err, s.settleTemporary(ctx, t, made.ID, why))
+	return errors.Join(err, s.settlePending(ctx, t, made.ID, why))
 }
 
-// settleTemporary tells what became of a temporary id. A session that is there is told even when something went wrong
+// settlePending tells what became of a temporary id. A session that is there is told even when something went wrong
 // with it.
-func (s *Service) settleTemporary(ctx context.Context, t session.Temporary, realID, why string) error {
+func (s *Service) settlePending(ctx context.Context, t session.Temporary, realID, why string) error {
 	news := session.IDNews{TemporaryID: t.ID, RealID: realID, Runtime: t.Runtime, ProjectID: t.ProjectID}
 	state, kind := temporaryResolved, session.EventIDResolved
 	if realID == "" {
@@ -95,8 +95,8 @@ func (s *Service) settleTemporary(ctx context.Context, t session.Temporary, real
 	})
 }
 
-// settleTemporaries tells what became of the ids that an earlier process of this node gave out and did not settle.
-func (s *Service) settleTemporaries(ctx context.Context) error {
+// settleAllPending tells what became of the ids that an earlier process of this node gave out and did not settle.
+func (s *Service) settleAllPending(ctx context.Context) error {
 	left, err := database.ReadAll(ctx, s.db.Read(), "list temporary sessions",
 		func(row database.Row) (t session.Temporary, err error) {
 			err = row.Scan(&t.ID, &t.SessionID, &t.Runtime, &t.ProjectID)
@@ -115,7 +115,7 @@ func (s *Service) settleTemporaries(ctx context.Context) error {
 		if err != nil && !errors.Is(err, session.ErrProjectNotFound) && !session.Absent(err) {
 			return err
 		}
-		if err := s.settleTemporary(ctx, t, made.ID,
+		if err := s.settlePending(ctx, t, made.ID,
 			"the server ended before the session was opened; start it again"); err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (s *Service) RealID(ctx context.Context, id string) (string, error) {
 		return id, nil
 	}
 	select {
-	case <-s.temporaries.over(id):
+	case <-s.pendingSessions.over(id):
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
@@ -149,7 +149,7 @@ func (s *Service) RealID(ctx context.Context, id string) (string, error) {
 	return real, nil
 }
 
-func (t *temporaries) begin(id string) {
+func (t *pendingSessions) begin(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open == nil {
@@ -158,7 +158,7 @@ func (t *temporaries) begin(id string) {
 	t.open[id] = make(chan struct{})
 }
 
-func (t *temporaries) end(id string) {
+func (t *pendingSessions) end(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if done, open := t.open[id]; open {
@@ -168,7 +168,7 @@ func (t *temporaries) end(id string) {
 }
 
 // over is closed once nothing is done about an id here.
-func (t *temporaries) over(id string) <-chan struct{} {
+func (t *pendingSessions) over(id string) <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if done, open := t.open[id]; open {

@@ -3,10 +3,13 @@ package manager
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
+	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/store"
 )
@@ -33,8 +36,8 @@ func (s *Service) Waiting(ctx context.Context, sessionID string) ([]session.Wait
 	return store.ReadQueued(ctx, s.db.Read(), `session_id = $1`, database.EncodeText(sessionID))
 }
 
-// changeWaiting edits a session's waiting messages in one unit, and tells everybody what waits then.
-func (s *Service) changeWaiting(ctx context.Context, sessionID string,
+// changeQueue edits a session's waiting messages in one unit, and tells everybody what waits then.
+func (s *Service) changeQueue(ctx context.Context, sessionID string,
 	edit func(ctx context.Context, tx database.Tx) error) (now []session.Waiting, err error) {
 	_, err = s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		systemOwned, err := store.IsSystemOwned(ctx, tx, sessionID)
@@ -47,14 +50,14 @@ func (s *Service) changeWaiting(ctx context.Context, sessionID string,
 		if now, err = store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(sessionID)); err != nil {
 			return nil, err
 		}
-		return []journal.Event{waitingUpdated(sessionID, now, systemOwned, s.now(), nil)}, nil
+		return []journal.Event{queueUpdated(sessionID, now, systemOwned, s.now(), nil)}, nil
 	})
 	s.sender.want()
 	return now, err
 }
 
-// waitingUpdated tells what waits in a session, and which message was sent, nil for none.
-func waitingUpdated(sessionID string, now []session.Waiting, systemOwned bool, at int64, sent *sentMessage) journal.Event {
+// queueUpdated tells what waits in a session, and which message was sent, nil for none.
+func queueUpdated(sessionID string, now []session.Waiting, systemOwned bool, at int64, sent *sentMessage) journal.Event {
 	told := make([]json.RawMessage, len(now))
 	for i, one := range now {
 		told[i] = one.Encode()
@@ -74,7 +77,7 @@ func (s *Service) Wait(ctx context.Context, sessionID string, message session.Me
 	}
 	id = session.NewID()
 	asked := s.traceOfRequest(ctx).String()
-	now, err = s.changeWaiting(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
+	now, err = s.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		var n, last int64
 		if err := tx.QueryRowContext(ctx, `select count(*), coalesce(max(place), 0) from queued_messages where session_id = $1`,
 			database.EncodeText(sessionID)).Scan(&n, &last); err != nil {
@@ -102,7 +105,7 @@ func (s *Service) Wait(ctx context.Context, sessionID string, message session.Me
 
 // EditWaiting gives a waiting message another text; one that was held waits again. ErrWaitingNotFound, ErrWaitingSent.
 func (s *Service) EditWaiting(ctx context.Context, sessionID, id, text string) ([]session.Waiting, error) {
-	return s.changeWaiting(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
+	return s.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		one, err := store.ReadUnsent(ctx, tx, sessionID, id)
 		if err != nil {
 			return err
@@ -117,7 +120,7 @@ func (s *Service) EditWaiting(ctx context.Context, sessionID, id, text string) (
 
 // DropWaiting takes a waiting message out. ErrWaitingNotFound, ErrWaitingSent.
 func (s *Service) DropWaiting(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
-	return s.changeWaiting(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
+	return s.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		one, err := store.ReadUnsent(ctx, tx, sessionID, id)
 		if err != nil {
 			return err
@@ -129,7 +132,7 @@ func (s *Service) DropWaiting(ctx context.Context, sessionID, id string) ([]sess
 
 // MoveWaiting puts a waiting message before another one, or with "" behind all. ErrWaitingNotFound, ErrWaitingSent.
 func (s *Service) MoveWaiting(ctx context.Context, sessionID, id, before string) ([]session.Waiting, error) {
-	return s.changeWaiting(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
+	return s.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		moved, err := store.ReadUnsent(ctx, tx, sessionID, id)
 		if err != nil {
 			return err
@@ -162,4 +165,79 @@ func (s *Service) MoveWaiting(ctx context.Context, sessionID, id, before string)
 		}
 		return nil
 	})
+}
+
+// SendWaiting sends a waiting message at once: into the turn that runs where the runtime steers, else as a turn of its
+// own, for which a running turn is interrupted. One that was held is sent again. ErrWaitingNotFound, ErrWaitingSent.
+func (s *Service) SendWaiting(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
+	sess, adapter, err := s.owned(ctx, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	s.load(sess.Runtime, sessionID)
+	active := s.index.ActiveTurn(sessionID)
+	now, err := s.moveToFront(ctx, sessionID, id)
+	if err != nil || active == "" {
+		return now, err // who sends what waits sends it
+	}
+	if _, steers := runtime.Has[runtime.Steerer](adapter, runtime.OpSteer); steers {
+		err = s.steerQueued(ctx, now[0])
+	} else {
+		_, err = s.StopTurn(ctx, sessionID, active, true) // the message goes on with what the turn has begun
+		if errors.Is(err, session.ErrNoActiveTurn) || errors.Is(err, session.ErrWrongTurn) {
+			err = nil // that turn is over
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.Waiting(ctx, sessionID)
+}
+
+// moveToFront puts a waiting message before all others, to be sent even if it was held.
+func (s *Service) moveToFront(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
+	return s.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
+		if _, err := store.ReadUnsent(ctx, tx, sessionID, id); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `update queued_messages set state = 'queued', error = '', place =
+			(select min(place) from queued_messages where session_id = $2) - 1 where id = $1`,
+			database.EncodeText(id), database.EncodeText(sessionID))
+		return err
+	})
+}
+
+// steerQueued tells a waiting message as any other is told, into the turn that runs. A failure that leaves open
+// whether the runtime took it holds it (settle).
+func (s *Service) steerQueued(ctx context.Context, one session.Waiting) error {
+	var begun atomic.Bool // also set when the unit runs after Send gave up
+	message, err := s.toSend(ctx, one)
+	if err != nil {
+		return err
+	}
+	message.Begin = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		still, err := store.ReadUnsent(ctx, tx, one.SessionID, one.ID)
+		if err != nil {
+			return nil, err
+		}
+		if still.Text != one.Text {
+			return nil, journal.Refuse(errWaitingChanged)
+		}
+		begun.Store(true)
+		return s.enqueue(ctx, tx, one, session.WaitingSending, steeredMark, "")
+	}
+	message.Accepted = func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error) {
+		return s.dequeueSent(ctx, tx, one, turnID)
+	}
+	_, err = s.Send(ctx, one.SessionID, message)
+	var refused *runtime.Error
+	switch {
+	case errors.Is(err, session.ErrWaitingNotFound), errors.Is(err, session.ErrWaitingSent), errors.Is(err, errWaitingChanged):
+		return nil // the turn ended and it is sent as one of its own, or somebody edited or dropped it meanwhile
+	case err == nil || !begun.Load():
+		return err
+	case errors.As(err, &refused):
+		return errors.Join(err, s.markQueued(context.WithoutCancel(ctx), one, session.WaitingHeld, err.Error()))
+	}
+	return errors.Join(err, s.settleInFlight(context.WithoutCancel(ctx), one.SessionID))
 }

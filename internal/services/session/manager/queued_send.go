@@ -18,26 +18,26 @@ import (
 // waitingAgain is how long after a failure the next attempt to send a waiting message comes.
 const waitingAgain = time.Second
 
-// waitingSender knows which sessions have somebody who sends their waiting messages.
-type waitingSender struct {
+// queueSender knows which sessions have somebody who sends their waiting messages.
+type queueSender struct {
 	mu   sync.Mutex
 	busy map[string]bool
 	wake chan struct{}
 }
 
-func newWaitingSender() *waitingSender {
-	return &waitingSender{busy: map[string]bool{}, wake: make(chan struct{}, 1)}
+func newQueueSender() *queueSender {
+	return &queueSender{busy: map[string]bool{}, wake: make(chan struct{}, 1)}
 }
 
-// want lets waitingLoop look.
-func (w *waitingSender) want() {
+// want lets queueLoop look.
+func (w *queueSender) want() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (w *waitingSender) take(sessionID string) bool {
+func (w *queueSender) take(sessionID string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.busy[sessionID] {
@@ -47,18 +47,18 @@ func (w *waitingSender) take(sessionID string) bool {
 	return true
 }
 
-func (w *waitingSender) release(sessionID string) {
+func (w *queueSender) release(sessionID string) {
 	w.mu.Lock()
 	delete(w.busy, sessionID)
 	w.mu.Unlock()
 }
 
-// waitingLoop sends the waiting messages of this node's sessions, each session's one after the other, until ctx ends.
-func (s *Service) waitingLoop(ctx context.Context) {
+// queueLoop sends the waiting messages of this node's sessions, each session's one after the other, until ctx ends.
+func (s *Service) queueLoop(ctx context.Context) {
 	var senders sync.WaitGroup
 	defer senders.Wait()
 	for {
-		found, err := s.sendWaiting(ctx, &senders)
+		found, err := s.sendQueued(ctx, &senders)
 		if err != nil && ctx.Err() == nil {
 			s.opts.Logger.Warn().Err(err).Msg("waiting messages could not be read; trying again")
 		}
@@ -75,7 +75,7 @@ func (s *Service) waitingLoop(ctx context.Context) {
 	}
 }
 
-func (s *Service) sendWaiting(ctx context.Context, senders *sync.WaitGroup) (found bool, err error) {
+func (s *Service) sendQueued(ctx context.Context, senders *sync.WaitGroup) (found bool, err error) {
 	sessions, err := database.ReadAll(ctx, s.db.Read(), "find waiting messages", func(row database.Row) (id string, err error) {
 		err = row.Scan(&id)
 		return database.DecodeText(id), err
@@ -108,7 +108,7 @@ func (s *Service) sendFirst(ctx context.Context, sessionID string) error {
 			return err
 		}
 		if all[0].State == session.WaitingSending {
-			err = s.settleTelling(ctx, sessionID)
+			err = s.settleInFlight(ctx, sessionID)
 		} else {
 			err = s.sendWhenIdle(ctx, all[0])
 		}
@@ -120,7 +120,7 @@ func (s *Service) sendFirst(ctx context.Context, sessionID string) error {
 }
 
 // sendWhenIdle sends a waiting message as a turn of its own. That it is being told is stored before, and that it was
-// taken with its turn, so that a server that dies in between finds out (settleTelling).
+// taken with its turn, so that a server that dies in between finds out (settleInFlight).
 func (s *Service) sendWhenIdle(ctx context.Context, first session.Waiting) error {
 	id := first.SessionID
 	sess, err := s.stored(ctx, id)
@@ -138,7 +138,7 @@ func (s *Service) sendWhenIdle(ctx context.Context, first session.Waiting) error
 		return errors.Join(err, ctx.Err())
 	}
 	if err != nil {
-		return s.markWaiting(ctx, first, session.WaitingHeld, err.Error())
+		return s.markQueued(ctx, first, session.WaitingHeld, err.Error())
 	}
 	message.Alone = true
 	var begun atomic.Bool // also set when the unit runs after Send gave up
@@ -155,10 +155,10 @@ func (s *Service) sendWhenIdle(ctx context.Context, first session.Waiting) error
 			return nil, err
 		}
 		begun.Store(true)
-		return s.putWaiting(ctx, tx, first, session.WaitingSending, mark, "")
+		return s.enqueue(ctx, tx, first, session.WaitingSending, mark, "")
 	}
 	message.Accepted = func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error) {
-		return s.sentWaiting(ctx, tx, first, turnID)
+		return s.dequeueSent(ctx, tx, first, turnID)
 	}
 	_, err = s.Send(inTrace(ctx, first.Content.Trace), id, message)
 	var refused *runtime.Error
@@ -169,44 +169,44 @@ func (s *Service) sendWhenIdle(ctx context.Context, first session.Waiting) error
 		if !begun.Load() {
 			return nil
 		}
-		return s.markWaiting(ctx, first, session.WaitingQueued, "")
+		return s.markQueued(ctx, first, session.WaitingQueued, "")
 	case begun.Load() && !errors.As(err, &refused):
 		return nil // settled in the next round
 	case errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) || database.Transient(err) ||
 		ctx.Err() != nil || errors.As(err, new(*session.LimitError)):
 		if begun.Load() {
-			err = errors.Join(err, s.markWaiting(ctx, first, session.WaitingQueued, ""))
+			err = errors.Join(err, s.markQueued(ctx, first, session.WaitingQueued, ""))
 		}
 		return err
 	}
-	return s.markWaiting(ctx, first, session.WaitingHeld, err.Error())
+	return s.markQueued(ctx, first, session.WaitingHeld, err.Error())
 }
 
-// settleWaiting stores what became of a waiting message whose telling broke off.
-func (s *Service) settleWaiting(ctx context.Context, one session.Waiting, turnID string, unknown bool) error {
+// settleQueued stores what became of a waiting message whose telling broke off.
+func (s *Service) settleQueued(ctx context.Context, one session.Waiting, turnID string, unknown bool) error {
 	switch {
 	case unknown:
-		return s.markWaiting(ctx, one, session.WaitingHeld,
+		return s.markQueued(ctx, one, session.WaitingHeld,
 			"it cannot be told whether the runtime took it; look at the transcript, then send or drop it")
 	case turnID != "":
 		_, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			return s.sentWaiting(ctx, tx, one, turnID)
+			return s.dequeueSent(ctx, tx, one, turnID)
 		})
 		return err
 	}
-	return s.markWaiting(ctx, one, session.WaitingQueued, "")
+	return s.markQueued(ctx, one, session.WaitingQueued, "")
 }
 
-// markWaiting is putWaiting as a unit of its own.
-func (s *Service) markWaiting(ctx context.Context, one session.Waiting, state session.WaitingState, failure string) error {
+// markQueued is putWaiting as a unit of its own.
+func (s *Service) markQueued(ctx context.Context, one session.Waiting, state session.WaitingState, failure string) error {
 	_, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return s.putWaiting(ctx, tx, one, state, "", failure)
+		return s.enqueue(ctx, tx, one, state, "", failure)
 	})
 	return err
 }
 
-// putWaiting gives a message another state, and tells everybody.
-func (s *Service) putWaiting(ctx context.Context, tx database.Tx, one session.Waiting, state session.WaitingState, mark, failure string) (
+// enqueue gives a message another state, and tells everybody.
+func (s *Service) enqueue(ctx context.Context, tx database.Tx, one session.Waiting, state session.WaitingState, mark, failure string) (
 	[]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, one.SessionID)
 	if session.Absent(err) {
@@ -221,5 +221,5 @@ func (s *Service) putWaiting(ctx context.Context, tx database.Tx, one session.Wa
 		return nil, fmt.Errorf("store waiting message %s: %w", one.ID, err)
 	}
 	now, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(one.SessionID))
-	return []journal.Event{waitingUpdated(one.SessionID, now, systemOwned, s.now(), nil)}, err
+	return []journal.Event{queueUpdated(one.SessionID, now, systemOwned, s.now(), nil)}, err
 }

@@ -11,10 +11,10 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// unasked decides the request that was just stored where that takes no person: changes of files that are let pass, and
+// autoDecline decides the request that was just stored where that takes no person: changes of files that are let pass, and
 // all that a person would be asked in a session without one, which is declined so that the agent goes on. A call of a
 // client's tool is no person's.
-func (s *Service) unasked(ctx context.Context, tx database.Tx, a arrival, requestID string) ([]journal.Event, error) {
+func (s *Service) autoDecline(ctx context.Context, tx database.Tx, a arrival, requestID string) ([]journal.Event, error) {
 	asked, is := a.signal.Change.(runtime.InteractiveRequested)
 	if !is || asked.Kind == runtime.RequestToolCall {
 		return nil, nil
@@ -29,7 +29,7 @@ func (s *Service) unasked(ctx context.Context, tx database.Tx, a arrival, reques
 		return nil, err
 	case controls.NonInteractive:
 		const why = "Nobody is there to be asked in this session. Go on without it."
-		return s.decideUnasked(ctx, tx, a, request, session.DecidedByNonInteractive,
+		return s.autoDecide(ctx, tx, a, request, session.DecidedByNonInteractive,
 			runtime.Reply{Decision: "decline", Message: why}, runtime.Reply{Decision: "decline"}, runtime.Reply{Decision: "cancel"})
 	case asked.Kind == runtime.RequestApproval && asked.Asked.Subject == runtime.SubjectFileChange:
 		return s.acceptEdit(ctx, tx, a, request, controls)
@@ -37,10 +37,10 @@ func (s *Service) unasked(ctx context.Context, tx database.Tx, a arrival, reques
 	return nil, nil
 }
 
-// decideUnasked decides a request with the first of some replies that its runtime takes, in the transaction that stores
+// autoDecide decides a request with the first of some replies that its runtime takes, in the transaction that stores
 // it: a server that dies in between has either none of it or all. The runtime is told as of every decision that was not
 // made by a caller here (deliverLoop). What takes none of them is left to a person.
-func (s *Service) decideUnasked(ctx context.Context, tx database.Tx, a arrival, request store.Request, by string,
+func (s *Service) autoDecide(ctx context.Context, tx database.Tx, a arrival, request store.Request, by string,
 	replies ...runtime.Reply) ([]journal.Event, error) {
 	request, err := request.WithParams(ctx, tx)
 	if err != nil {

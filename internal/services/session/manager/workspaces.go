@@ -36,37 +36,37 @@ const (
 	unstoredFor = 24 * 3600 * 1000
 )
 
-// folderName is what the folder of a session is stored as by its owner: a former one stores under another name.
-func folderName(session session.Session) string {
+// workspaceName is what the folder of a session is stored as by its owner: a former one stores under another name.
+func workspaceName(session session.Session) string {
 	return session.ID + "/" + strconv.FormatInt(session.Epoch, 10)
 }
 
-// folderLoop stores the folders of this node's sessions as turns end in them, and removes what nobody needs any more, until
+// workspaceLoop stores the folders of this node's sessions as turns end in them, and removes what nobody needs any more, until
 // ctx ends.
-func (s *Service) folderLoop(ctx context.Context) {
+func (s *Service) workspaceLoop(ctx context.Context) {
 	if s.opts.Folders == nil {
 		return
 	}
 	begun := false
 	for {
-		err := s.forgetFolders(ctx)
+		err := s.deleteUnneededWorkspaces(ctx)
 		if err == nil && !begun {
-			err = store.UnstoredWorkspaces(ctx, s.db.Read(), s.opts.NodeID, s.now()-unstoredFor, s.folders.want)
+			err = store.UnstoredWorkspaces(ctx, s.db.Read(), s.opts.NodeID, s.now()-unstoredFor, s.workspaces.want)
 			begun = err == nil
 		}
 		if err != nil && ctx.Err() == nil {
 			s.opts.Logger.Warn().Err(err).Msg("which folders of sessions are to be stored or removed could not be found out; trying again")
 		}
 		again := err != nil
-		for id, turn := range s.folders.take() {
-			if err := s.storeFolderOf(ctx, id, turn); err != nil && ctx.Err() == nil {
+		for id, turn := range s.workspaces.take() {
+			if err := s.snapshotWorkspace(ctx, id, turn); err != nil && ctx.Err() == nil {
 				again = true
-				s.folders.wantAgain(id, turn)
+				s.workspaces.wantAgain(id, turn)
 				s.opts.Logger.Warn().Err(err).Str("session", id).
 					Msg("the folder of a session could not be stored; trying again. Until then the session stays at this node")
 			}
 		}
-		wake, retry := s.folders.wake, (<-chan time.Time)(nil)
+		wake, retry := s.workspaces.wake, (<-chan time.Time)(nil)
 		if again {
 			wake, retry = nil, time.After(folderAgain)
 		}
@@ -79,8 +79,8 @@ func (s *Service) folderLoop(ctx context.Context) {
 	}
 }
 
-// storeFolderOf stores the folder of a session of this node, as a turn has left it.
-func (s *Service) storeFolderOf(ctx context.Context, sessionID, turnID string) error {
+// snapshotWorkspace stores the folder of a session of this node, as a turn has left it.
+func (s *Service) snapshotWorkspace(ctx context.Context, sessionID, turnID string) error {
 	sess, err := s.stored(ctx, sessionID)
 	if session.Absent(err) || err == nil && !s.Owns(sess) {
 		return nil
@@ -88,10 +88,10 @@ func (s *Service) storeFolderOf(ctx context.Context, sessionID, turnID string) e
 	if err != nil {
 		return err
 	}
-	if err := s.sure(); err != nil {
+	if err := s.checkLease(); err != nil {
 		return err // another node may have taken it, and its folder with it
 	}
-	row := store.Workspace{Name: folderName(sess), TurnID: turnID, StoredAt: s.now()}
+	row := store.Workspace{Name: workspaceName(sess), TurnID: turnID, StoredAt: s.now()}
 	folder := cmp.Or(sess.Cwd, s.opts.WorkspaceRoot)
 	if row.Snapshot, row.Refusal, err = s.opts.Folders.Store(ctx, row.Name, folder); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (s *Service) storeFolderOf(ctx context.Context, sessionID, turnID string) e
 		s.opts.Logger.Warn().Str("session", sessionID).Str("reason", row.Refusal).
 			Msg("the folder of a session cannot be stored as it is: the session stays at this node")
 	}
-	if row.Mark, err = mark(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if row.Mark, err = ensureMarker(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return s.commitOwned(ctx, sess, func(ctx context.Context, tx database.Tx) error {
@@ -108,8 +108,8 @@ func (s *Service) storeFolderOf(ctx context.Context, sessionID, turnID string) e
 	})
 }
 
-// forgetFolders removes what is stored of the folders of sessions that are gone.
-func (s *Service) forgetFolders(ctx context.Context) error {
+// deleteUnneededWorkspaces removes what is stored of the folders of sessions that are gone.
+func (s *Service) deleteUnneededWorkspaces(ctx context.Context) error {
 	gone, err := database.ReadTexts(ctx, s.db.Read(), "look whose folders nobody needs", `select session_id from unneeded_folders`)
 	if err != nil {
 		return err
@@ -125,10 +125,10 @@ func (s *Service) forgetFolders(ctx context.Context) error {
 	return nil
 }
 
-// bringFolder has this node have the folder of a session that it is about to take, and tells which node's it was: "" when
+// restoreWorkspace has this node have the folder of a session that it is about to take, and tells which node's it was: "" when
 // it is here already, as another session that was taken works in it. *PinnedError when it cannot be had,
 // *NotOwnerError when it is at another node by now.
-func (s *Service) bringFolder(ctx context.Context, sess session.Session) (from string, err error) {
+func (s *Service) restoreWorkspace(ctx context.Context, sess session.Session) (from string, err error) {
 	pinned := func(reason string) error {
 		return &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: false, Reason: reason}
 	}
@@ -171,7 +171,7 @@ func (s *Service) bringFolder(ctx context.Context, sess session.Session) (from s
 		s.opts.Logger.Info().Str("folder", folder).Str("aside", aside).
 			Msg("a folder went on at another node meanwhile; what was here is put aside")
 	}
-	return from, remark(folder, stored.Mark)
+	return from, replaceMarker(folder, stored.Mark)
 }
 
 // clearFor tells whether the folder of a session that is to be taken may be made here: where nothing is, or an old copy of
@@ -197,7 +197,7 @@ func (s *Service) clearFor(ctx context.Context, sess session.Session, stored sto
 	if len(users) > 0 {
 		return pinned("other sessions of this node work in " + sess.Cwd + ", which is not as it was left at node " + sess.NodeID)
 	}
-	found, err := readMark(sess.Cwd)
+	found, err := readMarker(sess.Cwd)
 	if err != nil {
 		return err
 	}
@@ -213,9 +213,9 @@ const (
 	folderPrefix       = "folder-"
 )
 
-// folderMoved notes that the folder of a node goes on here, and tells in the transcript of the session that is taken what of
+// workspaceMoved notes that the folder of a node goes on here, and tells in the transcript of the session that is taken what of
 // a turn that was cut off stayed behind.
-func (s *Service) folderMoved(ctx context.Context, tx database.Tx, session session.Session, from string) ([]journal.Event, error) {
+func (s *Service) workspaceMoved(ctx context.Context, tx database.Tx, session session.Session, from string) ([]journal.Event, error) {
 	at := s.now()
 	if err := store.MoveWorkspace(ctx, tx, from, session.Cwd, s.opts.NodeID, at); err != nil {
 		return nil, err

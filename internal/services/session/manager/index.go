@@ -5,9 +5,28 @@ import (
 	"errors"
 
 	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 	"harness/internal/services/session"
 	"harness/internal/services/session/store"
 )
+
+// makeRoom keeps the view from growing with every session ever touched. A thread may go only when the store says the
+// same of it: that is so once everything queued before is committed, which an empty unit finds out.
+func (s *Service) makeRoom(ctx context.Context) {
+	spare := s.index.Spare()
+	if len(spare) == 0 {
+		return
+	}
+	nothing := func(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }
+	err := s.journal.Submit(ctx, nothing, func(_ []journal.Record, err error) {
+		if err == nil {
+			s.index.Evict(spare)
+		}
+	})
+	if err != nil && !expected(err) {
+		s.opts.Logger.Debug().Err(err).Msg("sessions nobody looks at stay in memory for now")
+	}
+}
 
 // Load is what a runtime of this server has to do now.
 func (s *Service) Load(runtimeName string) session.Load { return s.index.Limits.Load(runtimeName) }
@@ -26,9 +45,9 @@ func (s *Service) countTurns(ctx context.Context) error {
 	return nil
 }
 
-// comeIn takes in a message until it left: *LimitError when too many are on their way. What is wrong with the session
+// reserveSlot takes in a message until it left: *LimitError when too many are on their way. What is wrong with the session
 // is told by who looks at it.
-func (s *Service) comeIn(ctx context.Context, sessionID string) (leave func(), err error) {
+func (s *Service) reserveSlot(ctx context.Context, sessionID string) (leave func(), err error) {
 	t, inView := s.index.Peek(sessionID)
 	if !inView || !t.Stored {
 		sess, err := s.stored(ctx, sessionID)
@@ -43,7 +62,7 @@ func (s *Service) comeIn(ctx context.Context, sessionID string) (leave func(), e
 	return s.index.Limits.Reserve(t.Runtime, sessionID)
 }
 
-// needsPlace tells whether a message to a session begins a turn that has to wait for a place.
-func (s *Service) needsPlace(session session.Session) bool {
+// needsSlot tells whether a message to a session begins a turn that has to wait for a place.
+func (s *Service) needsSlot(session session.Session) bool {
 	return s.index.Limits.BoundsTurns(session.Runtime) && s.index.ActiveTurn(session.ID) == ""
 }

@@ -12,9 +12,9 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// hear is the journal's news, of this node and of others: a decision may be one to deliver, and a title, project or
+// onRecords is the journal's news, of this node and of others: a decision may be one to deliver, and a title, project or
 // deletion that the view does not show yet is looked up.
-func (s *Service) hear(records []journal.Record) {
+func (s *Service) onRecords(records []journal.Record) {
 	for _, record := range records {
 		switch record.Type {
 		case session.EventDeleted:
@@ -26,7 +26,7 @@ func (s *Service) hear(records []journal.Record) {
 		case eventSessionRenamed, eventProjectUpdated:
 		case eventApprovalResolved, eventToolInputResolved, eventToolCallResolved:
 			s.delivery.want()
-			s.asking.wake(record)
+			s.questions.wake(record)
 			continue
 		case eventTranscriptUpdated:
 			if strings.HasPrefix(record.ItemID, turnErrorPrefix) {
@@ -48,7 +48,7 @@ func (s *Service) hear(records []journal.Record) {
 		switch {
 		case !ok:
 		case record.Type == eventSessionRenamed && known.Title == news.Title:
-		case record.Type == eventProjectUpdated && same(known.ProjectID, news.ProjectID):
+		case record.Type == eventProjectUpdated && equalText(known.ProjectID, news.ProjectID):
 		case record.Type == session.EventDeleted && known.Deleted:
 		default:
 			s.adoption.wantAgain(news.SessionID)
@@ -56,9 +56,9 @@ func (s *Service) hear(records []journal.Record) {
 	}
 }
 
-// look brings the view's title and project of a session up to what is stored. What changes in the view meanwhile is
+// refresh brings the view's title and project of a session up to what is stored. What changes in the view meanwhile is
 // newer than what was read; its own event is heard later.
-func (s *Service) look(ctx context.Context, id string) error {
+func (s *Service) refresh(ctx context.Context, id string) error {
 	before, ok := s.index.Peek(id)
 	if !ok {
 		return nil
@@ -72,7 +72,7 @@ func (s *Service) look(ctx context.Context, id string) error {
 		return err
 	}
 	if gone == nil && stored.Epoch > 0 && !s.Owns(stored.Session) && before.Epoch != live.NotOwned {
-		s.giveUp(ctx, stored.Session, before.ActiveTurn)
+		s.releaseToOwner(ctx, stored.Session, before.ActiveTurn)
 	}
 	s.index.Update(id, func(t *live.Session) {
 		switch {

@@ -3,6 +3,7 @@ package manager
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 
@@ -22,7 +23,7 @@ func (s *Service) Own(ctx context.Context, sess session.Session) error {
 	if elsewhere := (*session.NotOwnerError)(nil); !errors.As(err, &elsewhere) || !s.opts.Movable {
 		return err
 	}
-	if s.sure() != nil {
+	if s.checkLease() != nil {
 		return err
 	}
 	lapsed, unknown := s.opts.Lapsed(ctx, s.db.Read(), sess.NodeID)
@@ -46,11 +47,11 @@ func (s *Service) Own(ctx context.Context, sess session.Session) error {
 	if s.Owns(sess) {
 		return nil // by now
 	}
-	return s.take(ctx, sess)
+	return s.takeOver(ctx, sess)
 }
 
-// take takes a session of a node that is not alive, under its lock.
-func (s *Service) take(ctx context.Context, sess session.Session) error {
+// takeOver takes a session of a node that is not alive, under its lock.
+func (s *Service) takeOver(ctx context.Context, sess session.Session) error {
 	if busy, err := store.IsBusy(ctx, s.db.Read(), sess.ID); err != nil || busy {
 		return cmp.Or(err, error(&session.LeftOpenError{SessionID: sess.ID, Owner: sess.NodeID}))
 	}
@@ -58,7 +59,7 @@ func (s *Service) take(ctx context.Context, sess session.Session) error {
 	if err != nil {
 		return err
 	}
-	kept, whole, err := s.keptMemory(ctx, sess)
+	kept, whole, err := s.storedSnapshot(ctx, sess)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (s *Service) take(ctx context.Context, sess session.Session) error {
 		return &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: true,
 			Reason: "not all that " + sess.Runtime + " remembers of it was stored when its node died"}
 	}
-	folderOf, release, err := s.haveFolder(ctx, sess, kept)
+	folderOf, release, err := s.obtainWorkspace(ctx, sess, kept)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (s *Service) take(ctx context.Context, sess session.Session) error {
 		return err
 	}
 	if !tellAgain {
-		if err := s.restoreMemory(ctx, portable, sess); err != nil {
+		if err := s.restoreSnapshot(ctx, portable, sess); err != nil {
 			return err
 		}
 	}
@@ -114,7 +115,7 @@ func (s *Service) take(ctx context.Context, sess session.Session) error {
 		folder, events := "same", []journal.Event(nil)
 		if folderOf != "" {
 			folder = "restored"
-			if events, err = s.folderMoved(ctx, tx, sess, folderOf); err != nil {
+			if events, err = s.workspaceMoved(ctx, tx, sess, folderOf); err != nil {
 				return nil, err
 			}
 		}
@@ -137,7 +138,7 @@ func (s *Service) take(ctx context.Context, sess session.Session) error {
 		return err
 	}
 	if tellAgain { // now that it is this node's: its former one may have the same folder of memories
-		if err := forgetMemoryOf(ctx, adapter, sess); err != nil {
+		if err := forgetRuntimeMemory(ctx, adapter, sess); err != nil {
 			s.opts.Logger.Warn().Err(err).Str("session", sess.ID).
 				Msg("an old copy of what the runtime remembers of a session is left; it is told the conversation after that")
 		}
@@ -154,9 +155,9 @@ func (s *Service) take(ctx context.Context, sess session.Session) error {
 // Moved counts the sessions that got another node since this server began, here or elsewhere.
 func (s *Service) Moved() int64 { return s.moved.Load() }
 
-// keptMemory is what is stored of a session for it to go on elsewhere, and whether all that its runtime remembers is:
+// storedSnapshot is what is stored of a session for it to go on elsewhere, and whether all that its runtime remembers is:
 // *PinnedError when nothing is.
-func (s *Service) keptMemory(ctx context.Context, sess session.Session) (kept store.Snapshot, whole bool, err error) {
+func (s *Service) storedSnapshot(ctx context.Context, sess session.Session) (kept store.Snapshot, whole bool, err error) {
 	kept, known, err := store.ReadSnapshot(ctx, s.db.Read(), sess.ID)
 	if err != nil {
 		return kept, false, err
@@ -172,22 +173,22 @@ func (s *Service) keptMemory(ctx context.Context, sess session.Session) (kept st
 	return kept, kept.TurnID == heard, nil
 }
 
-// haveFolder has this node have the folder of a session that it is about to take: *PinnedError when it is another one
+// obtainWorkspace has this node have the folder of a session that it is about to take: *PinnedError when it is another one
 // here, or cannot be had. from is the node whose it was, when it was made here. Until release nobody else makes it.
-func (s *Service) haveFolder(ctx context.Context, sess session.Session, kept store.Snapshot) (from string, release func(), err error) {
+func (s *Service) obtainWorkspace(ctx context.Context, sess session.Session, kept store.Snapshot) (from string, release func(), err error) {
 	if s.opts.Folders != nil {
 		// Who asked may go away: the folder is there for the next try.
 		if release, err = s.locks.Acquire(ctx, "folder "+sess.Cwd); err != nil {
 			return "", nil, err
 		}
-		if from, err = s.bringFolder(context.WithoutCancel(ctx), sess); err != nil {
+		if from, err = s.restoreWorkspace(context.WithoutCancel(ctx), sess); err != nil {
 			release()
 			return "", nil, err
 		}
 		return from, release, nil
 	}
 	folder := cmp.Or(sess.Cwd, s.opts.WorkspaceRoot)
-	found, err := readMark(folder)
+	found, err := readMarker(folder)
 	if err != nil {
 		return "", nil, err
 	}
@@ -198,8 +199,8 @@ func (s *Service) haveFolder(ctx context.Context, sess session.Session, kept sto
 	return "", func() {}, nil
 }
 
-// forgetMemoryOf removes what this node's runtime remembers of a session from when it was this node's: it is told anew.
-func forgetMemoryOf(ctx context.Context, adapter runtime.Adapter, session session.Session) error {
+// forgetRuntimeMemory removes what this node's runtime remembers of a session from when it was this node's: it is told anew.
+func forgetRuntimeMemory(ctx context.Context, adapter runtime.Adapter, session session.Session) error {
 	forgetter, is := adapter.(runtime.Forgetter)
 	if !is {
 		return nil
@@ -210,8 +211,8 @@ func forgetMemoryOf(ctx context.Context, adapter runtime.Adapter, session sessio
 	return nil
 }
 
-// giveUp ends what this node's runtime does for a session that another node has taken.
-func (s *Service) giveUp(ctx context.Context, session session.Session, turnID string) {
+// releaseToOwner ends what this node's runtime does for a session that another node has taken.
+func (s *Service) releaseToOwner(ctx context.Context, session session.Session, turnID string) {
 	s.index.Update(session.ID, func(t *live.Session) {
 		t.SetIdle()
 		t.Epoch = live.NotOwned
@@ -230,4 +231,69 @@ func (s *Service) giveUp(ctx context.Context, session session.Session, turnID st
 		s.opts.Logger.Warn().Err(err).Str("session", session.ID).Str("owner", session.NodeID).
 			Msg("another node has taken a session, and its runtime here could not be told; what it says of it is not stored")
 	}
+}
+
+// eventNodeEnded tells that another node was taken for dead; it shows no frame.
+const eventNodeEnded = "node.ended"
+
+// EndNode ends what a node that died left open, in one unit with claim, which refuses when it is not to be ended: its
+// turns are interrupted, its requests expire, and its runtime processes are over, should they be found one day. Its
+// sessions stay its own: their conversations are in files of that machine.
+func (s *Service) EndNode(ctx context.Context, node string, claim func(ctx context.Context, tx database.Tx) error) error {
+	reason := fmt.Sprintf("The server that ran this turn (node %s) was not heard of for too long.", node)
+	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		if err := claim(ctx, tx); err != nil {
+			return nil, err
+		}
+		at := s.now()
+		events, err := s.sweep(ctx, tx, node, func(string) bool { return true }, reason, at)
+		if err != nil {
+			return nil, err
+		}
+		_, err = tx.ExecContext(ctx, `update runtime_spools set ended = 1, updated_at = $2 where node_id = $1 and ended = 0`,
+			node, at)
+		if err != nil {
+			return nil, fmt.Errorf("note the end of the runtimes of node %s: %w", node, err)
+		}
+		return append(events, journal.Event{Type: eventNodeEnded, Time: at, Source: session.EventSource, Payload: encode(struct {
+			NodeID string `json:"nodeId"`
+			By     string `json:"by"`
+		}{node, s.opts.NodeID})}), nil
+	})
+}
+
+// fence remembers, for as long as no node takes anything from another, the epochs of sessions that were written to; it
+// is NotOwned for those of other nodes.
+type fence struct {
+	takeovers int64
+	epochs    map[string]int64
+}
+
+// mine tells within a unit whether a session is this node's under the epoch by which it was known when something of its
+// runtime was heard. One that is not stored (any more) is. Only the journal's writer calls it.
+func (s *Service) mine(ctx context.Context, tx database.Tx, sessionID string, epoch int64) (bool, error) {
+	takeovers := journal.Takeovers(ctx)
+	if takeovers == 0 || sessionID == "" {
+		return true, nil // nobody else writes, or it is about no session
+	}
+	if takeovers != s.fence.takeovers || len(s.fence.epochs) > live.MaxSessions {
+		s.fence = fence{takeovers, map[string]int64{}}
+	}
+	now, known := s.fence.epochs[sessionID]
+	if !known {
+		var node string
+		err := tx.QueryRowContext(ctx, `select node_id, epoch from sessions where id = $1`, database.EncodeText(sessionID)).
+			Scan(&node, &now)
+		if errors.Is(err, sql.ErrNoRows) {
+			return true, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("read who owns session %s: %w", sessionID, err)
+		}
+		if node != s.opts.NodeID && now > 0 {
+			now = live.NotOwned
+		}
+		s.fence.epochs[sessionID] = now
+	}
+	return now != live.NotOwned && now == epoch, nil
 }

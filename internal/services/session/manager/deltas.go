@@ -10,8 +10,8 @@ import (
 	"harness/stream"
 )
 
-// onlyTexts tells whether a batch changes nothing stored: it is pieces of text, or moves the position on and no more.
-func onlyTexts(batch runtime.Batch) bool {
+// onlyDeltas tells whether a batch changes nothing stored: it is pieces of text, or moves the position on and no more.
+func onlyDeltas(batch runtime.Batch) bool {
 	for _, signal := range batch.Signals {
 		if _, is := signal.Change.(runtime.TextDelta); !is {
 			return false
@@ -20,13 +20,13 @@ func onlyTexts(batch runtime.Batch) bool {
 	return true
 }
 
-// takePieces takes a batch of pieces of text: listeners are told at once, the store gets it with the ones around it.
+// acceptDeltas takes a batch of pieces of text: listeners are told at once, the store gets it with the ones around it.
 // Service.order is held.
-func (s *Service) takePieces(runtimeName string, batch runtime.Batch, natives []journal.Event) {
+func (s *Service) acceptDeltas(runtimeName string, batch runtime.Batch, natives []journal.Event) {
 	p := s.textBuffer(runtimeName, batch.Generation)
 	for _, signal := range batch.Signals {
 		if delta, ok := signal.Change.(runtime.TextDelta); ok {
-			s.takePiece(p, signal, delta)
+			s.acceptDelta(p, signal, delta)
 		}
 	}
 	p.natives = append(p.natives, natives...)
@@ -47,9 +47,9 @@ func (s *Service) takePieces(runtimeName string, batch runtime.Batch, natives []
 	}
 }
 
-// takePiece tells listeners of a piece and keeps it for the store.
-func (s *Service) takePiece(p *textBuffer, signal runtime.Signal, delta runtime.TextDelta) {
-	a, text, ref := s.hearPiece(p, signal, delta)
+// acceptDelta tells listeners of a piece and keeps it for the store.
+func (s *Service) acceptDelta(p *textBuffer, signal runtime.Signal, delta runtime.TextDelta) {
+	a, text, ref := s.appendDelta(p, signal, delta)
 	group := text.group
 	if group == nil {
 		s.texts.lastGroup++
@@ -69,17 +69,17 @@ func (s *Service) takePiece(p *textBuffer, signal runtime.Signal, delta runtime.
 	}
 }
 
-// wholePiece is a piece that is stored as it is, because other news came in the same line. Service.order is held.
-func (s *Service) wholePiece(runtimeName string, signal runtime.Signal, delta runtime.TextDelta) arrival {
-	a, _, ref := s.hearPiece(s.textBuffer(runtimeName, signal.Generation), signal, delta)
+// standaloneDelta is a piece that is stored as it is, because other news came in the same line. Service.order is held.
+func (s *Service) standaloneDelta(runtimeName string, signal runtime.Signal, delta runtime.TextDelta) arrival {
+	a, _, ref := s.appendDelta(s.textBuffer(runtimeName, signal.Generation), signal, delta)
 	s.texts.lastGroup++
 	ref.Group = s.texts.lastGroup
 	a.meta.Text = &ref
 	return a
 }
 
-// hearPiece notes that a text grew, and where the piece stands in it.
-func (s *Service) hearPiece(p *textBuffer, signal runtime.Signal, delta runtime.TextDelta) (arrival, *knownText,
+// appendDelta notes that a text grew, and where the piece stands in it.
+func (s *Service) appendDelta(p *textBuffer, signal runtime.Signal, delta runtime.TextDelta) (arrival, *knownText,
 	stream.TextRef) {
 	key := textKey{signal.ThreadID, signal.ItemID, delta.Key}
 	text := p.known[key]
@@ -88,7 +88,7 @@ func (s *Service) hearPiece(p *textBuffer, signal runtime.Signal, delta runtime.
 		p.known[key] = text
 	}
 	signal.Change = nil // nothing stored changes by it
-	a := s.arrive(p.runtime, signal)
+	a := s.prepareSignal(p.runtime, signal)
 	text.turn, p.changed = a.meta.TurnID, true
 	ref := stream.TextRef{Offset: text.length, Length: stream.TextLength(signal.Raw[delta.Start+1 : delta.End-1]),
 		At: delta.Start, Into: delta.Into}

@@ -11,17 +11,17 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// telling is a message that is being told to the runtime of its session, or was when the telling broke off: one that
+// inFlightMessage is a message that is being told to the runtime of its session, or was when the telling broke off: one that
 // waits, or one with a key.
-type telling struct {
+type inFlightMessage struct {
 	sessionID, mark string
 	// settle stores what became of it: the turn it began, "" for none, or that nobody can tell (unknown).
 	settle func(ctx context.Context, turnID string, unknown bool) error
 }
 
-// tellingMark is what is noted before a runtime is told a message, so that it can be found out later whether that began
+// inFlightMark is what is noted before a runtime is told a message, so that it can be found out later whether that began
 // a turn.
-type tellingMark struct {
+type inFlightMark struct {
 	session.TurnMark
 	// Epoch is the session's.
 	Epoch int64 `json:"epoch,omitempty"`
@@ -34,7 +34,7 @@ const steeredMark = "steered"
 // newMark is the mark of a message that is about to be told to the runtime of a session, as a turn of its own.
 func newMark(ctx context.Context, tx database.Tx, session session.Session) (string, error) {
 	turns, err := markIn(ctx, tx, session.ID)
-	return string(encode(tellingMark{turns, session.Epoch})), err
+	return string(encode(inFlightMark{turns, session.Epoch})), err
 }
 
 // beganTurn is the turn that a message began after its mark, "" when it surely began none. ErrTurnUnknown, and others of
@@ -43,7 +43,7 @@ func (s *Service) beganTurn(ctx context.Context, sessionID, mark string) (string
 	if mark == steeredMark {
 		return "", session.ErrTurnUnknown
 	}
-	var before tellingMark
+	var before inFlightMark
 	if err := json.Unmarshal([]byte(mark), &before); err != nil {
 		return "", fmt.Errorf("read the mark of a message to session %s: %w", sessionID, err)
 	}
@@ -60,22 +60,22 @@ func (s *Service) beganTurn(ctx context.Context, sessionID, mark string) (string
 
 // unsettled are the messages of a session that are being told to the runtime, or were when the telling broke off: one at
 // most, as the next one is not told before.
-func (s *Service) unsettled(ctx context.Context, sessionID string) ([]telling, error) {
+func (s *Service) unsettled(ctx context.Context, sessionID string) ([]inFlightMessage, error) {
 	waiting, err := store.ReadQueued(ctx, s.db.Read(), `session_id = $1 and state = 'sending'`, database.EncodeText(sessionID))
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.keysBeingTold(ctx, sessionID)
+	all, err := s.keysInFlight(ctx, sessionID)
 	for _, one := range waiting {
-		all = append(all, telling{sessionID, one.Marker, func(ctx context.Context, turnID string, unknown bool) error {
-			return s.settleWaiting(ctx, one, turnID, unknown)
+		all = append(all, inFlightMessage{sessionID, one.Marker, func(ctx context.Context, turnID string, unknown bool) error {
+			return s.settleQueued(ctx, one, turnID, unknown)
 		}})
 	}
 	return all, err
 }
 
-// settleTelling finds out whether the message of a session that was being told began a turn.
-func (s *Service) settleTelling(ctx context.Context, sessionID string) error {
+// settleInFlight finds out whether the message of a session that was being told began a turn.
+func (s *Service) settleInFlight(ctx context.Context, sessionID string) error {
 	release, err := s.locks.Acquire(ctx, "message "+sessionID) // a turn that begins meanwhile would be taken for its
 	if err != nil {
 		return err
@@ -93,8 +93,8 @@ func (s *Service) settleTelling(ctx context.Context, sessionID string) error {
 	return s.settle(ctx, unsettled[0])
 }
 
-// settle is settleTelling for who holds the lock of the session's messages.
-func (s *Service) settle(ctx context.Context, one telling) error {
+// settle is settleInFlight for who holds the lock of the session's messages.
+func (s *Service) settle(ctx context.Context, one inFlightMessage) error {
 	turnID, err := s.beganTurn(ctx, one.sessionID, one.mark)
 	unknown := errors.Is(err, session.ErrTurnUnknown)
 	if err != nil && !unknown {

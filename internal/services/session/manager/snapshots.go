@@ -96,33 +96,33 @@ func (e *endedTurns) take() map[string]string {
 func (s *Service) toStore(signal runtime.Signal) {
 	switch change := signal.Change.(type) {
 	case runtime.TurnCompleted:
-		s.custody.want(signal.ThreadID, change.TurnID)
+		s.snapshots.want(signal.ThreadID, change.TurnID)
 		if s.opts.Folders != nil {
-			s.folders.want(signal.ThreadID, change.TurnID)
+			s.workspaces.want(signal.ThreadID, change.TurnID)
 		}
 	case runtime.ItemChanged:
 		if change.Done {
-			s.custody.want(signal.ThreadID, "")
+			s.snapshots.want(signal.ThreadID, "")
 		}
 	}
 }
 
-// custodyLoop stores what runtimes remember of this node's sessions, as it grows, until ctx ends.
-func (s *Service) custodyLoop(ctx context.Context) {
+// snapshotLoop stores what runtimes remember of this node's sessions, as it grows, until ctx ends.
+func (s *Service) snapshotLoop(ctx context.Context) {
 	var again <-chan time.Time
 	files := map[string]memoryFiles{} // where they were found: to look for them is a walk through a folder of all sessions
 	behind := map[string]time.Time{}  // since when a runtime has not written down what it said
 	for {
 		select {
-		case <-s.custody.wake:
+		case <-s.snapshots.wake:
 		case <-again:
 		case <-ctx.Done():
 			return
 		}
 		again = nil
 		var wait time.Duration
-		for id, turn := range s.custody.take() {
-			err := s.storeMemoryOf(ctx, id, turn, files)
+		for id, turn := range s.snapshots.take() {
+			err := s.snapshotSession(ctx, id, turn, files)
 			if err == nil || ctx.Err() != nil {
 				delete(behind, id)
 				continue
@@ -143,15 +143,15 @@ func (s *Service) custodyLoop(ctx context.Context) {
 				s.opts.Logger.Warn().Err(err).Str("session", id).
 					Msg("what the runtime remembers of a session could not be stored; trying again. Until then it stays at this node")
 			}
-			s.custody.wantAgain(id, turn)
+			s.snapshots.wantAgain(id, turn)
 			wait = min(cmp.Or(wait, pause), pause)
 			again = time.After(wait)
 		}
 	}
 }
 
-// storeMemoryOf stores what the files of a session's runtime have more than is stored, and at last how far that is.
-func (s *Service) storeMemoryOf(ctx context.Context, sessionID, endedTurn string, files map[string]memoryFiles) error {
+// snapshotSession stores what the files of a session's runtime have more than is stored, and at last how far that is.
+func (s *Service) snapshotSession(ctx context.Context, sessionID, endedTurn string, files map[string]memoryFiles) error {
 	sess, err := s.stored(ctx, sessionID)
 	if session.Absent(err) || err == nil && !s.Owns(sess) {
 		return nil
@@ -174,7 +174,7 @@ func (s *Service) storeMemoryOf(ctx context.Context, sessionID, endedTurn string
 		}
 	}
 	if is {
-		stored, err := s.storeFiles(ctx, sess, portable, files)
+		stored, err := s.snapshotFiles(ctx, sess, portable, files)
 		if err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (s *Service) storeMemoryOf(ctx context.Context, sessionID, endedTurn string
 			return nil
 		}
 	}
-	marked, err := mark(cmp.Or(sess.Cwd, s.opts.WorkspaceRoot))
+	marked, err := ensureMarker(cmp.Or(sess.Cwd, s.opts.WorkspaceRoot))
 	if err != nil {
 		return err
 	}
@@ -199,8 +199,8 @@ func (s *Service) storeMemoryOf(ctx context.Context, sessionID, endedTurn string
 	return err
 }
 
-// storeFiles stores what the files of a session's runtime have more than is stored, and returns how many there are.
-func (s *Service) storeFiles(ctx context.Context, session session.Session, portable runtime.Portable, files map[string]memoryFiles,
+// snapshotFiles stores what the files of a session's runtime have more than is stored, and returns how many there are.
+func (s *Service) snapshotFiles(ctx context.Context, session session.Session, portable runtime.Portable, files map[string]memoryFiles,
 ) (stored int, err error) {
 	found, known := files[session.ID]
 	if !known || found.epoch != session.Epoch || found.native != session.RuntimeSessionID {
@@ -214,10 +214,10 @@ func (s *Service) storeFiles(ctx context.Context, session session.Session, porta
 		files[session.ID] = found
 	}
 	for _, name := range found.names {
-		if err := s.storeFile(ctx, session, found.folder, name, !known); err != nil {
+		if err := s.snapshotFile(ctx, session, found.folder, name, !known); err != nil {
 			delete(files, session.ID)
 			if known && (errors.Is(err, errAnotherFile) || errors.Is(err, fs.ErrNotExist)) {
-				return s.storeFiles(ctx, session, portable, files)
+				return s.snapshotFiles(ctx, session, portable, files)
 			}
 			return 0, err
 		}
@@ -245,9 +245,9 @@ func (s *Service) commitOwned(ctx context.Context, sess session.Session, st func
 	})
 }
 
-// storeFile stores the whole lines by which a file has grown. One that is not as it was is stored anew; errAnotherFile
+// snapshotFile stores the whole lines by which a file has grown. One that is not as it was is stored anew; errAnotherFile
 // unless mayBeAnew says that it may be: the one that was there may have another name by now.
-func (s *Service) storeFile(ctx context.Context, session session.Session, folder, name string, mayBeAnew bool) (err error) {
+func (s *Service) snapshotFile(ctx context.Context, session session.Session, folder, name string, mayBeAnew bool) (err error) {
 	file, err := os.OpenInRoot(folder, filepath.FromSlash(name)) // what an agent put there must not lead out of it
 	if err != nil {
 		return fmt.Errorf("read what the runtime remembers: %w", err)
@@ -301,8 +301,8 @@ func (s *Service) storeFile(ctx context.Context, session session.Session, folder
 	}
 }
 
-// restoreMemory writes what is stored of a session into the files of this node's runtime, in place of what it had.
-func (s *Service) restoreMemory(ctx context.Context, portable runtime.Portable, session session.Session) (err error) {
+// restoreSnapshot writes what is stored of a session into the files of this node's runtime, in place of what it had.
+func (s *Service) restoreSnapshot(ctx context.Context, portable runtime.Portable, session session.Session) (err error) {
 	folder, had, err := portable.MemoryFiles(session.Resume())
 	if err != nil {
 		return err
