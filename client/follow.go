@@ -46,7 +46,7 @@ func (f *Frame) Missed() bool { return f.Type == "gap" || f.Type == "ahead" }
 type FollowOptions struct {
 	// Session limits events to those of one session, and broadcasts. "": all sessions.
 	Session string
-	// After is the position to go on from: the pos of a frame or of an answer of REST, "0" for all that is kept. "": from
+	// After is the position to resume from: the pos of a frame or of an answer of REST, "0" for all that is kept. "": from
 	// now on.
 	After string
 	// Lost is called when the connection broke, before it is made again; nil for nothing.
@@ -61,7 +61,7 @@ const readLimit = 128 << 20
 const silence = 90 * time.Second
 
 // Follow hands the frames of the event stream to handle, in order and one at a time, until ctx ends or handle returns an
-// error, which it returns. A connection that breaks is made again and goes on behind the last frame that was handled, so
+// error, which it returns. A connection that breaks is made again and resumes behind the last frame that was handled, so
 // that nothing is missed and nothing with a position comes twice; Texts takes care of the early text deltas, which have
 // none. Each connection begins with its verdict: resumed, gap or ahead (see Frame.Missed). A first connection that fails
 // is an error, *StatusError when the server refused it, as is a later one that is refused for good.

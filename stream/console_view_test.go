@@ -119,7 +119,7 @@ func TestTheConsoleNamesOtherThreads(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
 	_, server := serve(t, j, Options{}, HandlerOptions{})
-	piece := func(thread string, group int64) journal.Event {
+	delta := func(thread string, group int64) journal.Event {
 		return textEvent(thread, "x", TextRef{Group: group, Offset: group})
 	}
 	frame := func(thread, rest string) string {
@@ -128,18 +128,18 @@ func TestTheConsoleNamesOtherThreads(t *testing.T) {
 	}
 	page := dial(t, server, "?view=console&after=latest&threadIds=A")
 	page.want(readyNull, `{"type":"resumed","from":0,"to":0}`)
-	appendAll(t, j, piece("A", 1), piece("B", 2))
+	appendAll(t, j, delta("A", 1), delta("B", 2))
 	page.want(frame("A", `"pos":17,"seq":1,"offset":1`))
 	page.send(`{"type":"subscribe","threadIds":["B","C"]}`)
 	page.want(`{"type":"subscribed"}`)
-	appendAll(t, j, piece("A", 3), piece("B", 4))
+	appendAll(t, j, delta("A", 3), delta("B", 4))
 	page.want(frame("B", `"pos":65,"seq":2,"offset":4`))
 	resumed := dial(t, server, "?view=console&after=17&threadIds=B&threadIds=C")
 	resumed.want(readyNull, `{"type":"resumed","from":17,"to":79}`, frame("B", `"pos":33,"seq":1,"offset":2`),
 		frame("B", `"pos":65,"seq":2,"offset":4`))
 	page.send(`{"type":"subscribe","threadIds":[]}`)
 	page.want(`{"type":"subscribed"}`)
-	appendAll(t, j, piece("B", 5), plainEvent("B", "shown"))
+	appendAll(t, j, delta("B", 5), plainEvent("B", "shown"))
 	page.want(`{"type":"transcript_updated","threadId":"B","payload":"shown","pos":96,"seq":4}`)
 
 	for _, wrong := range []string{`{"type":"subscribe"}`, `{"type":"subscribe","threadId":"A"}`, `{"type":"unsubscribe"}`,

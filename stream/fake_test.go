@@ -185,7 +185,7 @@ func (f *fakeConn) Write(messages []*Message) (sent int, full bool, err error) {
 			f.changed.Broadcast()
 			return i + 1, true, nil
 		}
-		if !f.take(message) {
+		if !f.accept(message) {
 			return i, false, errBroken
 		}
 	}
@@ -201,14 +201,14 @@ func (f *fakeConn) Wait() error {
 	}
 	message := f.begun
 	f.begun, f.taking = nil, false
-	if message != nil && !f.take(message) {
+	if message != nil && !f.accept(message) {
 		return errBroken
 	}
 	return nil
 }
 
-// take is one message arriving; f.mu is held.
-func (f *fakeConn) take(message *Message) bool {
+// accept is one message arriving; f.mu is held.
+func (f *fakeConn) accept(message *Message) bool {
 	if f.room == 0 || f.aborted {
 		return false
 	}

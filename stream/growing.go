@@ -58,7 +58,7 @@ type growing struct {
 	begin, end int64
 }
 
-func (g *growing) add(ref *TextRef, piece []byte) {
+func (g *growing) add(ref *TextRef, delta []byte) {
 	switch {
 	case ref.Offset > g.end: // what came between was pruned
 		g.literal, g.begin = g.literal[:0], ref.Offset
@@ -67,7 +67,7 @@ func (g *growing) add(ref *TextRef, piece []byte) {
 		g.literal = g.literal[:textIndex(g.literal, keep)]
 		g.begin = min(g.begin, ref.Offset)
 	}
-	g.literal, g.end = append(g.literal, piece...), ref.Offset+ref.Length
+	g.literal, g.end = append(g.literal, delta...), ref.Offset+ref.Length
 }
 
 // literal is where the JSON string that begins at a place of a payload stands, without its quotes.

@@ -63,7 +63,7 @@ func (f *inbound) read(p []byte) (int, error) {
 			}
 		}
 		n, err := f.receive(p)
-		if fault := f.intake.take(p[:n], time.Now()); f.fault == nil && !draining {
+		if fault := f.intake.count(p[:n], time.Now()); f.fault == nil && !draining {
 			f.fault = fault
 		}
 		f.payload.Store(f.intake.payload)

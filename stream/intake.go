@@ -49,8 +49,8 @@ func newIntake(limits *intakeLimits, now time.Time) intake {
 	return intake{limits: limits, tokens: limits.burst, filled: now}
 }
 
-// take follows bytes that came in; it fails when the peer sends too much.
-func (i *intake) take(data []byte, now time.Time) error {
+// count follows bytes that came in; it fails when the peer sends too much.
+func (i *intake) count(data []byte, now time.Time) error {
 	var cost float64
 	for len(data) > 0 && !i.closed {
 		if i.left > 0 {

@@ -59,7 +59,7 @@ func TestIntakeTracksUnfinishedMessage(t *testing.T) {
 					since = now
 				}
 			}
-			if err := in.take(stream[at:at+n], now); err != nil {
+			if err := in.count(stream[at:at+n], now); err != nil {
 				t.Fatal(err)
 			}
 			at += n
@@ -91,7 +91,7 @@ func TestIntakeRate(t *testing.T) {
 		in := newIntake(&intakeLimits{rate: 10, burst: 100, largest: 1 << 20}, now)
 		flood := func() int {
 			for n := 0; ; n++ {
-				if err := in.take(test.frame, now); errors.Is(err, errTooFast) {
+				if err := in.count(test.frame, now); errors.Is(err, errTooFast) {
 					return n
 				}
 				if n > 2000 {
@@ -109,7 +109,7 @@ func TestIntakeRate(t *testing.T) {
 	}
 	// A frame that is too long is the library's to refuse, with 1009.
 	in := newIntake(&intakeLimits{rate: 10, burst: 300, largest: 1 << 20}, time.Unix(1000, 0))
-	if err := in.take(masked(0x82, 16<<20)[:14], time.Unix(1000, 0)); err != nil {
+	if err := in.count(masked(0x82, 16<<20)[:14], time.Unix(1000, 0)); err != nil {
 		t.Error(err)
 	}
 }

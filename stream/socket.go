@@ -191,14 +191,14 @@ func (s *socket) WaitWritten() error {
 	for len(left) > 0 {
 		// Looked at more often than the limit asks for: a connection may take bytes without the system saying so. TLS cannot
 		// go on after a deadline, so there it is the whole limit, for a record at a time.
-		patience, piece := max(s.stall/4, time.Millisecond), left
+		patience, delta := max(s.stall/4, time.Millisecond), left
 		if s.direct == nil {
-			patience, piece = s.stall, left[:min(len(left), 16<<10)]
+			patience, delta = s.stall, left[:min(len(left), 16<<10)]
 		}
 		if err := s.SetWriteDeadline(time.Now().Add(patience)); err != nil {
 			return err //nolint:wrapcheck // the connection is gone; no caller inspects the cause
 		}
-		n, err := s.Conn.Write(piece)
+		n, err := s.Conn.Write(delta)
 		left = left[n:]
 		if n > 0 {
 			progress = time.Now()

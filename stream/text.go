@@ -76,7 +76,7 @@ func (c *client) textShare(frame *shared) *shared {
 		case end >= ref.Offset+ref.Length:
 			return nil
 		default:
-			return c.hub.rest(frame, end)
+			return c.hub.remainder(frame, end)
 		}
 	}
 	if end == nothingSent && !ref.First || end != nothingSent && end != ref.Offset {
@@ -93,9 +93,9 @@ func (c *client) textShare(frame *shared) *shared {
 	return frame
 }
 
-// rest is a joined frame without what comes before a place in the text.
-func (h *Hub) rest(frame *shared, from int64) *shared {
-	record, err := restOf(*frame.record, from)
+// remainder is a joined frame without what comes before a place in the text.
+func (h *Hub) remainder(frame *shared, from int64) *shared {
+	record, err := remainderOf(*frame.record, from)
 	if err == nil {
 		var frames []Frame
 		if frames, err = frame.channel.feed.Frames(record); err == nil {
@@ -108,8 +108,8 @@ func (h *Hub) rest(frame *shared, from int64) *shared {
 	return nil
 }
 
-// restOf is a stored delta without what comes before a place in its text.
-func restOf(record journal.Record, from int64) (journal.Record, error) {
+// remainderOf is a stored delta without what comes before a place in its text.
+func remainderOf(record journal.Record, from int64) (journal.Record, error) {
 	known, err := MetaOf(&record.Event)
 	if err != nil {
 		return record, fmt.Errorf("meta of journal event %d is not readable: %w", record.Pos, err)

@@ -53,26 +53,26 @@ func (w *talker) event(thread, item, text string, ref TextRef) journal.Event {
 
 func utf16Of(text string) []uint16 { return utf16.Encode([]rune(text)) }
 
-func (w *talker) say() {
+func (w *talker) publish() {
 	thread, item := []string{"A", "A", "B", "S"}[w.random.IntN(4)], []string{"m", "n"}[w.random.IntN(2)]
 	w.words++
 	text := []string{"", fmt.Sprintf("%d,", w.words), fmt.Sprintf("😀\\\"é%d,", w.words),
 		fmt.Sprintf("\n漢%d,", w.words)}[w.random.IntN(4)]
 	before := w.texts[[2]string{thread, item}]
-	piece := TextRef{Offset: int64(len(utf16Of(before))), Length: int64(len(utf16Of(text)))}
+	delta := TextRef{Offset: int64(len(utf16Of(before))), Length: int64(len(utf16Of(text)))}
 	at := slices.IndexFunc(w.open, func(g *growingText) bool { return g.thread == thread && g.item == item })
 	if at < 0 {
 		w.group++
-		at, piece.First = len(w.open), true
-		w.open = append(w.open, &growingText{thread: thread, item: item, ref: TextRef{Group: w.group, Offset: piece.Offset}})
+		at, delta.First = len(w.open), true
+		w.open = append(w.open, &growingText{thread: thread, item: item, ref: TextRef{Group: w.group, Offset: delta.Offset}})
 	}
 	g := w.open[at]
 	g.text += text
-	g.ref.Length += piece.Length
-	piece.Group = g.ref.Group
+	g.ref.Length += delta.Length
+	delta.Group = g.ref.Group
 	w.texts[[2]string{thread, item}] = before + text
 	if w.random.IntN(20) > 0 { // now and then a journal that cannot read what others stored loses one
-		w.journal.PublishEphemeral(w.event(thread, item, text, piece))
+		w.journal.PublishEphemeral(w.event(thread, item, text, delta))
 	}
 }
 
@@ -133,7 +133,7 @@ func (r *reader) read() {
 	for _, text := range all[r.seen:] {
 		switch r.await {
 		case "":
-			r.take(text)
+			r.add(text)
 		case text:
 			r.await, r.ends = "", map[string]int{}
 		}
@@ -141,7 +141,7 @@ func (r *reader) read() {
 	r.seen = len(all)
 }
 
-func (r *reader) take(text string) {
+func (r *reader) add(text string) {
 	r.t.Helper()
 	var frame struct {
 		Type, ThreadID string
@@ -257,7 +257,7 @@ func runTexts(t *testing.T, seed uint64) {
 	for step := range 120 {
 		switch what := random.IntN(20); {
 		case what < 12:
-			w.say()
+			w.publish()
 		case what < 15:
 			w.flush()
 		case what < 17:

@@ -36,7 +36,7 @@ func TestTextRemainder(t *testing.T) {
 	for from, want := range map[int64]string{100: text, 101: `😀\u00e9\"漢\ud83d\ude00é`, 103: `\u00e9\"漢\ud83d\ude00é`,
 		104: `\"漢\ud83d\ude00é`,
 		105: `漢\ud83d\ude00é`, 106: `\ud83d\ude00é`, 107: `\ude00é`, 108: `é`, 109: ``} {
-		rest, err := restOf(record, from)
+		rest, err := remainderOf(record, from)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestTextRemainder(t *testing.T) {
 		}
 	}
 	record.Meta = json.RawMessage(`{"text":{"at":9999}}`)
-	if _, err := restOf(record, 1); err == nil {
+	if _, err := remainderOf(record, 1); err == nil {
 		t.Error("a text out of its event was cut")
 	}
 }
@@ -83,17 +83,17 @@ func TestDeltasOrJoinedText(t *testing.T) {
 		}
 		return strings.Join(all, " ")
 	}
-	pieces := func(offsets string) string {
+	deltas := func(offsets string) string {
 		return fmt.Sprintf(`"one "}}%s "two "}}%s "three"}}%s`, of(offsets, 0), of(offsets, 4), of(offsets, 8))
 	}
 	for name, c := range map[string]struct {
 		conn *fakeConn
 		want string
 	}{
-		"there from the start": {early, pieces(`,"offset":%d}`)},
-		"without positions":    {plain, pieces(`}`)},
+		"there from the start": {early, deltas(`,"offset":%d}`)},
+		"without positions":    {plain, deltas(`}`)},
 		"came in the middle":   {late, `"one two "}},"pos":17,"seq":1,"offset":0} "three"}},"offset":8}`},
-		"changed its filter":   {moved, pieces(`}`)},
+		"changed its filter":   {moved, deltas(`}`)},
 	} {
 		if got := notifications(c.conn); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)

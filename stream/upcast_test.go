@@ -63,7 +63,7 @@ func TestOldRowsReplayTheSameBytes(t *testing.T) {
 				}
 			}
 		}
-		rest, err := restOf(records[len(want)], 3)
+		rest, err := remainderOf(records[len(want)], 3)
 		if err != nil {
 			t.Fatal(err)
 		}
