@@ -1,4 +1,4 @@
-// Package boottime is a clock for leases: it goes on while the machine sleeps, which Go's own clock does not, and no
+// Package boottime is a clock for leases: it runs while the machine sleeps, which Go's own clock does not, and no
 // change of the date moves it. All processes of a machine read the same.
 package boottime
 

@@ -6,7 +6,7 @@ import (
 )
 
 // Verbatim is how many bytes at the start of a text stand in JSON as they are: ASCII but for quotes, backslashes and
-// control characters. It looks at eight at a time.
+// control characters. It checks eight at a time.
 func Verbatim(text string) int {
 	const (
 		ones  = 0x0101010101010101
@@ -16,7 +16,7 @@ func Verbatim(text string) int {
 	for ; len(text)-i >= 8; i += 8 {
 		word := binary.LittleEndian.Uint64([]byte(text[i : i+8]))
 		quote, backslash := word^'"'*ones, word^'\\'*ones
-		// The highest bit of a byte is set when the byte, or its difference to what is looked for, is below a bound; behind the
+		// The highest bit of a byte is set when the byte, or its difference to the wanted one, is below a bound; behind the
 		// first such byte it may be set for others, too.
 		found := (word | (word-' '*ones)&^word | (quote-ones)&^quote | (backslash-ones)&^backslash) & highs
 		if found != 0 {

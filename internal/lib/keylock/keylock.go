@@ -33,15 +33,15 @@ func (l *Locks) Acquire(ctx context.Context, key string) (release func(), err er
 	case <-lock:
 		return func() {
 			lock <- struct{}{}
-			l.leave(key)
+			l.release(key)
 		}, nil
 	case <-ctx.Done():
-		l.leave(key)
+		l.release(key)
 		return nil, ctx.Err()
 	}
 }
 
-func (l *Locks) leave(key string) {
+func (l *Locks) release(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.users[key]--; l.users[key] == 0 {

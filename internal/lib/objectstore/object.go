@@ -41,7 +41,7 @@ func (o *object) Read(into []byte) (int, error) {
 	}
 	if o.body == nil {
 		from := http.Header{"Range": {fmt.Sprintf("bytes=%d-", o.at)}}
-		answer, err := o.store.ask(o.ctx, http.MethodGet, o.name, nil, from, nil) //nolint:bodyclose // Close does
+		answer, err := o.store.request(o.ctx, http.MethodGet, o.name, nil, from, nil) //nolint:bodyclose // Close does
 		if err != nil {
 			return 0, fmt.Errorf("read object %s: %w", o.name, err)
 		}

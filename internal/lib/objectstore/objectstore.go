@@ -70,9 +70,9 @@ func (e *refusedError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the object store answered %d %s %s", e.status, e.Code, e.Message))
 }
 
-// ask sends a signed request (AWS Signature Version 4) and returns its answer, whose body is to be closed, or a
+// request sends a signed request (AWS Signature Version 4) and returns its answer, whose body is to be closed, or a
 // *refusedError. name is "" for the bucket itself.
-func (s *Store) ask(ctx context.Context, method, name string, query url.Values, header http.Header, content []byte) (
+func (s *Store) request(ctx context.Context, method, name string, query url.Values, header http.Header, content []byte) (
 	*http.Response, error) {
 	target := s.bucket
 	if name != "" {
@@ -106,7 +106,7 @@ func (s *Store) ask(ctx context.Context, method, name string, query url.Values, 
 
 // do is ask for an answer that has nothing to read.
 func (s *Store) do(ctx context.Context, method, name string, query url.Values, header http.Header, content []byte) (http.Header, error) {
-	answer, err := s.ask(ctx, method, name, query, header, content)
+	answer, err := s.request(ctx, method, name, query, header, content)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (s *Store) list(ctx context.Context, begins, from string, most int) (page l
 	if from != "" {
 		query.Set("continuation-token", from)
 	}
-	answer, err := s.ask(ctx, http.MethodGet, "", query, nil, nil)
+	answer, err := s.request(ctx, http.MethodGet, "", query, nil, nil)
 	if err != nil {
 		return page, err
 	}

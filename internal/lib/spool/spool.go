@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// pieceBytes is how much of a spool is in memory, being written or read.
-const pieceBytes = 64 << 10
+// chunkBytes is how much of a spool is in memory, being written or read.
+const chunkBytes = 64 << 10
 
 // ErrFull says that the folder's spools have all the bytes they may have.
 var ErrFull = errors.New("too many long answers wait for their readers")
@@ -27,34 +27,34 @@ type Folder struct {
 }
 
 // NewFolder has spools in a folder; "" is the system's for temporary files. All of them have at most so many bytes in
-// files, and so many in memory besides one piece each.
+// files, and so many in memory besides one chunk each.
 func NewFolder(path string, bytes, memory int64) *Folder {
 	return &Folder{path: path, bytes: semaphore.NewWeighted(bytes), memory: semaphore.NewWeighted(memory),
-		buffers: sync.Pool{New: func() any { return new([pieceBytes]byte) }}}
+		buffers: sync.Pool{New: func() any { return new([chunkBytes]byte) }}}
 }
 
 // New makes an empty spool. It must be closed.
 func (f *Folder) New() *Spool {
-	return &Spool{folder: f, pieces: []*[pieceBytes]byte{f.take()}}
+	return &Spool{folder: f, chunks: []*[chunkBytes]byte{f.reserve()}}
 }
 
-func (f *Folder) take() *[pieceBytes]byte {
-	buffer, _ := f.buffers.Get().(*[pieceBytes]byte)
+func (f *Folder) reserve() *[chunkBytes]byte {
+	buffer, _ := f.buffers.Get().(*[chunkBytes]byte)
 	return buffer
 }
 
 // Spool is one of a folder's.
 type Spool struct {
 	folder *Folder
-	// pieces are the beginning. The last one is being written: to it, or by way of it to the file, once there is one.
-	pieces       []*[pieceBytes]byte
-	held         int // bytes in the last piece
+	// chunks are the beginning. The last one is being written: to it, or by way of it to the file, once there is one.
+	chunks       []*[chunkBytes]byte
+	held         int // bytes in the last chunk
 	file         *os.File
 	filed, taken int64 // bytes in file, and those of the folder's budget
 }
 
-// before is how many bytes stand before the last piece.
-func (s *Spool) before() int64 { return int64(len(s.pieces)-1) * pieceBytes }
+// before is how many bytes come before the last chunk.
+func (s *Spool) before() int64 { return int64(len(s.chunks)-1) * chunkBytes }
 
 // Size is how many bytes were written.
 func (s *Spool) Size() int64 { return s.before() + s.filed + int64(s.held) }
@@ -62,12 +62,12 @@ func (s *Spool) Size() int64 { return s.before() + s.filed + int64(s.held) }
 // Write implements io.Writer: ErrFull, or an error of the folder.
 func (s *Spool) Write(p []byte) (written int, err error) {
 	for len(p) > 0 {
-		if s.held == pieceBytes {
+		if s.held == chunkBytes {
 			if err := s.next(); err != nil {
 				return written, err
 			}
 		}
-		n := copy(s.pieces[len(s.pieces)-1][s.held:], p)
+		n := copy(s.chunks[len(s.chunks)-1][s.held:], p)
 		s.held += n
 		written += n
 		p = p[n:]
@@ -75,12 +75,12 @@ func (s *Spool) Write(p []byte) (written int, err error) {
 	return written, nil
 }
 
-// next makes room for another piece.
+// next makes room for another chunk.
 func (s *Spool) next() error {
-	if s.file != nil || !s.folder.memory.TryAcquire(pieceBytes) {
+	if s.file != nil || !s.folder.memory.TryAcquire(chunkBytes) {
 		return s.flush()
 	}
-	s.pieces, s.held = append(s.pieces, s.folder.take()), 0
+	s.chunks, s.held = append(s.chunks, s.folder.reserve()), 0
 	return nil
 }
 
@@ -99,7 +99,7 @@ func (s *Spool) flush() error {
 		return ErrFull
 	}
 	s.taken += int64(s.held)
-	if _, err := s.file.Write(s.pieces[len(s.pieces)-1][:s.held]); err != nil {
+	if _, err := s.file.Write(s.chunks[len(s.chunks)-1][:s.held]); err != nil {
 		return fmt.Errorf("write a long answer to its file: %w", err)
 	}
 	s.filed += int64(s.held)
@@ -122,40 +122,40 @@ func (s *Spool) CopyTo(w io.Writer, from, to int64) error {
 		inMemory = s.before()
 	}
 	for from < min(to, inMemory) {
-		at := from % pieceBytes
-		piece := s.pieces[from/pieceBytes][at:min(pieceBytes, at+min(to, inMemory)-from)]
-		if _, err := w.Write(piece); err != nil {
+		at := from % chunkBytes
+		chunk := s.chunks[from/chunkBytes][at:min(chunkBytes, at+min(to, inMemory)-from)]
+		if _, err := w.Write(chunk); err != nil {
 			return err
 		}
-		from += int64(len(piece))
+		from += int64(len(chunk))
 	}
 	if from >= to {
 		return nil
 	}
-	buffer := s.folder.take()
+	buffer := s.folder.reserve()
 	defer s.folder.buffers.Put(buffer)
 	for from < to {
-		piece := buffer[:min(to-from, pieceBytes)]
-		if _, err := s.file.ReadAt(piece, from-inMemory); err != nil {
+		chunk := buffer[:min(to-from, chunkBytes)]
+		if _, err := s.file.ReadAt(chunk, from-inMemory); err != nil {
 			return fmt.Errorf("read a long answer from its file: %w", err)
 		}
-		if _, err := w.Write(piece); err != nil {
+		if _, err := w.Write(chunk); err != nil {
 			return err
 		}
-		from += int64(len(piece))
+		from += int64(len(chunk))
 	}
 	return nil
 }
 
 // Close gives up what was written. It may be called again.
 func (s *Spool) Close() {
-	if len(s.pieces) > 0 {
+	if len(s.chunks) > 0 {
 		s.folder.memory.Release(s.before())
 	}
-	for _, piece := range s.pieces {
-		s.folder.buffers.Put(piece)
+	for _, chunk := range s.chunks {
+		s.folder.buffers.Put(chunk)
 	}
-	s.pieces = nil
+	s.chunks = nil
 	if s.file != nil {
 		_ = s.file.Close() // it has no reader any more
 		s.file = nil

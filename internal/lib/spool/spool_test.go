@@ -18,14 +18,14 @@ func TestStretchesAreReadAsTheyWereWritten(t *testing.T) {
 	for _, size := range []int{0, 1, 64 << 10, 64<<10 + 1, 300_000} {
 		s, written := folder.New(), make([]byte, 0, size)
 		for len(written) < size {
-			piece := make([]byte, min(size-len(written), 1+random.IntN(100_000)))
-			for i := range piece {
-				piece[i] = byte(random.Uint32())
+			chunk := make([]byte, min(size-len(written), 1+random.IntN(100_000)))
+			for i := range chunk {
+				chunk[i] = byte(random.Uint32())
 			}
-			if n, err := s.Write(piece); err != nil || n != len(piece) {
+			if n, err := s.Write(chunk); err != nil || n != len(chunk) {
 				t.Fatal(n, err)
 			}
-			written = append(written, piece...)
+			written = append(written, chunk...)
 		}
 		if err := s.Seal(); err != nil {
 			t.Fatal(err)

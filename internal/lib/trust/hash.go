@@ -61,13 +61,13 @@ func (w *walk) folderAt(path string, above []string) error {
 		return err
 	}
 	if slices.Contains(above, real) {
-		return w.line(path, "loop", false, "")
+		return w.writeLine(path, "loop", false, "")
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return err
 	}
-	if err := w.line(path, "folder", false, ""); err != nil {
+	if err := w.writeLine(path, "folder", false, ""); err != nil {
 		return err
 	}
 	for _, entry := range entries {
@@ -85,7 +85,7 @@ func (w *walk) entry(path string, above []string) error {
 		if linkErr != nil {
 			return err
 		}
-		return w.line(path, "broken link", false, target) // it is another entry once there is something
+		return w.writeLine(path, "broken link", false, target) // it is another entry once there is something
 	}
 	switch {
 	case info.IsDir():
@@ -97,7 +97,7 @@ func (w *walk) entry(path string, above []string) error {
 	if err != nil {
 		return err
 	}
-	return w.line(path, "file", info.Mode()&0o111 != 0, content)
+	return w.writeLine(path, "file", info.Mode()&0o111 != 0, content)
 }
 
 // content is the hash of a file's bytes.
@@ -121,7 +121,7 @@ func (w *walk) content(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-func (w *walk) line(path, kind string, executable bool, content string) error {
+func (w *walk) writeLine(path, kind string, executable bool, content string) error {
 	if w.files++; w.files > maxFiles {
 		return fmt.Errorf("it is more than %d files and folders: keep in it only what it runs", maxFiles)
 	}
