@@ -50,7 +50,7 @@ func (l *Logins) Open(r *http.Request, secret string) (Principal, *http.Cookie, 
 	braked := l.options.Brake.Braked(r)
 	check := l.token.unless(braked)
 	if strings.HasPrefix(shown[0], linkPrefix) {
-		token, is := l.links.take(shown[0], l.now())
+		token, is := l.links.redeem(shown[0], l.now())
 		if !is {
 			return Principal{}, nil, l.guessed(r, braked, unauthorized("link_not_valid"))
 		}

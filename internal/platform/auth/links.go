@@ -51,8 +51,8 @@ func (l *links) make(secret string, now time.Time) (code string, expires time.Ti
 	return code, expires
 }
 
-// take is the token of a link, which does not count again.
-func (l *links) take(code string, now time.Time) (secret string, is bool) {
+// redeem is the token of a link, which does not count again.
+func (l *links) redeem(code string, now time.Time) (secret string, is bool) {
 	hash := sha256.Sum256([]byte(code))
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxLives is how many tokens' ends are kept before those that have passed are looked for.
+// maxLives is how many tokens' ends are kept before passed ones are removed.
 const maxLives = 1000
 
 // Lives are the ends of tokens that expire: what was opened by a token ends with its context. The zero value is ready.

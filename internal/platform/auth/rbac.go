@@ -66,7 +66,7 @@ type RBAC struct {
 	parser *jwt.Parser
 }
 
-// maxBearer bounds a bearer token in bytes; what is longer is not looked at.
+// maxBearer bounds a bearer token in bytes; longer ones are refused unread.
 const maxBearer = 8 << 10
 
 // latestTime bounds the times of a token, in seconds: what JavaScript counts exactly.

@@ -31,11 +31,11 @@ func (p *trio) converse() *conversation {
 	c := &conversation{session: p.session(), stop: make(chan struct{})}
 	c.client.Go(func() {
 		for i := 0; ; i++ {
-			turn, goOn := c.say(p, i)
+			turn, goOn := c.send(p, i)
 			if !goOn {
 				return
 			}
-			if turn != "" && !c.until(func() bool { return p.over(turn) }) {
+			if turn != "" && !c.until(func() bool { return p.ended(turn) }) {
 				return
 			}
 		}
@@ -55,15 +55,15 @@ func (c *conversation) until(is func() bool) bool {
 	return true
 }
 
-// over reports whether a turn is known to have ended.
-func (p *trio) over(turn string) bool {
+// ended reports whether a turn is known to have ended.
+func (p *trio) ended(turn string) bool {
 	var status string
 	err := p.db.Read().QueryRowContext(p.t.Context(), `select status from turns where turn_id = $1`, turn).Scan(&status)
 	return err == nil && status != "inProgress"
 }
 
-// say sends a message until it is accepted, and returns its turn, "" when unknown; false at the end.
-func (c *conversation) say(p *trio, i int) (turn string, goOn bool) {
+// send sends a message until it is accepted, and returns its turn, "" when unknown; false at the end.
+func (c *conversation) send(p *trio, i int) (turn string, goOn bool) {
 	tries := 0
 	return turn, c.until(func() bool {
 		node := p.node(1 + (i+tries)%2)
@@ -123,7 +123,7 @@ func (p *trio) checkConversation(c *conversation) {
 		p.violated("a message was answered %s", answer)
 	}
 	for _, turn := range c.accepted {
-		p.eventually("does a turn end", func() bool { return p.over(turn) })
+		p.eventually("does a turn end", func() bool { return p.ended(turn) })
 	}
 	const mine = `select count(*) from turns where session_id = $1`
 	all, completed := p.count(mine, c.session), p.count(mine+` and status = 'completed'`, c.session)

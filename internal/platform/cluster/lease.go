@@ -26,7 +26,7 @@ import (
 const (
 	// Beat is how often a node says that it lives.
 	Beat = 2 * time.Second
-	// Patience is how long a node must have been silent to be taken for dead.
+	// Patience is how long a node must have been unresponsive to count as dead.
 	Patience = 5 * Beat
 	// TTL is how long a lease lasts from a beat on. Within it another node waits for this one.
 	TTL = beats * Beat
@@ -37,7 +37,7 @@ const (
 // Guard stops what this node runs by itself when its lease is over, whether this process can act then or not. Times are
 // those of package boottime.
 type Guard interface {
-	// Hold allows what runs to go on until stop, and to be gone on with until kill.
+	// Hold lets what runs continue until stop, and be resumed until kill.
 	Hold(stop, kill time.Duration) error
 	// Lift takes all bounds away. Held reports whether there are some.
 	Lift() error
@@ -87,7 +87,7 @@ func (e *HeldError) Error() string {
 		e.NodeID, e.Owner)
 }
 
-// LostError says that another server took this one's node id while it was silent.
+// LostError says that another server took this one's node id while it was unresponsive.
 type LostError struct{ NodeID, Owner string }
 
 // Error implements error.
@@ -113,7 +113,7 @@ type Lease struct {
 }
 
 // Acquire makes the node id this process's. A running server that has it is noticed by its next beat: *HeldError. One
-// that fell silent is waited for up to Patience, unless it ran in this place, and then taken for dead. Other errors are
+// that became unresponsive is waited for up to Patience, unless it ran in this place, and then counts as dead. Other errors are
 // the store's, or ctx's.
 func Acquire(ctx context.Context, opts Options) (*Lease, error) {
 	if opts.Beat <= 0 {
@@ -126,7 +126,7 @@ func Acquire(ctx context.Context, opts Options) (*Lease, error) {
 		opts.CountTakeover = func(context.Context, database.Tx) error { return nil }
 	}
 	l := &Lease{opts: opts, process: uuid.Must(uuid.NewV7()).String()}
-	if err := l.take(ctx); err != nil {
+	if err := l.acquire(ctx); err != nil {
 		return nil, err
 	}
 	return l, l.beating.Start(ctx, func(context.Context) error {
@@ -136,8 +136,8 @@ func Acquire(ctx context.Context, opts Options) (*Lease, error) {
 }
 
 // ttl is how long a beat is good for, own for how long this node trusts in it.
-func (l *Lease) ttl() time.Duration { return beats * l.opts.Beat }
-func (l *Lease) own() time.Duration { return l.ttl() - l.opts.Beat/2 }
+func (l *Lease) ttl() time.Duration    { return beats * l.opts.Beat }
+func (l *Lease) ownTTL() time.Duration { return l.ttl() - l.opts.Beat/2 }
 
 // holder is who has a node id.
 type holder struct {
@@ -145,8 +145,8 @@ type holder struct {
 	beat                  int64
 }
 
-// take asks until the node id is free, its holder shows that it lives, or has been silent for long enough.
-func (l *Lease) take(ctx context.Context) error {
+// acquire asks until the node id is free, its holder shows that it lives, or has been unresponsive for long enough.
+func (l *Lease) acquire(ctx context.Context) error {
 	ticker := time.Tick(l.opts.Beat / 4)
 	var silent time.Time // since when, by our clock
 	var last holder
@@ -220,7 +220,7 @@ func (l *Lease) tryAcquire(ctx context.Context, silent holder, giveUp bool) (now
 	if taken {
 		l.guarded.Store(held)
 		l.wanted.Store(held)
-		l.sure.Store(int64(began + l.own()))
+		l.sure.Store(int64(began + l.ownTTL()))
 	}
 	return now, taken, nil
 }
@@ -306,7 +306,7 @@ func (l *Lease) beatOnce(ctx context.Context) (lost *LostError, err error) {
 // guard confines what this node runs while there are others, before any of them may take over. It removes the
 // guard when no other node may.
 func (l *Lease) guard(began time.Duration, guarded bool, others int) error {
-	l.sure.Store(int64(began + l.own()))
+	l.sure.Store(int64(began + l.ownTTL()))
 	if l.opts.Guard == nil {
 		return nil
 	}
@@ -314,7 +314,7 @@ func (l *Lease) guard(began time.Duration, guarded bool, others int) error {
 	switch {
 	case others > 0 || guarded:
 		l.guarded.Store(true)
-		stop := began + l.own()
+		stop := began + l.ownTTL()
 		return l.opts.Guard.Hold(stop, stop+l.opts.Grace)
 	case l.guarded.Load() || l.opts.Guard.Held():
 		l.guarded.Store(false)

@@ -36,7 +36,7 @@ func newEar(t *testing.T, host *nettest.Host) *listener {
 	return e
 }
 
-func (e *listener) say(to *listener, word string) {
+func (e *listener) send(to *listener, word string) {
 	e.t.Helper()
 	if _, err := e.conn.WriteTo([]byte(word), to.conn.LocalAddr()); err != nil {
 		e.t.Fatal(err)
@@ -66,23 +66,23 @@ func TestALinkIsCutInOneDirection(t *testing.T) {
 	network := nettest.New(t)
 	a, b, c := newEar(t, network.Host("a")), newEar(t, network.Host("b")), newEar(t, network.Host("c"))
 	network.Drop(a.host, b.host)
-	a.say(b, "is lost")
-	b.say(a, "arrives")
+	a.send(b, "is lost")
+	b.send(a, "arrives")
 	a.expect("arrives")
-	c.say(b, "arrives, too")
+	c.send(b, "arrives, too")
 	b.expect("arrives, too")
-	a.say(c, "arrives as well")
+	a.send(c, "arrives as well")
 	c.expect("arrives as well")
 	network.Mend(b.host, a.host)
-	a.say(b, "after it")
+	a.send(b, "after it")
 	b.expect("after it")
 
 	network.Lose(a.host, b.host, 50)
 	for range 400 {
-		a.say(b, "one of many")
+		a.send(b, "one of many")
 	}
 	network.Mend(a.host, b.host)
-	a.say(b, "the last")
+	a.send(b, "the last")
 	received := 0
 	for buffer := make([]byte, 64); ; received++ {
 		if n, err := b.conn.Read(buffer); err != nil || string(buffer[:n]) == "the last" {

@@ -91,15 +91,15 @@ func (r *registers) use(n int, node func() *programtest.Server, register int, wr
 // operations are the accesses of one register as porcupine takes them. A write of unknown outcome ends when the
 // first reader that saw it was answered, and is left out when no reader did, which weakens no requirement.
 func operations(history []access) (all []porcupine.Operation) {
-	seen := map[int]time.Duration{}
+	observed := map[int]time.Duration{}
 	for _, a := range history {
-		if first, is := seen[a.value]; !a.writes && (!is || a.answered < first) {
-			seen[a.value] = a.answered
+		if first, is := observed[a.value]; !a.writes && (!is || a.answered < first) {
+			observed[a.value] = a.answered
 		}
 	}
 	for _, a := range history {
 		if a.writes && a.unknown {
-			first, is := seen[a.value]
+			first, is := observed[a.value]
 			if !is {
 				continue
 			}

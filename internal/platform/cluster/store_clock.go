@@ -10,13 +10,13 @@ import (
 	"harness/internal/platform/database"
 )
 
-// storeClock is the store's clock, which is the same for all nodes, between two looks at it: it goes on as time does on this
+// storeClock is the store's clock, which is the same for all nodes, between two reads: it advances as time does on this
 // machine, whatever its date is changed to.
 type storeClock struct {
 	ahead atomic.Int64 // of boottime, ns
 }
 
-// read looks at it.
+// read reads the clock from the store.
 func (c *storeClock) read(ctx context.Context, db *database.DB, q database.Querier) error {
 	var reading int64
 	from := boottime.Now()

@@ -16,7 +16,7 @@ import (
 // ErrTaken says that another server ended the node first, or that it lives.
 var ErrTaken = errors.New("the node is not to be ended by this server")
 
-// Silent is a node whose lease is over, and its grace.
+// Silent is an unresponsive node: its lease and its grace are over.
 type Silent struct {
 	NodeID, Owner string
 	Epoch         int64
@@ -88,7 +88,7 @@ func (w *Watch) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		over, err := w.look(ctx)
+		over, err := w.poll(ctx)
 		for _, node := range over {
 			if ended := w.opts.End(ctx, node); ended != nil && !errors.Is(ended, ErrTaken) {
 				err = errors.Join(err, ended)
@@ -100,20 +100,20 @@ func (w *Watch) run(ctx context.Context) {
 	}
 }
 
-// look finds the nodes that are over by the store's clock and were seen to be silent for as long by ours. After a
-// look that failed the silence counts anew: the store may be another one now, with another clock.
-func (w *Watch) look(ctx context.Context) (over []Silent, err error) {
+// poll finds the nodes that are over by the store's clock and were unresponsive for as long by ours. After a
+// poll that failed that time starts anew: the store may be another one now, with another clock.
+func (w *Watch) poll(ctx context.Context) (over []Silent, err error) {
 	if err := w.opts.Lease.Sure(); err != nil {
 		clear(w.since)
 		return nil, nil // the lease says why
 	}
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
-	type seen struct {
+	type observed struct {
 		Silent
 		over, grace int64
 	}
-	nodes, err := database.ReadAll(ctx, w.opts.DB.Read(), "read the other nodes", func(row database.Row) (s seen, err error) {
+	nodes, err := database.ReadAll(ctx, w.opts.DB.Read(), "read the other nodes", func(row database.Row) (s observed, err error) {
 		err = row.Scan(&s.NodeID, &s.Owner, &s.Epoch, &s.leaseUntil, &s.grace, &s.over)
 		s.Owner, s.ttl = database.DecodeText(s.Owner), w.opts.Lease.ttl().Milliseconds()
 		return s, err

@@ -65,7 +65,7 @@ type Config struct {
 	OpenAIAPIKey        string        // OPENAI_API_KEY (secret)
 	RuntimeStartTimeout time.Duration // HARNESS_RUNTIME_START_TIMEOUT_MS
 	RuntimeCallTimeout  time.Duration // HARNESS_RUNTIME_CALL_TIMEOUT_MS
-	RuntimeHang         time.Duration // HARNESS_RUNTIME_HANG_MS; 0 waits for ever
+	RuntimeHang         time.Duration // HARNESS_RUNTIME_HANG_MS; 0 waits forever
 	RuntimeUnload       time.Duration // HARNESS_RUNTIME_UNLOAD_MS; 0 unloads nothing
 	RuntimeRecycle      int           // HARNESS_RUNTIME_RECYCLE_MB; 0 recycles nothing
 	RuntimeIdle         time.Duration // HARNESS_RUNTIME_IDLE_MS; 0 closes nothing
@@ -78,7 +78,7 @@ type Config struct {
 	RuntimeUser         string        // HARNESS_RUNTIME_USER; "" is the server's own
 	Workspace           string        // HARNESS_WORKSPACE, absolute after Load; "" is the working directory
 	KeepRuntimes        bool          // HARNESS_KEEP_RUNTIMES
-	TurnIdle            time.Duration // HARNESS_TURN_IDLE_TIMEOUT_MS, of all runtimes but codex; 0 waits for ever
+	TurnIdle            time.Duration // HARNESS_TURN_IDLE_TIMEOUT_MS, of all runtimes but codex; 0 waits forever
 	RuntimeMaxTurns     []string      // HARNESS_RUNTIME_MAX_TURNS: N or RUNTIME=N; see TurnLimit
 	RuntimeMaxMessages  []string      // HARNESS_RUNTIME_MAX_MESSAGES: N or RUNTIME=N; see MessageLimit
 	SessionMaxMessages  int           // HARNESS_SESSION_MAX_MESSAGES; 0 is no bound
@@ -136,7 +136,7 @@ type Limits struct {
 	StreamsPerAddress int // HARNESS_WS_MAX_PER_ADDRESS
 }
 
-// Traces says whether and where spans are exported; the texts are as OpenTelemetry specifies them. They are looked at
+// Traces says whether and where spans are exported; the texts are as OpenTelemetry specifies them. They are checked
 // only where it is on: these variables are commonly set for other programs.
 type Traces struct {
 	On                       bool   // HARNESS_OTEL

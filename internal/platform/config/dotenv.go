@@ -34,7 +34,7 @@ func dotenvLayer(path string, consent Consent) (dotenvFile, error) {
 		return dotenvFile{}, &FileError{Path: path, Reason: "cannot read", Err: err}
 	}
 	f := dotenvFile{values: make(map[string]any)}
-	set, err := f.own(path, strings.TrimPrefix(string(text), "\ufeff"))
+	set, err := f.ownAssignments(path, strings.TrimPrefix(string(text), "\ufeff"))
 	if err != nil {
 		return dotenvFile{}, err
 	}
@@ -56,8 +56,8 @@ func dotenvLayer(path string, consent Consent) (dotenvFile, error) {
 	return f, nil
 }
 
-// own reads the assignments to names that are ours and passes over all else.
-func (f *dotenvFile) own(path, text string) (map[string]string, error) {
+// ownAssignments reads the assignments to names that are ours and passes over all else.
+func (f *dotenvFile) ownAssignments(path, text string) (map[string]string, error) {
 	all, others := statements(text)
 	set := map[string]string{}
 	for _, one := range all {

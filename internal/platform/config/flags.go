@@ -36,7 +36,7 @@ func AddFlags(fs *pflag.FlagSet) {
 	}
 }
 
-// placeFlags say where a server keeps its state: commands that look at this machine need them.
+// placeFlags say where a server keeps its state: commands that inspect this machine need them.
 func placeFlags() []string { return []string{"data-dir", "database-url"} }
 
 // commonFlags are what most people set of a server.

@@ -11,7 +11,7 @@ import (
 const ownPrefix = "HARNESS_"
 
 // unknownNames are those of this program's names that are no setting. Names of its tests and of its build are not
-// looked at, nor are those of the commands that call a server.
+// checked, nor are those of the commands that call a server.
 func unknownNames(names iter.Seq[string]) []string {
 	var unknown []string
 	for name := range names {

@@ -51,7 +51,7 @@ type DB struct {
 	// writer is SQLite's, reads holds its readers' prepared statements; nil on Postgres, whose driver has its own.
 	writer *writer
 	reads  *statements
-	// silent looks after the connections to Postgres, nil on SQLite.
+	// watchdog watches the connections to Postgres, nil on SQLite.
 	watchdog *connWatchdog
 	// checkpoints is nil on Postgres.
 	checkpoints *checkpointer
@@ -101,8 +101,8 @@ type Last struct {
 	Query string
 	Args  []any
 	Row   func(row interface{ Scan(dest ...any) error }) error
-	// Early has Postgres let go of the locks before the commit survives, which is waited for all the same: who waits for
-	// them goes on meanwhile, and others may see what is gone when the server is lost just then. Only for who can find out
+	// Early has Postgres release the locks before the commit survives, which is waited for all the same: who waits for
+	// them continues meanwhile, and others may see what is gone when the server is lost just then. Only for who can find out
 	// afterwards whether the transaction is there.
 	Early bool
 }

@@ -6,7 +6,7 @@ import "time"
 const Silence time.Duration = silence
 
 // LookTimeout bounds that look.
-const LookTimeout time.Duration = lookTimeout
+const LookTimeout time.Duration = probeTimeout
 
 // MajorVersion is majorVersion.
 var MajorVersion = majorVersion

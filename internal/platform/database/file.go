@@ -79,7 +79,7 @@ func mendLog(path string, mended func(frames int)) error {
 	return nil
 }
 
-// damagedLog names a damaged log's file, and how to go on without what is lost.
+// damagedLog names a damaged log's file, and how to continue without what is lost.
 func damagedLog(path string, err error) error {
 	var damage *wal.DamageError
 	if !errors.As(err, &damage) {
@@ -100,8 +100,8 @@ func withFile(path, how string, fn func(db *sql.DB) (bool, error)) (result bool,
 	return fn(db)
 }
 
-// checkFile looks at a file, opened with flag, without SQLite, which would change it, and returns its application_id.
-// fs.ErrNotExist: it is missing, and nothing of it is left.
+// checkFile checks a file, opened with flag, without SQLite, which would change it, and returns its application_id.
+// fs.ErrNotExist: it is missing, with its log.
 func checkFile(path string, flag int) (id uint32, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

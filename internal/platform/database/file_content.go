@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// checkBound is how long Open may look for damage inside a file; a larger file is looked through in part.
+// checkBound is how long Open may look for damage inside a file; a larger file is checked in part.
 const checkBound = 250 * time.Millisecond
 
 // checkContent refuses a file with damage inside, or with tables and neither our application_id nor the marker,

@@ -29,7 +29,7 @@ func PartOf(text []byte) int {
 	return end
 }
 
-// Parts cuts a text into its parts. They are pieces of it, not copies.
+// Parts cuts a text into its parts. They are slices of it, not copies.
 func Parts(text []byte) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for len(text) > 0 {

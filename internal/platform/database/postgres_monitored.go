@@ -44,8 +44,8 @@ func (w *wait) end() {
 	w.timer.Stop()
 }
 
-// giveUp cuts an unusable connection; its waiting caller gets errUnresponsive.
-func (l *monitoredConn) giveUp() {
+// cut cuts an unusable connection; its waiting caller gets errUnresponsive.
+func (l *monitoredConn) abandon() {
 	l.cut.Store(true)
 	_ = l.Close() // nothing is said over it any more
 }

@@ -34,7 +34,7 @@ func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, he
 		return done, fmt.Errorf("begin transaction: %w", err)
 	}
 	tx := &postgresTx{conn: conn}
-	own := tx.line()
+	own := tx.monitored()
 	committed := false
 	defer func() {
 		if err != nil && own != nil && own.cut.Load() {
@@ -117,8 +117,8 @@ func (t *postgresTx) raw(fn func(conn *pgx.Conn) error) error {
 	return t.conn.Raw(func(conn any) error { return fn(conn.(*stdlib.Conn).Conn()) })
 }
 
-// line is the way of the transaction's connection, nil when it has none.
-func (t *postgresTx) line() (found *monitoredConn) {
+// monitored is the way of the transaction's connection, nil when it has none.
+func (t *postgresTx) monitored() (found *monitoredConn) {
 	_ = t.raw(func(conn *pgx.Conn) error { // its errors are the next call's, too
 		found = lineOf(conn.PgConn())
 		return nil

@@ -95,9 +95,9 @@ func (o *connWatchdog) awaitAnswer(at address) {
 }
 
 func (o *connWatchdog) answers(ctx context.Context, at address) bool {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	conn, answers, err := o.ask(ctx, at)
+	conn, answers, err := o.probe(ctx, at)
 	if err == nil {
 		_ = conn.Close(ctx) // it was made to be answered
 	}

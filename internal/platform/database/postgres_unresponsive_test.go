@@ -51,7 +51,7 @@ func TestUnresponsiveAddressIsWaitedForOnce(t *testing.T) {
 			t.Errorf("others waited %s", more)
 		}
 		refuses.Store(true)
-		<-time.After(lookTimeout + 2*again)
+		<-time.After(probeTimeout + 2*again)
 		took("127.0.0.1:1", syscall.ECONNREFUSED)
 	})
 }

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// silence is how long a connection may be waited for before it is looked whether there is anything to wait for. No
+	// silence is how long a connection may be waited for before Postgres is asked whether it still works. No
 	// time-out of Postgres reaches us over a network that swallows packets, nor one of the kernel's when it is a proxy in
 	// between that does.
 	silence = 3 * time.Second
-	// lookTimeout bounds that look, handshake the making of a connection unless DATABASE_URL does (connect_timeout).
-	lookTimeout = 3 * time.Second
-	handshake   = 5 * time.Second
+	// probeTimeout bounds that look, handshake the making of a connection unless DATABASE_URL does (connect_timeout).
+	probeTimeout = 3 * time.Second
+	handshake    = 5 * time.Second
 )
 
 // errUnresponsive ends a connection nothing can come from any more.
@@ -32,7 +32,7 @@ const waitForStandby = "SyncRepWaitForLSN"
 // errUnwaited says that of a commit.
 var errUnwaited = errors.New("the waiting for the synchronous standby was broken off at the server")
 
-// connWatchdog asks Postgres, over connections of its own, about connections that are silent.
+// connWatchdog asks Postgres, over connections of its own, about connections that are unresponsive.
 type connWatchdog struct {
 	dial   pgconn.DialFunc
 	config *pgx.ConnConfig // for connections that are not looked after
@@ -69,7 +69,7 @@ func guard(config *pgx.ConnConfig) *connWatchdog {
 		}
 		l := &monitoredConn{Conn: conn, of: o, to: address{network, at}}
 		for _, w := range []*wait{&l.reading, &l.writing} {
-			w.timer = time.AfterFunc(silence, func() { o.look(l, w) })
+			w.timer = time.AfterFunc(silence, func() { o.check(l, w) })
 			w.timer.Stop()
 		}
 		o.mu.Lock()
@@ -96,7 +96,7 @@ func (o *connWatchdog) cutThose(which func(l *monitoredConn) bool) {
 	}
 	o.mu.Unlock()
 	for _, l := range useless {
-		l.giveUp()
+		l.abandon()
 	}
 }
 
@@ -109,8 +109,8 @@ func (o *connWatchdog) close() {
 	o.looking.Wait()
 }
 
-// look cuts a line that is waited for in vain.
-func (o *connWatchdog) look(l *monitoredConn, w *wait) {
+// check cuts a connection whose caller waits for nothing.
+func (o *connWatchdog) check(l *monitoredConn, w *wait) {
 	if !o.enter() {
 		return
 	}
@@ -125,7 +125,7 @@ func (o *connWatchdog) look(l *monitoredConn, w *wait) {
 	case works:
 		w.timer.Reset(silence)
 	default:
-		l.giveUp()
+		l.abandon()
 	}
 }
 
@@ -143,9 +143,9 @@ func (o *connWatchdog) enter() bool {
 // gone or waits for its client, or when Postgres does not answer, which is remembered. One that answers with a
 // refusal cannot be asked.
 func (o *connWatchdog) works(l *monitoredConn) bool {
-	ctx, cancel := context.WithTimeout(o.ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(o.ctx, probeTimeout)
 	defer cancel()
-	conn, answers, err := o.ask(ctx, l.to)
+	conn, answers, err := o.probe(ctx, l.to)
 	if !answers && o.ctx.Err() == nil {
 		o.markUnresponsive(l.to)
 	}
@@ -166,9 +166,9 @@ func (o *connWatchdog) works(l *monitoredConn) bool {
 	return string(results[0].Rows[0][0]) != "0"
 }
 
-// ask connects to one address only, of those that DATABASE_URL names, whether or not it accepts writes. answers
+// probe connects to one address only, of those that DATABASE_URL names, whether or not it accepts writes. answers
 // is false when ctx ended without any reply: being refused, or cut off, is an answer.
-func (o *connWatchdog) ask(ctx context.Context, at address) (conn *pgconn.PgConn, answers bool, err error) {
+func (o *connWatchdog) probe(ctx context.Context, at address) (conn *pgconn.PgConn, answers bool, err error) {
 	config := o.config.Copy()
 	config.ConnectTimeout = 0 // ctx bounds it
 	config.ValidateConnect = nil

@@ -29,7 +29,7 @@ func (db *DB) Snapshot(ctx context.Context, fn func(q Querier) error) error {
 		return fmt.Errorf("end reading: %w", ended)
 	}
 	if err == nil && db.reads != nil {
-		return db.reads.awaitSeen(ctx)
+		return db.reads.awaitDurable(ctx)
 	}
 	return err
 }

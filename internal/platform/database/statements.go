@@ -27,12 +27,12 @@ func newStatements(pool *sql.DB, log *logSync) *statements {
 	return &statements{pool: pool, log: log, byText: map[string]*sql.Stmt{}}
 }
 
-// awaitSeen returns once what a reader may have seen until now survives loss of power.
-func (s *statements) awaitSeen(ctx context.Context) error {
+// awaitDurable returns once what a reader may have seen until now survives loss of power.
+func (s *statements) awaitDurable(ctx context.Context) error {
 	if s.log == nil {
 		return nil
 	}
-	return s.log.seen(ctx)
+	return s.log.visible(ctx)
 }
 
 // find returns the prepared statement, nil when there is none yet.
@@ -133,7 +133,7 @@ func (r reader) QueryContext(ctx context.Context, query string, args ...any) (ro
 	if err != nil {
 		return nil, err
 	}
-	if err := r.awaitSeen(ctx); err != nil {
+	if err := r.awaitDurable(ctx); err != nil {
 		return nil, errors.Join(err, rows.Close())
 	}
 	return rows, nil
@@ -146,7 +146,7 @@ func (r reader) QueryRowContext(ctx context.Context, query string, args ...any) 
 	} else {
 		row = r.pool.QueryRowContext(ctx, query, args...)
 	}
-	_ = r.awaitSeen(ctx) // a context that ends meanwhile ends the row, too, or the caller is gone
+	_ = r.awaitDurable(ctx) // a context that ends meanwhile ends the row, too, or the caller is gone
 	return row
 }
 

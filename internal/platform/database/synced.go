@@ -138,15 +138,15 @@ func (l *logSync) join(ctx context.Context, number int64) error {
 		}
 		return &SyncError{err}
 	}
-	l.mark(end)
+	l.writeMark(end)
 	l.synced.Store(all)
 	return nil
 }
 
-// mark notes how much of the log is synced. Of one of which a sync failed nothing is known any more: the system may take
+// writeMark notes how much of the log is synced. Of one of which a sync failed nothing is known any more: the system may take
 // for written what is not. Without the note damage to the log looks like its end, and nothing else is wrong, so an error
 // does not fail a commit, and is reported, once until it goes well again.
-func (l *logSync) mark(end *wal.Mark) {
+func (l *logSync) writeMark(end *wal.Mark) {
 	if end != nil && end.Salt != l.lost {
 		err := l.marker.Put(*end)
 		if err != nil && !l.behind {
@@ -164,9 +164,9 @@ func (l *logSync) restored() {
 	l.failing.Store(false)
 }
 
-// seen waits for what a reader may have seen to be on the disk. While that fails readers are not held up: what they see
+// visible waits for what a reader may have seen to be on the disk. While that fails readers are not held up: what they see
 // is held and tried again until it is there.
-func (l *logSync) seen(ctx context.Context) error {
+func (l *logSync) visible(ctx context.Context) error {
 	number := l.committed.Load()
 	if l.synced.Load() >= number || l.failing.Load() {
 		return nil

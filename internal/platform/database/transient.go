@@ -128,7 +128,7 @@ func transientCode(code int) bool {
 	return stale(code)
 }
 
-// stale are the codes after which a connection may go on failing when the files are well again: what it has open is not
+// stale are the codes after which a connection may keep failing when the files are intact again: what it has open is not
 // what is there.
 func stale(code int) bool {
 	switch code & 0xff {

@@ -87,8 +87,8 @@ func (w *writer) restore(ctx context.Context) error {
 	})
 }
 
-// take waits for the turn, or for ctx to end.
-func (w *writer) take(ctx context.Context) error {
+// acquire waits for the turn, or for ctx to end.
+func (w *writer) acquire(ctx context.Context) error {
 	select {
 	case <-w.turn:
 	case <-ctx.Done():
@@ -105,7 +105,7 @@ func (w *writer) release() { w.turn <- struct{}{} }
 
 // with hands over the connection while no transaction is open on it.
 func (w *writer) with(ctx context.Context, fn func(conn *sql.Conn) error) error {
-	if err := w.take(ctx); err != nil {
+	if err := w.acquire(ctx); err != nil {
 		return err
 	}
 	defer w.release()
@@ -129,7 +129,7 @@ func (w *writer) drop() error {
 // update runs fn in one transaction and returns how many bytes were written in it. The errors are those of
 // DB.Update.
 func (w *writer) update(ctx context.Context, fn func(tx Tx) error) (committed Committed, bytes int, err error) {
-	if err := w.take(ctx); err != nil {
+	if err := w.acquire(ctx); err != nil {
 		return Committed{}, 0, fmt.Errorf("begin transaction: %w", err)
 	}
 	defer w.release()

@@ -18,21 +18,21 @@ type barrier struct {
 	durable atomic.Pointer[durable]
 }
 
-// mark is where the head stood: its position, and how many batches without events there had been. It moves on with every
+// headState is where the head stood: its position, and how many batches without events there had been. It moves on with every
 // batch.
-type mark struct{ pos, eventless int64 }
+type headState struct{ pos, eventless int64 }
 
-// markOfHead asks for it.
-const markOfHead = `select pos, eventless from journal_head where id = 1`
+// headMarker asks for it.
+const headMarker = `select pos, eventless from journal_head where id = 1`
 
 // durable says that everything up to a mark survives, at a server: another one may have something else there, be it a
 // former primary that does not know it yet.
 type durable struct {
 	server string
-	upTo   mark
+	upTo   headState
 }
 
-func (d *durable) covers(server string, m mark) bool {
+func (d *durable) covers(server string, m headState) bool {
 	return d != nil && server != "" && d.server == server && m.pos <= d.upTo.pos && m.eventless <= d.upTo.eventless
 }
 
@@ -43,7 +43,7 @@ func newBarrier() *barrier {
 }
 
 // survives notes that everything up to a mark at a server does.
-func (b *barrier) survives(server string, m mark) {
+func (b *barrier) survives(server string, m headState) {
 	for {
 		last := b.durable.Load()
 		if server == "" || last.covers(server, m) || b.durable.CompareAndSwap(last, &durable{server, m}) {
@@ -53,7 +53,7 @@ func (b *barrier) survives(server string, m mark) {
 }
 
 // pass waits until what was read on a connection, up to a mark, survives. before is what was known to when it was read.
-func (b *barrier) pass(ctx context.Context, conn database.Conn, before *durable, m mark) error {
+func (b *barrier) pass(ctx context.Context, conn database.Conn, before *durable, m headState) error {
 	server := conn.Server()
 	if before.covers(server, m) {
 		return nil
@@ -69,9 +69,9 @@ func (b *barrier) pass(ctx context.Context, conn database.Conn, before *durable,
 		// ended this connection, too.
 		return conn.PingContext(ctx)
 	}
-	head, err := conn.Settle(ctx, markOfHead)
+	head, err := conn.Settle(ctx, headMarker)
 	if err == nil {
-		b.survives(server, mark{head[0], head[1]})
+		b.survives(server, headState{head[0], head[1]})
 	}
 	return err
 }
@@ -79,14 +79,14 @@ func (b *barrier) pass(ctx context.Context, conn database.Conn, before *durable,
 // settled reads events from the store, and returns when what it has read, up to the position that read returns (0:
 // nothing), may be shown.
 func (j *Journal) settled(ctx context.Context, read func(q database.Querier) (last int64, err error)) error {
-	return j.settledUpTo(ctx, func(q database.Querier) (mark, error) {
+	return j.settledUpTo(ctx, func(q database.Querier) (headState, error) {
 		last, err := read(q)
-		return mark{pos: last}, err
+		return headState{pos: last}, err
 	})
 }
 
 // settledUpTo is settled of whatever there is, up to a mark.
-func (j *Journal) settledUpTo(ctx context.Context, read func(q database.Querier) (last mark, err error)) error {
+func (j *Journal) settledUpTo(ctx context.Context, read func(q database.Querier) (last headState, err error)) error {
 	if j.barrier == nil {
 		_, err := read(j.db.Read())
 		return err
@@ -94,7 +94,7 @@ func (j *Journal) settledUpTo(ctx context.Context, read func(q database.Querier)
 	return j.db.ReadOn(ctx, func(conn database.Conn) error {
 		before := j.barrier.durable.Load()
 		last, err := read(conn)
-		if err != nil || last == (mark{}) {
+		if err != nil || last == (headState{}) {
 			return err
 		}
 		return j.barrier.pass(ctx, conn, before, last)

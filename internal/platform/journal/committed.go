@@ -15,7 +15,7 @@ type committed struct {
 	batch       []*submission
 	outcomes    []outcome
 	records     []Record
-	ended       mark      // where the head stood after it
+	ended       headState // where the head stood after it
 	began       time.Time // zero when nothing was written
 	overlaps    bool      // the one before was on its way to the disk when it ran
 	ends        *outage   // the last one known when it was taken, nil for none
@@ -40,7 +40,7 @@ func (j *Journal) startSyncing(ctx context.Context) (finish func()) {
 
 // handOver has a batch published once it is certain to last, after those before it. While it is on its way to the disk
 // the next transaction runs, but no second one: it waits here until this one is published. Without anything else to
-// write the writer does it all by itself, which saves passing it on.
+// write the writer does it all by itself, which saves a handover.
 func (j *Journal) handOver(ctx context.Context, c *committed) {
 	alone := j.alone && len(j.queue) == 0
 	if j.underWay.Load() == 0 && (alone || c.transaction.Certain()) {
@@ -50,7 +50,7 @@ func (j *Journal) handOver(ctx context.Context, c *committed) {
 	}
 	j.alone = !c.overlaps && len(j.queue) == 0
 	j.underWay.Add(1)
-	look := time.NewTicker(lookAgain) // not time.Tick: there is one for each batch
+	look := time.NewTicker(pollAgain) // not time.Tick: there is one for each batch
 	defer look.Stop()
 	for {
 		select {
@@ -93,7 +93,7 @@ func (j *Journal) conclude(ctx context.Context, c *committed) {
 		return
 	}
 	if !c.began.IsZero() {
-		j.taken(c.ends)
+		j.noteAccepted(c.ends)
 		j.took.Store(int64(time.Since(c.began)))
 	}
 	if !c.began.IsZero() && j.barrier != nil {

@@ -35,8 +35,8 @@ func (j *Journal) follow(ctx context.Context) *follower {
 	return f
 }
 
-// look has what others have written read now. It never blocks.
-func (f *follower) look() {
+// pollSoon triggers a read of what other processes have written. It never blocks.
+func (f *follower) pollSoon() {
 	select {
 	case f.wanted <- struct{}{}:
 	default:
@@ -79,6 +79,6 @@ func (j *Journal) deliverNew(page []Record, others *follower) {
 	}
 	if known < len(page) {
 		j.deliver(page[known:])
-		others.look()
+		others.pollSoon()
 	}
 }

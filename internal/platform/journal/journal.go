@@ -94,8 +94,8 @@ type Journal struct {
 	opts   Options
 	upcast func(int, Event) Event
 
-	queue chan *submission
-	look  chan struct{} // what others have written is to be read now
+	queue   chan *submission
+	pollNow chan struct{} // what others have written is to be read now
 
 	lifecycle sync.Mutex
 	started   bool
@@ -184,7 +184,7 @@ func New(db *database.DB, opts Options) *Journal {
 	j := &Journal{
 		db: db, opts: opts, upcast: opts.Upcast,
 		queue:       make(chan *submission, opts.Queue),
-		look:        make(chan struct{}, 1),
+		pollNow:     make(chan struct{}, 1),
 		stopping:    make(chan struct{}),
 		sealed:      make(chan struct{}),
 		takeovers:   -1,
@@ -312,7 +312,7 @@ func (j *Journal) awaitRoom(s *submission) error {
 			if o := j.Outage(); o != nil {
 				return o
 			}
-			timer.Reset(lookAgain)
+			timer.Reset(pollAgain)
 		}
 	}
 }

@@ -253,14 +253,14 @@ func TestSubmitKeepsItsOrderAndUnitsAreACompareAndSet(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		j := start(t, db, journal.Options{})
-		taken := errors.New("taken")
+		noteAccepted := errors.New("taken")
 		take := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			var n int
 			if err := tx.QueryRowContext(ctx, `select count(*) from deleted_sessions`).Scan(&n); err != nil {
 				return nil, err
 			}
 			if n > 0 {
-				return nil, journal.Refuse(taken)
+				return nil, journal.Refuse(noteAccepted)
 			}
 			_, err := tx.ExecContext(ctx,
 				`insert into deleted_sessions (session_id, title, system_owned, deleted_at) values ('one', '', 0, 0)`)
@@ -279,7 +279,7 @@ func TestSubmitKeepsItsOrderAndUnitsAreACompareAndSet(t *testing.T) {
 		for range 64 {
 			if err := <-outcomes; err == nil {
 				winners++
-			} else if !errors.Is(err, taken) {
+			} else if !errors.Is(err, noteAccepted) {
 				t.Error(err)
 			}
 		}

@@ -41,7 +41,7 @@ func (j *Journal) Outage() *OutageError {
 	return nil
 }
 
-// logOutageEvery is how often an outage that goes on with the same cause is logged.
+// logOutageEvery is how often a continuing outage with the same cause is logged.
 const logOutageEvery = time.Minute
 
 // refused notes that the store took a batch's transaction not, or could not make it last.
@@ -67,8 +67,8 @@ func (j *Journal) refused(cause error) *outage {
 	return next
 }
 
-// taken notes that the store took a batch, which ends an outage unless that began later.
-func (j *Journal) taken(known *outage) {
+// noteAccepted notes that the store took a batch, which ends an outage unless that began later.
+func (j *Journal) noteAccepted(known *outage) {
 	j.wrote.Store(j.opts.Now().UnixMilli())
 	if j.outage.Load() == nil {
 		return
@@ -118,7 +118,7 @@ func (j *Journal) Probe(ctx context.Context) error {
 	if j.opts.Now().Sub(time.UnixMilli(j.wrote.Load())) < probeAfter {
 		return nil
 	}
-	_, err := j.Commit(Patient(ctx, lookAgain), probe().unit)
+	_, err := j.Commit(Patient(ctx, pollAgain), probe().unit)
 	if o := j.Outage(); o != nil {
 		return o
 	}
@@ -137,8 +137,8 @@ func Patient(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, patienceKey{}, limit)
 }
 
-// lookAgain is how soon a caller whose patience is at its end looks again whether it may leave.
-const lookAgain = 100 * time.Millisecond
+// pollAgain is how soon a caller whose patience is at its end looks again whether it may leave.
+const pollAgain = 100 * time.Millisecond
 
 // patience ends when a caller may leave an outage; nil is never.
 func patience(ctx context.Context) *time.Timer {
@@ -213,7 +213,7 @@ func await[T any](ctx context.Context, j *Journal, outcome <-chan T, leave func(
 			if o := j.Outage(); o != nil && leave() {
 				return out, o
 			}
-			timer.Reset(lookAgain)
+			timer.Reset(pollAgain)
 		}
 	}
 }

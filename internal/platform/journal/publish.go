@@ -23,7 +23,7 @@ func (j *Journal) Head() int64 { return j.head.Load() }
 // Look has what other processes have committed read now instead of at the next poll. It never blocks.
 func (j *Journal) Look() {
 	select {
-	case j.look <- struct{}{}:
+	case j.pollNow <- struct{}{}:
 	default:
 	}
 }

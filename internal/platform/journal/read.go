@@ -34,7 +34,7 @@ type Query struct {
 	Session string
 	// Limit bounds the answer; 0 means 256.
 	Limit int
-	// Short leaves out payloads that are too long to stand in their row: who looks at every event pays for none of them.
+	// Short leaves out payloads that are too long for their row: a reader of all events does not load them.
 	Short bool
 }
 

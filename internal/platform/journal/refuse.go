@@ -3,7 +3,7 @@ package journal
 import "errors"
 
 // Refuse marks the error of a Unit that wrote nothing (a lost compare-and-set, an unknown row): its caller gets err,
-// and the rest of the batch goes on without being rolled back.
+// and the rest of the batch continues without being rolled back.
 func Refuse(err error) error { return &refusal{err: err} }
 
 type refusal struct{ err error }

@@ -21,7 +21,7 @@ type Scrubbed struct {
 // scrubRows is how many rows Scrub reads at most.
 const scrubRows = 500
 
-// Scrub looks at the next rows after a position, whatever they say, and has one of them in memory at a time, a long one
+// Scrub checks the next rows after a position, whatever they say, and has one of them in memory at a time, a long one
 // a part at a time. Rows from before there were checksums pass.
 func Scrub(ctx context.Context, q database.Querier, after int64) (found Scrubbed, err error) {
 	oldest, head, err := Bounds(ctx, q)

@@ -33,7 +33,7 @@ func (j *Journal) Settled(ctx context.Context) error {
 		waiting, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	err := j.settledUpTo(waiting, func(q database.Querier) (head mark, err error) {
+	err := j.settledUpTo(waiting, func(q database.Querier) (head headState, err error) {
 		if err := read.Only(q.(database.Conn).Server()); err != nil {
 			return head, err
 		}
@@ -44,7 +44,7 @@ func (j *Journal) Settled(ctx context.Context) error {
 			return head, fmt.Errorf("read the journal head: %w", err)
 		}
 		if standby {
-			return mark{}, nil // what it shows is not lost with the primary
+			return headState{}, nil // what it shows is not lost with the primary
 		}
 		return head, nil
 	})

@@ -12,8 +12,8 @@ import (
 	"harness/tests/polling"
 )
 
-// look reads rows as what answers requests does.
-func look(t *testing.T, ctx context.Context, db *database.DB) {
+// read reads rows as what answers requests does.
+func read(t *testing.T, ctx context.Context, db *database.DB) {
 	t.Helper()
 	var n int
 	if err := db.Read().QueryRowContext(ctx, `select count(*) from journal_events`).Scan(&n); err != nil {
@@ -33,7 +33,7 @@ func TestRowsThatOnlyThePrimaryHasAreNotAnswered(t *testing.T) {
 	}
 	pair.Isolate()
 	known := log.Reading(t.Context())
-	look(t, known, db)
+	read(t, known, db)
 	if err := log.Settled(known); err != nil {
 		t.Errorf("what is known to survive is refused: %v", err)
 	}
@@ -44,14 +44,14 @@ func TestRowsThatOnlyThePrimaryHasAreNotAnswered(t *testing.T) {
 		t.Errorf("who read nothing is refused: %v", err)
 	}
 	hurried := log.Reading(journal.Patient(t.Context(), 50*time.Millisecond))
-	look(t, hurried, db)
+	read(t, hurried, db)
 	if err := log.Settled(hurried); !errors.Is(err, database.ErrUnsettled) || !database.Refused(err) {
 		t.Errorf("who does not want to wait has %v, want %v", err, database.ErrUnsettled)
 	}
 	answered := make(chan error, 1)
 	go func() {
 		ctx := log.Reading(t.Context())
-		look(t, ctx, db)
+		read(t, ctx, db)
 		answered <- log.Settled(ctx)
 	}()
 	if !polling.Until(time.Minute, func() bool { return waits(t, db) > 0 }) {
@@ -76,8 +76,8 @@ func TestAnAnswerIsReadOfOneServer(t *testing.T) {
 	moved := dbtest.Connect(t, database.Options{URL: way.URL})
 	log := start(t, moved, journal.Options{Barrier: true, PollInterval: time.Hour})
 	before, across := log.Reading(t.Context()), log.Reading(t.Context())
-	look(t, before, db)
-	look(t, across, db)
+	read(t, before, db)
+	read(t, across, db)
 	former := pair.Primary()
 	pair.Promote()
 	if err := way.Lead(pair.URL(pair.Primary())); err != nil {
@@ -86,14 +86,14 @@ func TestAnAnswerIsReadOfOneServer(t *testing.T) {
 	if !polling.Until(time.Minute, func() bool { return moved.Read().QueryRowContext(t.Context(), `select 1`).Err() == nil }) {
 		t.Fatal("the new primary is out of reach")
 	}
-	look(t, across, moved)
+	read(t, across, moved)
 	for name, ctx := range map[string]context.Context{"before the failover": before, "before and after it": across} {
 		if err := log.Settled(ctx); err == nil || !database.Refused(err) {
 			t.Errorf("what was read %s may be shown: %v", name, err)
 		}
 	}
 	after := log.Reading(t.Context())
-	look(t, after, moved)
+	read(t, after, moved)
 	if err := log.Settled(after); err != nil {
 		t.Errorf("what was read after it is refused: %v", err)
 	}
@@ -114,7 +114,7 @@ func TestAStandbyIsRead(t *testing.T) {
 		t.Fatal("the standby is out of reach")
 	}
 	ctx := log.Reading(t.Context())
-	look(t, ctx, db)
+	read(t, ctx, db)
 	if err := log.Settled(ctx); err != nil {
 		t.Error(err)
 	}
@@ -150,7 +150,7 @@ func TestABatchWithoutEventsWhoseWaitWasBrokenOffIsNotAnswered(t *testing.T) {
 	}
 	for name, log := range map[string]*journal.Journal{"the process itself": writer, "another process": other} {
 		ctx := log.Reading(journal.Patient(t.Context(), 50*time.Millisecond))
-		look(t, ctx, db)
+		read(t, ctx, db)
 		if err := log.Settled(ctx); !database.Refused(err) {
 			t.Errorf("%s may show what the standby does not have: %v", name, err)
 		}
@@ -165,7 +165,7 @@ func TestABatchWithoutEventsWhoseWaitWasBrokenOffIsNotAnswered(t *testing.T) {
 		t.Error(err)
 	}
 	ctx := other.Reading(t.Context())
-	look(t, ctx, db)
+	read(t, ctx, db)
 	if err := other.Settled(ctx); err != nil {
 		t.Error(err)
 	}
@@ -183,7 +183,7 @@ func TestWhatAProcessHasWrittenIsKnownToSurvive(t *testing.T) {
 	}
 	pair.Isolate()
 	ctx := log.Reading(journal.Patient(t.Context(), time.Minute))
-	look(t, ctx, db)
+	read(t, ctx, db)
 	if err := log.Settled(ctx); err != nil {
 		t.Error(err)
 	}

@@ -27,15 +27,15 @@ func (j *Journal) run(ctx context.Context) {
 		return j.head.Load() != head
 	}
 	for passed := false; ; { // the last batch was passed on, and with it what others had written before it
-		look, idle := j.look, (<-chan time.Time)(nil)
+		look, idle := j.pollNow, (<-chan time.Time)(nil)
 		if passed && others.poll != nil { // so will be the next one, if it comes soon: what is read until then is read twice
 			look, idle = nil, time.After(j.opts.Gather)
 		}
 		select {
 		case <-others.poll:
-			others.look() // also while there is always something to write: not all of it is passed on
+			others.pollSoon() // also while there is always something to write: not all of it is passed on
 		case <-look:
-			others.look()
+			others.pollSoon()
 		case page := <-others.found:
 			j.deliverNew(page, others)
 		default:
@@ -50,9 +50,9 @@ func (j *Journal) run(ctx context.Context) {
 		case first := <-j.queue:
 			passed = process(first)
 		case <-others.poll:
-			others.look()
+			others.pollSoon()
 		case <-look:
-			others.look()
+			others.pollSoon()
 		case <-idle:
 			passed = false
 		case page := <-others.found:
@@ -255,7 +255,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission, open bool) (l
 	var (
 		records  []Record
 		outcomes []outcome
-		ended    mark
+		ended    headState
 	)
 	transaction, err := j.db.UpdateHolding(ctx, j.holdHead(),
 		func(tx database.Tx, held []int64) (database.Last, error) {
@@ -298,7 +298,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission, open bool) (l
 					return database.Last{}, err
 				}
 			}
-			ended = mark{pos: pos + int64(len(records))}
+			ended = headState{pos: pos + int64(len(records))}
 			if len(held) > 2 {
 				ended.eventless = held[2]
 			}
@@ -326,7 +326,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission, open bool) (l
 	return left, nil
 }
 
-// releasesEarly reports whether to let go of the head before a batch survives, which is at pos when that is taken: when
+// releasesEarly reports whether to release the head before a batch survives, which is at pos when that is taken: when
 // another process has written since this one did, and so is about to write, presumably. A batch without events is not
 // found again once others have signed the head.
 func (j *Journal) releasesEarly(pos int64, events int) bool {

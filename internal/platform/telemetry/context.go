@@ -33,7 +33,7 @@ func WithRequest(ctx context.Context, log *zerolog.Logger, id string, trace Trac
 	return derive(ctx, func(s *scope) { s.base, s.ids.Request, s.ids.Trace = log, id, trace })
 }
 
-// WithTrace puts work that goes on later into the trace it was asked for in.
+// WithTrace puts work that continues later into the trace it was asked for in.
 func WithTrace(ctx context.Context, trace Trace) context.Context {
 	return derive(ctx, func(s *scope) { s.ids.Trace = trace })
 }

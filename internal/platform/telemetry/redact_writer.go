@@ -11,7 +11,7 @@ import (
 const maxHeld = 64 << 10
 
 // Lines gives a writer that redacts line by line before w. A line may arrive
-// in pieces: it is held until its end, so a secret torn between two writes is
+// in chunks: it is held until its end, so a secret torn between two writes is
 // still found. What a line has beyond 64 KiB is passed on early, except for a
 // tail as long as the longest secret. Safe for concurrent use.
 func (r *Redactor) Lines(w io.Writer) io.Writer {

@@ -62,11 +62,11 @@ func (s *Set) Finish(ctx context.Context, name, redirect string, flow Flow, back
 	if err != nil {
 		return Identity{}, exchangeError(p, err)
 	}
-	return s.who(ctx, p, issuer, client, token, flow.Nonce)
+	return s.identify(ctx, p, issuer, client, token, flow.Nonce)
 }
 
-// who is whom the tokens of a provider are about. nonce is that of the ID token, "" where the flow has none.
-func (s *Set) who(ctx context.Context, p *Provider, issuer *issuer, client *oauth2.Config, token *oauth2.Token, nonce string) (
+// identify is whom the tokens of a provider are about. nonce is that of the ID token, "" where the flow has none.
+func (s *Set) identify(ctx context.Context, p *Provider, issuer *issuer, client *oauth2.Config, token *oauth2.Token, nonce string) (
 	Identity, error) {
 	raw, is := token.Extra("id_token").(string)
 	if !is {

@@ -79,7 +79,7 @@ func (s *Set) FinishDevice(ctx context.Context, name, code string) (Identity, er
 	if err != nil {
 		return Identity{}, exchangeError(p, err)
 	}
-	return s.who(ctx, p, issuer, client, token, "")
+	return s.identify(ctx, p, issuer, client, token, "")
 }
 
 // Refresh is who a login is of by now. subject is that of the login. ErrNoProvider, ErrUnavailable, and *RefusedError of a
@@ -98,7 +98,7 @@ func (s *Set) Refresh(ctx context.Context, name, subject, refresh string) (Ident
 		return Identity{}, exchangeError(p, err)
 	}
 	raw, is := token.Extra("id_token").(string)
-	if !is { // a provider need not send one; the login goes on as it was
+	if !is { // a provider need not send one; the login stays unchanged
 		return Identity{Provider: p.Name, Subject: subject, Refresh: token.RefreshToken}, nil
 	}
 	who, err := s.refreshed(ctx, p, issuer, client, token, raw)
@@ -118,7 +118,7 @@ func (s *Set) refreshed(ctx context.Context, p *Provider, issuer *issuer, client
 	if err != nil {
 		return Identity{}, err
 	}
-	return s.who(ctx, p, issuer, client, token, checked.Nonce)
+	return s.identify(ctx, p, issuer, client, token, checked.Nonce)
 }
 
 // Key is what a provider's refresh tokens are kept by, 32 bytes that only who knows the client's secret can make; nil

@@ -21,7 +21,7 @@ const (
 	stale    = time.Hour        // then they are not used any more
 )
 
-// ErrUnavailable says that a provider does not answer as one, so that nothing of it can be checked.
+// ErrUnavailable says that a provider does not answer as one, so that none of its tokens can be checked.
 var ErrUnavailable = errors.New("the OpenID Connect provider cannot be asked")
 
 // issuer is what one publishes of itself, read when it is needed first, and again while that fails. Safe for concurrent use.

@@ -205,7 +205,7 @@ func (t *Token) Fingerprint() string {
 }
 
 // Find reports whether a secret is the token, and gives a context that ends once another one was made. The file of the hash
-// is looked at each time, so that a renewed token counts at once and the old one no more. What cannot be read counts for
+// is read each time, so that a renewed token counts at once and the old one no more. What cannot be read counts for
 // nothing.
 func (t *Token) Find(secret string) (context.Context, bool) {
 	if !strings.HasPrefix(secret, Prefix) {

@@ -68,7 +68,7 @@ type cameKey struct{}
 // Guard lets requests through as those of whom the other node has let in; it answers all others 403 itself.
 func (a *Acceptor) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who, body, err := a.who(w, r)
+		who, body, err := a.principal(w, r)
 		if err != nil {
 			telemetry.Log(r.Context()).Warn().Err(err).Msg("refused a request of another node")
 			refuse(w, err)
@@ -80,8 +80,8 @@ func (a *Acceptor) Guard(next http.Handler) http.Handler {
 	})
 }
 
-// who returns the principal on whose behalf a node sends the request.
-func (a *Acceptor) who(w http.ResponseWriter, r *http.Request) (auth.Principal, []byte, error) {
+// principal returns the principal on whose behalf a node sends the request.
+func (a *Acceptor) principal(w http.ResponseWriter, r *http.Request) (auth.Principal, []byte, error) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return auth.Principal{}, nil, errors.New("no certificate was shown")
 	}

@@ -108,7 +108,7 @@ func (c *Client) Ask(r *http.Request, owner, body string) (*http.Response, error
 	copyHeaders(request.Header, r.Header, "Content-Type", "Idempotency-Key", "If-None-Match", "Accept-Encoding", "Traceparent",
 		"X-Request-Id")
 	request.Header.Set(whoHeader, signature)
-	answer, err := c.line(peer, false).RoundTrip(request)
+	answer, err := c.transport(peer, false).RoundTrip(request)
 	switch {
 	case err == nil && answer.Header.Get(refusedHeader) != "":
 		defer answer.Body.Close()
@@ -134,7 +134,7 @@ func (c *Client) Open(ctx context.Context, node, path string, body io.Reader) (*
 	if err != nil {
 		return nil, fmt.Errorf("ask node %s: %w", node, err)
 	}
-	return c.line(peer, true).RoundTrip(request)
+	return c.transport(peer, true).RoundTrip(request)
 }
 
 // Runners are the other nodes that run agents.
@@ -170,8 +170,8 @@ func (c *Client) find(ctx context.Context, owner string) (cluster.Peer, error) {
 	return peer, nil
 }
 
-// line is the way to the server that a node's row names now.
-func (c *Client) line(peer cluster.Peer, lasts bool) *http.Transport {
+// transport is the way to the server that a node's row names now.
+func (c *Client) transport(peer cluster.Peer, lasts bool) *http.Transport {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lines == nil {

@@ -15,7 +15,7 @@ import (
 // settings that an HTTP/2 server begins with are longer.
 const alertRecord = 2 + 1 + 16
 
-// peeked is a connection whose next bytes can be looked at.
+// peeked is a connection whose next bytes can be peeked.
 type peeked struct {
 	net.Conn
 	reader *bufio.Reader

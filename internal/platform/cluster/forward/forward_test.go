@@ -212,7 +212,7 @@ func send(t *testing.T, c *Client, to cluster.Peer, signatures ...string) int {
 		t.Fatal(err)
 	}
 	request.Header[whoHeader] = signatures
-	answer, err := c.line(to, false).RoundTrip(request)
+	answer, err := c.transport(to, false).RoundTrip(request)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ var harmless = []string{
 }
 
 // indexPack is the command that stores a pack of its standard input when all objects of it may come in. A fetch of a
-// bundle would not look at them: git does so for remotes, and for bundles only in its newest versions.
+// bundle would not check them: git does so for remotes, and for bundles only in its newest versions.
 func indexPack() []string {
 	return []string{"index-pack", "--stdin", "--fix-thin", "--strict=" + strings.Join(harmless, "=ignore,") + "=ignore"}
 }

@@ -92,12 +92,12 @@ func (s *Store) Start(ctx context.Context) error {
 	if err := s.makeScratch(); err != nil {
 		return err
 	}
-	probe, err := s.newPlace("probe")
+	probe, err := s.newScratch("probe")
 	if err == nil {
 		err = os.Mkdir(filepath.Join(probe, "folder"), 0o700)
 	}
 	if err == nil {
-		err = s.give(filepath.Join(probe, "folder"))
+		err = s.chown(filepath.Join(probe, "folder"))
 	}
 	if err == nil {
 		_, err = s.within(probe, filepath.Join(probe, "folder"), false).git(ctx, nil, "--version")
@@ -121,11 +121,11 @@ func (s *Store) makeScratch() (err error) {
 	if s.scratch, err = os.MkdirTemp(parent, "harness-git-"); err != nil {
 		return err
 	}
-	return s.give(s.scratch)
+	return s.chown(s.scratch)
 }
 
-// give gives a folder that was just made to the user of agents.
-func (s *Store) give(path string) error {
+// chown gives a folder that was just made to the user of agents.
+func (s *Store) chown(path string) error {
 	if s.opts.User == nil {
 		return nil
 	}
@@ -135,8 +135,8 @@ func (s *Store) give(path string) error {
 // keptPlaces is how many folders git remembers of which files it has read what.
 const keptPlaces = 16
 
-// newPlace makes a folder of a name for git to work in, unless it is there, and removes the one that was used longest ago.
-func (s *Store) newPlace(name string) (string, error) {
+// newScratch makes a folder of a name for git to work in, unless it is there, and removes the one that was used longest ago.
+func (s *Store) newScratch(name string) (string, error) {
 	s.places = append(slices.DeleteFunc(s.places, func(one string) bool { return one == name }), name)
 	if len(s.places) > keptPlaces {
 		if err := os.RemoveAll(filepath.Join(s.scratch, s.places[0])); err != nil {
@@ -152,7 +152,7 @@ func (s *Store) newPlace(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return place, s.give(place)
+	return place, s.chown(place)
 }
 
 // Stop breaks off what is under way, waits until that is over, and removes what git needed meanwhile. It is not started again.

@@ -248,7 +248,7 @@ func TestAFoldersGitIsHeld(t *testing.T) {
 
 func (s *site) place(one *Store) string {
 	s.t.Helper()
-	place, err := one.newPlace("attack")
+	place, err := one.newScratch("attack")
 	s.do(err)
 	return place
 }

@@ -76,8 +76,8 @@ func (s *Store) has(ctx context.Context, ref string) (string, error) {
 	return s.git(ctx, nil, "for-each-ref", "--format=%(objectname)", ref)
 }
 
-// take takes a snapshot that was made of a folder into this server's repository.
-func (s *Store) take(ctx context.Context, bundle, name string) error {
+// importSnapshot imports a snapshot of a workspace into this server's repository.
+func (s *Store) importSnapshot(ctx context.Context, bundle, name string) error {
 	if err := s.admit(ctx, bundle); err != nil {
 		if what := forbidden(err); what != "" {
 			return refusedError("in its repository " + what + "; `git fsck --strict` there lists all of them, and it is stored again " +
@@ -105,7 +105,7 @@ func (s *Store) push(ctx context.Context, name, snapshot string) error {
 	return err
 }
 
-// fetch has this server's repository have a snapshot of the remote under its name.
+// fetch fetches a snapshot of the remote under its name.
 func (s *Store) fetch(ctx context.Context, name, snapshot string) error {
 	if _, err := s.git(ctx, nil, "fetch", "--quiet", "--no-tags", "origin", "+"+refs+name+":"+refs+name); err != nil {
 		err = errors.Join(err, s.removeHalfPacks())

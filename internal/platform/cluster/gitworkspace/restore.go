@@ -34,7 +34,7 @@ func (s *Store) Restore(ctx context.Context, name, snapshot, folder string) (asi
 	if _, err := s.git(ctx, nil, "bundle", "create", "--quiet", bundle, refs+name); err != nil {
 		return "", err
 	}
-	place, err := s.newPlace("restored")
+	place, err := s.newScratch("restored")
 	if err != nil {
 		return "", err
 	}
@@ -48,7 +48,7 @@ func (s *Store) Restore(ctx context.Context, name, snapshot, folder string) (asi
 		return "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(made)) }()
-	if err := s.give(made); err != nil {
+	if err := s.chown(made); err != nil {
 		return "", err
 	}
 	// The bundle is handed in, and not shown: the user of agents cannot come to where it is.
@@ -79,7 +79,7 @@ func (c confined) restore(ctx context.Context, bundle, snapshot string) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	// What this server's repository has of the time before objects were looked at is looked at here.
+	// What this server's repository has from before objects were checked is checked here.
 	pack, err := packOf(in)
 	if err != nil {
 		return err

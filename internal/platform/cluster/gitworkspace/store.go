@@ -51,7 +51,7 @@ func (s *Store) store(ctx context.Context, name, folder string) (snapshot string
 	if err != nil {
 		return "", err
 	}
-	place, err := s.newPlace(strings.ReplaceAll(name, "/", ","))
+	place, err := s.newScratch(strings.ReplaceAll(name, "/", ","))
 	if err != nil {
 		return "", err
 	}
@@ -85,7 +85,7 @@ func (s *Store) bundle(ctx context.Context, git confined, name, before string) (
 	if err != nil {
 		return refusal(ctx, "its history cannot be read", err)
 	}
-	return s.take(ctx, bundle, name)
+	return s.importSnapshot(ctx, bundle, name)
 }
 
 func removed(path string) error {

@@ -98,18 +98,18 @@ type scanner struct {
 	flips []flip
 }
 
-// look reads a log. What looks damaged while a server writes to it is looked at again.
+// look reads a log. Apparent damage while a server writes to it is checked again.
 func look(database string) (s *scanner, err error) {
 	for range 3 {
-		if s, err = lookOnce(database); err == nil || !errors.As(err, new(*DamageError)) {
+		if s, err = scanOnce(database); err == nil || !errors.As(err, new(*DamageError)) {
 			break
 		}
 	}
 	return s, err
 }
 
-// lookOnce reads the mark first: what it says is true of every later state of that log.
-func lookOnce(database string) (*scanner, error) {
+// scanOnce reads the mark first: what it says is true of every later state of that log.
+func scanOnce(database string) (*scanner, error) {
 	s := &scanner{}
 	mark, err := readMark(database)
 	if err != nil {
@@ -238,7 +238,7 @@ func isBig(order binary.ByteOrder) uint32 {
 	return 0
 }
 
-// frame goes on over a frame, and reports whether it is whole or was put right. next is the frame behind it, as far as there
+// frame advances over a frame, and reports whether it is whole or was put right. next is the frame behind it, as far as there
 // is one: what makes that whole, too, is what was written.
 func (s *scanner) frame(data, next []byte, number int, at int64) bool {
 	salts := binary.BigEndian.Uint64(data[8:]) ^ s.salt
@@ -276,7 +276,7 @@ func (s *scanner) frame(data, next []byte, number int, at int64) bool {
 // frameSpans are what of a frame is summed up: all but the salt, and the sum itself.
 func frameSpans(frame []byte) []span { return []span{{0, 8}, {frameHeaderSize, len(frame)}} }
 
-// behind counts the whole commits behind a damaged frame: the checksums go on from the one stored in it.
+// behind counts the whole commits behind a damaged frame: the checksums continue from the one stored in it.
 func (s *scanner) behind(in io.Reader, frame []byte) (commits int, err error) {
 	for {
 		s.sum = stored(frame[16:])

@@ -9,7 +9,7 @@ import (
 // checksum is SQLite's checksum of 32-bit words, in pairs (file format, section 4.2).
 type checksum struct{ a, b uint32 }
 
-// over goes on with bytes, whose number is a multiple of 8.
+// over adds bytes, whose number is a multiple of 8.
 func (s checksum) over(data []byte, order binary.ByteOrder) checksum {
 	for i := 0; i+8 <= len(data); i += 8 {
 		s.a += order.Uint32(data[i:]) + s.b
@@ -27,14 +27,14 @@ func stored(at []byte) checksum {
 type span struct{ from, to int }
 
 // repair is a bit whose change makes a frame or header whole: the place of its byte, what that becomes, and the sum with
-// which the next frame goes on.
+// which the next frame continues.
 type repair struct {
 	at    int
 	value byte
 	sum   checksum
 }
 
-// repairs reports whether data is whole: whether the sum that goes on from a start over the spans is the one stored at
+// repairs reports whether data is whole: whether the sum that continues from a start over the spans is the one stored at
 // sumAt; if it is not, by the change of which bit it would be. There may be several: a change of the highest bits of a
 // word has the same effect in many places.
 func repairs(data []byte, order binary.ByteOrder, start checksum, sumAt int, spans ...span) (found []repair, whole bool) {

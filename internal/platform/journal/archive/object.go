@@ -43,7 +43,7 @@ func (o *object) add(r *journal.Record) error {
 	return o.write(r, bytes.NewReader(text))
 }
 
-// write appends the line of the record that follows; of the record meta and payload are not looked at.
+// write appends the line of the record that follows; of the record meta and payload are not parsed.
 func (o *object) write(r *journal.Record, line io.WriterTo) error {
 	if r.Pos != o.next {
 		return fmt.Errorf("event %d is missing in the journal: it has %d there", o.next, r.Pos)

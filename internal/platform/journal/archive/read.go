@@ -17,7 +17,7 @@ import (
 // What reading takes of memory, and what of an object: an object may come from a bucket that others write to, and a few
 // KiB of it can be unpacked to any length.
 const (
-	// maxHead bounds what stands in a line before its meta. It is in memory, the rest of a line passes through piece by piece.
+	// maxHead bounds what a line has before its meta. It is in memory, the rest of a line passes through in chunks.
 	maxHead = 256 << 10
 	// maxWindow is what the encoder of objects looks back.
 	maxWindow = 8 << 20
@@ -48,14 +48,14 @@ func (l *Line) WriteTo(w io.Writer) (written int64, err error) {
 	}
 }
 
-// lines reads the lines of an object in pieces.
+// lines reads the lines of an object in chunks.
 type lines struct {
 	in    *bufio.Reader
-	ended bool // the last piece has the end of its line
+	ended bool // the last chunk has the end of its line
 	err   error
 }
 
-// next is the next piece, until the one after it; io.EOF after the last line, and io.ErrUnexpectedEOF within one.
+// next is the next chunk, until the one after it; io.EOF after the last line, and io.ErrUnexpectedEOF within one.
 func (l *lines) next() ([]byte, error) {
 	within := !l.ended
 	piece, err := l.in.ReadSlice('\n')

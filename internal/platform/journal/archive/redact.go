@@ -86,7 +86,7 @@ func (a *Archiver) rewrite(ctx context.Context, name string) error {
 		return err
 	})
 	if errors.Is(err, errOvertaken) {
-		return a.giveUp(ctx, r)
+		return a.discard(ctx, r)
 	}
 	if err != nil {
 		return err

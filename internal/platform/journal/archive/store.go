@@ -48,8 +48,8 @@ func keep(ctx context.Context, tx database.Tx, r Range) error {
 	return errOvertaken
 }
 
-// giveUp has an object that was stored for nothing taken away next.
-func (a *Archiver) giveUp(ctx context.Context, r Range) error {
+// discard has an object that was stored for nothing taken away next.
+func (a *Archiver) discard(ctx context.Context, r Range) error {
 	return a.opts.Journal.NoteArchived(ctx, func(ctx context.Context, tx database.Tx) error {
 		_, err := tx.ExecContext(ctx, `update journal_archive_garbage set due_at = 1 where name = $1 and due_at > 0`, r.Name())
 		return err
@@ -126,7 +126,7 @@ func (a *Archiver) store(ctx context.Context, closed *object) error {
 		return nil
 	})
 	if errors.Is(err, errOvertaken) {
-		return cmp.Or(a.giveUp(ctx, r), err)
+		return cmp.Or(a.discard(ctx, r), err)
 	}
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ type Options struct {
 	// listener. It must not block.
 	Look   func()
 	Logger zerolog.Logger
-	// CheckAfter is how long a channel may be silent before it is looked whether it works (default 15 s).
+	// CheckAfter is how long a channel may be quiet before it is checked (default 15 s).
 	CheckAfter time.Duration
 	// Told and Heard, when set, are called for each notification sent, and for each received from another node.
 	Told, Heard func()

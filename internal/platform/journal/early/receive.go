@@ -165,7 +165,7 @@ func (c *Carrier) next(asked map[string]struct{}) (say interest, more bool) {
 	return say, len(say.Drop) == maxNames || len(say.Add) == maxNames
 }
 
-// mayShow has what waits looked at.
+// mayShow triggers a check of the held events.
 func (c *Carrier) mayShow() {
 	select {
 	case c.release <- struct{}{}:

@@ -17,7 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Span is a piece of work that is over.
+// Span is a finished unit of work.
 type Span struct {
 	Name string
 	// TraceID has 32 hex digits, SpanID and Parent 16; Parent is "" for the first span of a trace.
