@@ -64,7 +64,7 @@ type Install struct {
 
 // Authenticator is a runtime with a login that works without a screen of its own.
 type Authenticator interface {
-	// Login begins one. The person goes on at Login.URL. The runtime notices the end by itself, unless the login expects a
+	// Login begins one. The person continues at Login.URL. The runtime notices the end by itself, unless the login expects a
 	// code.
 	Login(ctx context.Context) (Login, error)
 }

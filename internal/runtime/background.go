@@ -12,7 +12,7 @@ const (
 	BackgroundMonitor = "monitor"
 )
 
-// BackgroundTask is work of a conversation that goes on when its turn is over.
+// BackgroundTask is work of a conversation that continues after its turn.
 type BackgroundTask struct {
 	// ID names it within its conversation; a runtime does not use one id twice.
 	ID string
@@ -40,7 +40,7 @@ func (BackgroundChanged) change() {}
 // ErrNoBackground says that no such background work runs (any more).
 var ErrNoBackground = errors.New("no such background work runs")
 
-// Backgrounder is a runtime whose conversations may have work that goes on when a turn is over.
+// Backgrounder is a runtime whose conversations may have work that continues after a turn.
 type Backgrounder interface {
 	// ListBackground lists the background work of a conversation now. It starts no process: a conversation without one has
 	// none.

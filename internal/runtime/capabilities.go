@@ -19,7 +19,7 @@ type Capabilities struct {
 	// Archive and Rollback say that the runtime itself puts conversations away and takes turns back.
 	Archive  bool `json:"archive"`
 	Rollback bool `json:"rollback"`
-	// Fork, Compact and Review say that it can go on from a conversation in a second one, shorten what it remembers, and
+	// Fork, Compact and Review say that it can continue a conversation in a second one, shorten what it remembers, and
 	// review changes.
 	Fork    bool `json:"fork"`
 	Compact bool `json:"compact"`

@@ -32,7 +32,7 @@ var (
 	ErrInvalidState = errors.New("invalid state")
 	// ErrAuthRequired: the runtime or its model provider wants a login first.
 	ErrAuthRequired = errors.New("authentication required")
-	// ErrNotFound: the runtime has nothing of the name that was given (any more).
+	// ErrNotFound: the runtime has no such name (any more).
 	ErrNotFound = errors.New("not found")
 	// ErrTooLarge: the input is larger than the runtime takes.
 	ErrTooLarge = errors.New("too large")

@@ -10,7 +10,7 @@ type Facts struct {
 	Permission    string `json:"permissionModel"`
 	// State is where conversations live: StateDisk, StateMemory or StateServer.
 	State string `json:"stateModel"`
-	// Resume is how an earlier conversation goes on: ResumeNative, ResumeReconstruct or ResumeNone.
+	// Resume is how an earlier conversation continues: ResumeNative, ResumeReconstruct or ResumeNone.
 	Resume string `json:"resumeModel"`
 	// Replay says what a call that is made again needs: ReplayAsks, ReplaySafe or "".
 	Replay string `json:"toolReplaySafety"`

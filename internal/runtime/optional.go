@@ -61,7 +61,7 @@ type Reverter interface {
 	RollBack(ctx context.Context, threadID string, numTurns int, last []Turn) (RolledBack, error)
 }
 
-// Forker is a runtime that can go on from a conversation in a second one.
+// Forker is a runtime that can continue a conversation in a second one.
 type Forker interface {
 	// ForkThread makes a conversation with the history of another one; its ID is that of the session it becomes.
 	ForkThread(ctx context.Context, threadID string) (Thread, error)

@@ -78,7 +78,7 @@ type Batch struct {
 	// About is the session Native is about when no signal names it: a line may mean something only to those after it.
 	About string
 	// State is all a translator has to remember after this line, as JSON, nil when it is what it was. It is stored with
-	// what the batch changes. Who goes on with the process gets it in Resumption.State, who starts the next one of its
+	// what the batch changes. A server that attaches to the process gets it in Resumption.State, who starts the next one of its
 	// conversation asks for it (stdio.Setup.LastState).
 	State json.RawMessage
 	// Refuse, when set, answers a request in the batch that cannot be decided, and returns when that was sent.
@@ -123,7 +123,7 @@ type Signal struct {
 	// Raw is the native frame byte for byte, Params its params member (nil when absent). Valid UTF-8.
 	Raw    json.RawMessage
 	Params json.RawMessage
-	// Layout is where method, params and id stand in Raw; zero when the adapter does not say (it is then looked for).
+	// Layout has the offsets of method, params and id in Raw; zero when the adapter does not set it (Raw is then parsed).
 	Layout Layout
 	// RequestID is the native id of a request, byte for byte.
 	RequestID json.RawMessage
@@ -318,7 +318,7 @@ type Item struct {
 	StartedAt, CompletedAt int64
 	// Native is a message as the runtime describes it; nil of other items, whose Details say the same.
 	Native json.RawMessage `json:",omitempty"`
-	// Outlives says that the item may go on when its turn is over.
+	// Outlives says that the item may continue after its turn.
 	Outlives bool
 	// Images are those whose bytes are within the item.
 	Images []Image `json:"-"`

@@ -194,7 +194,7 @@ func (r *Runtime) settled(generation, turn string) {
 		return
 	}
 	defer done()
-	protocolOf(conn).over(turn)
+	protocolOf(conn).turnStored(turn)
 }
 
 // version is that of the agent.

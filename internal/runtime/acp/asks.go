@@ -18,7 +18,7 @@ func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signa
 	if of == nil || !permission && !elicits || len(of.Asked) >= maxAsked || len(l.ID) > runtime.MaxID {
 		var in wire.Place
 		if in.ThreadID = t.threads[p.SessionID]; of != nil {
-			in = of.place()
+			in = of.position()
 		}
 		refused := wire.Request(l.Method, l.ID, in)
 		refused.Change = nil
@@ -50,7 +50,7 @@ func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signa
 
 // permission is the request of a permission to run a tool.
 func (t *translator) permission(of *conversation, id json.RawMessage, one *tool, p *params) runtime.Signal {
-	in := wire.Asking{Place: of.place(), ItemID: one.Item}
+	in := wire.Asking{Place: of.position(), ItemID: one.Item}
 	var reason *string
 	if p.ToolCall.Title != "" {
 		reason = &p.ToolCall.Title
@@ -98,7 +98,7 @@ func (o option) neutral(p *Profile) runtime.Option {
 
 // question is a form of the agent, as questions; the schema goes along to word the answer.
 func question(of *conversation, id json.RawMessage, p *params) runtime.Signal {
-	signal := wire.AskUser(id, wire.Asking{Place: of.place()}, form.Of(p.Schema).Questions()...)
+	signal := wire.AskUser(id, wire.Asking{Place: of.position()}, form.Of(p.Schema).Questions()...)
 	change, _ := signal.Change.(runtime.InteractiveRequested) // the builder makes one
 	if message := wire.Clean(p.Message); message != "" {
 		change.Summary += ": " + message

@@ -8,7 +8,7 @@ import (
 	"harness/internal/runtime/process/commands"
 )
 
-// quietFor is how long after the end of a background command an agent may not go on by itself because of it.
+// quietFor is how long after the end of a background command an agent may not start a turn because of it.
 const quietFor = time.Minute
 
 // ListBackground implements runtime.Backgrounder. The protocol has no words for it: the processes of the agent are looked

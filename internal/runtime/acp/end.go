@@ -64,11 +64,11 @@ func (t *translator) end(of *conversation, l *line, at int64) []runtime.Signal {
 	}
 	if last, known := out.tokens(); known {
 		of.Total = of.Total.Plus(last)
-		signals = append(signals, wire.TokenUsage(of.place(), of.Total, last, of.Window))
+		signals = append(signals, wire.TokenUsage(of.position(), of.Total, last, of.Window))
 	}
 	if of.Clears && turn.Status == runtime.TurnDone {
 		cleared := wire.ConversationCleared(of.Turn + ":cleared")
-		signals = append(signals, wire.ItemStarted(of.place(), cleared, at), wire.ItemCompleted(of.place(), cleared, at))
+		signals = append(signals, wire.ItemStarted(of.position(), cleared, at), wire.ItemCompleted(of.position(), cleared, at))
 	}
 	return append(signals, wire.TurnCompleted(of.Thread, turn))
 }
@@ -93,7 +93,7 @@ func (o *outcome) tokens() (used wire.Tokens, known bool) {
 	return used, used.Total > 0
 }
 
-// readOf is how much (bytes) of a failure's text is looked at for its kind.
+// readOf is how much (bytes) of a failure's text is searched for its kind.
 const readOf = 64 << 10
 
 // failure is why a turn failed, in the vocabulary's words.

@@ -2,10 +2,10 @@ package acp
 
 import "strings"
 
-// grown is a text that grows with what the agent says: a message, or what a command puts out. What was added to it last
+// growingText is a text that grows with what the agent says: a message, or what a command puts out. What was added to it last
 // is not in the state, which would be stored with all of it each time: it stands in the agent's output, which is kept
 // from there on and read again by the next server (protocol.Reread).
-type grown struct {
+type growingText struct {
 	// Kept is the text as far as it is in the state, From the end of the line it is up to: what was added by later lines
 	// is read again. 0 says that Kept is all of it.
 	Kept string `json:"output,omitempty"`
@@ -15,20 +15,20 @@ type grown struct {
 }
 
 // add adds to the text, of which the last so many bytes are remembered.
-func (g *grown) add(added string, most int) {
+func (g *growingText) add(added string, most int) {
 	if g.all = append(g.all, added...); len(g.all) > 2*most {
 		g.all = append(make([]byte, 0, 2*most), g.all[len(g.all)-most:]...)
 	}
 }
 
 // set makes it another text, which is in the state.
-func (g *grown) set(text string) { *g = grown{Kept: text, all: []byte(text)} }
+func (g *growingText) set(text string) { *g = growingText{Kept: text, all: []byte(text)} }
 
 // keep puts the text into the state, as far as it is remembered, at the end of a line.
-func (g *grown) keep(end int64, most int) { g.Kept, g.From = g.last(most), end }
+func (g *growingText) keep(end int64, most int) { g.Kept, g.From = g.last(most), end }
 
 // last is the last so many bytes of the text, whole characters.
-func (g *grown) last(most int) string {
+func (g *growingText) last(most int) string {
 	if len(g.all) <= most {
 		return string(g.all)
 	}
@@ -36,20 +36,20 @@ func (g *grown) last(most int) string {
 }
 
 // each calls do with every text that grows, and how much of it is remembered at most.
-func (s *state) each(do func(g *grown, most int)) {
+func (s *state) each(do func(g *growingText, most int)) {
 	for _, of := range s.Talks {
 		if of.Text != nil {
-			do(&of.Text.grown, maxText)
+			do(&of.Text.growingText, maxText)
 		}
 		for _, one := range of.Tools {
-			do(&one.grown, maxOutput)
+			do(&one.growingText, maxOutput)
 		}
 	}
 }
 
 // needs is where the output begins that the state leaves out, 0 when it leaves nothing out.
 func (s *state) needs() (from int64) {
-	s.each(func(g *grown, _ int) {
+	s.each(func(g *growingText, _ int) {
 		if g.From > 0 && (from == 0 || g.From < from) {
 			from = g.From
 		}
@@ -60,7 +60,7 @@ func (s *state) needs() (from int64) {
 // keepOld stores texts in the state, at the end of a line, that would otherwise need more than a span of the
 // output. It reports whether there were any.
 func (s *state) keepOld(end, span int64) (changed bool) {
-	s.each(func(g *grown, most int) {
+	s.each(func(g *growingText, most int) {
 		if g.From > 0 && end-g.From >= span {
 			g.keep(end, most)
 			changed = true

@@ -22,7 +22,7 @@ type userItem struct {
 	Content []json.RawMessage `json:"content"`
 }
 
-// part is a piece of a message in the words of all runtimes.
+// part is a part of a message in the vocabulary of all runtimes.
 type part struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
@@ -31,7 +31,7 @@ type part struct {
 	Name string `json:"name"`
 }
 
-// promptOf is a message in the protocol's words. runtime.ErrInvalidParams for a piece it has none for.
+// promptOf is a message in the protocol's words. runtime.ErrInvalidParams for a part it does not support.
 func promptOf(input []json.RawMessage) ([]any, error) {
 	prompt := []any{}
 	for _, raw := range input {

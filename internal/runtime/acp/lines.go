@@ -126,7 +126,7 @@ type meta struct {
 	MCP bool `json:"is_mcp_tool_call"`
 }
 
-// block is a piece of content.
+// block is a block of content.
 type block struct {
 	Type string `json:"type"`
 	Text string `json:"text"`

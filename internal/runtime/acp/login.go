@@ -67,8 +67,8 @@ func (r *Runtime) TakeKey(ctx context.Context, given runtime.ProviderKey) (runti
 	return runtime.TakenKey{}, nil
 }
 
-// heldKey is the key to give to a new process, "" for none.
-func (r *Runtime) heldKey() string {
+// storedKey is the key to give to a new process, "" for none.
+func (r *Runtime) storedKey() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.key
@@ -83,7 +83,7 @@ func (r *Runtime) startedWithKey() bool {
 
 // loggedIn reports whether a key is held by this server, or by the process that runs.
 func (r *Runtime) loggedIn() bool {
-	if r.heldKey() != "" {
+	if r.storedKey() != "" {
 		return true
 	}
 	p := protocolOf(r.process.Current())
@@ -126,7 +126,7 @@ func (p *protocol) logInAgain(ctx context.Context) error {
 		return nil
 	}
 	var refused *runtime.Error
-	if err := p.logIn(ctx, p.runtime.heldKey()); errors.As(err, &refused) {
+	if err := p.logIn(ctx, p.runtime.storedKey()); errors.As(err, &refused) {
 		// The message may contain the key; the caller that needs the login gets the error.
 		p.runtime.log.Warn().Msg(p.runtime.profile.title() + " does not take the key of its login any more; log in again")
 	} else if err != nil {

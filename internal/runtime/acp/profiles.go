@@ -183,7 +183,7 @@ func OpenCode() Profile {
 		Name: "opencode-acp", Title: "OpenCode (ACP)", Command: []string{"opencode", "acp"}, Families: []string{"opencode"},
 		SharesServers: true,
 		Env: []string{
-			// What a sub-agent asks reaches no client of this protocol, so its turn would wait for ever: none is offered.
+			// What a sub-agent asks reaches no client of this protocol, so its turn would wait forever: none is offered.
 			`OPENCODE_PERMISSION={"bash":"ask","edit":"ask","webfetch":"ask","external_directory":"ask","task":"deny"}`,
 			"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1",
 			"OPENCODE_DISABLE_CLAUDE_CODE=1", "OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1",

@@ -42,7 +42,7 @@ type protocol struct {
 	retired chan struct{}
 	// loading counts what was said of the conversations that are being loaded.
 	loading map[string]int
-	// quiet are the conversations whose agent may not go on by itself, until when.
+	// quiet are the conversations whose agent may not start a turn itself, until when.
 	quiet map[string]time.Time
 }
 
@@ -260,7 +260,7 @@ func (p *protocol) Read(raw []byte, at time.Time) (stdio.Line, error) {
 }
 
 // ends is how much (bytes) of each end of a long text its meaning is found with. Agents name the kind of an update
-// first; of a message only its pieces are remembered, and not long ones.
+// first; of a message only its deltas are remembered, and not long ones.
 func ends(raw []byte) int {
 	if bytes.Contains(raw[:min(len(raw), 1<<10)], []byte(`_chunk"`)) {
 		return maxText
@@ -335,7 +335,7 @@ func (p *protocol) Answered(method, threadID string, result json.RawMessage) {
 		p.agent = a
 		p.loggedIn = p.runtime.startedWithKey()
 		greeted := p.note(result)
-		if p.runtime.profile.KeyMethod != "" && p.runtime.heldKey() != "" {
+		if p.runtime.profile.KeyMethod != "" && p.runtime.storedKey() != "" {
 			p.greeting, greeted = result, nil // Greet has it logged in first
 		}
 		p.mu.Unlock()

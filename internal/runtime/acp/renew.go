@@ -15,8 +15,8 @@ import (
 
 // An agent that takes no key while it runs is started anew with it, when nothing runs in its process.
 
-// renewLooks is how often a process that is in use is looked at until it can be ended.
-const renewLooks = 5 * time.Millisecond
+// renewChecks is how often a process in use is checked until it can be ended.
+const renewChecks = 5 * time.Millisecond
 
 // refuseKey is why a key is not taken.
 func (r *Runtime) refuseKey(kind error, why string) error {
@@ -51,7 +51,7 @@ func (r *Runtime) takeForProvider(ctx context.Context, given runtime.ProviderKey
 func (r *Runtime) renew(ctx context.Context, given runtime.ProviderKey) error {
 	ctx, cancel := context.WithTimeout(ctx, r.calls)
 	defer cancel()
-	looks := time.NewTicker(renewLooks)
+	looks := time.NewTicker(renewChecks)
 	defer looks.Stop()
 	for {
 		conn, done, err := r.process.Use(ctx)
@@ -140,7 +140,7 @@ func (r *Runtime) beside(provider, key string) (string, error) {
 	for _, login := range r.profile.Logins {
 		raw, err := os.ReadFile(os.Expand(login, r.lookup))
 		if err == nil && json.Unmarshal(raw, &all) == nil {
-			break // an agent looks at the first one that is there
+			break // an agent uses the first one that is there
 		}
 	}
 	all[provider] = map[string]string{"type": "api", "key": key}

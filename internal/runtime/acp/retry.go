@@ -29,7 +29,7 @@ func (t *translator) retried(of *conversation, params json.RawMessage) []runtime
 		if m.Status != 0 {
 			reason = fmt.Sprintf("The model's server answered %d (%s)", m.Status, m.Error)
 		}
-		return []runtime.Signal{wire.Retrying(of.place(), wire.Failure{Message: reason, Kind: failureKind(m.Status, m.Error)},
+		return []runtime.Signal{wire.Retrying(of.position(), wire.Failure{Message: reason, Kind: failureKind(m.Status, m.Error)},
 			m.Attempt, m.Of)}
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 
 // Bounds of what is remembered of a turn: the state is stored with every line that does more than add to a text.
 const (
-	maxText   = 64 << 10 // of a message that grows; a longer one goes on in a second item
+	maxText   = 64 << 10 // of a growing message; a longer one continues in a second item
 	maxOutput = 256 << 10
 	maxValue  = 256 << 10 // of what a tool was given, and of what came of it
 	maxDiff   = 256 << 10
@@ -41,7 +41,7 @@ type conversation struct {
 	// Window is the model's context in tokens, Total what the conversation used before this turn.
 	Window int64       `json:"window,omitempty"`
 	Total  wire.Tokens `json:"total,omitzero"`
-	// Cancelled says that the turn was to end, Silent why when it was because the agent said nothing, Declined that a
+	// Cancelled says that the turn was to end, Silent why when the agent was unresponsive, Declined that a
 	// person has declined a request of it.
 	Cancelled bool   `json:"cancelled,omitempty"`
 	Silent    string `json:"silent,omitempty"`
@@ -57,7 +57,7 @@ type text struct {
 	ID      string `json:"id"`
 	Thought bool   `json:"thought,omitempty"`
 	Message string `json:"message,omitempty"`
-	grown
+	growingText
 }
 
 // asked is a request of the agent that was not seen to be settled. Tool is the call it is about, Answer the decision it
@@ -92,7 +92,7 @@ func decodeState(raw json.RawMessage) state {
 			of.Text.Kept = said
 		}
 	}
-	stored.each(func(g *grown, _ int) { g.all = []byte(g.Kept) })
+	stored.each(func(g *growingText, _ int) { g.all = []byte(g.Kept) })
 	return stored.state
 }
 
@@ -125,7 +125,7 @@ func (t *conversation) tool(id string) *tool {
 	return nil
 }
 
-func (t *conversation) place() wire.Place { return wire.Place{ThreadID: t.Thread, TurnID: t.Turn} }
+func (t *conversation) position() wire.Place { return wire.Place{ThreadID: t.Thread, TurnID: t.Turn} }
 
 // keepLast is a list that forgets what came first.
 func keepLast(list []string, one string, most int) []string {

@@ -158,8 +158,8 @@ func (r *Runtime) learn(conn *stdio.Conn, native string, said offer) {
 	p.settings[native] = now
 }
 
-// unasked reports whether what the agent asks in a conversation is allowed without asking anybody.
-func (r *Runtime) unasked(p *protocol, native string) bool {
+// autoApproved reports whether what the agent asks in a conversation is allowed without asking anybody.
+func (r *Runtime) autoApproved(p *protocol, native string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return r.profile.AllowsUnasked && p.settings[native].policy == "never"

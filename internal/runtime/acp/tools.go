@@ -32,7 +32,7 @@ type tool struct {
 	// images are those it came to, as long as the line is read that says so.
 	images []wire.Picture
 	// grown is what it has put out.
-	grown
+	growingText
 }
 
 // onlyPutsOut reports whether an update contains only output of a call that is published as deltas.
@@ -51,7 +51,7 @@ type edit struct {
 	Diff string `json:"diff"`
 }
 
-// toolContent is a piece of what a tool call shows.
+// toolContent is a part of a tool call's content.
 type toolContent struct {
 	Type    string  `json:"type"`
 	Content block   `json:"content"`

@@ -56,7 +56,7 @@ func (t *translator) begin(native string, of conversation, user any, at int64) [
 	t.state.Talks[native], t.unsaid = &of, true
 	return []runtime.Signal{
 		wire.TurnStarted(of.Thread, wire.Turn{ID: of.Turn, StartedAt: at}),
-		wire.ItemStarted(of.place(), user, at), wire.ItemCompleted(of.place(), user, at),
+		wire.ItemStarted(of.position(), user, at), wire.ItemCompleted(of.position(), user, at),
 	}
 }
 
@@ -128,7 +128,7 @@ func (t *translator) update(of *conversation, u *update, at int64) (signals []ru
 			}
 			steps = append(steps, wire.Step{Step: entry.Content, Status: status})
 		}
-		return []runtime.Signal{wire.PlanUpdated(of.place(), steps...)}, false
+		return []runtime.Signal{wire.PlanUpdated(of.position(), steps...)}, false
 	case "usage_update":
 		changed = u.Size != 0 && u.Size != of.Window
 		of.Window = max(of.Window, u.Size)
@@ -136,21 +136,21 @@ func (t *translator) update(of *conversation, u *update, at int64) (signals []ru
 	case "session_info_update":
 		if failed := u.Meta.Codex.Error; failed != nil {
 			failure := wire.Failure{Message: failed.Message, Kind: failed.Kind, Details: failed.Details}
-			signals = []runtime.Signal{wire.Failed(of.place(), failure, failed.WillRetry)}
+			signals = []runtime.Signal{wire.Failed(of.position(), failure, failed.WillRetry)}
 		}
 		return signals, false
 	}
 	return nil, false
 }
 
-// shown is a piece of a message as text.
+// shown is a part of a message as text.
 func (u *update) shown() string {
 	var content block
 	_ = json.Unmarshal(u.Content, &content) // a block of another shape shows nothing
 	return content.shown()
 }
 
-// image is a piece of a message that is an image with its bytes.
+// image is a part of a message that is an image with its bytes.
 func (u *update) image() (image wire.Picture, is bool) {
 	var content block
 	_ = json.Unmarshal(u.Content, &content) // a block of another shape is none
@@ -162,7 +162,7 @@ func (u *update) image() (image wire.Picture, is bool) {
 func (of *conversation) showImage(image wire.Picture, at int64) []runtime.Signal {
 	of.Items++
 	shown := wire.AgentImage(of.Turn+":m"+jsonInt(of.Items), image)
-	return append(of.closeText(at), wire.ItemStarted(of.place(), shown, at), wire.ItemCompleted(of.place(), shown, at))
+	return append(of.closeText(at), wire.ItemStarted(of.position(), shown, at), wire.ItemCompleted(of.position(), shown, at))
 }
 
 // grow adds to the open text, or begins one; plain reports that it only added.
@@ -176,7 +176,7 @@ func (t *translator) grow(of *conversation, u *update, at int64) (signals []runt
 		len(open.all)+len(added) > maxText) {
 		signals = of.closeText(at)
 	}
-	in := of.place()
+	in := of.position()
 	begins := of.Text == nil
 	if begins {
 		of.Items++
@@ -215,7 +215,7 @@ func (of *conversation) closeText(at int64) []runtime.Signal {
 	}
 	item := of.Text.item()
 	of.Text = nil
-	return []runtime.Signal{wire.ItemCompleted(of.place(), item, at)}
+	return []runtime.Signal{wire.ItemCompleted(of.position(), item, at)}
 }
 
 // call translates an update of a tool call; plain reports that it only added to the call's output.
@@ -242,7 +242,7 @@ func (t *translator) call(of *conversation, u *update, at int64) (signals []runt
 	}
 	plain = plain && len(signals) == 0
 	if added != "" && one.Type == wire.ItemCommand {
-		signals = append(signals, wire.CommandOutput(of.place(), one.Item, added))
+		signals = append(signals, wire.CommandOutput(of.position(), one.Item, added))
 	}
 	if !ended(u.Status) {
 		return signals, plain
@@ -288,7 +288,7 @@ func (t *translator) show(of *conversation, one *tool, at int64) []runtime.Signa
 		of.Items++
 		one.Item += ":" + jsonInt(of.Items)
 	}
-	return []runtime.Signal{wire.ItemStarted(of.place(), one.item(t.profile, of.Cwd, wire.StatusInProgress), at)}
+	return []runtime.Signal{wire.ItemStarted(of.position(), one.item(t.profile, of.Cwd, wire.StatusInProgress), at)}
 }
 
 // close ends the item of a call, which has begun.
@@ -298,7 +298,7 @@ func (t *translator) close(of *conversation, one *tool, status string, at int64)
 	}
 	of.Tools = slices.DeleteFunc(of.Tools, func(other *tool) bool { return other == one })
 	of.Ended = keepLast(of.Ended, one.ID, maxEnded)
-	signals = []runtime.Signal{wire.ItemCompleted(of.place(), one.item(t.profile, of.Cwd, status), at)}
+	signals = []runtime.Signal{wire.ItemCompleted(of.position(), one.item(t.profile, of.Cwd, status), at)}
 	if status == wire.StatusCompleted && one.Type == wire.ItemFileChange {
 		var edits []wire.FileEdit
 		if one.Edits != nil {
@@ -306,7 +306,7 @@ func (t *translator) close(of *conversation, one *tool, status string, at int64)
 		}
 		if diff := wire.TurnDiff(of.Diff, of.Cwd, edits); diff != of.Diff && len(diff) <= maxDiff {
 			of.Diff = diff
-			signals = append(signals, wire.DiffUpdated(of.place(), diff))
+			signals = append(signals, wire.DiffUpdated(of.position(), diff))
 		}
 	}
 	return signals

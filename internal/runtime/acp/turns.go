@@ -75,7 +75,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	// From here on it is a turn, even without the caller: if its process is gone, it is published as
 	// interrupted.
 	ctx = context.WithoutCancel(ctx)
-	stored, err := p.begin(native, conversation{Thread: in.ThreadID, Turn: turn, Cwd: cwd, Unasked: r.unasked(p, native),
+	stored, err := p.begin(native, conversation{Thread: in.ThreadID, Turn: turn, Cwd: cwd, Unasked: r.autoApproved(p, native),
 		Clears: r.profile.clears(in.Input)},
 		userItem{Type: wire.ItemUserMessage, ID: turn + ":user", Content: in.Input})
 	if err != nil {
@@ -140,8 +140,8 @@ func (p *protocol) begin(native string, of conversation, user userItem) (stored 
 	return p.Emit(beginning(of.Turn, native), signals...)
 }
 
-// over notes that the end of a turn is stored.
-func (p *protocol) over(turn string) {
+// turnStored notes that the end of a turn is stored.
+func (p *protocol) turnStored(turn string) {
 	p.mu.Lock()
 	open := p.labels[turn]
 	delete(p.labels, turn)
@@ -151,7 +151,7 @@ func (p *protocol) over(turn string) {
 	}
 }
 
-// closed notes that the process has let go of a conversation.
+// closed notes that the process has closed a conversation.
 func (p *protocol) closed(native string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

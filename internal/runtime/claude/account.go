@@ -99,14 +99,14 @@ func (r *Runtime) Models(ctx context.Context) ([]runtime.Model, error) {
 	if models := r.models.list(); models != nil {
 		return models, nil
 	}
-	if err := r.askModels(ctx); err != nil {
+	if err := r.fetchModels(ctx); err != nil {
 		return nil, runtime.WithKind(runtime.ErrUnavailable, fmt.Errorf("ask Claude Code for its models: %w", err))
 	}
 	return r.models.list(), nil
 }
 
-// askModels greets a process of its own, and ends it.
-func (r *Runtime) askModels(ctx context.Context) error {
+// fetchModels greets a process of its own, and ends it.
+func (r *Runtime) fetchModels(ctx context.Context) error {
 	_, end, err := r.aside(ctx)
 	if err != nil {
 		return err

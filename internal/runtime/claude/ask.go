@@ -83,7 +83,7 @@ func (t *translation) ask(e *event) {
 	}
 	t.Asked = keep(t.Asked, maxAsked, asked{ID: e.RequestID, Call: e.Request.ToolUse, Rule: ruleOf(tool, in),
 		Input: inputID(arguments(e.Request.Input))})
-	t.say(signal)
+	t.emit(signal)
 }
 
 func arguments(input json.RawMessage) json.RawMessage {

@@ -59,7 +59,7 @@ func (t *translation) backgroundChanged(tasks []startedTask) {
 		now = append(now, one)
 	}
 	t.Working = now
-	t.sayBackground()
+	t.publishBackground()
 }
 
 // backgroundCalled stores which call began background work: its command says more than its description.
@@ -73,11 +73,11 @@ func (t *translation) backgroundCalled(id, callID string) {
 	if command := readInput(call.Input).Command; command != "" {
 		t.Working[i].Command = cut(command, maxText)
 	}
-	t.sayBackground()
+	t.publishBackground()
 }
 
-func (t *translation) sayBackground() {
-	t.say(runtime.Signal{Kind: runtime.SignalNotification, ThreadID: t.Thread,
+func (t *translation) publishBackground() {
+	t.emit(runtime.Signal{Kind: runtime.SignalNotification, ThreadID: t.Thread,
 		Change: runtime.BackgroundChanged{Tasks: tasksOf(t.Working)}})
 }
 
@@ -159,7 +159,7 @@ const (
 	endStep     = 20 * time.Millisecond
 )
 
-// awaitEnd waits until the processes of background work are gone that Claude Code says has ended. Work that goes on may
+// awaitEnd waits until the processes of background work are gone that Claude Code says has ended. Work that continues may
 // have the same command: as many as that may stay.
 func (p *process) awaitEnd(ctx context.Context, spoken *protocol, ended working) error {
 	text := unquoted(ended.Command)

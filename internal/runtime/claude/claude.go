@@ -66,7 +66,7 @@ func New(bin string, setup stdio.Setup) *Runtime {
 	}
 	launch.Remedy = "check CLAUDE_BIN and the folder of the session"
 	launch.Command = func() (string, []string, error) {
-		path, err := r.lookUp()
+		path, err := r.findProgram()
 		return path, nil, err
 	}
 	launch.Env = append(settled(), launch.Env...)
@@ -113,14 +113,14 @@ func (r *Runtime) Capabilities() runtime.Capabilities {
 		ProcessPer:     runtime.ProcessPerThread, OwnedTools: owned, Sandboxes: r.sandboxes(),
 		ApprovalPolicies: []string{untrusted, onFailure, onRequest, never}, NetworkAccess: []string{restricted, enabled},
 		ImplicitSources: []string{runtime.ImplicitNone}, Unasked: readers(),
-		// A login or a key; histories are files of its home, and a conversation goes on by its id.
+		// A login or a key; histories are files of its home, and a conversation resumes by its id.
 		Facts: runtime.Facts{Auth: runtime.AuthBoth, State: runtime.StateDisk, Resume: runtime.ResumeNative, Replay: runtime.ReplayAsks,
 			Cancellation: runtime.CancelBestEffort, Isolation: []string{runtime.IsolationProcess}}.TakesTools(transport),
 	}
 }
 
-// lookUp finds the program. Its error says what to do.
-func (r *Runtime) lookUp() (string, error) {
+// findProgram finds the program. Its error says what to do.
+func (r *Runtime) findProgram() (string, error) {
 	path, err := exec.LookPath(r.bin)
 	if err != nil {
 		return "", fmt.Errorf(
@@ -132,7 +132,7 @@ func (r *Runtime) lookUp() (string, error) {
 
 // Status implements runtime.Adapter.
 func (r *Runtime) Status() runtime.Status {
-	_, missing := r.lookUp()
+	_, missing := r.findProgram()
 	r.mu.Lock()
 	status := runtime.Status{State: runtime.StateReady, Version: r.version}
 	switch {
@@ -148,7 +148,7 @@ func (r *Runtime) Status() runtime.Status {
 	return status
 }
 
-// Start implements runtime.Adapter: it goes on with the processes earlier servers left.
+// Start implements runtime.Adapter: it attaches to the processes earlier servers left.
 func (r *Runtime) Start(ctx context.Context) error {
 	r.mu.Lock()
 	if r.started {

@@ -30,7 +30,7 @@ const (
 	enabled    = "enabled"
 )
 
-// controls are what a process is started with. To change them it is started anew, and goes on with its conversation.
+// controls are what a process is started with. To change them it is restarted, and resumes its conversation.
 type controls struct {
 	Cwd      string `json:"cwd"`
 	Model    string `json:"model,omitempty"`

@@ -21,11 +21,11 @@ type conversation struct {
 	controls controls
 	// nativeToolsOff says that the agent is to have no tools of its own, as far as that is not stored yet.
 	nativeToolsOff bool
-	// carried is what goes on in its next process; recalled says that it is known.
+	// carried is the state for its next process; recalled says that it is known.
 	carried  state
 	recalled bool
 	live     *process
-	// release lets go of the process of a turn that runs, nil when none does.
+	// release releases the process of a running turn, nil when none does.
 	release func()
 }
 
@@ -85,7 +85,7 @@ func (t *conversation) process() *process {
 	return t.live
 }
 
-// hold keeps the process of a turn that began until rest; false when it is kept already.
+// hold keeps the process of a turn that began until unhold; false when it is kept already.
 func (t *conversation) hold(release func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,8 +96,8 @@ func (t *conversation) hold(release func()) bool {
 	return true
 }
 
-// rest lets go of it.
-func (t *conversation) rest() {
+// unhold releases the process.
+func (t *conversation) unhold() {
 	t.mu.Lock()
 	release := t.release
 	t.release = nil

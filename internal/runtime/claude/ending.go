@@ -59,11 +59,11 @@ func (t *translation) result(e *event) {
 func (t *translation) end(turn wire.Turn) {
 	for _, call := range t.Tools {
 		if !call.Silent {
-			t.say(wire.ItemCompleted(t.here(), t.tool(call, wire.StatusFailed, nil), t.at))
+			t.emit(wire.ItemCompleted(t.here(), t.tool(call, wire.StatusFailed, nil), t.at))
 		}
 	}
 	turn.ID, turn.StartedAt, turn.CompletedAt = t.Turn, t.Began, t.at
-	t.say(wire.TurnCompleted(t.Thread, turn))
+	t.emit(wire.TurnCompleted(t.Thread, turn))
 	t.Turn, t.Began, t.Message, t.Blocks, t.Tools, t.Asked, t.Failure, t.Over, t.Silent, t.Diff =
 		"", 0, "", nil, nil, nil, "", false, "", ""
 }
@@ -74,7 +74,7 @@ func (t *translation) usage(e *event) {
 	}
 	last, window := e.Used.tokens()
 	total, _ := e.UsedInAll.tokens()
-	t.say(wire.TokenUsageOf(t.here(), t.Runs, total, last, window))
+	t.emit(wire.TokenUsageOf(t.here(), t.Runs, total, last, window))
 }
 
 // tokens sums up over the models; window is the largest context of them. Of the input, Claude Code counts what came

@@ -51,7 +51,7 @@ func (r *Runtime) ForgetThread(ctx context.Context, in runtime.ResumeThread) (de
 		return 0, err
 	}
 	if r.setup.SessionHome == nil {
-		for _, native := range []string{t.described().Native(), t.goesOn().Cleared} {
+		for _, native := range []string{t.described().Native(), t.nextState().Cleared} {
 			if native == "" {
 				continue
 			}

@@ -71,7 +71,7 @@ func (r *Runtime) Login(ctx context.Context) (runtime.Login, error) {
 	var pages struct {
 		Manual string `json:"manualUrl"`
 	}
-	err = r.ask(ctx, p, callLogin, nil, &pages)
+	err = r.request(ctx, p, callLogin, nil, &pages)
 	page, bad := url.Parse(pages.Manual)
 	if err == nil && (bad != nil || page.Scheme != "https") {
 		err = errors.New("a login of Claude Code began without a page for a person: log in as the server's user with: claude auth login")
@@ -127,7 +127,7 @@ func (r *Runtime) FinishLogin(ctx context.Context, id, code string) error {
 		return refused(runtime.ErrInvalidParams, "the code is empty; it is what the page shows at the end")
 	}
 	defer l.end() // a code that is not taken ends it, too
-	err := r.ask(ctx, l.p, callLoginCode, loginCode{given, cmp.Or(state, l.state)}, nil)
+	err := r.request(ctx, l.p, callLoginCode, loginCode{given, cmp.Or(state, l.state)}, nil)
 	var native *runtime.Error
 	if errors.As(err, &native) {
 		return refused(runtime.ErrInvalidState, "the code was not taken ("+native.Message+"); begin another login")
@@ -135,8 +135,8 @@ func (r *Runtime) FinishLogin(ctx context.Context, id, code string) error {
 	return err
 }
 
-// ask makes a request to a process without a session; answer may be nil.
-func (r *Runtime) ask(ctx context.Context, p *process, method string, params, answer any) error {
+// request makes a request to a process without a session; answer may be nil.
+func (r *Runtime) request(ctx context.Context, p *process, method string, params, answer any) error {
 	line, done, err := p.Use(ctx)
 	if err != nil {
 		return err

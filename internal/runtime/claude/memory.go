@@ -14,7 +14,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// memoryChunk is how much (bytes) of a history is looked through at once.
+// memoryChunk is how much (bytes) of a history is searched at once.
 const memoryChunk = 1 << 20
 
 // MemoryFiles implements runtime.Portable: the history of a conversation, in a folder that is named after the one the
@@ -24,7 +24,7 @@ func (r *Runtime) MemoryFiles(in runtime.ResumeThread) (folder string, names []s
 		return "", nil, err
 	}
 	t := r.conversation(in.ThreadID, in.NativeID)
-	names, err = fs.Glob(os.DirFS(folder), "projects/*/"+cmp.Or(t.goesOn().Cleared, t.described().NativeID)+".jsonl")
+	names, err = fs.Glob(os.DirFS(folder), "projects/*/"+cmp.Or(t.nextState().Cleared, t.described().NativeID)+".jsonl")
 	return folder, names, err
 }
 
@@ -34,7 +34,7 @@ func (r *Runtime) MemoryWritten(ctx context.Context, in runtime.ResumeThread) (b
 	if err := r.recall(ctx, t); err != nil {
 		return false, err
 	}
-	said := t.goesOn().Said
+	said := t.nextState().Said
 	if said == "" {
 		return true, nil // nothing
 	}
@@ -56,8 +56,8 @@ func (r *Runtime) MemoryPlace(_ runtime.ResumeThread, _, name string) (string, e
 	return name, nil
 }
 
-// goesOn is what goes on in the next process, as it is now.
-func (t *conversation) goesOn() state {
+// nextState is the state for the next process, as of now.
+func (t *conversation) nextState() state {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.live != nil {

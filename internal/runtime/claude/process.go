@@ -32,7 +32,7 @@ func (p *process) busy() string {
 	return spoken.now().busy
 }
 
-// newProcess makes the supervisor of a conversation's process, which goes on with one that is inherited.
+// newProcess makes the supervisor of a conversation's process, which may attach to an inherited one.
 func (r *Runtime) newProcess(t *conversation, about hello, carried state, inherit []shim.Found) *process {
 	p := &process{retire: make(chan struct{})}
 	options := r.setup.Supervise
@@ -112,7 +112,7 @@ func (r *Runtime) sink(t *conversation, p *process, batch runtime.Batch) {
 	}
 	if spoken := p.spoken.Load(); ended && spoken != nil {
 		if m := spoken.now(); m.busy == "" && m.background == 0 {
-			t.rest()
+			t.unhold()
 		}
 	}
 	r.setup.Supervise.Sink(batch)
@@ -121,7 +121,7 @@ func (r *Runtime) sink(t *conversation, p *process, batch runtime.Batch) {
 			t.mu.Lock()
 			t.carryOn(p)
 			t.mu.Unlock()
-			t.rest()
+			t.unhold()
 			if p.gone != nil {
 				p.gone()
 			}
@@ -129,7 +129,7 @@ func (r *Runtime) sink(t *conversation, p *process, batch runtime.Batch) {
 	}
 }
 
-// carryOn keeps what goes on in the next process, which may start as soon as this one is gone. Its caller holds mu.
+// carryOn keeps the state for the next process, which may start as soon as this one is gone. Its caller holds mu.
 func (t *conversation) carryOn(p *process) {
 	if spoken := p.spoken.Load(); spoken != nil {
 		t.carried = spoken.now().carried
@@ -153,7 +153,7 @@ func (r *Runtime) attend(t *conversation, p *process) {
 			t.live = nil
 		}
 		t.mu.Unlock()
-		t.rest()
+		t.unhold()
 		p.gone()
 	})
 }
@@ -211,7 +211,7 @@ func (r *Runtime) endStray(ctx context.Context, about hello, found shim.Found) *
 	return p
 }
 
-// recall takes what goes on of a conversation from its last process under an earlier server.
+// recall loads the state of a conversation from its last process under an earlier server.
 func (r *Runtime) recall(ctx context.Context, t *conversation) error {
 	t.mu.Lock()
 	recalled := t.recalled

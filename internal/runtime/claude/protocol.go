@@ -137,7 +137,7 @@ func (p *protocol) Greet(ctx context.Context) error {
 		"its stderr is in the log", err, Tested)
 }
 
-// refusedStart is what Claude Code says when it starts and will not go on.
+// refusedStart is what Claude Code says when it refuses to start.
 type refusedStart struct{ said string }
 
 func (e *refusedStart) Error() string { return "Claude Code refused to start: " + e.said }

@@ -47,7 +47,7 @@ func (p *protocol) watched() []stdio.Turn {
 	return []stdio.Turn{{ID: busy, LastOutput: p.lastOutput, Stopped: p.state.Silent != ""}}
 }
 
-// hush has a silent turn end, and say why.
+// hush ends an unresponsive turn, with the reason.
 func (p *protocol) hush(ctx context.Context, line *stdio.Conn, silence stdio.TurnWatchdog) error {
 	p.mu.Lock()
 	p.state.Silent = silence.Reason()

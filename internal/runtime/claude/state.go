@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Bounds of what is remembered of a conversation: more is nothing a real one needs, and is let go of, the oldest first.
+// Bounds of what is remembered of a conversation: a real one needs no more; the oldest is dropped first.
 const (
 	maxTools   = 256
 	maxSteps   = 256
@@ -51,7 +51,7 @@ type state struct {
 	// Background counts what works on behind the turns, Working are those of them that are remembered.
 	Background int       `json:"background,omitempty"`
 	Working    []working `json:"working,omitempty"`
-	// Silent is why the turn was to end when the agent said nothing in it.
+	// Silent is why the turn was to end when the agent was unresponsive.
 	Silent string `json:"silent,omitempty"`
 	// Failure is the last error of the model's server in this turn. Over says that the turn is, but for what works on in
 	// the background and waits for a person.
@@ -159,7 +159,7 @@ func (s *state) busy() string {
 	return s.Owed
 }
 
-// carry is what goes on in the next process of the conversation.
+// carry is the state for the next process of the conversation.
 func (s *state) carry() state {
 	return state{Plan: slices.Clone(s.Plan), Allowed: slices.Clone(s.Allowed), Said: s.Said, Cleared: s.Cleared}
 }

@@ -45,7 +45,7 @@ func (t *translation) callTool(p part) {
 		}
 	}
 	if !call.Silent {
-		t.say(wire.ItemStarted(t.here(), t.tool(call, wire.StatusInProgress, nil), t.at))
+		t.emit(wire.ItemStarted(t.here(), t.tool(call, wire.StatusInProgress, nil), t.at))
 	}
 	call.keepInput(p.Input)
 	t.Tools = keep(t.Tools, maxTools, call)
@@ -225,7 +225,7 @@ func (t *translation) toolResults(e *event) {
 		if !ended.Silent {
 			text, images := p.Content.shown()
 			out := outcome{text: text, images: images, failed: p.IsError, native: e.ToolUseResult, at: t.at}
-			t.say(wire.ItemCompleted(t.here(), t.tool(ended, status, &out), t.at))
+			t.emit(wire.ItemCompleted(t.here(), t.tool(ended, status, &out), t.at))
 			if status == wire.StatusCompleted && edits(ended.Name) {
 				t.changed(edit(ended.Name, readInput(ended.Input), &out))
 			}
@@ -247,7 +247,7 @@ func neverRan(result string) bool {
 func (t *translation) changed(change wire.FileEdit) {
 	if diff := wire.TurnDiff(t.Diff, t.Cwd, []wire.FileEdit{change}); len(diff) <= maxDetail {
 		t.Diff = diff
-		t.say(wire.DiffUpdated(t.here(), diff))
+		t.emit(wire.DiffUpdated(t.here(), diff))
 	}
 }
 
@@ -287,5 +287,5 @@ func (t *translation) planned(call toolCall, result json.RawMessage) {
 	for _, one := range t.Plan {
 		steps = append(steps, wire.Step{Step: one.Step, Status: one.Status})
 	}
-	t.say(wire.PlanUpdated(t.here(), steps...))
+	t.emit(wire.PlanUpdated(t.here(), steps...))
 }

@@ -25,24 +25,24 @@ func (s *state) translate(e *event, at int64) []runtime.Signal {
 	return t.out
 }
 
-func (t *translation) say(signals ...runtime.Signal) { t.out = append(t.out, signals...) }
+func (t *translation) emit(signals ...runtime.Signal) { t.out = append(t.out, signals...) }
 
 // here is where something is said now.
 func (t *translation) here() wire.Place { return wire.Place{ThreadID: t.Thread, TurnID: t.Turn} }
 
 // whole says of an item at once that it began and ended.
 func (t *translation) whole(item any) {
-	t.say(wire.ItemStarted(t.here(), item, t.at), wire.ItemCompleted(t.here(), item, t.at))
+	t.emit(wire.ItemStarted(t.here(), item, t.at), wire.ItemCompleted(t.here(), item, t.at))
 }
 
 func (t *translation) begin(turn string) {
 	t.Turn, t.Began, t.Failure, t.Over = runtime.KnownID(turn), t.at, "", false
 	t.Message, t.Blocks, t.Silent, t.Diff = "", nil, "", ""
-	t.say(wire.TurnStarted(t.Thread, wire.Turn{ID: t.Turn, StartedAt: t.at, Model: t.Runs}))
+	t.emit(wire.TurnStarted(t.Thread, wire.Turn{ID: t.Turn, StartedAt: t.at, Model: t.Runs}))
 }
 
-// beginOwn begins a turn without a request, or the one that was promised to a message.
-func (t *translation) beginOwn(turn string) {
+// beginSelfStarted begins a turn without a request, or the one that was promised to a message.
+func (t *translation) beginSelfStarted(turn string) {
 	own := t.Owed == ""
 	if !own {
 		turn = t.Owed
@@ -196,7 +196,7 @@ func (t *translation) system(e *event) {
 		t.Runs = short(e.Model)
 		// Names without "claude-" are aliases, which stand for another name by design.
 		if strings.HasPrefix(t.Model, "claude-") && e.Model != "" && e.Model != t.Model && t.Turn != "" {
-			t.say(wire.ModelRerouted(t.here(), t.Model, e.Model))
+			t.emit(wire.ModelRerouted(t.here(), t.Model, e.Model))
 			t.Model = short(e.Model)
 		}
 	case "status":
@@ -208,7 +208,7 @@ func (t *translation) system(e *event) {
 			if n := len(e.Users); n > 0 {
 				t.begin(e.Users[n-1])
 			} else if e.UUID != "" {
-				t.beginOwn(e.UUID) // it goes on by itself: what worked in the background has reported
+				t.beginSelfStarted(e.UUID) // it starts a turn itself: background work has reported
 			}
 		}
 	case "api_retry":
@@ -216,10 +216,10 @@ func (t *translation) system(e *event) {
 			reason := retried(e)
 			failed := failure(fmt.Sprintf("%s; attempt %d of %d", reason, e.Attempt, e.MaxRetries), wire.Text(e.Error), e.ErrorStatus)
 			failed.Details = &reason
-			t.say(wire.Retrying(t.here(), failed, e.Attempt, e.MaxRetries))
+			t.emit(wire.Retrying(t.here(), failed, e.Attempt, e.MaxRetries))
 		}
 	case "session_title_changed":
-		t.say(wire.ThreadNamed(t.Thread, e.Title))
+		t.emit(wire.ThreadNamed(t.Thread, e.Title))
 	case "compact_boundary":
 		if t.Turn != "" && e.UUID != "" {
 			t.whole(struct {
@@ -264,9 +264,9 @@ func (t *translation) stream(e *streamed) {
 		switch {
 		case !open:
 		case e.Delta.Type == "text_delta" && kind == "text" && e.Delta.Text != "":
-			t.say(wire.MessageDelta(t.here(), t.blockID(e.Index), e.Delta.Text))
+			t.emit(wire.MessageDelta(t.here(), t.blockID(e.Index), e.Delta.Text))
 		case e.Delta.Type == "thinking_delta" && kind == "thinking" && e.Delta.Thinking != "":
-			t.say(wire.ReasoningDelta(t.here(), t.blockID(e.Index), 0, e.Delta.Thinking))
+			t.emit(wire.ReasoningDelta(t.here(), t.blockID(e.Index), 0, e.Delta.Thinking))
 		}
 	}
 }
@@ -283,9 +283,9 @@ func (t *translation) start(index int, kind string) {
 	}
 	switch kind {
 	case "text":
-		t.say(wire.ItemStarted(t.here(), wire.AgentMessage(t.blockID(index), ""), t.at))
+		t.emit(wire.ItemStarted(t.here(), wire.AgentMessage(t.blockID(index), ""), t.at))
 	case "thinking":
-		t.say(wire.ItemStarted(t.here(), wire.Reasoning(t.blockID(index), nil, nil), t.at))
+		t.emit(wire.ItemStarted(t.here(), wire.Reasoning(t.blockID(index), nil, nil), t.at))
 	default:
 		kind = "other"
 	}
@@ -314,10 +314,10 @@ func (t *translation) answer(e *event) {
 				if p.Text == "" || e.UUID == "" {
 					continue
 				}
-				id = e.UUID // it did not come in pieces
-				t.say(wire.ItemStarted(t.here(), wire.AgentMessage(id, ""), t.at))
+				id = e.UUID // it did not come as deltas
+				t.emit(wire.ItemStarted(t.here(), wire.AgentMessage(id, ""), t.at))
 			}
-			t.say(wire.ItemCompleted(t.here(), wire.AgentMessage(id, p.Text), t.at))
+			t.emit(wire.ItemCompleted(t.here(), wire.AgentMessage(id, p.Text), t.at))
 		case "thinking":
 			id := t.finish(e, p.Type)
 			if id == "" {
@@ -325,9 +325,9 @@ func (t *translation) answer(e *event) {
 					continue
 				}
 				id = e.UUID
-				t.say(wire.ItemStarted(t.here(), wire.Reasoning(id, nil, nil), t.at))
+				t.emit(wire.ItemStarted(t.here(), wire.Reasoning(id, nil, nil), t.at))
 			}
-			t.say(wire.ItemCompleted(t.here(), wire.Reasoning(id, nil, []string{p.Thinking}), t.at))
+			t.emit(wire.ItemCompleted(t.here(), wire.Reasoning(id, nil, []string{p.Thinking}), t.at))
 		case "tool_use":
 			t.callTool(p)
 		}
@@ -366,7 +366,7 @@ func (t *translation) resolved(requestID string, response json.RawMessage) {
 		}
 	}
 	id, _ := json.Marshal(requestID) // a text encodes
-	t.say(wire.RequestResolved(t.Thread, id))
+	t.emit(wire.RequestResolved(t.Thread, id))
 	if t.Over && len(t.Asked) == 0 {
 		t.end(wire.Turn{Status: runtime.TurnDone})
 	}

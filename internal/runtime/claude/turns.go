@@ -21,7 +21,7 @@ func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runt
 	}
 	wanted := controls{Cwd: in.Cwd, Model: in.Model, Approval: in.ApprovalPolicy, Sandbox: in.Sandbox,
 		Network: in.NetworkAccess}.strict()
-	if _, err := r.lookUp(); err != nil {
+	if _, err := r.findProgram(); err != nil {
 		return runtime.Thread{}, runtime.WithKind(runtime.ErrUnavailable, err)
 	}
 	if err := r.check(wanted); err != nil {
@@ -114,7 +114,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	}
 	started, err := r.sendMessage(ctx, p, said)
 	if err != nil && p.busy() == "" {
-		t.rest()
+		t.unhold()
 	}
 	return started, err
 }

@@ -71,7 +71,7 @@ type Options struct {
 	// StartTimeout bounds a start until codex answered initialize (30 s); CallTimeout every other request (120 s).
 	StartTimeout, CallTimeout time.Duration
 	// HangAfter is how long codex may leave a health probe unanswered before it is killed and restarted; after a quarter
-	// of it the status is unresponsive. 0 asks nothing and waits for ever.
+	// of it the status is unresponsive. 0 asks nothing and waits forever.
 	HangAfter time.Duration
 	// UnloadAfter is how long a conversation may be idle before codex is asked to unload it; its next message
 	// loads it again. 0 unloads none.
@@ -94,7 +94,7 @@ type Options struct {
 	// Shims, when set, is where runtimes that outlive a server are kept. What earlier servers left there is taken over at
 	// Start.
 	Shims *shim.Host
-	// Detach starts codex behind a shim and goes on with one that runs; otherwise a running one is ended and codex is our
+	// Detach starts codex behind a shim and attaches to a running one; otherwise a running one is ended and codex is our
 	// child.
 	Detach bool
 	// KeepOnStop has Stop leave a codex behind a shim running, for the next server.
@@ -178,7 +178,7 @@ func New(options Options) *Codex {
 		KeepOnStop: options.KeepOnStop, Resume: options.Resume,
 	}
 	if options.UnloadAfter > 0 || options.RecycleBytes > 0 {
-		supervision.Attend = c.giveBack
+		supervision.Attend = c.recycle
 	}
 	c.process = stdio.NewSupervisor(c.launcher, supervision)
 	return c

@@ -245,7 +245,7 @@ func (c *Codex) use(ctx context.Context, thread string) (own *conn, v version, d
 		unuse()
 		return nil, version{}, nil, runtime.WithKind(runtime.ErrUnavailable, fmt.Errorf("session %s is being unloaded: %w", thread, err))
 	}
-	return own, own.version, func() { own.turns.leave(thread); unuse() }, nil
+	return own, own.version, func() { own.turns.release(thread); unuse() }, nil
 }
 
 // Recalled reports on a conversation's calls of earlier servers. open: codex may still answer one or has not

@@ -23,7 +23,7 @@ const (
 // codex asks whether a tool of one may run.
 type elicitation struct {
 	server, mode, url, kind, tool string
-	// message, schema, arguments and persist are JSON, pieces of the parameters.
+	// message, schema, arguments and persist are JSON, slices of the parameters.
 	message, title, schema, arguments, persist json.RawMessage
 }
 
@@ -106,7 +106,7 @@ func encodeElicited(e elicitation, reply runtime.Reply) (json.RawMessage, error)
 	}
 	if out.Action != actionAccept {
 		if reply.Message != "" {
-			// The MCP server gets it; codex itself, when it asked for a tool, makes nothing of it.
+			// The MCP server gets it; codex itself, when it asked for a tool, ignores it.
 			out.Meta, _ = encode(map[string]string{"message": reply.Message}) // a text always encodes
 		}
 		return encode(out)

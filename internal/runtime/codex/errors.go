@@ -57,7 +57,7 @@ var kinds = []struct {
 	{runtime.ErrTransient, []string{"timeout", "temporarily unavailable", "includeturns", "not materialized"}},
 }
 
-// readOf is how much (bytes) of an error's text is looked at for its kind.
+// readOf is how much (bytes) of an error's text is searched for its kind.
 const readOf = 64 << 10
 
 // kindOf is every kind of which the beginning of an error's text has a part, joined.

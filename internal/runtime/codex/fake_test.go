@@ -35,14 +35,14 @@ type fake struct {
 	refused  int
 }
 
-func (f *fake) say(format string, args ...any) {
+func (f *fake) send(format string, args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	_, _ = fmt.Fprintf(f.out, format+"\n", args...)
 	_ = f.out.Flush()
 }
 
-func (f *fake) result(id json.RawMessage, result string) { f.say(`{"id":%s,"result":%s}`, id, result) }
+func (f *fake) result(id json.RawMessage, result string) { f.send(`{"id":%s,"result":%s}`, id, result) }
 
 // fakeCodex runs until its stdin ends and returns the exit code.
 func fakeCodex(mode string) int {
@@ -123,7 +123,7 @@ func (f *fake) handle(frame fakeFrame, line []byte) int {
 	case "long":
 		asked := struct{ MiB int }{64}
 		_ = json.Unmarshal(frame.Params, &asked)
-		f.say(`{"method":"huge","params":{"text":"%s"}}`, strings.Repeat("h", asked.MiB<<20))
+		f.send(`{"method":"huge","params":{"text":"%s"}}`, strings.Repeat("h", asked.MiB<<20))
 		f.result(frame.ID, `{}`)
 	case "hold":
 		f.open = append(f.open, string(frame.ID))
@@ -147,13 +147,13 @@ func (f *fake) handle(frame fakeFrame, line []byte) int {
 		f.result(frame.ID, `{}`)
 	case "burst":
 		for i := range 20_000 {
-			f.say(`{"method":"burst","params":{"i":%d}}`, i)
+			f.send(`{"method":"burst","params":{"i":%d}}`, i)
 		}
 		f.result(frame.ID, `{}`)
 	case "thread/list", "busy":
 		f.refused++
 		if f.refused <= 2 || frame.Method == "busy" {
-			f.say(`{"id":%s,"error":{"code":-32001,"message":"Server overloaded; retry later."}}`, frame.ID)
+			f.send(`{"id":%s,"error":{"code":-32001,"message":"Server overloaded; retry later."}}`, frame.ID)
 		} else {
 			f.result(frame.ID, `{"data":[],"nextCursor":null}`)
 		}
@@ -165,16 +165,16 @@ func (f *fake) handle(frame fakeFrame, line []byte) int {
 		f.result(frame.ID, fmt.Sprint(f.mostOpen))
 	case "ask":
 		f.result(frame.ID, `{}`)
-		f.say(`{"method":"some/newRequest","id":"q-1","params":{"threadId":"t1"}}`)
+		f.send(`{"method":"some/newRequest","id":"q-1","params":{"threadId":"t1"}}`)
 	case "turn/start":
 		f.overtaken(frame.ID)
 	case "turn/steer":
-		f.say(`{"id":%s,"error":{"code":-32603,"message":"steered although nothing runs"}}`, frame.ID)
+		f.send(`{"id":%s,"error":{"code":-32603,"message":"steered although nothing runs"}}`, frame.ID)
 	case "thread/resume":
 		f.result(frame.ID, `{"thread":{"id":"t1"}}`)
 	case "":
 		// An answer to a request of ours: show what came.
-		f.say(`{"method":"answer/seen","params":%s}`, bytes.TrimSpace(line))
+		f.send(`{"method":"answer/seen","params":%s}`, bytes.TrimSpace(line))
 	}
 	return -1
 }
@@ -183,15 +183,15 @@ func (f *fake) handle(frame fakeFrame, line []byte) int {
 func (f *fake) release() {
 	for _, id := range f.open {
 		f.result(json.RawMessage(id), `{"thread":{"id":"w1"}}`)
-		f.say(`{"method":"thread/started","params":{"thread":{"id":"w1"}}}`)
-		f.say(`{"method":"warning","params":{"threadId":"w1","message":"m"}}`)
+		f.send(`{"method":"thread/started","params":{"thread":{"id":"w1"}}}`)
+		f.send(`{"method":"warning","params":{"threadId":"w1","message":"m"}}`)
 	}
 	f.open = nil
 }
 
 func (f *fake) initialized() {
 	if f.mode == "early" {
-		f.say(`{"method":"early/one"}`)
+		f.send(`{"method":"early/one"}`)
 	}
 }
 
@@ -199,8 +199,8 @@ func (f *fake) initialized() {
 func (f *fake) overtaken(id json.RawMessage) {
 	f.refused++
 	turn := fmt.Sprintf("turn-%d", f.refused)
-	f.say(`{"method":"turn/started","params":{"threadId":"t1","turn":{"id":%q,"status":"inProgress"}}}`, turn)
-	f.say(`{"method":"turn/completed","params":{"threadId":"t1","turn":{"id":%q,"status":"completed","error":null}}}`,
+	f.send(`{"method":"turn/started","params":{"threadId":"t1","turn":{"id":%q,"status":"inProgress"}}}`, turn)
+	f.send(`{"method":"turn/completed","params":{"threadId":"t1","turn":{"id":%q,"status":"completed","error":null}}}`,
 		turn)
 	f.result(id, fmt.Sprintf(`{"turn":{"id":%q,"status":"inProgress"}}`, turn))
 }
@@ -232,9 +232,9 @@ func (f *fake) garbage() {
 		"\x00\x01", `{"method":"codex/event/token","params":{}}`, `{"method":"bad/utf8","params":{"text":"` +
 			"\xff\xfe" + `"}}`, `{"method":"item/started","params":{"item":"not an item","threadId":7,"turnId":"u1"}}`,
 	} {
-		f.say("%s", line)
+		f.send("%s", line)
 	}
-	f.say(`{"method":"huge","params":{"text":"%s"}}`, strings.Repeat("h", 64<<20))
-	f.say("%s", strings.Repeat("z", 129<<20))
-	f.say(`{"method":"after/garbage","params":null}`)
+	f.send(`{"method":"huge","params":{"text":"%s"}}`, strings.Repeat("h", 64<<20))
+	f.send("%s", strings.Repeat("z", 129<<20))
+	f.send(`{"method":"after/garbage","params":null}`)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// idleStep is how often a process is looked through for what can be given back.
+	// idleStep is how often a process is checked for memory to release.
 	idleStep = time.Second
 	// pressed is by how much sooner a conversation is unloaded from a process above Options.RecycleBytes.
 	pressed = 10
@@ -26,9 +26,9 @@ const (
 // an hour if not set.
 const unloadDelay = "thread_unload_delay_secs"
 
-// giveBack unloads idle conversations until ctx ends, or until the process was taken out of service because of the
+// recycle unloads idle conversations until ctx ends, or until the process was taken out of service because of the
 // memory it holds while nothing runs in it; then it returns *stdio.RetiredError.
-func (c *Codex) giveBack(ctx context.Context, line *stdio.Conn, pid int) error {
+func (c *Codex) recycle(ctx context.Context, line *stdio.Conn, pid int) error {
 	conn := connOf(line)
 	ticker := time.Tick(min(idleStep, c.options.RecycleIdle))
 	unloads := c.options.UnloadAfter > 0

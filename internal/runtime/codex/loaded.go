@@ -81,7 +81,7 @@ func (t *tracker) enter(ctx context.Context, id string) error {
 	return nil
 }
 
-func (t *tracker) leave(id string) {
+func (t *tracker) release(id string) {
 	if id == "" {
 		return
 	}
@@ -149,7 +149,7 @@ func (t *tracker) hides(id, method string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.threads[id]
-	return s != nil && (s.parked || s.unloading != nil) // it may say so before its answer has been looked at
+	return s != nil && (s.parked || s.unloading != nil) // it may say so before its answer was processed
 }
 
 // present reports whether a thread is loaded as far as clients are concerned.

@@ -94,7 +94,7 @@ func around(fields jsonobject.Object, name string) (before, after []byte) {
 	pieces := fields.Pieces()
 	for i, member := range fields {
 		if member.Name == name {
-			value := 2*i + 1 // each member is two pieces
+			value := 2*i + 1 // each member is two slices
 			return append(bytes.Join(pieces[:value], nil), '['), append([]byte{']'}, bytes.Join(pieces[value+1:], nil)...)
 		}
 	}

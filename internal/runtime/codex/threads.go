@@ -258,7 +258,7 @@ func (c *Codex) DeleteThread(ctx context.Context, threadID string) (int, error) 
 		return 0, err
 	}
 	if unknownMethod(err) {
-		// 0.101 can not delete; archiving makes it let go of the file.
+		// 0.101 can not delete; archiving makes it close the file.
 		err = c.archive(ctx, threadID)
 	}
 	if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {

@@ -22,7 +22,7 @@ func TestTheTrackerForgetsIdleConversations(t *testing.T) { // not beside others
 	}
 	end := func(id string) {
 		turns.notice(runtime.Signal{ThreadID: id, Change: runtime.TurnCompleted{TurnID: "turn of " + id}})
-		turns.leave(id)
+		turns.release(id)
 	}
 	park := func(id string) {
 		if !turns.beginUnload(id, time.Now().Add(time.Hour)) {
@@ -67,5 +67,5 @@ func TestTheTrackerForgetsIdleConversations(t *testing.T) { // not beside others
 		turns.starting("called") != starting {
 		t.Errorf("turn %q runs, loaded %t: one in use was forgotten", active, turns.loaded("loaded"))
 	}
-	turns.leave("called")
+	turns.release("called")
 }

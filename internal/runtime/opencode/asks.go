@@ -107,7 +107,7 @@ func (t *translation) request(signal runtime.Signal, with askedContext) {
 		change.Asked.Context = encoded(with)
 		signal.Change = change
 	}
-	t.say(signal)
+	t.emit(signal)
 }
 
 // settled takes that a request waits no more. The item it was about is declined when the answer was no.
@@ -121,7 +121,7 @@ func (t *translation) settled(id, reply string) {
 			open.Declined = true
 		}
 		in.Asked = slices.Delete(in.Asked, i, i+1)
-		t.say(wire.RequestResolved(in.Thread, rawText(id)))
+		t.emit(wire.RequestResolved(in.Thread, rawText(id)))
 		return
 	}
 }

@@ -18,7 +18,7 @@ const (
 	kindReasoning = "(thought)"
 	// maxDiff bounds talk.Diff, in bytes.
 	maxDiff = 64 << 10
-	// longText is how much (bytes) of each end of a long text is looked at: as much as is remembered.
+	// longText is how much (bytes) of each end of a long text is compared: as much as is remembered.
 	longText = maxDiff
 )
 
@@ -45,7 +45,7 @@ func (t *translation) part(in *conversation, p part) {
 		in.Done = keepLast(in.Done, p.ID, maxDone)
 		used := p.Tokens.wire()
 		in.Used = in.Used.Plus(used)
-		t.say(wire.TokenUsage(in.in(), in.Base.Plus(in.Used), in.Used, 0))
+		t.emit(wire.TokenUsage(in.in(), in.Base.Plus(in.Used), in.Used, 0))
 	}
 }
 
@@ -62,16 +62,16 @@ func (t *translation) text(in *conversation, p part) {
 			kind = kindReasoning
 		}
 		open = t.add(in, item{ID: p.ID, Tool: kind, Begun: true})
-		t.say(wire.ItemStarted(in.in(), textItem(open, ""), t.at))
+		t.emit(wire.ItemStarted(in.in(), textItem(open, ""), t.at))
 	}
-	// What an unfinished one says here its pieces say, too; unless they are past.
+	// The text of an unfinished one comes as deltas, too; unless they are past.
 	if p.Time.End != 0 || open.Stale || t.past {
 		if added := open.newText(p.Text); added != "" {
 			t.grow(in, open, added)
 		}
 	}
 	if p.Time.End != 0 {
-		t.say(wire.ItemCompleted(in.in(), textItem(open, p.Text), t.at))
+		t.emit(wire.ItemCompleted(in.in(), textItem(open, p.Text), t.at))
 		in.over(p.ID)
 	}
 }
@@ -90,11 +90,11 @@ func textItem(open *item, text string) any {
 func (t *translation) grow(in *conversation, open *item, added string) {
 	switch open.Tool {
 	case "":
-		t.say(wire.MessageDelta(in.in(), open.ID, added))
+		t.emit(wire.MessageDelta(in.in(), open.ID, added))
 	case kindReasoning:
-		t.say(wire.ReasoningDelta(in.in(), open.ID, 0, added))
+		t.emit(wire.ReasoningDelta(in.in(), open.ID, 0, added))
 	default:
-		t.say(wire.CommandOutput(in.in(), open.ID, added))
+		t.emit(wire.CommandOutput(in.in(), open.ID, added))
 	}
 }
 
@@ -125,7 +125,7 @@ func (t *translation) tool(in *conversation, p part) {
 	}
 	if over {
 		if shown(p.Tool) {
-			t.say(wire.ItemCompleted(in.in(), toolItem(in, open, p.State), t.at))
+			t.emit(wire.ItemCompleted(in.in(), toolItem(in, open, p.State), t.at))
 		}
 		if changesFiles(p.Tool) && p.State.Status == "completed" {
 			t.changed(in, p)
@@ -145,7 +145,7 @@ func (t *translation) changed(in *conversation, p part) {
 	_ = json.Unmarshal(p.State.Input, &input) // as in toolItem
 	if diff := wire.TurnDiff(in.Diff, in.Dir, edits(p.Tool, p.State, input)); len(diff) <= maxDiff {
 		in.Diff = diff
-		t.say(wire.DiffUpdated(in.in(), diff))
+		t.emit(wire.DiffUpdated(in.in(), diff))
 	}
 }
 
@@ -157,7 +157,7 @@ func (t *translation) begin(in *conversation, open *item, now toolState) {
 	open.Begun = true
 	if shown(open.Tool) {
 		now.Status = "running"
-		t.say(wire.ItemStarted(in.in(), toolItem(in, open, now), t.at))
+		t.emit(wire.ItemStarted(in.in(), toolItem(in, open, now), t.at))
 	}
 }
 
@@ -283,7 +283,7 @@ func (t *translation) closeItems(in *conversation) {
 // cutShort ends the item of a call that has no end.
 func (t *translation) cutShort(in *conversation, open item) {
 	if open.Begun && open.Tool != "" && open.Tool != kindReasoning && shown(open.Tool) {
-		t.say(wire.ItemCompleted(in.in(), toolItem(in, &open, toolState{Status: "error", Error: "The call was cut short."}),
+		t.emit(wire.ItemCompleted(in.in(), toolItem(in, &open, toolState{Status: "error", Error: "The call was cut short."}),
 			t.at))
 	}
 }

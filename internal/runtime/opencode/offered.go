@@ -50,8 +50,8 @@ func called(tool string) (server, name string) {
 	return Name, tool
 }
 
-// giveTools gives a conversation the tools of this server, once in each process.
-func (o *OpenCode) giveTools(ctx context.Context, l *line, thread, native string) error {
+// attachTools gives a conversation the tools of this server, once in each process.
+func (o *OpenCode) attachTools(ctx context.Context, l *line, thread, native string) error {
 	name := o.toolServer(thread)
 	if name == "" {
 		return nil
@@ -82,8 +82,8 @@ func (o *OpenCode) giveTools(ctx context.Context, l *line, thread, native string
 	return nil
 }
 
-// takeTools ends the connection for a conversation that is gone. One that stays reaches no session.
-func (o *OpenCode) takeTools(ctx context.Context, l *line, thread, native string) {
+// detachTools ends the connection for a conversation that is gone. One that stays reaches no session.
+func (o *OpenCode) detachTools(ctx context.Context, l *line, thread, native string) {
 	name := o.toolServer(thread)
 	o.giving.Lock()
 	given := o.given[name] == l.Generation()

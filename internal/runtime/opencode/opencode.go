@@ -178,7 +178,7 @@ type line struct {
 	done  func()
 }
 
-// use waits for an OpenCode that is starting. done lets go of it.
+// use waits for an OpenCode that is starting. done releases it.
 func (o *OpenCode) use(ctx context.Context) (*line, error) {
 	c, done, err := o.process.Use(ctx)
 	if err != nil {

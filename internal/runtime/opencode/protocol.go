@@ -70,7 +70,7 @@ func (p *protocol) Greet(ctx context.Context) error {
 	return nil
 }
 
-// Resume goes on with what an earlier server knew.
+// Resume restores the state of an earlier server.
 func (p *protocol) Resume(stored runtime.Resumption) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

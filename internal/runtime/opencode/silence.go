@@ -38,7 +38,7 @@ func (p *protocol) watched() (turns []stdio.Turn) {
 	return turns
 }
 
-// hush notes why a silent turn is to end, and returns whose it is.
+// hush notes why an unresponsive turn is to end, and returns whose it is.
 func (p *protocol) hush(turn string, silence stdio.TurnWatchdog) (native string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -25,12 +25,12 @@ func (t *translation) snapshot(s bridge.Snapshot) []runtime.Signal {
 			in = t.Conversations[s.Session]
 		}
 	}
-	t.waiting(s)
+	t.openRequests(s)
 	if in == nil {
 		return t.out
 	}
 	for i := range in.Open {
-		in.Open[i].Stale = true // a piece of it that comes now may be in what was just read
+		in.Open[i].Stale = true // a delta of it that comes now may be in the snapshot
 	}
 	if s.Status != "idle" {
 		in.Busy = true
@@ -88,8 +88,8 @@ func rank(p part) int {
 	return 1
 }
 
-// waiting takes the lists of what waits.
-func (t *translation) waiting(s bridge.Snapshot) {
+// openRequests takes the lists of what waits.
+func (t *translation) openRequests(s bridge.Snapshot) {
 	var permissions, questions []json.RawMessage
 	_ = json.Unmarshal(s.Permissions, &permissions) // a list that is none has nothing in it
 	_ = json.Unmarshal(s.Questions, &questions)

@@ -180,7 +180,7 @@ func (i *item) notePublished(added string) {
 	i.Published += len(added)
 }
 
-// sum goes on adding up a text (FNV-1a, 64 bits; from 0 it begins).
+// sum continues the checksum of a text (FNV-1a, 64 bits; from 0 it begins).
 func sum(so uint64, text string) uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	if so == 0 {

@@ -125,7 +125,7 @@ func missing(err error) error {
 	return err
 }
 
-// CloseThread implements runtime.Adapter. OpenCode keeps nothing of a conversation that it could give back by itself.
+// CloseThread implements runtime.Adapter. OpenCode holds no resources for a conversation that it could release.
 func (o *OpenCode) CloseThread(_ context.Context, threadID string) error {
 	c := o.process.Current()
 	if c == nil {
@@ -205,7 +205,7 @@ func (o *OpenCode) DeleteThread(ctx context.Context, threadID string) (int, erro
 	if err != nil {
 		return 0, err
 	}
-	o.takeTools(ctx, l, threadID, native)
+	o.detachTools(ctx, l, threadID, native)
 	o.names.forget(native)
 	return 1, nil
 }

@@ -21,7 +21,7 @@ type translation struct {
 	dir  string
 	// sent reports the messages that were sent by this server.
 	sent func(message string) bool
-	// past says that what is taken happened before, and the pieces of texts with it.
+	// past says that the event happened before, and the deltas of texts with it.
 	past bool
 	// out are the signals so far.
 	out []runtime.Signal
@@ -54,7 +54,7 @@ func (s *state) translate(line bridge.Line, at int64, name func(native string) s
 	return t.out, known || len(t.out) > 0
 }
 
-func (t *translation) say(signals ...runtime.Signal) { t.out = append(t.out, signals...) }
+func (t *translation) emit(signals ...runtime.Signal) { t.out = append(t.out, signals...) }
 
 func (t *translation) event(e event, about said) {
 	in := t.Conversations[about.SessionID]
@@ -138,7 +138,7 @@ func (t *translation) updated(about said, in *conversation) {
 		in.Title, thread = cut(info.Title), in.Thread
 	}
 	if thread != "" {
-		t.say(wire.ThreadNamed(thread, info.Title))
+		t.emit(wire.ThreadNamed(thread, info.Title))
 	}
 }
 
@@ -181,7 +181,7 @@ func (t *translation) prompted(native string, in *conversation, info messageInfo
 			t.Conversations = map[string]*conversation{}
 		}
 		t.Conversations[native] = in
-		t.say(wire.TurnStarted(in.Thread, wire.Turn{ID: in.Turn, StartedAt: in.Started}))
+		t.emit(wire.TurnStarted(in.Thread, wire.Turn{ID: in.Turn, StartedAt: in.Started}))
 	case slices.Contains(in.Users, info.ID):
 		return
 	}
@@ -202,7 +202,7 @@ func (t *translation) flushUsers(in *conversation) {
 func (t *translation) user(in *conversation, id string, texts ...string) {
 	item := wire.UserMessageWithImages(id, in.pictures[id], texts...)
 	delete(in.pictures, id)
-	t.say(wire.ItemStarted(in.in(), item, t.at), wire.ItemCompleted(in.in(), item, t.at))
+	t.emit(wire.ItemStarted(in.in(), item, t.at), wire.ItemCompleted(in.in(), item, t.at))
 }
 
 func (t *translation) plan(in *conversation, todos []todo) {
@@ -213,7 +213,7 @@ func (t *translation) plan(in *conversation, todos []todo) {
 			steps = append(steps, wire.Step{Step: one.Content, Status: word})
 		}
 	}
-	t.say(wire.PlanUpdated(in.in(), steps...))
+	t.emit(wire.PlanUpdated(in.in(), steps...))
 }
 
 func (t *translation) status(in *conversation, now status) {
@@ -222,7 +222,7 @@ func (t *translation) status(in *conversation, now status) {
 		in.Busy, in.Idle = true, 0
 	case now.Type == "retry" && now.Attempt != in.Retry:
 		in.Busy, in.Retry = true, now.Attempt
-		t.say(wire.Retrying(in.in(), wire.Failure{Message: now.Message}, now.Attempt, 0))
+		t.emit(wire.Retrying(in.in(), wire.Failure{Message: now.Message}, now.Attempt, 0))
 	}
 }
 
@@ -268,7 +268,7 @@ func (t *translation) end(native string, in *conversation) {
 	t.flushUsers(in)
 	t.closeItems(in)
 	for _, open := range in.Asked {
-		t.say(wire.RequestResolved(in.Thread, rawText(open.ID)))
+		t.emit(wire.RequestResolved(in.Thread, rawText(open.ID)))
 	}
 	turn := wire.Turn{ID: in.Turn, Status: runtime.TurnDone, StartedAt: in.Started, CompletedAt: max(t.at, in.Started)}
 	if f := in.Failure; f != nil && f.Name == errorAborted && in.Silent != "" {
@@ -278,7 +278,7 @@ func (t *translation) end(native string, in *conversation) {
 	} else if f != nil {
 		turn.Status, turn.Error = runtime.TurnFailed, f.wire()
 	}
-	t.say(wire.TurnCompleted(in.Thread, turn))
+	t.emit(wire.TurnCompleted(in.Thread, turn))
 	delete(t.Conversations, native)
 	t.Ended = append(t.Ended, in.Users[max(0, len(in.Users)-maxEnded):]...)
 	t.Ended = slices.Clone(t.Ended[max(0, len(t.Ended)-maxEnded):])

@@ -105,7 +105,7 @@ func (o *OpenCode) enter(ctx context.Context, l *line, in runtime.StartTurn, nat
 		return fmt.Errorf("%w: a conversation of opencode stays in the folder it was opened in (%s)",
 			runtime.ErrInvalidParams, was.folder)
 	}
-	if err := o.giveTools(ctx, l, in.ThreadID, native); err != nil {
+	if err := o.attachTools(ctx, l, in.ThreadID, native); err != nil {
 		return err
 	}
 	now := levels{in.Sandbox, in.ApprovalPolicy, in.NetworkAccess}.or(was.levels)
@@ -231,7 +231,7 @@ func (o *OpenCode) InterruptTurn(ctx context.Context, threadID, turnID string) e
 	if err := l.running(native, turnID); err != nil {
 		return err
 	}
-	waiting := l.waiting(native)
+	waiting := l.queuedMessages(native)
 	stop := call{Command: bridge.Command{Steps: abort(native, o.names.of(native).folder)}}
 	if err := l.command(ctx, "interrupt", native, stop, nil); err != nil || len(waiting) == 0 {
 		return err
@@ -265,8 +265,8 @@ func (l *line) withdraw(ctx context.Context, native, turnID string, messages []s
 	return nil
 }
 
-// waiting are the messages to a running turn that the agent has not begun to answer.
-func (p *protocol) waiting(native string) (messages []string) {
+// queuedMessages are the messages to a running turn that the agent has not begun to answer.
+func (p *protocol) queuedMessages(native string) (messages []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	in := p.state.Conversations[native]

@@ -16,13 +16,13 @@ import (
 // look.
 const (
 	replacePause = 100 * time.Microsecond
-	replaceLooks = 5_000
-	bareLooks    = 10 // until an environment that looks empty is believed to be so
+	replacePolls = 5_000
+	barePolls    = 10 // until an environment that looks empty is believed to be so
 )
 
 // marked scans /proc. Processes of other users can not be read and are none of ours; a zombie has no environment any
 // more. Those on their way to another program are waited for together: on a machine that starts many, one after the
-// other would take for ever.
+// other would take forever.
 func marked(wanted func(carries func(assignment string) bool) bool) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -35,7 +35,7 @@ func marked(wanted func(carries func(assignment string) bool) bool) ([]int, erro
 		}
 	}
 	var pids []int
-	for looks := 0; len(undecided) > 0 && looks < replaceLooks; looks++ {
+	for looks := 0; len(undecided) > 0 && looks < replacePolls; looks++ {
 		if looks > 0 {
 			<-time.After(replacePause)
 		}
@@ -73,7 +73,7 @@ func (c *candidate) environment() (env []byte, decided bool) {
 	if state.bare() {
 		c.bare++
 	}
-	return nil, state.memoryless() || c.bare == bareLooks
+	return nil, state.memoryless() || c.bare == barePolls
 }
 
 // readAtOnce reads a file by one read: the environment that several reads give may end where the program was replaced.

@@ -41,7 +41,7 @@ func play(t *testing.T, options Options[string], test func(t *testing.T, s *scri
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{t: t, starts: map[string]int{}, gone: map[string]func(){}}
 		options.Runtime, options.Start, options.End = "scripted", s.start, s.end
-		options.Waits = func(id string, before int) { s.say("%s waits for %d", id, before) }
+		options.Waits = func(id string, before int) { s.log("%s waits for %d", id, before) }
 		s.set = New(options)
 		test(t, s)
 		if err := s.set.Stop(t.Context()); err != nil {
@@ -65,7 +65,7 @@ func play(t *testing.T, options Options[string], test func(t *testing.T, s *scri
 // pass lets time pass in the bubble.
 func pass(d time.Duration) { <-time.After(d) }
 
-func (s *script) say(format string, args ...any) {
+func (s *script) log(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.said = append(s.said, fmt.Sprintf(format, args...))
@@ -102,7 +102,7 @@ func (s *script) start(ctx context.Context, id string, gone func()) (string, err
 	s.most = max(s.most, len(s.alive))
 	s.gone[name] = gone
 	s.mu.Unlock()
-	s.say("start %s", name)
+	s.log("start %s", name)
 	select {
 	case <-time.After(startTime):
 	case <-ctx.Done():
@@ -116,7 +116,7 @@ func (s *script) start(ctx context.Context, id string, gone func()) (string, err
 }
 
 func (s *script) end(_, name string) {
-	s.say("end %s", name)
+	s.log("end %s", name)
 	pass(endTime)
 	s.over(name)
 }
@@ -149,10 +149,10 @@ func (s *script) uses(ctx context.Context, id string) {
 	go func() {
 		name, done, err := s.set.Use(ctx, id)
 		if err != nil {
-			s.say("%s failed: %v", id, err)
+			s.log("%s failed: %v", id, err)
 			return
 		}
-		s.say("use %s", name)
+		s.log("use %s", name)
 		done()
 	}()
 	synctest.Wait()

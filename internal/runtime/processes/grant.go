@@ -68,12 +68,12 @@ func (s *Set[P]) start(e *entry[P]) {
 	close(e.ready)
 	switch {
 	case err != nil || over:
-		s.leave(e)
+		s.freeSlot(e)
 	case s.stopped != nil:
 		s.end(e)
 	default:
 		e.state = Running
-		s.rest(e)
+		s.park(e)
 	}
 }
 
@@ -85,16 +85,16 @@ func (s *Set[P]) keep(e *entry[P]) {
 	}
 }
 
-// release takes a use of an entry back.
+// release ends a use of an entry.
 func (s *Set[P]) release(e *entry[P]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.uses--
-	s.rest(e)
+	s.park(e)
 }
 
-// rest makes an unused entry evictable, or ends it in a while. mu is held.
-func (s *Set[P]) rest(e *entry[P]) {
+// park makes an unused entry evictable, or ends it in a while. mu is held.
+func (s *Set[P]) park(e *entry[P]) {
 	if e.uses > 0 || e.state != Running {
 		return
 	}
@@ -123,7 +123,7 @@ func (s *Set[P]) end(e *entry[P]) {
 		s.options.End(e.threadID, e.process)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.leave(e)
+		s.freeSlot(e)
 	})
 }
 
@@ -132,12 +132,12 @@ func (s *Set[P]) gone(e *entry[P]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.state == Running || e.over {
-		s.leave(e)
+		s.freeSlot(e)
 	}
 }
 
-// leave gives an entry's place to who waits. mu is held.
-func (s *Set[P]) leave(e *entry[P]) {
+// freeSlot removes an entry and gives its slot to the next waiter. mu is held.
+func (s *Set[P]) freeSlot(e *entry[P]) {
 	if s.entries[e.threadID] != e {
 		return // it has left
 	}

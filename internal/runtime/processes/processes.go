@@ -22,7 +22,7 @@ type Options[P any] struct {
 	Runtime string
 	// Max is how many processes there may be at once; 0 is no bound. Ones that were taken over do not wait for it.
 	Max int
-	// Idle is how long a process may be unused before it is ended; 0 is for ever.
+	// Idle is how long a process may be unused before it is ended; 0 is never.
 	Idle time.Duration
 	// Start starts the process of a conversation, which may have had one before; it bounds itself. Call gone
 	// when the process has ended without a request. ctx ends with the Set.
@@ -114,7 +114,7 @@ func (s *Set[P]) Use(ctx context.Context, threadID string) (process P, done func
 	}
 	s.makeRoom()
 	s.mu.Unlock()
-	e, err := s.place(ctx, one)
+	e, err := s.awaitSlot(ctx, one)
 	if err != nil {
 		return process, nil, err
 	}
@@ -131,8 +131,8 @@ func (s *Set[P]) Use(ctx context.Context, threadID string) (process P, done func
 	return e.process, sync.OnceFunc(func() { s.release(e) }), nil
 }
 
-// place waits for the entry of a use.
-func (s *Set[P]) place(ctx context.Context, one *waiter[P]) (*entry[P], error) {
+// awaitSlot waits for the entry of a use.
+func (s *Set[P]) awaitSlot(ctx context.Context, one *waiter[P]) (*entry[P], error) {
 	select {
 	case e := <-one.granted:
 		if e == nil {

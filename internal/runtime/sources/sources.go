@@ -1,6 +1,6 @@
-// Package sources looks at the files that agents read by themselves: which there are, and what they add up to.
+// Package sources reads the files that agents read by themselves: which there are, and their checksums.
 //
-// It owns how a file is looked at. It must never know which files an agent reads: that is its adapter's business.
+// It owns how a file is read. It must never know which files an agent reads: that is its adapter's business.
 package sources
 
 import (

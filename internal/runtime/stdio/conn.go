@@ -166,7 +166,7 @@ func (c *Conn) read() {
 			break
 		}
 		c.taken = lines.offset
-		if said, first := c.take(line); said.internal() {
+		if said, first := c.handle(line); said.internal() {
 			c.passed(lines.offset)
 		} else {
 			c.push(first, lines.offset, said)
@@ -213,8 +213,8 @@ func (c *Conn) passed(offset int64) {
 	}
 }
 
-// take handles one line and returns what is to be passed on of it, and what has to be done before that is delivered.
-func (c *Conn) take(line []byte) (said Line, first <-chan struct{}) {
+// handle handles one line and returns what is to be passed on of it, and what has to be done before that is delivered.
+func (c *Conn) handle(line []byte) (said Line, first <-chan struct{}) {
 	said, err := c.protocol.Read(line, time.Now())
 	switch {
 	case err != nil:

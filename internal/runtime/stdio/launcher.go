@@ -96,7 +96,7 @@ func (l *Launcher) spare(generation string) {
 	l.living[generation] = true
 }
 
-// Spare excepts processes that earlier servers left from being swept, and from Found: a supervisor of its own goes on
+// Spare excepts processes that earlier servers left from being swept, and from Found: a supervisor of its own attaches
 // with each.
 func (l *Launcher) Spare(found []shim.Found) {
 	for _, f := range found {
@@ -104,8 +104,8 @@ func (l *Launcher) Spare(found []shim.Found) {
 	}
 }
 
-// over says that a generation lives no more.
-func (l *Launcher) over(generation string) {
+// ended says that a generation lives no more.
+func (l *Launcher) ended(generation string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.living, generation)
@@ -164,7 +164,7 @@ func (l *Launcher) open(ctx context.Context, limit time.Duration, own func() (Pr
 	l.spare(generation)
 	opened, err := l.start(ctx, limit, generation, program)
 	if err != nil {
-		l.over(generation)
+		l.ended(generation)
 		return nil, fmt.Errorf("%s does not start (%w): %s", l.launch.Name, err, l.launch.Remedy)
 	}
 	return opened, nil

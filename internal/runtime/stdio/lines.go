@@ -61,7 +61,7 @@ func (l *lineReader) next() ([]byte, error) {
 			l.line.drop()
 			return nil, errLineTooLong
 		}
-		line := bytes.TrimRight(l.line.take(), "\r\n")
+		line := bytes.TrimRight(l.line.detach(), "\r\n")
 		if !utf8.Valid(line) {
 			line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
 		}

@@ -84,7 +84,7 @@ func (s *Supervisor) inherit(ctx context.Context) (ran bool) {
 		}
 		s.log.Warn().Err(err).Str("generation", keep.Generation).Int("pid", keep.State.RuntimePID).
 			Msg("a running " + s.name + " can not be taken over; ending it")
-		s.launcher.over(keep.Generation)
+		s.launcher.ended(keep.Generation)
 		s.retireShim(ctx, *keep)
 		s.launcher.sweep()
 		return false

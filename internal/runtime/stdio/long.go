@@ -45,8 +45,8 @@ func (b *lineBuffer) add(part []byte) {
 	b.size += len(part)
 }
 
-// take returns the line, in memory of its own, and begins another one.
-func (b *lineBuffer) take() []byte {
+// detach returns the line, in memory of its own, and begins another one.
+func (b *lineBuffer) detach() []byte {
 	if b.long == nil {
 		line := b.short
 		b.short, b.size = nil, 0

@@ -52,7 +52,7 @@ func orphanedCalls(f shim.Found, state shim.State, read int64, answered func(lin
 	if len(calls) == 0 || from == read {
 		return calls, nil
 	}
-	// What the spool let go of was stored long ago.
+	// What the spool deleted was stored long ago.
 	return calls, eachSpooled(f, from, read, func(line []byte, _ int64) { delete(calls, answered(line)) })
 }
 

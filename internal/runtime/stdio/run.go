@@ -61,7 +61,7 @@ func (s *Supervisor) run(ctx context.Context, l *link) (ready bool, err error) {
 		}
 		l.stop(grace)
 		// Sweep before the last words are read: what is swept may be what holds the pipe open.
-		s.launcher.over(l.generation)
+		s.launcher.ended(l.generation)
 		s.launcher.sweep()
 	}
 	<-conn.gone

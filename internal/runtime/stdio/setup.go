@@ -26,7 +26,7 @@ type Setup struct {
 	SessionHomes func() ([]string, error)
 	KnownSession func(ctx context.Context, session string) (bool, error)
 	// LastState is the last runtime.Batch.State of the process that served a conversation before, or, of none (""), of the
-	// runtime's last one: what the translator of the next process may go on with. nil when there is none.
+	// runtime's last one: what the translator of the next process may start from. nil when there is none.
 	LastState func(ctx context.Context, threadID string) (json.RawMessage, error)
 	// Door gives conversations their bearers; nil gives none. Tools is what the agent is to know the server's tools by, "" to
 	// be given none; they need a door.
@@ -38,7 +38,7 @@ type Setup struct {
 	// Idle and MaxProcesses are for a runtime with a process for each conversation (processes.Options).
 	Idle         time.Duration
 	MaxProcesses int
-	// Silence is how long an agent may say nothing in a turn.
+	// TurnWatchdog is how long an agent may write nothing in a turn.
 	TurnWatchdog TurnWatchdog
 	// Version is the server's, sent to the agent.
 	Version string

@@ -38,7 +38,7 @@ type Options struct {
 	// CallTimeout a call of an earlier server counts as unanswered (120 s).
 	StartTimeout, CallTimeout time.Duration
 	// HangAfter is how long a process may leave a probe unanswered before it is killed and restarted; after a quarter of
-	// it the status is unresponsive. 0 asks nothing and waits for ever.
+	// it the status is unresponsive. 0 asks nothing and waits forever.
 	HangAfter time.Duration
 	// BackoffMin doubles from one failed start to the next up to BackoffMax (250 ms, 30 s).
 	BackoffMin, BackoffMax time.Duration

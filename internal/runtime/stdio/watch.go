@@ -43,7 +43,7 @@ type watch struct {
 	every time.Duration
 	lines int64
 	asked bool
-	// silent counts the looks since the probe was sent at which nothing had come.
+	// silent counts the checks without output since the probe was sent.
 	silent int
 }
 
@@ -83,7 +83,7 @@ func (c *Conn) probe() {
 	c.pending[strconv.FormatInt(id, 10)] = &pending{method: method, answer: make(chan answer, 1)}
 	c.probing.Go(func() {
 		if line, err := c.protocol.Frame(id, method, params); err == nil {
-			_ = c.Send(context.Background(), line) // one that can not be reached is silent
+			_ = c.Send(context.Background(), line) // one that cannot be reached is unresponsive
 		}
 	})
 }
@@ -101,7 +101,7 @@ func (e *hungError) Error() string {
 		e.name, e.after)
 }
 
-// examine looks at the process once and shows what it sees. *hungError when it is to be given up.
+// examine checks the process once and publishes the result. *hungError when it is to be given up.
 func (s *Supervisor) examine(w *watch) error {
 	silent := w.check()
 	state := s.Status().State

@@ -32,7 +32,7 @@ func summarise(method string, params json.RawMessage) string {
 	given := Members(params, "command", "questions", "tool", "reason", "message")
 	command, questions, tool, reason, message := given[0], given[1], given[2], given[3], given[4]
 	with := func(what string, detail ...json.RawMessage) string {
-		said := words(detail).line()
+		said := words(detail).summaryLine()
 		if said == "" {
 			return what
 		}

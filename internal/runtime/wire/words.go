@@ -41,8 +41,8 @@ func (w words) text() string {
 	return Clean(text.String())
 }
 
-// line is what they say, for a summary: of more than maxSummary the beginning, which says so.
-func (w words) line() string {
+// summaryLine is what they say, for a summary: of more than maxSummary the beginning, which says so.
+func (w words) summaryLine() string {
 	size := w.size()
 	if size > runtime.LongItem {
 		short := make(words, len(w))
@@ -60,7 +60,7 @@ func (w words) line() string {
 
 // Line is what a JSON string says, for a summary or a name: of a very long one the beginning, which says so. "" of what
 // is no string.
-func Line(raw json.RawMessage) string { return words{raw}.line() }
+func Line(raw json.RawMessage) string { return words{raw}.summaryLine() }
 
 // maxSummary is how long (bytes) the summary of a request may be: it is shown in lists and stored with each event about
 // the request, whose parameters have all of it.

@@ -148,7 +148,7 @@ func Run(ctx context.Context, path string, in io.Reader, out, log io.Writer) err
 	}
 	server, err := process.Start(ctx, process.Spec{
 		Path: path, Args: []string{"serve", "--hostname", "127.0.0.1", "--port", "0"},
-		Env: append(os.Environ(), passwordVariable+"="+b.password, "SHELL="+shell), Stderr: logs.line, DieWithParent: true,
+		Env: append(os.Environ(), passwordVariable+"="+b.password, "SHELL="+shell), Stderr: logs.write, DieWithParent: true,
 	})
 	if err != nil {
 		return err
@@ -188,7 +188,7 @@ func endedAs(server *process.Process) error {
 	return nil
 }
 
-// watchOutput looks for the address OpenCode listens on; everything else it prints goes to the log.
+// watchOutput finds the address OpenCode listens on; everything else it prints goes to the log.
 func (b *bridge) watchOutput(ctx context.Context, out io.Reader, logs *sharedLog) {
 	lines := newLineReader(out)
 	for {
@@ -198,12 +198,12 @@ func (b *bridge) watchOutput(ctx context.Context, out io.Reader, logs *sharedLog
 		}
 		at := listening.FindSubmatch(line)
 		if at == nil || b.url != "" {
-			logs.line(line)
+			logs.write(line)
 			continue
 		}
 		b.url = string(at[1])
 		if err := b.greet(ctx); err != nil {
-			logs.line([]byte("opencode does not answer: " + err.Error()))
+			logs.write([]byte("opencode does not answer: " + err.Error()))
 			b.server.Kill()
 			continue
 		}

@@ -39,7 +39,7 @@ func (b *bridge) events(ctx context.Context, logs *sharedLog) {
 		if ctx.Err() != nil {
 			return
 		}
-		logs.line([]byte(fmt.Sprintf("the stream of events broke off (%v); what was missed is read", err)))
+		logs.write([]byte(fmt.Sprintf("the stream of events broke off (%v); what was missed is read", err)))
 		timer := time.NewTimer(again)
 		select {
 		case <-timer.C:
@@ -113,7 +113,7 @@ func (b *bridge) listen(ctx context.Context, logs *sharedLog) error {
 		if event.Type == "permission.asked" {
 			answered, err := b.answerChild(ctx, session, said.Payload)
 			if err != nil {
-				logs.line([]byte("what a sub-agent asks is left to a person: " + err.Error()))
+				logs.write([]byte("what a sub-agent asks is left to a person: " + err.Error()))
 			}
 			if answered {
 				continue
@@ -250,7 +250,7 @@ type sharedLog struct {
 	out io.Writer
 }
 
-func (l *sharedLog) line(line []byte) {
+func (l *sharedLog) write(line []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, _ = l.out.Write(append(bytes.Clone(line), '\n'))

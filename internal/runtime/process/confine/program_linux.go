@@ -30,7 +30,7 @@ func (p *program) refuse(errno unix.Errno) {
 	p.answer(unix.SECCOMP_RET_ERRNO | uint32(errno)&unix.SECCOMP_RET_DATA) //nolint:gosec // errors are small
 }
 
-// unless passes over a part unless the value that was loaded compares with k. The part ends in an answer, or goes on
+// unless passes over a part unless the value that was loaded compares with k. The part ends in an answer, or continues
 // behind itself.
 func (p *program) unless(comparison uint16, k uint32, part program) {
 	*p = append(*p, unix.SockFilter{Code: unix.BPF_JMP | comparison | unix.BPF_K, K: k, Jf: uint8(len(part))}) //nolint:gosec // short

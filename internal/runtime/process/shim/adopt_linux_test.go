@@ -197,7 +197,7 @@ func peer(t *testing.T, oldest, newest int, frames func(conn net.Conn)) shim.Fou
 		if version < oldest || version < hello.OldestProtocol {
 			answer = `{"protocol":0,"code":"protocol","error":"too far apart"}`
 		}
-		say(conn, 'h', answer)
+		send(conn, 'h', answer)
 		if frames != nil && !strings.Contains(answer, "too far") {
 			frames(conn)
 		}
@@ -205,7 +205,7 @@ func peer(t *testing.T, oldest, newest int, frames func(conn net.Conn)) shim.Fou
 	return shim.Found{Dir: dir, Generation: "g", State: shim.State{Socket: socket}}
 }
 
-func say(conn net.Conn, kind byte, body string) {
+func send(conn net.Conn, kind byte, body string) {
 	frame := append([]byte{kind}, binary.BigEndian.AppendUint32(nil, uint32(len(body)))...)
 	_, _ = conn.Write(append(frame, body...))
 }
@@ -215,10 +215,10 @@ func say(conn net.Conn, kind byte, body string) {
 func TestShimsOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	newer := peer(t, shim.OldestProtocol, shim.Protocol+1, func(conn net.Conn) {
-		say(conn, '?', "something new")
-		say(conn, 'd', "hello\n")
-		say(conn, '!', strings.Repeat("x", 100_000))
-		say(conn, 'x', `{"code":3,"signal":null,"somethingNew":1}`)
+		send(conn, '?', "something new")
+		send(conn, 'd', "hello\n")
+		send(conn, '!', strings.Repeat("x", 100_000))
+		send(conn, 'x', `{"code":3,"signal":null,"somethingNew":1}`)
 	})
 	a, err := shim.Attach(t.Context(), newer, 0, nil)
 	if err != nil {
@@ -256,7 +256,7 @@ func TestOlderShimGetsItsProtocolVersion(t *testing.T) {
 			got += fmt.Sprintf("%c%q ", header[0], body)
 		}
 		kinds <- got
-		say(conn, 'x', `{"code":0,"signal":null}`)
+		send(conn, 'x', `{"code":0,"signal":null}`)
 	})
 	a, err := shim.Attach(t.Context(), older, 0, nil)
 	if err != nil {
@@ -289,7 +289,7 @@ func TestAnOlderServerIsAnswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	say(conn, 'H', fmt.Sprintf(`{"oldestProtocol":1,"protocol":1,"token":%q,"op":"attach","from":0}`, token))
+	send(conn, 'H', fmt.Sprintf(`{"oldestProtocol":1,"protocol":1,"token":%q,"op":"attach","from":0}`, token))
 	readFrame := func() (byte, string) {
 		header := make([]byte, 5)
 		if _, err := io.ReadFull(conn, header); err != nil {
@@ -304,11 +304,11 @@ func TestAnOlderServerIsAnswered(t *testing.T) {
 	if kind, body := readFrame(); kind != 'h' || !strings.Contains(body, `"protocol":1,"attachment":2`) {
 		t.Errorf("welcomed with %c %s", kind, body)
 	}
-	say(conn, 'L', "\x00\x03keyold words\n")
+	send(conn, 'L', "\x00\x03keyold words\n")
 	if kind, body := readFrame(); kind != 'd' || body != "old words\n" {
 		t.Errorf("read %c %q", kind, body)
 	}
-	say(conn, 'X', `{"graceMs":100}`)
+	send(conn, 'X', `{"graceMs":100}`)
 	if kind, body := readFrame(); kind != 'x' || !strings.Contains(body, `"signal":`) {
 		t.Errorf("read %c %q", kind, body)
 	}

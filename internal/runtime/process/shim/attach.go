@@ -140,7 +140,7 @@ func (a *Attached) Read(b []byte) (int, error) {
 			a.left = length
 			continue
 		}
-		if err := a.take(k, length); errors.Is(err, io.EOF) {
+		if err := a.handle(k, length); errors.Is(err, io.EOF) {
 			return 0, err
 		} else if err != nil {
 			return a.lost(b)
@@ -155,8 +155,8 @@ func (a *Attached) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// take handles a frame that is no data: io.EOF when it was the last one, ErrGone when the connection ended in it.
-func (a *Attached) take(k kind, length int64) error {
+// handle handles a frame that is no data: io.EOF when it was the last one, ErrGone when the connection ended in it.
+func (a *Attached) handle(k kind, length int64) error {
 	if k != kindStderr && k != kindExit && k != kindStalled {
 		if _, err := io.CopyN(io.Discard, a.conn, length); err != nil {
 			return ErrGone
@@ -398,7 +398,7 @@ func (a *Attached) Detach() {
 	a.ended(runtime.Exit{At: time.Now()})
 }
 
-// Release lets go of the connection after Done.
+// Release closes the connection after Done.
 func (a *Attached) Release() {
 	<-a.done
 	if a.conn != nil {

@@ -241,7 +241,7 @@ func (s *server) receive(reader *bufio.Reader) {
 			return
 		}
 		if k == kindLine || k == kindCall {
-			if err := s.stdin.take(reader, length, k == kindCall, &buffer); err != nil {
+			if err := s.stdin.readLine(reader, length, k == kindCall, &buffer); err != nil {
 				if !errors.Is(err, errCut) {
 					s.fail("its input could not be written: " + err.Error())
 				}

@@ -40,7 +40,7 @@ func Discover(runDir string) ([]Found, error) {
 		if !entry.IsDir() {
 			continue
 		}
-		found, err := look(filepath.Join(runDir, entry.Name()))
+		found, err := inspect(filepath.Join(runDir, entry.Name()))
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ func Discover(runDir string) ([]Found, error) {
 	return all, nil
 }
 
-func look(dir string) (Found, error) {
+func inspect(dir string) (Found, error) {
 	found := Found{Dir: dir, Generation: filepath.Base(dir)}
 	err := readJSON(filepath.Join(dir, stateFile), &found.State)
 	var syntax *json.SyntaxError
@@ -117,7 +117,7 @@ func Reap(ctx context.Context, found Found) (after Found, killed int, err error)
 	if err != nil {
 		return found, killed, err
 	}
-	after, err = look(found.Dir)
+	after, err = inspect(found.Dir)
 	return after, killed, err
 }
 

@@ -15,12 +15,12 @@ import (
 	"harness/internal/runtime/process"
 )
 
-// leaseLook is how often a shim looks for bounds; while there are some it looks every second, so that it finds them over
+// leasePoll is how often a shim polls for bounds; while there are some it polls every second, so that it finds them over
 // soon after a sleep of the machine.
 const (
-	leaseLook  = 5 * time.Second
-	boundLook  = time.Second
-	frozenLook = 250 * time.Millisecond
+	leasePoll  = 5 * time.Second
+	boundPoll  = time.Second
+	frozenPoll = 250 * time.Millisecond
 )
 
 // leaseFile is in the folder of all shims of a data directory.
@@ -39,8 +39,8 @@ type bounds struct {
 	Kill time.Duration `json:"kill"`
 }
 
-// Hold lets runtimes go on until stop; from then on they are frozen (SIGSTOP), and they end at kill. Holding on later
-// lets them go on where they were.
+// Hold lets runtimes run until stop; from then on they are frozen (SIGSTOP), and they end at kill. Holding on later
+// resumes them.
 func (l Lease) Hold(stop, kill time.Duration) error {
 	if err := os.MkdirAll(l.RunDir, 0o700); err != nil {
 		return fmt.Errorf("make the folder of runtimes: %w", err)
@@ -117,20 +117,20 @@ func (b *bounded) obey() time.Duration {
 	switch {
 	case held && now >= until.Kill:
 		b.server.fail("the lease of its server was over, and others may have ended its turns")
-		return leaseLook
+		return leasePoll
 	case held && now >= until.Stop:
 		b.frozen = true
 		b.signal(syscall.SIGSTOP) // again each time: a command may have been about to start
-		return frozenLook
+		return frozenPoll
 	}
 	if b.frozen {
 		b.frozen = false
 		b.signal(syscall.SIGCONT)
 	}
 	if held {
-		return min(until.Stop-now, boundLook)
+		return min(until.Stop-now, boundPoll)
 	}
-	return leaseLook
+	return leasePoll
 }
 
 // signal reaches the runtime and all it started.

@@ -193,7 +193,7 @@ func (s *server) live(ctx context.Context) {
 	sweeping, cancel := context.WithTimeout(context.Background(), sweepLimit)
 	_, _ = process.SweepCarrying(sweeping, GenerationVariable+"="+s.spec.Generation)
 	cancel()
-	enough := time.AfterFunc(lingerLimit, s.spool.giveUp)
+	enough := time.AfterFunc(lingerLimit, s.spool.abandon)
 	<-s.ended
 	enough.Stop()
 	s.process.Release()
@@ -228,8 +228,8 @@ func (s *server) wait(ctx context.Context) {
 	signal.Notify(ended, syscall.SIGCHLD)
 	defer signal.Stop(ended)
 	bound := bounded{lease: Lease{RunDir: filepath.Dir(s.dir)}, server: s}
-	look := time.NewTimer(leaseLook)
-	defer look.Stop()
+	inspect := time.NewTimer(leasePoll)
+	defer inspect.Stop()
 	for {
 		select {
 		case <-s.process.Done():
@@ -242,8 +242,8 @@ func (s *server) wait(ctx context.Context) {
 			process.ReapOrphans(s.process.PID())
 		case <-again:
 			slim()
-		case <-look.C:
-			look.Reset(bound.obey())
+		case <-inspect.C:
+			inspect.Reset(bound.obey())
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (h Host) Spawn(ctx context.Context, spec Spec, env []string, stderr func([]
 		_ = os.RemoveAll(dir)
 		return nil, err
 	}
-	found, err := look(dir)
+	found, err := inspect(dir)
 	if err == nil {
 		var a *Attached
 		if a, err = Attach(ctx, found, 0, stderr); err == nil {

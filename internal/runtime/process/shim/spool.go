@@ -68,7 +68,7 @@ func (s *spool) open() error {
 	return nil
 }
 
-// write appends. It waits while the spool is full, until close, and while the disk is, until giveUp: meanwhile
+// write appends. It waits while the spool is full, until close, and while the disk is, until abandon: meanwhile
 // the shim does not read the runtime, which waits, too. On an error what was written before stays readable.
 func (s *spool) write(b []byte) error {
 	s.mu.Lock()
@@ -111,8 +111,8 @@ func (s *spool) awaitSpace() bool {
 	}
 }
 
-// giveUp ends the waiting for space on the disk.
-func (s *spool) giveUp() { close(s.given) }
+// abandon ends the waiting for space on the disk.
+func (s *spool) abandon() { close(s.given) }
 
 // append writes as much as there is space for. The caller holds the lock, which is given back meanwhile.
 func (s *spool) append(b []byte) (int, error) {
@@ -122,7 +122,7 @@ func (s *spool) append(b []byte) (int, error) {
 		}
 		s.trim()
 	}
-	// Readers may go on meanwhile: only this goroutine moves the end.
+	// Readers may continue meanwhile: only this goroutine moves the end.
 	file := s.last
 	s.mu.Unlock()
 	n, err := file.Write(b)
@@ -147,7 +147,7 @@ func (s *spool) close() {
 	s.changed.Broadcast()
 }
 
-// ack lets go of what lies before the offset, by whole files.
+// ack deletes what lies before the offset, by whole files.
 func (s *spool) ack(offset int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -32,10 +32,10 @@ type stdin struct {
 	order []string
 }
 
-// take reads one line frame, or one of a call, and writes it on.
+// readLine reads one line frame, or one of a call, and writes it on.
 //
 // buffer is the caller's, for all lines: garbage would have to be collected, which is what makes a small process big.
-func (s *stdin) take(r io.Reader, length int64, call bool, buffer *[]byte) error {
+func (s *stdin) readLine(r io.Reader, length int64, call bool, buffer *[]byte) error {
 	if length < 2 {
 		return errCut
 	}
