@@ -74,7 +74,7 @@ func TestTextsEndWithTheirItem(t *testing.T) {
 }
 
 // What is no text adds to none.
-func TestWhatIsNoTextAddsNothing(t *testing.T) {
+func TestOtherFramesAddNoText(t *testing.T) {
 	t.Parallel()
 	var texts Texts
 	plain := delta("a", 0, "text")

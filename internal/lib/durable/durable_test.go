@@ -11,7 +11,7 @@ import (
 )
 
 // A file is replaced or made, whole, for its user alone; what is there stays where it is to be the first; nothing else is left.
-func TestFilesArePutInTheirPlace(t *testing.T) {
+func TestFilesAreWrittenAtomically(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "made", "on the way")
 	if err := durable.MkdirAll(folder); err != nil {

@@ -49,7 +49,7 @@ func TestStretchesAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-func TestAFolderHasABound(t *testing.T) {
+func TestFolderIsBounded(t *testing.T) {
 	t.Parallel()
 	folder := spool.NewFolder(t.TempDir(), 200_000, 0)
 	first, second := folder.New(), folder.New()
@@ -71,7 +71,7 @@ func TestAFolderHasABound(t *testing.T) {
 	}
 }
 
-func TestAFolderThatIsGoneIsAnError(t *testing.T) {
+func TestMissingFolderIsAnError(t *testing.T) {
 	t.Parallel()
 	s := spool.NewFolder(t.TempDir()+"/none", 1<<20, 0).New()
 	defer s.Close()

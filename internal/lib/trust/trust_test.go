@@ -31,7 +31,7 @@ func must(t *testing.T, err error) {
 }
 
 // Whatever changes what would run changes the hash; what does not, does not.
-func TestTheHashOfAFolder(t *testing.T) {
+func TestFolderHash(t *testing.T) {
 	t.Parallel()
 	folder, outside := t.TempDir(), t.TempDir()
 	at := func(name string) string { return filepath.Join(folder, name) }
@@ -165,7 +165,7 @@ func TestConsentsAreKept(t *testing.T) {
 }
 
 // A file's place is where it stands, not where it leads to; a command to copy survives a shell.
-func TestPlacesAndCommands(t *testing.T) {
+func TestLocationsAndCommands(t *testing.T) {
 	t.Parallel()
 	folder, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)

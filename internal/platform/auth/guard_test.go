@@ -243,7 +243,7 @@ func TestARefusalIsNotEscaped(t *testing.T) {
 	}
 }
 
-func TestQueryTokenIsTakenOutOfTheURL(t *testing.T) {
+func TestQueryTokenIsRemovedFromTheURL(t *testing.T) {
 	t.Parallel()
 	var url, uri string
 	h := auth.Guard(auth.Options{Token: token})(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

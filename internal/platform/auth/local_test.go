@@ -64,7 +64,7 @@ func TestOwnersTokenOnTrustedLoopback(t *testing.T) {
 	}
 }
 
-func TestUntrustedLoopbackSaysHowToGetIn(t *testing.T) {
+func TestUntrustedLoopbackExplainsHowToAuthenticate(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
 	guarded := auth.Guard(auth.Options{BoundHost: "127.0.0.1", TrustLocal: distrusted})(http.NotFoundHandler())

@@ -61,7 +61,7 @@ const (
 
 // A second server with a running one's node id is refused, whatever it says of its place, and the message names the
 // cause and the remedy.
-func TestARunningNodeIsNotTaken(t *testing.T) {
+func TestRunningNodeIsNotTakenOver(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		first := mustStart(t, db, "a", beat)
@@ -83,7 +83,7 @@ func TestARunningNodeIsNotTaken(t *testing.T) {
 
 // What a predecessor that was killed left is taken at once in its own place, and elsewhere when it has been silent for
 // long enough. Should it live after all it learns that it must end, and takes nothing away when it does.
-func TestASilentNodeIsTaken(t *testing.T) {
+func TestUnresponsiveNodeIsTakenOver(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		mustStart(t, db, "a", silence)

@@ -14,7 +14,7 @@ import (
 
 // Patroni, set up as deploy/postgres/patroni.yml says, replaces a machine that is lost with the primary on it: nothing
 // that was acknowledged is lost, a turn goes on through it, and the machine follows when it is back.
-func TestPatroniReplacesALostPrimary(t *testing.T) {
+func TestPatroniReplacesLostPrimary(t *testing.T) {
 	t.Parallel()
 	tool, err := exec.Command("../../../scripts/patroni-tool.sh").Output()
 	if err != nil {

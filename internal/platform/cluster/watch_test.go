@@ -120,7 +120,7 @@ func await(t *testing.T, what string, signal <-chan struct{}, done func() bool) 
 
 // A node that fell silent is ended by one of the others, once, after its lease and grace; it is no owner from then on.
 // One that beats is not.
-func TestASilentNodeIsEndedOnce(t *testing.T) {
+func TestUnresponsiveNodeIsEndedOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		first := node(t, db, "first", newGuard(), beat)

@@ -54,7 +54,7 @@ func TestAForeignDotenvIsPassedOver(t *testing.T) {
 
 // What stands in the place of a .env and is no file is passed over and not waited for; a config file that is none is
 // refused and not waited for.
-func TestWhatIsNoFileIsNotWaitedFor(t *testing.T) {
+func TestNonRegularFileDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	for name, make := range map[string]func(path string) error{
 		"a folder": func(path string) error { return os.Mkdir(path, 0o700) },

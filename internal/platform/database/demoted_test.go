@@ -11,7 +11,7 @@ import (
 // A server that becomes read-only under open connections, as one that is demoted behind an address does, is an outage
 // and not the transaction's fault; the connections that are left to it are given up, so what is tried again is done by
 // the one that takes writes. Reads go on meanwhile.
-func TestConnectionsToADemotedServerAreGivenUp(t *testing.T) {
+func TestConnectionsToDemotedServerAreDropped(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
 	// Every connection for writing is open, and its server takes no writes any more.

@@ -14,7 +14,7 @@ const holdHead = `select pos from journal_head where id = 1 for update`
 
 // A transaction whose process says nothing for too long is given up by Postgres: it fails as one to be tried again, and
 // nothing of it is there. A process that is slow, not frozen, gets more time with each try, until it has committed.
-func TestATransactionThatIdlesIsGivenUp(t *testing.T) {
+func TestIdleTransactionIsAborted(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
 	try := func(idle bool) (patience string, err error) {

@@ -224,7 +224,7 @@ func TestLogDamageIsDistinguishedFromItsEnd(t *testing.T) {
 }
 
 // A log that goes on after a kill is noted, too. One of which a sync failed is not: what was synced of it is not known.
-func TestWhatIsSyncedIsNoted(t *testing.T) {
+func TestSyncedLengthIsRecorded(t *testing.T) {
 	t.Parallel()
 	path := stored(t, Options{}, 3).leave(t)
 	before := kill(t, path)

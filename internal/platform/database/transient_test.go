@@ -46,7 +46,7 @@ func TestTransientIsTheStoresConditionAndNotTheTransactionsFault(t *testing.T) {
 }
 
 // A connection whose files failed is given up: the next transaction sees the files as they are then.
-func TestAConnectionThatMayNotWriteIsGivenUp(t *testing.T) {
+func TestReadOnlyConnectionIsDropped(t *testing.T) {
 	t.Parallel()
 	db, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "harness.db")})
 	if err != nil {

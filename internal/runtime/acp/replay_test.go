@@ -11,7 +11,7 @@ import (
 
 // What is kept of every recording of a real agent says the same messages again, whatever was answered and however its
 // process ended; from a turn whose beginning is not kept any more nothing.
-func TestReplaySaysTheMessagesOfRecordingsAgain(t *testing.T) {
+func TestReplayRepeatsRecordedMessages(t *testing.T) {
 	t.Parallel()
 	for _, profile := range Shipped() {
 		compared := 0

@@ -37,7 +37,7 @@ func TestOpenCodeOffersNoSubAgents(t *testing.T) {
 }
 
 // The bridge of Claude Code says nothing when it has cleared a conversation: an entry does.
-func TestABridgeSaysWhatWasCleared(t *testing.T) {
+func TestBridgeReportsClearedConversation(t *testing.T) {
 	t.Parallel()
 	store, model := runtimetest.NewStore(), mockmodel.Start(t)
 	agent := claudeBridge(t, model, false).start(t, store)

@@ -9,7 +9,7 @@ import (
 )
 
 // A person who clears the conversation is shown that the agent has forgotten it; the model is asked without it.
-func TestAClearedConversationSaysSo(t *testing.T) {
+func TestClearedConversationIsReported(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, open(), nil)
 	if end, _ := s.turn("MOCK_REPLY[the blue word]"); end.Status != runtime.TurnDone {

@@ -9,7 +9,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-func TestRequestsInNeutralWords(t *testing.T) {
+func TestRequestsInNeutralVocabulary(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ method, params, want string }{
 		{wire.MethodApproveCommand, `{"command":"ls","cwd":"/x","itemId":"i"}`,

@@ -83,7 +83,7 @@ func TestIDsOfFrames(t *testing.T) {
 	}
 }
 
-func TestRequestWords(t *testing.T) {
+func TestRequestsAreTranslated(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]runtime.InteractiveRequested{
 		`{"id":0,"method":"item/commandExecution/requestApproval","params":{"command":"ls"}}`: {Kind: runtime.RequestApproval,
@@ -103,7 +103,7 @@ func TestRequestWords(t *testing.T) {
 	} {
 		got := classified(t, line)
 		words, _ := got.Change.(runtime.InteractiveRequested)
-		words.Asked = runtime.Asked{} // see TestRequestsInNeutralWords
+		words.Asked = runtime.Asked{} // see TestRequestsInNeutralVocabulary
 		if got.Kind != runtime.SignalRequest || !reflect.DeepEqual(words, want) {
 			t.Errorf("%s: %#v", line, got.Change)
 		}

@@ -37,7 +37,7 @@ func awaitState(t *testing.T, c *codex.Codex, want runtime.State) runtime.Status
 
 // A codex that is stopped in the middle of a turn is noticed and replaced, as a child, behind a shim, and when it is
 // the shim that is stopped; its thread goes on in the next process with what it knew.
-func TestAFrozenCodexIsNoticedAndReplaced(t *testing.T) {
+func TestFrozenCodexIsDetectedAndReplaced(t *testing.T) {
 	t.Parallel()
 	for name, frozen := range map[string]func(runtime.Status) int{
 		"child":       func(s runtime.Status) int { return s.PID },
@@ -103,7 +103,7 @@ func TestACodexThatAnswersAgainIsReady(t *testing.T) {
 }
 
 // One that takes requests and never answers them is no better than a stopped one.
-func TestAMuteCodexIsReplaced(t *testing.T) {
+func TestUnresponsiveCodexIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := misbehaving(t, "mute", func(_ *faultBundle, o *codex.Options) { o.HangAfter = 400 * time.Millisecond })
 	_, err := b.codex.Call(t.Context(), "silent", nil)

@@ -11,7 +11,7 @@ import (
 
 // What a long line says is read without a copy of it, whatever it says; what a person is shown of a request in one line
 // has an end, and says so.
-func TestALongLineIsReadInPlace(t *testing.T) { // alone, because it counts what is allocated
+func TestLongLineIsNotCopied(t *testing.T) { // alone, because it counts what is allocated
 	const size = 8 << 20
 	text := strings.Repeat(`said \"\\n\"\n`, size/15)
 	about := `"params":{"threadId":"s","turnId":"t",`

@@ -86,7 +86,7 @@ func TestAnMCPToolRunsWhenItIsApproved(t *testing.T) {
 			want := runtime.InteractiveRequested{Kind: runtime.RequestApproval, Summary: "MCP tool approval required: tiny/wipe",
 				Decisions: json.RawMessage(`["accept","acceptForSession","decline","cancel"]`)}
 			words, _ := asked.Change.(runtime.InteractiveRequested)
-			words.Asked = runtime.Asked{} // see TestRequestsInNeutralWords
+			words.Asked = runtime.Asked{} // see TestRequestsInNeutralVocabulary
 			if !reflect.DeepEqual(words, want) {
 				t.Errorf("asked %+v", asked.Change)
 			}

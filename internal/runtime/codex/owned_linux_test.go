@@ -27,7 +27,7 @@ func (b *faultBundle) workerSaid() (said []string) {
 
 // A worker's conversation is known as one before codex's first word of it: when the call is answered, when its answer
 // was read but not stored, when its server died before the answer, and when its caller gave up.
-func TestAWorkersConversationIsKnownBeforeItsFirstWord(t *testing.T) {
+func TestWorkerConversationIsKnownBeforeItsFirstMessage(t *testing.T) {
 	t.Parallel()
 	worker := runtime.StartThread{SessionID: "s", Cwd: "/", ApprovalPolicy: "never", Sandbox: "read-only", SystemOwned: true}
 	check := func(t *testing.T, b *faultBundle) {

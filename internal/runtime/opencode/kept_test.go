@@ -14,7 +14,7 @@ import (
 
 // What is kept of every recording of the real OpenCode says the same messages again, without what the bridge adds and
 // the times.
-func TestReplaySaysTheMessagesOfRecordingsAgain(t *testing.T) {
+func TestReplayRepeatsRecordedMessages(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/recordings/*.jsonl")
 	if err != nil || len(files) < 20 {

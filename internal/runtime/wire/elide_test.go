@@ -96,7 +96,7 @@ func TestAnElidedRequestKeepsItsContext(t *testing.T) {
 }
 
 // Short lines, and what is no JSON, are left alone.
-func TestWhatIsNotElided(t *testing.T) {
+func TestOtherLinesAreNotElided(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{`{"a":"b"}`, `{"a":"` + strings.Repeat("x", 2<<20), `[` + strings.Repeat(`"x",`, 1<<20) + `1]`} {
 		if short, elided := wire.Elide([]byte(line), 1); string(short) != line || elided != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestItemWords(t *testing.T) {
+func TestItemSummaries(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string][2]string{
 		`{"type":"userMessage","id":"1","content":[{"type":"text","text":"a"},{"type":"image","url":"http://x"},` +

@@ -68,7 +68,7 @@ func TestSentencesWithAStatus(t *testing.T) {
 }
 
 // A word of the runtime that says more than the status counts; a number in a text that is no status does not.
-func TestWordsThatSayMoreThanAStatus(t *testing.T) {
+func TestTextsWithMoreThanAStatus(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]error{
 		`{"message":"m","codexErrorInfo":"unauthorized","httpStatusCode":400}`:          runtime.ErrAuthRequired,

@@ -114,7 +114,7 @@ func TestAnAttackInTheRemoteIsNotRestored(t *testing.T) {
 }
 
 // Old programs wrote histories that git would not write today. They harm nothing, and are kept as they are.
-func TestAnOldHistoryIsTaken(t *testing.T) {
+func TestOldHistoryIsAccepted(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	one, two := s.node(), s.node()

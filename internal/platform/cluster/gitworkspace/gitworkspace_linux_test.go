@@ -16,7 +16,7 @@ import (
 )
 
 // What is in a folder, and in its repository, is there again at another node, byte for byte; only what git ignores is not.
-func TestAFolderIsRestored(t *testing.T) {
+func TestWorkspaceIsRestored(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	one, two := s.node(), s.node()
@@ -97,7 +97,7 @@ func TestAFolderIsRestored(t *testing.T) {
 }
 
 // A folder is stored again and again, also when its history is written anew; what is there already is not sent again.
-func TestAFolderIsStoredAsItChanges(t *testing.T) {
+func TestWorkspaceIsStoredAsItChanges(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	one, two := s.node(), s.node()
@@ -140,7 +140,7 @@ func TestAFolderIsStoredAsItChanges(t *testing.T) {
 }
 
 // What stood at the folder's place is put aside, and not lost; an empty folder is no obstacle.
-func TestAFolderThatIsThereIsPutAside(t *testing.T) {
+func TestExistingWorkspaceIsPutAside(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	one := s.node()
@@ -164,7 +164,7 @@ func TestAFolderThatIsThereIsPutAside(t *testing.T) {
 }
 
 // A folder of which a part would stay behind is refused, with what to do.
-func TestAFolderThatIsNotWholeIsRefused(t *testing.T) {
+func TestIncompleteWorkspaceIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		prepare func(s *site)
@@ -221,7 +221,7 @@ func (s *site) inner(name string) {
 }
 
 // What a folder has git do is done where nothing is to be had: it sees no file of this machine, no network, and changes nothing.
-func TestAFoldersGitIsHeld(t *testing.T) {
+func TestWorkspaceGitIsConfined(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	one := s.node()

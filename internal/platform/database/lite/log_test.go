@@ -56,7 +56,7 @@ func contents(t *testing.T, path, copies string, upTo ...*lite.Conn) string {
 // Once a transaction is committed all of it is in the files, and nothing of one that is not, whatever was done before:
 // transactions longer than the cache, which are written in part and written again, given up as a whole or in part, a
 // log that begins anew.
-func TestWhatIsCommittedIsInTheFiles(t *testing.T) {
+func TestCommittedTransactionIsInTheFiles(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lite.db")
 	conn, pool := open(t, path)

@@ -14,7 +14,7 @@ import (
 )
 
 // A bit that flips in an archived object is said by who reads it, or what is read is what was stored.
-func TestAFlippedBitInTheArchiveIsSaid(t *testing.T) {
+func TestFlippedBitInTheArchiveIsReported(t *testing.T) {
 	t.Parallel()
 	db, files := dbtest.Open(t, database.SQLite), archive.Folder{Dir: filepath.Join(t.TempDir(), "archive")}
 	log := start(t, db)

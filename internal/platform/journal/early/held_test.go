@@ -64,7 +64,7 @@ func TestHeldEventIsShownInOrderOrDropped(t *testing.T) {
 }
 
 // What waits, and what is known of sessions, is bounded; what is not known any more is not guessed.
-func TestWhatIsHeldIsBounded(t *testing.T) {
+func TestHeldEventsAreBounded(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	h := held{last: map[string]int64{}}

@@ -262,7 +262,7 @@ func cannotLeave(t *testing.T, g *ground) {
 }
 
 // The stage is gone once the program runs: same process id, no rights left, the parent's signal and environment kept.
-func TestTheProgramTakesTheStagesPlace(t *testing.T) {
+func TestProgramReplacesTheStage(t *testing.T) {
 	for name, ground := range runs() {
 		t.Run(name, func(t *testing.T) {
 			g := ground(t)

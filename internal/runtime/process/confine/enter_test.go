@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestWhoMayEnterAFolder(t *testing.T) {
+func TestFolderAccess(t *testing.T) {
 	t.Parallel()
 	real, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

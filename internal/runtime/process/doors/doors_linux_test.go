@@ -185,7 +185,7 @@ func TestAReadersLockCountsForNothing(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoEntryIsPassedOver(t *testing.T) {
+func TestOtherFilesAreSkipped(t *testing.T) {
 	t.Parallel()
 	folder := newFolder(t)
 	release, _ := register(t, folder, 8080)
