@@ -154,7 +154,8 @@ func retentionVariables() []Variable {
 	const century = 36_500 // days
 	return grouped("Retention", []Variable{
 		{Name: "HARNESS_JOURNAL_KEEP_DAYS", Default: "90", Max: century,
-			Doc:   "Age from which events leave the journal; a client that resumes from before gets a gap notice. Transcripts stay. 0 keeps all.",
+			Doc: "Age from which events leave the journal; a client that resumes from before gets a gap notice. " +
+				"Transcripts stay. 0 keeps all.",
 			field: func(c *Config) any { return &c.Retention.JournalDays }},
 		{Name: "HARNESS_RECORDS_KEEP_DAYS", Default: "90", Max: century,
 			Doc: "Age from which records of what is over go: settled approvals and questions, ended jobs, extension " +

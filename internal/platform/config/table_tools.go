@@ -17,7 +17,8 @@ func toolVariables() []Variable {
 			Doc:   "What of them runs unasked: nothing, what only reads, or everything (which takes HARNESS_ALLOW_YOLO).",
 			field: func(c *Config) any { return &c.Tools.Mode }},
 		{Name: "HARNESS_ALLOW_YOLO", Default: "false",
-			Doc:   "Consent to running without approvals: the mode yolo of tools, and sessions without sandbox and approvals by JSON-RPC (yolo_mode).",
+			Doc: "Consent to running without approvals: the mode yolo of tools, and sessions without sandbox and approvals by " +
+				"JSON-RPC (yolo_mode).",
 			field: func(c *Config) any { return &c.AllowYolo }},
 		{Name: "HARNESS_TOOLS_ALLOW",
 			Allowed: "a comma-separated list of tools, and classes (read-only, write, network, dangerous)",

@@ -153,7 +153,8 @@ func TestAReaderThatStaysDoesNotStopTheWriter(t *testing.T) {
 func TestFailedCheckpointsAreReported(t *testing.T) {
 	t.Parallel()
 	reported := make(chan error, 16)
-	db := openLog(t, Options{Path: filepath.Join(t.TempDir(), "log.db"), Checkpointed: func(_ int, err error) { reported <- err }}, writerPages)
+	db := openLog(t, Options{Path: filepath.Join(t.TempDir(), "log.db"),
+		Checkpointed: func(_ int, err error) { reported <- err }}, writerPages)
 	if err := db.checkpoints.pool.Close(); err != nil {
 		t.Fatal(err)
 	}

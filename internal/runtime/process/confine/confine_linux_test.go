@@ -27,8 +27,8 @@ const (
 	launchArgument = "confine-launch"
 )
 
-// unprivileged is a user without rights, for tests that run as root.
-const unprivileged = 65534
+// otherUID is a user without rights, for tests that run as root.
+const otherUID = 65534
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == stageArgument {
@@ -178,7 +178,7 @@ func runs() map[string]func(*testing.T) *ground {
 		return map[string]func(*testing.T) *ground{"this user": as(-1, true)}
 	}
 	return map[string]func(*testing.T) *ground{
-		"root": as(-1, false), "root with a user namespace": as(-1, true), "unprivileged": as(unprivileged, true),
+		"root": as(-1, false), "root with a user namespace": as(-1, true), "unprivileged": as(otherUID, true),
 	}
 }
 
@@ -226,7 +226,7 @@ func cannotLeave(t *testing.T, g *ground) {
 	// A process of the same user outside: this test's, or one started for it.
 	outside := exec.Command("sleep", "3600")
 	if g.user >= 0 {
-		outside.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
+		outside.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUID, Gid: otherUID}}
 	}
 	if err := outside.Start(); err != nil {
 		t.Fatal(err)
@@ -284,10 +284,10 @@ func TestTheRuntimesUserHasNoRights(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // only root can choose a user; the refusal is below
 	}
-	g := newGround(t, unprivileged)
+	g := newGround(t, otherUID)
 	g.user = -1
 	plan := g.plan()
-	plan.User, plan.UID, plan.GID, plan.Groups = true, unprivileged, unprivileged, []uint32{unprivileged}
+	plan.User, plan.UID, plan.GID, plan.Groups = true, otherUID, otherUID, []uint32{otherUID}
 	if got := g.sh(plan, "id -u; id -g; id -G; grep -c . /etc/shadow 2>/dev/null || echo no; ls -A "+
 		g.data); got != "65534\n65534\n65534\nno\nhome\n" {
 		t.Errorf("got %q", got)
@@ -303,7 +303,7 @@ func TestWhatCannotBeHiddenIsNotRun(t *testing.T) {
 	// Without the namespace the mount is refused, or would be visible to all; the stage's own check is what
 	// counts for root.
 	cmd := exec.Command(g.program, stageArgument, string(text), "/bin/sh", "-c", "cat "+g.secret)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUID, Gid: otherUID}}
 	if os.Geteuid() != 0 {
 		cmd.SysProcAttr = nil
 	}
