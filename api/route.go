@@ -21,7 +21,8 @@ type Operation struct {
 // Operations lists what a handler with every part serves, paths with {name} parameters as OpenAPI writes them. HEAD,
 // which works for every GET, is left out.
 func Operations() []Operation {
-	s := &server{Options: Options{Operations: operations.New(operations.Options{}), Administration: Administration{Lifecycle: new(admin.Lifecycle)}},
+	s := &server{Options: Options{Operations: operations.New(operations.Options{}),
+		Administration: Administration{Lifecycle: new(admin.Lifecycle)}},
 		provider: compat.New(compat.Options{})}
 	routes := s.routes()
 	served := make([]Operation, 0, len(routes))

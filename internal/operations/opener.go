@@ -94,7 +94,9 @@ type PendingSession struct {
 
 // Keep opens the session, and announces the outcome by an event. It goes on when ctx ends; word puts an error for
 // clients.
-func (p PendingSession) Keep(ctx context.Context, word func(error) string) error { return p.keep(ctx, word) }
+func (p PendingSession) Keep(ctx context.Context, word func(error) string) error {
+	return p.keep(ctx, word)
+}
 
 // CreateLater is Create in a project for a client that gets the session's id afterwards. Call Keep of what it
 // returns.
