@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -192,25 +190,4 @@ func TestMetricsMount(t *testing.T) {
 		o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("m 1\n")) })
 	})
 	expect(t, b.send(http.MethodGet, "/metrics", "", ""), http.StatusOK, "m 1\n")
-}
-
-// TestRoutesAreDocumented: the table in docs/api.md and the router list the same operations.
-func TestRoutesAreDocumented(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../docs/api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var documented, served []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z]+) ([^`]+)` \\|").FindAllStringSubmatch(string(text), -1) {
-		documented = append(documented, row[1]+" "+row[2])
-	}
-	for _, operation := range api.Operations() {
-		served = append(served, operation.Method+" "+operation.Path)
-	}
-	slices.Sort(documented)
-	slices.Sort(served)
-	if !slices.Equal(documented, served) {
-		t.Errorf("docs/api.md lists\n%s\nthe router serves\n%s", strings.Join(documented, "\n"), strings.Join(served, "\n"))
-	}
 }

@@ -84,9 +84,8 @@ done
 	cat <<'EOF'
 # The newest agents
 
-What the conformance suite (`tests/runtimetest`, with the real agent and a scripted model) said of the newest version of each agent that npm had on the
-day. `make newest` writes this page. All other tests run with the pinned version. A version that is newer than the server was tested with is used, with one
-line of warning in the log.
+Results of the conformance suite with the newest version of each agent on npm, the real agent and a scripted model. `make newest` writes
+this page. All other tests use the pinned version. The server accepts a newer version and logs one warning.
 
 | runtime | pinned | newest | suite | on |
 |---|---|---|---|---|

@@ -166,7 +166,7 @@ check_bubblewrap() {
 
 # fetch_modules: tests run without network, and build what has a go.mod of its own, and the release that is upgraded from.
 fetch_modules() {
-	for module in client alerts; do
+	for module in client alerts site; do
 		(cd "$here/$module" && go mod download) || fail "the modules of scripts/$module could not be downloaded (go mod download)"
 	done
 	old=$(mktemp -d)

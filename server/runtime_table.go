@@ -183,12 +183,12 @@ func (s *Server) setup(name string, confined Confinement, families ...string) st
 		NativeToolsOff: s.sessions.NativeToolsOff,
 		Door:           &s.agents, Tools: s.tools.nameFor(name), Idle: s.cfg.RuntimeIdle,
 		MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version.Program(),
-		Silence: stdio.Silence(s.cfg.TurnIdle),
+		TurnWatchdog: stdio.TurnWatchdog(s.cfg.TurnIdle),
 	}
 }
 
 // setupWithHome is setup for a runtime that keeps its logins and state in a home of its own
-// (docs/operations.md#credentials).
+// (docs/security.md#what-agents-cannot-reach).
 func (s *Server) setupWithHome(name string, confined Confinement, families ...string) (stdio.Setup, error) {
 	homes, level, err := s.homes(confined, name)
 	if err != nil {

@@ -51,7 +51,7 @@ func describeCommands(out *strings.Builder, cmd *cobra.Command) {
 		if one.Long != "" {
 			what = one.Long
 		}
-		out.WriteString("\n## `" + strings.TrimSuffix(one.UseLine(), " [flags]") + "`\n\n" + strings.ReplaceAll(what, "\n  ", "\n    ") + "\n")
+		out.WriteString("\n### `" + strings.TrimSuffix(one.UseLine(), " [flags]") + "`\n\n" + strings.ReplaceAll(what, "\n  ", "\n    ") + "\n")
 		first := true
 		one.NonInheritedFlags().VisitAll(func(flag *pflag.Flag) {
 			if flag.Hidden || slices.Contains(everywhere, flag.Name) || slices.ContainsFunc(config.Variables(), func(v config.Variable) bool {

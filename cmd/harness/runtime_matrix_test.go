@@ -79,7 +79,7 @@ func TestEachRuntimeHasItsPage(t *testing.T) {
 			}
 		}
 		for _, about := range []string{`(?i)log ?in`, `(?i)reads? by (itself|themselves)|settings`, `(?i)what is enforced|\*\*sandbox\*\*`,
-			`(?i)\*\*calls in parallel\*\*`, `MCP`, `\*\*Stopping\*\*`, `\*\*Spoken to\*\*`, `(?i)fails|failures|\*\*silence\*\*`} {
+			`(?i)\*\*calls in parallel\*\*`, `MCP`, `\*\*Stopping\*\*`, `\*\*Protocol\*\*`, `(?i)fails|failures|\*\*silence\*\*`} {
 			if !regexp.MustCompile(about).Match(page) {
 				t.Errorf("the page of %s says nothing about %s", adapter.Name(), about)
 			}

@@ -3,96 +3,79 @@ package contract
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// Page is the compatibility page of the documentation: every published operation, whether it is served and in what it
-// is better, the table of differences, and what the contract test leaves out. served tells which operations this server
-// has.
+// Page is the compatibility page of the documentation: every published operation, whether it is served and which
+// differences apply to it, and the table of differences. served says which operations this server has.
 func Page(served func(Operation) bool) string {
 	var out strings.Builder
 	out.WriteString(pageHead)
 	replayed := Rows()
 	rows := slices.Concat(replayed, Beyond())
-	out.WriteString("## Routes\n\n| route | compared with codex-manager |\n|---|---|\n")
+	var same, missing []string
+	var differing strings.Builder
 	for _, operation := range Operations() {
 		name := operation.Method + " " + operation.Path
-		status := "same"
 		var notes []string
 		for i, row := range rows {
 			if slices.Contains(row.Routes, name) {
-				notes = append(notes, fmt.Sprintf("[%d](#differences)", i+1))
+				notes = append(notes, strconv.Itoa(i+1))
 			}
 		}
 		switch {
 		case !served(operation):
-			status = "not served yet: 404 route not found"
+			missing = append(missing, "`"+name+"`")
 		case len(notes) > 0:
-			status = "better, see " + strings.Join(notes, ", ")
+			fmt.Fprintf(&differing, "| `%s` | %s |\n", name, strings.Join(notes, ", "))
+		default:
+			same = append(same, "`"+name+"`")
 		}
-		fmt.Fprintf(&out, "| `%s` | %s |\n", name, status)
 	}
-	fmt.Fprintf(&out, "\n## Differences\n\nThese are all %d deliberate differences. The recordings show 1 to %d, and "+
-		"anything else that differs from them fails the test; "+
-		"no recorded request comes near the others, each of which has a test of its own.\n\n| | what differs | why |\n|---|---|---|\n",
-		len(rows), len(replayed))
+	fmt.Fprintf(&out, "## Routes\n\nThese routes answer as codex-manager does:\n%s.\n", strings.Join(same, ",\n"))
+	if len(missing) > 0 {
+		fmt.Fprintf(&out, "\nNot served (404 route not found):\n%s.\n", strings.Join(missing, ",\n"))
+	}
+	out.WriteString("\nThese differ; the numbers are those of the [differences](#differences):\n\n| route | differences |\n|---|---|\n")
+	out.WriteString(differing.String())
+	fmt.Fprintf(&out, "\n## Differences\n\nAll %d deliberate differences. The recordings show 1 to %d; each of the others has a test "+
+		"of its own.\n\n| | difference | why |\n|---|---|---|\n", len(rows), len(replayed))
 	for i, row := range rows {
 		fmt.Fprintf(&out, "| %d | %s | %s |\n", i+1, cell(row.What), cell(row.Reason))
 	}
-	out.WriteString("\n## Not compared\n\nExchanges of the recordings that are left out, and why:\n\n")
+	exchanges := 0
 	for _, topic := range Topics() {
-		for _, left := range []map[string]string{topic.Incomparable, topic.Raced} {
-			for _, name := range sorted(left) {
-				fmt.Fprintf(&out, "- %s, %q: %s\n", topic.Name, name, left[name])
-			}
-		}
-		moments := map[string]string{}
-		for moment, reason := range topic.Moments {
-			moments[fmt.Sprintf("%q, `%s`", moment.Exchange, moment.Place)] = reason
-		}
-		for _, moment := range sorted(moments) {
-			fmt.Fprintf(&out, "- %s, %s: %s\n", topic.Name, moment, moments[moment])
-		}
+		exchanges += len(topic.Incomparable) + len(topic.Raced)
 	}
-	out.WriteString("\nFrames that are left out, and why:\n\n")
-	for _, ignored := range ignoredTypes {
-		if ignored.reason != "as above" {
-			fmt.Fprintf(&out, "- `%s`: %s\n", ignored.match, ignored.reason)
-		}
-	}
-	out.WriteString(pageTail)
+	fmt.Fprintf(&out, pageTail, exchanges)
 	return out.String()
 }
 
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-func sorted(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
 const pageHead = `# Compatibility with codex-manager
 
-Clients of codex-manager (its web UI, its command line, its Python SDK, scripts) work against this server unchanged: set their base URL.
-Its web UI on port 5173 needs ` + "`HARNESS_ALLOWED_ORIGINS=http://127.0.0.1:5173,http://localhost:5173`" + ` as well.
-This page is made from the tables the contract test uses, so it can not disagree with the test:
-` + "`HARNESS_UPDATE=1 go test ./cmd/harness -run TestTheCompatibilityPageIsCurrent`" + ` writes it anew.
+<!-- Generated from the contract test's tables: HARNESS_UPDATE=1 go test ./cmd/harness -run TestTheCompatibilityPageIsCurrent -->
 
-How it is known: recordings of codex-manager answering its clients (21 topics, about 1,200 exchanges and 6,000 websocket frames, with codex
-0.169.0 and a scripted model) are replayed request by request against a real server process with the real codex. Status, content type, body
-and frames are compared after ids, times, folders and the model's own words are normalised;` +
-	` frames are compared in their order per socket and
-thread. ` + "`go test ./tests/e2e/clients -run TestTheRecordedContractHolds -v`" + ` prints a line per topic.
+Clients of codex-manager (its web UI, command line, Python SDK, scripts) work unchanged. Set their base URL:
+
+` + "```sh" + `
+HARNESS_ALLOWED_ORIGINS=http://127.0.0.1:5173,http://localhost:5173 harness serve   # the origins are for its web UI on port 5173
+harness import codex-manager /srv/codex-manager/.data                               # takes its data over; see operations
+` + "```" + `
+
+[Operations](operations.md#coming-from-codex-manager) describes the import.
+
+The contract test replays recordings of codex-manager against the real server and the real codex: 21 topics, about 1,200 exchanges and 6,000
+websocket frames, made with codex 0.169.0 and a scripted model. It compares status, content type, body and frames, in their order per socket and
+thread, after it normalizes ids, times, folders and the model's text. Any difference that is not listed here fails the test.
 
 `
 
-const pageTail = `- raw response items: what the model was asked and answered, megabytes of it
-- all deltas of an item but the first: their number is the model's
+const pageTail = `
+## Not compared
 
-Beside these, the numbers of the queue in health, token usage, how a shell command ended (the sandbox of the machine decides that), process
-ids and versions are compared by type only.
+The test leaves out %d recorded exchanges, and frames whose number or moment depends on the model or the machine. Each has its reason in the test's
+tables. Queue figures in health, token usage, the outcome of shell commands, process ids and versions are compared by type only.
 `

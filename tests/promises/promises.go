@@ -153,12 +153,14 @@ const Command = "go test -tags live ./FOLDER -run '^NAME$'"
 
 const head = `# Promises
 
-Everything this server was commissioned to do, with the tests that would fail if it broke. A row is kept when its tests show all of it;
-what is not built, or in part only, is open. Run a row's test with ` + "`" + Command + "`" + `
-(those of tests/e2e/live ask real models, which costs money, and want ` + "`RUN_LIVE_TESTS=1`" + ` and credentials).
+<!-- Generated from internal/promises: HARNESS_UPDATE=1 go test ./internal/promises -->
 
-The page is made from [tests/promises](../tests/promises), whose test holds it to the repository:
-` + "`HARNESS_UPDATE=1 go test ./tests/promises`" + ` writes it anew.
+What this server promises, with the tests that fail if it breaks a promise. A row is kept when its tests show all of it;
+a promise that is missing or partial is open. Run a row's test with
+
+` + "    " + Command + `
+
+Tests of e2e/live call real models, which costs money: set ` + "`RUN_LIVE_TESTS=1`" + ` and credentials.
 
 | | kept | open |
 |---|---|---|

@@ -58,7 +58,8 @@ func sources(t *testing.T) []source {
 		name := entry.Name()
 		if entry.IsDir() {
 			hidden := strings.HasPrefix(name, ".") && path != root && name != ".ci"
-			if hidden || slices.Contains([]string{"bin", "node_modules", "testdata", "data"}, name) {
+			made := path == filepath.Join(root, "dist")
+			if hidden || made || slices.Contains([]string{"bin", "node_modules", "testdata", "data"}, name) {
 				return filepath.SkipDir
 			}
 			return nil

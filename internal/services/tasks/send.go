@@ -12,6 +12,7 @@ import (
 	"harness/internal/platform/telemetry"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 )
 
 // errNotQueued stops the delivery of a task that was stopped, or ended, meanwhile.
@@ -23,7 +24,7 @@ var errArchived = errors.New("the session was archived; unarchive it, then submi
 // unlessArchived is a unit that begins a task, in a session that is not archived.
 func (s *Service) unlessArchived(sessionID string, begin journal.Unit) journal.Unit {
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		archived, err := session.ArchivedIn(ctx, tx, sessionID)
+		archived, err := manager.ArchivedIn(ctx, tx, sessionID)
 		if err == nil && archived {
 			err = journal.Refuse(errArchived)
 		}

@@ -19,7 +19,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// Sessions is what tasks need of sessions. *session.Service implements it.
+// Sessions is what tasks need of sessions. *manager.Service implements it.
 type Sessions interface {
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
 	CheckOwner(session session.Session) error

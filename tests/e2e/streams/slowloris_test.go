@@ -10,7 +10,7 @@ import (
 )
 
 // Two thousand sockets that begin and never finish - a header, a handshake, a frame - and trickle a byte now and then:
-// a new request does not feel them, each is gone within its stated time (docs/operations.md), and nothing is left of
+// a new request does not feel them, each is gone within its stated time (docs/limits.md), and nothing is left of
 // them.
 func TestSlowlorisSocketsAreReaped(t *testing.T) {
 	t.Parallel()
