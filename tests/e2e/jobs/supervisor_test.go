@@ -134,7 +134,7 @@ func TestSupervisorNamesByFirstWords(t *testing.T) {
 	events.WaitTurn(server.Send(session, "Mend the login page,\nwhich forgets users who come back after lunch"))
 	waitJob(events, server, "session_initial_rename", "orchestrator_job_failed")
 	title := programtest.Text(server.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil), "session", "title")
-	if title != "Mend the login page, which forgets users who come back…" {
+	if title != "Mend the login page, which forgets users who come back after…" {
 		t.Errorf("the chat is called %q", title)
 	}
 	server.Stop()
