@@ -30,37 +30,37 @@ func compatibility(manifest *Manifest, profile sdk.Profile) CompatibilitySummary
 		summary.Compatible = true
 		return summary
 	}
-	wish := manifest.Runtime
-	summary.APIVersion = wish.CoreAPIVersion
+	required := manifest.Runtime
+	summary.APIVersion = required.CoreAPIVersion
 	refuse := func(format string, args ...any) {
 		summary.Reasons = append(summary.Reasons, fmt.Sprintf(format, args...))
 	}
-	if wish.CoreAPIVersion != nil && *wish.CoreAPIVersion != profile.CoreAPIVersion {
-		refuse("requires coreApiVersion=%d; runtime=%d", *wish.CoreAPIVersion, profile.CoreAPIVersion)
+	if required.CoreAPIVersion != nil && *required.CoreAPIVersion != profile.CoreAPIVersion {
+		refuse("requires coreApiVersion=%d; runtime=%d", *required.CoreAPIVersion, profile.CoreAPIVersion)
 	}
-	if wish.CoreAPIVersionRange != "" {
-		summary.APIVersionRange = &wish.CoreAPIVersionRange
-		if !inRange(fmt.Sprintf("%d.0.0", profile.CoreAPIVersion), wish.CoreAPIVersionRange) {
-			refuse("requires coreApiVersionRange=%s; runtime=%d", wish.CoreAPIVersionRange, profile.CoreAPIVersion)
+	if required.CoreAPIVersionRange != "" {
+		summary.APIVersionRange = &required.CoreAPIVersionRange
+		if !inRange(fmt.Sprintf("%d.0.0", profile.CoreAPIVersion), required.CoreAPIVersionRange) {
+			refuse("requires coreApiVersionRange=%s; runtime=%d", required.CoreAPIVersionRange, profile.CoreAPIVersion)
 		}
 	}
-	if len(wish.Profiles) > 0 {
-		fitProfile(wish.Profiles, profile, refuse)
+	if len(required.Profiles) > 0 {
+		fitProfile(required.Profiles, profile, refuse)
 	}
 	summary.Compatible = len(summary.Reasons) == 0
 	return summary
 }
 
-func fitProfile(wishes []ProfileWish, profile sdk.Profile, refuse func(string, ...any)) {
-	for _, wish := range wishes {
-		if wish.Name != profile.RuntimeProfileID {
+func fitProfile(profiles []ProfileRequirement, profile sdk.Profile, refuse func(string, ...any)) {
+	for _, required := range profiles {
+		if required.Name != profile.RuntimeProfileID {
 			continue
 		}
-		if wish.Version != "" && !sameVersion(wish.Version, profile.RuntimeProfileVersion) {
-			refuse("requires profile version %s; runtime=%s", wish.Version, profile.RuntimeProfileVersion)
+		if required.Version != "" && !sameVersion(required.Version, profile.RuntimeProfileVersion) {
+			refuse("requires profile version %s; runtime=%s", required.Version, profile.RuntimeProfileVersion)
 		}
-		if wish.VersionRange != "" && !inRange(profile.RuntimeProfileVersion, wish.VersionRange) {
-			refuse("requires profile versionRange %s; runtime=%s", wish.VersionRange, profile.RuntimeProfileVersion)
+		if required.VersionRange != "" && !inRange(profile.RuntimeProfileVersion, required.VersionRange) {
+			refuse("requires profile versionRange %s; runtime=%s", required.VersionRange, profile.RuntimeProfileVersion)
 		}
 		return // the first entry of that name counts
 	}

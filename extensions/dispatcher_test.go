@@ -401,15 +401,15 @@ func TestSynthesisedEventsSurviveARestart_EX41(t *testing.T) {
 func TestReconcile_EX38(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
-		s, deaf := newSite(t, db), newListener(nil)
-		_, _, stop := s.start(deaf, nil, marker)
+		s, unsubscribed := newSite(t, db), newListener(nil)
+		_, _, stop := s.start(unsubscribed, nil, marker)
 		details := `{"method":"item/fileChange/requestApproval","itemId":"item-1"}`
 		s.entry("s1", transcript.Entry{MessageID: "approval-r1", TurnID: "t1", Role: "system", Type: "approval.request",
 			Content: "sum", Details: &details, Status: transcript.Complete})
 		s.fileChange("s1", "t1", "item-1", "r1")
 		s.fileChange("s1", "t1", "item-2", "r2")
 		s.mark("s1")
-		deaf.expect(t, marker)
+		unsubscribed.expect(t, marker)
 		s.hosted.settled["r2"] = true
 		stop()
 		l := newListener(queued)

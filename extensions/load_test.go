@@ -140,7 +140,7 @@ func TestLoadErrors_LC05(t *testing.T) {
 // EX-03, EX-04: versions and ranges that fit.
 func TestCompatible_EX03_EX04(t *testing.T) {
 	t.Parallel()
-	for _, wish := range []string{
+	for _, requirement := range []string{
 		``, `,"runtime":{}`, `,"runtime":{"coreApiVersion":1}`, `,"runtime":{"coreApiVersion":1.9}`,
 		`,"runtime":{"coreApiVersionRange":">=1 <2"}`, `,"runtime":{"coreApiVersionRange":"1.x || 3"}`,
 		`,"runtime":{"coreApiVersionRange":"^1.0.0","profiles":[]}`,
@@ -148,10 +148,10 @@ func TestCompatible_EX03_EX04(t *testing.T) {
 		`,"runtime":{"profiles":[{"name":"codex-manager","version":"v1.0"}]}`, `,"runtime":{"coreApiVersion":"1"}`,
 	} {
 		root := folder(t)
-		write(t, root, map[string]string{"m/events.js": "e - - 1", "m/extension.manifest.json": manifest("m", wish)})
+		write(t, root, map[string]string{"m/events.js": "e - - 1", "m/extension.manifest.json": manifest("m", requirement)})
 		r := registry(t, extensions.Options{Roots: []extensions.Root{{Type: extensions.RepoLocal, Path: root}}})
 		if problems := r.Load(t.Context()); problems != nil {
-			t.Errorf("%s: %v", wish, problems)
+			t.Errorf("%s: %v", requirement, problems)
 		}
 	}
 }

@@ -34,12 +34,12 @@ type Manifest struct {
 type Compatibility struct {
 	CoreAPIVersion      *int
 	CoreAPIVersionRange string
-	Profiles            []ProfileWish
+	Profiles            []ProfileRequirement
 	Wish                RuntimeWish
 }
 
-// ProfileWish names a runtime profile an extension runs in.
-type ProfileWish struct{ Name, Version, VersionRange string }
+// ProfileRequirement names a runtime profile an extension runs in.
+type ProfileRequirement struct{ Name, Version, VersionRange string }
 
 // Capabilities are the declared events and actions, "*" means any; Host is what a process asks of the machine.
 type Capabilities struct {
@@ -225,13 +225,13 @@ func (r *reader) compatibility(in *members) *Compatibility {
 		if profile == nil {
 			continue
 		}
-		wish := ProfileWish{Name: r.text(profile, "name"), Version: r.text(profile, "version"),
+		required := ProfileRequirement{Name: r.text(profile, "name"), Version: r.text(profile, "version"),
 			VersionRange: r.text(profile, "versionRange")}
-		if wish.Name == "" {
+		if required.Name == "" {
 			r.note(profile.name("name"), "is empty, so the profile names nothing")
 			continue
 		}
-		out.Profiles = append(out.Profiles, wish)
+		out.Profiles = append(out.Profiles, required)
 	}
 	out.Wish.Host = r.text(in, "host")
 	if command := r.texts(in, "command"); len(command) > 0 {

@@ -167,13 +167,13 @@ func TestChaosOfKilledProcesses(t *testing.T) {
 				left = count()
 			}
 			stopWatching()
-			looks := <-observed
+			reads := <-observed
 			for _, n := range nodes {
 				n.stop(t)
 			}
 			again := checkLives(t, startJournal(t, db), ids)
 			t.Logf("%d kills, %d cuts of every connection, %d starts of a job beyond its first, %d looks of the observer", kills,
-				cuts, again, looks)
+				cuts, again, reads)
 		})
 	}
 }
@@ -205,7 +205,7 @@ func fill(t *testing.T, db *database.DB) map[string]bool {
 
 // observe polls the store all the time, in one statement each: every result was true at one moment.
 func observe(ctx context.Context, t *testing.T, db *database.DB) <-chan int {
-	looks := make(chan int, 1)
+	reads := make(chan int, 1)
 	go func() {
 		tick := time.Tick(2 * time.Millisecond)
 		n := 0
@@ -220,12 +220,12 @@ func observe(ctx context.Context, t *testing.T, db *database.DB) <-chan int {
 			select {
 			case <-tick:
 			case <-ctx.Done():
-				looks <- n
+				reads <- n
 				return
 			}
 		}
 	}()
-	return looks
+	return reads
 }
 
 // checkLives reads the journal from the beginning: each job was queued, started, and ended once, and nothing of it

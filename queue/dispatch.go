@@ -115,8 +115,8 @@ func (q *Queue) poll(ctx context.Context) (time.Duration, error) {
 	q.noteUnrunnable(view.unrunnable)
 	now := q.now()
 	wait := q.opts.Poll.Milliseconds()
-	silent := q.leases.expired(view.running, time.Now())
-	overdue := len(silent) > 0
+	expired := q.leases.expired(view.running, time.Now())
+	overdue := len(expired) > 0
 	for _, job := range view.running {
 		if job.CancelRequestedAt == nil {
 			continue
@@ -129,7 +129,7 @@ func (q *Queue) poll(ctx context.Context) (time.Duration, error) {
 		wait = min(wait, due-now)
 	}
 	if overdue {
-		if err := q.settleOverdue(ctx, silent); err != nil {
+		if err := q.settleOverdue(ctx, expired); err != nil {
 			return q.opts.Poll, err
 		}
 		q.nudge()
@@ -153,13 +153,13 @@ func (q *Queue) poll(ctx context.Context) (time.Duration, error) {
 
 // settleOverdue recovers jobs with expired leases. Jobs of this process stay its own when the store refused
 // its renewals, unless another process has claimed them meanwhile.
-func (q *Queue) settleOverdue(ctx context.Context, silent map[string]int64) error {
+func (q *Queue) settleOverdue(ctx context.Context, expired map[string]int64) error {
 	return q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
 		if err := q.renew(ctx, tx); err != nil {
 			return nil, err
 		}
 		_, events, err := d.settleOverdue(ctx, tx, q.now(), func(job *Job) bool {
-			until, is := silent[job.ID]
+			until, is := expired[job.ID]
 			return is && until == job.leaseUntil
 		})
 		return events, err

@@ -7,12 +7,12 @@ import "time"
 // no renewal for its whole length.
 type leases struct {
 	lease  time.Duration
-	seen   map[string]sighting // by job
+	seen   map[string]observation // by job
 	polled time.Time
 }
 
-// sighting is since when a lease is as it is.
-type sighting struct {
+// observation is the time since which a lease is unchanged.
+type observation struct {
 	until int64
 	since time.Time
 }
@@ -22,12 +22,12 @@ type sighting struct {
 func (l *leases) expired(running []Job, now time.Time) map[string]int64 {
 	anew := now.Sub(l.polled) > l.lease/2
 	before, expired := l.seen, map[string]int64{}
-	l.seen, l.polled = make(map[string]sighting, len(running)), now
+	l.seen, l.polled = make(map[string]observation, len(running)), now
 	for i := range running {
 		job := &running[i]
 		seen, known := before[job.ID]
 		if !known || anew || seen.until != job.leaseUntil {
-			seen = sighting{job.leaseUntil, now}
+			seen = observation{job.leaseUntil, now}
 		}
 		l.seen[job.ID] = seen
 		if now.Sub(seen.since) >= l.lease {

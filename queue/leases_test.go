@@ -12,12 +12,12 @@ func TestALeaseExpiresWithoutRenewal(t *testing.T) {
 	const lease, hour = 15 * time.Second, int64(time.Hour / time.Millisecond)
 	began := time.Now()
 	now := began.UnixMilli()
-	type look struct {
-		after  time.Duration
-		until  int64 // what the lease says, 0 when the job does not run
-		silent bool
+	type poll struct {
+		after   time.Duration
+		until   int64 // what the lease says, 0 when the job does not run
+		expired bool
 	}
-	for name, looks := range map[string][]look{
+	for name, polls := range map[string][]poll{
 		"its node's clock is behind": {{0, now - hour, false}, {5 * time.Second, now - hour + 1, false}, {12 * time.Second, now - hour + 2, false}, {18 * time.Second, now - hour + 3, false}},
 		"it is silent, and ahead":    {{0, now + hour, false}, {7 * time.Second, now + hour, false}, {14 * time.Second, now + hour, false}, {15 * time.Second, now + hour, true}},
 		"it is silent since a moment": {{0, now, false}, {7 * time.Second, now + 1, false}, {14 * time.Second, now + 1, false},
@@ -26,18 +26,18 @@ func TestALeaseExpiresWithoutRenewal(t *testing.T) {
 			{34 * time.Second, now, false}, {35 * time.Second, now, true}},
 		"it ran again": {{0, now, false}, {7 * time.Second, 0, false}, {14 * time.Second, now, false}, {16 * time.Second, now, false}},
 	} {
-		l := leases{lease: lease, seen: map[string]sighting{}}
-		for _, look := range looks {
+		l := leases{lease: lease, seen: map[string]observation{}}
+		for _, poll := range polls {
 			var running []Job
 			want := map[string]int64{}
-			if look.until != 0 {
-				running = []Job{{ID: "job", leaseUntil: look.until}}
+			if poll.until != 0 {
+				running = []Job{{ID: "job", leaseUntil: poll.until}}
 			}
-			if look.silent {
-				want["job"] = look.until
+			if poll.expired {
+				want["job"] = poll.until
 			}
-			if got := l.expired(running, began.Add(look.after)); !maps.Equal(got, want) {
-				t.Errorf("%s: after %s silent are %v, want %v", name, look.after, got, want)
+			if got := l.expired(running, began.Add(poll.after)); !maps.Equal(got, want) {
+				t.Errorf("%s: after %s silent are %v, want %v", name, poll.after, got, want)
 			}
 		}
 	}

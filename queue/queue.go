@@ -109,7 +109,7 @@ func New(opts Options) *Queue {
 		journal: opts.Journal, db: opts.DB, log: opts.Logger, owner: uuid.NewString(), wake: make(chan struct{}, 1),
 		stopped: make(chan struct{}), runs: map[string]*Run{}, begun: map[string]int{}, yielded: map[string]yield{},
 		waiters: map[string]map[chan struct{}]struct{}{}, warned: map[string]bool{}}
-	q.leases = leases{lease: q.opts.Lease, seen: map[string]sighting{}}
+	q.leases = leases{lease: q.opts.Lease, seen: map[string]observation{}}
 	q.runsDone = sync.NewCond(&q.mu)
 	return q
 }

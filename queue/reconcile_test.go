@@ -33,8 +33,8 @@ func TestFailedReconciliationIsOwed(t *testing.T) {
 		definitions := []queue.Definition{{Type: "work", Run: done, OnTerminal: reconcile},
 			{Type: "held", Run: g.run, OnTerminal: reconcile}}
 		keepOne := func(o *queue.Options) { o.Policy.Retention = 1 }
-		silent := startJournal(t, s.db)
-		first := s.openOn(silent, "n", definitions, keepOne)
+		deadJournal := startJournal(t, s.db)
+		first := s.openOn(deadJournal, "n", definitions, keepOne)
 		if err := first.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestFailedReconciliationIsOwed(t *testing.T) {
 			}
 		}
 		// Without its journal the process can change nothing any more, as if it had been killed.
-		if err := silent.Stop(t.Context()); err != nil {
+		if err := deadJournal.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		ignorant := s.start("m", nil, keepOne) // a node that does not know the type

@@ -21,8 +21,8 @@ func TestRecoveryAtStart(t *testing.T) {
 		g := newGate()
 		before := []queue.Definition{{Type: "again", Run: g.run}, {Type: "last", Run: g.run}, {Type: "strict", Run: g.run},
 			{Type: "block", Run: g.run}}
-		silent := startJournal(t, s.db)
-		crashed := s.openOn(silent, "n", before, func(o *queue.Options) { o.Policy.Concurrency = 3; o.Lease = time.Hour })
+		deadJournal := startJournal(t, s.db)
+		crashed := s.openOn(deadJournal, "n", before, func(o *queue.Options) { o.Policy.Concurrency = 3; o.Lease = time.Hour })
 		if err := crashed.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestRecoveryAtStart(t *testing.T) {
 		}
 		ids["strict"] = enqueue(t, crashed, queue.Request{Type: "strict", ProjectID: "strict"}).Job.ID
 		// Without its journal the process can change nothing any more, as if it had been killed.
-		if err := silent.Stop(t.Context()); err != nil {
+		if err := deadJournal.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		reconciled := func(_ context.Context, _ database.Tx, job queue.Job) ([]journal.Event, error) {
@@ -75,8 +75,8 @@ func TestLeaseExpiryAndFencing(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
 		g := newGate()
-		silent := startJournal(t, s.db)
-		first := s.openOn(silent, "silent", []queue.Definition{{Type: "work", Run: g.run}}, func(o *queue.Options) {
+		deadJournal := startJournal(t, s.db)
+		first := s.openOn(deadJournal, "silent", []queue.Definition{{Type: "work", Run: g.run}}, func(o *queue.Options) {
 			o.Lease = 2 * time.Second
 		})
 		if err := first.Start(t.Context()); err != nil {
@@ -85,7 +85,7 @@ func TestLeaseExpiryAndFencing(t *testing.T) {
 		job := enqueue(t, first, queue.Request{Type: "work"}).Job
 		g.waitBegun(t)
 		// Without its journal the process can neither renew its lease nor store an outcome.
-		if err := silent.Stop(t.Context()); err != nil {
+		if err := deadJournal.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		second := s.start("other", []queue.Definition{{Type: "work", Run: done}})

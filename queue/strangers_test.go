@@ -122,8 +122,8 @@ func TestAbandonedJobsOfUnknownTypes(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		g := newGate()
 		defer close(g.open)
-		silent := startJournal(t, s.db)
-		dead := s.openOn(silent, "b",
+		deadJournal := startJournal(t, s.db)
+		dead := s.openOn(deadJournal, "b",
 			[]queue.Definition{
 				{Type: "x", Run: g.run, OnTerminal: func(context.Context, database.Tx, queue.Job) ([]journal.Event, error) {
 					return nil, nil
@@ -136,7 +136,7 @@ func TestAbandonedJobsOfUnknownTypes(t *testing.T) {
 		last := enqueue(t, dead, queue.Request{Type: "x", ProjectID: "q", MaxAttempts: 1}).Job.ID
 		g.waitBegun(t)
 		// Without its journal the process can change nothing any more, as if it had been killed.
-		if err := silent.Stop(t.Context()); err != nil {
+		if err := deadJournal.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		other := s.start("a", []queue.Definition{{Type: "y", Run: done}})

@@ -157,7 +157,7 @@ func TestTurnsThatDoNotEnd(t *testing.T) {
 			reason string
 		}{
 			"no items": {func(o *jobs.Options, f *fakeSessions) {
-				f.answer, f.silent, o.Timing.EmptyTurn = hang, true, 30*time.Millisecond
+				f.answer, f.noItems, o.Timing.EmptyTurn = hang, true, 30*time.Millisecond
 			}, "made no item progress"},
 			"no end": {func(o *jobs.Options, f *fakeSessions) { f.answer, o.Timing.Turn = hang, 30*time.Millisecond }, "timed out"},
 			"fails": {func(_ *jobs.Options, f *fakeSessions) {

@@ -33,22 +33,22 @@ type answer func(done <-chan struct{}, message string) (string, error)
 type fakeSessions struct {
 	journal *journal.Journal
 
-	mu        sync.Mutex
-	made      int
-	gone      map[string]bool
-	turns     map[string]*fakeTurn
-	sent      []string // "<session> <message>"
-	asked     []session.Request
-	settled   []string
-	created   []session.Create
-	titles    map[string]string
-	silent    bool // turns have no items
-	interrupt int
-	answer    answer
-	policy    jobs.AgentPolicy
-	refusal   error
-	wished    []session.Message
-	refuses   []error // what the next messages are answered with
+	mu           sync.Mutex
+	made         int
+	gone         map[string]bool
+	turns        map[string]*fakeTurn
+	sent         []string // "<session> <message>"
+	asked        []session.Request
+	settled      []string
+	created      []session.Create
+	titles       map[string]string
+	noItems      bool // turns have no items
+	interrupt    int
+	answer       answer
+	policy       jobs.AgentPolicy
+	refusal      error
+	instructions []session.Message
+	refuses      []error // what the next messages are answered with
 	// unreadable is how many reads of each kind fail, reads how many there were.
 	unreadable int
 	maxTurns   int // of a worker's session
@@ -129,11 +129,11 @@ func (f *fakeSessions) Send(ctx context.Context, id string, message session.Mess
 	turn := &fakeTurn{session: id, state: session.TurnState{Status: runtime.TurnInProgress}, ended: make(chan struct{})}
 	f.turns[turnID] = turn
 	f.sent = append(f.sent, id+" "+message.Text)
-	f.wished = append(f.wished, message)
-	act, silent := f.answer, f.silent
+	f.instructions = append(f.instructions, message)
+	act, noItems := f.answer, f.noItems
 	f.mu.Unlock()
 	go func() {
-		if !silent {
+		if !noItems {
 			f.publish(id, "item-1")
 		}
 		text, err := act(turn.ended, message.Text)

@@ -32,20 +32,20 @@ func TestWorkersRunUnderTheirAgentsPolicy(t *testing.T) {
 			*made.NetworkAccess != "restricted" || *made.FilesystemSandbox != "read-only" {
 			t.Errorf("made %+v", made)
 		}
-		wish := func(n int) jobs.TurnPolicy {
-			w := b.sessions.wished[n]
+		sent := func(n int) jobs.TurnPolicy {
+			w := b.sessions.instructions[n]
 			return jobs.TurnPolicy{ApprovalPolicy: *w.ApprovalPolicy, NetworkAccess: *w.NetworkAccess,
 				FilesystemSandbox: *w.FilesystemSandbox, Effort: w.Effort}
 		}
-		if wish(0) != policy.Prepare || wish(1) != policy.Prepare || wish(2) != policy.Instruct ||
-			*b.sessions.wished[2].Model != "m" {
-			t.Errorf("orientation %+v, bootstrap %+v, instruction %+v", wish(0), wish(1), wish(2))
+		if sent(0) != policy.Prepare || sent(1) != policy.Prepare || sent(2) != policy.Instruct ||
+			*b.sessions.instructions[2].Model != "m" {
+			t.Errorf("orientation %+v, bootstrap %+v, instruction %+v", sent(0), sent(1), sent(2))
 		}
 		b.sessions.mu.Lock()
 		b.sessions.policy.Instruct.FilesystemSandbox = "read-only"
 		b.sessions.mu.Unlock()
-		if b.instruct(nil); wish(3).FilesystemSandbox != "read-only" {
-			t.Errorf("after the policy was narrowed: %+v", wish(3))
+		if b.instruct(nil); sent(3).FilesystemSandbox != "read-only" {
+			t.Errorf("after the policy was narrowed: %+v", sent(3))
 		}
 	})
 }
@@ -91,8 +91,8 @@ func TestARefusedWorkerIsNotTriedAgain(t *testing.T) {
 			!strings.Contains(failure(job), "turnTimeoutMs must be") {
 			t.Errorf("a suggestion ended as %s %q after %d attempts", job.State, failure(job), job.Attempts)
 		}
-		if len(b.sessions.created) != 0 || len(b.sessions.wished) != 0 {
-			t.Errorf("made %+v, sent %+v", b.sessions.created, b.sessions.wished)
+		if len(b.sessions.created) != 0 || len(b.sessions.instructions) != 0 {
+			t.Errorf("made %+v, sent %+v", b.sessions.created, b.sessions.instructions)
 		}
 	})
 }

@@ -39,9 +39,9 @@ func TestAnInstructionIsSentAgainOnlyWhenItWasNotTaken(t *testing.T) {
 			if job.State != c.state || !strings.Contains(failure(job), c.reason) || sent != c.sent {
 				t.Errorf("%s: %s %q, sent %d times", name, job.State, failure(job), sent)
 			}
-			for _, wished := range b.sessions.wished {
-				if !wished.Alone {
-					t.Errorf("%s: %q may be steered", name, wished.Text)
+			for _, message := range b.sessions.instructions {
+				if !message.Alone {
+					t.Errorf("%s: %q may be steered", name, message.Text)
 				}
 			}
 			b.stop()

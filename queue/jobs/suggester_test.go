@@ -107,7 +107,7 @@ func TestAPromisedSuggestionIsSettled(t *testing.T) {
 				t.Errorf("%s: job %s, suggestion %+v, %v", text, job.State, found, err)
 			}
 		}
-		if asked := b.sessions.wished[len(b.sessions.wished)-1]; asked.Effort != "high" || *asked.Model != "m" {
+		if asked := b.sessions.instructions[len(b.sessions.instructions)-1]; asked.Effort != "high" || *asked.Model != "m" {
 			t.Errorf("asked with %+v", asked)
 		}
 	})

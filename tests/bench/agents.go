@@ -17,7 +17,8 @@ import (
 // agentSessions is how many sessions of a runtime are opened.
 const agentSessions = 20
 
-// agents opens sessions of the real agents with a scripted model, each with one turn, and looks what they cost then.
+// agents opens sessions of the real agents with a scripted model, each with one turn, and measures their cost
+// then.
 func agents(opts *options) error {
 	t := newTable(fmt.Sprintf("%d idle sessions of each real agent, opened one after the other, each after one turn",
 		agentSessions),
@@ -119,8 +120,7 @@ func agentEnv(opts *options, name string, model *mockmodel.Server) ([]string, er
 			`"},"models":{"m":{"tool_call":true,"limit":{"context":100000,"output":8000}}}}}}`}, nil
 }
 
-// agentMemory is what the processes of a runtime take together, in MiB: each with the share of what it has in common
-// with others.
+// agentMemory is the memory of a runtime's processes together, in MiB: each with its share of common pages.
 func (s *server) agentMemory(name string) (mebibytes float64, processes int, err error) {
 	answer, err := http.Get(s.url + "/api/runtimes/" + name)
 	if err != nil {

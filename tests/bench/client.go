@@ -34,7 +34,7 @@ func dial(url string) (*caller, error) {
 
 func (c *caller) close() { _ = c.conn.Close() }
 
-// call sends a request and reads its answer; only 200 and 202 are taken.
+// call sends a request and reads its answer; only 200 and 202 are accepted.
 func (c *caller) call(rendered []byte) error {
 	_, err := c.body(rendered)
 	return err

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// fanoutRounds is how often each way has its turn: the machine's speed drifts, so a ratio is taken within a round, and
-// their median counts.
+// fanoutRounds is how often each variant runs: the machine's speed drifts, so a ratio is computed within a
+// round, and the median of the ratios counts.
 const fanoutRounds = 5
 
 // fanout compares four ways to hand an event to many sockets. Two tables: the whole cost, with taking the event in (and
@@ -60,7 +60,7 @@ func compare(opts *options, size int, whole, alone *table) error {
 		}
 	}
 	for round := range fanoutRounds {
-		// Another one first each time: who comes after whom is part of the drift.
+		// Another one first each time: their order is part of the drift.
 		for i := range all {
 			c := all[(i+round)%len(all)]
 			got, err := c.measure(size, size, length)

@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// upsertRounds is how often each way has its turn: the machine's speed drifts, so a ratio is taken within a round, and
-// their median counts.
+// upsertRounds is how often each variant runs: the machine's speed drifts, so a ratio is computed within a
+// round, and the median of the ratios counts.
 const upsertRounds = 3
 
 // The ways of storing an entry that upserts compares.

@@ -100,8 +100,8 @@ func (g *generator) run(length time.Duration, cpu, store func() time.Duration) (
 		client: float64(mine.Microseconds()) / n}, nil
 }
 
-// drive takes answers and sends the next requests until a time; when draining it sends none and returns once all have
-// their answer.
+// drive reads answers and sends the next requests until a time; when draining it sends none and returns once
+// all are answered.
 func (g *generator) drive(until time.Time, draining bool) error {
 	events := make([]unix.EpollEvent, len(g.clients))
 	chunk := make([]byte, 64<<10)

@@ -7,8 +7,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// grownContent is what entries hold here, stored before or put: rows that grow by their update would measure that, and
-// a million of 1 KiB take more disk than the answer is worth.
+// grownContent is the content of entries here, stored before or put: rows that grow by their update would
+// measure that, and a million of 1 KiB need more disk than the answer is worth.
 var grownContent = oneKiB[:256]
 
 // fill gives a session n entries by SQL, in batches.
@@ -38,7 +38,7 @@ func fill(db *database.DB, session string, n int) error {
 	return nil
 }
 
-// growthRounds is how often each size has its turn with each load: the machine's speed drifts, so a ratio is taken
+// growthRounds is how often each size runs with each load: the machine's speed drifts, so a ratio is computed
 // within a round.
 const growthRounds = 5
 

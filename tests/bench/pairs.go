@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// pairRounds is how often the two executables have their turn with each load: a ratio is taken within a round, and the
+// pairRounds is how often the two executables run with each load: a ratio is computed within a round, and the
 // median counts.
 const pairRounds = 7
 

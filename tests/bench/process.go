@@ -147,7 +147,7 @@ func (c *child) rss() int64 {
 	return 0
 }
 
-// freePort finds a port for a child that takes one by number.
+// freePort finds a port for a child that needs one by number.
 func freePort() (int, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 // kinds are the ways of speaking that are compared with codex's.
 func kinds() []string { return []string{"codex", "claude", "acp:bench", "opencode"} }
 
-// lines has agents of this program write the time, and looks when it is in a frame: each kind in turns on one server,
-// each with a session.
+// lines has agents of this program write the time, and measures when it is in a frame: each kind in turns on
+// one server, each with a session.
 func lines(opts *options) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *server) stamp(ends *ends, session, text string, atLeast int) ([]time.Du
 	return delays, nil
 }
 
-// ends is a socket that notes the ends of turns, and how old the times in pieces of answers are.
+// ends is a socket that notes the ends of turns, and how old the times in answer deltas are.
 type ends struct {
 	conn   *websocket.Conn
 	cancel context.CancelFunc

@@ -15,9 +15,9 @@ import (
 // soakLeast is the shortest soak that says anything.
 const soakLeast = time.Minute
 
-// soak has the product do all it does, on the real codex with a scripted model, and looks what grows. What is stored is
-// bounded: sessions are deleted when they are done with, and the journal keeps the newest events, as an operator sets
-// it.
+// soak runs everything the product does, on the real codex with a scripted model, and measures what grows.
+// What is stored is bounded: sessions are deleted after use, and the journal keeps the newest events, as an
+// operator sets it.
 func soak(opts *options) error {
 	length := max(opts.length, soakLeast)
 	model, err := mockmodel.New()
@@ -106,8 +106,8 @@ func (s *soaking) repeat(ctx context.Context, pause time.Duration, once func(*ca
 // turnsEach is how many turns a conversation has.
 const turnsEach = 3
 
-// conversation makes a session, has turns in it (of words, of a command, read over the stream), asks for a suggestion,
-// which is a job with a worker session of its own, and deletes the session.
+// conversation makes a session, has turns in it (of text, of a command, read over the stream), asks for a
+// suggestion, which is a job with a worker session of its own, and deletes the session.
 func (s *soaking) conversation(c *caller, _ int) error {
 	session, err := s.newSession()
 	if err != nil {

@@ -29,7 +29,7 @@ type gauge struct {
 
 const mib = 1 << 20
 
-// sample looks at everything until ctx ends, some hundred times.
+// sample samples everything until ctx ends, some hundred times.
 func (s *soaking) sample(ctx context.Context, length time.Duration, home string) ([]*gauge, error) {
 	db, err := s.store.open()
 	if err != nil {
@@ -146,7 +146,7 @@ func descriptors(pid int) int {
 	return len(open)
 }
 
-// folderSize is what files, and those in folders, take in MiB; what goes while it looks counts nothing.
+// folderSize is the size of files, and of those in folders, in MiB; a file removed meanwhile counts nothing.
 func folderSize(paths ...string) (float64, error) {
 	var bytes int64
 	for _, path := range paths {

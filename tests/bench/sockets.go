@@ -157,7 +157,7 @@ func (c *clientGroup) read() {
 	}
 }
 
-// feed takes the bytes of whole or broken frames.
+// feed handles the bytes of whole or broken frames.
 func (c *clientGroup) feed(s *socket, data []byte) {
 	for len(data) > 0 {
 		if s.left > 0 {

@@ -71,7 +71,7 @@ const (
 	stalledTurns = 3
 	// phaseLength is shorter than the 10 s a stalled reader is given: it is there all the time.
 	phaseLength = 5 * time.Second
-	// stallLimit is more than the server gives a reader that takes nothing.
+	// stallLimit is more than the server gives a reader that reads nothing.
 	stallLimit = 15 * time.Second
 )
 

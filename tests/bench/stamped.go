@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// stamped is how many pieces of an answer an agent of the benchmark is asked for ("stamp:COUNT:MILLISECONDS"), with a
-// pause after each; a piece is the time it was written at.
+// stamped is how many deltas of an answer an agent of the benchmark is asked for
+// ("stamp:COUNT:MILLISECONDS"), with a pause after each; a delta is the time it was written at.
 type stamped struct {
 	count int
 	pause time.Duration
@@ -27,7 +27,7 @@ func parseStamped(text string) (s stamped, asked bool) {
 	return s, asked
 }
 
-// pieces writes a line for each piece, as line makes it.
+// pieces writes a line for each delta, as line makes it.
 func (s stamped) pieces(say func(...string), line func(piece string) string) {
 	for range s.count {
 		say(line(strconv.FormatInt(time.Now().UnixNano(), 10) + " "))

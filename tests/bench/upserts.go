@@ -92,7 +92,7 @@ type template struct {
 // anyName is a name to be written over; it occurs nowhere else in a request.
 var anyName = strings.Repeat("n", len("new-00000000-00-00000000"))
 
-// newTemplate takes a request rendered with anyName and a start of oneKiB as content.
+// newTemplate splits a request rendered with anyName and a start of oneKiB as content.
 func newTemplate(rendered []byte) *template {
 	t := &template{bytes: rendered, contents: bytes.Index(rendered, []byte(oneKiB[:64]))}
 	for at := 0; ; at += len(anyName) {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Files are a certificate, its key and who has signed it, in PEM.
+// Files are a certificate, its key and its signer's certificate, in PEM.
 type Files struct{ Certificate, Key, CA string }
 
 // Authority signs certificates.

@@ -1,8 +1,8 @@
 // Package chromiumtest gives tests a real browser: the Chromium of this machine, without a window, with a profile of
 // its own.
 //
-// It owns where Chromium is looked for and how it is run. It must never install anything by itself and never skip: a
-// missing browser fails the test with the command that installs it.
+// It owns where Chromium is found and how it is run. It must never install anything by itself and never skip:
+// a missing browser fails the test with the command that installs it.
 package chromiumtest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// names are what Chromium is called, on PATH or in full; scripts/setup-test.sh looks for the same.
+// names are Chromium's names, on PATH or in full; scripts/setup-test.sh uses the same.
 var names = [...]string{
 	"chromium", "chromium-browser", "google-chrome-stable", "google-chrome",
 	"/Applications/Chromium.app/Contents/MacOS/Chromium", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",

@@ -69,8 +69,9 @@ type Option func(*home)
 // For configures the home for one of the pinned versions (default: Default).
 func For(version Version) Option { return func(h *home) { h.version = version } }
 
-// Approval sets the default approval policy (default: on-request). untrusted, under which every command and file change
-// asks, has to be given to the thread instead: 0.169 takes it there, but refuses to start with it in its configuration.
+// Approval sets the default approval policy (default: on-request). untrusted, under which every command and
+// file change asks, has to be given to the thread instead: 0.169 refuses to start with it in its
+// configuration.
 func Approval(policy string) Option { return func(h *home) { h.approval = policy } }
 
 // Sandbox sets the default sandbox mode (default: danger-full-access, because not every CI machine allows the real

@@ -60,7 +60,7 @@ func (b *bindings) bind(recorded, ours string) bool {
 
 func requestID(number string) string { return "request " + number }
 
-// outgoing words a recorded text for this server.
+// outgoing rewrites a recorded text for this server.
 func (b *bindings) outgoing(text string) string {
 	for _, place := range b.places {
 		text = strings.ReplaceAll(text, place.Placeholder, place.Folder)
@@ -73,7 +73,7 @@ func (b *bindings) outgoing(text string) string {
 	})
 }
 
-// path words a recorded request target for this server.
+// path rewrites a recorded request target for this server.
 func (b *bindings) path(target string) string {
 	if m := requestPathPattern.FindStringSubmatch(target); m != nil {
 		if ours, has := b.toOurs[requestID(m[2])]; has {
@@ -108,7 +108,7 @@ func (b *bindings) lose(text string) {
 	}
 }
 
-// normal takes out of a text what differs from run to run, but for ids.
+// normal removes from a text what differs from run to run, but for ids.
 func (b *bindings) normal(text string) string {
 	for _, place := range b.places {
 		text = strings.ReplaceAll(text, place.Folder, place.Placeholder)
@@ -131,7 +131,7 @@ func (b *bindings) normal(text string) string {
 	return portPattern.ReplaceAllString(text, "http://127.0.0.1:<port>")
 }
 
-// sameText compares texts piece by piece around the ids, and binds these.
+// sameText compares the texts between the ids, and binds these.
 func (b *bindings) sameText(recorded, ours string) bool {
 	if recorded == ours {
 		return true
@@ -150,7 +150,7 @@ func (b *bindings) sameText(recorded, ours string) bool {
 	return true
 }
 
-// fork is a copy to try a comparison with; adopt takes over what was learnt.
+// fork is a copy to try a comparison with; adopt keeps its bindings.
 func (b *bindings) fork() *bindings {
 	return &bindings{toOurs: maps.Clone(b.toOurs), toRecorded: maps.Clone(b.toRecorded), lost: maps.Clone(b.lost),
 		places: b.places}

@@ -37,8 +37,8 @@ var anyValue = map[string]bool{
 	"outputText": true,
 }
 
-// counters of the queue are not compared: the recorded server was at work on other topics' jobs. Beside them the words
-// of an agentMessage are not: they are the model's.
+// counters of the queue are not compared: the recorded server was at work on other topics' jobs. Nor is the text
+// of an agentMessage compared: it is the model's.
 var counters = map[string]bool{"queued": true, "running": true, "completed": true, "failed": true, "canceled": true,
 	"projects": true}
 

@@ -364,7 +364,7 @@ func whole(pattern string) *regexp.Regexp {
 	return regexp.MustCompile("^(?:" + pattern + ")$")
 }
 
-// excuse tells which rows cover a result's differences, and whether they cover all.
+// excuse returns the rows that cover a result's differences, and whether they cover all.
 func excuse(topic string, result Result) (rows []int, all bool) {
 	for _, difference := range result.Differences {
 		found := -1

@@ -44,7 +44,7 @@ const (
 )
 
 // extensionSteps is what the recorder did to its extensions before each reload, by the name of the exchange: files
-// below the folder of roots, "" for one that is taken away. The recordings do not hold the files; they follow from the
+// below the folder of roots, "" for one that is removed. The recordings do not hold the files; they follow from the
 // names and the answers. Each step begins with the whole extension again.
 func extensionSteps(roots string) map[string]map[string]string {
 	without := func(part string) string { return strings.Replace(manifestOne, part, "", 1) }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Frame is one websocket message of the server, taken apart as far as a comparison needs.
+// Frame is one websocket message of the server, parsed as far as a comparison needs.
 type Frame struct {
 	// Type is the envelope's type, Method the runtime's method for frames derived from one, Thread the envelope's threadId
 	// or "".
@@ -107,7 +107,7 @@ var ignoredTypes = []struct{ match, reason string }{
 	{"thread/readState/changed", "as above"},
 }
 
-// Ignored reports whether a frame takes no part in the comparison, see ignoredTypes.
+// Ignored reports whether a frame is left out of the comparison, see ignoredTypes.
 func (f Frame) Ignored() bool {
 	if f.Dropped() {
 		return true

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// expect takes note of a recorded frame.
+// expect notes a recorded frame.
 func (r *replay) expect(record Record) {
 	s := r.sockets[record.Conn]
 	if s == nil || r.unserved || (Frame{Type: record.Type, Method: record.Method}).Ignored() {
@@ -29,7 +29,7 @@ func (r *replay) known(thread string) bool {
 	return bound
 }
 
-// thread words a thread of this server as the recording has it; false for threads the recording does not have.
+// thread is a thread of this server by its recorded name; false for threads the recording does not have.
 func (r *replay) thread(ours string) (string, bool) {
 	if recorded, has := r.ids.toRecorded[ours]; has {
 		return recorded, true

@@ -17,7 +17,7 @@ type Topic struct {
 	Raced map[string]string
 	// Files are written below the workspace ({{ROOT}}) before the server starts.
 	Files map[string]string
-	// Steps are files the recorder wrote before an exchange, by its name; "" takes a file away.
+	// Steps are files the recorder wrote before an exchange, by its name; "" removes a file.
 	Steps map[string]map[string]string
 	// Moments are single values of an exchange (its name, and the place in its answer) that depended on a moment no replay
 	// can hit.

@@ -76,7 +76,7 @@ func (v *Value) Member(name string) (*Value, bool) {
 	return member, has
 }
 
-// Remove takes a member away.
+// Remove removes a member.
 func (v *Value) Remove(name string) {
 	if _, has := v.members[name]; has {
 		delete(v.members, name)

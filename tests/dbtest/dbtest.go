@@ -61,8 +61,8 @@ func Open(t testing.TB, engine database.Engine) *database.DB {
 	return db
 }
 
-// migrated is the file of an empty, migrated store. To migrate takes most of a short test's time, so it is done once in
-// a test binary.
+// migrated is the file of an empty, migrated store. The migration is most of a short test's time, so it is
+// done once in a test binary.
 var migrated = sync.OnceValues(func() (file []byte, err error) {
 	dir, err := os.MkdirTemp("", "harness-migrated-")
 	if err != nil {

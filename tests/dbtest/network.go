@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Network is a stretch of network in front of Postgres: it takes time, and counts round trips.
+// Network is a network in front of Postgres: it adds a delay, and counts round trips.
 type Network struct {
 	// URL is the DATABASE_URL that leads over it.
 	URL string

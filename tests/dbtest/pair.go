@@ -169,7 +169,7 @@ func (m *member) end() {
 // URL is a member's, for the test itself: no proxy is in between.
 func (p *Pair) URL(member int) string { return p.members[member].url() }
 
-// Primary is the member that takes writes, Standby the other one.
+// Primary is the member that accepts writes, Standby the other one.
 func (p *Pair) Primary() int { return p.primary }
 
 // Standby is the member that follows.
@@ -208,8 +208,8 @@ func killServer(data string) error {
 	return nil
 }
 
-// Distance has whatever primary and standby say to each other take so long in each direction, once they are connected
-// anew.
+// Distance delays everything between primary and standby by this much in each direction, once they have
+// reconnected.
 func (p *Pair) Distance(delay time.Duration) {
 	p.t.Helper()
 	p.Isolate()

@@ -23,7 +23,7 @@ import (
 	"harness/tests/polling"
 )
 
-// patroniPatience is how long something may take that Patroni does, which waits for the end of a lease (20 s).
+// patroniPatience bounds an action of Patroni, which waits for the end of a lease (20 s).
 const patroniPatience = 2 * time.Minute
 
 // Patroni is a Postgres of three machines, each an address of the loopback interface, that Patroni manages.
@@ -264,7 +264,7 @@ func (p *Patroni) await(what string, is func([]patroniMember) bool) {
 	}
 }
 
-// Primary is the machine that takes writes, once there is one.
+// Primary is the machine that accepts writes, once there is one.
 func (p *Patroni) Primary() (primary int) {
 	p.t.Helper()
 	p.await("is there a primary", func(all []patroniMember) bool {

@@ -16,8 +16,8 @@ type Repository struct {
 	dir  string
 }
 
-// PgBackRest makes one, while the primary goes on. The program is copied from its folder, which Postgres' user may not
-// be able to enter. The Pair was made with the setting archive_mode=on.
+// PgBackRest makes one, while the primary runs. The program is copied from its folder, which Postgres' user
+// may not be able to enter. The Pair was made with the setting archive_mode=on.
 func (p *Pair) PgBackRest(bin string) *Repository {
 	p.t.Helper()
 	dir, err := os.MkdirTemp("", "harness-pgbackrest-")

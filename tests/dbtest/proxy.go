@@ -14,7 +14,7 @@ import (
 // Direction is where something that is said goes.
 type Direction int
 
-// The directions of a connection: to who listens, and back to who has made it.
+// The directions of a connection: to the listener, and back to the client.
 const (
 	ToServer Direction = 1 << iota
 	ToClient

@@ -19,7 +19,7 @@ type Backup struct {
 	base, log string
 }
 
-// BaseBackup makes one, while the primary goes on.
+// BaseBackup makes one, while the primary runs.
 func (p *Pair) BaseBackup() *Backup {
 	p.t.Helper()
 	dir, err := os.MkdirTemp("", "harness-backup-")

@@ -21,7 +21,7 @@ type Stall struct {
 	lock   string
 }
 
-// NewStall looks at a store, whether or not a server runs on it.
+// NewStall opens a store, whether or not a server runs on it.
 func NewStall(t testing.TB, opts database.Options) *Stall {
 	t.Helper()
 	s := &Stall{t: t, engine: database.Postgres, lock: strconv.FormatUint(rand.Uint64()>>2, 10)}

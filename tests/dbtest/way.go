@@ -2,8 +2,8 @@ package dbtest
 
 import "net/url"
 
-// Way is how one program reaches both members of a Pair, over a network of its own: it names both, and asks for the one
-// that takes writes.
+// Way is how one program reaches both members of a Pair, over a network of its own: it names both, and asks
+// for the one that accepts writes.
 type Way struct {
 	// URL is the program's DATABASE_URL.
 	URL   string
@@ -11,7 +11,7 @@ type Way struct {
 	links [2]*Proxy
 }
 
-// readWrite asks for the one of several servers that takes writes.
+// readWrite asks for the one of several servers that accepts writes.
 const readWrite = "&target_session_attrs=read-write"
 
 // memberURL is that of a database at one or more addresses of a network.
@@ -19,7 +19,7 @@ func memberURL(hosts string) string {
 	return "postgres://harness@" + hosts + "/postgres?sslmode=disable"
 }
 
-// NetworkURL names both machines of a pair that is on two, and asks for the one that takes writes.
+// NetworkURL names both machines of a pair that is on two, and asks for the one that accepts writes.
 func (p *Pair) NetworkURL() string {
 	return memberURL(p.hosts[0].Address()+":5432,"+p.hosts[1].Address()+":5432") + readWrite
 }

@@ -42,7 +42,7 @@ func New(t testing.TB, size string) *Disk {
 // named is what the file systems of a process are called, with its id.
 const named = "harness-disk-"
 
-// sweep takes away the file systems of test runs that were killed.
+// sweep removes the file systems of killed test runs.
 func sweep() error {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -64,7 +64,7 @@ func sweep() error {
 
 func (d *Disk) ballast() string { return filepath.Join(d.Path, "ballast") }
 
-// Fill takes all the space that is left.
+// Fill fills all the space that is left.
 func (d *Disk) Fill() {
 	d.t.Helper()
 	file, err := os.OpenFile(d.ballast(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

@@ -18,7 +18,7 @@ import (
 	"harness/tests/polling"
 )
 
-// Patience is more than anything takes, also with the race detector and busy neighbours.
+// Patience is more than anything needs, also with the race detector and busy neighbours.
 const Patience = time.Minute
 
 // Write puts files into a folder of the test's and returns it with links resolved.
@@ -113,7 +113,7 @@ func Cut(t testing.TB, module extensions.Module, number int, timeout, slack time
 	}
 }
 
-// WaitFor looks until a condition holds.
+// WaitFor polls until a condition holds.
 func WaitFor(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	if !polling.Until(Patience, holds) {

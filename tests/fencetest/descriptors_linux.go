@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// These two fooled a server that looked for the socket of a connection among the descriptors of its runtimes' processes.
+// These two fooled a server that searched the descriptors of its runtimes' processes for the socket of a
+// connection.
 
 // fromOwnDescriptors connects in a thread whose descriptors are in no table of its process.
 func fromOwnDescriptors(t Target) error {

@@ -76,8 +76,8 @@ func with32(try func(m *low) error) error {
 		return err
 	}
 	defer func() { _ = unix.Munmap(memory) }()
-	// Arguments come as Go passes them (AX, BX, CX, DI, SI, R8, R9), and go as int 0x80 takes them (eax, ebx, ecx, edx,
-	// esi, edi, ebp).
+	// Arguments come in Go's registers (AX, BX, CX, DI, SI, R8, R9), and go into those of int 0x80 (eax, ebx,
+	// ecx, edx, esi, edi, ebp).
 	code := []byte{
 		0x48, 0x89, 0xfa, // mov rdx, rdi
 		0x4c, 0x89, 0xc7, // mov rdi, r8

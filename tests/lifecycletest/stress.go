@@ -20,7 +20,7 @@ type Service interface {
 const (
 	rounds  = 25
 	callers = 8
-	// bound is how long one round may take; it is only ever reached by a hang.
+	// bound is the longest time of one round; only a hang reaches it.
 	bound = time.Minute
 )
 

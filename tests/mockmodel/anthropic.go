@@ -76,7 +76,7 @@ func (s *Server) messages(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// refuseAnthropic refuses a request in the words of the Messages API.
+// refuseAnthropic refuses a request with an error of the Messages API.
 func refuseAnthropic(w http.ResponseWriter, status int, message string) {
 	kind := map[int]string{400: "invalid_request_error", 401: "authentication_error", 403: "permission_error",
 		413: "request_too_large", 429: "rate_limit_error", 529: "overloaded_error"}[status]

@@ -56,7 +56,8 @@ func question(fields ...any) object {
 	return object{"questions": []object{one}}
 }
 
-// several are the arguments of a question that takes more than one answer; flag is what a dialect calls that.
+// several are the arguments of a question that accepts more than one answer; flag is a dialect's name for
+// that.
 func several(flag string) object {
 	return object{"questions": []object{{"header": "Pick", "question": "Which ones?", flag: true,
 		"options": []object{{"label": "a, b", "description": "with a comma"}, {"label": `"c"`, "description": "with quotes"},

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// geminiPart is a piece of what was said: a text, a tool call of the model, or what came of one.
+// geminiPart is a part of a message: a text, a tool call of the model, or its result.
 type geminiPart struct {
 	Text     string `json:"text"`
 	Thought  bool   `json:"thought"`

@@ -33,8 +33,8 @@ type Server struct {
 	listener net.Listener
 	served   chan struct{}
 	stop     context.CancelFunc
-	// instance keeps item ids apart when several mock models write into one conversation over time: codex takes them over
-	// as its own.
+	// instance makes item ids of several mock models unique that write into one conversation over time: codex
+	// uses them as its own.
 	instance string
 
 	mu       sync.Mutex
@@ -115,11 +115,11 @@ func StartOn(t TB, listen func() (net.Listener, error)) *Server {
 	return s
 }
 
-// Root is the address without a path, for example http://127.0.0.1:41500: what ANTHROPIC_BASE_URL and
-// GOOGLE_GEMINI_BASE_URL take.
+// Root is the address without a path, for example http://127.0.0.1:41500, for ANTHROPIC_BASE_URL and
+// GOOGLE_GEMINI_BASE_URL.
 func (s *Server) Root() string { return "http://" + s.listener.Addr().String() }
 
-// URL is the address codex and OpenAI-compatible providers take, for example http://127.0.0.1:41500/v1.
+// URL is the address for codex and OpenAI-compatible providers, for example http://127.0.0.1:41500/v1.
 func (s *Server) URL() string { return s.Root() + "/v1" }
 
 // Close ends the server, cutting responses that are still held. Calling it twice is allowed.
@@ -255,7 +255,7 @@ func (s *Server) holdLocked(name string) *hold {
 	return h
 }
 
-// nextID gives an id for one output item; codex takes it over as the id of the thread item.
+// nextID gives an id for one output item; codex uses it as the id of the thread item.
 func (s *Server) nextID(prefix string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

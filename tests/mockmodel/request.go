@@ -19,7 +19,7 @@ type Request struct {
 	Body  json.RawMessage
 
 	customTools map[string]bool
-	// aside says that the script is not for it, whole that it asks for an answer in one piece.
+	// aside says that the script is not for it, whole that it asks for an answer without streaming.
 	aside, whole bool
 }
 

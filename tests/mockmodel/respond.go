@@ -62,7 +62,8 @@ func writeJSON(w http.ResponseWriter, status int, value object) {
 	_ = json.NewEncoder(w).Encode(value) // a client that misses it is gone
 }
 
-// refusals begins what a refusal says, in the words providers have: some agents hand on these alone, and no status.
+// refusals begins the text of an error as providers write it: some agents pass on only this text, and no
+// status.
 func refusals(status int) string {
 	if status == http.StatusUnauthorized {
 		return "Incorrect API key provided: "
@@ -70,7 +71,8 @@ func refusals(status int) string {
 	return ""
 }
 
-// ask reads a request in a dialect and says how to answer it; false when it was refused, in the dialect's words.
+// ask reads a request in a dialect and says how to answer it; false when it was refused, with the dialect's
+// error.
 func (s *Server) ask(w http.ResponseWriter, req *http.Request, read func(body []byte, at time.Time) (Request, error),
 	refuse func(w http.ResponseWriter, status int, message string)) (Request, plan, bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
@@ -196,7 +198,7 @@ func (s *Server) reason(events *sse) {
 	}})
 }
 
-// pieces cuts a text into a few parts, never inside a character.
+// pieces cuts a text into a few deltas, never inside a character.
 func pieces(text string) []string {
 	runes := []rune(text)
 	size := max(8, len(runes)/8)
@@ -207,7 +209,7 @@ func pieces(text string) []string {
 	return append(parts, string(runes))
 }
 
-// words says the text of an answer, bit by bit; false when it was cut.
+// words sends the text of an answer, delta by delta; false when it was cut.
 func (s *Server) words(req *http.Request, p plan, say func(string)) bool {
 	for i := range p.words {
 		if i > 0 && !pause(req, p.pause) {

@@ -75,7 +75,7 @@ func (n *Network) table(where namespace, name, hook, rules string) {
 	}
 }
 
-// Move gives an address that is no host's own to one of them, and takes it from who has it.
+// Move gives a floating address to one of the hosts, and removes it from its holder.
 func (n *Network) Move(address string, to *Host) {
 	n.t.Helper()
 	n.mu.Lock()

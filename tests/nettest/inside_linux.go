@@ -67,7 +67,7 @@ func onThread(do func() error) error {
 // Inside runs a function on a thread that is at the host: sockets that it makes and programs that it starts are there.
 func (h *Host) Inside(do func() error) error { return h.namespace.inside(do) }
 
-// Dial connects from the host to an address, which names no host that would have to be looked up.
+// Dial connects from the host to a numeric address.
 func (h *Host) Dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
 	err = h.Inside(func() error {
 		conn, err = (&net.Dialer{}).DialContext(ctx, network, address)

@@ -86,7 +86,7 @@ func (n *Network) Host(name string) *Host {
 // Address is where the others find it.
 func (h *Host) Address() string { return h.address }
 
-// Unplug takes the host's cable out: its interface is there, and has no carrier.
+// Unplug unplugs the host's cable: its interface is there, and has no carrier.
 func (h *Host) Unplug() {
 	h.network.t.Helper()
 	h.network.must(h.network.bridge, "ip", "link", "set", h.port, "down")

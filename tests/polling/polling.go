@@ -3,8 +3,7 @@ package polling
 
 import "time"
 
-// Looks come often at first and, the longer it takes, the more seldom: what is looked at costs, and the tests beside
-// this one pay for it.
+// Polls are frequent at first and then less so: each one has a cost, which the tests beside this one pay.
 const (
 	soonest  = 2 * time.Millisecond
 	latest   = 100 * time.Millisecond

@@ -12,7 +12,7 @@ import (
 	"harness/tests/agenttest"
 )
 
-// ClaudeKey is the key of Claude Code's model in these tests. It is looked for where it must not be.
+// ClaudeKey is the key of Claude Code's model in these tests, which must not leak.
 const ClaudeKey = "sk-ant-planted-8d1c5e"
 
 // WithClaude makes a site with the real Claude Code beside codex, on the same scripted model.
@@ -24,7 +24,7 @@ func WithClaude(t *testing.T, options ...SiteOption) *Site {
 	return s
 }
 
-// StartTimeout gives agents that take seconds of a free processor to start the time that they take on a busy one.
+// StartTimeout allows for a busy processor: some agents need seconds of a free one to start.
 const StartTimeout = "HARNESS_RUNTIME_START_TIMEOUT_MS=180000"
 
 // WithOpenCode makes a site whose servers drive the real OpenCode beside codex, with the scripted model.
@@ -45,7 +45,7 @@ func WithOpenCode(t *testing.T, options ...SiteOption) *Site {
 	return s
 }
 
-// ClaudeSession opens one in which only approvals stand in the way.
+// ClaudeSession opens a session that only approvals restrict.
 func (i *Server) ClaudeSession() string {
 	i.T.Helper()
 	return i.CreateSession(Object{"runtime": "claude", "approvalPolicy": "untrusted",

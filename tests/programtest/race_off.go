@@ -5,6 +5,6 @@ package programtest
 const (
 	// UnderRace reports whether the tests run under the race detector.
 	UnderRace = false
-	// Slowness is how many times longer than promised something may take.
+	// Slowness is the factor by which something may be slower than promised.
 	Slowness = 1
 )

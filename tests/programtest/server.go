@@ -27,7 +27,8 @@ type Server struct {
 	Headers map[string]string
 	mu      sync.Mutex
 	text    bytes.Buffer
-	// connections end with the process. Each new one costs a server with agents a look at the processes of the machine.
+	// connections end with the process. Each new one costs a server with agents a scan of the machine's
+	// processes.
 	connections http.Transport
 	reached     sync.Once
 }
@@ -83,8 +84,9 @@ func (s *Site) Launch(binary string, env ...string) *Server {
 	return i
 }
 
-// consent has all servers of a site but its first trust programs of the machine. Each has another port (PORT=0), from which
-// the runtimes that it takes over are not fenced; a server with a port of its own asks for no token then.
+// consent has all servers of a site but its first trust programs of the machine. Each has another port
+// (PORT=0), from which its adopted runtimes are not fenced; a server with a port of its own asks for no token
+// then.
 func (s *Site) consent() []string {
 	if s.launched != nil && s.launched.Swap(true) {
 		return []string{"HARNESS_TRUST_LOCAL=true"}

@@ -192,7 +192,7 @@ func (s *Site) RequireNoOrphans() {
 	s.awaitNoRuntimes(func() {})
 }
 
-// awaitNoRuntimes calls before each look at the processes.
+// awaitNoRuntimes calls before ahead of each scan of the processes.
 func (s *Site) awaitNoRuntimes(before func()) {
 	s.T.Helper()
 	var left []int

@@ -46,7 +46,7 @@ func (s *Site) FoldJournal(session string) map[string]string {
 	}
 }
 
-// Store is the site's database, for tests that look at it while no server runs.
+// Store is the site's database, for tests that read it while no server runs.
 func (s *Site) Store() database.Options {
 	if s.DatabaseURL != "" {
 		return database.Options{URL: s.DatabaseURL}

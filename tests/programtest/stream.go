@@ -11,7 +11,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// AgentDelta is the method of a piece of what an agent says.
+// AgentDelta is the method of a text delta of an agent.
 const AgentDelta = "item/agentMessage/delta"
 
 // Frame is one frame as a client gets it.
@@ -125,7 +125,7 @@ func (f *Follower) Wait(what string, fits func(Frame) bool) Frame {
 	return found
 }
 
-// Find returns the first of all frames that fits, now or later. Unlike wait it takes none of them away.
+// Find returns the first of all frames that fits, now or later. Unlike wait it removes none of them.
 func (f *Follower) Find(what string, fits func(Frame) bool) Frame {
 	f.T.Helper()
 	found, _ := f.await(what, 3*Patience, 0, fits) // agents are heavy to start again

@@ -10,8 +10,8 @@ import (
 type Mutant struct {
 	// Row is the promise that it breaks; What is the broken behaviour, one sentence.
 	Row, What string
-	// File is the product file, with slashes and from the root of the repository. Old stands in it exactly once, and
-	// New takes its place.
+	// File is the product file, with slashes and from the root of the repository. Old stands in it exactly
+	// once, and New replaces it.
 	File, Old, New string
 	// Tests must fail with it: names as in Row.Tests, of the row that it breaks.
 	Tests []string

@@ -142,7 +142,7 @@ func links(tests []string) string {
 	return strings.Join(out, ", ")
 }
 
-// Split takes the name of a test apart: the folder of its package and its function.
+// Split splits the name of a test: the folder of its package and its function.
 func Split(test string) (folder, name string) {
 	name = strings.TrimPrefix(path.Ext(test), ".")
 	return strings.TrimSuffix(test, "."+name), name

@@ -204,8 +204,8 @@ var (
 	paper    = regexp.MustCompile(`(?i)\bseeds? \d{3}\b|\bfault (row|test)s? \d|\bissue \d`)
 )
 
-// Comments say rules in words: row ids stand in tests and on their page only, and a cited document is one of this
-// repository.
+// Comments state rules themselves: row ids stand in tests and on their page only, and a cited document is one
+// of this repository.
 func TestCommentsCiteWhatIsHere(t *testing.T) {
 	t.Parallel()
 	for _, file := range sources(t) {

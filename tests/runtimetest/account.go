@@ -10,7 +10,7 @@ import (
 	"harness/tests/polling"
 )
 
-// closes: a conversation that is not used gives its process back and goes on with its next message; one that is used is
+// closes: an idle conversation releases its process and resumes with its next message; one that is used is
 // left alone.
 func closes(t *testing.T, s *scene) {
 	thread := s.open()
@@ -73,8 +73,9 @@ func loggedOut(t *testing.T, s *scene) {
 	}
 }
 
-// logsIn: with a key turns are done, those of a conversation that failed without (thread, "" for none), of the next
-// process and of the next server. Where a key cannot be taken while a turn runs it is refused, and the turn goes on.
+// logsIn: with a key turns complete: those of a conversation that failed without (thread, "" for none), of
+// the next process and of the next server. A key that cannot be accepted during a turn is refused, and the
+// turn continues.
 func logsIn(t *testing.T, s *scene, taker runtime.KeyTaker, thread string) {
 	if _, err := taker.TakeKey(t.Context(), runtime.ProviderKey{Provider: "nobodys", Key: s.Key.Key}); !errors.Is(err,
 		runtime.ErrInvalidParams) {

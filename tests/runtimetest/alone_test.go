@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// wiring is who may name an adapter: the program that wires them, what tests them, and what tests with them.
+// wiring are the folders that may name an adapter: the program that wires them, what tests them, and what
+// tests with them.
 var wiring = []string{"cmd/harness/", "server/", "tests/"}
 
 // isAdapter finds what every adapter has and nothing else.

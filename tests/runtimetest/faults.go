@@ -15,13 +15,14 @@ import (
 const (
 	// aheadPieces is more than an adapter may read ahead, and leastPieces, which do not fit into that, are a flood.
 	aheadPieces, leastPieces = 6_000, 10_000
-	// lull is how long the reader of a flood takes nothing.
+	// lull is how long the reader of a flood reads nothing.
 	lull = 200 * time.Millisecond
 )
 
 var numbers = regexp.MustCompile(`\d+`)
 
-// flooded: an agent that says more than is taken is read ahead within bounds; all it said comes, in its order.
+// flooded: an agent that writes faster than it is read is read ahead within bounds; all its lines come, in
+// order.
 func flooded(t *testing.T, s *scene) {
 	if s.Script.Flood == nil {
 		t.Log("its model cannot be made to say much")
@@ -88,7 +89,7 @@ func longLine(t *testing.T, s *scene, proxy *Proxy) {
 	}
 }
 
-// halfLine: what an agent did not finish saying when it died was never said, and its conversation goes on in another
+// halfLine: an unfinished line of an agent that died is dropped, and its conversation continues in another
 // process.
 func halfLine(t *testing.T, s *scene, proxy *Proxy) {
 	thread := s.open()

@@ -63,7 +63,8 @@ func (p *Proxy) Wrote(t *testing.T) []byte {
 	return line
 }
 
-// Swell makes each line to come that has the word longer by size bytes, with as many letters in the place of the word.
+// Swell makes each later line that has the word longer by size bytes, with as many letters in place of the
+// word.
 func (p *Proxy) Swell(t *testing.T, word string, size int) {
 	p.order(t, "swell", strconv.Itoa(size)+" "+word+" "+p.Only)
 }

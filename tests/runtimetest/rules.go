@@ -11,14 +11,15 @@ import (
 	"harness/internal/runtime"
 )
 
-// Rules are what the signals of every runtime keep: a turn begins once and ends once, and so does each of its items; the
-// pieces of a text are the text; only what was asked is closed, and it is before its turn ends. The zero value is ready.
+// Rules are what the signals of every runtime keep: a turn begins once and ends once, and so does each of its
+// items; the deltas of a text add up to it; only open requests are closed, and before their turn ends. The
+// zero value is ready.
 type Rules struct {
 	// Loose is for an agent that may end an item it did not begin.
 	Loose bool
 	// Tidy is for a translator: everything lies within its turn, and what is open ends before the turn does.
 	Tidy bool
-	// Silent says that the end of a turn closes what it asked without a word.
+	// Silent says that the end of a turn closes its requests without a signal.
 	Silent bool
 
 	begun, ended  map[string]int

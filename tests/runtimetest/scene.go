@@ -29,7 +29,7 @@ func (s *scene) open() string {
 	return thread.ID
 }
 
-// sandbox is the widest level the agent enforces, so that only approvals stand in the way.
+// sandbox is the widest level the agent enforces, so that only approvals restrict it.
 func (s *scene) sandbox() string {
 	levels := s.Capabilities().Sandboxes
 	if len(levels) == 0 {

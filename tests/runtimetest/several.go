@@ -27,7 +27,7 @@ func asksSeveral(t *testing.T, s *scene) {
 	}
 }
 
-// ChooseSeveral answers the first question of a request, which has to take several answers.
+// ChooseSeveral answers the first question of a request, which must accept several answers.
 func ChooseSeveral(t *testing.T, asked runtime.Signal, answers ...string) runtime.Reply {
 	t.Helper()
 	var given struct {

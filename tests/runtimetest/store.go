@@ -14,8 +14,8 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Patience bounds every wait, that for an agent to start too; only a fault uses it up. On a busy machine agents start in
-// half a minute and more, and a line of 64 MiB takes seconds on a quiet one.
+// Patience bounds every wait, also for the start of an agent; only a fault uses it up. On a busy machine
+// agents start in half a minute and more, and a line of 64 MiB needs seconds on a quiet one.
 const Patience = 3 * time.Minute
 
 // Store accepts an adapter's batches, in place of the sessions: it remembers how far each process was read
@@ -87,8 +87,8 @@ func (s *Store) Sink(batch runtime.Batch) {
 	}
 }
 
-// stallAt makes the store take nothing from the first batch on that matches. Reached is closed then; resume, to be
-// called once, ends it.
+// stallAt makes the store accept nothing from the first batch on that matches. Reached is closed then;
+// resume, to be called once, ends it.
 func (s *Store) stallAt(match func(runtime.Batch) bool) (reached <-chan struct{}, resume func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *Store) recover() (lost []runtime.Batch, stored int) {
 	return linesOf(s.lost), len(s.batches)
 }
 
-// all are the batches that were taken.
+// all are the accepted batches.
 func (s *Store) all() []runtime.Batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,14 +25,14 @@ type Agent struct {
 	runtime.Adapter
 	// Dir is a folder the agent may work in.
 	Dir string
-	// Release lets a model answer that Script.Hold holds go on.
+	// Release lets a model answer continue that Script.Hold holds.
 	Release func(name string)
 	// AwaitHeld returns when the model answer of that name is held.
 	AwaitHeld func(ctx context.Context, name string) error
 	// Prompted is the last request to its model with a text in it, "" when there is none; nil of an agent without a model.
 	Prompted func(text string) string
-	// Kill ends the process that serves a conversation, at once; nil for an agent without a login whose next process takes
-	// too long to start.
+	// Kill ends the process that serves a conversation, at once; nil for an agent without a login whose next
+	// process starts too slowly.
 	Kill func(t *testing.T, threadID string)
 	// Leave ends the adapter as a server's stop does that keeps its agents, and Next starts the next server's; nil where
 	// no process of this agent outlives a server.
@@ -42,11 +42,11 @@ type Agent struct {
 	NeedsLogin func(ctx context.Context) error
 	// LooksLate says that whether a login is missing shows in the first turn, and is unknown before.
 	LooksLate bool
-	// Key is what logs the agent in, for an adapter that takes keys (runtime.KeyTaker).
+	// Key is what logs the agent in, for an adapter that accepts keys (runtime.KeyTaker).
 	Key runtime.ProviderKey
 }
 
-// Script says in the words of an agent's scripted model what its model is to do.
+// Script makes prompts for an agent's scripted model.
 type Script struct {
 	// Reply answers with a text, Hold answers one word, waits for Agent.Release(name) and then says the name, Fail is
 	// refused by the model's server with an HTTP status.
@@ -55,11 +55,11 @@ type Script struct {
 	// Command runs a shell command, Ask asks the person a question ("" for an agent that cannot).
 	Command func(command string) string
 	Ask     string
-	// AskSeveral asks a question that takes several answers: "a, b", "\"c\"" and "d"; "" for an agent that has no such
-	// questions.
+	// AskSeveral asks a question that accepts several answers: "a, b", "\"c\"" and "d"; "" for an agent that
+	// has no such questions.
 	AskSeveral string
-	// Flood answers with so many pieces, as fast as it can, whose text is the numbers from 0 on, with words between them;
-	// nil: not tried.
+	// Flood answers with so many deltas, as fast as it can, whose text is the numbers from 0 on, with words
+	// between them; nil: not tried.
 	Flood func(pieces int) string
 }
 
@@ -68,7 +68,7 @@ type Target struct {
 	Script Script
 	// New starts an agent that reports to a store.
 	New func(t *testing.T, store *Store) *Agent
-	// Hanging and Missing start an adapter whose agent never answers its first word, or is not there.
+	// Hanging and Missing start an adapter whose agent never answers its first request, or is not there.
 	Hanging, Missing func(t *testing.T, store *Store) *Agent
 	// Proxied is New with the agent behind a proxy (Proxy.Program); nil for an agent that does not speak in lines: faults
 	// of lines are not tried.
@@ -79,8 +79,8 @@ type Target struct {
 	// come before its begin, a refused tool may have only its end, and the interruption of a turn that is
 	// over has no answer.
 	Old bool
-	// Dear says that an agent takes long to start: the tests that need one of their own, or end it, share one, one after
-	// another.
+	// Dear says that an agent starts slowly: the tests that need one of their own, or end it, share one, one
+	// after another.
 	Dear bool
 }
 

@@ -23,7 +23,7 @@ type Case struct {
 // Step sends bytes and then wants frames, in this order and no others.
 type Step struct {
 	Send []byte
-	// Chop sends the bytes in pieces of this many, each a TCP segment of its own; 0 sends them at once.
+	// Chop sends the bytes in chunks of this many, each a TCP segment of its own; 0 sends them at once.
 	Chop int
 	Want []Want
 }
@@ -140,8 +140,8 @@ func (f Frame) check(want Want) error {
 	return nil
 }
 
-// gone wants the server to close the TCP connection, without another word. When it was the one to fail it, the close is
-// answered first.
+// gone wants the server to close the TCP connection without another frame. When it was the one to fail it,
+// the close is answered first.
 func (c *Conn) gone(failed bool, rest []byte) error {
 	if failed {
 		_ = c.Send(rest)

@@ -6,7 +6,7 @@ import (
 )
 
 // Cases are sections 1 to 7, 9 and 10 of the Autobahn suite's subject matter. limit is the largest message the server
-// takes, in bytes.
+// accepts, in bytes.
 func Cases(limit int) []Case {
 	var all []Case
 	for _, section := range [][]Case{

@@ -268,7 +268,7 @@ func TestModelErrorFailsTheTurn(t *testing.T) {
 		b := setup(t, version)
 		thread := b.thread(t, runtime.StartThread{})
 		turn := b.turn(t, runtime.StartTurn{ThreadID: thread}, "MOCK_HTTP_400")
-		if done := b.completed(t, turn); done.Status != runtime.TurnFailed || !strings.Contains(done.Error, "told to fail") {
+		if done := b.completed(t, turn); done.Status != runtime.TurnFailed || !strings.Contains(done.Error, "fails as asked") {
 			t.Errorf("turn ended %+v", done)
 		}
 		turn = b.turn(t, runtime.StartTurn{ThreadID: thread}, "again")

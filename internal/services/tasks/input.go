@@ -98,10 +98,10 @@ func (s *Service) keepInput(ctx context.Context, t Task, message session.Message
 	if stored.Cwd != "" {
 		sent.Config.Cwd = workspacePlaceholder
 	}
-	for value, wish := range map[*string]*string{&sent.Config.Approval: message.ApprovalPolicy,
+	for value, requested := range map[*string]*string{&sent.Config.Approval: message.ApprovalPolicy,
 		&sent.Config.Sandbox: message.FilesystemSandbox, &sent.Config.Model: stored.Controls.Model} {
-		if wish != nil {
-			*value = *wish
+		if requested != nil {
+			*value = *requested
 		}
 	}
 	if s.opts.Tools != nil {

@@ -17,10 +17,10 @@ type levels struct {
 // levelsOf are those of a session's controls with what a message changes.
 func levelsOf(controls session.Controls, message session.Message) *levels {
 	l := &levels{controls.ApprovalPolicy, controls.FilesystemSandbox, controls.NetworkAccess}
-	for into, wish := range map[*string]*string{&l.Approval: message.ApprovalPolicy, &l.Filesystem: message.FilesystemSandbox,
+	for into, requested := range map[*string]*string{&l.Approval: message.ApprovalPolicy, &l.Filesystem: message.FilesystemSandbox,
 		&l.Network: message.NetworkAccess} {
-		if wish != nil {
-			*into = *wish
+		if requested != nil {
+			*into = *requested
 		}
 	}
 	return l

@@ -56,8 +56,8 @@ func patterns() names {
 	}
 }
 
-// words are members whose text is the model's or meant for people, counts those that count what another model says, or
-// events, of which there are more here.
+// words are members whose text is the model's or meant for people; counts are those that depend on another
+// model's text, or on events, of which there are more here.
 var (
 	words  = []string{"text", "delta", "message"}
 	counts = []string{"seq", "last_seq", "next_seq", "input_tokens", "output_tokens", "cached_input_tokens", "size_bytes"}
@@ -163,7 +163,7 @@ func taskOf(e event) string {
 	return id
 }
 
-// joined are events with the pieces of a text as one.
+// joined are events with the deltas of a text as one.
 func joined(events []event) (all []event) {
 	for _, e := range events {
 		if kindOf(e) == "model.output.delta" && len(all) > 0 && kindOf(all[len(all)-1]) == kindOf(e) {

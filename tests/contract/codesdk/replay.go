@@ -180,7 +180,7 @@ func (r *replay) exchange(record Record) error {
 	return nil
 }
 
-// page takes the events out of two pages: they are compared with all others of their session.
+// page removes the events from two pages: they are compared with all others of their session.
 func (r *replay) page(session string, want, got any) {
 	recorded, _ := want.(map[string]any)
 	here, _ := got.(map[string]any)

@@ -16,7 +16,8 @@ func TestEveryOperationIsGuarded(t *testing.T) {
 	t.Parallel()
 	const token = "the-token-of-this-very-test"
 	closed, open := programtest.New(t, programtest.WithEnv("HARNESS_AUTH_TOKEN="+token)).Start(), programtest.New(t).Start()
-	// A probe has no token, nor has a browser that looks at the documentation, logs in (here without saying what with) or out.
+	// A probe has no token, nor has a browser that reads the documentation, logs in (here without a method)
+	// or out.
 	tokenless := map[string]int{"/api/health": 200, "/api/ready": 200, "/readyz": 200, "/healthz": 200, "/api/docs": 200,
 		"/api/openapi.json": 200, "/api/asyncapi.json": 200, "/api/login": 400, "/api/logout": 200,
 		// Without a provider there is nothing to log in at.

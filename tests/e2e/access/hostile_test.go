@@ -14,7 +14,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// hostileTexts are what no engine, encoder or file system takes as it is, as JSON strings.
+// hostileTexts are texts that no engine, encoder or file system accepts unchanged, as JSON strings.
 var hostileTexts = []string{`"\u0000"`, `"a\u0000b"`, `"\ud800"`, `"\udc00\ud800x"`, `"\uffff\ufffe"`, `"\u202e\u2028"`,
 	`"'; drop table sessions; --"`, `"../../../etc/passwd"`,
 	`"%s%n\\"`, `"__proto__"`, "\"\xff\xfe\"", `"` + strings.Repeat("é", 5000) + `"`}
@@ -75,8 +75,8 @@ func sendRaw(i *programtest.Server, method, target, body string) (int, []byte) {
 	return response.StatusCode, answer
 }
 
-// Whatever is put into paths, queries and bodies, no operation answers with a fault of ours, and the server goes on as
-// before.
+// With any text in paths, queries and bodies, no operation answers with a server error, and the server keeps
+// serving.
 func TestHostileInputIsNoFault(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {

@@ -99,7 +99,8 @@ func TestMetricsToAlertOn(t *testing.T) {
 		"harness_queue_oldest_seconds 0\n")
 }
 
-// requireAlerts has Prometheus' own reader read the alert rules and the board, and looks up all they ask for.
+// requireAlerts has Prometheus' own parser read the alert rules and the board, and checks that every metric
+// they use exists.
 func requireAlerts(t *testing.T, metrics string) {
 	t.Helper()
 	reader := exec.CommandContext(t.Context(), "go", "run", "-trimpath", ".", "../../deploy/alerts.yml", "../../deploy/grafana.json")

@@ -18,7 +18,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// unfenced are the settings of a server that cannot keep agents from connecting to it.
+// unfenced are the settings of a server to which its agents can connect.
 const unfenced = "HARNESS_RUNTIME_CONFINE=off"
 
 // at has the commands of a site find its server at its port.

@@ -8,8 +8,9 @@ import (
 	"harness/tests/programtest"
 )
 
-// A server that starts where another one is registered wants a token of programs of the machine: the agents of that one
-// were fenced before its port was known. It says so and how to get in; the first one goes on to trust them.
+// A server that starts where another one is registered demands a token of programs of the machine: the agents
+// of that one were fenced before its port was known. It says so and how to get in; the first one still trusts
+// them.
 func TestASecondServerWantsAToken(t *testing.T) {
 	t.Parallel()
 	runtimes := "XDG_RUNTIME_DIR=" + t.TempDir()

@@ -11,8 +11,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// Secrets planted in every place that takes one show up in no log line, no error, no answer and no metric; and codex
-// does not inherit those that are ours.
+// Secrets planted in every place that accepts one show up in no log line, no error, no answer and no metric;
+// and codex does not inherit those that are ours.
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	const token, key = "canary-token-0123456789-0123", "sk-canary-9876543210"

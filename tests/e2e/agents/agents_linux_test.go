@@ -191,7 +191,7 @@ func TestAWorkerMayDoItsJob(t *testing.T) {
 	}
 	for name, content := range map[string]string{
 		"agent.config.json": `{"turnPolicy":{"sandbox":"workspace-write","networkAccess":"enabled","approvalPolicy":"never"}}`,
-		// The approval of a turn starts the job; the commands are in a file, so that the words of the model stay plain.
+		// The approval of a turn starts the job; the commands are in a file, so that the prompt stays plain.
 		"events.mjs": `export function registerAgentEvents(registry) {
 			registry.on("app_server.request.item.command_execution.request_approval", ({ payload: { context, requestId, session } }, tools) => {
 				if (!session) return null;

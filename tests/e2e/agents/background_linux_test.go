@@ -152,7 +152,8 @@ func TestBackgroundWorkOfEveryRuntime(t *testing.T) {
 	}
 }
 
-// keeps stops a turn that has left a command running and is to keep it: it goes on, and the stop says so.
+// keeps stops a turn that has left a command running, with keepBackground: it keeps running, and the stop
+// says so.
 func (b *behind) keeps(t *testing.T) {
 	t.Helper()
 	command, hold := b.command(), b.name+"-kept"
@@ -200,8 +201,8 @@ func (b *behind) endsAll(t *testing.T) {
 	}
 }
 
-// isStopped stops a turn that has left a command running: it ends with the turn; the one of the turn before goes on, and so
-// does what is to be kept. It returns the command that runs.
+// isStopped stops a turn that has left a command running: it ends with the turn; that of the turn before and
+// a kept one keep running. It returns the command that runs.
 func (b *behind) isStopped(t *testing.T) (kept string) {
 	t.Helper()
 	kept = b.command()

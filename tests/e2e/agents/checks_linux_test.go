@@ -116,17 +116,17 @@ func (d driven) triesLong() bool {
 	return slices.Contains([]string{"gemini", "opencode", "opencode-acp"}, d.name)
 }
 
-// refusal is what a model provider answers in place of a reply, and a piece of what a person then reads.
+// refusal is a model provider's error, and a part of what a person then reads.
 type refusal struct {
 	status            int
 	words, read, ends string
 }
 
-// unnamed is a piece of the remedy for a failure of the provider whose status the agent does not pass on.
+// unnamed is a part of the remedy for a failure of the provider whose status the agent does not pass on.
 const unnamed = "does not pass on its status"
 
-// refusals are a provider's, and what is read then. Some agents pass on no status: its place take the provider's own words
-// where they are known, and else a remedy that is true of all of them.
+// refusals are a provider's errors, and what is read then. Some agents pass on no status: the provider's own
+// text is used instead where it is known, else a remedy that is true of all of them.
 func (d driven) refusals() []refusal {
 	all := []refusal{{status: 402, read: "credit"}, {status: 404, read: "knows no such model"}, {status: 413, read: "too large"}}
 	if !d.triesLong() {

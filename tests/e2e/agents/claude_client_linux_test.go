@@ -205,8 +205,8 @@ func (g *guest) interruptsWhatAsks() {
 	g.ends(g.says("MOCK_REPLY[on we go]"), "completed")
 }
 
-// followsASubAgent: one item stands for it, what it asks comes to the same client, what it used counts, and its own
-// words are kept as it said them.
+// followsASubAgent: one item stands for it, its requests come to the same client, its usage counts, and its
+// own messages are kept unchanged.
 func (g *guest) followsASubAgent() {
 	turn := g.says(`MOCK_CALL[Agent|{"description":"d","prompt":"MOCK_CMD[touch below]","subagent_type":` +
 		`"general-purpose","run_in_background":false}]END`)

@@ -51,7 +51,7 @@ func TestASessionHasAHomeOfItsOwn(t *testing.T) {
 	}
 	server.Stop()
 
-	// What a server leaves that is killed between making a home and storing its session, and what looks like it.
+	// The leftovers of a server killed between making a home and storing its session, and something similar.
 	elsewhere := t.TempDir()
 	if err := errors.Join(os.MkdirAll(filepath.Join(home("orphan"), "claude"), 0o700),
 		os.WriteFile(filepath.Join(elsewhere, "kept"), nil, 0o600), os.Symlink(elsewhere, home("link"))); err != nil {

@@ -24,7 +24,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// Secrets of a server and of its runtimes' providers. They are looked for where they must not be.
+// Secrets of a server and of its runtimes' providers, which must not leak.
 const (
 	geminiKey  = "planted-gemini-key-51f0"
 	openAIKey  = "sk-planted-openai-77ab"
@@ -45,16 +45,16 @@ type driven struct {
 	refused programtest.Object
 }
 
-// everyRuntime are everyDoor without OpenCode over ACP: the protocol is tried with three other agents, and OpenCode with its own
-// adapter. It takes more of a processor to start than all the others together.
+// everyRuntime are everyDoor without OpenCode over ACP: the protocol is tried with three other agents, and
+// OpenCode with its own adapter. Its start costs more CPU than all the others together.
 func everyRuntime() []driven {
 	return slices.DeleteFunc(everyDoor(), func(one driven) bool { return one.name == openCodeACP })
 }
 
 const openCodeACP = "opencode-acp"
 
-// everyDoor are all a server can drive but codex, which most other tests are about: only approvals stand in the way of their
-// sessions.
+// everyDoor are all a server can drive but codex, which most other tests are about: only approvals restrict
+// their sessions.
 func everyDoor() []driven {
 	run := func(marker string) func(string) string {
 		return func(command string) string { return marker + "[" + command + "]" }
@@ -91,7 +91,7 @@ func andOpenCodeOverACP(s *programtest.Site) *programtest.Site {
 	return s
 }
 
-// bridges is a folder with the bridges of the Agent Client Protocol, by the names they are looked for.
+// bridges is a folder with the bridges of the Agent Client Protocol, by the names of their programs.
 func bridges(t *testing.T) string {
 	t.Helper()
 	programs := t.TempDir()
@@ -351,7 +351,7 @@ func requireOneEnd(t *testing.T, events *programtest.Follower, turn string) {
 	}
 }
 
-// requireKeysKept looks for what the agents got of secrets where it must not be.
+// requireKeysKept fails when the agents got secrets that they must not have.
 func requireKeysKept(s *programtest.Site, server *programtest.Server, all []*conversation) {
 	s.T.Helper()
 	for _, c := range all {

@@ -61,7 +61,7 @@ func TestNoTrickTakesAnAgentToADoor(t *testing.T) {
 	server.Stop()
 }
 
-// Of two servers the agents of each are kept from the other, whichever was first, when they are started after it.
+// The agents of two servers cannot reach the other one, whichever was first, when they are started after it.
 func TestAgentsOfTwoServersReachNeither(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -85,8 +85,8 @@ func TestAgentsOfTwoServersReachNeither(t *testing.T) {
 	}
 }
 
-// A runtime that a new server takes over is fenced as the one before it was: from that one's port. Where the new one has
-// another port, its fence does not stand, and the log says so.
+// A runtime that a new server adopts keeps its fence: from the old server's port. When the new one has
+// another port, the fence does not cover it, and the log says so.
 func TestARuntimeKeepsItsFence(t *testing.T) {
 	t.Parallel()
 	s, folder := programtest.New(t), t.TempDir()

@@ -73,8 +73,8 @@ func TestAnMCPToolIsAnApproval(t *testing.T) {
 	})
 }
 
-// A form of an MCP server is shown as questions and filled in by the answers; what it would not take is refused and it
-// stays open.
+// A form of an MCP server is shown as questions and filled in by the answers; an invalid answer is refused
+// and the form stays open.
 func TestAFormOfAnMCPServerIsFilledIn(t *testing.T) {
 	eachMCP(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()

@@ -29,7 +29,7 @@ func offered(s *programtest.Site) (native, owned []string) {
 	return slices.Compact(native), owned
 }
 
-// idle are tools of codex that stay: one that finds no environment to work in, and those that look MCP servers up.
+// idle are tools of codex that stay: one without an environment to work in, and those that list MCP servers.
 func idle() []string {
 	return []string{"apply_patch", "list_mcp_resource_templates", "list_mcp_resources", "read_mcp_resource", "tool_search"}
 }

@@ -8,8 +8,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// A conversation of the real OpenCode is forked: the fork has what was said before, goes on by itself, also under the next
-// server, and its source stays as it is.
+// A conversation of the real OpenCode is forked: the fork has the earlier history, continues independently,
+// also under the next server, and its source stays as it is.
 func TestAConversationOfOpenCodeIsForked(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithOpenCode(t, programtest.WithEnv("HARNESS_TOOLS=workspace.read"))

@@ -9,8 +9,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// requireSecretsKept looks for secrets where they must not be, and for OpenCode's password in its command line and in
-// the log.
+// requireSecretsKept searches for leaked secrets, and for OpenCode's password in its command line and in the
+// log.
 func requireSecretsKept(s *programtest.Site, server *programtest.Server, pid string, secrets ...string) {
 	s.T.Helper()
 	environ, err := os.ReadFile("/proc/" + pid + "/environ")

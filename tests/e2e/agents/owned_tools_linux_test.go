@@ -38,7 +38,7 @@ func called(s *programtest.Site, session string) []string {
 	return ends
 }
 
-// silenceEnv is how many seconds a person takes to decide about each runtime's first call (make tools).
+// silenceEnv is how many seconds pass before the decision on each runtime's first call (make tools).
 const silenceEnv = "HARNESS_TOOLS_SILENCE"
 
 // TL-10, TL-23, TL-24, TL-27, TL-29: every real agent is given the same tools, under the same policy: what reads runs,
@@ -93,7 +93,7 @@ type givenTools struct {
 	events  *programtest.Follower
 }
 
-// opens opens a session in which only approvals stand in the way, or another one.
+// opens opens a session that only approvals restrict, or another one.
 func (g *givenTools) opens(levels programtest.Object) (session string, events *programtest.Follower) {
 	body := programtest.Object{"runtime": g.runtime, "approvalPolicy": "on-request", "filesystemSandbox": "danger-full-access",
 		"networkAccess": "enabled"}
@@ -165,7 +165,8 @@ func (g *givenTools) mustRun() {
 	}
 }
 
-// writesAnArtifact: a file gets the bytes of an artifact that its call names, and the person who is asked sees the name.
+// writesAnArtifact: a file gets the bytes of an artifact that its call names, and the approval shows the
+// name.
 func (g *givenTools) writesAnArtifact(id string) {
 	g.t.Helper()
 	turn := g.server.Send(g.session, programtest.OwnedTool("workspace_write", `{"path":"`+g.runtime+`copied","artifact_id":"`+id+`"}`))

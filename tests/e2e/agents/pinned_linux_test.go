@@ -68,7 +68,7 @@ func sourcesOfTask(t *testing.T, server *programtest.Server, session, task strin
 }
 
 // RA-15: a task of a session that the task API opened fails with SOURCES_CHANGED when a file that its agent reads by itself
-// is not what it was as the session began, unless the task or the session allows it. Sessions of other doors go on.
+// is not what it was as the session began, unless the task or the session allows it. Sessions of other APIs continue.
 func TestAChangedSourceEndsTheTask(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithOpenCode(t, programtest.WithEnv("DEFAULT_NETWORK_ACCESS=enabled"))

@@ -83,7 +83,7 @@ func TestPlantedSecretsAreNowhere(t *testing.T) {
 		}
 	}
 	for _, name := range runtimes {
-		// Of its own key it looks at nothing; those of others may not be in its environment.
+		// It may read its own key; those of others may not be in its environment.
 		script := strings.ReplaceAll(pry.String(), "$0", "sh-"+name)
 		for _, other := range append([]string{"server"}, runtimes...) {
 			if other != name {

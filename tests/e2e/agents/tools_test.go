@@ -14,9 +14,9 @@ func tool(name, description string) programtest.Object {
 		"inputSchema": programtest.Object{"type": "object", "properties": programtest.Object{"id": programtest.Object{"type": "string"}}}}
 }
 
-// A session has the tools it was made with, which codex takes at no other time. A message or a resumption that asks for
-// others is refused and says what to do, and nothing of it happens; one that names those it has is taken, after a
-// restart, too.
+// A session has the tools it was made with, which codex accepts at no other time. A message or a resumption
+// that asks for others is refused with a remedy, and has no effect; one that names the session's tools is
+// accepted, after a restart, too.
 func TestToolsAreTakenOrRefused(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()

@@ -10,8 +10,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// RA-18: what the real agents ask in a session without a person is declined at once, nothing of it is done, and the turn
-// goes on to its end.
+// RA-18: requests of real agents in a session without a person are declined at once, nothing of them is done,
+// and the turn runs to its end.
 func TestNothingWaitsWithoutAPerson(t *testing.T) {
 	t.Parallel()
 	t.Run("of codex and Claude Code", func(t *testing.T) {

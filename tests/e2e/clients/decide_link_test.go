@@ -14,8 +14,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// A real browser sends the form of a link's page so that the server takes it for its own, with a token set and no login,
-// and the page's policy lets it be shown as it is meant.
+// A real browser submits the form of a link's page as a same-origin request, with a token set and no login,
+// and the page's policy lets it render.
 func TestALinkInABrowser(t *testing.T) {
 	t.Parallel()
 	requireConsole(t)

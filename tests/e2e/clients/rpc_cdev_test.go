@@ -295,7 +295,7 @@ func TestTheMobileClient(t *testing.T) {
 	t.Parallel()
 	server, other, space, sessions := cdevSite(t)
 	socket := dialRPC(server, t, "/ws", nil)
-	// A runtime it cannot read does no harm, nor does a registry it does not look at.
+	// An unreadable runtime does no harm, nor does a registry it does not read.
 	ids := map[string]string{`"W"`: `"` + space + `"`, `"S"`: `"` + sessions["claude"] + `"`,
 		`"hello"`: `"MOCK_CMD[touch mobile.txt]"`}
 	for _, one := range recorded[struct {

@@ -83,7 +83,7 @@ func (s *taskStream) until(kind string) programtest.Object {
 }
 
 // EV-03, EV-12, EV-24, EV-27, SE-01, SE-07, RA-04: a task of the real codex and of the real Claude Code over /v1: the server is killed
-// while a call waits, the next one has it decided, and the stream goes on where it was to the one end.
+// while a call waits, the next one has it decided, and the stream continues where it was to the one end.
 func TestTasksOfRealAgents(t *testing.T) {
 	t.Parallel()
 	engines := dbtest.Engines()

@@ -54,8 +54,8 @@ func TestATraceReachesTheJournalAndTheLog(t *testing.T) {
 	}
 }
 
-// EV-01, EV-30: a task asked for in a trace has it in each of its events and in every record of its turn: the runtime's
-// own, the calls of tools and the approval, also when another server goes on with the turn.
+// EV-01, EV-30: a task requested in a trace has it in each of its events and in every record of its turn: the
+// runtime's own, the calls of tools and the approval, also when another server resumes the turn.
 func TestATraceIsInEveryEventOfATurn(t *testing.T) {
 	t.Parallel()
 	const traceID = "4bf92f3577b34da6a3ce929d0e0e4736"

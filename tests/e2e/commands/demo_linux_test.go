@@ -12,8 +12,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// The first turn of who has no account: at a terminal `make demo` asks before the agent writes its file, does what is
-// answered, and leaves neither a process nor a file.
+// The first turn of a user without an account: at a terminal `make demo` asks before the agent writes its
+// file, follows the answer, and leaves neither a process nor a file.
 func TestTheDemoIsAFirstTurn(t *testing.T) {
 	t.Parallel()
 	model := filepath.Join(t.TempDir(), "mockmodel")

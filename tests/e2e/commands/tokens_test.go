@@ -32,7 +32,7 @@ func by(i *programtest.Server, token, method, path string, body any) (int, strin
 	return response.StatusCode, string(raw)
 }
 
-// open is by for an answer that goes on, until ctx ends or its body is closed.
+// open is by for a streaming answer, until ctx ends or its body is closed.
 func open(i *programtest.Server, ctx context.Context, token, method, path string, body any) *http.Response {
 	i.T.Helper()
 	var reader io.Reader
@@ -245,7 +245,7 @@ func readsOf(t *testing.T, conn *websocket.Conn) context.Context {
 	return ctx
 }
 
-// requireNowhere looks for a text in every file of a folder.
+// requireNowhere searches for a text in every file of a folder.
 func requireNowhere(t *testing.T, dir, secret string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

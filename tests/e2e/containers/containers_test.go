@@ -16,7 +16,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// patience is how long Patroni may take for something.
+// patience bounds an action of Patroni.
 const patience = 3 * time.Minute
 
 // Two nodes on three members of Postgres: the primary is lost, then a node; nothing that was acknowledged is.
@@ -83,7 +83,7 @@ func (p *project) members(at string) string {
 	return string(out)
 }
 
-// primary is the member that takes writes, once it is another one than the one that was lost, "" for none.
+// primary is the member that accepts writes, once it is another one than the lost one, "" for none.
 func (p *project) primary(lost string) (name string) {
 	p.t.Helper()
 	at := "db-1"
@@ -107,7 +107,7 @@ func (p *project) await(what string, is func() bool) {
 	}
 }
 
-// agentsReachNoKeeper: what decides who is the primary is not to be found from where agents run.
+// agentsReachNoKeeper: agents cannot reach the service that elects the primary.
 func (p *project) agentsReachNoKeeper() {
 	p.t.Helper()
 	for _, keeper := range []string{"etcd-1/2379", "member-1/8008", "db-1/8008"} {

@@ -19,7 +19,7 @@ const recoveryBound = 2 * time.Second
 
 // A server killed with SIGKILL in the middle of a turn that waits for an approval, with codex as its own child: the
 // next one says that the turn was interrupted and the approval has expired, a client that resumes misses nothing, and
-// the next message goes on in the same thread.
+// the next message continues the same thread.
 func TestAServerKilledInATurnIsRecovered(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()
@@ -136,7 +136,7 @@ func TestOneServerPerDataDirectory(t *testing.T) {
 }
 
 // The gap-free journal and every acknowledged write survive kills at random moments (see upserts_test.go); here the
-// engines' stores are looked at after an ordinary stop in the middle of a turn.
+// engines' stores are checked after an ordinary stop in the middle of a turn.
 func TestAGracefulStopInATurnLeavesNothingOpen(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {

@@ -18,7 +18,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// What a shim may cost: KiB of memory of its own, and time a line takes longer at the median.
+// The allowed cost of a shim: KiB of memory of its own, and the extra time of a line at the median.
 const (
 	shimBudget  = 6 << 10
 	addedBudget = 200 * time.Microsecond
@@ -43,7 +43,7 @@ func TestWhatAShimCosts(t *testing.T) {
 		2*addedBudget, most, shimBudget)
 }
 
-// shimCost is how much longer a line and its answer take through a shim, and how many KiB of its own that had in memory at most.
+// shimCost is how much longer a line and its answer need through a shim, and its largest memory in KiB.
 func shimCost(t *testing.T, host shim.Host, mark string) (longer time.Duration, most int) {
 	t.Helper()
 	a, err := host.Spawn(t.Context(), shim.Spec{Generation: uuid.Must(uuid.NewV7()).String(), Runtime: "cost",

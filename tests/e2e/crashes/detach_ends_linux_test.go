@@ -27,7 +27,7 @@ func shimOf(s *programtest.Site) shim.Found {
 }
 
 // The shim itself is killed: codex is gone with it, the approval expires and the turn is interrupted, within 2 s; the
-// next message goes on.
+// next message continues.
 func TestAKilledShimEndsItsTurn(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -144,7 +144,8 @@ func waitSaid(s *programtest.Site, f shim.Found, bytes int64) {
 	}
 }
 
-// A graceful stop takes the runtimes along; with --keep-runtimes they go on and the next server finishes their turns.
+// A graceful stop ends the runtimes, too; with --keep-runtimes they keep running and the next server finishes
+// their turns.
 func TestAGracefulStopKeepsRuntimesOnlyWhenAsked(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)

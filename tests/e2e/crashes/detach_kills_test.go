@@ -123,7 +123,7 @@ func killedAtRandom(s *programtest.Site, random *rand.Rand) outcome {
 		server.Kill()
 		server = s.Start()
 		if kill == 4 {
-			// Whether the decision was stored is open; it is taken once.
+			// Whether the decision was stored is open; it is accepted once.
 			path := "/api/approvals/" + approval + "/decision"
 			server.Try(http.MethodPost, path, programtest.Object{"decision": "accept"}) //nolint:errcheck // checked by its effect
 		}
@@ -201,7 +201,7 @@ func frames(s *programtest.Site, session string) []string {
 				Params struct{ Delta string }
 			}
 			_ = json.Unmarshal(r.Payload, &delta)
-			// How many pieces of a text are stored together depends on the moment.
+			// How many deltas of a text are stored together depends on timing.
 			if n := len(frames) - 1; n >= 0 && delta.Params.Delta != "" && strings.HasPrefix(frames[n], frame.Method+" ") {
 				frames[n] += delta.Params.Delta
 			} else {

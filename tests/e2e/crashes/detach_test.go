@@ -15,8 +15,8 @@ import (
 // direct makes a site whose runtimes are children of its servers.
 func direct() programtest.SiteOption { return programtest.WithEnv("HARNESS_RUNTIME_DETACH=false") }
 
-// The server is killed while a turn waits for an approval; the next one goes on with the same codex, the same turn and
-// the same approval.
+// The server is killed while a turn waits for an approval; the next one continues with the same codex, the
+// same turn and the same approval.
 func TestATurnOutlivesItsServer(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {

@@ -72,7 +72,7 @@ func upgrade(s *programtest.Site, old string) {
 	s.RequireNoOrphans()
 }
 
-// until are the frames of events up to a position, with or without those of pieces of texts.
+// until are the frames of events up to a position, with or without text deltas.
 func until(f *programtest.Follower, pos int64, pieces bool) (raw []string) {
 	for _, frame := range f.All() {
 		if frame.Pos > 0 && frame.Pos <= pos && (pieces || frame.Offset == nil) {

@@ -45,14 +45,14 @@ func (h *history) killServer() string {
 	return "server killed"
 }
 
-// stopServer stops it as for an upgrade: its runtime goes on.
+// stopServer stops it as for an upgrade: its runtime keeps running.
 func (h *history) stopServer() string {
 	h.server.Stop()
 	h.server = h.Start()
 	return "server stopped"
 }
 
-// freezeServer lets a server sleep and go on; sometimes it is killed instead.
+// freezeServer freezes and resumes a server; sometimes it is killed instead.
 func (h *history) freezeServer() string {
 	h.signal(h.server.Cmd.Process.Pid, syscall.SIGSTOP)
 	h.wait()

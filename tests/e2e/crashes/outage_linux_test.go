@@ -85,8 +85,8 @@ func outages(t *testing.T, engine database.Engine, size string) (*programtest.Si
 // as there are outages try each of them at every point.
 const outageRounds = "HARNESS_OUTAGE_ROUNDS"
 
-// outageTurn asks twice, with a command in between that takes until the file gate is there, and then writes tokens
-// until end is released.
+// outageTurn asks twice, with a command in between that waits for the file gate, and then writes tokens until
+// end is released.
 func outageTurn(gate, ran string) string {
 	return fmt.Sprintf(
 		"MOCK_CMD[until [ -e %s ]; do sleep 0.02; done; echo one >> %s] MOCK_CMD[echo two >> %s] MOCK_SLOW[100,20] MOCK_HOLD[end]",

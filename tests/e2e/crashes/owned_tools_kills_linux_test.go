@@ -42,7 +42,7 @@ func TestKillsRunNoToolTwice(t *testing.T) {
 			t.Parallel()
 			k := &toolKills{Site: programtest.New(t, programtest.WithEngine(engine), programtest.WithEnv("HARNESS_TOOLS=patch.apply")),
 				random: rand.New(rand.NewPCG(uint64(seed), uint64(n)))}
-			// The agent goes on, and calls the next server where it called this one.
+			// The agent keeps running, and calls the next server at the same address.
 			free, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)

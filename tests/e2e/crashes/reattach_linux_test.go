@@ -108,8 +108,8 @@ func held(s *programtest.Site, name string) {
 	}
 }
 
-// The server is killed, or stopped for an upgrade, while a job's turn runs: the next one goes on with that turn as the
-// same attempt, also when it ends while no server is there, and the instruction runs once.
+// The server is killed, or stopped for an upgrade, while a job's turn runs: the next one resumes that turn as
+// the same attempt, also when it ends while no server is there, and the instruction runs once.
 func TestAJobGoesOnWithItsTurn(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -139,8 +139,8 @@ func TestAJobGoesOnWithItsTurn(t *testing.T) {
 	}
 }
 
-// A job that was gone on with is canceled like any other, and its turn ends with it; the next instruction has a turn of
-// its own.
+// A resumed job is canceled like any other, and its turn ends with it; the next instruction has a turn of its
+// own.
 func TestAReattachedJobIsCanceled(t *testing.T) {
 	t.Parallel()
 	s, server, session := onErrand(t)

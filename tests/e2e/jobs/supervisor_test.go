@@ -122,7 +122,8 @@ func TestSupervisorExplainsReviewsAndNames(t *testing.T) {
 	}
 }
 
-// A naming job whose worker finds no title leaves no nameless chat: it is called by the first words said in it.
+// A naming job whose worker finds no title leaves no nameless chat: its title is the first words of its first
+// message.
 func TestSupervisorNamesByFirstWords(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
@@ -133,7 +134,7 @@ func TestSupervisorNamesByFirstWords(t *testing.T) {
 	events.WaitTurn(server.Send(session, "Mend the login page,\nwhich forgets users who come back after lunch"))
 	waitJob(events, server, "session_initial_rename", "orchestrator_job_failed")
 	title := programtest.Text(server.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil), "session", "title")
-	if title != "Mend the login page, which forgets users who come back…" {
+	if title != "Mend the login page, which forgets users who come back after…" {
 		t.Errorf("the chat is called %q", title)
 	}
 	server.Stop()
@@ -291,8 +292,8 @@ func TestAWorkersIntentsAreHeldToWhatIsDeclared(t *testing.T) {
 	}
 }
 
-// QU-06, QU-13: a server that dies in the middle of a job leaves one the next server takes up, with its promised entry
-// brought to an end.
+// QU-06, QU-13: the next server resumes the job of one that died in the middle of it, and the promised entry
+// is completed.
 func TestKilledInTheMiddleOfAJob(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEngine(database.SQLite))

@@ -266,7 +266,7 @@ func TestATokenLimitedToAProjectSeesNothingElse(t *testing.T) {
 	})
 }
 
-// openToLimited are the operations that answer who is limited to projects, and show what is within.
+// openToLimited are the operations open to a token limited to projects, which show what is within them.
 var openToLimited = map[string]bool{"/api/login/methods": true,
 	"/api": true, "/api/health": true, "/api/ready": true, "/readyz": true, "/healthz": true, "/api/docs": true,
 	"/api/openapi.json": true, "/api/asyncapi.json": true, "/api/me": true, "/api/push": true, "/api/logout": true, "/api/sessions": true,

@@ -50,7 +50,7 @@ func awaitClosed(t *testing.T, what string, closed <-chan struct{}) {
 }
 
 // A login that ends at its provider, or by its own browser, ends on every server of the store at once, with its sockets; others
-// go on.
+// continue.
 func TestLoginsEndEverywhere(t *testing.T) {
 	t.Parallel()
 	address, to := front(t)

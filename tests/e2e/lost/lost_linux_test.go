@@ -53,7 +53,7 @@ func task(t *testing.T, server *programtest.Server, session, id, text string) (e
 	return ""
 }
 
-// remove takes away the files below a folder whose names have a part.
+// remove removes the files below a folder whose names have a part.
 func remove(t *testing.T, dir, part string) {
 	t.Helper()
 	removed := 0

@@ -89,7 +89,7 @@ func TestADamagedLogLosesNoAcknowledgedWrite(t *testing.T) {
 	salvaged(t, s, session, block, entries)
 }
 
-// audited waits until the audit log has a row of a kind with these words.
+// audited waits until the audit log has a row of a kind with these texts.
 func audited(s *programtest.Site, server *programtest.Server, kind, words string) {
 	s.T.Helper()
 	server.Eventually("does the audit log have "+kind, func() bool {
@@ -98,7 +98,8 @@ func audited(s *programtest.Site, server *programtest.Server, kind, words string
 	})
 }
 
-// salvaged has a damaged log set aside: nothing of it is lost, and the server goes on with what stands before the damage.
+// salvaged has a damaged log set aside: nothing of it is lost, and the server continues with what stands
+// before the damage.
 func salvaged(t *testing.T, s *programtest.Site, session string, block []byte, entries int) {
 	t.Helper()
 	if said := s.MustRun("doctor", "--salvage"); !strings.Contains(said, "frame") || !strings.Contains(said, "copied to") {

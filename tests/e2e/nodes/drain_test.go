@@ -27,7 +27,7 @@ func drain(i *programtest.Server) {
 	i.Eventually("the node knows that it is drained", func() bool { return i.Metric("harness_node_draining") == 1 })
 }
 
-// A session asked of a drained node is made at another one, by every API; the node's own turns go on. Without
+// A session asked of a drained node is made at another one, by every API; the node's own turns continue. Without
 // another node for new sessions it is refused, except one that was made with the same key before.
 func TestSessionsOfADrainedNodeAreMadeElsewhere(t *testing.T) {
 	t.Parallel()

@@ -16,8 +16,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// grown are the agent's texts that a client with a cursor has, by item, and how many of its pieces came before they
-// were stored.
+// grown are the agent's texts that a client with a cursor has, by item, and how many of its deltas came
+// before they were stored.
 func grown(frames []programtest.Frame) (texts map[string]string, early int) {
 	texts = map[string]string{}
 	for _, f := range frames {
@@ -215,7 +215,7 @@ func (l *link) set(cut bool) {
 	}
 }
 
-// A link that is cut in the middle of a text costs the other node's clients no word and doubles none.
+// A link that is cut in the middle of a text costs the other node's clients no text and repeats none.
 func TestALinkThatIsCutLeavesTheTextRight(t *testing.T) {
 	n := &nodes{siteA: programtest.New(t, withPort(), programtest.WithRaceDetector(), programtest.WithEngine(database.Postgres))}
 	n.a = n.siteA.Start()

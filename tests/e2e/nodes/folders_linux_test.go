@@ -60,7 +60,7 @@ func (g *throughGit) has(files map[string]string) {
 	}
 }
 
-// move takes the folder away as the one of another machine, or brings it.
+// move hides the workspace as that of another machine, or brings it back.
 func (g *throughGit) move(from, to string) {
 	g.t.Helper()
 	if err := os.Rename(from, to); err != nil {
@@ -87,7 +87,7 @@ func (g *throughGit) turn(session, said string) {
 	})
 }
 
-// goesOn has a session go on at b, and returns how its folder came there.
+// goesOn moves a session to b, and returns how its workspace came there.
 func (g *throughGit) goesOn(session string) (folder string) {
 	g.t.Helper()
 	events := g.b.Follow("threadId=" + session)
@@ -108,7 +108,7 @@ func (g *throughGit) goesOn(session string) (folder string) {
 	return strings.TrimSuffix(folder, "]")
 }
 
-// swap starts a again and makes it the one that sessions go on at.
+// swap starts a again and makes it the node that gets the sessions.
 func (g *throughGit) swap() {
 	g.t.Helper()
 	g.a = g.siteA.Start()
@@ -116,8 +116,8 @@ func (g *throughGit) swap() {
 	g.a, g.b, g.siteA, g.siteB = g.b, g.a, g.siteB, g.siteA
 }
 
-// Sessions of a node that was lost with its disk go on at another one with their folder as their last turn left it,
-// changes that are not committed included; also back at the first node, whose older copy is put aside.
+// Sessions of a node that was lost with its disk move to another one with their workspace as their last turn
+// left it, uncommitted changes included; also back to the first node, whose older copy is set aside.
 func TestAFolderGoesOnThroughGit(t *testing.T) {
 	t.Parallel()
 	g := newThroughGit(t)
@@ -174,8 +174,8 @@ func TestAFolderGoesOnThroughGit(t *testing.T) {
 	g.a.Eventually("nothing is left at the remote", func() bool { return g.git("--git-dir", g.remote, "for-each-ref") == "" })
 }
 
-// A session whose folder is not stored as its last turn left it, or that another folder stands in the way of, waits for its
-// node, and the answer says why.
+// A session whose workspace is not stored as its last turn left it, or whose path is used by another folder,
+// waits for its node, and the answer says why.
 func TestAFolderThatCannotGoOnWaits(t *testing.T) {
 	t.Parallel()
 	g := newThroughGit(t)

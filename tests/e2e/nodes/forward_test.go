@@ -182,8 +182,8 @@ func (n *nodes) message(t *testing.T, path string) (status, after int, answer pr
 	return response.StatusCode, after, answer
 }
 
-// A server takes requests from nodes with a certificate of its CA alone, asks no others, and what came from another node
-// goes no further.
+// A server accepts requests from nodes only with a certificate of its CA, asks no others, and does not
+// forward a forwarded request again.
 func TestNodesWithCertificatesThatAreGiven(t *testing.T) {
 	t.Parallel()
 	ours, theirs := certtest.New(t), certtest.New(t)

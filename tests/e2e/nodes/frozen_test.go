@@ -21,9 +21,9 @@ import (
 // frozenFor is how long a node that is frozen while it holds the journal's head may keep the others waiting.
 const frozenFor = 3 * time.Second
 
-// A node that is frozen within a transaction, while it holds the row every writer needs, holds up the others for a
-// moment. When it goes on, it learns that its transaction is gone and does it again: nothing is lost, and nothing is
-// there twice.
+// A node that is frozen within a transaction, while it holds the row every writer needs, delays the others
+// briefly. Once resumed, it finds that its transaction is gone and repeats it: nothing is lost, and nothing
+// is there twice.
 func TestAFrozenNodeDoesNotStopTheOthers(t *testing.T) {
 	t.Parallel()
 	siteA := programtest.New(t, programtest.WithEngine(database.Postgres))
@@ -154,8 +154,8 @@ func TestANodeFrozenAgainAndAgain(t *testing.T) {
 	}
 }
 
-// gated are the names of projects whose insert waits at the gate, by what Postgres does for them after it: nothing, or
-// it says more than a client that does not read takes.
+// gated are the names of projects whose insert waits at the gate, by what Postgres does for them after it:
+// nothing, or it sends more than a client that does not read accepts.
 var gated = map[string]string{"idle in transaction": "gated ", "active": "gated and loud "}
 
 // gate is a lock in Postgres that a node's transaction waits for in the middle.

@@ -154,7 +154,7 @@ func TestAKeyOfAnOwnerThatWasKilled(t *testing.T) {
 	}
 }
 
-// The whole owner is lost after the turn was stored: the node that takes the session answers with that turn.
+// The whole owner is lost after the turn was stored: the session's new owner answers with that turn.
 func TestAKeyOfASessionThatWasTaken(t *testing.T) {
 	t.Parallel()
 	k := newKeyed(t, "idempotency_keys", movable())
@@ -172,7 +172,7 @@ func TestAKeyOfASessionThatWasTaken(t *testing.T) {
 }
 
 // The whole owner is lost after codex got the message, with no line of codex stored. Whether the turn began
-// is unknown, and the session's new owner does not send it again. It goes on with other messages.
+// is unknown, and the session's new owner does not send it again. It accepts other messages.
 func TestAKeyOfAMessageTheLostOwnerDelivered(t *testing.T) {
 	t.Parallel()
 	k := newKeyed(t, "", movable())

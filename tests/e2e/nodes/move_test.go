@@ -21,7 +21,7 @@ import (
 // grace is that of the nodes of these tests.
 const grace = 8 * time.Second
 
-// movable lets sessions go on at other nodes.
+// movable lets sessions move to other nodes.
 func movable() programtest.SiteOption {
 	return programtest.WithEnv("HARNESS_NODE_ADDRESS=127.0.0.1:0", "HARNESS_WORKSPACES=shared", fmt.Sprintf("HARNESS_NODE_GRACE_MS=%d", grace.Milliseconds()))
 }
@@ -66,8 +66,8 @@ func (n *nodes) untilTaken(t *testing.T, session string) (status int, answer pro
 	return status, answer, time.Since(began)
 }
 
-// A whole node is lost. Its sessions go on at the other one, in the folder that both have, with all that was said; back
-// at the first one, which has an older copy of what codex remembered, they go on with what was said since.
+// A whole node is lost. Its sessions move to the other one, in the workspace that both have, with their whole
+// history; back at the first one, which has an older copy of codex's memory, they have the newer history.
 func TestASessionGoesOnAtAnotherNode(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t, movable())
@@ -222,8 +222,8 @@ func withGemini(t *testing.T, options ...programtest.SiteOption) *programtest.Si
 	return s
 }
 
-// A node is lost in the middle of a turn: the session waits for the end of the grace, then it goes on at the other node,
-// with what was said before.
+// A node is lost in the middle of a turn: the session waits for the end of the grace, then it moves to the
+// other node, with its history.
 func TestASessionWithATurnGoesOnAfterTheGrace(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t, movable())
@@ -253,8 +253,8 @@ func TestASessionWithATurnGoesOnAfterTheGrace(t *testing.T) {
 	n.requireHistory(t, n.siteB, "before")
 }
 
-// A node is frozen until another one has taken a session of it, and wakes within its grace: it goes on with its others,
-// and hands on what it is asked about that one.
+// A node is frozen until another one has taken over one of its sessions, and wakes within its grace: it keeps
+// its others, and forwards requests about that one.
 func TestANodeThatWakesHasLostWhatWasTaken(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t, programtest.WithEnv("HARNESS_NODE_ADDRESS=127.0.0.1:0", "HARNESS_WORKSPACES=shared"))

@@ -366,7 +366,8 @@ func TestTheOtherNodeDoesWhatNeedsNoRuntime(t *testing.T) {
 	n.b.Want(http.StatusGone, http.MethodPost, one+"/messages", programtest.Object{"text": "hi"})
 }
 
-// A node that is gone for good: another one takes its sessions when its operator says so, and its leftovers end.
+// A node that is gone for good: another one takes over its sessions when its operator says so, and its
+// leftovers end.
 func TestTheSessionsOfAGoneNodeAreTaken(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)

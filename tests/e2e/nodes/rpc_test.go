@@ -63,7 +63,7 @@ func TestCallsAreCarriedOutByTheOwner(t *testing.T) {
 	}
 	events.Wait("the end of the turn", completed)
 
-	// It is the owner's agent that has to be there, not the one beside who is asked.
+	// It is the owner's agent that must be there, not that of the node that is asked.
 	n.b.Stop()
 	n.siteB.Env = append(n.siteB.Env, "CODEX_BIN=/nowhere/codex")
 	n.b = n.siteB.Start()

@@ -12,7 +12,7 @@ import (
 )
 
 // On one Postgres a copy of a running server's data directory is refused by name and with the remedy; the first server
-// does not notice. One that was killed takes its own node id again at once, and with the node id deleted the copy is a
+// does not notice. One that was killed gets its own node id again at once, and with the node id deleted the copy is a
 // server of its own.
 func TestACopiedDataDirectoryIsRefused(t *testing.T) {
 	t.Parallel()

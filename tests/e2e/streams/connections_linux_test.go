@@ -25,7 +25,7 @@ const (
 	busyRequests  = 3000
 )
 
-// A new connection costs what a socket costs, also while processes come and go on the machine: nothing is looked up to
+// A new connection costs what a socket costs, also while processes come and go on the machine: there is no lookup to
 // find out whose it is. The machine is shared: the best of some rounds counts, and a stall that a bare server of this
 // very process has, too, is not the server's.
 func TestANewConnectionCostsWhatASocketCosts(t *testing.T) {
@@ -75,7 +75,7 @@ func TestANewConnectionCostsWhatASocketCosts(t *testing.T) {
 	server.Stop()
 }
 
-// newBesideKept is how many times a kept connection's request one on a new connection takes, at the median.
+// newBesideKept is the ratio of a request on a new connection to one on a kept connection, at the median.
 func newBesideKept(t *testing.T, url string) float64 {
 	t.Helper()
 	kept := &http.Client{Transport: &http.Transport{}}
@@ -94,7 +94,7 @@ func newBesideKept(t *testing.T, url string) float64 {
 	return float64(news[rounds/2]) / float64(keeps[rounds/2])
 }
 
-// fresh is how long a request on a connection of its own takes.
+// fresh is the time of a request on a connection of its own.
 func fresh(t *testing.T, url string) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -119,7 +119,7 @@ func fetch(t *testing.T, client *http.Client, url string) {
 	}
 }
 
-// dialAll is how long it takes until all sockets are open.
+// dialAll is the time until all sockets are open.
 func dialAll(t *testing.T, base string) time.Duration {
 	t.Helper()
 	address := "ws" + strings.TrimPrefix(base, "http") + "/api/stream"

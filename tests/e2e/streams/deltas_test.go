@@ -14,12 +14,13 @@ import (
 const (
 	manyWords = "MOCK_SLOW[600,1]"
 	killWords = "MOCK_SLOW[1000,2]"
-	// gatherTime is how long pieces of a text are gathered before they are stored as one event.
+	// gatherTime is how long deltas of a text are gathered before they are stored as one event.
 	gatherTime = 50 * time.Millisecond
 )
 
-// A model streams hundreds of words a second: who listens gets each of them before it is stored, once, while the
-// journal holds a few joined events; who hangs up at random moments, or comes late, ends with the same text.
+// A model streams hundreds of words a second: a reader gets each delta before it is stored, once, while the
+// journal holds a few joined events. Readers that hang up at random moments, or come late, end with the same
+// text.
 func TestDeltasComeAtOnceAndAreStoredJoined(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -63,7 +64,7 @@ func TestDeltasComeAtOnceAndAreStoredJoined(t *testing.T) {
 			if whole != want || stored[item] != want {
 				t.Errorf("live text %q, stored %q, want %q", whole, stored[item], want)
 			}
-			// How many events that is goes with the time the words took, not with the words.
+			// The number of events depends on the duration of the text, not on its length.
 			if events == 0 || events > int(took/gatherTime)+3 {
 				t.Errorf("%d pieces stored as %d events", pieces, events)
 			}
@@ -96,8 +97,8 @@ func TestDeltasComeAtOnceAndAreStoredJoined(t *testing.T) {
 	}
 }
 
-// The server is killed in the middle of the words and goes on with the same codex: clients that resume have the text
-// once, and so has the journal.
+// The server is killed in the middle of a text and resumes with the same codex: clients that resume have the
+// text once, and so has the journal.
 func TestDeltasSurviveKills(t *testing.T) {
 	t.Parallel()
 	for n, engine := range dbtest.Engines() {

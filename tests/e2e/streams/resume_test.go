@@ -286,7 +286,7 @@ func visible(all []programtest.Frame, thread string) []programtest.Frame {
 	})
 }
 
-// requireSame: the same frames byte for byte, and of texts, which come in pieces of any size, the same whole.
+// requireSame: the same frames byte for byte, and of texts, whose deltas may differ, the same whole.
 func requireSame(t *testing.T, client int, got, want []programtest.Frame) {
 	t.Helper()
 	requireSameTexts(t, client, got, want)

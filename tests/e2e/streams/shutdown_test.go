@@ -78,8 +78,8 @@ func TestOpenConnectionsDoNotSpoilTheEnd(t *testing.T) {
 	}
 }
 
-// A request that takes longer than an orderly end may is cut off; the end is orderly all the same, so no service
-// manager takes it for a crash.
+// A request that outlasts the time of an orderly end is cut off; the exit code is still that of an orderly
+// end, so that no service manager reports a crash.
 func TestARequestCutOffDoesNotSpoilTheEnd(t *testing.T) {
 	t.Parallel()
 	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nonexistent")).Start()
@@ -97,8 +97,8 @@ func TestARequestCutOffDoesNotSpoilTheEnd(t *testing.T) {
 	_ = p.Close()
 }
 
-// A second signal ends a server whose orderly end takes too long: here for a stream whose client does not answer the
-// close frame.
+// A second signal ends a server whose orderly end is too slow: here for a stream whose client does not answer
+// the close frame.
 func TestASecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nonexistent")).Start()

@@ -191,7 +191,7 @@ func (m *mirror) run(current func() *programtest.Server, random *rand.Rand) {
 	}
 }
 
-// words are what a copy says, for comparison.
+// words are the contents of a copy, for comparison.
 func words(entries map[string]transcript.Entry) map[string]string {
 	said := map[string]string{}
 	for id, e := range entries {

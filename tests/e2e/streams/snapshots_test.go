@@ -18,9 +18,9 @@ import (
 	"harness/transcript"
 )
 
-// Clients read snapshots at random moments, while answers stream, turns are interrupted and taken back, and server and
-// codex are killed. Each applies the frames after its snapshot's position, hangs up and goes on from there, or reads
-// again: all end with what a last reading says, no word missing and none twice.
+// Clients read snapshots at random moments, while answers stream, turns are interrupted and rolled back, and
+// server and codex are killed. Each applies the frames after its snapshot's position, hangs up and resumes
+// from there, or reads again: all end with the result of a last read, without a lost or repeated delta.
 func TestSnapshotsAndTheFramesAfterThemMakeTheTranscript(t *testing.T) {
 	t.Parallel()
 	for n, engine := range dbtest.Engines() {

@@ -9,7 +9,7 @@ import (
 	"harness/tests/wsconform"
 )
 
-// streamLimit is the largest message the stream takes.
+// streamLimit is the largest message the stream accepts.
 const streamLimit = 1 << 20
 
 // The stream is strict about RFC 6455 in every case of the table.

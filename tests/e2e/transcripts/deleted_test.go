@@ -14,8 +14,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// Of a session that was deleted no word is left in any file of the server after a clean stop, however it came: written
-// by a client or said by the agent, found by search, in the log, in pages that nothing uses any more.
+// After a clean stop no text of a deleted session is left in any file of the server, no matter how it came:
+// written by a client or by the agent, found by search, in the log, or in unused pages.
 func TestNoWordOfADeletedSessionIsLeft(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEngine(database.SQLite), programtest.WithEnv("HARNESS_KEEP_NATIVE=ring"))

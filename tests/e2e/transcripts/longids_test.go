@@ -46,8 +46,8 @@ while IFS= read -r line; do
 done
 `
 
-// Ids that no index takes are a runtime's own business: what it says with them is stored as anything else, and it is
-// answered by them.
+// Ids too long for an index are a runtime's own business: its lines are stored like any other, and the
+// answers have these ids.
 func TestIdsOfAnyLengthAreKept(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {

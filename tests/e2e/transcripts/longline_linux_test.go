@@ -60,7 +60,7 @@ func forgetPeak(t *testing.T, pid int) {
 // longLineCost is how many times its size a line may cost until it is stored. To read it costs once (internal/runtime/codex), to
 // store it next to nothing (database: parts).
 //
-// The collector may not have taken the line before by then (longLineLeft).
+// The collector may not have freed the line before by then (longLineLeft).
 const (
 	longLineCost = 2
 	longLineLeft = 1.25
@@ -128,7 +128,7 @@ func TestALongLineIsStoredAtABoundedCost(t *testing.T) {
 		t.Run(string(engine), func(t *testing.T) {
 			s, mib, bound := programtest.New(t, programtest.WithEngine(engine)), 64, float64(longLineCost)
 			if s.Detecting {
-				// Every byte takes longer, and its bookkeeping is resident, too.
+				// Every byte is slower, and its bookkeeping is resident, too.
 				mib, bound = 24, 3*longLineCost
 			}
 			server := sayLongLines(s, mib)

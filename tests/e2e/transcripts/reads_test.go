@@ -200,7 +200,7 @@ func TestReadingChangesNothing(t *testing.T) {
 	})
 }
 
-// contents are the words of a read's entries.
+// contents are the contents of a read's entries.
 func contents(answer programtest.Object) (words []string) {
 	for _, one := range answer["transcript"].([]any) {
 		words = append(words, programtest.Text(one, "type")+": "+programtest.Text(one, "content"))
@@ -208,7 +208,7 @@ func contents(answer programtest.Object) (words []string) {
 	return words
 }
 
-// messages are the words of people and of the model among contents.
+// messages are the messages of people and of the model among contents.
 func messages(contents []string) []string {
 	return slices.DeleteFunc(contents, func(one string) bool {
 		return !strings.HasPrefix(one, "userMessage") && !strings.HasPrefix(one, "agentMessage")

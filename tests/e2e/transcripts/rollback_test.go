@@ -7,7 +7,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// A turn that runs is not taken back under its hands, whichever codex does it; once it is over it can be.
+// A running turn is not rolled back, whichever codex runs it; once it is over it can be.
 func TestRollbackWaitsForTheTurn(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()

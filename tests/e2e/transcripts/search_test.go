@@ -11,7 +11,7 @@ import (
 )
 
 // A server is killed right after it acknowledged entries, mostly before they are in the index: the next one finds each
-// of them with its first search. What is deleted is found no more, and no text that is looked for breaks anything.
+// of them with its first search. What is deleted is found no more, and no query breaks anything.
 func TestSearchFindsWhatWasAcknowledgedBeforeAKill(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()

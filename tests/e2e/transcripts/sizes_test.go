@@ -16,7 +16,7 @@ import (
 )
 
 // Whatever text a client puts into any place of any request that is stored, the answer is the same on both engines, and
-// never the server's fault: Postgres takes no index row above 2704 bytes, and no NUL.
+// never the server's fault: Postgres accepts no index row above 2704 bytes, and no NUL.
 func TestNoTextOfAClientIsTooMuchForAStore(t *testing.T) {
 	t.Parallel()
 	answers := map[database.Engine]map[string]int{}
@@ -41,8 +41,8 @@ func TestNoTextOfAClientIsTooMuchForAStore(t *testing.T) {
 	}
 }
 
-// answersTo makes every request that stores or looks for a client's text, with each text in each of its places, and
-// returns the answers' statuses.
+// answersTo makes every request that stores or searches a client's text, with each text in each of its
+// places, and returns the answers' statuses.
 func answersTo(server *programtest.Server) map[string]int {
 	server.T.Helper()
 	session := server.CreateSession(programtest.Object{})
@@ -106,7 +106,7 @@ func answersTo(server *programtest.Server) map[string]int {
 	return answers
 }
 
-// textsOfClients are texts a store may not take. What is long is random: Postgres compresses the rest.
+// textsOfClients are texts a store may refuse. Long ones are random: Postgres compresses the rest.
 func textsOfClients() map[string]string {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret
 	long := func(n int) string {

@@ -127,7 +127,7 @@ func TestAcknowledgedUpsertsSurviveKills(t *testing.T) {
 }
 
 // upsertsOf are the entries of the n-th request: one of an even number, some of an odd one, of every 50th more than a
-// transaction takes.
+// transaction holds.
 func upsertsOf(n int, content string) (ids []string, entries []programtest.Object) {
 	count := 1
 	if n%2 == 1 {

@@ -23,7 +23,7 @@ import (
 
 const (
 	wholeReaders = 64
-	// roomForReads is how much more memory than idle the server may take, whatever is read, in KiB.
+	// roomForReads is how much more memory than idle the server may use, whatever is read, in KiB.
 	roomForReads = 64 << 10
 )
 
@@ -106,7 +106,7 @@ func requireEntries(t *testing.T, whole []byte, entries int) {
 	}
 }
 
-// Many readers of a long transcript at once take little memory, and each gets all of it.
+// Many readers of a long transcript at once need little memory, and each gets all of it.
 //
 //nolint:paralleltest // it measures
 func TestManyReadersOfALongTranscriptTakeLittleMemory(t *testing.T) {
@@ -144,8 +144,8 @@ func TestManyReadersOfALongTranscriptTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// Readers that ask for a long transcript and read nothing take little memory, and lose their connections soon. What
-// they were answered does not look whole.
+// Readers that ask for a long transcript and read nothing need little memory, and lose their connections
+// soon. Their truncated answer does not look whole.
 //
 //nolint:paralleltest // it measures
 func TestReadersThatDoNotReadAreClosed(t *testing.T) {

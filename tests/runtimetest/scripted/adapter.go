@@ -1,6 +1,6 @@
-// Package scripted is an agent that is not codex, and its adapter: a process for each conversation, names, ids, words
-// and verdicts of its own, several signals in a line. It shows that the core knows no provider, and keeps it so: the
-// conformance suite and the services' tests run it.
+// Package scripted is an agent that is not codex, and its adapter: a process for each conversation, names,
+// ids, messages and verdicts of its own, several signals in a line. It shows that the core knows no provider:
+// the conformance suite and the services' tests run it.
 package scripted
 
 import (
@@ -27,10 +27,10 @@ import (
 // Name is the runtime's name.
 const Name = "scripted"
 
-// TokenVariable is where the agent looks for its token.
+// TokenVariable is the variable that holds the agent's token.
 const TokenVariable = "SCRIPTED_TOKEN"
 
-// PlantedToken is what servers log the agent in with, for tests that look for it where it must not be.
+// PlantedToken is the token of the agent on servers, for tests that it does not leak.
 const PlantedToken = "planted-4711-token"
 
 // Options configure New.
@@ -149,7 +149,7 @@ func (r *Runtime) Status() runtime.Status {
 	return status
 }
 
-// Start implements runtime.Adapter: it goes on with the processes earlier servers left.
+// Start implements runtime.Adapter: it adopts the processes earlier servers left.
 func (r *Runtime) Start(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -197,7 +197,7 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
 	r.attend(thread, p)
 }
 
-// newProcess makes the supervisor of a conversation's process, which goes on with one that is inherited.
+// newProcess makes the supervisor of a conversation's process, which adopts one that is inherited.
 func (r *Runtime) newProcess(thread string, inherit []shim.Found) *process {
 	p := &process{retire: make(chan struct{})}
 	p.Supervisor = stdio.NewSupervisor(r.launcher, stdio.Options{
@@ -383,7 +383,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	return runtime.StartedTurn{TurnID: r.launcher.Natives.Known(w.Round)}, nil
 }
 
-// Lose makes the agent take messages to a conversation only with what was said before.
+// Lose makes the agent accept messages to a conversation only with its history.
 func (r *Runtime) Lose(threadID string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

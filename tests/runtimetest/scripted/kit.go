@@ -71,7 +71,7 @@ func Shims(t *testing.T, options *Options) {
 	options.Shims, options.KeepOnStop = runtimetest.Shims(t, runAsShim), true
 }
 
-// Release lets what a HOLD of that name holds go on.
+// Release lets continue what a HOLD of that name holds.
 func (s Site) Release(name string) error {
 	return os.WriteFile(filepath.Join(s.Dir, "free-"+name), nil, 0o600)
 }

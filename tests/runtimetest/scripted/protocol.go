@@ -78,7 +78,7 @@ func refusal(method, why string) error {
 	return &runtime.Error{Runtime: Name, Method: method, Message: why, Kind: kinds[why]}
 }
 
-// translate puts a word of the agent into the canonical vocabulary.
+// translate puts a line of the agent into the canonical vocabulary.
 func (p *protocol) translate(w word, at int64) []runtime.Signal {
 	in, message := wire.Place{ThreadID: cmp.Or(w.In, p.thread), TurnID: w.Round}, "says "+w.Round
 	asking := wire.Asking{Place: in, ItemID: w.ID}
