@@ -45,7 +45,7 @@ func New(basePath string) (*Console, error) {
 	return read(app, stub, basePath)
 }
 
-// Built tells whether the console is in the program, and not its stub alone.
+// Built reports whether the program has the console, and not only its stub.
 func (c *Console) Built() bool { return c.built }
 
 // read makes a Console of a folder; without an index.html in it the stub is the page.
@@ -65,8 +65,8 @@ func read(app fs.FS, stub []byte, basePath string) (*Console, error) {
 	return c, nil
 }
 
-// Serves tells whether a request is for the console: for one of its files, or a browser asks for a page where there is
-// no API.
+// Serves reports whether a request is for the console: for one of its files, or from a browser for a page
+// where there is no API.
 func (c *Console) Serves(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.Header.Get("Upgrade") != "" {
 		return false
@@ -77,7 +77,7 @@ func (c *Console) Serves(r *http.Request) bool {
 	return !ofAPI(r.URL.Path) && strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// ofAPI tells the paths whose answers are programs', a missing one's too.
+// ofAPI reports whether a path belongs to the API, also when nothing is there.
 func ofAPI(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {

@@ -77,7 +77,7 @@ func TestWhoGetsThePage(t *testing.T) {
 	}
 }
 
-// Pages may do nothing but with this server, and nobody may show them inside of another.
+// Pages may talk to this server alone, and may not be framed by others.
 func TestHeadersOfPages(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"/", "/assets/app-1.js"} {
@@ -139,7 +139,7 @@ func TestBelowAPath(t *testing.T) {
 	}
 }
 
-// Without a build the page says how to get one; a build that is broken is told at once.
+// Without a build the page says how to get one; a broken build is an error at once.
 func TestWithoutABuild(t *testing.T) {
 	t.Parallel()
 	stub, err := dist.ReadFile("dist/stub.html")

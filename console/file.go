@@ -108,7 +108,7 @@ func (f file) serve(w http.ResponseWriter, r *http.Request) {
 	write(w, r, f.contentType, body)
 }
 
-// accepts tells whether a client takes a coding; one with a weight of 0 it does not.
+// accepts reports whether a client accepts a coding; one with a weight of 0 it does not.
 func accepts(r *http.Request, coding string) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
 		name, parameters, _ := strings.Cut(strings.TrimSpace(part), ";")
@@ -127,6 +127,6 @@ func write(w http.ResponseWriter, r *http.Request, contentType string, body []by
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // a browser that went away is nobody's to mend
+		_, _ = w.Write(body) // the browser went away
 	}
 }

@@ -41,7 +41,7 @@ type AgentConfig struct {
 	// Start is what a worker session begins with, Prepare what it may do while it gets its orientation and bootstrap
 	// instructions, Instruct while it does a job.
 	Start, Prepare, Instruct TurnPolicy
-	// Orientation is the first thing a worker is told; "" is the server's own text.
+	// Orientation is the first prompt of a worker; "" is the server's own text.
 	Orientation string
 	// TurnTimeout bounds a turn; 0 is ORCHESTRATOR_AGENT_TURN_TIMEOUT_MS.
 	TurnTimeout time.Duration
@@ -205,7 +205,7 @@ func (p *policyReader) timeout(name string) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// done tells everything that is wrong; what was not read is unknown.
+// done reports every error found; a member that was not read is unknown.
 func (p *policyReader) done(allowed string) error {
 	for name := range p.unread {
 		p.problems = append(p.problems, fmt.Sprintf("%s%s is unknown; it may have %s", p.path, name, allowed))

@@ -142,14 +142,14 @@ func TestAgentPoliciesAreFoundAndFailClosed(t *testing.T) {
 			t.Errorf("%s: %+v, %v", agent, config, err)
 		}
 	}
-	if config, err := registry.AgentConfig("nobody"); err != nil || config != (AgentConfig{}) {
+	if config, err := registry.AgentConfig("unknown"); err != nil || config != (AgentConfig{}) {
 		t.Errorf("an agent without a file: %+v, %v", config, err)
 	}
-	// A file about an agent nobody can name any more may be about any agent that no other file names.
+	// An unreadable file that names no agent may be about any agent that no other file names.
 	write("lost/agent.config.json", narrow)
 	write("lost/extension.manifest.json", `{"agentId":`)
 	registry.Load(t.Context())
-	if _, err := registry.AgentConfig("nobody"); err == nil || !strings.Contains(err.Error(), "which agent") {
+	if _, err := registry.AgentConfig("unknown"); err == nil || !strings.Contains(err.Error(), "which agent") {
 		t.Errorf("with an unreadable manifest: %v", err)
 	}
 	if _, err := registry.AgentConfig("named"); err != nil {

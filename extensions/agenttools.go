@@ -34,7 +34,7 @@ type ToolCall struct {
 
 // AgentTools gives the tools of extensions to agents.
 type AgentTools interface {
-	// Gives tells whether an extension, named as in its manifest, may have tools.
+	// Gives reports whether an extension, named as in its manifest, may have tools.
 	Gives(extension string) bool
 	// Check says what is wrong with the tools that would be there, all together.
 	Check(all []Tool) error

@@ -68,8 +68,8 @@ func toolIn(name, more string) string {
 
 var someCall = extensions.ToolCall{SessionID: "s", TurnID: "t", Workspace: "/w", Input: json.RawMessage(`{"a":1}`)}
 
-// What a manifest declares is a tool: its handler gets the input and where the call belongs, and an answer that is no
-// object becomes one. An extension nobody gives tools has none, and says so.
+// A tool declared by a manifest: its handler gets the input and where the call belongs, and an answer that is
+// not an object becomes one. An extension without permission for tools has none, and a diagnostic says so.
 func TestToolsOfManifests(t *testing.T) {
 	t.Parallel()
 	root, agents := folder(t), &offered{}
@@ -150,7 +150,7 @@ func TestToolsAreReloadedAllOrNone(t *testing.T) {
 	}
 	put("a", toolIn("a.wait", "")+`,`+toolIn("a.look", ""), "tool.a.wait - - @wait\ntool.a.look - - {\"set\":1}")
 	put("b", toolIn("b.look", ""), "tool.b.look - - {\"set\":1}")
-	host := &scriptHost{waits: make(chan struct{}, 1)}
+	host := &scriptHost{waiting: make(chan struct{}, 1)}
 	r := registry(t, extensions.Options{Roots: []extensions.Root{{Type: extensions.RepoLocal, Path: root}},
 		Hosts: []extensions.Host{host}, AgentTools: agents})
 	if problems := r.Load(t.Context()); problems != nil {
@@ -175,7 +175,7 @@ func TestToolsAreReloadedAllOrNone(t *testing.T) {
 		_, err := waits.Run(ctx, someCall)
 		ended <- err
 	}()
-	<-host.waits // it is under way
+	<-host.waiting // it is under way
 	put("b", toolIn("b.look", ""), "tool.b.look - - {\"set\":2}")
 	if result := r.Reload(t.Context(), ""); result.Code != extensions.Reloaded {
 		t.Fatal(result.Errors)

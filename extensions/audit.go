@@ -23,11 +23,11 @@ const (
 	AuditForbidden = "forbidden"
 )
 
-// AuditRecord tells of one attempt to reload, also of a refused one. The keys are codex-manager's.
+// AuditRecord describes one attempt to reload, also a refused one. The keys are codex-manager's.
 type AuditRecord struct {
 	ReloadID       string        `json:"reloadId"`
 	RecordedAt     string        `json:"recordedAt"` // ISO 8601
-	ActorRole      string        `json:"actorRole"`  // "unknown" when nobody could be identified
+	ActorRole      string        `json:"actorRole"`  // "unknown" when the caller was not identified
 	ActorID        *string       `json:"actorId"`
 	RequestOrigin  RequestOrigin `json:"requestOrigin"`
 	Result         string        `json:"result"`

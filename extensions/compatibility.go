@@ -90,8 +90,8 @@ func sameVersion(a, b string) bool {
 	return left.Equal(right)
 }
 
-// inRange tells whether a version satisfies a range; prereleases count as what they precede. A range nobody can read
-// fits nothing.
+// inRange reports whether a version satisfies a range; prereleases count as what they precede. An unreadable
+// range matches nothing.
 func inRange(text, demanded string) bool {
 	actual := version(text)
 	if actual == nil {

@@ -22,7 +22,7 @@ type ConformanceReport struct {
 	FixturePath string           `json:"fixturePath"`
 	Profiles    []ConformanceRun `json:"profiles"`
 	Portable    bool             `json:"portableExtension"`
-	// Reasons tell why it is not portable.
+	// Reasons say why it is not portable.
 	Reasons []string `json:"reasons"`
 }
 
@@ -107,7 +107,7 @@ func conformanceRun(ctx context.Context, folder string, hosts []Host, processAll
 		for _, eventType := range module.Events {
 			results := registry.Emit(ctx, SampleEvent(eventType), Scope{})
 			run.Events = append(run.Events, ConformanceEvent{eventType, results})
-			run.judge(eventType, results)
+			run.check(eventType, results)
 		}
 	}
 	if len(run.Errors) == 0 {
@@ -116,8 +116,8 @@ func conformanceRun(ctx context.Context, folder string, hosts []Host, processAll
 	return run
 }
 
-// judge notes what a handler should not answer.
-func (c *ConformanceRun) judge(eventType string, results []sdk.EmitResult) {
+// check notes what a handler should not answer.
+func (c *ConformanceRun) check(eventType string, results []sdk.EmitResult) {
 	for i := range results {
 		result := &results[i]
 		switch result.Kind {

@@ -13,7 +13,7 @@ import (
 type Root struct {
 	Type OriginType
 	Path string
-	// Consent tells that its extensions count only with the operator's consent to the whole root as it is (see
+	// Consent says that its extensions count only with the operator's consent to the whole root as it is (see
 	// Options.Consent), also those that run in no process of their own.
 	Consent bool
 }
@@ -79,7 +79,7 @@ func discover(roots []Root) (found []candidate, problems []error) {
 	return found, problems
 }
 
-// Holds tells whether a folder is one to look for extensions in: there are some in folders of it.
+// Holds reports whether a folder is one to search for extensions: it has some in its folders.
 func Holds(folder string) (bool, error) {
 	found, err := discoverRoot(Root{Path: folder})
 	real, linkErr := realPath(folder)
@@ -172,7 +172,7 @@ func entrypoint(c candidate, manifest *Manifest, trust TrustMode) (path string, 
 	return "", diagnostics
 }
 
-// within tells whether a real path lies in a real folder.
+// within reports whether a real path lies in a real folder.
 func within(folder, path string) bool {
 	relative, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(relative)

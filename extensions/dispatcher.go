@@ -31,7 +31,7 @@ type Journal interface {
 type Sessions interface {
 	// Describe returns what is stored of a session, ErrSessionGone when it was deleted or never existed.
 	Describe(ctx context.Context, sessionID string) (SessionInfo, error)
-	// RequestPending tells whether an interactive request of a session still waits for a decision.
+	// RequestPending reports whether an interactive request of a session still waits for a decision.
 	RequestPending(ctx context.Context, sessionID, requestID string) (bool, error)
 }
 
@@ -53,22 +53,22 @@ type DispatcherOptions struct {
 	Sessions Sessions
 	// NodeID names this server among those that share the store; it must be the same after a restart.
 	NodeID string
-	// Owns, when set, tells whether this node is the one that tells of a session; others leave it to that one, and what is of
-	// no session to the node whose runtime said it. nil tells all.
+	// Owns, when set, reports whether this node dispatches the events of a session. Events without a session
+	// are dispatched by the node whose runtime emitted them. With nil this node dispatches all.
 	Owns func(ctx context.Context, sessionID string) (bool, error)
-	// Taken, when set, tells of a record whether it says that a session went from one node to another: the dispatcher of the
-	// latter tells what that of the former has not.
+	// Taken, when set, reports whether a record moved a session from one node to another. The new owner's
+	// dispatcher then dispatches what the former owner's has not.
 	Taken func(event *journal.Event) (from, by string, is bool)
-	// Lanes is how many sessions' events are dispatched side by side (4); one session's events stay in order. As many are
-	// told again at once.
+	// Lanes is how many sessions' events are dispatched side by side (4); one session's events stay in order.
+	// It also bounds how many retries run at once.
 	Lanes int
 	// Queue bounds the records waiting in one lane (256); beyond, the lane reads the journal from where it is.
 	Queue int
-	// Retry are the pauses before each further try of a turn.completed nobody acted on (0.5 s, 2 s, 8 s).
+	// Retry are the pauses before each further try of a turn.completed no handler acted on (0.5 s, 2 s, 8 s).
 	Retry []time.Duration
 	// SaveEvery is how often the cursor is stored while there is something to store (5 s).
 	SaveEvery time.Duration
-	// Observe, when set, is told each time a lane falls back to reading the journal. It must not block.
+	// Observe, when set, is called each time a lane falls back to reading the journal. It must not block.
 	Observe func(lane int)
 	Logger  zerolog.Logger
 	Clock   func() time.Time
@@ -95,11 +95,11 @@ func (o *DispatcherOptions) setDefaults() {
 	}
 }
 
-// Dispatcher feeds extensions from the journal: app-server signals as they are, and the events synthesised from them.
-// It takes records over without blocking and works on goroutines of its own, so the stream never waits for an
-// extension; a lane that cannot keep up reads the journal from its cursor, so no signal is lost. After a crash,
-// synthesised events are caught up from the stored cursor; plain signals of the time in between are not told again,
-// their moment is over.
+// Dispatcher feeds extensions from the journal: app-server signals as they are, and the events synthesised
+// from them. It accepts records without blocking and works on goroutines of its own, so the stream never
+// waits for an extension. A lane that cannot keep up reads the journal from its cursor, so no signal is lost.
+// After a crash, synthesised events are caught up from the stored cursor; plain signals of the time in
+// between are not dispatched, since they are out of date.
 type Dispatcher struct {
 	opts  DispatcherOptions
 	names names
@@ -177,8 +177,8 @@ func (d *Dispatcher) Stop(ctx context.Context) error {
 	return d.saveCursor(ctx)
 }
 
-// publish is the journal's subscriber: it sorts out what nobody waits for and hands the rest to the session's lane. It
-// never blocks.
+// publish is the journal's subscriber: it drops records without a subscriber and hands the rest to the
+// session's lane. It never blocks.
 func (d *Dispatcher) publish(records []journal.Record) {
 	for i := range records {
 		rec := &records[i]
@@ -238,7 +238,7 @@ func (d *Dispatcher) writeCursor(ctx context.Context, cursor int64) error {
 	return err
 }
 
-// actionable tells whether somebody acted on an event: a job was queued, or an action ended other than failed.
+// actionable reports whether a handler acted on an event: a job was queued, or an action did not fail.
 func actionable(results []sdk.EmitResult) bool {
 	for i := range results {
 		switch results[i].Kind {

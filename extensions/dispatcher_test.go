@@ -33,7 +33,7 @@ type seen struct {
 	raw     string
 }
 
-// listener is a native extension that hands every event to a channel and answers as told.
+// listener is a native extension that sends every event to a channel and gives the answer it was made with.
 type listener struct {
 	events chan seen
 	mu     sync.Mutex
@@ -204,12 +204,12 @@ func (s *site) entry(session string, entry transcript.Entry) {
 
 const marker = "app_server.marker"
 
-// mark appends a signal that tells when everything before it was dispatched.
+// mark appends a signal whose dispatch proves that everything before it was dispatched.
 func (s *site) mark(session string) {
 	s.append(notification(session, "", `{"method":"marker"}`, stream.Meta{}))
 }
 
-// AS-01, AS-02, AS-07 to AS-15: the signal's payload, and whose signals are not told.
+// AS-01, AS-02, AS-07 to AS-15: the signal's payload, and which signals are not dispatched.
 func TestSignals_AS13_AS14_AS15(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -267,7 +267,7 @@ func TestFileChangesAndTurnEnd_EX36_EX37_EX38_EX39_EX40(t *testing.T) {
 		s.fileChange("s1", "t1", "item-1", "req-1")
 		s.fileChange("s1", "t1", "item-1", "req-2") // the same anchor counts once
 		s.turnEnd("s1", "t1")
-		s.turnEnd("s1", "t1") // told twice, dispatched once
+		s.turnEnd("s1", "t1") // recorded twice, dispatched once
 		s.turnEnd("s1", "t2") // no file change
 		s.mark("s1")
 		got := l.expect(t, extensions.EventFileChange)
@@ -325,7 +325,8 @@ func TestGatingIsRecovered_EX41(t *testing.T) {
 	})
 }
 
-// EX-42: nobody acted, so the event comes again, a bounded number of times; once somebody acts, no more.
+// EX-42: without a handler that acts the event is dispatched again, a bounded number of times; once a handler
+// acts, no more.
 func TestTurnEndIsRetried_EX42(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -368,8 +369,8 @@ func (s *site) waitFor(query string, want int) {
 	}
 }
 
-// Synthesised events that nobody could dispatch before the server stopped are dispatched after the next start; plain
-// signals are not told again.
+// Synthesised events that were not dispatched before the server stopped are dispatched after the next start;
+// plain signals are not.
 func TestSynthesisedEventsSurviveARestart_EX41(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -395,8 +396,8 @@ func TestSynthesisedEventsSurviveARestart_EX41(t *testing.T) {
 	})
 }
 
-// EX-38: a file change that came in while nobody listened is reconciled when somebody does, unless it was decided or
-// acted on meanwhile.
+// EX-38: a file change that came without a subscriber is reconciled once there is one, unless it was decided
+// or acted on meanwhile.
 func TestReconcile_EX38(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

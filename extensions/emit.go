@@ -52,7 +52,7 @@ type Settings interface {
 
 // Actions executes the action requests of handlers; extensions/action implements it.
 type Actions interface {
-	// Execute runs one request and tells its outcome; it never fails otherwise.
+	// Execute runs one request and returns its outcome; it never fails otherwise.
 	Execute(ctx context.Context, call ActionCall) sdk.EmitResult
 }
 
@@ -65,7 +65,7 @@ type ActionCall struct {
 	Request               sdk.ActionRequest
 }
 
-// Summary tells what one dispatch came to.
+// Summary is the outcome of one dispatch.
 type Summary struct {
 	EventType                                  string
 	Handlers, Enqueues, Actions, HandlerErrors int
@@ -83,10 +83,10 @@ const (
 	directActionMessage = "return an action_request: only the core performs actions"
 )
 
-// Emit hands an event to every handler of its type, one after the other in dispatch order, and returns what they
-// answered, one result per handler. A handler that throws or outlives its timeout yields handler_error and keeps nobody
-// else from running; the first performed action wins, later requests are not executed. Without handlers it returns nil
-// and encodes nothing.
+// Emit hands an event to every handler of its type, one after the other in dispatch order, and returns their
+// answers, one result per handler. A handler that throws or outlives its timeout yields handler_error, and
+// the others still run. The first performed action wins; later requests are not executed. Without handlers it
+// returns nil and encodes nothing.
 func (r *Registry) Emit(ctx context.Context, event *Event, scope Scope) []sdk.EmitResult {
 	if len(r.active.Load().byEvent[event.Type]) == 0 {
 		return nil

@@ -155,8 +155,8 @@ func TestTrustOfActions_LC19_LC20_LC21(t *testing.T) {
 				"\nenqueue - - @enqueue {\"type\":\"t\",\"projectId\":\"p\",\"payload\":{}}",
 			"m/extension.manifest.json": manifest("m", c.declared),
 		})
-		var told strings.Builder
-		r := registry(t, extensions.Options{Trust: c.mode, Actions: &actor{}, Jobs: jobs{}, Logger: zerolog.New(&told),
+		var logged strings.Builder
+		r := registry(t, extensions.Options{Trust: c.mode, Actions: &actor{}, Jobs: jobs{}, Logger: zerolog.New(&logged),
 			Roots: []extensions.Root{{Type: extensions.RepoLocal, Path: root}}})
 		for _, problem := range r.Load(t.Context()) {
 			t.Fatal(problem)
@@ -173,9 +173,9 @@ func TestTrustOfActions_LC19_LC20_LC21(t *testing.T) {
 			"forbidden": sdk.HandlerError}[c.want]; got.Kind != wantKind {
 			t.Errorf("enqueueJob in %s %s: %+v", c.mode, c.declared, got)
 		}
-		times := strings.Count(told.String(), "undeclared action")
+		times := strings.Count(logged.String(), "undeclared action")
 		if c.mode == extensions.TrustDisabled && times > 0 || c.mode == extensions.TrustWarn && times != 2 {
-			t.Errorf("%s %s: the log says %s", c.mode, c.declared, told.String())
+			t.Errorf("%s %s: the log says %s", c.mode, c.declared, logged.String())
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"harness/transcript"
 )
 
-// What an event tells of a turn costs the same whether its session had 10 turns or 1,200.
+// The events of a turn cost the same whether its session had 10 turns or 1,200.
 func TestEventsOfATurnAreFlat(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -38,7 +38,7 @@ type Module interface {
 	// back, and the next Handle must work. After Handle returned, no call of this invocation may reach tools any more
 	// (late calls are rejected in the extension with the text LateCall); tools refuses them, too.
 	Handle(ctx context.Context, subscription int, event *Event, tools Tools) (json.RawMessage, error)
-	// Health tells how the module is, without blocking.
+	// Health returns the state of the module, without blocking.
 	Health() Health
 	// Close stops the extension and frees everything it holds. No Handle runs at that time and none follows. It is called
 	// once.
@@ -49,7 +49,7 @@ type Module interface {
 type Missing struct {
 	// Name is a global, a member of one or a module; Place is file:line:column below the folder imports are confined to.
 	Name, Place string
-	// Guarded tells that the code looks whether it is there first, so nothing breaks.
+	// Guarded says that the code checks whether it exists first, so nothing breaks.
 	Guarded bool
 	// Remedy says what is wrong with Name and what to do.
 	Remedy string
@@ -126,7 +126,7 @@ type RuntimeWish struct {
 	Command []string `json:"command,omitempty"`
 }
 
-// LateCall is what a handler is told that calls a tool after its invocation ended.
+// LateCall is the error for a handler that calls a tool after its invocation ended.
 const LateCall = "agent handler invocation is no longer active"
 
 // Tools is what a handler may do while it runs. All arguments and results are JSON as the extension wrote or gets it.
@@ -139,7 +139,7 @@ type Tools interface {
 	// EnqueueJob queues a job: input is {type, projectId, sourceSessionId?, payload}, the result {status,
 	// job{id,type,projectId,state}}.
 	EnqueueJob(ctx context.Context, input json.RawMessage) (json.RawMessage, error)
-	// HasSettings tells whether the two getters are supplied; without, the members are absent.
+	// HasSettings reports whether the two getters are supplied; without, the members are absent.
 	HasSettings() bool
 	// GetSessionSettings returns the session's settings as one object.
 	GetSessionSettings(ctx context.Context, sessionID string) (json.RawMessage, error)

@@ -20,13 +20,13 @@ type script struct {
 	subscriptions []extensions.Subscription
 	answers       []string
 	closed        *atomic.Int64
-	waits         chan<- struct{}
+	waiting       chan<- struct{}
 }
 
 // scriptHost stands in for an engine in tests of the registry: it knows nothing but the seam.
 type scriptHost struct {
 	open, closed atomic.Int64
-	waits        chan struct{} // told when a handler begins to wait, nil: nobody is
+	waiting      chan struct{} // receives when a handler begins to wait; nil: unused
 }
 
 func (*scriptHost) Kind() string { return extensions.HostEmbedded }
@@ -46,7 +46,7 @@ func (h *scriptHost) Load(_ context.Context, source extensions.Source) (extensio
 	case text == "":
 		return nil, &extensions.LoadError{Code: extensions.MissingRegister, Message: extensions.MissingRegisterText}
 	}
-	m := &script{closed: &h.closed, waits: h.waits}
+	m := &script{closed: &h.closed, waiting: h.waiting}
 	for line := range strings.SplitSeq(text, "\n") {
 		parts := strings.SplitN(line, " ", 4)
 		s := extensions.Subscription{EventType: parts[0]}
@@ -73,7 +73,7 @@ func (m *script) Handle(ctx context.Context, i int, event *extensions.Event, too
 		return nil, errors.New(answer[1:])
 	case answer == "@wait":
 		select {
-		case m.waits <- struct{}{}:
+		case m.waiting <- struct{}{}:
 		default:
 		}
 		<-ctx.Done()

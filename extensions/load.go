@@ -15,8 +15,8 @@ import (
 // loadsAtOnce bounds how many extensions are brought up side by side.
 const loadsAtOnce = 4
 
-// build loads everything that can be found, side by side, and judges it in the deterministic order. Modules it returns
-// are the caller's to close; those that were refused are closed already.
+// build loads every extension it finds, side by side, and admits them in the deterministic order. The caller
+// closes the modules it returns; refused modules are closed already.
 func (r *Registry) build(ctx context.Context) (modules []loaded, problems []*LoadError) {
 	candidates, discovery := discover(r.opts.Roots)
 	if r.opts.Only != "" {
@@ -174,7 +174,7 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 	return r.admit(info, declared, tools, module, err)
 }
 
-// toolsFor are the tools of a manifest, if somebody gives them to agents.
+// toolsFor returns the tools of a manifest, if the server gives them to agents.
 func (r *Registry) toolsFor(manifest *Manifest, info *ModuleInfo) ([]Tool, error) {
 	if manifest == nil || len(manifest.Tools) == 0 {
 		return nil, nil
@@ -260,7 +260,7 @@ func (r *Registry) hostFor(source Source) (Host, *LoadError) {
 		Message: fmt.Sprintf("this server has no %s host", kind)}
 }
 
-// admit judges what a host brought up; a module that may not stay is closed.
+// admit checks what a host loaded; a module that is refused is closed.
 func (r *Registry) admit(info ModuleInfo, declared *Capabilities, tools []Tool, module Module, err error) (loaded, *LoadError) {
 	if err != nil {
 		var problem *LoadError

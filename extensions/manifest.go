@@ -48,8 +48,8 @@ type Capabilities struct {
 	Host    []string `json:"host,omitempty"`
 }
 
-// readManifest reads the manifest of an extension's folder; nil and no error when there is none. diagnostics tell what
-// was passed over.
+// readManifest reads the manifest of an extension's folder; nil and no error when there is none. diagnostics
+// name the parts that were skipped.
 func readManifest(root string) (manifest *Manifest, diagnostics []string, err error) {
 	raw, err := readSmall(filepath.Join(root, manifestFile), os.Stat)
 	if raw == nil || err != nil {

@@ -10,9 +10,10 @@ import (
 	"harness/tests/dbtest"
 )
 
-// Of several nodes one tells: the owner of a session, of its signals and of what is synthesised from them, and of what is of
-// no session the node whose runtime said it. What no node is named for all of them tell.
-func TestOneNodeTells(t *testing.T) {
+// Of several nodes one dispatches: the owner of a session, for its signals and the events synthesised from
+// them. Events without a session are dispatched by the node whose runtime emitted them; without a node's
+// name, by all.
+func TestOneNodeDispatches(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		s, l := newSite(t, db), newListener(queued)

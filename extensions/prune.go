@@ -14,8 +14,8 @@ import (
 // new.
 const keepRows = 30 * 24 * time.Hour
 
-// Prune removes what nobody will ask for any more, and records of reloads a retention keeps no longer. A dispatch that
-// nobody took for as long as others are remembered is one of a node that did not come back.
+// Prune removes rows that are no longer needed, and reload records past their retention. A dispatch that
+// stayed pending for the whole retention belongs to a node that did not come back.
 func Prune(ctx context.Context, p journal.Pruner, keep journal.Retention) error {
 	before := p.Now.Add(-keepRows).UnixMilli()
 	err := errors.Join(p.Rows(ctx, "extension_actions", "key", `created_at < $1`, before),

@@ -12,8 +12,8 @@ import (
 	"harness/tests/lifecycletest"
 )
 
-// What extensions heard of and did is forgotten after 30 days, while the server runs, and reloads by their age and
-// number.
+// Records of dispatches and actions are pruned after 30 days, while the server runs, and reloads by their age
+// and number.
 func TestWhatExtensionsDidIsForgotten(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

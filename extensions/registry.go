@@ -40,9 +40,9 @@ type Options struct {
 	Jobs     Jobs
 	Settings Settings
 	Actions  Actions
-	// AgentTools takes the tools that manifests declare; nil: nobody does.
+	// AgentTools receives the tools that manifests declare; nil: they are ignored.
 	AgentTools AgentTools
-	// Observe, when set, is told every dispatch that had handlers. It must not block.
+	// Observe, when set, is called with every dispatch that had handlers. It must not block.
 	Observe func(Summary)
 	Logger  zerolog.Logger
 	// Clock is time.Now when nil.
@@ -127,7 +127,7 @@ func (r *Registry) TrustMode() TrustMode { return r.opts.Trust }
 // SnapshotVersion names the active snapshot.
 func (r *Registry) SnapshotVersion() string { return r.active.Load().version }
 
-// Subscribed tells whether a handler waits for events of a type. It costs one map look-up.
+// Subscribed reports whether a handler is registered for events of a type. It costs one map look-up.
 func (r *Registry) Subscribed(eventType string) bool {
 	return len(r.active.Load().byEvent[eventType]) > 0
 }
@@ -153,7 +153,7 @@ const (
 	ReloadInProgress ReloadCode = "reload_in_progress"
 )
 
-// ReloadResult tells what a reload did.
+// ReloadResult says what a reload did.
 type ReloadResult struct {
 	Code     ReloadCode
 	ReloadID string
@@ -164,8 +164,8 @@ type ReloadResult struct {
 	Errors                          []*LoadError
 }
 
-// Reload loads everything anew and swaps it in as one, or keeps what was active when anything at all cannot be loaded.
-// Only one runs at a time; another is told so at once. reloadID may be empty.
+// Reload loads everything anew and swaps it in as one, or keeps what was active when anything at all cannot
+// be loaded. Only one runs at a time; a second call is refused at once. reloadID may be empty.
 func (r *Registry) Reload(ctx context.Context, reloadID string) ReloadResult {
 	if reloadID == "" {
 		reloadID = uuid.NewString()
@@ -247,7 +247,7 @@ func (r *Registry) closeModules(modules []loaded) {
 	r.closeAll(all)
 }
 
-// closeTimeout bounds the goodbye of one module.
+// closeTimeout bounds the closing of one module.
 const closeTimeout = 5 * time.Second
 
 func (r *Registry) closeAll(modules []Module) {

@@ -81,7 +81,7 @@ func TestReloadIsAtomicUnderEmits_LC04(t *testing.T) {
 	}
 }
 
-// slowHost holds loads until told.
+// slowHost holds loads until the test releases it.
 type slowHost struct {
 	scriptHost
 	loading, go_ chan struct{}
@@ -195,7 +195,8 @@ func TestAudit(t *testing.T) {
 	})
 }
 
-// BenchmarkEmitUnsubscribed is what an event nobody waits for costs; the promise is 0.3 µs and no allocation.
+// BenchmarkEmitUnsubscribed is the cost of an event without a subscriber; the promise is 0.3 µs and no
+// allocation.
 func BenchmarkEmitUnsubscribed(b *testing.B) {
 	r := extensions.New(
 		extensions.Options{Logger: zerolog.Nop(), Native: []sdk.Extension{newListener(nil).extension("e")}})

@@ -34,7 +34,7 @@ func (r *retries) add(job dispatch, due time.Time) {
 	}
 }
 
-// take removes what is due and tells how long the next one waits (a day when there is none).
+// take removes what is due and returns how long the next one waits (a day when there is none).
 func (r *retries) take(now time.Time) (due []dispatch, wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +56,7 @@ func (r *retries) take(now time.Time) (due []dispatch, wait time.Duration) {
 // so that a handler that takes its time over one does not hold up the others.
 func (d *Dispatcher) retryLoop(ctx context.Context, left []dispatch) {
 	var tries errgroup.Group
-	defer func() { _ = tries.Wait() }() // a try tells of its failure itself
+	defer func() { _ = tries.Wait() }() // a try logs its failure itself
 	tries.SetLimit(d.opts.Lanes)
 	d.tryAll(ctx, &tries, left)
 	for {
@@ -85,10 +85,10 @@ func (d *Dispatcher) tryAll(ctx context.Context, tries *errgroup.Group, jobs []d
 	}
 }
 
-// try works on a stored dispatch nobody acted on: the end of a turn is told again, a file change that still waits is
-// reconciled.
+// try works on a stored dispatch without an action: the end of a turn is dispatched again, a file change that
+// still waits is reconciled.
 func (d *Dispatcher) try(ctx context.Context, job dispatch) {
-	if d.others(ctx, job.sessionID, "") {
+	if d.dispatchedElsewhere(ctx, job.sessionID, "") {
 		return // it has taken the dispatch with the session
 	}
 	switch job.kind {
@@ -110,7 +110,7 @@ func (d *Dispatcher) Reconcile(ctx context.Context) error {
 	var tries errgroup.Group
 	tries.SetLimit(d.opts.Lanes)
 	d.tryAll(ctx, &tries, slices.DeleteFunc(left, func(job dispatch) bool { return job.kind != EventFileChange }))
-	_ = tries.Wait() // a try tells of its failure itself
+	_ = tries.Wait() // a try logs its failure itself
 	return ctx.Err()
 }
 

@@ -43,23 +43,23 @@ func (s sessions) Decide(ctx context.Context, d action.Decision) error {
 	return err
 }
 
-// An extension hears what an agent says that is not codex, and decides what it asks.
+// An extension receives the events of an agent other than codex, and decides its requests.
 func TestAnExtensionDecidesForTheScriptedAgent(t *testing.T) {
 	const asks = "app_server.request.item.command_execution.request_approval"
 	sessiontest.Each(t, func(t *testing.T, s *sessiontest.Site) {
-		heard := make(chan string, 64)
+		received := make(chan string, 64)
 		decider := sdk.Extension{ModuleName: "decider", Register: func(on *sdk.Registry) {
 			on.On(asks, func(_ context.Context, event sdk.Event, _ sdk.Tools) (any, error) {
 				var asked struct{ RequestID, Runtime string }
 				if err := json.Unmarshal(event.Payload, &asked); err != nil {
 					return nil, err
 				}
-				heard <- fmt.Sprint("asked by ", asked.Runtime)
+				received <- fmt.Sprint("asked by ", asked.Runtime)
 				return sdk.NewAction(sdk.ActionApprovalDecide,
 					map[string]string{"approvalId": asked.RequestID, "decision": "decline", "message": "not today"}), nil
 			})
 			on.On("app_server.turn.completed", func(context.Context, sdk.Event, sdk.Tools) (any, error) {
-				heard <- "over"
+				received <- "over"
 				return nil, nil
 			})
 		}}
@@ -81,11 +81,11 @@ func TestAnExtensionDecidesForTheScriptedAgent(t *testing.T) {
 		}
 		entries, err := s.TurnEntries(t.Context(), id, turn)
 		if err != nil || entries[len(entries)-1].Content != "then not: not today" {
-			t.Errorf("the agent was told: %+v (%v)", entries, err)
+			t.Errorf("the agent's transcript is %+v (%v)", entries, err)
 		}
 		for _, want := range []string{"asked by " + scripted.Name, "over"} {
-			if got := <-heard; got != want {
-				t.Errorf("the extension heard %q, not %q", got, want)
+			if got := <-received; got != want {
+				t.Errorf("the extension received %q, not %q", got, want)
 			}
 		}
 	})

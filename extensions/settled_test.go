@@ -37,9 +37,9 @@ func (u *unsettledJournal) Settled(ctx context.Context) error {
 	}
 }
 
-// What is read of rows for an event is told to extensions once it may be shown, be it told for the first time, again, or
-// suggested by a client.
-func TestExtensionsAreToldWhatMayBeShown(t *testing.T) {
+// An event is dispatched to extensions only once the rows it was read from may be shown: the first time, at a
+// retry, and when a client asks for a suggestion.
+func TestEventsWaitForTheReplica(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.SQLite)
 	s, l := newSite(t, db), newListener(queued)
@@ -49,27 +49,27 @@ func TestExtensionsAreToldWhatMayBeShown(t *testing.T) {
 	hold()
 	d, _, _ := s.start(l, func(o *extensions.DispatcherOptions) { o.Journal = held }, extensions.EventFileChange,
 		extensions.EventTurnCompleted, extensions.EventSuggestRequest)
-	told := func(eventType string) {
+	dispatched := func(eventType string) {
 		t.Helper()
 		<-held.asked
 		if n := len(l.events); n > 0 || held.reading.Load() == 0 {
-			t.Errorf("%d events are told before they may be", n)
+			t.Errorf("%d events are dispatched before they may be shown", n)
 		}
 		close(held.settled)
 		l.expect(t, eventType)
 	}
 	s.fileChange("s1", "t1", "item-1", "req-1")
-	told(extensions.EventFileChange)
+	dispatched(extensions.EventFileChange)
 	hold()
 	s.turnEnd("s1", "t1")
-	told(extensions.EventTurnCompleted)
+	dispatched(extensions.EventTurnCompleted)
 	hold()
 	suggested := make(chan error, 1)
 	go func() {
 		_, _, err := d.Suggest(t.Context(), extensions.SuggestRequest{SessionID: "s1", ProjectID: "p1"})
 		suggested <- err
 	}()
-	told(extensions.EventSuggestRequest)
+	dispatched(extensions.EventSuggestRequest)
 	if err := <-suggested; err != nil {
 		t.Error(err)
 	}

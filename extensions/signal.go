@@ -13,7 +13,7 @@ import (
 	"harness/stream"
 )
 
-// names remembers the event name of every method seen, so that a signal nobody waits for costs a look-up.
+// names caches the event name of every method seen, so that a signal without a subscriber costs a look-up.
 type names struct {
 	mu    sync.Mutex
 	known atomic.Pointer[map[nameKey]string]
@@ -52,8 +52,8 @@ func (n *names) of(request bool, method []byte) string {
 	return name
 }
 
-// read is a record of a runtime's line: its meta, its parts, and the method without its quotes, none of a line that
-// nobody can show.
+// read is a record of a runtime's line: its meta, its parts, and the method without its quotes. A line that
+// cannot be shown has none.
 func read(rec *journal.Record) (meta *stream.Meta, line stream.Line, method []byte, err error) {
 	if meta, err = stream.MetaOf(&rec.Event); err != nil {
 		return nil, line, nil, err
@@ -69,10 +69,9 @@ func read(rec *journal.Record) (meta *stream.Meta, line stream.Line, method []by
 	return meta, line, method, nil
 }
 
-// interesting tells whether anybody may want to know of a record. It allocates nothing for a signal without a
-// subscriber.
+// interesting reports whether a record may have a subscriber. It allocates nothing for a signal without one.
 func (d *Dispatcher) interesting(rec *journal.Record) bool {
-	if _, taken := d.takenHere(rec); taken {
+	if _, taken := d.takenOverHere(rec); taken {
 		return true
 	}
 	request := rec.Type == stream.EventRequest
@@ -82,7 +81,7 @@ func (d *Dispatcher) interesting(rec *journal.Record) bool {
 	_, _, method, err := read(rec)
 	if err != nil {
 		d.opts.Logger.Error().Err(err).Int64("pos", rec.Pos).
-			Msg("a journal event has no readable meta and is not told to extensions")
+			Msg("a journal event has no readable meta; extensions do not get it")
 	}
 	if len(method) == 0 {
 		return false
@@ -97,7 +96,7 @@ func (d *Dispatcher) interesting(rec *journal.Record) bool {
 // handle dispatches one record: the signal as it is, then what is synthesised from it. Purged and system-owned threads
 // make no events; stream.Frames knows, because the moment of the event decided it.
 func (d *Dispatcher) handle(ctx context.Context, rec *journal.Record) {
-	if from, taken := d.takenHere(rec); taken {
+	if from, taken := d.takenOverHere(rec); taken {
 		d.inherit(ctx, rec, from)
 		return
 	}
@@ -105,7 +104,7 @@ func (d *Dispatcher) handle(ctx context.Context, rec *journal.Record) {
 	if err != nil || len(method) == 0 {
 		return // interesting said so
 	}
-	if meta.SystemOwned || meta.Purged || d.others(ctx, rec.SessionID, meta.Node) {
+	if meta.SystemOwned || meta.Purged || d.dispatchedElsewhere(ctx, rec.SessionID, meta.Node) {
 		return
 	}
 	if rec.Pos > d.liveAfter {
@@ -129,9 +128,10 @@ func (d *Dispatcher) synthesise(ctx context.Context, rec *journal.Record) {
 	}
 }
 
-// others tells whether another node tells of a record: the owner of its session, for one of none the node whose runtime
-// said it. What nobody is known to tell is told: twice rather than not at all.
-func (d *Dispatcher) others(ctx context.Context, sessionID, node string) bool {
+// dispatchedElsewhere reports whether another node dispatches a record: the owner of its session or, without
+// a session, the node whose runtime emitted it. When the owner is unknown this node dispatches: twice is
+// better than not at all.
+func (d *Dispatcher) dispatchedElsewhere(ctx context.Context, sessionID, node string) bool {
 	if d.opts.Owns == nil {
 		return false
 	}
@@ -141,7 +141,7 @@ func (d *Dispatcher) others(ctx context.Context, sessionID, node string) bool {
 	owns, err := d.opts.Owns(ctx, sessionID)
 	if err != nil {
 		d.opts.Logger.Warn().Err(err).Str("session", sessionID).
-			Msg("it is not known which node tells extensions of a session; this one does, and its owner may, too")
+			Msg("the owner of a session is unknown; extensions may get its events from this node and from the owner")
 		return false
 	}
 	return !owns
@@ -154,7 +154,7 @@ func (d *Dispatcher) signal(ctx context.Context, rec *journal.Record, meta *stre
 	}
 	frames, err := stream.Frames(*rec)
 	if err != nil {
-		d.opts.Logger.Error().Err(err).Msg("a runtime signal is not told to extensions")
+		d.opts.Logger.Error().Err(err).Msg("extensions do not get a runtime signal")
 		return
 	}
 	for i := range frames {

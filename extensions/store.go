@@ -51,10 +51,10 @@ func countFileChanges(ctx context.Context, q database.Querier, sessionID, turnID
 const (
 	dispatchPending   = "pending"
 	dispatchDone      = "done"
-	dispatchAbandoned = "abandoned" // nobody acted on it
+	dispatchAbandoned = "abandoned" // no handler acted on it
 )
 
-// dispatch is a synthesised event that must reach somebody who acts on it.
+// dispatch is a synthesised event that is retried until a handler acts on it.
 type dispatch struct {
 	key, kind, nodeID            string
 	sessionID, turnID, requestID string
@@ -87,7 +87,7 @@ func updateDispatch(ctx context.Context, tx database.Tx, d dispatch, at int64) e
 	return nil
 }
 
-// pendingDispatches are those of a node nobody acted on yet, oldest first.
+// pendingDispatches are those of a node that no handler acted on yet, oldest first.
 func pendingDispatches(ctx context.Context, q database.Querier, nodeID string) ([]dispatch, error) {
 	return queryDispatches(ctx, q, `node_id = $1`, nodeID)
 }

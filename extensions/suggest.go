@@ -31,7 +31,7 @@ type SuggestRequest struct {
 }
 
 // Suggest asks extensions for a suggestion job and returns the job the route answers with: the first enqueued, else the
-// first already queued. ErrNoJob when there is none; results tell what the handlers said.
+// first already queued. ErrNoJob when there is none; results are the handlers' answers.
 func (r *Registry) Suggest(ctx context.Context, request SuggestRequest) (job sdk.EmitResult, results []sdk.EmitResult,
 	err error) {
 	event := &Event{Type: EventSuggestRequest, EmittedAt: javascript.ISOTime(r.opts.Clock().UnixMilli()),

@@ -33,8 +33,7 @@ func TestSuggest_EX33_EX43_EX44(t *testing.T) {
 	}
 }
 
-// A handler that takes its time over one event that is told again does not keep the others waiting, neither at the
-// start nor later.
+// A slow handler of one retried event does not delay the others, neither at the start nor later.
 func TestRetriesRunSideBySide(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -60,7 +59,7 @@ func TestRetriesRunSideBySide(t *testing.T) {
 			select {
 			case <-both:
 			case <-time.After(10 * time.Second):
-				t.Errorf("the other one is not told while this one (%d) is", nth)
+				t.Errorf("the other one is not dispatched beside this one (%d)", nth)
 			}
 			return nil
 		})

@@ -45,8 +45,8 @@ type eventContext struct {
 	TurnTranscript  string `json:"turnTranscript,omitempty"`
 }
 
-// fileChangeRequested remembers that the turn changes files (without one there is no turn.completed), and tells
-// extensions.
+// fileChangeRequested records that the turn changes files (without one there is no turn.completed), and emits
+// the event.
 func (d *Dispatcher) fileChangeRequested(ctx context.Context, rec *journal.Record, request stream.RequestRef,
 	params json.RawMessage) {
 	anchor := request.ItemID
@@ -93,7 +93,7 @@ func (d *Dispatcher) fileChange(ctx context.Context, job dispatch, change fileCh
 		return
 	}
 	if !d.opts.Registry.Subscribed(EventFileChange) {
-		return // a later reload may bring somebody who reconciles it
+		return // a later reload may bring a handler that reconciles it
 	}
 	turn := d.turnText(ctx, job.sessionID, job.turnID)
 	payload := struct {
@@ -147,8 +147,8 @@ func (d *Dispatcher) turnCompleted(ctx context.Context, rec *journal.Record, met
 	d.turnEnd(ctx, job)
 }
 
-// fileChanges counts the file changes a turn asked for: as remembered, else as the stored transcript tells (a turn that
-// began under another server).
+// fileChanges counts the file changes a turn asked for: as recorded, else from the stored transcript (a turn
+// that began under another server).
 func (d *Dispatcher) fileChanges(ctx context.Context, job dispatch) (int, error) {
 	count, err := countFileChanges(ctx, d.opts.DB.Read(), job.sessionID, job.turnID)
 	if err != nil || count > 0 {
@@ -170,7 +170,7 @@ func (d *Dispatcher) fileChanges(ctx context.Context, job dispatch) (int, error)
 	return count, nil
 }
 
-// turnEnd emits turn.completed once and plans the next try when nobody acted on it.
+// turnEnd emits turn.completed once and plans the next try when no handler acted on it.
 func (d *Dispatcher) turnEnd(ctx context.Context, job dispatch) {
 	ctx = d.opts.Journal.Reading(ctx)
 	info, ok := d.describe(ctx, job)
@@ -216,7 +216,7 @@ func (d *Dispatcher) turnEnd(ctx context.Context, job dispatch) {
 	}
 }
 
-// emit tells extensions of what was read for a dispatch, once that may be shown.
+// emit dispatches an event to extensions once the rows it was read from may be shown.
 func (d *Dispatcher) emit(ctx context.Context, job dispatch, eventType string, payload json.RawMessage,
 	projectID string) ([]sdk.EmitResult, error) {
 	if err := d.opts.Journal.Settled(ctx); err != nil {
@@ -261,7 +261,8 @@ func (d *Dispatcher) now() int64 { return d.opts.Clock().UnixMilli() }
 // turnText is what extensions get to read of a turn.
 type turnText struct{ request, transcript string }
 
-// turnText tells a turn from the stored transcript, the end of it when it is long. It costs no call to the runtime.
+// turnText is a turn's text from the stored transcript, the end of it when it is long. It costs no call to
+// the runtime.
 func (d *Dispatcher) turnText(ctx context.Context, sessionID, turnID string) turnText {
 	entries, err := transcript.Store{}.ListTurn(ctx, d.opts.DB.Read(), sessionID, turnID)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// takenHere tells whether a record says that this node has taken a session, and from which one.
-func (d *Dispatcher) takenHere(rec *journal.Record) (from string, is bool) {
+// takenOverHere reports whether a record moved a session to this node, and from which one.
+func (d *Dispatcher) takenOverHere(rec *journal.Record) (from string, is bool) {
 	if d.opts.Taken == nil {
 		return "", false
 	}
@@ -17,9 +17,9 @@ func (d *Dispatcher) takenHere(rec *journal.Record) (from string, is bool) {
 	return from, is && by == d.opts.NodeID
 }
 
-// inherit tells what the former node of a session has not told of it: the events of its records from that one's place in
-// the journal up to the taking, and what of it nobody had acted on. Of both that node, when it is back, tells nothing.
-// It is done again after a crash, as the taking then is behind this node's own place.
+// inherit dispatches what the former node of a session has not: the session's records from that node's cursor
+// up to the takeover, and its pending dispatches. That node, when it is back, dispatches neither. It is
+// repeated after a crash, as the takeover then is behind this node's own cursor.
 func (d *Dispatcher) inherit(ctx context.Context, taking *journal.Record, from string) {
 	for ctx.Err() == nil {
 		err := d.adopt(ctx, taking.SessionID, from)
@@ -30,7 +30,7 @@ func (d *Dispatcher) inherit(ctx context.Context, taking *journal.Record, from s
 			return
 		}
 		d.opts.Logger.Warn().Err(err).Str("session", taking.SessionID).Str("from", from).
-			Msg("what another node has not told extensions of a session cannot be read; they get it later")
+			Msg("cannot read the events that another node has not dispatched to extensions; retrying")
 		select {
 		case <-ctx.Done():
 		case <-time.After(readPause):
@@ -56,12 +56,12 @@ func (d *Dispatcher) adopt(ctx context.Context, sessionID, from string) error {
 	return err
 }
 
-// catchUpSession tells of a session's records that its former node had not reached. Plain signals are not told: their
-// moment is over.
+// catchUpSession dispatches a session's records that its former node had not reached. Plain signals are
+// skipped: they are out of date.
 func (d *Dispatcher) catchUpSession(ctx context.Context, taking *journal.Record, from string) error {
 	after, known, err := readCursor(ctx, d.opts.DB.Read(), from)
 	if err != nil || !known {
-		return err // it told nothing ever, or so long ago that what it told is not remembered
+		return err // it never dispatched, or its cursor was pruned
 	}
 	for after < taking.Pos-1 {
 		records, err := d.opts.Journal.Read(ctx, journal.Query{After: after, Session: taking.SessionID})
@@ -76,7 +76,7 @@ func (d *Dispatcher) catchUpSession(ctx context.Context, taking *journal.Record,
 			if rec.SessionID != taking.SessionID {
 				continue
 			}
-			if before, _, taken := d.opts.Taken(&rec.Event); taken { // and that one had not told all of its former node's
+			if before, _, taken := d.opts.Taken(&rec.Event); taken { // and that one had not dispatched all of its former node's
 				d.inherit(ctx, rec, before)
 			} else if d.interesting(rec) {
 				d.synthesise(ctx, rec)

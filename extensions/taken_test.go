@@ -22,9 +22,10 @@ func taking(session, from, by string) journal.Event {
 	return journal.Event{SessionID: session, Type: "session.taken", Payload: payload}
 }
 
-// What a dead node has not told of a session is told by the one that takes it, once: what nobody acted on, and what came
-// before the taking. A taker that dies with it leaves it to the next one, and a former node that is back tells nothing.
-func TestATakerTellsWhatWasNotTold(t *testing.T) {
+// The new owner of a session dispatches, once, what the dead node has not: pending dispatches and records
+// before the takeover. If the new owner dies meanwhile, the next one does. A former node that is back
+// dispatches nothing.
+func TestANewOwnerDispatchesWhatTheFormerOwnerDidNot(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		s := newSite(t, db)
@@ -36,11 +37,11 @@ func TestATakerTellsWhatWasNotTold(t *testing.T) {
 				o.NodeID, o.Lanes, o.Retry = name, 1, []time.Duration{time.Hour}
 				o.Owns = func(context.Context, string) (bool, error) { return *owner.Load() == name, nil }
 				o.Taken = func(event *journal.Event) (from, by string, is bool) {
-					var told struct{ From, By string }
-					if event.Type != "session.taken" || json.Unmarshal(event.Payload, &told) != nil {
+					var handover struct{ From, By string }
+					if event.Type != "session.taken" || json.Unmarshal(event.Payload, &handover) != nil {
 						return "", "", false
 					}
-					return told.From, told.By, true
+					return handover.From, handover.By, true
 				}
 			}, extensions.EventFileChange, extensions.EventTurnCompleted, "app_server.config_warning")
 			return l, stop
@@ -59,19 +60,19 @@ func TestATakerTellsWhatWasNotTold(t *testing.T) {
 		s.turnEnd("s1", "t2")
 		stopSecond()
 		own("n2")
-		s.append(taking("s1", "n1", "n2")) // and so is this one, with nothing of it told
+		s.append(taking("s1", "n1", "n2")) // and so is this one, with nothing of it dispatched
 		s.turnEnd("s1", "t2")
 		own("n3")
 		s.append(taking("s1", "n2", "n3"))
-		var told []string
+		var dispatched []string
 		for range 4 {
 			got := third.next(t)
-			told = append(told, got.Type+" "+fmt.Sprint(got.Payload["context"].(map[string]any)["turnId"]))
+			dispatched = append(dispatched, got.Type+" "+fmt.Sprint(got.Payload["context"].(map[string]any)["turnId"]))
 		}
-		slices.Sort(told)
+		slices.Sort(dispatched)
 		if want := []string{"file_change.approval_requested t1", "file_change.approval_requested t2", "turn.completed t1",
-			"turn.completed t2"}; !slices.Equal(told, want) {
-			t.Errorf("the taker told %q, want %q", told, want)
+			"turn.completed t2"}; !slices.Equal(dispatched, want) {
+			t.Errorf("the new owner dispatched %q, want %q", dispatched, want)
 		}
 		s.waitFor(`select count(*) from extension_dispatches where node_id = 'n3' and state = 'done'`, 4)
 		back, _ := node("n1", queued)

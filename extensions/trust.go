@@ -59,7 +59,8 @@ func declares(list []string, name string) bool {
 	return slices.Contains(list, name) || slices.Contains(list, "*")
 }
 
-// mayAct tells whether an extension may ask for an action; reason is set when it did not declare it, allowed or not.
+// mayAct reports whether an extension may ask for an action; reason is set when it did not declare it,
+// allowed or not.
 func mayAct(mode TrustMode, extension string, declared *Capabilities, actionType string) (allowed bool, reason string) {
 	if mode == TrustDisabled || (declared != nil && declares(declared.Actions, actionType)) {
 		return true, ""
@@ -113,8 +114,8 @@ func (r *Registry) PerformForWorker(ctx context.Context, agent string, call Acti
 	return r.perform(ctx, declared, call)
 }
 
-// mayInstruct tells whether a module may queue a job: what an agent's worker asks for is held to what the agent's
-// extension declared, so that nobody may have it asked by another one's. reason is set when the agent is another one's,
+// mayInstruct reports whether a module may queue a job. An agent's worker is limited to what the agent's
+// extension declared, so no other extension may instruct it. reason is set when the agent is another one's,
 // allowed or not.
 func (r *Registry) mayInstruct(moduleName string, job sdk.EnqueueInput) (allowed bool, reason string) {
 	var instruction struct {

@@ -194,7 +194,7 @@ func TestConformanceInEveryHost(t *testing.T) {
 	t.Parallel()
 	everything := `"capabilities":{"events":["*"],"actions":["*"],"host":["fs.read:."]}`
 	portable := `export function registerAgentEvents(registry) {
-		registry.on("turn.completed", async (event, tools) => { tools.logger.info({a: 1}, "told"); await new Promise((r) => setTimeout(r, 1)); return {second: (await tools.getSessionSettings("s"))} }, {priority: 20});
+		registry.on("turn.completed", async (event, tools) => { tools.logger.info({a: 1}, "seen"); await new Promise((r) => setTimeout(r, 1)); return {second: (await tools.getSessionSettings("s"))} }, {priority: 20});
 		registry.on("turn.completed", (event, tools) => tools.enqueueJob({type: "note", projectId: event.payload.context.projectId, payload: {turn: event.payload.context.turnId}}), {priority: -1});
 		registry.on("file_change.approval_requested", (event) => ({kind: "action_request", actionType: "approval.decide", payload: {approvalId: event.payload.context.approvalId, decision: "accept"}}));
 	}`
@@ -210,7 +210,7 @@ for line in sys.stdin:
         if m["subscription"] == 2:
             send(type="result", id=m["id"], value={"kind": "action_request", "actionType": "approval.decide", "payload": {"approvalId": context["approvalId"], "decision": "accept"}}); continue
         name, args = [("getSessionSettings", ["s"]), ("enqueueJob", [{"type": "note", "projectId": context["projectId"], "payload": {"turn": context["turnId"]}}])][m["subscription"]]
-        send(type="log", id=m["id"], level="info", message="told")
+        send(type="log", id=m["id"], level="info", message="seen")
         send(type="tool", id=m["id"], call=1, name=name, args=args)
         value = json.loads(sys.stdin.readline())["value"]
         send(type="result", id=m["id"], value=value if name == "enqueueJob" else {"second": value})

@@ -141,8 +141,8 @@ func (q *Queue) Again(ctx context.Context, id string) (result EnqueueResult, err
 // mostCanceled bounds what one CancelAll asks for.
 const mostCanceled = 200
 
-// CancelAll cancels the jobs of a filter that are not over, the oldest first, mostCanceled of them at most, and tells
-// whether there are more.
+// CancelAll cancels the open jobs of a filter, the oldest first and mostCanceled at most. It reports whether
+// there are more.
 func (q *Queue) CancelAll(ctx context.Context, filter Filter, reason string) (canceled []Job, more bool, err error) {
 	where, args := filter.condition()
 	where += ` and ` + activeStates + ` and cancel_requested_at is null`

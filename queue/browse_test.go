@@ -86,7 +86,7 @@ func TestAgain(t *testing.T) {
 		if job := waitFinal(t, q, again.Job.ID); job.State != queue.Completed {
 			t.Errorf("again it is %s", job.State)
 		}
-		if _, err := q.Again(t.Context(), "nobody"); !errors.Is(err, queue.ErrNotFound) {
+		if _, err := q.Again(t.Context(), "unknown"); !errors.Is(err, queue.ErrNotFound) {
 			t.Errorf("an unknown one: %v", err)
 		}
 	})

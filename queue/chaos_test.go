@@ -118,8 +118,8 @@ func TestChaosOfKilledProcesses(t *testing.T) {
 			ids := fill(t, db)
 			watching, stopWatching := context.WithCancel(t.Context())
 			observed := observe(watching, t, db)
-			// On Postgres every connection of the processes is cut now and then, and restored; the observer and the judge keep
-			// theirs.
+			// On Postgres every connection of the processes is cut now and then, and restored; the observer
+			// and the checker keep theirs.
 			var wire *cutter
 			if engine == database.Postgres {
 				wire, opts = newCutter(t, opts)
@@ -145,7 +145,7 @@ func TestChaosOfKilledProcesses(t *testing.T) {
 				case <-deadline:
 					t.Fatalf("%d jobs are not over", left)
 				}
-				if before == left { // on a busy machine a process needs longer than a tick to begin: nobody dies for nothing
+				if before == left { // a process may need longer than a tick to begin: kill none without effect
 					left = count()
 					continue
 				}

@@ -61,7 +61,7 @@ func (r Request) checkKeys() error {
 	return database.CheckKeys("dedupeKey", *r.DedupeKey)
 }
 
-// EnqueueStatus tells whether an enqueue made a job.
+// EnqueueStatus says whether an enqueue made a job.
 type EnqueueStatus string
 
 // The outcomes of an enqueue.
@@ -142,7 +142,7 @@ func (d decider) answerDuplicate(ctx context.Context, tx database.Tx, definition
 	}
 	var merged json.RawMessage
 	if merged, result.MergeError = mergePayload(definition, job.Payload, incoming); result.MergeError != nil {
-		return result, nil, nil //nolint:nilerr // told in the result: the caller is answered with the job as it is
+		return result, nil, nil //nolint:nilerr // the result carries it: the caller gets the unchanged job
 	}
 	result.Job.Payload = merged
 	return result, nil, saveJob(ctx, tx, result.Job)
@@ -216,11 +216,11 @@ func (d decider) claim(ctx context.Context, tx database.Tx, who claimant, yields
 			passed[next.Node] = true
 			continue
 		}
-		job, told, err := d.start(ctx, tx, next.ID, who, now)
+		job, all, err := d.start(ctx, tx, next.ID, who, now)
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		events = append(events, told...)
+		events = append(events, all...)
 		if job.State == Running {
 			started = append(started, job)
 			taken++
@@ -260,21 +260,21 @@ type outcome struct {
 	progress json.RawMessage
 }
 
-// finish records an attempt's outcome, fenced by owner and attempt: whoever lost the job meanwhile gets errFenced and
-// nothing is written. A requested cancel wins over every outcome.
+// finish records an attempt's outcome, fenced by owner and attempt: a process that lost the job gets
+// errFenced, and nothing is written. A requested cancel wins over every outcome.
 func (d decider) finish(ctx context.Context, tx database.Tx, id, owner string, attempt int, out outcome, now int64) (
 	Job, []journal.Event, error) {
 	job, err := d.owned(ctx, tx, id, owner, attempt)
 	if err != nil {
 		return Job{}, nil, err
 	}
-	var told []journal.Event
+	var all []journal.Event
 	if out.progress != nil {
 		event, err := jobEvent(eventProgress, job, now, out.progress)
 		if err != nil {
 			return Job{}, nil, err
 		}
-		told = append(told, event)
+		all = append(all, event)
 	}
 	state, reason := Completed, ""
 	switch {
@@ -291,7 +291,7 @@ func (d decider) finish(ctx context.Context, tx database.Tx, id, owner string, a
 		state, reason = Failed, out.err.Error()
 	}
 	events, err := d.end(ctx, tx, &job, state, reason, out.result, now)
-	return job, append(told, events...), err
+	return job, append(all, events...), err
 }
 
 // owned reads a running job of this owner and attempt.
@@ -318,7 +318,7 @@ func (d decider) requeue(ctx context.Context, tx database.Tx, job Job, reason st
 	return job, nil, saveJob(ctx, tx, job)
 }
 
-// end brings a job into a final state, tells of it, lets the definition reconcile, and prunes.
+// end brings a job into a final state, publishes its event, lets the definition reconcile, and prunes.
 func (d decider) end(ctx context.Context, tx database.Tx, job *Job, state State, reason string, result json.RawMessage,
 	now int64) ([]journal.Event, error) {
 	job.State, job.CompletedAt, job.NextAttemptAt, job.leaseUntil = state, &now, nil, 0
@@ -328,7 +328,7 @@ func (d decider) end(ctx context.Context, tx database.Tx, job *Job, state State,
 	} else {
 		job.Error = &reason
 	}
-	// A type nobody here knows may be known to another node, that of a newer version.
+	// Another node, of a newer version, may know a type that is unknown here.
 	if definition, known := d.definitions[job.Type]; !known || !d.hooks && definition.OnTerminal != nil {
 		job.reconcileAt = &now
 	}
@@ -342,8 +342,8 @@ func (d decider) end(ctx context.Context, tx database.Tx, job *Job, state State,
 	return events, prune(ctx, tx, job.ProjectID, d.policy.Retention)
 }
 
-// announce is what the definition contributes, then the event of the job's new state: who hears the event finds the
-// rest done.
+// announce stores what the definition contributes, then the event of the job's new state: a subscriber of the
+// event finds the rest done.
 func (d decider) announce(ctx context.Context, tx database.Tx, hook Contribution, job Job, now int64) (
 	[]journal.Event, error) {
 	var events []journal.Event
@@ -401,21 +401,20 @@ func (d decider) cancel(ctx context.Context, tx database.Tx, id, reason string, 
 	return job, []journal.Event{wake}, saveJob(ctx, tx, job)
 }
 
-// settleOverdue ends what nobody else will: cancels whose grace is over, and jobs whose node stopped renewing its
-// lease, which silent tells.
-func (d decider) settleOverdue(ctx context.Context, tx database.Tx, now int64, silent func(*Job) bool) ([]Job, []journal.Event, error) {
+// settleOverdue ends cancels whose grace is over, and jobs whose node stopped renewing its lease (expired).
+func (d decider) settleOverdue(ctx context.Context, tx database.Tx, now int64, expired func(*Job) bool) ([]Job, []journal.Event, error) {
 	running, err := readJobs(ctx, tx, `state = 'running'`)
 	if err != nil {
 		return nil, nil, err
 	}
 	ended := now - d.policy.CancelGrace.Milliseconds()
 	overdue := slices.DeleteFunc(running, func(job Job) bool {
-		return (job.CancelRequestedAt == nil || *job.CancelRequestedAt > ended) && !silent(&job)
+		return (job.CancelRequestedAt == nil || *job.CancelRequestedAt > ended) && !expired(&job)
 	})
 	return d.settle(ctx, tx, overdue, nil, now)
 }
 
-// settle recovers jobs; who takes over those that can be gone on with, nobody when it is nil.
+// settle recovers jobs; who takes over those that can resume, and is nil at a stop.
 func (d decider) settle(ctx context.Context, tx database.Tx, jobs []Job, who *claimant, now int64) ([]Job,
 	[]journal.Event, error) {
 	var all []journal.Event

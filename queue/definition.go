@@ -67,8 +67,8 @@ type Definition struct {
 	Retryable func(err error) bool
 	// Delay is the wait before the attempt after the n-th; nil is exponential (see BackoffDelay).
 	Delay func(attempt int) time.Duration
-	// Resumable: a handler that stored a checkpoint (Run.SetCheckpoint) goes on from it when its process is gone, as the
-	// same attempt. An attempt without one is recovered like that of any other type.
+	// Resumable: a handler that stored a checkpoint (Run.SetCheckpoint) resumes from it when its process is
+	// gone, as the same attempt. An attempt without one is recovered like that of any other type.
 	Resumable bool
 	// Cancel is MarkCanceled when empty; Interrupt is called, best effort, on a cancel with InterruptTurn.
 	Cancel    CancelMode

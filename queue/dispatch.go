@@ -25,13 +25,13 @@ func (q *Queue) dispatch(ctx context.Context) {
 		}
 		next, err := q.look(ctx)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, journal.ErrStopped) {
-			q.log.Warn().Err(err).Msg("the queue cannot look after its jobs; trying again")
+			q.log.Warn().Err(err).Msg("the queue's dispatcher failed; retrying")
 		}
 		timer.Reset(next)
 	}
 }
 
-// overview is what a look at the store tells, without taking the decision lock.
+// overview is a read of the store without the decision lock.
 type overview struct {
 	running []Job
 	// queued counts the jobs that wait and could run here, unrunnable those of types unknown here.
@@ -97,8 +97,8 @@ func (q *Queue) noteUnrunnable(now map[string]int) {
 	defer q.mu.Unlock()
 	q.unrunnable = now
 	for name, n := range now {
-		if !q.told[name] {
-			q.told[name] = true
+		if !q.warned[name] {
+			q.warned[name] = true
 			q.log.Warn().Str("type", name).Int("queued", n).
 				Msg("jobs of a type this server does not have are queued; they wait for a server that has it, or to be canceled")
 		}
@@ -115,7 +115,7 @@ func (q *Queue) look(ctx context.Context) (time.Duration, error) {
 	q.noteUnrunnable(view.unrunnable)
 	now := q.now()
 	wait := q.opts.Poll.Milliseconds()
-	silent := q.leases.silent(view.running, time.Now())
+	silent := q.leases.expired(view.running, time.Now())
 	overdue := len(silent) > 0
 	for _, job := range view.running {
 		if job.CancelRequestedAt == nil {
@@ -166,7 +166,8 @@ func (q *Queue) settleOverdue(ctx context.Context, silent map[string]int64) erro
 	})
 }
 
-// renew says that the jobs that run here do. One that was lost is left to whoever finds it silent.
+// renew extends the leases of the jobs that run here. A lost job is left to the node that finds its lease
+// expired.
 func (q *Queue) renew(ctx context.Context, tx database.Tx) error {
 	for id, attempt := range q.ownRuns() {
 		_, err := tx.ExecContext(ctx,
@@ -203,8 +204,8 @@ func (q *Queue) claim(ctx context.Context) error {
 	return nil
 }
 
-// follow brings the local runs in line with the store: those that are over elsewhere are aborted, those to be canceled
-// are told, and a job that is ours without a run (the answer to its claim was lost) gets one.
+// follow brings the local runs in line with the store. It aborts runs that ended elsewhere, cancels those to
+// be canceled, and starts a run for a job of ours that has none (the answer to its claim was lost).
 func (q *Queue) follow(running []Job) {
 	stored := map[string]Job{}
 	for _, job := range running {
@@ -294,7 +295,7 @@ func (q *Queue) noteRenewal(at time.Time, err error) {
 	}
 	q.log.Warn().Err(err).Msg("cannot renew the leases of running jobs")
 	if q.db.Engine() == database.SQLite {
-		return // nobody else is there to take them
+		return // there is no other node
 	}
 	for _, run := range q.runs {
 		if time.Since(later(run.since, q.renewed)) >= q.opts.Lease {

@@ -129,9 +129,9 @@ func TestConcurrentEnqueuesOnTwoNodes(t *testing.T) {
 		race := func(in queue.Request) map[string]int {
 			in.Payload = json.RawMessage(`{}`)
 			var (
-				mu    sync.Mutex
-				group sync.WaitGroup
-				told  = map[string]int{}
+				mu     sync.Mutex
+				group  sync.WaitGroup
+				counts = map[string]int{}
 			)
 			for n := range 40 {
 				group.Go(func() {
@@ -139,22 +139,22 @@ func TestConcurrentEnqueuesOnTwoNodes(t *testing.T) {
 					mu.Lock()
 					defer mu.Unlock()
 					if err != nil {
-						told[err.Error()]++
+						counts[err.Error()]++
 						return
 					}
-					told[string(result.Status)]++
+					counts[string(result.Status)]++
 				})
 			}
 			group.Wait()
-			return told
+			return counts
 		}
-		if told := race(queue.Request{Type: "single_flight", ProjectID: "p",
-			DedupeKey: pointer("k")}); told["enqueued"] != 1 || told["already_queued"] != 39 {
-			t.Errorf("one key: %v", told)
+		if counts := race(queue.Request{Type: "single_flight", ProjectID: "p",
+			DedupeKey: pointer("k")}); counts["enqueued"] != 1 || counts["already_queued"] != 39 {
+			t.Errorf("one key: %v", counts)
 		}
-		if told := race(queue.Request{Type: "none", ProjectID: "full"}); told["enqueued"] != 10 ||
-			told["orchestrator queue is at project capacity"] != 30 {
-			t.Errorf("ten places: %v", told)
+		if counts := race(queue.Request{Type: "none", ProjectID: "full"}); counts["enqueued"] != 10 ||
+			counts["orchestrator queue is at project capacity"] != 30 {
+			t.Errorf("ten slots: %v", counts)
 		}
 	})
 }

@@ -35,7 +35,7 @@ var (
 	ErrCanceled = errors.New("orchestrator job canceled")
 	// ErrLost: another node took the job over; whatever the handler returns is dropped.
 	ErrLost = errors.New("orchestrator job lost its lease")
-	// ErrDetached: this node is stopping and leaves the job running, for its next process to go on with.
+	// ErrDetached: this node is stopping and leaves the job running, for its next process to resume.
 	ErrDetached = errors.New("orchestrator job is left to the next process")
 	// ErrShutdown: this node is stopping.
 	ErrShutdown = errors.New("orchestrator queue is shutting down")

@@ -10,7 +10,7 @@ import (
 // eventCancelRequested wakes the node that runs a job; it has a dot, so clients see no frame of it.
 const eventCancelRequested = "queue.cancel_requested"
 
-// eventName is what clients are told of a job that came into a state.
+// eventName is the event that clients get when a job enters a state.
 func eventName(state State) string {
 	switch state {
 	case Running:
@@ -22,7 +22,7 @@ func eventName(state State) string {
 
 const eventProgress = "orchestrator_job_progress"
 
-// jobEvent tells of a job in the session it came from.
+// jobEvent is an event about a job, in the session the job came from.
 func jobEvent(name string, job Job, at int64, progress json.RawMessage) (journal.Event, error) {
 	payload := struct {
 		JobID           string          `json:"jobId"`

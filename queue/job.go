@@ -28,7 +28,7 @@ const (
 	Canceled  State = "canceled"
 )
 
-// Final tells whether a job in this state never changes again.
+// Final reports whether a job in this state never changes again.
 func (s State) Final() bool { return s == Completed || s == Failed || s == Canceled }
 
 // Priority decides who goes first.

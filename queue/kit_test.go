@@ -158,7 +158,7 @@ func waitFinal(t *testing.T, q *queue.Queue, id string) queue.Job {
 	return job
 }
 
-// gate is a handler that waits to be let go and tells when it began.
+// gate is a handler that reports when it began and waits until the test releases it.
 type gate struct {
 	began chan string
 	open  chan struct{}

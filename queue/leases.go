@@ -17,11 +17,11 @@ type sighting struct {
 	since time.Time
 }
 
-// silent are the jobs of those running whose leases are over, and what stands in the store of each. After half a lease
-// without a look all are watched anew: whoever could not read might as little have renewed.
-func (l *leases) silent(running []Job, now time.Time) map[string]int64 {
+// expired returns the running jobs whose leases ended, with their stored lease times. After half a lease
+// without a poll all leases are timed anew: a process that could not read could not renew either.
+func (l *leases) expired(running []Job, now time.Time) map[string]int64 {
 	anew := now.Sub(l.looked) > l.lease/2
-	before, silent := l.seen, map[string]int64{}
+	before, expired := l.seen, map[string]int64{}
 	l.seen, l.looked = make(map[string]sighting, len(running)), now
 	for i := range running {
 		job := &running[i]
@@ -31,8 +31,8 @@ func (l *leases) silent(running []Job, now time.Time) map[string]int64 {
 		}
 		l.seen[job.ID] = seen
 		if now.Sub(seen.since) >= l.lease {
-			silent[job.ID] = job.leaseUntil
+			expired[job.ID] = job.leaseUntil
 		}
 	}
-	return silent
+	return expired
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A lease is over when nobody has renewed it before our eyes for as long as it lasts, whatever it says of itself.
-func TestALeaseIsOverWhenNobodyRenewsIt(t *testing.T) {
+// A lease is over when no renewal was observed here for its whole length, whatever the stored time says.
+func TestALeaseExpiresWithoutRenewal(t *testing.T) {
 	t.Parallel()
 	const lease, hour = 15 * time.Second, int64(time.Hour / time.Millisecond)
 	began := time.Now()
@@ -18,11 +18,13 @@ func TestALeaseIsOverWhenNobodyRenewsIt(t *testing.T) {
 		silent bool
 	}
 	for name, looks := range map[string][]look{
-		"its node's clock is behind":  {{0, now - hour, false}, {5 * time.Second, now - hour + 1, false}, {12 * time.Second, now - hour + 2, false}, {18 * time.Second, now - hour + 3, false}},
-		"it is silent, and ahead":     {{0, now + hour, false}, {7 * time.Second, now + hour, false}, {14 * time.Second, now + hour, false}, {15 * time.Second, now + hour, true}},
-		"it is silent since a moment": {{0, now, false}, {7 * time.Second, now + 1, false}, {14 * time.Second, now + 1, false}, {21 * time.Second, now + 1, false}, {22 * time.Second, now + 1, true}},
-		"nobody could look":           {{0, now, false}, {20 * time.Second, now, false}, {27 * time.Second, now, false}, {34 * time.Second, now, false}, {35 * time.Second, now, true}},
-		"it ran again":                {{0, now, false}, {7 * time.Second, 0, false}, {14 * time.Second, now, false}, {16 * time.Second, now, false}},
+		"its node's clock is behind": {{0, now - hour, false}, {5 * time.Second, now - hour + 1, false}, {12 * time.Second, now - hour + 2, false}, {18 * time.Second, now - hour + 3, false}},
+		"it is silent, and ahead":    {{0, now + hour, false}, {7 * time.Second, now + hour, false}, {14 * time.Second, now + hour, false}, {15 * time.Second, now + hour, true}},
+		"it is silent since a moment": {{0, now, false}, {7 * time.Second, now + 1, false}, {14 * time.Second, now + 1, false},
+			{21 * time.Second, now + 1, false}, {22 * time.Second, now + 1, true}},
+		"polls failed": {{0, now, false}, {20 * time.Second, now, false}, {27 * time.Second, now, false},
+			{34 * time.Second, now, false}, {35 * time.Second, now, true}},
+		"it ran again": {{0, now, false}, {7 * time.Second, 0, false}, {14 * time.Second, now, false}, {16 * time.Second, now, false}},
 	} {
 		l := leases{lease: lease, seen: map[string]sighting{}}
 		for _, look := range looks {
@@ -34,7 +36,7 @@ func TestALeaseIsOverWhenNobodyRenewsIt(t *testing.T) {
 			if look.silent {
 				want["job"] = look.until
 			}
-			if got := l.silent(running, began.Add(look.after)); !maps.Equal(got, want) {
+			if got := l.expired(running, began.Add(look.after)); !maps.Equal(got, want) {
 				t.Errorf("%s: after %s silent are %v, want %v", name, look.after, got, want)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"harness/queue"
 )
 
-// A stop that leaves jobs to the next process: one that got somewhere stays running and is gone on with from there as
-// the same attempt, one that did not is queued again, and neither has lost an attempt.
+// A stop leaves jobs to the next process: one with a checkpoint stays running and resumes there as the same
+// attempt, one without is queued again. Neither loses an attempt.
 func TestAStopLeavesJobsToTheNextProcess(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -30,7 +30,7 @@ func TestAStopLeavesJobsToTheNextProcess(t *testing.T) {
 			}
 			return nil, context.Cause(ctx)
 		}
-		tell := func(_ context.Context, run *queue.Run) (json.RawMessage, error) {
+		readPlace := func(_ context.Context, run *queue.Run) (json.RawMessage, error) {
 			if run.Checkpoint() == nil {
 				return json.RawMessage(`"from the start"`), nil
 			}
@@ -62,7 +62,7 @@ func TestAStopLeavesJobsToTheNextProcess(t *testing.T) {
 				t.Errorf("%s is left as %s, %v", project, job.State, err)
 			}
 		}
-		next := s.start("n", types(tell))
+		next := s.start("n", types(readPlace))
 		results := map[string]string{"somewhere": `{"at":7}`, "nowhere": `"from the start"`}
 		for project, kind := range kinds {
 			if job := waitFinal(t, next, ids[project]); job.State != queue.Completed || job.Attempts != 1 ||

@@ -30,7 +30,7 @@ type modelJob struct {
 	lease                           int64
 }
 
-func (m *model) tell(name string, j *modelJob) { m.events = append(m.events, name+" "+j.id) }
+func (m *model) emit(name string, j *modelJob) { m.events = append(m.events, name+" "+j.id) }
 
 func (m *model) active(project string) (n int) {
 	for _, j := range m.jobs {
@@ -64,7 +64,7 @@ func (m *model) enqueue(project, kind, key, payload string, priority Priority, n
 	j := &modelJob{id: modelID(m.nextID), project: project, kind: kind, key: key, payload: payload, priority: priority,
 		state: Queued, max: m.policy.MaxAttempts, created: now, next: -1, cancelAt: -1}
 	m.jobs = append(m.jobs, j)
-	m.tell("orchestrator_job_queued", j)
+	m.emit("orchestrator_job_queued", j)
 	return "enqueued " + j.id
 }
 
@@ -133,7 +133,7 @@ func (m *model) claim(node, owner string, lease, now int64) {
 		if m.burst[j.project]++; j.priority == Background {
 			m.burst[j.project] = 0
 		}
-		m.tell("orchestrator_job_started", j)
+		m.emit("orchestrator_job_started", j)
 	}
 }
 
@@ -152,7 +152,7 @@ func (m *model) find(id string) *modelJob {
 
 func (m *model) end(j *modelJob, state State, reason string, now int64) {
 	j.state, j.err, j.next, j.done = state, reason, -1, now
-	m.tell("orchestrator_job_"+string(state), j)
+	m.emit("orchestrator_job_"+string(state), j)
 	// Retention: the newest failed, then canceled, then completed ones.
 	var kept []*modelJob
 	for _, other := range m.jobs {
@@ -213,7 +213,7 @@ func (m *model) cancel(id string, now int64) string {
 	if j.cancelAt < 0 {
 		j.cancelAt = now
 	}
-	m.tell("queue.cancel_requested", j)
+	m.emit("queue.cancel_requested", j)
 	return "asked"
 }
 

@@ -9,7 +9,8 @@ import (
 	"harness/queue"
 )
 
-// A job about a session is run by the node that owns the session, whoever queued it; any node runs the others.
+// A job about a session runs on the node that owns the session, no matter which node queued it; any node runs
+// the others.
 func TestAJobIsRunWhereItsSessionIs(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {

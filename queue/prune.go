@@ -21,7 +21,7 @@ func Prune(ctx context.Context, p journal.Pruner, keep journal.Retention) error 
 		`not exists (select 1 from jobs where jobs.project_id = job_lanes.project_id)`)
 }
 
-// Remembered tells whether a job that has not ended remembers a session in its checkpoint, and may go on in it.
+// Remembered reports whether an open job has a session in its checkpoint, and may resume in it.
 func Remembered(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
 	checkpoints, err := database.ReadTexts(ctx, q, "read the checkpoints of jobs", `select checkpoint from jobs where `+
 		activeStates+` and checkpoint <> ''`)

@@ -27,16 +27,17 @@ type Options struct {
 	NodeID      string
 	Policy      Policy
 	Definitions []Definition
-	// Lease is how long a running job survives the silence of its process (default 15 s); it is renewed every third of it.
-	// Nobody's clock counts: it has ended when another process has seen for so long that nobody renewed it.
+	// Lease is how long a running job survives without a renewal by its process (default 15 s); a third of it
+	// is the renewal interval. It does not depend on clocks of other nodes: a lease ends when another process
+	// observed no renewal for this long.
 	Lease time.Duration
-	// Poll is how often the store is asked for what no event told (default 1 s).
+	// Poll is how often the store is polled for missed notifications (default 1 s).
 	Poll time.Duration
 	// Drain is how long Stop lets running jobs finish by themselves (default 2 s).
 	Drain time.Duration
-	// Draining, when set, tells that no further job is to be started here.
+	// Draining, when set, reports that no further job is to be started here.
 	Draining func() bool
-	// LeaveRunning lets Stop leave jobs that can be gone on with (Definition.Resumable) to this node's next process.
+	// LeaveRunning lets Stop leave resumable jobs (Definition.Resumable) to this node's next process.
 	LeaveRunning bool
 	// ProgressInterval is the least time between two progress events of a job (default 250 ms).
 	ProgressInterval time.Duration
@@ -59,7 +60,7 @@ type Queue struct {
 
 	lifecycle sync.Mutex
 	state     lifeState
-	accepts   atomic.Bool     // jobs are taken in; asked inside units, where lifecycle must not be
+	accepts   atomic.Bool     // jobs are accepted; read inside units, where lifecycle must not be
 	stopped   chan struct{}   // closed when Stop is through
 	running   context.Context //nolint:containedctx // of runs
 	loops     lifecycle.Loops
@@ -79,7 +80,7 @@ type Queue struct {
 	handlers sync.WaitGroup
 
 	unrunnable map[string]int
-	told       map[string]bool // types that were named as unknown here
+	warned     map[string]bool // unknown types that were logged already
 }
 
 type lifeState int
@@ -107,7 +108,7 @@ func New(opts Options) *Queue {
 	q := &Queue{opts: opts, policy: opts.Policy.withDefaults(), definitions: newRegistry(opts.Definitions),
 		journal: opts.Journal, db: opts.DB, log: opts.Logger, owner: uuid.NewString(), wake: make(chan struct{}, 1),
 		stopped: make(chan struct{}), runs: map[string]*Run{}, begun: map[string]int{}, yielded: map[string]yield{},
-		waiters: map[string]map[chan struct{}]struct{}{}, told: map[string]bool{}}
+		waiters: map[string]map[chan struct{}]struct{}{}, warned: map[string]bool{}}
 	q.leases = leases{lease: q.opts.Lease, seen: map[string]sighting{}}
 	q.runsDone = sync.NewCond(&q.mu)
 	return q
@@ -138,7 +139,7 @@ func (q *Queue) Start(ctx context.Context) error {
 	}
 	return q.loops.Start(ctx, func(running context.Context) error {
 		q.running = running
-		_, unsubscribe := q.journal.Subscribe(q.hear)
+		_, unsubscribe := q.journal.Subscribe(q.onRecords)
 		q.loops.Go(func(running context.Context) {
 			defer unsubscribe()
 			q.dispatch(running)
@@ -172,14 +173,14 @@ func (q *Queue) decide(ctx context.Context, unit func(ctx context.Context, tx da
 	var hook *hookError
 	if errors.As(err, &hook) {
 		q.log.Error().Err(err).Str("job", hook.job).
-			Msg("a job's contributions failed; it goes on without, and those of its end are tried again")
+			Msg("a job's contributions failed; the job continues without them, and those of its end are retried")
 		d.hooks = false
 		return commit()
 	}
 	return err
 }
 
-// accepting tells whether jobs are taken in.
+// accepting returns an error unless jobs are accepted.
 func (q *Queue) accepting() error {
 	if !q.accepts.Load() {
 		return &Error{CodeConflict, "orchestrator queue is not started"}
@@ -250,9 +251,9 @@ func (q *Queue) Counts(ctx context.Context) (Counts, error) { return readCounts(
 
 // WaitForTerminal waits until a job is over. When ctx ends first it returns the job as it is, with ctx's error.
 func (q *Queue) WaitForTerminal(ctx context.Context, id string) (Job, error) {
-	heard := make(chan struct{}, 1)
-	q.watch(id, heard)
-	defer q.unwatch(id, heard)
+	ended := make(chan struct{}, 1)
+	q.watch(id, ended)
+	defer q.unwatch(id, ended)
 	tick := time.Tick(q.opts.Poll)
 	for {
 		job, err := q.Job(context.WithoutCancel(ctx), id)
@@ -260,7 +261,7 @@ func (q *Queue) WaitForTerminal(ctx context.Context, id string) (Job, error) {
 			return job, err
 		}
 		select {
-		case <-heard:
+		case <-ended:
 		case <-tick: // SQLite has no news of other processes
 		case <-ctx.Done():
 			return job, ctx.Err()
@@ -268,32 +269,32 @@ func (q *Queue) WaitForTerminal(ctx context.Context, id string) (Job, error) {
 	}
 }
 
-func (q *Queue) watch(id string, heard chan struct{}) {
+func (q *Queue) watch(id string, ended chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.waiters[id] == nil {
 		q.waiters[id] = map[chan struct{}]struct{}{}
 	}
-	q.waiters[id][heard] = struct{}{}
+	q.waiters[id][ended] = struct{}{}
 }
 
-func (q *Queue) unwatch(id string, heard chan struct{}) {
+func (q *Queue) unwatch(id string, ended chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.waiters[id], heard)
+	delete(q.waiters[id], ended)
 	if len(q.waiters[id]) == 0 {
 		delete(q.waiters, id)
 	}
 }
 
-// hear is the journal's news, of this process and of others: who waits for a job is told, and the dispatcher looks
-// again.
-func (q *Queue) hear(records []journal.Record) {
+// onRecords is the journal subscriber, for events of all processes: it wakes callers that wait for a job, and
+// the dispatcher.
+func (q *Queue) onRecords(records []journal.Record) {
 	news := false
 	for _, record := range records {
 		switch record.Type {
 		case "orchestrator_job_completed", "orchestrator_job_failed", "orchestrator_job_canceled":
-			q.tell(record.Payload)
+			q.notifyWaiters(record.Payload)
 			news = true
 		case "orchestrator_job_queued", eventCancelRequested:
 			news = true
@@ -304,7 +305,7 @@ func (q *Queue) hear(records []journal.Record) {
 	}
 }
 
-func (q *Queue) tell(payload json.RawMessage) {
+func (q *Queue) notifyWaiters(payload json.RawMessage) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiters) == 0 {
@@ -316,15 +317,15 @@ func (q *Queue) tell(payload json.RawMessage) {
 	if err := json.Unmarshal(payload, &job); err != nil {
 		return // not an event of ours
 	}
-	for heard := range q.waiters[job.ID] {
+	for ended := range q.waiters[job.ID] {
 		select {
-		case heard <- struct{}{}:
-		default: // it is told already
+		case ended <- struct{}{}:
+		default: // a wake-up is already pending
 		}
 	}
 }
 
-// nudge makes the dispatcher look again; it never blocks.
+// nudge makes the dispatcher poll again; it never blocks.
 func (q *Queue) nudge() {
 	select {
 	case q.wake <- struct{}{}:

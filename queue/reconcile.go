@@ -34,8 +34,8 @@ func (q *Queue) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// owing is true of jobs whose debts are this node's to look after: of types it knows, and of any type once nobody paid
-// them in time.
+// owing selects the jobs whose owed reconciliation this node may do: those of types it knows, and any that is
+// overdue.
 func (q *Queue) owing(first int) (condition string, args []any) {
 	types, args := q.definitions.condition(first + 1)
 	return `(` + types + ` or completed_at < $` + strconv.Itoa(first) +

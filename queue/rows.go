@@ -81,8 +81,8 @@ func insertJob(ctx context.Context, tx database.Tx, job Job) error {
 	return nil
 }
 
-// saveJob writes everything of a job that can change. The caller read it in the same unit, so nobody changed it in
-// between.
+// saveJob writes everything of a job that can change. The caller read it in the same unit, so there was no
+// other write in between.
 func saveJob(ctx context.Context, tx database.Tx, job Job) error {
 	all := values(job)
 	_, err := tx.ExecContext(ctx,

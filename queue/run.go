@@ -71,8 +71,9 @@ func (r *Run) SetContext(ctx context.Context, threadID, turnID string, checkpoin
 	return r.change(ctx, checkpoint, func(job *Job) { job.ThreadID, job.TurnID = textOrNil(threadID), textOrNil(turnID) })
 }
 
-// SetCheckpoint stores how far the attempt got, nil for nothing to go on from. Of a Resumable definition another
-// process, or a later attempt, finds it with Checkpoint. ErrLost when the job is not this attempt's any more.
+// SetCheckpoint stores how far the attempt got, nil for no progress. Another process or a later attempt of a
+// Resumable definition reads it with Checkpoint. It returns ErrLost when the job does not belong to this
+// attempt any more.
 func (r *Run) SetCheckpoint(ctx context.Context, checkpoint json.RawMessage) error {
 	return r.change(ctx, checkpoint, func(*Job) {})
 }
@@ -173,7 +174,7 @@ func (q *Queue) attempt(r *Run) {
 		select {
 		case out := <-done:
 			if out.err != nil && errors.Is(context.Cause(r.ctx), ErrDetached) {
-				return // it ended because it is left; losing is told by now, or about to be
+				return // it ended because it was detached; a loss is logged elsewhere
 			}
 			if timedOut {
 				out = outcome{err: ErrTimeout}
@@ -206,8 +207,8 @@ func (q *Queue) attempt(r *Run) {
 	}
 }
 
-// left is what is left of an attempt's time, which counts from its start, in whichever process that was. What ended
-// while no process was there can still be taken in.
+// left is the rest of an attempt's time, which counts from its start in any process. A turn that ended while
+// no process ran can still be read.
 func (r *Run) left(limit time.Duration) time.Duration {
 	if r.Checkpoint() == nil || r.job.LastAttemptAt == nil {
 		return limit
@@ -237,7 +238,7 @@ func (r *Run) call(definition Definition) (out outcome) {
 	return outcome{result: validText(result)}
 }
 
-// interrupt asks the handler's turn to end, best effort and beside the run, which goes on watching the clock.
+// interrupt asks the handler's turn to end, best effort and beside the run, which still watches the clock.
 func (q *Queue) interrupt(r *Run, definition Definition) {
 	if definition.Interrupt == nil {
 		return

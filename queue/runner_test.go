@@ -25,7 +25,7 @@ func fail(reason string) func(context.Context, *queue.Run) (json.RawMessage, err
 	return func(context.Context, *queue.Run) (json.RawMessage, error) { return nil, errors.New(reason) }
 }
 
-// deaf is a handler that ignores its context until it is let go; it tells what happened to it through the channels.
+// deaf is a handler that ignores its context until it is released; the channels report what happened to it.
 func deaf(began chan<- struct{}, release <-chan struct{}) func(context.Context, *queue.Run) (json.RawMessage, error) {
 	return func(context.Context, *queue.Run) (json.RawMessage, error) {
 		began <- struct{}{}

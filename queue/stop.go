@@ -10,9 +10,9 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Stop takes no more jobs, lets running ones finish for Drain, then asks them to end, and after the grace ends them as
-// canceled. Queued jobs stay queued, and with Options.LeaveRunning those that can be gone on with stay running. It
-// waits for all of that; a handler that ignores its context is named in the log and left behind. Calling it twice is
+// Stop accepts no more jobs, lets running ones finish for Drain, then asks them to end, and after the grace
+// ends them as canceled. Queued jobs stay queued; with Options.LeaveRunning resumable jobs stay running. Stop
+// waits for all of that; it logs and leaves behind a handler that ignores its context. Calling it twice is
 // allowed: later calls wait for the first, until their ctx ends.
 func (q *Queue) Stop(ctx context.Context) error {
 	q.lifecycle.Lock()
@@ -83,8 +83,8 @@ func (q *Queue) drain(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// leaves tells whether a run's job is left to this node's next process when this one stops. One that is being canceled
-// is not.
+// leaves reports whether this node's next process resumes a run's job after this one stops. A job that is
+// being canceled is not left.
 func (q *Queue) leaves(run *Run) bool {
 	select {
 	case <-run.interrupted:
@@ -94,8 +94,8 @@ func (q *Queue) leaves(run *Run) bool {
 	return q.opts.LeaveRunning && q.definitions[run.job.Type].Resumable
 }
 
-// leave keeps a job running for this node's next process to go on with. One that has not got anywhere is queued as if
-// it had not been started.
+// leave keeps a job running for this node's next process. A job without progress is queued as if it had not
+// been started.
 func (q *Queue) leave(ctx context.Context, run *Run) error {
 	_, err := q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		d := q.decider()

@@ -44,9 +44,9 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// A node that lacks a job type neither starts nor ends jobs of it: not when it starts, not when it looks for work, not
-// when it is the only one. They wait for a node that has the type, take no room from other jobs and are to be seen;
-// canceling them works.
+// A node that lacks a job type neither starts nor ends jobs of it: not at its start, not when it polls, not
+// when it is the only node. They wait for a node that has the type, use no capacity of other jobs and stay
+// visible; canceling them works.
 func TestANodeLeavesTypesItLacksAlone(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -99,7 +99,7 @@ func TestANodeLeavesTypesItLacksAlone(t *testing.T) {
 			t.Errorf("its own job in their project ended %s", job.State)
 		}
 		if job, err := other.Job(t.Context(), waiting); err != nil || job.State.Final() {
-			t.Fatalf("with nobody to run it, it is %s, %v", job.State, err)
+			t.Fatalf("without a node that runs it, it is %s, %v", job.State, err)
 		}
 
 		close(g.open)
@@ -114,8 +114,8 @@ func TestANodeLeavesTypesItLacksAlone(t *testing.T) {
 	})
 }
 
-// What a dead node leaves running of a type nobody here has goes back into the queue, so that its project is free; with
-// no attempt left it ends, and what its end owes is left to who knows the type.
+// A job of an unknown type that a dead node left running is queued again, so that its project is free. With
+// no attempt left it ends, and its reconciliation is left to a node that knows the type.
 func TestAbandonedJobsOfUnknownTypes(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -149,7 +149,7 @@ func TestAbandonedJobsOfUnknownTypes(t *testing.T) {
 			t.Errorf("without attempts it ended %s", job.State)
 		}
 		if names := s.names(left); slices.Contains(names, "orchestrator_job_failed") {
-			t.Errorf("told as failed: %v", names)
+			t.Errorf("reported as failed: %v", names)
 		}
 	})
 }

@@ -11,8 +11,8 @@ type yield struct {
 // yieldTime is how long a free slot is left to another node: each looks at least every Poll.
 func (q *Queue) yieldTime() time.Duration { return 2 * q.opts.Poll }
 
-// yields tells whether a slot is left to the node of a job that comes first. One that let its time pass is not waited
-// for again before it has started that job: it may be dead, draining, or not know its type.
+// yields reports whether a slot is left to the node of a job that comes first. A node that let its time pass
+// gets no second wait before it has started that job: it may be dead, draining, or not know its type.
 func (q *Queue) yields(c Candidate) bool {
 	last, known := q.yielded[c.Node]
 	return !known || last.job != c.ID || q.now() < last.since+q.yieldTime().Milliseconds()

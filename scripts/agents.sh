@@ -35,7 +35,7 @@ sha512() {
 	if command -v sha512sum >/dev/null 2>&1; then sha512sum "$1"; else shasum -a 512 "$1"; fi | cut -d' ' -f1
 }
 
-# avx2 tells whether the processor takes the plain build of opencode; without it only the baseline build runs.
+# avx2 succeeds when the processor runs the plain build of opencode; without it only the baseline build runs.
 avx2() {
 	[ "$cpu" = x64 ] || return 0
 	if [ "$os" = linux ]; then grep -qw avx2 /proc/cpuinfo; else sysctl -n machdep.cpu.leaf7_features 2>/dev/null | grep -qw AVX2; fi
@@ -106,7 +106,8 @@ install_one() {
 		chmod +x "$file"
 	done
 	if ! mv "$work/package" "$target" 2>/dev/null || [ -d "$target/package" ]; then
-		# Somebody else installed it meanwhile (mv then moves into the folder, or refuses), or a broken folder stands in the way.
+		# Another process installed it meanwhile (mv then moves into the folder, or refuses), or the folder
+		# is broken.
 		if [ -d "$target/package" ]; then
 			mv "$target/package" "$work/package"
 		fi

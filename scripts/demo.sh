@@ -1,7 +1,7 @@
 #!/bin/sh
 # A first turn without an account: a server of its own, a real codex, and a scripted model in place of OpenAI's. The model asks to write a file,
 # codex asks whether it may, and you answer in this terminal. Everything is in a temporary folder that is gone afterwards; nothing of yours is
-# read or changed. Arguments go to `harness run` (--approve accept: ask nobody).
+# read or changed. Arguments go to `harness run` (--approve accept: without questions).
 set -eu
 
 cd "$(dirname -- "$0")/.."
@@ -70,7 +70,7 @@ server_pid=$!
 url=$(first "$dir/log" 's/.*"url":"\(http[^"]*\)".*/\1/p')
 
 echo "A server with a scripted model is at $url (its log: $dir/log)."
-echo "The agent is told: write \"hello\" into a file. It may not without you; answer y, or why not."
+echo "The prompt is: write \"hello\" into a file. It may not without you; answer y, or why not."
 echo
 code=0
 (clean HARNESS_URL="$url" "$harness" run --approval-policy untrusted --sandbox workspace-write "$@" \

@@ -95,7 +95,7 @@ while [ -z "$url" ]; do
 	url=$(sed -n 's/.*"url":"\(http[^"]*\)".*"message":"harness is serving.*/\1/p' "$dir/said")
 done
 took 'make run: it serves'
-expect 'make demo' # nobody is logged in here
+expect 'make demo' # there is no login here
 step 'bin/harness api /api/health' bin/harness api /api/health --url "$url"
 expect '"status"'
 step 'bin/harness sessions list' bin/harness sessions list --url "$url"

@@ -45,7 +45,7 @@ cp "$here/agents.versions" "$work/versions"
 for name in "$@"; do
 	agent=$name
 	[ "$name" != opencode-acp ] || agent=opencode
-	newest=$(npm view "$(package "$agent")" version) || fail "npm does not tell the newest version of $agent; is the registry reachable?"
+	newest=$(npm view "$(package "$agent")" version) || fail "npm has no newest version of $agent; is the registry reachable?"
 	awk -v n="$agent" -v v="$newest" '$1 == n {$2 = v} {print}' "$work/versions" >"$work/next"
 	mv "$work/next" "$work/versions"
 done

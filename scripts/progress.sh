@@ -26,7 +26,7 @@ began=$(date +%s)
 	while kill -0 $$ 2>/dev/null; do
 		left=${PROGRESS_EVERY:-30}
 		while [ "$left" -gt 0 ]; do
-			sleep 1 >/dev/null 2>&1 # short, and holding nobody's output: it may outlive this script
+			sleep 1 >/dev/null 2>&1 # short, without any output held open: it may outlive this script
 			left=$((left - 1))
 		done
 		spent=$(($(date +%s) - began))

@@ -20,4 +20,4 @@ if [ -z "${OPENAI_API_KEY:-}" ] && ! grep -qs '^[[:space:]]*model_provider' "${C
 	! bin/harness codex -- login status >/dev/null 2>&1; then
 	echo "run.sh: codex has no login: bin/harness login, or OPENAI_API_KEY. A first turn without an account: make demo" >&2
 fi
-exec "$PWD/bin/harness" serve "$@" # by its whole path, so that it can be told from servers of other folders
+exec "$PWD/bin/harness" serve "$@" # by its whole path, to distinguish it from servers of other folders

@@ -15,7 +15,7 @@ fail() {
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# apt_root tells whether packages can be installed without asking anybody.
+# apt_root succeeds when packages can be installed without a prompt.
 apt_root() { [ "$(id -u)" = 0 ] && have apt-get; }
 
 # The log is shown only on failure: thousands of lines of a package manager hide the tests' own.

@@ -45,8 +45,8 @@ const escapeBytes = 6
 
 // contentStart is what the content begins with of an entry that may be cut off behind it.
 func contentStart(stored string, bytes int) (string, error) {
-	_, entry, told := strings.Cut(stored, `,"entry":`)
-	if !told || !strings.HasPrefix(stored, `{"threadId":`) {
+	_, entry, found := strings.Cut(stored, `,"entry":`)
+	if !found || !strings.HasPrefix(stored, `{"threadId":`) {
 		entry = stored
 	}
 	d := decoder{rest: entry, ok: true}

@@ -56,7 +56,7 @@ func TestADamagedEntryIsNamed(t *testing.T) {
 			return transcript.Entry{MessageID: id, TurnID: "t", Role: "assistant", Type: "agentMessage", Content: content,
 				Status: transcript.Complete}
 		}
-		told := []transcript.Entry{entry("event", "in its event"), entry("long event", strings.Repeat("long ", database.PartBytes/3)),
+		evented := []transcript.Entry{entry("event", "in its event"), entry("long event", strings.Repeat("long ", database.PartBytes/3)),
 			entry("elsewhere", "in the event of another"), entry("whole", "as it was written")}
 		j := journal.New(db, journal.Options{Logger: zerolog.Nop()})
 		if err := j.Start(t.Context()); err != nil {
@@ -65,7 +65,7 @@ func TestADamagedEntryIsNamed(t *testing.T) {
 		t.Cleanup(func() { _ = j.Stop(context.Background()) })
 		_, err := j.Commit(t.Context(), func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
 			var puts []transcript.Put
-			for i, one := range told {
+			for i, one := range evented {
 				payload, _ := one.AppendUpdate(nil, "s")
 				events = append(events, journal.Event{SessionID: "s", ItemID: one.MessageID, Type: "x", Payload: payload})
 				puts = append(puts, transcript.Put{SessionID: "s", Entry: one, Pos: journal.NextPos(ctx) + int64(i)})
@@ -75,8 +75,8 @@ func TestADamagedEntryIsNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := append(slices.Clone(told), entry("row", "in its row"), entry("parts", strings.Repeat("parts ", database.PartBytes/3)))
-		upsert(t, db, "s", all[len(told):]...)
+		all := append(slices.Clone(evented), entry("row", "in its row"), entry("parts", strings.Repeat("parts ", database.PartBytes/3)))
+		upsert(t, db, "s", all[len(evented):]...)
 		for _, entries := range ways(t, db) {
 			same(t, entries, all)
 		}

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// cutEntry is the JSON of the entry in what is stored: that itself, or what readers were told of it (AppendUpdate). No
-// text before the entry has the member's name, because a quote within a text is escaped.
+// cutEntry is the JSON of the entry in what is stored: that JSON itself, or the event for readers
+// (AppendUpdate). No text before the entry has the member's name, because a quote within a text is escaped.
 func cutEntry(stored string) string {
 	const name = `,"entry":`
 	if !strings.HasPrefix(stored, `{"threadId":`) {
@@ -126,7 +126,7 @@ func (d *decoder) number(name string) *int64 {
 	return &value
 }
 
-// encodable tells whether JSON gives back what the entry says: bytes that are no UTF-8 do not.
+// encodable reports whether JSON gives back what the entry says: bytes that are no UTF-8 do not.
 func encodable(e *Entry) bool {
 	for _, text := range [...]string{e.MessageID, e.TurnID, e.Role, e.Type, e.Content, string(e.Status)} {
 		if !utf8.ValidString(text) {

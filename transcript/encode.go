@@ -40,7 +40,7 @@ func (e *Entry) appendTail(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// OmitDetails leaves the details out, and tells how long they are. The entry must not be stored then.
+// OmitDetails leaves the details out, and sets their length. The entry must not be stored then.
 func (e *Entry) OmitDetails() {
 	whole := e.Whole()
 	if *e = whole; e.Details != nil {
@@ -48,7 +48,7 @@ func (e *Entry) OmitDetails() {
 	}
 }
 
-// AppendUpdate appends what readers of the session are told of the entry. The entry's own JSON stands from
+// AppendUpdate appends the event about the entry for readers of the session. The entry's own JSON stands from
 // entry on, up to the last byte.
 func (e *Entry) AppendUpdate(dst []byte, sessionID string) (out []byte, entry int) {
 	dst = appendText(append(dst, `{"threadId":`...), sessionID)
@@ -60,7 +60,7 @@ func (e *Entry) AppendUpdate(dst []byte, sessionID string) (out []byte, entry in
 	return append(e.AppendJSON(dst), '}'), entry
 }
 
-// AppendAnswer appends what the sender of an upsert is told, from the entry as AppendJSON writes it.
+// AppendAnswer appends the answer to the sender of an upsert, from the entry as AppendJSON writes it.
 func AppendAnswer(dst []byte, sessionID string, entry []byte) []byte {
 	dst = append(appendAnswered(dst, sessionID), `,"entry":`...)
 	return append(append(dst, entry...), '}')

@@ -58,7 +58,7 @@ func FuzzEntryJSON(f *testing.F) {
 	})
 }
 
-// Without its details an entry tells how long they are; one without any is what it was.
+// Without its details an entry has their length; one that never had details is unchanged.
 func TestDetailsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	details := `{"command":"ls"}`

@@ -101,8 +101,8 @@ func (in *importing) settle() {
 	in.turns = turns
 }
 
-// inOrder tells whether the stored turns have the runtime's order, what is not stored comes after them, and nobody
-// wrote to a turn that was not known to be the runtime's.
+// inOrder reports whether the stored turns have the runtime's order, what is not stored comes after them, and
+// no client wrote to a turn that was not known to be the runtime's.
 func (in *importing) inOrder() bool {
 	for _, r := range in.rows {
 		if r.place>>blockShift < firstBlock && r.place != hidden {

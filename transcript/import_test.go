@@ -49,7 +49,7 @@ func vectors(t *testing.T) []recorded {
 	return all
 }
 
-// base is the runtime's history as it is taken in, and the times of its turns.
+// base is the runtime's history as it is imported, and the times of its turns.
 func (r recorded) base() (turns []transcript.Turn, times map[string]transcript.TurnTimes) {
 	times = map[string]transcript.TurnTimes{}
 	for _, turn := range r.Base {
@@ -83,8 +83,8 @@ func importAll(t testing.TB, db *database.DB, session string, turns []transcript
 	}
 }
 
-// A history that is taken in beside what is stored reads as codex-manager's clients read it, and taking it in again
-// changes nothing.
+// A history that is imported beside what is stored reads as codex-manager's clients read it, and a second
+// import changes nothing.
 func TestImportAsRecorded(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

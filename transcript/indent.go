@@ -61,7 +61,7 @@ func indent(pieces [][]byte, yield func(piece string)) {
 	}
 }
 
-func asText(raw []byte) string { return unsafe.String(unsafe.SliceData(raw), len(raw)) } // no copy: nobody changes it
+func asText(raw []byte) string { return unsafe.String(unsafe.SliceData(raw), len(raw)) } // no copy: raw never changes
 
 // endOfString is where the JSON string that begins at a quote has ended.
 func endOfString(raw []byte, at int) int {

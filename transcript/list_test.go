@@ -48,8 +48,8 @@ func TestDecodingUndoesEncoding(t *testing.T) {
 	for range 20_000 {
 		entry := anyEntry(random)
 		encoded := string(entry.AppendJSON(nil))
-		told, _ := entry.AppendUpdate(nil, anyText(random))
-		for _, stored := range []string{encoded, string(told)} {
+		update, _ := entry.AppendUpdate(nil, anyText(random))
+		for _, stored := range []string{encoded, string(update)} {
 			got, err := decodeEntry(cutEntry(stored))
 			if err != nil || !got.Equal(entry) {
 				t.Fatalf("%s became %+v, %v", stored, got, err)
@@ -126,17 +126,17 @@ func newKept(t *testing.T, db *database.DB) kept {
 	return kept{t, db, log}
 }
 
-// tell upserts entries as clients do, with an event each.
-func (k kept) tell(entries ...Entry) {
+// upsert upserts entries as clients do, with an event each.
+func (k kept) upsert(entries ...Entry) {
 	k.Helper()
 	_, err := k.log.Commit(k.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var events []journal.Event
 		var puts []Put
 		for i := range entries {
-			told, _ := entries[i].AppendUpdate(nil, "s")
+			update, _ := entries[i].AppendUpdate(nil, "s")
 			puts = append(puts, Put{SessionID: "s", Entry: entries[i], Pos: journal.NextPos(ctx) + int64(len(events))})
 			events = append(events, journal.Event{SessionID: "s", ItemID: database.EncodeText(entries[i].MessageID),
-				Type: "transcript_updated", Payload: told})
+				Type: "transcript_updated", Payload: update})
 		}
 		return events, Store{}.UpsertAll(ctx, tx, puts)
 	})
@@ -187,7 +187,7 @@ func (k kept) rows() (own, refer, columns int) {
 	return own, refer, columns
 }
 
-// What an entry says stands in the event that told of it and nowhere else, until the event is pruned.
+// The content of an entry stands in its event and nowhere else, until the event is pruned.
 func TestContentIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -198,18 +198,19 @@ func TestContentIsStoredOnce(t *testing.T) {
 			Details: &details, Status: Complete}
 		second := Entry{MessageID: "b\x00", TurnID: "t", Role: "system", Type: "x", Content: "second", Status: Streaming,
 			StartedAt: instant(5)}
-		k.tell(first, second)
+		k.upsert(first, second)
 		if own, refer, columns := k.rows(); own != 0 || refer != 2 || columns != 0 {
 			t.Errorf("%d rows have a text of their own, %d refer to events, %d have columns", own, refer, columns)
 		}
 		before := k.read()
 
-		// Without details the stored ones stay: the entry is no longer what this event tells. The other one is.
+		// Without details the stored ones stay: the event no longer has the whole entry. The event of the
+		// other one does.
 		again, final := first, second
 		again.Details, again.Content = nil, "again"
 		final.Content, final.Status = "final", Complete
-		k.tell(again)
-		k.tell(final)
+		k.upsert(again)
+		k.upsert(final)
 		if own, refer, _ := k.rows(); own != 1 || refer != 1 {
 			t.Errorf("%d rows have a text of their own, %d refer to events", own, refer)
 		}
@@ -223,7 +224,7 @@ func TestContentIsStoredOnce(t *testing.T) {
 			t.Errorf("the event before was changed: %s, %v", events[1].Payload, err)
 		}
 
-		k.tell(Entry{MessageID: "c", TurnID: "t", Role: "system", Type: "x", Content: "last", Status: Complete})
+		k.upsert(Entry{MessageID: "c", TurnID: "t", Role: "system", Type: "x", Content: "last", Status: Complete})
 		whole := k.read()
 		if deleted, err := k.log.Prune(t.Context(), 1); err != nil || deleted != 4 {
 			t.Fatalf("pruned %d, %v", deleted, err)
@@ -234,7 +235,7 @@ func TestContentIsStoredOnce(t *testing.T) {
 		if got := k.read(); !slices.EqualFunc(got, whole, Entry.Equal) {
 			t.Errorf("pruning made %+v of %+v", got, whole)
 		}
-		k.tell(final)
+		k.upsert(final)
 		if got := k.read(); !slices.EqualFunc(got, whole, Entry.Equal) {
 			t.Errorf("an upsert that changes nothing made %+v", got)
 		}
@@ -246,7 +247,7 @@ func TestEntriesOfBeforeAreRead(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		k := newKept(t, db)
-		k.tell(Entry{MessageID: "new", TurnID: "t", Role: "system", Type: "x", Content: "new", Status: Complete})
+		k.upsert(Entry{MessageID: "new", TurnID: "t", Role: "system", Type: "x", Content: "new", Status: Complete})
 		if err := db.Update(t.Context(), func(tx database.Tx) error {
 			for i, id := range []string{"old-1", "old-2\x00"} {
 				if _, err := tx.ExecContext(t.Context(), `insert into transcript_entries
@@ -266,7 +267,7 @@ func TestEntriesOfBeforeAreRead(t *testing.T) {
 				t.Fatalf("read %+v", got)
 			}
 		}
-		k.tell(Entry{MessageID: "old-1", TurnID: "t", Role: "assistant", Type: "y", Content: "changed", Status: Complete})
+		k.upsert(Entry{MessageID: "old-1", TurnID: "t", Role: "assistant", Type: "y", Content: "changed", Status: Complete})
 		if got := k.read(); got[0].Content != "changed" || *got[0].Details != "\x01" || got[1].Content != "a \x00 text" {
 			t.Errorf("read %+v", got)
 		}
@@ -277,7 +278,7 @@ func TestEntriesOfBeforeAreRead(t *testing.T) {
 }
 
 // Units of one transaction see what those before them stored, though its event is written after the last of them.
-func TestAUnitReadsWhatTheOneBeforeItTold(t *testing.T) {
+func TestAUnitReadsTheUpsertsOfTheUnitBefore(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		k := newKept(t, db)
@@ -305,8 +306,8 @@ func TestAUnitReadsWhatTheOneBeforeItTold(t *testing.T) {
 				positions = append(positions, journal.NextPos(ctx))
 				_, unwritten := journal.UnwrittenPayload(ctx, positions[0])
 				shared = shared || unwritten
-				told, _ := entry.AppendUpdate(nil, "s")
-				event := journal.Event{SessionID: "s", ItemID: "m", Type: "transcript_updated", Payload: told}
+				update, _ := entry.AppendUpdate(nil, "s")
+				event := journal.Event{SessionID: "s", ItemID: "m", Type: "transcript_updated", Payload: update}
 				return []journal.Event{event}, Store{}.UpsertAll(ctx, tx,
 					[]Put{{SessionID: "s", Entry: entry, Pos: journal.NextPos(ctx)}})
 			})

@@ -135,7 +135,8 @@ func partsOf(k key) database.PartKey {
 		Values: []any{k.session, k.message}}
 }
 
-// storeParts writes the parts of entries whose rows were written by values without an event that tells of them.
+// storeParts writes the parts of entries whose rows were written by values without an event that has the
+// entry.
 func storeParts(ctx context.Context, tx database.Tx, k key, entry *Entry) error {
 	if !entry.long() {
 		return nil
@@ -161,7 +162,7 @@ func storeParts(ctx context.Context, tx database.Tx, k key, entry *Entry) error 
 	return nil
 }
 
-// hasDetails tells whether an entry that is stored in parts has details.
+// hasDetails reports whether an entry that is stored in parts has details.
 func hasDetails(ctx context.Context, tx database.Tx, k key) (has bool, err error) {
 	const name = `","details":"` // within a text its quotes would be escaped
 	before := ""

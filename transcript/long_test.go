@@ -100,8 +100,8 @@ func longItem(word string) json.RawMessage {
 	return raw
 }
 
-// A long entry is stored in parts, and is the same entry to every reader whatever it was before and whoever writes it;
-// nothing is left of it when it goes.
+// A long entry is stored in parts, and is the same entry to every reader, no matter what it was before and
+// which writer stores it; nothing is left of it when it is deleted.
 func TestLongEntriesAreStoredInParts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -162,7 +162,7 @@ func TestLongEntriesAreStoredInParts(t *testing.T) {
 		shows("what comes late changes nothing", true, item(Complete, "ended"))
 		changed := item(Complete, "ended").Whole()
 		changed.Content = "by a client"
-		k.tell(Entry{MessageID: "c", TurnID: "t", Role: "system", Type: "commandExecution", Content: "by a client",
+		k.upsert(Entry{MessageID: "c", TurnID: "t", Role: "system", Type: "commandExecution", Content: "by a client",
 			Status: Complete})
 		shows("merged with an upsert", true, changed)
 		little := "little"
@@ -170,11 +170,11 @@ func TestLongEntriesAreStoredInParts(t *testing.T) {
 		upsertItem(changed)
 		shows("short again", false, changed)
 
-		// An upsert of a client, told of by its event until that is pruned.
-		whole := item(Complete, "told").Whole()
+		// An upsert of a client, in its event until that is pruned.
+		whole := item(Complete, "in its event").Whole()
 		whole.Content = changed.Content
-		k.tell(whole)
-		shows("told by its event", false, whole)
+		k.upsert(whole)
+		shows("in its event", false, whole)
 		if _, err := k.log.Prune(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
@@ -184,13 +184,13 @@ func TestLongEntriesAreStoredInParts(t *testing.T) {
 		for _, times := range []int{4, 2} {
 			text := strings.Repeat("other words ", times*longEntry/12-longEntry/24)
 			whole.Details = &text
-			k.tell(whole)
+			k.upsert(whole)
 			if _, err := k.log.Prune(t.Context(), 0); err != nil {
 				t.Fatal(err)
 			}
 			shows("after its event in other words", true, whole)
 		}
-		k.tell(Entry{MessageID: "c", TurnID: "t2", Role: "system", Type: "commandExecution", Content: "moved",
+		k.upsert(Entry{MessageID: "c", TurnID: "t2", Role: "system", Type: "commandExecution", Content: "moved",
 			Status: Complete})
 		whole.TurnID, whole.Content = "t2", "moved"
 		shows("in another turn", true, whole)

@@ -1,6 +1,6 @@
 package transcript
 
-// Final tells whether nothing more is expected of an entry.
+// Final reports whether nothing more is expected of an entry.
 func (s Status) Final() bool { return s != Streaming }
 
 // Merge is the upsert rule: what is stored for a message when next arrives after old. It is a shallow overlay;
@@ -49,8 +49,8 @@ func later(a, b *int64) *int64 {
 	return b
 }
 
-// Equal tells whether two entries are the same to a reader. One with a Source counts as another: to compare it would
-// cost more than to store it.
+// Equal reports whether two entries are the same to a reader. One with a Source counts as another: to compare
+// it would cost more than to store it.
 func (e Entry) Equal(other Entry) bool {
 	return e.Source == nil && other.Source == nil && e.MessageID == other.MessageID && e.TurnID == other.TurnID &&
 		e.Role == other.Role && e.Type == other.Type &&

@@ -37,7 +37,7 @@ const (
 	firstBlock, firstAppendix int64 = 1, 1 << (blockBits - 1)
 )
 
-// hidden is the place of what nobody is shown.
+// hidden is the place of entries that are never shown.
 const hidden = -1
 
 // errTooLong says that a session can have no more entries.
@@ -59,7 +59,7 @@ type block struct {
 	begun        bool
 }
 
-// placer finds places for new entries within one transaction, in which nobody else writes.
+// placer finds places for new entries within one transaction, which has no concurrent writer.
 type placer struct {
 	tx     database.Tx
 	blocks map[turnKey]*block
@@ -122,7 +122,7 @@ func (p *placer) place(ctx context.Context, k key, entry *Entry, number int64, i
 	return p.item(k, entry, number), nil
 }
 
-// moves tells whether an entry that was stored as old may belong to another place as it is now.
+// moves reports whether an entry that was stored as old may belong to another place as it is now.
 func moves(old, now Entry) bool {
 	if old.TurnID != now.TurnID || synthetic(now.MessageID) {
 		return true
@@ -185,8 +185,8 @@ func (p *placer) rename(ctx context.Context, k key, number int64, entry *Entry) 
 // madeUpWithin is how many of a turn's newest entries are compared with a made-up one.
 const madeUpWithin = 256
 
-// madeUp tells whether an entry with an id as runtimes make them up (item-<n>) says what an entry of its turn says
-// already. Nobody is shown it.
+// madeUp reports whether an entry with an id as runtimes make them up (item-<n>) repeats an entry of its
+// turn. It is never shown.
 func (p *placer) madeUp(ctx context.Context, turn turnKey, entry *Entry) (bool, error) {
 	number := p.blocks[turn].number
 	others, err := database.ReadAll(ctx, p.tx, "read the entries of turn "+entry.TurnID,

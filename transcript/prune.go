@@ -10,8 +10,8 @@ import (
 // DeleteTurn removes what is stored of a turn and returns the ids of its entries. The other entries keep their places.
 func (Store) DeleteTurn(ctx context.Context, tx database.Tx, sessionID, turnID string) ([]string, error) {
 	session, turn := database.EncodeText(sessionID), database.EncodeText(turnID)
-	// By places, so that the cost does not depend on how long the transcript is: the turn's block, then what nobody is
-	// shown, and what was stored before there were places.
+	// By places, so that the cost does not depend on the length of the transcript: the turn's block, then
+	// hidden entries, and those stored before there were places.
 	what := "delete turn " + turnID + " of session " + sessionID
 	ids, err := database.ReadTexts(ctx, tx, what, `delete from transcript_entries where session_id = $1 and turn_id = $2
 		and place >= (select block from transcript_turns where session_id = $1 and turn_id = $2) * `+blockSize+`
@@ -69,7 +69,7 @@ func (Store) DeleteOlder(ctx context.Context, tx database.Tx, sessionID string, 
 	return gone, sweepParts(ctx, tx, session)
 }
 
-// HasOlder tells whether DeleteOlder would find entries.
+// HasOlder reports whether DeleteOlder would find entries.
 func (Store) HasOlder(ctx context.Context, q database.Querier, sessionID string, before int64) (bool, error) {
 	found, err := database.ReadTexts(ctx, q, "look for old entries of session "+sessionID, olderEntries+` limit 1`,
 		database.EncodeText(sessionID), before)

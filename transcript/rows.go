@@ -10,8 +10,8 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// StoredEntry is, in a selection from transcript_entries, what an entry says: its own JSON, or the event that told of
-// the entry as it is. It is null for rows of before, which have it in columns (migration 0017).
+// StoredEntry is, in a selection from transcript_entries, an entry's content: its own JSON, or the event that
+// has the whole entry. It is null for rows of before, which have it in columns (migration 0017).
 const StoredEntry = `coalesce(` + encodedWhole + `, ` + journal.PayloadAtEventPos + `)`
 
 // encodedWhole is the column encoded, whole: the parts of a long entry (long.go) are in order in their index.
@@ -86,8 +86,8 @@ func scanStored(ctx context.Context, row database.Row) (entry Entry, damaged boo
 	return entry, damaged, nil
 }
 
-// rowKinds are those of rowColumns, in which values writes an entry. pos is the position of the event that tells of it as it is, 0
-// for none.
+// rowKinds are those of rowColumns, in which values writes an entry. pos is the position of the event that
+// has the whole entry, 0 for none.
 var rowKinds = []database.Kind{database.Text, database.Text, database.Text, database.Text, database.Text, database.Text,
 	database.Int, database.Int, database.Text, database.Int, database.Int}
 
@@ -105,7 +105,7 @@ func values(session string, entry *Entry, pos int64) []any {
 		encoded.Valid = true // its parts follow, with their checksum (storeParts)
 	default:
 		text := entry.AppendJSON(make([]byte, 0, entry.Size()))
-		// no copy: nobody changes it
+		// no copy: text never changes
 		encoded = sql.NullString{String: unsafe.String(unsafe.SliceData(text), len(text)), Valid: true}
 		sum = sql.NullInt64{Int64: checksumOf(encoded.String).Column(0), Valid: true}
 	}

@@ -20,7 +20,7 @@ func (Store) Upsert(ctx context.Context, tx database.Tx, sessionID string, entry
 	return upsert(ctx, tx, sessionID, entry, false)
 }
 
-// UpsertItem is Upsert of an item of the runtime: what its turns consist of, in the order they tell of it.
+// UpsertItem is Upsert of an item of the runtime; items keep the order in which the runtime reported them.
 func (Store) UpsertItem(ctx context.Context, tx database.Tx, sessionID string, entry Entry) (merged Entry, changed bool,
 	err error) {
 	return upsert(ctx, tx, sessionID, entry, true)

@@ -12,12 +12,12 @@ import (
 type Put struct {
 	SessionID string
 	Entry     Entry
-	// Pos is the position of the event that tells of the entry as it is here (AppendUpdate); 0 when there is none.
+	// Pos is the position of the event that has the entry as it is here (AppendUpdate); 0 when there is none.
 	Pos int64
 }
 
-// tells is Pos when the event tells of the entry as it is stored.
-func (p *Put) tells(stored *Entry) int64 {
+// eventPos is Pos when the event has the entry as it is stored.
+func (p *Put) eventPos(stored *Entry) int64 {
 	if !stored.Equal(p.Entry) || !encodable(stored) {
 		return 0
 	}
@@ -30,7 +30,7 @@ type key struct{ session, message string }
 // state is what a row holds, and how it came to it.
 type state struct {
 	entry   Entry
-	pos     int64 // of an event that tells of the entry as it is, 0 for none
+	pos     int64 // of an event that has the whole entry, 0 for none
 	ordinal int64
 	place   int64
 	stored  bool // there was a row before
@@ -67,13 +67,13 @@ func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 				return upsertEach(ctx, tx, puts)
 			}
 			s.changed = s.changed || !merged.Equal(s.entry)
-			s.entry, s.pos = merged, put.tells(&merged)
+			s.entry, s.pos = merged, put.eventPos(&merged)
 			continue
 		}
 		session := keys[i].session
 		last[session]++
 		s.entry, s.ordinal, s.known = settleTimes(put.Entry), last[session], true
-		s.pos = put.tells(&s.entry)
+		s.pos = put.eventPos(&s.entry)
 		if synthetic(s.entry.MessageID) {
 			return upsertEach(ctx, tx, puts)
 		}
@@ -123,8 +123,8 @@ func turnsOf(puts []Put, keys []key, states map[key]*state) []turnKey {
 	return turns
 }
 
-// read fills in the entries that are stored, and the blocks of turns as far as the statement tells them, and returns
-// the last ordinal of each session that gets another.
+// read fills in the entries that are stored, and the blocks of turns as far as the statement has them. It
+// returns the last ordinal of each session that gets another.
 func read(ctx context.Context, tx database.Tx, puts []Put, keys []key, states map[key]*state, places *placer) (
 	last map[string]int64, err error) {
 	args := make([]any, 0, 3*len(puts))
@@ -236,7 +236,7 @@ var (
 		foundText+` v join transcript_entries e on e.session_id = v.s and e.message_id = v.m`,
 		foundText+foundByLateral+lastText+blocksOfTurns,
 		database.Text, database.Text, database.Text)
-	// Nobody goes on after an insert that failed: SQLite need not note what it would have to undo of its first rows.
+	// Every caller stops after an insert that failed: SQLite need not note how to undo its first rows.
 	insertEntries = database.NewBulks(`insert or fail `+insertText, `insert `+insertText,
 		append(rowKinds[:len(rowKinds):len(rowKinds)], database.Int, database.Int)...)
 	updateEntries = database.NewBulks(

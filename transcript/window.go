@@ -85,8 +85,8 @@ func (w Window) around(ctx context.Context, q database.Querier, session, kept st
 	return out, nil
 }
 
-// read reads the window's entries in reading order and one more, which tells whether there is more. Of Around it is the
-// entry and what follows it.
+// read reads the window's entries in reading order and one more, which shows whether there is more. Of Around
+// it is the entry and what follows it.
 func (w Window) read(ctx context.Context, q database.Querier, session, kept string) ([]Entry, error) {
 	statement, args := w.statement(session, kept)
 	entries, err := database.ReadAll(ctx, q, "read a window of the transcript of session "+session,
@@ -119,10 +119,10 @@ func (w Window) statement(session, kept string) (string, []any) {
 	return `select ` + entryColumns + ` from transcript_entries where session_id = $1` + kept + which, args
 }
 
-// forward tells whether what is wanted begins at the window's place.
+// forward reports whether the wanted entries begin at the window's place.
 func (w Window) forward() bool { return w.After != "" || w.Around != "" || w.FromStart }
 
-// cut leaves the entry away that only told that there is more. entries are in reading order.
+// cut removes the extra entry that only showed that there is more. entries are in reading order.
 func (w Window) cut(entries []Entry) Stretch {
 	more := len(entries) > w.Limit
 	out := Stretch{Entries: entries}
@@ -162,7 +162,7 @@ func Settle(entries []Entry, times map[string]TurnTimes) {
 
 func instant(at int64) *int64 { return &at }
 
-// settle fills in what the entry's turn tells of it.
+// settle fills in what the entry's turn says about it.
 func settle(entry *Entry, turn TurnTimes, done bool) {
 	if entry.StartedAt == nil && turn.StartedAt != 0 {
 		entry.StartedAt = instant(turn.StartedAt)

@@ -20,7 +20,7 @@ import (
 var (
 	// ErrGone: what the action is about was deleted or never existed.
 	ErrGone = errors.New("there is nothing left to act on")
-	// ErrResolved: somebody else decided first.
+	// ErrResolved: another actor decided first.
 	ErrResolved = errors.New("already resolved")
 	// ErrConflict: the state does not allow it now, for example no such turn is running.
 	ErrConflict = errors.New("the state does not allow it")
@@ -35,9 +35,9 @@ type Transcripts interface {
 
 // Approvals reads and decides interactive requests; package session implements it.
 type Approvals interface {
-	// Approval tells what a request is about, ErrGone when there is none of that id.
+	// Approval describes a request, ErrGone when there is none of that id.
 	Approval(ctx context.Context, approvalID string) (Approval, error)
-	// Decide settles it. ErrResolved when somebody else did.
+	// Decide settles it. ErrResolved when another actor did.
 	Decide(ctx context.Context, decision Decision) error
 }
 
@@ -125,9 +125,10 @@ func (o outcome) details() json.RawMessage {
 // prepared is a valid action within its scope.
 type prepared func(ctx context.Context) outcome
 
-// Execute runs one request and tells its outcome. The same idempotency key acts once: asked again with the same
-// request, it answers as the first time; with another one, conflict. A request without a key has one made from what it
-// says when it belongs to an event or job with an id (CorrelationID), so that an event told twice acts once.
+// Execute runs one request and returns its outcome. The same idempotency key acts once: a repeat with the
+// same request gets the first answer; with another request, conflict. A request without a key gets one
+// derived from its content when it belongs to an event or job with an id (CorrelationID), so that an event
+// dispatched twice acts once.
 func (e *Executor) Execute(ctx context.Context, call extensions.ActionCall) sdk.EmitResult {
 	result := sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: call.ModuleName, ActionType: call.Request.ActionType,
 		RequestID: call.Request.RequestID, IdempotencyKey: call.Request.IdempotencyKey}

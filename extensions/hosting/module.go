@@ -77,13 +77,13 @@ type Outcome struct {
 
 // Host is what a module needs of the host that embeds it.
 type Host[W comparable, S any] interface {
-	// Serve runs one worker until it fails or Quit is closed, and tells why. It is the only place where workers begin and
-	// end.
+	// Serve runs one worker until it fails or Quit is closed, and returns why. It is the only place where
+	// workers begin and end.
 	Serve() error
 	// Exhausted says why there will be no further worker, nil when there may be one.
 	Exhausted() error
-	// Submitted is told that an invocation waits, Expired that nobody waits for one any more that its worker still runs,
-	// Finished that one ended. Mu is held.
+	// Submitted is called when an invocation waits, Expired when the caller of a running one has stopped
+	// waiting, Finished when one ended. Mu is held.
 	Submitted()
 	Expired(inv *Invocation[W, S])
 	Finished(inv *Invocation[W, S])
@@ -135,7 +135,7 @@ func (m *Module[W, S]) Admit(worker W) {
 	m.State.State = extensions.HealthOK
 	select {
 	case m.loaded <- nil:
-	default: // Load was told long ago
+	default: // Load was answered long ago
 	}
 }
 
@@ -185,7 +185,8 @@ func (m *Module[W, S]) submit(inv *Invocation[W, S]) error {
 	return nil
 }
 
-// expire ends an invocation whose caller does not wait any more. Its worker, if one runs it, is told behind its back.
+// expire ends an invocation whose caller does not wait any more. Its worker, if one runs it, is notified
+// later.
 func (m *Module[W, S]) expire(inv *Invocation[W, S]) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

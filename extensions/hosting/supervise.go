@@ -21,7 +21,7 @@ func (m *Module[W, S]) Load(ctx context.Context, patience time.Duration) (err er
 	if err != nil {
 		closing, done := context.WithTimeout(context.Background(), patience)
 		defer done()
-		_ = m.Close(closing) // why it is closed is what is told; a worker that does not end is counted by its host
+		_ = m.Close(closing) // the error is why it is closed; its host counts a worker that does not end
 	}
 	return err
 }

@@ -8,7 +8,7 @@ import (
 	"harness/extensions"
 )
 
-// UseTool makes a handler's call of a tool. Errors are what the handler is told.
+// UseTool makes a handler's call of a tool. The handler gets the errors.
 func UseTool(ctx context.Context, tools extensions.Tools, name string, args []json.RawMessage) (
 	json.RawMessage, error) {
 	if ctx.Err() != nil {

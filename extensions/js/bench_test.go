@@ -198,7 +198,7 @@ func BenchmarkReload(b *testing.B) {
 	b.ReportMetric(float64((processor(b)-before).Milliseconds())/float64(n), "cpu-ms/op")
 }
 
-// BenchmarkUnsubscribed is an event nobody waits for.
+// BenchmarkUnsubscribed is an event without a subscriber.
 func BenchmarkUnsubscribed(b *testing.B) {
 	r := registry(b, extensionstest.Write(b, map[string]string{"bench/events.mjs": benchCode}), nil, nil, nil)
 	event := &extensions.Event{Type: "app_server.item.agent_message.delta", Payload: json.RawMessage(`{"delta":"x"}`)}

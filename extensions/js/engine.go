@@ -143,7 +143,7 @@ func (e *engine) call(function quickjs.Value, args ...any) error {
 	return nil
 }
 
-// drain runs promise jobs; more tells that some are left.
+// drain runs promise jobs; more says that some are left.
 func (e *engine) drain() (more bool, err error) {
 	const most = 1 << 20 // where the engine itself gives way
 	n, err := e.vm.ExecutePendingJobs()

@@ -46,7 +46,7 @@ func newNetwork(rules []netRule, own func() string) *network {
 		tokens: make(chan struct{}, maxFetches),
 		client: &http.Client{Transport: &http.Transport{
 			DialContext: dialer{rules: rules, own: own}.dial, MaxResponseHeaderBytes: maxHeaders,
-			// A connection kept would have to be owned by somebody after the fetch.
+			// A connection kept open would need an owner after the fetch.
 			DisableKeepAlives: true,
 		}},
 	}

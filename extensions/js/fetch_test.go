@@ -71,7 +71,7 @@ func site(t *testing.T) (server *httptest.Server, gone chan struct{}) {
 		<-r.Context().Done()
 		gone <- struct{}{}
 	})
-	// It answers once somebody waits for /slow.
+	// It answers once a request waits at /slow.
 	mux.HandleFunc("/arrived", func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-arrived:
@@ -161,8 +161,8 @@ func TestFetchWithoutADeclaration(t *testing.T) {
 	}
 }
 
-// No declaration, name or redirect leads to this server, to this machine unasked, or to what serves credentials to
-// whoever is on the machine.
+// No declaration, name or redirect leads to this server, to this machine unasked, or to a service that hands
+// credentials to local callers.
 func TestFetchStaysAwayFromWhatTrustsThisMachine(t *testing.T) {
 	t.Parallel()
 	own, _ := site(t)

@@ -79,7 +79,7 @@ func set[T int | time.Duration](field *T, value T) {
 // Options configure a Host.
 type Options struct {
 	Limits Limits
-	// Own tells where this server listens ("host:port"), which no fetch may reach; nil for nowhere.
+	// Own returns where this server listens ("host:port"), which no fetch may reach; nil for nowhere.
 	Own func() string
 	// Logger receives what extensions write outside of an invocation and what happens to their machines.
 	Logger zerolog.Logger

@@ -107,7 +107,7 @@ func (i *instance) attend() (reason error) {
 	return i.serve()
 }
 
-// disown tells the module that it need not wait for this instance, once.
+// disown lets the module stop waiting for this instance, once.
 func (i *instance) disown() { i.disowned.Do(i.m.Work.Done) }
 
 func (i *instance) free() {

@@ -138,7 +138,7 @@ func (m *module) callTool(i *instance, id int, text string) {
 	}()
 }
 
-// abandonCall ends a call nobody waits for any more: an aborted fetch.
+// abandonCall ends a call whose caller does not wait any more: an aborted fetch.
 func (m *module) abandonCall(i *instance, id int, number string) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

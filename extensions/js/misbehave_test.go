@@ -66,7 +66,7 @@ func TestReplacedMachineKeepsTheQueue(t *testing.T) {
 		extensionstest.Handlers(`async (event, tools) => { await tools.enqueueJob({}); await new Promise(() => {}) }`,
 			`() => { while (true) {} }`, `() => "fine"`))
 	runs := make(chan struct{}, 1)
-	telling := &extensionstest.Tools{Enqueue: func(context.Context, json.RawMessage) (json.RawMessage, error) {
+	signaling := &extensionstest.Tools{Enqueue: func(context.Context, json.RawMessage) (json.RawMessage, error) {
 		runs <- struct{}{}
 		return json.RawMessage(`{}`), nil
 	}}
@@ -81,7 +81,7 @@ func TestReplacedMachineKeepsTheQueue(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), timeout)
 			defer cancel()
 			close(started)
-			out, err := module.Handle(ctx, number, extensionstest.Event(`{}`), telling)
+			out, err := module.Handle(ctx, number, extensionstest.Event(`{}`), signaling)
 			c <- answer{string(out), err}
 		}()
 		<-started

@@ -31,7 +31,7 @@ func members() []string {
 	out := []string{"globalThis.fetch"}
 	for _, name := range nodeOnly {
 		switch {
-		case strings.HasPrefix(name, "import.meta."): // the bundle tells of them anyway
+		case strings.HasPrefix(name, "import.meta."): // the bundle reports them anyway
 		case strings.Contains(name, "."):
 			out = append(out, name)
 		default:
@@ -67,7 +67,8 @@ func (h *Host) globalNames() (map[string]bool, error) {
 	return have, nil
 }
 
-// missing is what the code uses and this host has not. inNode tells of each, in the same order, whether Node has it.
+// missing lists what the code uses and this host lacks. inNode says of each, in the same order, whether Node
+// has it.
 func (h *Host) missing(used []bundle.Use, fetch bool) (list []extensions.Missing, inNode []bool, err error) {
 	have, err := h.globals()
 	if err != nil {
@@ -82,7 +83,7 @@ func (h *Host) missing(used []bundle.Use, fetch bool) (list []extensions.Missing
 		case inRuntime:
 			one.Remedy = "is not there in embedded extensions. " + nodeAdvice
 		case use.Name == "fetch" && !fetch:
-			// It is there and refuses, so looking for it helps nobody.
+			// It exists and refuses, so a check whether it exists does not help.
 			one.Guarded, one.Remedy = false, strings.TrimPrefix(fetchAdvice, "fetch ")
 		case use.Name == "fetch" || have[use.Name]:
 			continue

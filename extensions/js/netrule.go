@@ -88,14 +88,15 @@ func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, er
 	named := slices.ContainsFunc(covering, func(r netRule) bool { return !r.wild })
 	withPort := slices.ContainsFunc(covering, func(r netRule) bool { return !r.wild && r.port != "" })
 	connector := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
-		return d.judge(address, named, withPort)
+		return d.check(address, named, withPort)
 	}}
 	return connector.DialContext(ctx, network, address)
 }
 
-// judge refuses addresses a declaration does not mean: this machine must be named with a port, a private network by the
-// host's name, and the server's own address is out of reach, since it trusts callers on this machine.
-func (d dialer) judge(address string, named, withPort bool) error {
+// check refuses addresses a declaration does not mean: this machine must be named with a port, a private
+// network by the host's name, and the server's own address is out of reach, since it trusts callers on this
+// machine.
+func (d dialer) check(address string, named, withPort bool) error {
 	parsed, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err

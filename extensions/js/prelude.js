@@ -22,7 +22,7 @@
 
   const handlers = [];
   const live = new Set([0]); // invocations that run; 0 stands for loading
-  const calls = new Map(); // tool calls nobody answered yet
+  const calls = new Map(); // tool calls without an answer yet
   const timers = new Map();
   let current = 0; // the invocation whose turn this is
   let nextCall = 1;
@@ -90,7 +90,7 @@
     }
   }
 
-  // begin calls a tool: its answer is a promise, abandon(reason) rejects it and tells Go that nobody waits.
+  // begin calls a tool: its answer is a promise, abandon(reason) rejects it and lets Go drop the call.
   function begin(inv, name, args) {
     let text;
     try {
@@ -180,7 +180,7 @@
       hasRef: () => true,
       [Symbol.toPrimitive]: () => id,
     };
-    // A timer belongs to the invocation that set it and goes with it; nobody waits for one without.
+    // A timer belongs to the invocation that set it and ends with it; one without an invocation is ignored.
     if (live.has(current)) {
       let ms = MathMin(MathMax(NumberFn(delay) || 0, 0), 2147483647);
       if (repeat) ms = MathMax(ms, 1);
@@ -255,7 +255,7 @@
     },
   };
 
-  // report tells Go how loading went: ["ok", subscriptions] or [code, message].
+  // report passes to Go how loading went: ["ok", subscriptions] or [code, message].
   function report(...parts) {
     open = false;
     release(0);

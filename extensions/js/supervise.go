@@ -13,7 +13,8 @@ import (
 // errStuck ends an instance whose machine is in a native loop.
 var errStuck = errors.New("stuck in a native loop of the JavaScript engine, which can not be interrupted")
 
-// Serve runs one machine until it ends, gets stuck or the module is closed, and tells why. It implements hosting.Host.
+// Serve runs one machine until it ends, gets stuck or the module is closed, and returns why. It implements
+// hosting.Host.
 func (m *module) Serve() error {
 	i := newInstance(m)
 	loadCtx, stopLoad := context.WithTimeout(context.Background(), m.host.limits.LoadTimeout)
@@ -66,8 +67,8 @@ func (m *module) admit(i *instance) {
 	signal(i.wake)
 }
 
-// leave ends an instance: it is told to stop and interrupted until it does. One that is stuck is abandoned and counted
-// until it ends.
+// leave ends an instance: it is asked to stop and interrupted until it does. One that is stuck is abandoned
+// and counted until it ends.
 func (m *module) leave(i *instance, reason error) {
 	m.dismiss(i, reason)
 	close(i.stop)

@@ -121,7 +121,7 @@ func TestInvocationsInterleave(t *testing.T) {
 	}
 }
 
-// EX-14: a call after the invocation ended reaches nothing and says why; timers that nobody waits for never fire.
+// EX-14: a call after the invocation ended reaches nothing and says why; leftover timers never fire.
 func TestLateCallsAndStrayTimers(t *testing.T) {
 	t.Parallel()
 	module := load(t, newHost(js.Limits{}), extensionstest.Handlers(

@@ -38,7 +38,7 @@ func webGlobals() map[string]string {
 // nodeAdvice is what to do about something Node has and the embedded host has not.
 const nodeAdvice = `Run this extension in Node: "runtime": {"host": "node"} in its manifest.`
 
-// settings is what the prelude is told.
+// settings is the configuration of the prelude.
 func (m *module) settings() ([]byte, error) {
 	limits := m.host.limits
 	return json.Marshal(map[string]any{

@@ -44,7 +44,7 @@ type child struct {
 	ready    bool
 	running  int            // invocations the child works on
 	parallel int            // how many it may work on
-	suspects map[int]func() // invocations it was told to give up; the function stops the clock
+	suspects map[int]func() // invocations it was asked to give up; the function stops the clock
 	calls    int            // tool calls that wait for answers
 }
 
@@ -137,7 +137,7 @@ func (c *child) write() {
 		c.outMu.Unlock()
 		for _, line := range lines {
 			if _, err := c.process.Stdin().Write(line); err != nil {
-				// The reader notices the end and tells more.
+				// The reader notices the end and reports more.
 				return
 			}
 		}
@@ -177,14 +177,14 @@ func (c *child) read() {
 		}
 		wanted, err := c.m.receive(c, message)
 		if err == nil && !wanted && flood.exceeded(time.Now()) {
-			err = fmt.Errorf("the child sends more than %d messages a second nobody asked for", flood.limit)
+			err = fmt.Errorf("the child sends more than %d unsolicited messages a second", flood.limit)
 		}
 		if err != nil {
 			c.fail(err)
 			break
 		}
 	}
-	// The child is about to be killed; what it still writes is nobody's business.
+	// The child is about to be killed; its remaining output is discarded.
 	drain(reader)
 }
 
@@ -220,7 +220,8 @@ func drain(reader *bufio.Reader) {
 	}
 }
 
-// stop ends the child and everything it started: politely when it may say goodbye, at once otherwise.
+// stop ends the child and everything it started: with a shutdown message when it is polite, at once
+// otherwise.
 func (c *child) stop(polite bool) {
 	if polite {
 		c.process.Stop(c.m.host.limits.StopGrace)
@@ -242,7 +243,7 @@ func (c *child) stop(polite bool) {
 	}
 }
 
-// explain tells how the process ended.
+// explain describes how the process ended.
 func (c *child) explain() error {
 	exit := c.process.Exit()
 	text := "the extension's process closed its output"

@@ -118,7 +118,7 @@ func (h *Host) environment(source extensions.Source, dir string) []string {
 	env := []string{
 		"TMPDIR=" + dir, "HARNESS_EXTENSION_NAME=" + source.Name, "HARNESS_EXTENSION_ROOT=" + source.Root,
 		"HARNESS_EXTENSION_PROTOCOL=" + strconv.Itoa(protocol), "PYTHONUNBUFFERED=1",
-		// What it would write into the extension's folder would be code nobody consented to.
+		// It would write code into the extension's folder that the operator has not consented to.
 		"PYTHONDONTWRITEBYTECODE=1",
 	}
 	for _, name := range append([]string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE",

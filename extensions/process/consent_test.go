@@ -20,7 +20,7 @@ func TestNoChildWithoutConsent(t *testing.T) {
 	site := newSite(t, nil)
 	mark := filepath.Join(t.TempDir(), "mark")
 	source := shellSource(t, "echo x >>"+mark+"\nread -r load\n"+ready+"read -r first\nexit 3\n")
-	refused := &extensions.LoadError{Extension: "@test/probe", Code: extensions.TrustDenied, Message: "nobody consented"}
+	refused := &extensions.LoadError{Extension: "@test/probe", Code: extensions.TrustDenied, Message: "no consent was given"}
 	var denied atomic.Bool
 	asked := make(chan []string, 64)
 	source.Consent = func(further []string) error {
@@ -58,11 +58,11 @@ func TestNoChildWithoutConsent(t *testing.T) {
 		select {
 		case <-asked:
 		case <-time.After(extensionstest.Patience):
-			t.Fatal("nobody asked before a restart")
+			t.Fatal("the restart did not ask for consent")
 		}
 	}
 	if health := module.Health(); starts() != 1 || health.State != extensions.HealthRestarting ||
-		!strings.Contains(health.LastError, "nobody consented") {
+		!strings.Contains(health.LastError, "no consent was given") {
 		t.Errorf("%d starts, %+v", starts(), health)
 	}
 }

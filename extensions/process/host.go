@@ -44,8 +44,8 @@ type Limits struct {
 	// 1024; MaxConcurrency how many handlers may run at once, default 64 (a child says how many it wants, 1 when it says
 	// nothing).
 	MaxCalls, MaxQueue, MaxConcurrency int
-	// MaxLogLines is how many lines one invocation may log, default 200; MaxIdle how many messages nobody asked for a
-	// child may send per second, default 2000, before it is killed.
+	// MaxLogLines is how many lines one invocation may log, default 200. MaxIdle is how many unsolicited
+	// messages a child may send per second before it is killed, default 2000.
 	MaxLogLines, MaxIdle int
 }
 

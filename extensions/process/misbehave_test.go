@@ -66,7 +66,7 @@ func TestBadHandshakes(t *testing.T) {
 		"empty event":     {`echo '{"type":"ready","protocol":1,"subscriptions":[{}]}'; exec sleep 3600`, "eventType"},
 		"half a line":     {`printf '{"type":"ready","protocol":1'; exit 0`, "code 0"},
 		"endless line":    {`exec cat /dev/zero`, "longer than"},
-		"endless lines":   {`exec yes '{"type":"log","message":"x"}'`, "nobody asked for"},
+		"endless lines":   {`exec yes '{"type":"log","message":"x"}'`, "unsolicited"},
 		"says it failed": {`echo '{"type":"failed","code":"registration_failed","message":"reg boom"}'; exec sleep 3600`,
 			"reg boom"},
 		"closes its output": {`exec >&-; exec sleep 3600`, "ended by SIGTERM"},
@@ -74,7 +74,7 @@ func TestBadHandshakes(t *testing.T) {
 		"calls before ready": {
 			`i=0; while [ $i -lt 5000 ]; do echo '{"type":"tool","id":1,"call":1,"name":"enqueueJob","args":[1]}'; ` +
 				`i=$((i+1)); done; exec sleep 3600`,
-			"nobody asked for"},
+			"unsolicited"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -155,7 +155,7 @@ func TestMisbehavingChildren(t *testing.T) {
 	}
 }
 
-// A child that asks for the impossible is told so and goes on.
+// A child that asks for the impossible gets an error and continues.
 func TestToolCallsOfAChild(t *testing.T) {
 	t.Parallel()
 	calls := `read -r event

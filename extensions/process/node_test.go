@@ -36,7 +36,7 @@ func TestNodeHandlers(t *testing.T) {
 		{`(event, tools) => { setTimeout(() => { throw new Error("stray") }, 1); return new Promise((resolve) => ` +
 			`setTimeout(resolve, 20, "alive")) }`,
 			`"alive"`, ""},
-		{`() => { Promise.reject(new Error("nobody cares")); return "alive" }`, `"alive"`, ""},
+		{`() => { Promise.reject(new Error("ignored")); return "alive" }`, `"alive"`, ""},
 	}
 	bodies := make([]string, len(cases))
 	for i, c := range cases {
@@ -131,7 +131,7 @@ func TestNodeLoadErrors(t *testing.T) {
 	}
 }
 
-// A handler that waits too long costs nobody anything; one that blocks the process costs the process.
+// A handler that waits too long costs other handlers nothing; one that blocks the process costs the process.
 func TestNodeTimeouts(t *testing.T) {
 	t.Parallel()
 	site := newSite(t, func(o *process.Options) { o.Limits.Grace = slowness * 300 * time.Millisecond })

@@ -11,8 +11,8 @@ import (
 	"harness/extensions/js/bundle"
 )
 
-// receive acts on one message of a child. wanted tells whether the server had reason to expect it. An error is a breach
-// of the protocol: the child must not go on.
+// receive acts on one message of a child. wanted says whether the server had reason to expect it. An error is
+// a breach of the protocol: the child is then stopped.
 func (m *module) receive(c *child, message incoming) (wanted bool, err error) {
 	switch message.Type {
 	case "ready":

@@ -9,7 +9,7 @@ import (
 	"harness/extensions/hosting"
 )
 
-// Serve runs one child until it fails or the module is closed, and tells why. It implements hosting.Host.
+// Serve runs one child until it fails or the module is closed, and returns why. It implements hosting.Host.
 func (m *module) Serve() error {
 	c, err := m.start(context.Background())
 	if err != nil {

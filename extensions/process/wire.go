@@ -63,8 +63,8 @@ type outgoing struct {
 	Script  string   `json:"script,omitempty"`
 	Uses    []string `json:"uses,omitempty"`
 
-	// invoke: which handler (position in ready's subscriptions) gets which event; settings tells whether the two getters
-	// are supplied.
+	// invoke: which handler (position in ready's subscriptions) gets which event; settings says whether the
+	// two getters are supplied.
 	ID           int             `json:"id,omitempty"`
 	Subscription *int            `json:"subscription,omitempty"`
 	Event        json.RawMessage `json:"event,omitempty"`

@@ -2,7 +2,7 @@ package sdk
 
 import "encoding/json"
 
-// ResultKind tells the four kinds of EmitResult apart.
+// ResultKind distinguishes the four kinds of EmitResult.
 type ResultKind string
 
 // The kinds of result.
@@ -27,7 +27,7 @@ const (
 	Failed          ActionStatus = "failed"
 )
 
-// Valid tells whether s is one of the seven outcomes.
+// Valid reports whether s is one of the seven outcomes.
 func (s ActionStatus) Valid() bool {
 	switch s {
 	case Performed, AlreadyResolved, NotEligible, Conflict, Forbidden, Invalid, Failed:

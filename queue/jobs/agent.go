@@ -151,8 +151,8 @@ func clip(text string) string {
 	return text[:most]
 }
 
-// act executes the actions a worker asked for, one after the other. An action that fails is told in its result; the job
-// goes on.
+// act executes the actions a worker asked for, one after the other. A failed action is reported in its
+// result; the job continues.
 func (a *agents) act(ctx context.Context, jobID string, intents []Intent) ([]ActionResult, error) {
 	results := make([]ActionResult, 0, len(intents))
 	for _, intent := range intents {
@@ -184,7 +184,8 @@ func (a *agents) instruct(ctx context.Context, run *queue.Run, in Instruction, e
 	if err != nil {
 		return "", false, err
 	}
-	// The turn of an earlier process is gone on with in its own session, whoever is the owner's worker by now.
+	// The turn of an earlier process resumes in its own session, even when the owner has another worker by
+	// now.
 	if before, resumed, err := a.turns.resume(ctx, run, stepJob); err != nil {
 		return "", false, err
 	} else if resumed {
@@ -217,8 +218,8 @@ func (a *agents) instructWorker(ctx context.Context, run *queue.Run, one worker,
 		return "", false, err
 	}
 	if in.Bootstrap != nil {
-		told := policy.message(in.Bootstrap.Text, policy.Prepare)
-		if err := a.prepare(ctx, run, &one, "bootstrap:"+in.Bootstrap.Key, told,
+		prompt := policy.message(in.Bootstrap.Text, policy.Prepare)
+		if err := a.prepare(ctx, run, &one, "bootstrap:"+in.Bootstrap.Key, prompt,
 			bootstrapPhase(one, in.Bootstrap.Key)); err != nil {
 			return "", false, err
 		}
@@ -279,15 +280,15 @@ func (a *agents) prepare(ctx context.Context, run *queue.Run, one *worker, key s
 	if err != nil {
 		return fmt.Errorf("prepare a worker (%s): %w", key, err)
 	}
-	return a.Workers.told(ctx, one, key)
+	return a.Workers.recordPrompt(ctx, one, key)
 }
 
-// orientation is what a worker is told first.
+// orientation is the first prompt of a worker.
 func orientation(agent string) string {
 	return "# Worker orientation\n\nYou are the hidden worker session of the agent \"" + agent +
 		"\". No person reads this conversation.\n\n" +
 		"- Each message is one job. Do what it says and nothing else.\n- When a job names a form for the answer, answer in exactly that form.\n" +
-		"- Do not ask questions: nobody will answer. Approvals are declined.\n\nRespond with exactly READY."
+		"- Do not ask questions: no one will answer. Approvals are declined.\n\nRespond with exactly READY."
 }
 
 // interrupt ends the turn a canceled job runs.
@@ -314,7 +315,7 @@ func (a *agents) started(ctx context.Context, tx database.Tx, job queue.Job) ([]
 func (a *agents) ended(ctx context.Context, tx database.Tx, job queue.Job) ([]journal.Event, error) {
 	in, readable := readInstruction(job)
 	if !readable {
-		return nil, nil // a payload nobody can read promises nothing
+		return nil, nil // an unreadable payload promises nothing
 	}
 	events, err := settleTargets(ctx, tx, a.Sessions, job, in)
 	if err != nil {

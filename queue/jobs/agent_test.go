@@ -19,8 +19,8 @@ import (
 	"harness/transcript"
 )
 
-// QU-21: with expectResponse none a job completes without any structured answer, and tells what the worker said. The worker is made once
-// per owner and agent, hidden, and prepared once.
+// QU-21: with expectResponse none a job completes without any structured answer, and its result has the
+// worker's text. The worker is made once per owner and agent, hidden, and prepared once.
 func TestQU21AnInstructionIsCarriedOutByAHiddenWorker(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) {
@@ -116,7 +116,7 @@ func TestRequestsOfWorkersAreSettled(t *testing.T) {
 					f.asked = append(f.asked, session.Request{ID: string(kind), Kind: kind, SessionID: "worker-1"})
 				}
 				f.mu.Unlock()
-				f.tell("worker-1", "item-2")
+				f.publish("worker-1", "item-2")
 				for {
 					f.mu.Lock()
 					left := len(f.asked)

@@ -134,7 +134,7 @@ func (f *fakeSessions) Send(ctx context.Context, id string, message session.Mess
 	f.mu.Unlock()
 	go func() {
 		if !silent {
-			f.tell(id, "item-1")
+			f.publish(id, "item-1")
 		}
 		text, err := act(turn.ended, message.Text)
 		f.mu.Lock()
@@ -148,13 +148,13 @@ func (f *fakeSessions) Send(ctx context.Context, id string, message session.Mess
 			}
 		}
 		f.mu.Unlock()
-		f.tell(id, "")
+		f.publish(id, "")
 	}()
 	return turnID, nil
 }
 
-// tell appends an event of a session; a journal that was stopped meanwhile is the end of the test.
-func (f *fakeSessions) tell(id, item string) {
+// publish appends an event of a session; an error from a stopped journal ends it quietly.
+func (f *fakeSessions) publish(id, item string) {
 	_, _ = f.journal.Append(context.Background(), journal.Event{SessionID: id, ItemID: item, Type: "runtime.fake"})
 }
 

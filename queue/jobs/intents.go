@@ -154,7 +154,7 @@ func deriveKey(intent Intent) string {
 	if payload, err := jcs.Transform(intent.Payload); err == nil {
 		canonical.Write(payload)
 	} else {
-		canonical.Write(intent.Payload) // numbers or depths no canonical form has: told apart as they are spelled
+		canonical.Write(intent.Payload) // no canonical form (numbers, depth): compared as spelled
 	}
 	sum := sha256.Sum256(canonical.Bytes())
 	return "auto:" + hex.EncodeToString(sum[:])

@@ -11,8 +11,8 @@ import (
 	"harness/transcript"
 )
 
-// phase is one turn of a worker as the worker's own transcript shows it to whoever looks into what it did: one entry,
-// which says what is under way and then what came of it, in codex-manager's words.
+// phase is one turn of a worker in the worker's own transcript: one entry that says what is under way and
+// then what came of it, in codex-manager's wording.
 type phase struct {
 	id            string // of the entry, between its prefix and the turn
 	running, name string
@@ -61,7 +61,8 @@ func (p phase) outcome(verb, rest string) string {
 // noteTime bounds one note: a job is not held up by a store that does not take it.
 const noteTime = 2 * time.Second
 
-// noted does a phase and tells of it. do tells began the turn it began; without a turn there is nothing to tell of.
+// noted runs a phase and records it in the transcript. do calls began with the turn it began; without a turn
+// there is no entry.
 func (a *agents) noted(ctx context.Context, one worker, p phase, do func(began func(step)) error) error {
 	var (
 		started time.Time
@@ -84,7 +85,7 @@ func (a *agents) noted(ctx context.Context, one worker, p phase, do func(began f
 			Role: "system", Type: "agent.worker.lifecycle", StartedAt: &at}
 		put(transcript.Streaming, p.running)
 	})
-	if started.IsZero() || left(err) { // whoever goes on with the turn tells how it ended
+	if started.IsZero() || left(err) { // the process that resumes the turn records its end
 		return err
 	}
 	now := a.Clock().UnixMilli()

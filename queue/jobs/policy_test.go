@@ -72,8 +72,8 @@ func TestAWorkerFollowsItsAgentsRuntime(t *testing.T) {
 	})
 }
 
-// Without a policy that can be understood no worker is made and none is told anything; trying again does not help,
-// whatever the reason quotes.
+// With an unreadable policy no worker is made and none gets a prompt; a retry does not help, whatever the
+// reason quotes.
 func TestARefusedWorkerIsNotTriedAgain(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) {
@@ -92,7 +92,7 @@ func TestARefusedWorkerIsNotTriedAgain(t *testing.T) {
 			t.Errorf("a suggestion ended as %s %q after %d attempts", job.State, failure(job), job.Attempts)
 		}
 		if len(b.sessions.created) != 0 || len(b.sessions.wished) != 0 {
-			t.Errorf("made %+v, told %+v", b.sessions.created, b.sessions.wished)
+			t.Errorf("made %+v, sent %+v", b.sessions.created, b.sessions.wished)
 		}
 	})
 }

@@ -17,7 +17,7 @@ func TestATurnIsNotReadWithEachOfItsEvents(t *testing.T) {
 			f.answer = func(_ <-chan struct{}, message string) (string, error) {
 				if message == "Do it." {
 					for range 200 {
-						f.tell("worker-1", "item-1")
+						f.publish("worker-1", "item-1")
 					}
 				}
 				return "READY", nil
@@ -37,8 +37,8 @@ func TestATurnIsNotReadWithEachOfItsEvents(t *testing.T) {
 	})
 }
 
-// A worker's session that has had its turns is deleted, and the next job gets a new one, which is told what it is
-// again.
+// A worker's session is deleted after its last allowed turn. The next job gets a new one, which gets the
+// orientation again.
 func TestAWorkersSessionHasABoundedNumberOfTurns(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) { f.maxTurns = 3 })

@@ -13,12 +13,12 @@ import (
 	"harness/queue"
 )
 
-// stepJob is the step of a job's own instruction; the others are what a worker is told to prepare it (its prepared
-// keys).
+// stepJob is the step of a job's own instruction; the other steps are prompts that prepare a worker (its
+// prepared keys).
 const stepJob = "job"
 
-// step is the turn an attempt is in, as its job's checkpoint: stored before the turn is asked for, and with its id as
-// soon as there is one. It lets the next process go on with the turn, and keeps it from asking for another one.
+// step is the turn an attempt is in, as its job's checkpoint: stored before the turn is asked for, and with
+// its id as soon as there is one. It lets the next process resume the turn instead of asking for another one.
 type step struct {
 	Name      string           `json:"step"`
 	SessionID string           `json:"sessionId"`
@@ -31,14 +31,15 @@ type step struct {
 	resumed bool
 }
 
-// errOutcomeUnknown ends a job of which nobody can tell whether its instruction was carried out. It is not tried again.
+// errOutcomeUnknown ends a job when no record shows whether its instruction was carried out. It is not
+// retried.
 var errOutcomeUnknown = errors.New("outcome unknown")
 
 // begin asks for a turn of its own in a session, as a step of the job. A turn that runs there already is waited for:
 // what is steered into it would run as that turn may, and end with it. So is a runtime that takes no more messages for
 // now.
 func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string, message session.Message,
-	heard *hearing) (step, error) {
+	watcher *turnWatcher) (step, error) {
 	message.Alone = true
 	limit := time.After(t.timing.Turn)
 	poll := time.Tick(t.timing.Poll)
@@ -67,11 +68,11 @@ func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string
 		if err := t.forget(ctx, run); err != nil {
 			return step{}, err
 		}
-		if !errors.Is(err, runtime.ErrTurnActive) && !crowded(err) {
+		if !errors.Is(err, runtime.ErrTurnActive) && !busy(err) {
 			return step{}, err
 		}
 		select {
-		case <-heard.news:
+		case <-watcher.news:
 		case <-poll:
 		case <-limit:
 			return step{}, fmt.Errorf("%w: another turn of the worker did not end", errTurnTimeout)
@@ -81,17 +82,17 @@ func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string
 	}
 }
 
-// refused tells an error that says that no turn was begun from one that leaves it open.
+// refused reports whether an error proves that no turn began. Any other error leaves that open.
 func refused(err error) bool {
 	var native *runtime.Error
 	var elsewhere *session.NotOwnerError
-	return stale(err) || crowded(err) || errors.Is(err, runtime.ErrTurnActive) || errors.As(err, &native) &&
+	return stale(err) || busy(err) || errors.Is(err, runtime.ErrTurnActive) || errors.As(err, &native) &&
 		!errors.Is(err, runtime.ErrTimeout) ||
 		errors.As(err, &elsewhere)
 }
 
-// crowded tells that a runtime or a session has as much to do as it may: a job waits then.
-func crowded(err error) bool {
+// busy reports whether a runtime or a session is at capacity: a job waits then.
+func busy(err error) bool {
 	var limit *session.LimitError
 	return errors.As(err, &limit)
 }
@@ -155,12 +156,12 @@ func (t turns) recall(ctx context.Context, run *queue.Run, s step, cause error) 
 // forgetTime bounds the store's answer to an attempt whose own time is over.
 const forgetTime = 5 * time.Second
 
-// forget drops the step: whoever tries again asks for a turn of its own.
+// forget drops the step: a retry asks for a turn of its own.
 func (t turns) forget(ctx context.Context, run *queue.Run) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTime)
 	defer cancel()
 	return run.SetCheckpoint(ctx, nil)
 }
 
-// left tells whether an error says that the attempt's process leaves its turn to another one.
+// left reports whether an error says that the attempt's process leaves its turn to another one.
 func left(err error) bool { return errors.Is(err, queue.ErrDetached) || errors.Is(err, queue.ErrLost) }

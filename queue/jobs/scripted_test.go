@@ -19,7 +19,8 @@ import (
 
 func TestMain(m *testing.M) { scripted.Main(m) }
 
-// jobsIn runs a queue of jobs whose workers are the scripted agent's, and returns how one is told to say something.
+// jobsIn runs a queue of jobs whose workers are the scripted agent's, and returns a function that enqueues an
+// instruction.
 func jobsIn(t *testing.T, s *sessiontest.Site) (q *queue.Queue, instruct func(instruction string) (jobID string)) {
 	t.Helper()
 	level := jobs.TurnPolicy{ApprovalPolicy: "untrusted", NetworkAccess: "enabled",
@@ -68,7 +69,7 @@ func ended(t *testing.T, q *queue.Queue, jobID string) queue.Job {
 	return job
 }
 
-// eventually waits for what no event tells.
+// eventually waits for a condition that no event announces.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	if !polling.Until(patience, holds) {
@@ -98,8 +99,8 @@ func TestAJobWaitsForARuntimeThatIsBusy(t *testing.T) {
 	}, one)
 }
 
-// A job of an agent whose runtime is not codex runs its turn in a worker of that runtime, what the worker wants to do
-// is decided as its policy says, and the job tells what it said.
+// A job of an agent whose runtime is not codex runs its turn in a worker of that runtime. The worker's
+// requests are decided by its policy, and the job's result has the worker's text.
 func TestAJobRunsInTheScriptedAgent(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, s *sessiontest.Site) {
 		q, instruct := jobsIn(t, s)
@@ -118,7 +119,7 @@ func TestAJobRunsInTheScriptedAgent(t *testing.T) {
 			}
 		}
 		if _, err := os.Stat(file); err == nil {
-			t.Error("a worker's command ran that nobody allowed")
+			t.Error("a worker's command ran without approval")
 		}
 	})
 }

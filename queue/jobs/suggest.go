@@ -133,7 +133,7 @@ func suggestInstruction(in SuggestPayload, entries []transcript.Entry) string {
 func (a *agents) suggestQueued(ctx context.Context, tx database.Tx, job queue.Job) ([]journal.Event, error) {
 	in, readable := readSuggest(job)
 	if !readable {
-		return nil, nil // a payload nobody can read has no suggestion
+		return nil, nil // an unreadable payload has no suggestion
 	}
 	return a.putSuggestion(ctx, tx, in.SourceSessionID, in.RequestKey, Suggestion{Status: SuggestionStreaming})
 }
@@ -153,7 +153,7 @@ func (a *agents) suggestEnded(ctx context.Context, tx database.Tx, job queue.Job
 	return a.putSuggestion(ctx, tx, in.SourceSessionID, in.RequestKey, finalSuggestion(job, done.Suggestion))
 }
 
-// finalSuggestion is what a job that ended leaves where nobody stored a suggestion; made is that of one that completed.
+// finalSuggestion is the suggestion of a job that ended without storing one; made is that of a completed job.
 func finalSuggestion(job queue.Job, made string) Suggestion {
 	switch job.State {
 	case queue.Completed:
@@ -168,8 +168,7 @@ func finalSuggestion(job queue.Job, made string) Suggestion {
 	return Suggestion{Status: SuggestionError, Error: reason}
 }
 
-// putSuggestion stores a suggestion unless the session is gone or somebody has written a final one meanwhile, which
-// stays.
+// putSuggestion stores a suggestion unless the session is gone or already has a final one, which stays.
 func (a *agents) putSuggestion(ctx context.Context, tx database.Tx, sessionID, requestKey string, next Suggestion) (
 	[]journal.Event, error) {
 	present, err := a.Sessions.PresentIn(ctx, tx, sessionID)
@@ -189,10 +188,10 @@ func readSuggest(job queue.Job) (in SuggestPayload, readable bool) {
 	return in, err == nil
 }
 
-// suggestKey is the dedupe key of a session's suggestions: one is made at a time, whoever asks.
+// suggestKey is the dedupe key of a session's suggestions: one is made at a time for all callers.
 func suggestKey(sessionID string) string { return TypeSuggestRequest + ":" + sessionID }
 
-// RequestKey is the key under which a job's suggestion is told, "" for a job that makes none.
+// RequestKey is the key of a job's suggestion, "" for a job that makes none.
 func RequestKey(job queue.Job) string {
 	var in struct {
 		RequestKey string     `json:"requestKey"`

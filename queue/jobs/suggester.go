@@ -68,18 +68,18 @@ func (s *Suggester) RequestAndWait(ctx context.Context, in SuggestPayload) (Sugg
 	return s.Await(ctx, in, out)
 }
 
-// settleSlack is what a job at its deadline gets to write its fallback before its caller is told "queued".
+// settleSlack is the time a job at its deadline gets to write its fallback before its caller gets "queued".
 const settleSlack = time.Second
 
-// suggestionPoll is how often the store is asked for what no event told.
+// suggestionPoll is how often the store is polled for missed notifications.
 const suggestionPoll = time.Second
 
-// Await waits until the suggestion a job is to bring is stored, whoever stores it: the job, its worker or an extension
-// by the upsert route. A job that ended without one, whatever type it is of, leaves the fallback. What takes too long
-// is answered as it stands.
+// Await waits until the suggestion of a job is stored: by the job, its worker or an extension with the upsert
+// route. A job of any type that ended without one leaves the fallback. After the deadline the answer is the
+// current state.
 func (s *Suggester) Await(ctx context.Context, in SuggestPayload, out Suggested) (Suggested, error) {
-	heard := newHearing(in.SourceSessionID)
-	_, unsubscribe := s.journal.Subscribe(heard.hear)
+	watcher := newTurnWatcher(in.SourceSessionID)
+	_, unsubscribe := s.journal.Subscribe(watcher.onRecords)
 	defer unsubscribe()
 	waiting, cancel := context.WithTimeout(ctx, s.wait+settleSlack)
 	defer cancel()
@@ -100,7 +100,7 @@ func (s *Suggester) Await(ctx context.Context, in SuggestPayload, out Suggested)
 			return out, nil
 		}
 		select {
-		case <-heard.news:
+		case <-watcher.news:
 		case <-poll:
 		case <-waiting.Done():
 			return out, ctx.Err()
@@ -111,7 +111,7 @@ func (s *Suggester) Await(ctx context.Context, in SuggestPayload, out Suggested)
 // answer is what a caller gets of a suggestion that is settled, or will not come any more.
 func answer(job queue.Job, found Suggestion, draft string) (status, suggestion string) {
 	var result suggestResult
-	_ = json.Unmarshal(job.Result, &result) // a job of another type, or one that goes on, has no suggestion in its result
+	_ = json.Unmarshal(job.Result, &result) // a job of another type, or an open one, has no suggestion in its result
 	fallback := FallbackSuggestion(draft)
 	switch {
 	case found.Status != SuggestionComplete || found.Suggestion == "" || found.Suggestion == FallbackSuggestion(""):

@@ -11,8 +11,8 @@ import (
 	"harness/queue/jobs"
 )
 
-// Whoever waits for a suggestion has it as soon as it is stored, by whatever road, though the job that was to bring it
-// goes on.
+// Await returns a suggestion as soon as it is stored, by whatever route, though the job that was to bring it
+// still runs.
 func TestAwaitEndsWithTheStoredSuggestion(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		held := make(chan struct{})
@@ -68,7 +68,7 @@ func TestAwaitEndsWithTheStoredSuggestion(t *testing.T) {
 		if now, err := b.queue.Job(t.Context(), job.ID); err != nil || now.State.Final() {
 			t.Errorf("the job is %s, %v", now.State, err)
 		}
-		// A job that ends without a suggestion leaves the fallback; a caller who goes away is told so.
+		// A job that ends without a suggestion leaves the fallback; a caller that goes away gets an error.
 		answers := await(job.ID, "never")
 		if _, err := b.queue.Cancel(t.Context(), job.ID, "api_cancel"); err != nil {
 			t.Fatal(err)
@@ -85,7 +85,7 @@ func TestAwaitEndsWithTheStoredSuggestion(t *testing.T) {
 	})
 }
 
-// A job that promised a suggestion leaves one however it ends: nobody waits for ever.
+// A job that promised a suggestion leaves one however it ends: no caller waits forever.
 func TestAPromisedSuggestionIsSettled(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) {
@@ -113,7 +113,7 @@ func TestAPromisedSuggestionIsSettled(t *testing.T) {
 	})
 }
 
-// A worker's transcript tells of each of its turns: while it runs, and what came of it.
+// A worker's transcript has an entry for each of its turns: that it runs, and what came of it.
 func TestWorkersNoteTheirTurns(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		began := make(chan struct{}, 1)

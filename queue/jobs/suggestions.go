@@ -154,8 +154,8 @@ func (s *Suggestions) find(ctx context.Context, q database.Querier, sessionID, r
 // waitOrFallBack closes early when the suggestion an instruction is to bring is there, or after wait, when it writes
 // the fallback itself.
 func (s *Suggestions) waitOrFallBack(ctx context.Context, in Instruction, wait time.Duration, early chan<- struct{}) {
-	heard := newHearing(in.SourceSessionID)
-	_, unsubscribe := s.journal.Subscribe(heard.hear)
+	watcher := newTurnWatcher(in.SourceSessionID)
+	_, unsubscribe := s.journal.Subscribe(watcher.onRecords)
 	defer unsubscribe()
 	deadline := time.After(wait)
 	for {
@@ -165,7 +165,7 @@ func (s *Suggestions) waitOrFallBack(ctx context.Context, in Instruction, wait t
 			return
 		}
 		select {
-		case <-heard.news:
+		case <-watcher.news:
 		case <-deadline:
 			_, err := s.Upsert(ctx, in.SourceSessionID, in.Completion.RequestKey,
 				Suggestion{Status: SuggestionComplete, Suggestion: FallbackSuggestion(in.FallbackDraft)})

@@ -18,7 +18,7 @@ type Transcripts interface {
 	// changes nothing.
 	UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) (
 		[]journal.Event, error)
-	// PresentIn tells whether a session is there.
+	// PresentIn reports whether a session exists.
 	PresentIn(ctx context.Context, tx database.Tx, sessionID string) (bool, error)
 }
 
@@ -147,7 +147,7 @@ func or(text, fallback string) string {
 	return text
 }
 
-// details tell a reader where the entry belongs.
+// details say where the entry belongs.
 func (in Instruction) details() *string {
 	anchor := in.AnchorItemID
 	if anchor == "" {

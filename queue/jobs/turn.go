@@ -22,11 +22,11 @@ import (
 type Timing struct {
 	// Turn bounds one turn.
 	Turn time.Duration
-	// Poll is how often the store is asked for what no event told.
+	// Poll is how often the store is polled for missed notifications.
 	Poll time.Duration
 	// IncludeTurns is the patience with a finished turn whose text cannot be read yet.
 	IncludeTurns time.Duration
-	// UntrustedTerminal is the patience with a turn that is not running but whose end nobody recorded.
+	// UntrustedTerminal is the patience with a turn that is not running but whose end was never recorded.
 	UntrustedTerminal time.Duration
 	// EmptyTurn is how long a running turn may stay without any item.
 	EmptyTurn time.Duration
@@ -60,39 +60,40 @@ const leastPatience = 10 * time.Second
 // settledBy is who decides what workers ask: there is no person to ask.
 const settledBy = "orchestrator"
 
-// run has a message carried out in a turn of its own, as a step of the job, and waits for the end of the turn; one that
-// an earlier process began is waited for instead. began is told the turn; early, when not nil, ends the wait before the
-// turn does. A turn that is not waited for to its end is interrupted, unless another process is to go on with it.
+// run carries out a message in a turn of its own, as a step of the job, and waits for the end of the turn. If
+// an earlier process began the turn, it waits for that one. began is called with the turn; early, when not
+// nil, ends the wait before the turn does. A turn is interrupted when the wait ends early, unless another
+// process is to resume it.
 func (t turns) run(ctx context.Context, run *queue.Run, name, sessionID string, message session.Message,
 	began func(step) error, early <-chan struct{},
 ) (turnID string, err error) {
 	// The subscription comes before the turn: nothing of it can be missed.
-	heard := newHearing(sessionID)
-	_, unsubscribe := t.journal.Subscribe(heard.hear)
+	watcher := newTurnWatcher(sessionID)
+	_, unsubscribe := t.journal.Subscribe(watcher.onRecords)
 	defer unsubscribe()
 	s, resumed, err := t.resume(ctx, run, name)
 	if err == nil && !resumed {
-		s, err = t.begin(ctx, run, name, sessionID, message, heard)
+		s, err = t.begin(ctx, run, name, sessionID, message, watcher)
 	}
 	if err != nil {
 		return "", err
 	}
-	err = t.follow(ctx, run, s, began, heard, early)
+	err = t.follow(ctx, run, s, began, watcher, early)
 	if name != stepJob && s.resumed && errors.Is(err, errInterrupted) {
-		// Its runtime ended with its server. Being told again what it is does a worker no harm.
-		if s, err = t.begin(ctx, run, name, sessionID, message, heard); err == nil {
-			err = t.follow(ctx, run, s, began, heard, early)
+		// Its runtime ended with its server. Repeating the orientation does a worker no harm.
+		if s, err = t.begin(ctx, run, name, sessionID, message, watcher); err == nil {
+			err = t.follow(ctx, run, s, began, watcher, early)
 		}
 	}
 	return s.TurnID, err
 }
 
 // follow waits for the end of a step's turn.
-func (t turns) follow(ctx context.Context, run *queue.Run, s step, began func(step) error, heard *hearing,
+func (t turns) follow(ctx context.Context, run *queue.Run, s step, began func(step) error, watcher *turnWatcher,
 	early <-chan struct{}) error {
 	if s.resumed {
 		t.log.Info().Str("job", run.Job().ID).Str("step", s.Name).Str("session", s.SessionID).Str("turn", s.TurnID).
-			Msg("a job goes on with the turn that an earlier process began")
+			Msg("a job resumes the turn that an earlier process began")
 	}
 	if err := began(s); err != nil {
 		if cause := context.Cause(ctx); left(cause) {
@@ -104,7 +105,7 @@ func (t turns) follow(ctx context.Context, run *queue.Run, s step, began func(st
 		}
 		return err
 	}
-	over, err := t.wait(ctx, s, heard, early)
+	over, err := t.wait(ctx, s, watcher, early)
 	if cause := context.Cause(ctx); err != nil && left(cause) {
 		return cause // whatever was under way when it came failed by it
 	}
@@ -119,7 +120,7 @@ func (t turns) follow(ctx context.Context, run *queue.Run, s step, began func(st
 }
 
 // wait returns when the turn is over (true) or is no longer waited for.
-func (t turns) wait(ctx context.Context, s step, heard *hearing, early <-chan struct{}) (over bool, err error) {
+func (t turns) wait(ctx context.Context, s step, watcher *turnWatcher, early <-chan struct{}) (over bool, err error) {
 	sessionID, turnID := s.SessionID, s.TurnID
 	limit := time.After(t.remaining(s))
 	empty := time.After(t.timing.EmptyTurn)
@@ -154,10 +155,10 @@ func (t turns) wait(ctx context.Context, s step, heard *hearing, early <-chan st
 		}
 		t.settleRequests(ctx, sessionID)
 		select {
-		case <-heard.news:
+		case <-watcher.news:
 		case <-poll:
 		case <-empty:
-			if !heard.sawItem() && !s.resumed { // what came before was heard by another process
+			if !watcher.sawItem() && !s.resumed { // another process saw what came before
 				return false, errNoProgress
 			}
 		case <-limit:
@@ -170,8 +171,8 @@ func (t turns) wait(ctx context.Context, s step, heard *hearing, early <-chan st
 	}
 }
 
-// patiently reads from the store, again while that is out of reach: a turn goes on meanwhile, and how it ended can be
-// read afterwards. The time of the attempt bounds it.
+// patiently reads from the store, and retries while that is out of reach: the turn continues meanwhile, and
+// its end can be read afterwards. The time of the attempt bounds it.
 func patiently[T any](ctx context.Context, interval time.Duration, read func() (T, error)) (T, error) {
 	return again(ctx, interval, database.Transient, read)
 }
@@ -195,7 +196,7 @@ func again[T any](ctx context.Context, interval time.Duration, passes func(error
 	return value, err
 }
 
-// remaining is what is left of a turn's time. One that ended while nobody was there can still be taken in.
+// remaining is the rest of a turn's time. A turn that ended while no process ran can still be read.
 func (t turns) remaining(s step) time.Duration {
 	if !s.resumed {
 		return t.timing.Turn
@@ -203,7 +204,7 @@ func (t turns) remaining(s step) time.Duration {
 	return min(t.timing.Turn, max(leastPatience, t.timing.Turn-t.clock().Sub(time.UnixMilli(s.At))))
 }
 
-// interrupt ends a turn nobody waits for, best effort.
+// interrupt ends a turn for which no caller waits, best effort.
 func (t turns) interrupt(ctx context.Context, sessionID, turnID string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
@@ -241,8 +242,8 @@ func refusalOf(kind runtime.RequestKind) runtime.Reply {
 	}
 }
 
-// text is what the worker said last in a turn. The end of a turn may be told before its last item, so an empty one is
-// asked for again.
+// text is the worker's last message in a turn. The end of a turn may be published before its last item, so an
+// empty text is read again.
 func (t turns) text(ctx context.Context, sessionID, turnID string, needed bool) (string, error) {
 	patience := time.After(t.timing.IncludeTurns)
 	poll := time.Tick(t.timing.Poll)
@@ -272,21 +273,21 @@ func (t turns) text(ctx context.Context, sessionID, turnID string, needed bool) 
 	}
 }
 
-// hearing is the news of one session: that its turn or a request of it may stand otherwise now, and that an item was
-// worked on.
-type hearing struct {
+// turnWatcher wakes its reader when the turn or a request of one session may have changed, and notes whether
+// an item was worked on.
+type turnWatcher struct {
 	sessionID string
 	news      chan struct{}
-	item      chan struct{} // filled once an item was heard of
+	item      chan struct{} // filled once an event about an item came
 }
 
-func newHearing(sessionID string) *hearing {
-	return &hearing{sessionID: sessionID, news: make(chan struct{}, 1), item: make(chan struct{}, 1)}
+func newTurnWatcher(sessionID string) *turnWatcher {
+	return &turnWatcher{sessionID: sessionID, news: make(chan struct{}, 1), item: make(chan struct{}, 1)}
 }
 
-// hear is a journal.Subscriber: it never blocks. Most of what is heard are the words of an item, which neither end a
+// onRecords is a journal.Subscriber: it never blocks. Most records are deltas of an item, which neither end a
 // turn nor ask for anything.
-func (h *hearing) hear(records []journal.Record) {
+func (h *turnWatcher) onRecords(records []journal.Record) {
 	for _, record := range records {
 		if record.SessionID != h.sessionID {
 			continue
@@ -304,8 +305,8 @@ func (h *hearing) hear(records []journal.Record) {
 func signal(to chan struct{}) {
 	select {
 	case to <- struct{}{}:
-	default: // it is told already
+	default: // a wake-up is already pending
 	}
 }
 
-func (h *hearing) sawItem() bool { return len(h.item) > 0 }
+func (h *turnWatcher) sawItem() bool { return len(h.item) > 0 }

@@ -52,16 +52,17 @@ type TurnPolicy struct {
 type AgentPolicy struct {
 	// Runtime and Model are the server's default runtime and that runtime's own model when "".
 	Runtime, Model string
-	// Start is what a worker session begins with, Prepare what it may do while it is told what it is, Instruct what it may
-	// do for a job.
+	// Start is the policy a worker session begins with, Prepare that of its orientation, Instruct that of a
+	// job.
 	Start, Prepare, Instruct TurnPolicy
 	// TurnTimeout bounds a job's turn; 0 is the server's own bound.
 	TurnTimeout time.Duration
-	// Orientation is the first thing a new worker is told; "" is our own text.
+	// Orientation is the first prompt of a new worker; "" is our own text.
 	Orientation string
 }
 
-// Policies tells how an agent's workers run. An error refuses them: the job fails with it and is not tried again.
+// Policies returns how an agent's workers run. An error refuses them: the job fails with it and is not
+// retried.
 type Policies func(agent string) (AgentPolicy, error)
 
 // errRefused marks the failure of a job whose agent has no policy that can be understood.
@@ -73,7 +74,7 @@ func retryable(err error) bool {
 		queue.Retryable(err)
 }
 
-// message is what a worker is told in a turn that may do this.
+// message is a prompt to a worker with the rights of a policy.
 func (p AgentPolicy) message(text string, may TurnPolicy) session.Message {
 	return session.Message{Text: text, Model: optional(p.Model), Effort: may.Effort,
 		ApprovalPolicy: optional(may.ApprovalPolicy), NetworkAccess: optional(may.NetworkAccess),
@@ -119,7 +120,7 @@ func NewWorkers(o WorkersOptions) *Workers {
 		maxTurns: o.MaxTurns, log: o.Logger}
 }
 
-// policy is how an agent's workers run: errRefused when that cannot be told.
+// policy is how an agent's workers run: errRefused when that is unknown.
 func (w *Workers) policy(agent string) (AgentPolicy, error) {
 	policy, err := w.policies(agent)
 	if err != nil {
@@ -128,7 +129,8 @@ func (w *Workers) policy(agent string) (AgentPolicy, error) {
 	return policy, nil
 }
 
-// WorkerSessions lists an owner's workers by agent; an owner nobody works for has none. It implements session.Workers.
+// WorkerSessions lists an owner's workers by agent; an owner without workers has an empty list. It implements
+// session.Workers.
 func (w *Workers) WorkerSessions(ctx context.Context, owner string) ([]session.AgentSession, error) {
 	return database.ReadAll(ctx, w.db.Read(), "read the workers of "+owner,
 		func(row database.Row) (one session.AgentSession, err error) {
@@ -145,7 +147,7 @@ func (w *Workers) DismissWorkersIn(ctx context.Context, tx database.Tx, owner st
 		`delete from agent_workers where owner = $1 returning session_id`, database.EncodeText(owner))
 }
 
-// Works tells whether a session is anybody's worker. It implements session.Workers.
+// Works reports whether a session is a worker of any owner. It implements session.Workers.
 func (w *Workers) Works(ctx context.Context, sessionID string) (bool, error) {
 	var n int
 	if err := w.db.Read().QueryRowContext(ctx, `select count(*) from agent_workers where session_id = $1`, sessionID).
@@ -191,9 +193,9 @@ func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID stri
 	return made, nil
 }
 
-// retire removes a worker whose session has had its turns, or is of another runtime than its agent's by now, and says
-// so with sql.ErrNoRows. What is left behind by a kill in between goes at the next start, as every session of a worker
-// that works for nobody.
+// retire removes a worker that had its last turn, or whose runtime is not its agent's any more, and returns
+// sql.ErrNoRows. A session that a kill leaves behind is deleted at the next start, as every worker session
+// without an owner.
 func (w *Workers) retire(ctx context.Context, one worker, runtimeName string) (worker, error) {
 	why, err := w.outdated(ctx, one, runtimeName)
 	if err != nil || why == "" {
@@ -211,7 +213,7 @@ func (w *Workers) retire(ctx context.Context, one worker, runtimeName string) (w
 	return worker{}, sql.ErrNoRows
 }
 
-// outdated tells why a worker is not to get another job, "" when it is.
+// outdated returns why a worker gets no further job, "" when it may get one.
 func (w *Workers) outdated(ctx context.Context, one worker, runtimeName string) (why string, err error) {
 	if runtimeName != "" {
 		now, err := patiently(ctx, DefaultTiming().Poll, func() (session.Session, error) {
@@ -249,19 +251,19 @@ func (w *Workers) read(ctx context.Context, owner, agent string) (worker, error)
 		return worker{}, err
 	}
 	if err := json.Unmarshal([]byte(database.DecodeText(prepared)), &found.prepared); err != nil {
-		return worker{}, fmt.Errorf("read what worker %s was told: %w", found.sessionID, err)
+		return worker{}, fmt.Errorf("read the prompts of worker %s: %w", found.sessionID, err)
 	}
 	return found, nil
 }
 
 func (w *Workers) create(ctx context.Context, owner, agent, sourceSessionID string, policy AgentPolicy) (
 	worker, error) {
-	title, cwd, projectID, err := w.place(ctx, owner, sourceSessionID)
+	title, cwd, projectID, err := w.workspaceOf(ctx, owner, sourceSessionID)
 	if err != nil {
 		return worker{}, err
 	}
 	may := policy.Start
-	made, err := again(ctx, DefaultTiming().Poll, crowded, func() (session.Session, error) {
+	made, err := again(ctx, DefaultTiming().Poll, busy, func() (session.Session, error) {
 		return w.sessions.Create(ctx, session.Create{Cwd: cwd, Runtime: policy.Runtime, Model: optional(policy.Model),
 			SystemOwned: true, ApprovalPolicy: optional(may.ApprovalPolicy), NetworkAccess: optional(may.NetworkAccess),
 			FilesystemSandbox: optional(may.FilesystemSandbox)})
@@ -287,8 +289,8 @@ func (w *Workers) create(ctx context.Context, owner, agent, sourceSessionID stri
 	return worker{owner: owner, agent: agent, sessionID: made.ID}, nil
 }
 
-// place tells where an owner's worker works and what it is called after.
-func (w *Workers) place(ctx context.Context, owner, sourceSessionID string) (title, cwd string, projectID *string,
+// workspaceOf returns where an owner's worker works and its title.
+func (w *Workers) workspaceOf(ctx context.Context, owner, sourceSessionID string) (title, cwd string, projectID *string,
 	err error) {
 	source, err := patiently(ctx, DefaultTiming().Poll, func() (session.Session, error) {
 		return w.sessions.Lookup(ctx, sourceSessionID)
@@ -324,8 +326,8 @@ func optional(text string) *string {
 	return &text
 }
 
-// told notes that a worker has had an instruction.
-func (w *Workers) told(ctx context.Context, one *worker, key string) error {
+// recordPrompt notes that a worker got an instruction.
+func (w *Workers) recordPrompt(ctx context.Context, one *worker, key string) error {
 	prepared := append(slices.Clone(one.prepared), key)
 	if err := w.change(ctx, `update agent_workers set prepared = $2 where session_id = $1`, one.sessionID,
 		database.EncodeText(string(encode(prepared)))); err != nil {
@@ -335,7 +337,7 @@ func (w *Workers) told(ctx context.Context, one *worker, key string) error {
 	return nil
 }
 
-// stale tells whether an error says that a worker's session is gone, so that another one is needed.
+// stale reports whether an error says that a worker's session is gone, so that another one is needed.
 func stale(err error) bool {
 	var deleted *session.DeletedError
 	return errors.As(err, &deleted) || errors.Is(err, session.ErrNotFound) || errors.Is(err, session.ErrNotMaterialized) ||

@@ -23,30 +23,30 @@ func TestMain(m *testing.M) {
 }
 
 // found is what there is, "done" when it is loopback, and an interface that leads nowhere.
-func found() (told string) {
+func found() (report string) {
 	interfaces, err := net.Interfaces()
 	for _, one := range interfaces {
 		if one.Name != "lo" && one.Name != "nowhere" || one.Flags&net.FlagUp == 0 {
-			told = "it has a network: "
+			report = "it has a network: "
 		}
 	}
 	if _, outside := net.DialTimeout("udp", "198.51.100.1:9", time.Second); outside == nil {
-		told = "it has a network: "
+		report = "it has a network: "
 	}
 	if err != nil {
-		told += err.Error()
+		report += err.Error()
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err == nil {
 		_, err = net.Dial("tcp", listener.Addr().String())
 	}
 	if err != nil {
-		told += err.Error()
+		report += err.Error()
 	}
 	if os.Getenv("OPENAI_API_KEY") != "" || os.Getenv("GOPROXY") != "off" {
-		told += "it has keys, or a module proxy: "
+		report += "it has keys, or a module proxy: "
 	}
-	return told + "done"
+	return report + "done"
 }
 
 // TE-04: make test runs the suite by this command, so that what passes needs neither a network nor a credential.
@@ -67,15 +67,15 @@ func TestNothingButLoopbackIsThere(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 3 {
 		t.Errorf("the command's exit code is lost: %v", err)
 	}
-	want, told := "done", ""
+	want, stderr := "done", ""
 	if exit != nil {
-		told = string(exit.Stderr)
+		stderr = string(exit.Stderr)
 	}
-	if strings.Contains(told, "running with this machine's network") { // no namespace may be made here, and it says so
+	if strings.Contains(stderr, "running with this machine's network") { // no namespace may be made here, and it says so
 		want = "it has a network: done"
 	}
 	if string(said) != want {
-		t.Errorf("inside: %q, outside: %q", said, told)
+		t.Errorf("inside: %q, outside: %q", said, stderr)
 	}
 	makefile, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
 	if err != nil || !strings.Contains(string(makefile), "scripts/offline.sh go test -race") {

@@ -9,7 +9,7 @@ import (
 )
 
 // leaveNetwork gives this thread, and what it executes, a network that has loopback, and an interface that leads nowhere:
-// with loopback alone a browser takes itself for offline, whatever it is told. On an error the network is as it was.
+// with loopback alone a browser considers itself offline. On an error the network is as it was.
 func leaveNetwork() error {
 	before, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {

@@ -27,7 +27,7 @@ const provider = new Provider(issuer, {
   }),
   // Clients of a test are on loopback, where providers of the world send nothing.
   fetch: (url, { dispatcher, ...options }) => fetch(url, options),
-  // A refresh token for whoever asks for offline_access, also without the prompt that asks a person for consent.
+  // A refresh token for every client that asks for offline_access, also without a consent prompt.
   issueRefreshToken: async (_, client, code) => client.grantTypeAllowed("refresh_token") && code.scopes.has("offline_access"),
 });
 

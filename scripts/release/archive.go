@@ -21,7 +21,7 @@ type file struct {
 	program bool
 }
 
-// pack writes files as a compressed archive that tells nothing of this machine or this day.
+// pack writes files as a compressed archive without any trace of this machine or this day.
 func (r *release) pack(target string, files []file) error {
 	var out bytes.Buffer
 	compressed := gzip.NewWriter(&out)

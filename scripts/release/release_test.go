@@ -44,7 +44,7 @@ func made(t *testing.T) string {
 			}
 			return nil
 		},
-		// nfpm is tried by who makes a release; here it is what it was told to pack.
+		// nfpm is tested when a release is made; this stub packs its list.
 		Package: func(_ context.Context, config, _, file string) error {
 			text, err := os.ReadFile(config)
 			if err != nil {

@@ -127,13 +127,13 @@ func (s *server) agentMemory(name string) (mebibytes float64, processes int, err
 		return 0, 0, err
 	}
 	defer answer.Body.Close()
-	var told struct {
+	var health struct {
 		Processes []struct {
 			PID  int
 			Shim struct{ PID int }
 		}
 	}
-	if err := json.NewDecoder(answer.Body).Decode(&told); err != nil {
+	if err := json.NewDecoder(answer.Body).Decode(&health); err != nil {
 		return 0, 0, err
 	}
 	seen := map[int]bool{}
@@ -150,11 +150,11 @@ func (s *server) agentMemory(name string) (mebibytes float64, processes int, err
 			add(number)
 		}
 	}
-	for _, one := range told.Processes {
+	for _, one := range health.Processes {
 		add(one.Shim.PID)
 		add(one.PID)
 	}
-	return mebibytes, len(told.Processes), nil
+	return mebibytes, len(health.Processes), nil
 }
 
 // proportional is the proportional set size of a process in MiB, 0 when it is gone.

@@ -102,15 +102,15 @@ func contenders(opts *options) (all []*contender, stop func(), err error) {
 		return nil, stop, err
 	}
 	all = append(all, &contender{target: first, query: "?threadId=" + running.session})
-	// One event tells how long its frame is.
-	if first.crowd, err = join(running.url, 1, all[0].query); err != nil {
+	// One event shows how long its frame is.
+	if first.group, err = join(running.url, 1, all[0].query); err != nil {
 		return all, stop, err
 	}
 	if _, err := first.run(load{burst: 1, frames: 100}, 50*time.Millisecond); err != nil {
 		return all, stop, err
 	}
-	length := int(first.crowd.length.Load())
-	first.crowd.close()
+	length := int(first.group.length.Load())
+	first.group.close()
 	for _, way := range []string{"raw", "coder", "gorilla"} {
 		other, err := baseline(opts, way, length)
 		if err != nil {
@@ -123,10 +123,10 @@ func contenders(opts *options) (all []*contender, stop func(), err error) {
 
 // measure puts every load on some sockets, at the pace of paced sockets.
 func (c *contender) measure(sockets, paced int, length time.Duration) (got []measure, err error) {
-	if c.crowd, err = join(c.child.url, sockets, c.query); err != nil {
+	if c.group, err = join(c.child.url, sockets, c.query); err != nil {
 		return nil, fmt.Errorf("%s: %w", c.name, err)
 	}
-	defer c.crowd.close()
+	defer c.group.close()
 	for _, l := range loads {
 		if l.frames > 0 {
 			l.frames = max(1, l.frames*sockets/paced)

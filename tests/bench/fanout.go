@@ -13,7 +13,7 @@ type target struct {
 	name    string
 	child   *child
 	publish func(i int) []byte
-	crowd   *crowd
+	group   *clientGroup
 }
 
 // measure is what a mode of load gave.
@@ -46,8 +46,8 @@ func (t *target) run(l load, length time.Duration) (measure, error) {
 		callers[i] = c
 	}
 	time.Sleep(100 * time.Millisecond)
-	t.crowd.reset(l.burst == 1)
-	sockets := len(t.crowd.sockets)
+	t.group.reset(l.burst == 1)
+	sockets := len(t.group.sockets)
 	var pause time.Duration
 	if l.frames > 0 {
 		pause = time.Duration(float64(time.Second) * float64(sockets*l.burst) / float64(l.frames))
@@ -57,8 +57,8 @@ func (t *target) run(l load, length time.Duration) (measure, error) {
 	for time.Since(began) < length {
 		next := time.Now().Add(pause)
 		if l.frames == 0 {
-			// Another event for each that has reached everybody.
-			done := int(t.crowd.frames.Load()) / sockets
+			// Another event for each that has reached all sockets.
+			done := int(t.group.frames.Load()) / sockets
 			if published-done >= l.burst {
 				time.Sleep(200 * time.Microsecond)
 				continue
@@ -71,18 +71,18 @@ func (t *target) run(l load, length time.Duration) (measure, error) {
 			continue
 		}
 		if l.burst == 1 {
-			t.crowd.note()
+			t.group.note()
 		}
 		if err := t.send(callers, published); err != nil {
 			return measure{}, err
 		}
 		published += l.burst
-		if err := t.crowd.wait(published, 20*time.Second); err != nil {
+		if err := t.group.wait(published, 20*time.Second); err != nil {
 			return measure{}, err
 		}
 		time.Sleep(time.Until(next))
 	}
-	if err := t.crowd.wait(published, 20*time.Second); err != nil {
+	if err := t.group.wait(published, 20*time.Second); err != nil {
 		return measure{}, err
 	}
 	took, spent := time.Since(began), t.child.cpu()-used
@@ -91,9 +91,9 @@ func (t *target) run(l load, length time.Duration) (measure, error) {
 	}
 	frames := float64(published * sockets)
 	got := measure{cpu: float64(spent.Nanoseconds()) / 1000 / frames, rate: frames / took.Seconds()}
-	t.crowd.mu.Lock()
-	got.p99 = quantile(t.crowd.delays, 0.99)
-	t.crowd.mu.Unlock()
+	t.group.mu.Lock()
+	got.p99 = quantile(t.group.delays, 0.99)
+	t.group.mu.Unlock()
 	return got, nil
 }
 

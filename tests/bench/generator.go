@@ -153,7 +153,7 @@ func (g *generator) send(c *client) error {
 	return nil
 }
 
-// take adds received bytes and tells whether the answer is complete; only 200 is taken.
+// take adds received bytes and reports whether the answer is complete; only 200 is accepted.
 func (c *client) take(chunk []byte) (whole bool, err error) {
 	data := chunk
 	if len(c.in) > 0 {

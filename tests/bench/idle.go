@@ -35,13 +35,13 @@ func idle(opts *options) error {
 			}
 			settle()
 			before := one.child.rss()
-			if one.crowd, err = join(one.child.url, size, query); err != nil {
+			if one.group, err = join(one.child.url, size, query); err != nil {
 				return fmt.Errorf("%s: %w", one.name, err)
 			}
 			settle()
 			after := one.child.rss()
 			t.add(size, one.name, float64(after-before)/1024/float64(size), float64(after)/(1<<20))
-			one.crowd.close()
+			one.group.close()
 			one.child.stop()
 		}
 	}

@@ -18,14 +18,14 @@ func latency(opts *options) error {
 			one := &target{name: e.name, child: running.child, publish: func(i int) []byte {
 				return running.upsert(fmt.Sprintf("m%08d", i), oneKiB)
 			}}
-			if one.crowd, err = join(running.url, sockets, "?threadId="+running.session); err != nil {
+			if one.group, err = join(running.url, sockets, "?threadId="+running.session); err != nil {
 				return err
 			}
 			if _, err := one.run(load{burst: 1, frames: 100 * sockets}, 2*opts.length); err != nil {
 				return err
 			}
-			delays := slices.Clone(one.crowd.delays)
-			one.crowd.close()
+			delays := slices.Clone(one.group.delays)
+			one.group.close()
 			running.stop()
 			t.add(e.name, sockets, quantile(delays, 0.5), quantile(delays, 0.99), quantile(delays, 1))
 		}

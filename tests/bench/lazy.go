@@ -34,7 +34,7 @@ func newLazyReader(s *server) (*lazyReader, error) {
 func (l *lazyReader) fate() string {
 	defer func() { _ = unix.Close(l.socket.fd) }()
 	_ = unix.SetsockoptTimeval(l.socket.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 3})
-	counted := &crowd{}
+	counted := &clientGroup{}
 	chunk := make([]byte, 64<<10)
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
 		n, err := unix.Read(l.socket.fd, chunk)

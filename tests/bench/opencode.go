@@ -50,7 +50,7 @@ func playOpenCode(out io.Writer) error {
 
 func answerJSON(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(value) // whoever asked is gone then
+	_ = json.NewEncoder(w).Encode(value) // an error means that the caller is gone
 }
 
 // listen is the stream of events, of one listener.
@@ -106,7 +106,7 @@ func (o *openCode) prompt(w http.ResponseWriter, r *http.Request) {
 	go o.answer(r.PathValue("id"), asked.MessageID, asked.Parts[0].Text, wanted)
 }
 
-// answer is a turn as OpenCode tells it.
+// answer is a turn in OpenCode's events.
 func (o *openCode) answer(session, message, text string, wanted stamped) {
 	o.mu.Lock()
 	folder := strconv.Quote(o.folders[session])

@@ -106,7 +106,7 @@ func (c *child) cpu() time.Duration { return processCPU(c.cmd.Process.Pid) }
 var errNoClock = errors.New("the CPU time of the server cannot be read: did it end?")
 
 // processCPU is what a process used so far, all its threads together, living or gone. It is the kernel's clock of that
-// process, exact to the nanosecond: /proc/<pid>/stat tells the same in ticks of 10 ms, which a second of bursts has
+// process, exact to the nanosecond: /proc/<pid>/stat has the same in ticks of 10 ms, which a second of bursts has
 // eight of. 0 when the process is gone.
 func processCPU(pid int) time.Duration {
 	const scheduled = 2 // CPUCLOCK_SCHED; the rest of the number is clock_getcpuclockid(3)'s

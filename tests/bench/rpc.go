@@ -26,21 +26,21 @@ func jsonRPC(opts *options) error {
 	defer running.stop()
 	ways := []struct {
 		name string
-		join func() (*crowd, error)
+		join func() (*clientGroup, error)
 	}{
-		{"/api/stream", func() (*crowd, error) { return join(running.url, rpcSockets, "?threadId="+running.session) }},
-		{"/rpc", func() (*crowd, error) { return joinRPC(running.url, running.session, rpcSockets) }},
+		{"/api/stream", func() (*clientGroup, error) { return join(running.url, rpcSockets, "?threadId="+running.session) }},
+		{"/rpc", func() (*clientGroup, error) { return joinRPC(running.url, running.session, rpcSockets) }},
 	}
 	worst := 0.0
 	for _, l := range loads {
 		var ratios, costs [2][]float64
 		for range rpcRounds {
 			for i, way := range ways {
-				if target.crowd, err = way.join(); err != nil {
+				if target.group, err = way.join(); err != nil {
 					return fmt.Errorf("%s: %w", way.name, err)
 				}
 				got, err := target.run(l, opts.length)
-				target.crowd.close()
+				target.group.close()
 				if err != nil {
 					return fmt.Errorf("%s, %s: %w", way.name, l.name, err)
 				}
@@ -62,7 +62,7 @@ func jsonRPC(opts *options) error {
 }
 
 // joinRPC opens n sockets that want the stream's frames of one session.
-func joinRPC(base, session string, n int) (*crowd, error) {
+func joinRPC(base, session string, n int) (*clientGroup, error) {
 	c, err := join(base, n, "/rpc")
 	if err != nil {
 		return nil, err

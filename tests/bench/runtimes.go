@@ -122,7 +122,7 @@ func (s *server) say(ends *ends, session, text string) error {
 	return ends.wait(started.TurnID)
 }
 
-// stamp has an agent write times, and tells how old they were in their frames; at least so many of them.
+// stamp has an agent write times, and returns how old they were in their frames; at least so many of them.
 func (s *server) stamp(ends *ends, session, text string, atLeast int) ([]time.Duration, error) {
 	ends.forget()
 	if err := s.say(ends, session, text); err != nil {

@@ -74,7 +74,7 @@ func soak(opts *options) error {
 	}
 	fmt.Printf("\n%s on %s: %d conversations of %d turns and a job each, %d upserts, %d reads, %d stream clients\n",
 		length, engine.name, s.conversations.Load(), turnsEach, s.notes.Load(), s.reads.Load(), s.visits.Load())
-	return judge(samples, length)
+	return checkGrowth(samples, length)
 }
 
 // soaking is a soak under way.
@@ -164,12 +164,12 @@ func (s *soaking) visit(*caller, int) error {
 	if rand.IntN(2) == 0 {
 		query = "?after=0"
 	}
-	crowd, err := join(s.url, 1+rand.IntN(10), query)
+	group, err := join(s.url, 1+rand.IntN(10), query)
 	if err != nil {
 		return err
 	}
 	time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond)
-	s.visits.Add(int64(len(crowd.sockets)))
-	crowd.close()
-	return crowd.err
+	s.visits.Add(int64(len(group.sockets)))
+	group.close()
+	return group.err
 }

@@ -15,12 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eventBytes tells event frames from the small ones of the protocol.
+// eventBytes separates event frames from the small ones of the protocol.
 const eventBytes = 512
 
-// crowd is many websocket clients in one goroutine: it counts event frames and answers pings, no more, because it
-// shares the machine with what is measured.
-type crowd struct {
+// clientGroup is many websocket clients in one goroutine: it counts event frames and answers pings, no more,
+// because it shares the machine with what is measured.
+type clientGroup struct {
 	epoll   int
 	sockets []*socket
 	byFD    map[int]*socket
@@ -47,7 +47,7 @@ type socket struct {
 	body   []byte // of a control frame
 }
 
-// poller makes an epoll instance for sockets of a server and tells the server's port.
+// poller makes an epoll instance for sockets of a server and returns the server's port.
 func poller(base string) (epoll, port int, err error) {
 	target, err := url.Parse(base)
 	if err != nil {
@@ -61,12 +61,12 @@ func poller(base string) (epoll, port int, err error) {
 }
 
 // join opens n sockets on a stream, or on the path that query is.
-func join(base string, n int, query string) (*crowd, error) {
+func join(base string, n int, query string) (*clientGroup, error) {
 	epoll, port, err := poller(base)
 	if err != nil {
 		return nil, err
 	}
-	c := &crowd{epoll: epoll, byFD: map[int]*socket{}, done: make(chan struct{})}
+	c := &clientGroup{epoll: epoll, byFD: map[int]*socket{}, done: make(chan struct{})}
 	for range n {
 		s, err := openSocket(port, query, 0)
 		if err != nil {
@@ -127,11 +127,11 @@ func openSocket(port int, query string, receiveBuffer int) (*socket, error) {
 		return nil, fmt.Errorf("handshake refused: %.200s", answer)
 	}
 	_, rest, _ := bytes.Cut(answer, []byte("\r\n\r\n"))
-	(&crowd{}).feed(s, rest)
+	(&clientGroup{}).feed(s, rest)
 	return s, nil
 }
 
-func (c *crowd) read() {
+func (c *clientGroup) read() {
 	defer close(c.done)
 	ready := make([]unix.EpollEvent, 512)
 	buffer := make([]byte, 256<<10)
@@ -158,7 +158,7 @@ func (c *crowd) read() {
 }
 
 // feed takes the bytes of whole or broken frames.
-func (c *crowd) feed(s *socket, data []byte) {
+func (c *clientGroup) feed(s *socket, data []byte) {
 	for len(data) > 0 {
 		if s.left > 0 {
 			n := min(s.left, len(data))
@@ -198,7 +198,7 @@ func (c *crowd) feed(s *socket, data []byte) {
 }
 
 // event counts a frame when its header is there: the rest is in the same or the next read.
-func (c *crowd) event(s *socket, length int) {
+func (c *clientGroup) event(s *socket, length int) {
 	c.frames.Add(1)
 	c.length.Store(int64(length))
 	if c.timing {
@@ -212,7 +212,7 @@ func (c *crowd) event(s *socket, length int) {
 }
 
 // control answers a ping.
-func (c *crowd) control(s *socket) {
+func (c *clientGroup) control(s *socket) {
 	if s.opcode == 9 && len(s.body) < 126 {
 		pong := append([]byte{0x8a, 0x80 | byte(len(s.body)), 0, 0, 0, 0}, s.body...) // masked with zeros
 		_, _ = unix.Write(s.fd, pong)
@@ -220,7 +220,7 @@ func (c *crowd) control(s *socket) {
 }
 
 // reset forgets what was counted; nothing may be under way.
-func (c *crowd) reset(timing bool) {
+func (c *clientGroup) reset(timing bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.sockets {
@@ -230,14 +230,14 @@ func (c *crowd) reset(timing bool) {
 	c.sent, c.delays, c.timing = nil, nil, timing
 }
 
-func (c *crowd) note() {
+func (c *clientGroup) note() {
 	c.mu.Lock()
 	c.sent = append(c.sent, time.Now())
 	c.mu.Unlock()
 }
 
 // wait returns when all sockets have had the events, or says how far they got.
-func (c *crowd) wait(events int, patience time.Duration) error {
+func (c *clientGroup) wait(events int, patience time.Duration) error {
 	want := int64(events) * int64(len(c.sockets))
 	for deadline := time.Now().Add(patience); c.frames.Load() < want; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -247,13 +247,13 @@ func (c *crowd) wait(events int, patience time.Duration) error {
 	return nil
 }
 
-func (c *crowd) close() {
+func (c *clientGroup) close() {
 	c.stop.Store(true)
 	<-c.done
 	c.closeAll()
 }
 
-func (c *crowd) closeAll() {
+func (c *clientGroup) closeAll() {
 	for _, s := range c.sockets {
 		_ = unix.Close(s.fd)
 	}

@@ -24,10 +24,10 @@ func stalled(opts *options) error {
 		return err
 	}
 	defer running.stop()
-	if one.crowd, err = join(running.url, sockets, "?threadId="+running.session); err != nil {
+	if one.group, err = join(running.url, sockets, "?threadId="+running.session); err != nil {
 		return err
 	}
-	defer one.crowd.close()
+	defer one.group.close()
 	flooder := &server{child: running.child, store: running.store}
 	if flooder.session, err = running.newSession(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func stalledPhase(running, flooder *server, one *target, stall bool) (phase, err
 	if err != nil {
 		return phase{}, err
 	}
-	got.p50, got.p99 = quantile(one.crowd.delays, 0.5), quantile(one.crowd.delays, 0.99)
+	got.p50, got.p99 = quantile(one.group.delays, 0.5), quantile(one.group.delays, 0.99)
 	if lazy != nil {
 		for deadline := time.Now().Add(stallLimit); ; time.Sleep(100 * time.Millisecond) {
 			closed, err := running.metric(stalledMetric)
@@ -114,7 +114,7 @@ func stalledPhase(running, flooder *server, one *target, stall bool) (phase, err
 	return got, nil
 }
 
-// leastHeap watches the bytes of allocated heap until told to stop and returns the least there were.
+// leastHeap watches the bytes of allocated heap until stop is closed and returns the least there were.
 func (s *server) leastHeap(stop <-chan struct{}) float64 {
 	least := 0.0
 	for {

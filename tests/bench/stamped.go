@@ -50,7 +50,7 @@ func (s stamped) playCodex(say func(...string), thread, turn string) {
 }
 
 // agentLines reads what is said to an agent, and gives it a way to answer.
-func agentLines(in io.Reader, out io.Writer, heard func(line []byte, say func(...string)) error) error {
+func agentLines(in io.Reader, out io.Writer, onLine func(line []byte, say func(...string)) error) error {
 	var mu sync.Mutex
 	buffered := bufio.NewWriterSize(out, 64<<10)
 	say := func(lines ...string) {
@@ -66,7 +66,7 @@ func agentLines(in io.Reader, out io.Writer, heard func(line []byte, say func(..
 		if err != nil {
 			return nil // the server closed our stdin: the end
 		}
-		if err := heard(line, say); err != nil {
+		if err := onLine(line, say); err != nil {
 			return fmt.Errorf("the server wrote %q: %w", line, err)
 		}
 	}

@@ -45,7 +45,7 @@ func newBindings(places []Place) *bindings {
 	return &bindings{toOurs: map[string]string{}, toRecorded: map[string]string{}, lost: map[string]bool{}, places: places}
 }
 
-// bind takes a pair, and tells whether it agrees with what is known.
+// bind adds a pair, and reports whether it agrees with what is known.
 func (b *bindings) bind(recorded, ours string) bool {
 	if known, has := b.toOurs[recorded]; has {
 		return known == ours
@@ -89,7 +89,7 @@ func (b *bindings) path(target string) string {
 	return b.outgoing(target)
 }
 
-// needsLost tells whether a request speaks of something that never came to be here.
+// needsLost reports whether a request names something that was never created here.
 func (b *bindings) needsLost(text string) bool {
 	for _, id := range idPattern.FindAllString(text, -1) {
 		if b.lost[id] {

@@ -183,7 +183,7 @@ func (r *replay) write(files map[string]string) error {
 	return nil
 }
 
-// unrouted tells whether an answer says that there is no such route.
+// unrouted reports whether an answer says that there is no such route.
 func unrouted(got answer) bool {
 	return got.status == http.StatusNotFound && strings.HasPrefix(got.body, `{"message":"Route `)
 }
@@ -248,7 +248,7 @@ func (c *comparison) onlyShared(body string, known map[string]string) string {
 
 // prepareAll makes the sessions that are system-owned or deleted from the start.
 func (r *replay) prepareAll() error {
-	for range r.topic.Crowd {
+	for range r.topic.MoreSessions {
 		body := r.ids.outgoing(`{"cwd":"{{WORK}}"}`)
 		if _, err := r.must(http.StatusOK, http.MethodPost, "/api/sessions",
 			[][2]string{{"content-type", "application/json"}}, &body); err != nil {

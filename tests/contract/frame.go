@@ -11,7 +11,8 @@ type Frame struct {
 	// Type is the envelope's type, Method the runtime's method for frames derived from one, Thread the envelope's threadId
 	// or "".
 	Type, Method, Thread string
-	// Detail is the kind of the item or the state of the thread the frame is about: it tells frames of one method apart.
+	// Detail is the kind of the item or the state of the thread the frame is about: it distinguishes frames
+	// of one method.
 	Detail string
 	raw    []byte
 	delta  string
@@ -55,7 +56,7 @@ func ParseFrame(raw []byte) (Frame, error) {
 // the model sends is not the server's doing.
 func (f Frame) DeltaItem() string { return f.delta }
 
-// Dropped tells whether the recordings leave the frame out.
+// Dropped reports whether the recordings leave the frame out.
 func (f Frame) Dropped() bool {
 	return strings.Contains(f.Type, "raw_response_item") || f.Method == "rawResponseItem/completed"
 }
@@ -106,7 +107,7 @@ var ignoredTypes = []struct{ match, reason string }{
 	{"thread/readState/changed", "as above"},
 }
 
-// Ignored tells whether a frame takes no part in the comparison, see ignoredTypes.
+// Ignored reports whether a frame takes no part in the comparison, see ignoredTypes.
 func (f Frame) Ignored() bool {
 	if f.Dropped() {
 		return true

@@ -19,7 +19,8 @@ func (r *replay) expect(record Record) {
 	s.wanted[record.Thread+" "+recordID(record)]++
 }
 
-// known tells whether frames of a recorded thread can come here at all: the workers' threads of the recording can not.
+// known reports whether frames of a recorded thread can come here at all: those of the recording's workers
+// cannot.
 func (r *replay) known(thread string) bool {
 	if thread == "" || !idPattern.MatchString(thread) || thread == unknownSession {
 		return true
@@ -108,15 +109,15 @@ func (r *replay) pair(s *socket, frames []arrived) map[string]int {
 	return lacking
 }
 
-// anytime tells of kinds of frames whose place is codex's luck. It says that the model's answer ended while it acts on
-// the calls in it, and that a refused command ended while another of its tasks says that the thread waits no more
+// anytime reports kinds of frames whose place is codex's luck: the end of the model's answer while its calls
+// run, and the end of a refused command while another of its tasks reports that the thread waits no more
 // (thread/status/changed).
 func anytime(kind string) bool {
 	return strings.HasSuffix(kind, "rawResponse/completed") || strings.HasSuffix(kind, "item/completed commandExecution")
 }
 
-// compareOrder holds the whole socket against its recording: what is missing, what is too much, and what came in
-// another order. Frames of different threads are compared apart: which of two threads is first is nobody's promise.
+// compareOrder compares the whole socket with its recording: what is missing, what is too much, and what came
+// in another order. Frames of different threads are compared apart: the order of two threads is not promised.
 func (r *replay) compareOrder(s *socket) {
 	want, got := map[string][]string{}, map[string][]string{}
 	for _, record := range s.expected {
@@ -157,7 +158,7 @@ func (r *replay) compareOrder(s *socket) {
 	}
 }
 
-// after tells behind which frames those of a kind came.
+// after returns behind which frames those of a kind came.
 func after(frames []string, kind string) (places []string) {
 	for i, frame := range frames {
 		switch {

@@ -1,4 +1,5 @@
-// Package contract replays recordings of codex-manager against this server and tells what a client would notice.
+// Package contract replays recordings of codex-manager against this server and reports what a client would
+// notice.
 //
 // It owns the recordings (testdata, made by ./gen), the comparison after normalising ids, times and paths, and the one
 // table of deliberate differences (deliberate.go). It must never know how the server works inside: it speaks HTTP and
@@ -18,7 +19,7 @@ import (
 //go:embed testdata/*.jsonl.gz
 var recordings embed.FS
 
-// Kind tells what a Record is.
+// Kind says what a Record is.
 type Kind string
 
 // The kinds of records, in the order a recording has them.

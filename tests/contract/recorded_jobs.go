@@ -13,9 +13,9 @@ var (
 	transcriptFence = regexp.MustCompile("(?s)(```transcript\\.md\\n).*?(\\n```)")
 )
 
-// recordedSupervisor is an extension that queues what the recorded one queued when a chat without a name hears its
-// user, and when a suggestion is asked for: the payloads are those in the recording, with this server's ids in them.
-// Its workers run as the recorded ones did.
+// recordedSupervisor is an extension that queues what the recorded one queued: when a chat without a name
+// gets a message, and when a suggestion is asked for. The payloads are those in the recording, with this
+// server's ids. Its workers run as the recorded ones did.
 func recordedSupervisor(topic string) map[string]string {
 	templates, err := recordedPayloads(topic)
 	if err != nil {
@@ -76,7 +76,7 @@ func recordedPayloads(topic string) (map[string]string, error) {
 				return nil, fmt.Errorf("a recorded job of %s: %w", topic, err)
 			}
 			if strings.Contains(payload.ProjectID, ":") {
-				continue // the session's id is in it, so that the two could not be told apart
+				continue // the session's id is in it, so the two cannot be distinguished
 			}
 			text := requestFence.ReplaceAllString(payload.InstructionText, "${1}<<request>>$2")
 			text = transcriptFence.ReplaceAllString(text, "${1}<<transcript>>$2")

@@ -34,7 +34,7 @@ type Report struct {
 	Results []Result
 }
 
-// Count tells how many exchanges (or frames) had an outcome.
+// Count returns how many exchanges (or frames) had an outcome.
 func (r *Report) Count(frames bool, outcome Outcome) int {
 	n := 0
 	for _, one := range r.Results {

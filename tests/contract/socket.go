@@ -21,7 +21,7 @@ type socket struct {
 	// paired counts the frames compared, by thread and key.
 	paired  map[string]int
 	closing bool
-	// cut is set when the recorder broke the connection: what was under way then is nobody's to say.
+	// cut is set when the recorder broke the connection: what was under way then is undefined.
 	cut   bool
 	ended chan struct{}
 
@@ -100,7 +100,7 @@ func (s *socket) arrive(f arrived) {
 	s.stir()
 }
 
-// stir tells waiters that something came, though perhaps nothing that is compared.
+// stir wakes waiters after any frame, though perhaps none that is compared.
 func (s *socket) stir() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

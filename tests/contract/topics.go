@@ -8,8 +8,8 @@ type Topic struct {
 	Env []string
 	// Sessions are prepared under the recorded id.
 	Sessions map[string]Preparation
-	// Crowd is how many more sessions the server holds, as the recorded one did.
-	Crowd int
+	// MoreSessions is how many more sessions the server has, as the recorded one did.
+	MoreSessions int
 	// Incomparable exchanges are not replayed or not compared, each with the reason.
 	Incomparable map[string]string
 	// Raced exchanges depended on a moment no replay can hit; they are not sent, though what came after them is waited
@@ -81,7 +81,7 @@ func Topics() []Topic {
 		{Name: "projects", Sessions: with(map[string]Preparation{
 			"01a1fbb7-df11-78d0-8924-4b8ac9bca10b": {Message: "materialize", Wait: true},
 		})},
-		{Name: "sessions", Crowd: 3, Incomparable: map[string]string{
+		{Name: "sessions", MoreSessions: 3, Incomparable: map[string]string{
 			"get system":          "the recorded worker's history",
 			"rollback":            "works here, and would take back what the rest of the recording is about",
 			"rollback 1":          "as above",
@@ -98,7 +98,7 @@ func Topics() []Topic {
 			"01a1fbb8-61a3-7a61-852a-e26d734ce866": {Message: "MOCK_SLOW[60]"},
 		})},
 		{Name: "approvals", Incomparable: map[string]string{
-			"escalated": "the scripted model here has another way to be told",
+			"escalated": "the scripted model here has another script language",
 		}, Sessions: map[string]Preparation{
 			"01a1fbb8-e09b-7b31-a9b2-b73867c7e2b5": patching,
 			"01a1fbb8-ea22-7440-8e8b-f76087b528d9": patching,

@@ -14,7 +14,7 @@ type Value struct {
 	keys    []string
 	members map[string]*Value
 	items   []*Value
-	// scalar is nil, bool, string or json.Number; isObject and isArray tell containers apart from null.
+	// scalar is nil, bool, string or json.Number; isObject and isArray distinguish containers from null.
 	scalar            any
 	isObject, isArray bool
 }

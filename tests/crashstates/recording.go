@@ -83,7 +83,7 @@ func readCalls(path string) (calls []*call, err error) {
 	return calls, lines.Err()
 }
 
-// failed tells whether a call's text ends with an error, or with no answer at all.
+// failed reports whether a call's text ends with an error, or with no answer at all.
 func failed(args string) bool {
 	at := strings.LastIndex(args, " = ")
 	return at < 0 || strings.HasPrefix(args[at+3:], "-") || strings.HasPrefix(args[at+3:], "?")

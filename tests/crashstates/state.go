@@ -48,7 +48,7 @@ func (r *Recording) Write(random *rand.Rand, loss Loss, to string) error {
 	return errors.Join(errs...)
 }
 
-// durable tells whether one of some syncs began after a call, and ended by a line.
+// durable reports whether one of some syncs began after a call, and ended by a line.
 func durable(c *call, syncs []*call, line int) bool {
 	return slices.ContainsFunc(syncs, func(s *call) bool { return c.end < s.begin && s.end <= line })
 }

@@ -224,9 +224,9 @@ func (p *Pair) Isolate() { p.feeds[p.primary].Cut() }
 // Rejoin ends what Isolate did.
 func (p *Pair) Rejoin() { p.feeds[p.primary].Mend() }
 
-// Alone isolates the standby and has a write, which waits for nobody, committed at the primary alone. A commit of
-// somebody else that was under way waits for the standby, and may keep the write waiting: both are let through then,
-// and it is tried again.
+// Alone isolates the standby and has a write, which waits for no other one, committed at the primary alone. A
+// concurrent commit waits for the standby, and may block the write: both are let through then, and the write
+// is tried again.
 func (p *Pair) Alone(write func() error) {
 	p.t.Helper()
 	if !polling.Until(time.Minute, func() bool {
@@ -247,7 +247,7 @@ func (p *Pair) Alone(write func() error) {
 		}
 		return alone
 	}) {
-		p.t.Fatal("somebody waits for the standby whenever it is isolated")
+		p.t.Fatal("another commit waits for the standby whenever it is isolated")
 	}
 }
 

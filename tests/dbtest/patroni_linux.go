@@ -109,7 +109,7 @@ func NewPatroni(t testing.TB, tool, recipe string) *Patroni {
 		"create database harness owner harness"); err != nil {
 		t.Fatalf("make the database: %v\n%s", err, out)
 	}
-	// Who asks a machine for a database that it has not been told of yet is sent away.
+	// A machine that does not know the database yet sends its clients away.
 	for _, m := range p.machines {
 		p.await(m.name+" has the database", func([]patroniMember) bool {
 			_, err := p.psql(bin, m, "harness", "select 1")

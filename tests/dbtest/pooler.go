@@ -24,7 +24,7 @@ func Pooler(t testing.TB, mode string, settings ...string) string {
 	}
 	bin, err := exec.LookPath("pgbouncer")
 	if err != nil {
-		bin = "/usr/sbin/pgbouncer" // where Debian has it, which is not in everybody's PATH
+		bin = "/usr/sbin/pgbouncer" // Debian's place, which is not in every PATH
 	}
 	dir, err := os.MkdirTemp("", "harness-pooler-") //nolint:usetesting // the path of a socket is short, and another user goes there
 	if err != nil {
@@ -54,7 +54,7 @@ read -r _; kill -INT $pooler; wait $pooler`, bin, file, dir)
 	}
 	t.Cleanup(func() {
 		_ = lifeline.Close()
-		_ = watcher.Wait() // it ends as it was told to
+		_ = watcher.Wait() // it ends as asked
 	})
 	address := "postgres:///pooled?host=" + url.QueryEscape(dir) + "&port=6432&user=" + url.QueryEscape(of.Query().Get("user"))
 	if err := waitReady(address + "&default_query_exec_mode=simple_protocol"); err != nil {

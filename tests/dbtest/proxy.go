@@ -38,7 +38,7 @@ type Proxy struct {
 	lost   map[net.Conn]Direction // what is said so goes nowhere on these
 }
 
-// FreeAddress is one of a host that nobody listens at.
+// FreeAddress is one of a host without a listener.
 func FreeAddress(t testing.TB, host string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", host+":0") //nolint:noctx // a moment
@@ -146,8 +146,9 @@ func (p *Proxy) leadsTo() address {
 	return p.target
 }
 
-// Swallow takes whatever is said from now on in a direction and hands nothing on, on connections that are open, for good,
-// and on new ones until it is mended: a network that loses packets, and then has forgotten the connections. Nobody is told.
+// Swallow drops everything sent from now on in a direction, on open connections for good, and on new ones
+// until it is mended: a network that loses packets, and then has forgotten the connections. Neither side gets
+// an error.
 func (p *Proxy) Swallow(what Direction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,7 +158,7 @@ func (p *Proxy) Swallow(what Direction) {
 	}
 }
 
-// isLost tells whether some of what is said on a connection goes nowhere.
+// isLost reports whether some data on a connection is dropped.
 func (p *Proxy) isLost(what Direction, conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -228,7 +229,7 @@ func (p *Proxy) pump(direction Direction, to, from net.Conn) {
 		p.pumps.Go(func() {
 			for c := range way {
 				<-time.After(time.Until(c.due))
-				_, _ = to.Write(c.said) // its end is heard by who reads from it
+				_, _ = to.Write(c.said) // the reader sees its end
 			}
 		})
 		write = func(said []byte) (int, error) {
@@ -246,7 +247,7 @@ func (p *Proxy) pump(direction Direction, to, from net.Conn) {
 		}
 	}
 	if p.isLost(Both, from, to) {
-		p.drop(from) // the other side does not hear of it
+		p.drop(from) // the other side does not see it
 		return
 	}
 	p.drop(to, from)

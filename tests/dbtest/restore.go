@@ -56,7 +56,7 @@ func (b *Backup) Restore(at time.Time) string {
 	})
 }
 
-// pointInTime is how Postgres is told of one.
+// pointInTime is Postgres's text for one.
 func pointInTime(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05.000000-07") }
 
 // promoted starts a server on files that a command restores, once all of the log is archived, and returns its URL. It

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Role is a Postgres user of its own with a schema of its own, for tests of a server that refuses: what is done to it
-// concerns nobody else.
+// Role is a Postgres user of its own with a schema of its own, for tests of a server that refuses: other
+// tests are not affected.
 type Role struct {
 	t    testing.TB
 	name string

@@ -10,8 +10,9 @@ import (
 	"harness/tests/mockmodel"
 )
 
-// tell sends one request of the Messages API and returns the status, the text and the tool call of the answer.
-func tell(t *testing.T, s *mockmodel.Server, tools []string, messages ...item) (status int, text string, call item) {
+// send sends one request of the Messages API and returns the status, the text and the tool call of the
+// answer.
+func send(t *testing.T, s *mockmodel.Server, tools []string, messages ...item) (status int, text string, call item) {
 	t.Helper()
 	offered := []item{}
 	for _, name := range tools {
@@ -74,26 +75,26 @@ func TestMessagesAPI(t *testing.T) {
 	s := mockmodel.Start(t)
 	tools := []string{"Bash", "Write", "AskUserQuestion"}
 	reminder := words("<system-reminder>MOCK_REPLY[no]</system-reminder>")
-	if _, text, _ := tell(t, s, tools, says(reminder, words("MOCK_REASON MOCK_REPLY[ok]"), reminder)); text != "ok" {
+	if _, text, _ := send(t, s, tools, says(reminder, words("MOCK_REASON MOCK_REPLY[ok]"), reminder)); text != "ok" {
 		t.Errorf("it said %q", text)
 	}
-	if _, _, call := tell(t, s, tools, says(words("MOCK_CMD[ls]"))); call["name"] != "Bash" ||
+	if _, _, call := send(t, s, tools, says(words("MOCK_CMD[ls]"))); call["name"] != "Bash" ||
 		!strings.Contains(call["arguments"].(string), `"command":"ls"`) {
 		t.Errorf("it called %v", call)
 	}
 	result := item{"type": "tool_result", "tool_use_id": "x", "content": []item{words("listed")}}
-	if _, _, call := tell(t, s, tools, says(words("MOCK_CMD[ls] MOCK_PATCH[f]")), says(result)); call["name"] != "Write" {
+	if _, _, call := send(t, s, tools, says(words("MOCK_CMD[ls] MOCK_PATCH[f]")), says(result)); call["name"] != "Write" {
 		t.Errorf("it called %v", call)
 	}
-	if _, text, _ := tell(t, s, tools, says(words("MOCK_CMD[ls]")), says(result)); text != "Tool said: listed" {
+	if _, text, _ := send(t, s, tools, says(words("MOCK_CMD[ls]")), says(result)); text != "Tool said: listed" {
 		t.Errorf("it said %q", text)
 	}
-	if status, text, _ := tell(t, s, tools, says(words("MOCK_HTTP_429"))); status != http.StatusTooManyRequests ||
+	if status, text, _ := send(t, s, tools, says(words("MOCK_HTTP_429"))); status != http.StatusTooManyRequests ||
 		!strings.Contains(text, "rate_limit_error") {
 		t.Errorf("%d %s", status, text)
 	}
 	before := len(s.Requests())
-	if _, text, _ := tell(t, s, nil, says(words("MOCK_HTTP_500"))); text != "Mock title" || len(s.Requests()) != before {
+	if _, text, _ := send(t, s, nil, says(words("MOCK_HTTP_500"))); text != "Mock title" || len(s.Requests()) != before {
 		t.Errorf("a side request was answered with %q", text)
 	}
 }

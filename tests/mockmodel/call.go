@@ -14,7 +14,7 @@ func (s *Server) call(events *sse, r Request, index int, c toolCall) {
 		name, args := shell(r, c.arg)
 		if c.kind == callEscalate {
 			args["sandbox_permissions"] = "require_escalated"
-			args["justification"] = "the mock model was told to ask"
+			args["justification"] = "the mock model asks"
 		}
 		item["name"], item["arguments"] = name, encode(args)
 	case callPatch:

@@ -133,7 +133,7 @@ func geminiCall(c toolCall) (name string, args any) {
 		}
 		return c.name, json.RawMessage(c.arg)
 	}
-	return "run_shell_command", object{"command": c.arg, "description": "the mock model was told to"}
+	return "run_shell_command", object{"command": c.arg, "description": "a command of the mock model"}
 }
 
 func refuseGemini(w http.ResponseWriter, status int, message string) {

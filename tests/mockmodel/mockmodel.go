@@ -226,7 +226,7 @@ func (s *Server) wait(ctx context.Context, what string, done func() bool) error 
 	}
 }
 
-// record keeps a request and tells how many there are now.
+// record keeps a request and returns how many there are now.
 func (s *Server) record(r Request) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

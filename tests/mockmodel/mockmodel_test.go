@@ -124,7 +124,7 @@ func TestToolCallsFollowWhatIsOffered(t *testing.T) {
 		{"MOCK_CMD[ls]", function("shell_command"), item{"name": "shell_command", "arguments": `{"command":"ls"}`}},
 		{"MOCK_CMD[ls]", function("shell"), item{"name": "shell", "arguments": `{"command":["bash","-lc","ls"]}`}},
 		{"MOCK_ESC[ls]", function("exec_command"),
-			item{"arguments": `{"cmd":"ls","justification":"the mock model was told to ask","sandbox_permissions":"require_escalated"}`}},
+			item{"arguments": `{"cmd":"ls","justification":"the mock model asks","sandbox_permissions":"require_escalated"}`}},
 		{"MOCK_PATCH[f]", []item{{"type": "custom", "name": "apply_patch"}},
 			item{"type": "custom_tool_call", "input": "*** Begin Patch\n*** Add File: f\n+hello from mock\n*** End Patch\n"}},
 		{"MOCK_PATCH[f]", function("apply_patch"), item{"type": "function_call", "name": "apply_patch"}},

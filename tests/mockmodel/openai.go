@@ -111,6 +111,6 @@ func (c *chunks) end(reason string) {
 		"total_tokens": 120, "prompt_tokens_details": object{"cached_tokens": 10},
 		"completion_tokens_details": object{"reasoning_tokens": 5}}})
 	if c.ok {
-		_, _ = fmt.Fprint(c.w, "data: [DONE]\n\n") // the last word: who does not hear it is gone
+		_, _ = fmt.Fprint(c.w, "data: [DONE]\n\n") // the end of the stream: a client that misses it is gone
 	}
 }

@@ -23,7 +23,7 @@ type Request struct {
 	aside, whole bool
 }
 
-// Output is what codex told the model about one tool call.
+// Output is what codex returned to the model for one tool call.
 type Output struct {
 	CallID string
 	Text   string

@@ -59,7 +59,7 @@ func stream(w http.ResponseWriter) *sse {
 func writeJSON(w http.ResponseWriter, status int, value object) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(value) // who does not hear it is gone
+	_ = json.NewEncoder(w).Encode(value) // a client that misses it is gone
 }
 
 // refusals begins what a refusal says, in the words providers have: some agents hand on these alone, and no status.
@@ -91,7 +91,7 @@ func (s *Server) ask(w http.ResponseWriter, req *http.Request, read func(body []
 		p.status = http.StatusServiceUnavailable
 	}
 	if p.status != 0 {
-		refuse(w, p.status, cmp.Or(p.refusal, refusals(p.status)+"mock model was told to fail"))
+		refuse(w, p.status, cmp.Or(p.refusal, refusals(p.status)+"mock model fails as asked"))
 		return r, p, false
 	}
 	return r, p, true

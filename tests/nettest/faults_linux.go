@@ -9,7 +9,7 @@ import (
 // way is from one host to another.
 type way struct{ from, to *Host }
 
-// Drop has what one host sends another one go nowhere. Nobody is told. What the other one sends arrives.
+// Drop drops what one host sends to another, without an error. What the other one sends arrives.
 func (n *Network) Drop(from, to *Host) {
 	n.t.Helper()
 	n.set(from, to, "drop")
@@ -46,9 +46,9 @@ func (n *Network) set(from, to *Host, what string) {
 	n.apply(from)
 }
 
-// apply has the packets of a host treated as faults say and in no other way, at once. The bridge drops them, which tells
-// the host nothing; the host itself refuses them, as not every kernel has bridges that can. Hosts always find each other
-// (ARP): who cannot would hear nothing in the other direction either.
+// apply has the packets of a host treated as faults say and in no other way, at once. The bridge drops them
+// without an error; the host itself refuses them, as not every kernel has bridges that can. Hosts always find
+// each other (ARP): otherwise the other direction would be lost, too.
 func (n *Network) apply(from *Host) {
 	n.t.Helper()
 	var dropped, refused strings.Builder

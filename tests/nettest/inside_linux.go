@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespace is a network of its own in the kernel. It has no name: it is gone with the last process in it and with whoever
-// holds this file, however they end.
+// namespace is a network of its own in the kernel. It has no name: it is gone with the last process in it and
+// with the last holder of this file.
 type namespace struct{ file *os.File }
 
 // path is where programs that are started find it.

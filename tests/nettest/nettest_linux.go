@@ -1,5 +1,5 @@
 // Package nettest gives a test a network of machines in the kernel: each is a network namespace, on one bridge, whose links
-// lose packets as they are told to, in one direction or both. Nothing of it reaches the machine's own network.
+// lose packets on demand, in one direction or both. Nothing of it reaches the machine's own network.
 //
 // It is for tests only, and needs root on Linux, iproute2 and nftables.
 package nettest
@@ -106,7 +106,7 @@ func (h *Host) Plug() {
 	h.network.must(h.namespace, "ip", "neighbour", "flush", "dev", "eth0")
 }
 
-// forget has hosts look anew for who has an address, as that tells them on a network of machines.
+// forget has hosts resolve an address again.
 func (n *Network) forget(address string) {
 	n.t.Helper()
 	for _, h := range n.hosts {

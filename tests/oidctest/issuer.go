@@ -126,7 +126,7 @@ func (i *Issuer) Sign(claims jwt.MapClaims) string {
 	return i.SignBy(jwt.SigningMethodRS256, i.key, claims)
 }
 
-// Public is the issuer's key as everybody may read it, which no signature may be checked with as a secret.
+// Public is the issuer's public key, which must not verify a signature as a shared secret.
 func (i *Issuer) Public() *rsa.PublicKey { return &i.key.PublicKey }
 
 // SignBy signs by another method or key, in the name of the issuer's.

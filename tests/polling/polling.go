@@ -1,4 +1,4 @@
-// Package polling is how tests wait for what no event tells.
+// Package polling is how tests wait for a condition that no event announces.
 package polling
 
 import "time"
@@ -11,7 +11,7 @@ const (
 	ofWaited = 8 // the next look is after this part of the time waited
 )
 
-// Until looks until a condition holds, and tells whether it did before patience was over.
+// Until polls until a condition holds, and reports whether it did before patience was over.
 func Until(patience time.Duration, condition func() bool) bool {
 	begun := time.Now()
 	for !condition() {

@@ -9,7 +9,7 @@ import (
 	"harness/tests/codextest"
 )
 
-// RecordCalls puts a codex in front of the real one that keeps every line it is told.
+// RecordCalls puts a codex in front of the real one that records every line it gets.
 func (s *Site) RecordCalls() {
 	s.T.Helper()
 	program := filepath.Join(filepath.Dir(s.DataDir), "codex-recorded")
@@ -23,7 +23,7 @@ func (s *Site) RecordCalls() {
 
 func (s *Site) callsFile() string { return filepath.Join(filepath.Dir(s.DataDir), "calls.jsonl") }
 
-// Calls are the lines codex was told that name the session.
+// Calls are the lines to codex that name the session.
 func (s *Site) Calls(session string) []string {
 	s.T.Helper()
 	raw, err := os.ReadFile(s.callsFile())
@@ -39,12 +39,12 @@ func (s *Site) Calls(session string) []string {
 	return lines
 }
 
-// Told is what the model was told about its last tool call.
-func (s *Site) Told() string {
+// LastOutput is the last tool output that the model got.
+func (s *Site) LastOutput() string {
 	s.T.Helper()
 	outputs := s.Model.Outputs()
 	if len(outputs) == 0 {
-		s.T.Fatal("the model was told nothing")
+		s.T.Fatal("the model got no tool output")
 	}
 	return outputs[len(outputs)-1].Text
 }

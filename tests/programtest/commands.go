@@ -21,9 +21,9 @@ func (s *Site) Command(args ...string) (int, string) {
 // Run is command with the outputs apart.
 func (s *Site) Run(args ...string) (code int, stdout, stderr string) {
 	s.T.Helper()
-	var out, told bytes.Buffer
-	code = s.runCommand(&out, &told, args...)
-	return code, out.String(), told.String()
+	var out, errOut bytes.Buffer
+	code = s.runCommand(&out, &errOut, args...)
+	return code, out.String(), errOut.String()
 }
 
 func (s *Site) runCommand(stdout, stderr *bytes.Buffer, args ...string) int {
@@ -43,9 +43,9 @@ func (s *Site) runCommand(stdout, stderr *bytes.Buffer, args ...string) int {
 // MustRun runs a command that must end well, and returns what it prints.
 func (s *Site) MustRun(args ...string) string {
 	s.T.Helper()
-	code, out, told := s.Run(args...)
+	code, out, errOut := s.Run(args...)
 	if code != 0 {
-		s.T.Fatalf("harness %s ended with %d: %s%s", strings.Join(args, " "), code, out, told)
+		s.T.Fatalf("harness %s ended with %d: %s%s", strings.Join(args, " "), code, out, errOut)
 	}
 	return out
 }

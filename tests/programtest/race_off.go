@@ -3,7 +3,7 @@
 package programtest
 
 const (
-	// UnderRace tells whether the tests run under the race detector.
+	// UnderRace reports whether the tests run under the race detector.
 	UnderRace = false
 	// Slowness is how many times longer than promised something may take.
 	Slowness = 1

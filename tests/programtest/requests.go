@@ -111,14 +111,14 @@ func (i *Server) WaitRuntime() {
 	i.T.Helper()
 	i.Eventually("the default runtime is ready", func() bool {
 		_, health := i.Call(http.MethodGet, "/api/health", nil)
-		if runtimes, told := health["runtimes"].([]any); told {
+		if runtimes, has := health["runtimes"].([]any); has {
 			return Text(runtimes[0], "state") == "ready"
 		}
 		return health["codex"].(Object)["initialized"] == true // a build from before there were others
 	})
 }
 
-// Eventually polls for what no event tells.
+// Eventually polls for a condition that no event announces.
 func (i *Server) Eventually(what string, condition func() bool) {
 	i.T.Helper()
 	if !polling.Until(Patience, condition) {

@@ -140,7 +140,7 @@ func isServing(message string) bool {
 	return strings.HasPrefix(message, "harness is serving") || strings.HasPrefix(message, "harness is ready")
 }
 
-// ReadLog takes in what the server logs, until that ends.
+// ReadLog reads the server's log to its end.
 func (i *Server) ReadLog(stderr io.Reader) {
 	reader := bufio.NewReader(stderr)
 	for {
@@ -172,7 +172,7 @@ func (i *Server) LogTail() string {
 	return all[max(0, len(all)-4_000):]
 }
 
-// Logged tells whether one line of the server's log has all the words.
+// Logged reports whether one line of the server's log has all the words.
 func (i *Server) Logged(words ...string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

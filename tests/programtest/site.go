@@ -148,7 +148,7 @@ func New(t *testing.T, options ...SiteOption) *Site {
 		"DEFAULT_SANDBOX_MODE=danger-full-access",
 		// A test that is cut off must not leave runtimes behind for long.
 		"HARNESS_DETACH_GRACE_MS=120000", "DATABASE_URL=" + s.DatabaseURL,
-		// The detector tells races when they happen; the second it would wait at each exit serves nobody.
+		// The detector reports races when they happen; the second it would wait at each exit is wasted.
 		"GORACE=halt_on_error=1 atexit_sleep_ms=0",
 	}, o.env...)
 	t.Cleanup(s.EndRuntimes)

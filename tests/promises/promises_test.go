@@ -43,7 +43,7 @@ func TestThePageIsCurrent(t *testing.T) {
 // source is a file of the repository that people write.
 type source struct{ path, text string }
 
-// isTest tells whether the file may name rows.
+// isTest reports whether the file may name rows.
 func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
 
 func sources(t *testing.T) []source {
@@ -230,7 +230,8 @@ func TestCommentsCiteWhatIsHere(t *testing.T) {
 	}
 }
 
-// there tells whether a document is in the repository, seen from its root, its docs or the file that cites it.
+// there reports whether a document is in the repository, seen from its root, its docs or the file that cites
+// it.
 func there(from, cited string) bool {
 	for _, folder := range []string{"", "docs", filepath.Dir(from)} {
 		if info, err := os.Stat(filepath.Join(root, folder, cited)); err == nil && info.Mode().IsRegular() {

@@ -40,8 +40,8 @@ func closes(t *testing.T, s *scene) {
 	}
 }
 
-// loggedOut: that a login is missing is told beforehand, with the remedy, and as what it is by whoever needs it. A key
-// mends that, for a process to come, too.
+// loggedOut: a missing login is reported before a turn, with the remedy, and its error has the right
+// sentinel. A key repairs that, also for a later process.
 func loggedOut(t *testing.T, s *scene) {
 	auth, err := s.Auth(t.Context())
 	state := runtime.AuthMissing
@@ -121,7 +121,7 @@ func logsIn(t *testing.T, s *scene, taker runtime.KeyTaker, thread string) {
 	}
 }
 
-// await tries until a turn that was just told to be over has let go of its conversation.
+// await retries until a turn that was just reported as over has released its conversation.
 func (s *scene) await(t *testing.T, do func() error) error {
 	t.Helper()
 	var err error
@@ -132,7 +132,7 @@ func (s *scene) await(t *testing.T, do func() error) error {
 	return err
 }
 
-// offers: what is told about an adapter before anything runs in it is true and complete.
+// offers: what an adapter declares before anything runs in it is true and complete.
 func offers(t *testing.T, s *scene) {
 	auth, err := s.Auth(t.Context())
 	if err != nil {

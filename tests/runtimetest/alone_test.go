@@ -17,7 +17,7 @@ import (
 // wiring is who may name an adapter: the program that wires them, what tests them, and what tests with them.
 var wiring = []string{"cmd/harness/", "server/", "tests/"}
 
-// isAdapter finds what every adapter has and nobody else.
+// isAdapter finds what every adapter has and nothing else.
 var isAdapter = regexp.MustCompile(`(?m)^func \(\w+ \*\w+\) CheckReply\(`)
 
 // One more runtime is a folder and a line in the wiring: nothing that is shipped imports an adapter, or knows the name

@@ -45,8 +45,8 @@ func approves(t *testing.T, s *scene) {
 		if s.Prompted == nil || test.reply.Message == "" {
 			continue
 		}
-		if told := s.Prompted(test.reply.Message) != ""; told != s.Capabilities().DenyReason {
-			t.Errorf("%s: that the reason reached the model is %t", name, told)
+		if reached := s.Prompted(test.reply.Message) != ""; reached != s.Capabilities().DenyReason {
+			t.Errorf("%s: that the reason reached the model is %t", name, reached)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func becomes(said stdio.Line) (made int) {
 	return made
 }
 
-// readCounted reads a line and tells what was allocated meanwhile, in bytes.
+// readCounted reads a line and returns what was allocated meanwhile, in bytes.
 func readCounted(t *testing.T, line []byte, read func(line []byte, at time.Time) (stdio.Line, error)) (stdio.Line, int) {
 	t.Helper()
 	var before, after goruntime.MemStats
@@ -80,7 +80,7 @@ func readCounted(t *testing.T, line []byte, read func(line []byte, at time.Time)
 	return said, int(after.TotalAlloc - before.TotalAlloc) //nolint:gosec // far below
 }
 
-// within tells that a piece is one of the line's own memory.
+// within reports whether a piece is part of the line's own memory.
 func within(line, piece []byte) bool {
 	first := uintptr(unsafe.Pointer(unsafe.SliceData(line)))
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(piece)))

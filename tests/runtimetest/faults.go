@@ -39,7 +39,7 @@ func flooded(t *testing.T, s *scene) {
 		error
 	}
 	begins := make(chan begun, 1)
-	go func() { // the answer may stand behind what nobody takes
+	go func() { // the answer may be behind lines that the store does not accept yet
 		started, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread, Input: Text(s.Script.Flood(pieces))})
 		begins <- begun{started, err}
 	}()
@@ -60,8 +60,8 @@ func flooded(t *testing.T, s *scene) {
 			ahead++
 		}
 	}
-	if t.Logf("%d pieces were read while nobody took any", ahead); ahead > aheadPieces {
-		t.Errorf("%d of %d pieces were read while nobody took any", ahead, pieces)
+	if t.Logf("%d pieces were read while the store accepted none", ahead); ahead > aheadPieces {
+		t.Errorf("%d of %d pieces were read while the store accepted none", ahead, pieces)
 	}
 	said := numbers.FindAllString(s.said(began.TurnID), -1)
 	for i, number := range said {
@@ -74,7 +74,7 @@ func flooded(t *testing.T, s *scene) {
 	}
 }
 
-// longLine: a line of 64 MiB is told as it is.
+// longLine: a line of 64 MiB arrives unchanged.
 func longLine(t *testing.T, s *scene, proxy *Proxy) {
 	turn := s.held(s.open(), "swollen")
 	s.wait(t, "the first word", grows)
@@ -106,7 +106,7 @@ func halfLine(t *testing.T, s *scene, proxy *Proxy) {
 	for _, batch := range s.all() {
 		for _, signal := range batch.Signals {
 			if bytes.Equal(batch.Native, half) || bytes.Equal(signal.Raw, half) {
-				t.Errorf("half a line was told: %.300s", half)
+				t.Errorf("half a line was published: %.300s", half)
 			}
 			if endOf(turn)(signal) && signal.Change.(runtime.TurnCompleted).Status != runtime.TurnInterrupted {
 				t.Errorf("the turn of half a line ended: %.300s", signal.Raw)
@@ -121,11 +121,11 @@ func halfLine(t *testing.T, s *scene, proxy *Proxy) {
 	}
 }
 
-// repeats: lines that were heard and not stored when the server died are told again to the next one, as they were and
-// with the same ids.
+// repeats: lines that were read and not stored when the server died are sent again to the next one, unchanged
+// and with the same ids.
 func repeats(t *testing.T, s *scene) {
 	if !s.Capabilities().SurvivesRestart {
-		return // nothing it says is told twice
+		return // it repeats nothing
 	}
 	thread := s.open()
 	turn := s.held(thread, "r")
@@ -142,7 +142,7 @@ func repeats(t *testing.T, s *scene) {
 	again := s.since(t, stored, len(lost)) // some may come after the turn's end
 	for i := range lost {
 		if was, is := outline(lost[i]), outline(again[i]); was != is {
-			t.Errorf("line %d is told again as\n%s\nand was\n%s", i, is, was)
+			t.Errorf("line %d is repeated as\n%s\nand was\n%s", i, is, was)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func NewGround(t *testing.T, dir string) *Ground {
 	return g
 }
 
-// Tries has a scripted model try all of it in one turn, given how it is told to run a command and to write a file.
+// Tries has a scripted model try all of it in one turn; command and file make its prompts.
 func (g *Ground) Tries(command, file func(string) string) string {
 	return strings.Join(g.Each(command, file), " ")
 }

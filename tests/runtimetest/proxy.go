@@ -78,8 +78,8 @@ func (p *Proxy) order(t *testing.T, name, text string) {
 	}
 }
 
-// PlayProxy makes a test binary that was called as a proxy one: it returns when the agent is gone, and tells whether it
-// was.
+// PlayProxy makes a test binary that was called as a proxy one: it returns when the agent is gone, and
+// reports whether it was.
 func PlayProxy() bool {
 	if len(os.Args) < 4 || os.Args[1] != runAsProxy {
 		return false

@@ -8,9 +8,10 @@ import (
 	"harness/internal/runtime"
 )
 
-// Restores shows that an adapter goes on with a conversation that its agent has lost when it is told what was said
-// before, and refuses it when it is not told. lose ends the agent's process and removes what it keeps of the
-// conversation, seen is what the model was asked last with a text in it; both fail the test when there is nothing.
+// Restores shows that an adapter resumes a conversation that its agent has lost when it gets the earlier
+// history, and refuses it without. lose ends the agent's process and removes what it keeps of the
+// conversation; seen is the last request to the model with a text in it; both fail the test when there is
+// nothing.
 func Restores(t *testing.T, store *Store, agent *Agent, reply func(text string) string, lose func(nativeID string),
 	seen func(text string) string) {
 	t.Helper()
@@ -49,8 +50,8 @@ func Restores(t *testing.T, store *Store, agent *Agent, reply func(text string) 
 		t.Fatal(err)
 	}
 	done(again.TurnID)
-	if told := seen(reply("two")); !strings.Contains(told, before) {
-		t.Errorf("the model was asked %.3000s", told)
+	if request := seen(reply("two")); !strings.Contains(request, before) {
+		t.Errorf("the model was asked %.3000s", request)
 	}
 	for _, signal := range store.Signals() {
 		change, item := signal.Change.(runtime.ItemChanged)
@@ -67,7 +68,7 @@ func Restores(t *testing.T, store *Store, agent *Agent, reply func(text string) 
 		t.Fatal(err)
 	}
 	done(third.TurnID)
-	if told := seen(reply("three")); !strings.Contains(told, before) || !strings.Contains(told, reply("two")) {
-		t.Errorf("after that the model was asked %.3000s", told)
+	if request := seen(reply("three")); !strings.Contains(request, before) || !strings.Contains(request, reply("two")) {
+		t.Errorf("after that the model was asked %.3000s", request)
 	}
 }

@@ -22,12 +22,12 @@ type Rules struct {
 	Silent bool
 
 	begun, ended  map[string]int
-	items         map[string]*told
+	items         map[string]*itemState
 	asked, closed map[string]string // the turns of requests
 }
 
-// told is what was told of an item.
-type told struct {
+// itemState is what was published of an item.
+type itemState struct {
 	turn          string
 	begun, ended  int
 	outlives      bool
@@ -52,7 +52,7 @@ func CheckRules(t testing.TB, rules Rules, signals []runtime.Signal, cut bool) {
 // Take is what the next signal breaks, "" for nothing.
 func (r *Rules) Take(signal runtime.Signal) string {
 	if r.begun == nil {
-		r.begun, r.ended, r.items = map[string]int{}, map[string]int{}, map[string]*told{}
+		r.begun, r.ended, r.items = map[string]int{}, map[string]int{}, map[string]*itemState{}
 		r.asked, r.closed = map[string]string{}, map[string]string{}
 	}
 	if signal.Raw != nil && !json.Valid(signal.Raw) {
@@ -72,7 +72,7 @@ func (r *Rules) Take(signal runtime.Signal) string {
 	case runtime.TextDelta:
 		return r.piece(signal, change)
 	case runtime.InteractiveRequested:
-		if r.asked[request] = signal.TurnID; change.Kind != runtime.RequestToolCall { // of these, nobody tells the end
+		if r.asked[request] = signal.TurnID; change.Kind != runtime.RequestToolCall { // the end of these is never published
 			delete(r.closed, request)
 		} else {
 			r.closed[request] = signal.TurnID
@@ -100,7 +100,7 @@ func (r *Rules) end(change runtime.TurnCompleted) string {
 	if open := r.requests(turn); len(open) > 0 && !r.Silent {
 		return fmt.Sprintf("turn %s ends before its requests %q are closed", turn, open)
 	}
-	if open := r.open(func(item *told) bool { return item.turn == turn }); len(open) > 0 {
+	if open := r.open(func(item *itemState) bool { return item.turn == turn }); len(open) > 0 {
 		return fmt.Sprintf("turn %s ends before its items %q", turn, open)
 	}
 	return ""
@@ -110,7 +110,7 @@ func (r *Rules) item(change runtime.ItemChanged) string {
 	id := change.Item.ID
 	item := r.items[id]
 	if item == nil {
-		item = &told{turn: change.TurnID, outlives: change.Item.Outlives}
+		item = &itemState{turn: change.TurnID, outlives: change.Item.Outlives}
 		r.items[id] = item
 	}
 	if r.Tidy && (r.begun[change.TurnID] != 1 || r.ended[change.TurnID] > 0 && !change.Item.Outlives) {
@@ -163,7 +163,7 @@ func (r *Rules) requests(turn string) (open []string) {
 }
 
 // open are the items that have no end and must have.
-func (r *Rules) open(which func(*told) bool) (ids []string) {
+func (r *Rules) open(which func(*itemState) bool) (ids []string) {
 	for id, item := range r.items {
 		if r.Tidy && item.ended == 0 && !item.outlives && which(item) {
 			ids = append(ids, id)
@@ -179,7 +179,7 @@ func (r *Rules) Open() (faults []string) {
 			faults = append(faults, fmt.Sprintf("turn %s ended %d times", turn, r.ended[turn]))
 		}
 	}
-	for _, id := range r.open(func(*told) bool { return true }) {
+	for _, id := range r.open(func(*itemState) bool { return true }) {
 		faults = append(faults, "item "+id+" did not end")
 	}
 	if open := r.requests(""); len(open) > 0 && !r.Silent {

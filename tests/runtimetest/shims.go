@@ -31,8 +31,8 @@ func Shims(t *testing.T, argument string) *shim.Host {
 	return host
 }
 
-// PlayShim makes a test binary that was called with the argument of Shims a shim, and tells whether it was. TestMain
-// begins with it.
+// PlayShim makes a test binary that was called with the argument of Shims a shim, and reports whether it was.
+// TestMain begins with it.
 func PlayShim(argument string) bool {
 	if len(os.Args) < 3 || os.Args[1] != argument {
 		return false

@@ -18,32 +18,32 @@ import (
 // half a minute and more, and a line of 64 MiB takes seconds on a quiet one.
 const Patience = 3 * time.Minute
 
-// Store is what takes an adapter's batches in, in place of the sessions: it remembers how far each process was heard
-// and in what state the translator was, and tells that to the adapter of the next server.
+// Store accepts an adapter's batches, in place of the sessions: it remembers how far each process was read
+// and the translator's state, and passes both to the adapter of the next server.
 type Store struct {
-	mu      sync.Mutex
-	changed chan struct{}
-	batches []runtime.Batch
-	signals []runtime.Signal // of the batches
-	heard   map[string]heard
-	faults  []string
-	// stalled, when set, keeps the store from taking a batch that matches until resumed is closed; reached tells that
-	// there is one.
+	mu       sync.Mutex
+	changed  chan struct{}
+	batches  []runtime.Batch
+	signals  []runtime.Signal // of the batches
+	progress map[string]progress
+	faults   []string
+	// stalled, when set, makes the store wait with a batch that matches until resumed is closed; reached is
+	// closed when there is one.
 	stalled          func(runtime.Batch) bool
 	reached, resumed chan struct{}
 	// losing says that what comes is not stored, and lost is what came since.
-	losing  bool
-	lost    []runtime.Batch
-	unheard []runtime.Signal // of lost
+	losing      bool
+	lost        []runtime.Batch
+	lostSignals []runtime.Signal // of lost
 }
 
-type heard struct {
+type progress struct {
 	offset int64
 	state  json.RawMessage
 }
 
 // NewStore makes an empty Store.
-func NewStore() *Store { return &Store{changed: make(chan struct{}), heard: map[string]heard{}} }
+func NewStore() *Store { return &Store{changed: make(chan struct{}), progress: map[string]progress{}} }
 
 // Sink is the runtime.Sink of the adapter under test.
 func (s *Store) Sink(batch runtime.Batch) {
@@ -61,16 +61,16 @@ func (s *Store) Sink(batch runtime.Batch) {
 		s.changed = make(chan struct{})
 	}()
 	if s.losing {
-		s.lost, s.unheard = append(s.lost, batch), append(s.unheard, batch.Signals...)
+		s.lost, s.lostSignals = append(s.lost, batch), append(s.lostSignals, batch.Signals...)
 		return
 	}
-	at := s.heard[batch.Generation]
+	at := s.progress[batch.Generation]
 	switch {
 	case batch.Generation == "":
 		s.faults = append(s.faults, "a batch names no process")
 	case batch.Offset != 0 && batch.Offset <= at.offset && len(batch.Signals) > 0 &&
 		batch.Signals[0].Kind != runtime.SignalExited:
-		s.faults = append(s.faults, "a line was told twice: "+batch.Signals[0].Method)
+		s.faults = append(s.faults, "a line came twice: "+batch.Signals[0].Method)
 		return
 	}
 	at.offset = max(at.offset, batch.Offset)
@@ -80,7 +80,7 @@ func (s *Store) Sink(batch runtime.Batch) {
 		}
 		at.state = slices.Clone(batch.State)
 	}
-	s.heard[batch.Generation] = at
+	s.progress[batch.Generation] = at
 	s.batches, s.signals = append(s.batches, batch), append(s.signals, batch.Signals...)
 	if batch.Stored != nil {
 		batch.Stored()
@@ -96,14 +96,14 @@ func (s *Store) stallAt(match func(runtime.Batch) bool) (reached <-chan struct{}
 	return s.reached, func() { close(s.resumed) }
 }
 
-// lose makes the store one of a server that dies before it stores what it hears: from now on nothing is stored.
+// lose makes the store one of a server that dies before it stores its input: from now on nothing is stored.
 func (s *Store) lose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.losing = true
 }
 
-// recover makes it the store of the next server, and tells what was lost of lines, and how many batches are stored.
+// recover makes it the store of the next server, and returns the lost lines, and how many batches are stored.
 func (s *Store) recover() (lost []runtime.Batch, stored int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,15 +123,15 @@ func (s *Store) since(t *testing.T, stored, lines int) []runtime.Batch {
 	t.Helper()
 	for deadline := time.After(Patience); ; {
 		s.mu.Lock()
-		told, changed := linesOf(s.batches[stored:]), s.changed
+		again, changed := linesOf(s.batches[stored:]), s.changed
 		s.mu.Unlock()
-		if len(told) >= lines {
-			return told
+		if len(again) >= lines {
+			return again
 		}
 		select {
 		case <-changed:
 		case <-deadline:
-			t.Fatalf("%d lines were lost, %d told again", lines, len(told))
+			t.Fatalf("%d lines were lost, %d repeated", lines, len(again))
 		}
 	}
 }
@@ -150,7 +150,7 @@ func linesOf(batches []runtime.Batch) (lines []runtime.Batch) {
 func (s *Store) Resume(_ context.Context, generation string) (runtime.Resumption, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := s.heard[generation]
+	at := s.progress[generation]
 	r := runtime.Resumption{Offset: at.offset, State: at.state}
 	ended, settled := map[string]bool{}, map[string]bool{}
 	for _, signal := range s.signals {
@@ -180,7 +180,7 @@ func (s *Store) Resume(_ context.Context, generation string) (runtime.Resumption
 	return r, nil
 }
 
-// Signals are all that was heard so far, in order.
+// Signals are all that came so far, in order.
 func (s *Store) Signals() []runtime.Signal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,16 +196,16 @@ func (s *Store) wait(t *testing.T, what string, match func(runtime.Signal) bool)
 // waitLost is wait for what is lost.
 func (s *Store) waitLost(t *testing.T, what string, match func(runtime.Signal) bool) runtime.Signal {
 	t.Helper()
-	return s.waitIn(t, &s.unheard, what, match)
+	return s.waitIn(t, &s.lostSignals, what, match)
 }
 
-func (s *Store) waitIn(t *testing.T, heard *[]runtime.Signal, what string,
+func (s *Store) waitIn(t *testing.T, received *[]runtime.Signal, what string,
 	match func(runtime.Signal) bool) runtime.Signal {
 	t.Helper()
 	deadline := time.After(Patience)
 	for next := 0; ; {
 		s.mu.Lock()
-		signals, changed := *heard, s.changed // what is there does not change any more
+		signals, changed := *received, s.changed // what is there does not change any more
 		s.mu.Unlock()
 		if i := slices.IndexFunc(signals[next:], match); i >= 0 {
 			return signals[next+i]
@@ -215,9 +215,9 @@ func (s *Store) waitIn(t *testing.T, heard *[]runtime.Signal, what string,
 		case <-changed:
 		case <-deadline:
 			for _, signal := range signals[max(0, len(signals)-30):] {
-				t.Logf("heard %s %s %s %.200s", signal.Kind, signal.Method, signal.ThreadID, signal.Raw)
+				t.Logf("received %s %s %s %.200s", signal.Kind, signal.Method, signal.ThreadID, signal.Raw)
 			}
-			t.Fatalf("never heard: %s", what)
+			t.Fatalf("never received: %s", what)
 		}
 	}
 }
@@ -235,7 +235,7 @@ func endOf(turnID string) func(runtime.Signal) bool {
 	}
 }
 
-// grows tells a piece of a text.
+// grows reports whether a signal is a text delta.
 func grows(signal runtime.Signal) bool {
 	_, ok := signal.Change.(runtime.TextDelta)
 	return ok
@@ -250,7 +250,7 @@ func (s *Store) Asked(t *testing.T, turnID string, kind runtime.RequestKind) run
 	})
 }
 
-// Generations are the processes that were heard to start, in order.
+// Generations are the processes that started, in order.
 func (s *Store) Generations() (started []string) {
 	for _, signal := range s.Signals() {
 		if signal.Kind == runtime.SignalStarted {
@@ -260,7 +260,7 @@ func (s *Store) Generations() (started []string) {
 	return started
 }
 
-// exits are the processes that were heard to end.
+// exits are the processes that ended.
 func (s *Store) exits() (ended []string) {
 	for _, signal := range s.Signals() {
 		if signal.Kind == runtime.SignalExited {
@@ -270,7 +270,7 @@ func (s *Store) exits() (ended []string) {
 	return ended
 }
 
-// check fails when what was heard breaks a rule every runtime keeps. What runs at its end may go on.
+// check fails when the signals break a rule every runtime keeps. What runs at the end may continue.
 func (s *Store) check(t *testing.T, loose bool) {
 	t.Helper()
 	s.mu.Lock()

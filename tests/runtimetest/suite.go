@@ -2,7 +2,7 @@
 // it, tried against a real agent with a scripted model. An adapter's own tests call Run; what is special to an agent
 // stays there.
 //
-// It must know no provider: whatever it says to an agent is a word of Script, whatever it hears is neutral.
+// It must know no provider: an agent gets only texts of Script, and all signals are neutral.
 package runtimetest
 
 import (
@@ -75,8 +75,9 @@ type Target struct {
 	Proxied func(t *testing.T, store *Store, proxy *Proxy) *Agent
 	// LoggedOut is New for an agent that finds no login and wants one; nil for an agent that never does: not tried.
 	LoggedOut func(t *testing.T, store *Store) *Agent
-	// Old says that the agent is an old version, which keeps some rules loosely: the first item of a turn may be heard of
-	// before its begin, of a refused tool nothing but the end, and to interrupt a turn that is over has no answer.
+	// Old says that the agent is an old version, which keeps some rules loosely: the first item of a turn may
+	// come before its begin, a refused tool may have only its end, and the interruption of a turn that is
+	// over has no answer.
 	Old bool
 	// Dear says that an agent takes long to start: the tests that need one of their own, or end it, share one, one after
 	// another.
@@ -95,7 +96,7 @@ func own() []trial {
 		{"a server that dies storing nothing", repeats}, {"a killed agent", killed}}
 }
 
-// Own tells whether a test of the suite needs a process of its own (Target.New).
+// Own reports whether a test of the suite needs a process of its own (Target.New).
 func Own(t *testing.T) bool {
 	return filepath.Base(t.Name()) == ownProcess || slices.ContainsFunc(own(), func(one trial) bool {
 		return strings.ReplaceAll(one.name, " ", "_") == filepath.Base(t.Name())
@@ -139,18 +140,18 @@ func runOne(t *testing.T, target Target, one trial) {
 func Run(t *testing.T, target Target) {
 	runOwn(t, target)
 	for name, test := range map[string]func(*testing.T, *scene){
-		"a turn is told in order":            streams,
-		"a failed turn":                      fails,
-		"an approval":                        approves,
-		"a question":                         asks,
-		"a question with several answers":    asksSeveral,
-		"an interrupted turn":                interrupts,
-		"a message to a busy conversation":   steers,
-		"two conversations":                  sideBySide,
-		"levels and parts nobody can honour": refuses,
-		"a conversation without a person":    unattended,
-		"a conversation that is closed":      closes,
-		"models and credentials":             offers,
+		"a turn is in order":                      streams,
+		"a failed turn":                           fails,
+		"an approval":                             approves,
+		"a question":                              asks,
+		"a question with several answers":         asksSeveral,
+		"an interrupted turn":                     interrupts,
+		"a message to a busy conversation":        steers,
+		"two conversations":                       sideBySide,
+		"levels and parts that cannot be honored": refuses,
+		"a conversation without a person":         unattended,
+		"a conversation that is closed":           closes,
+		"models and credentials":                  offers,
 	} {
 		runOne(t, target, trial{name, test})
 	}
@@ -197,25 +198,25 @@ func streams(t *testing.T, s *scene) {
 	if got := s.said(turn); got != words {
 		t.Errorf("it said %q", got)
 	}
-	var told []string
+	var order []string
 	for _, signal := range s.Signals() {
 		if signal.TurnID == turn && signal.ThreadID != thread {
 			t.Errorf("%s is of conversation %q", signal.Method, signal.ThreadID)
 		}
 		switch change := signal.Change.(type) {
 		case runtime.TurnStarted:
-			told = append(told, "begin")
+			order = append(order, "begin")
 		case runtime.ItemChanged:
 			if change.Done {
-				told = append(told, change.Item.Role)
+				order = append(order, change.Item.Role)
 			}
 		case runtime.TurnCompleted:
-			told = append(told, "end")
+			order = append(order, "end")
 		}
 	}
-	got := strings.Join(told, " ")
+	got := strings.Join(order, " ")
 	if got != "begin user assistant end" && (!s.Old || got != "user begin assistant end") {
-		t.Errorf("told: %s", got)
+		t.Errorf("the order is %s", got)
 	}
 	again := s.say(thread, s.Script.Reply("more"))
 	if end := s.End(t, again); end.Status != runtime.TurnDone || again == turn {
@@ -290,7 +291,7 @@ func interrupts(t *testing.T, s *scene) {
 		t.Errorf("the turn after it ended %+v", end)
 	}
 	if _, err := os.Stat(file); err == nil {
-		t.Error("it ran though nobody allowed it")
+		t.Error("it ran without approval")
 	}
 }
 
@@ -344,7 +345,7 @@ func sideBySide(t *testing.T, s *scene) {
 	}
 }
 
-// killed: the end of a process is told once, after all it said, and only conversations it served are hit.
+// killed: the end of a process is published once, after all its output, and only for conversations it served.
 func killed(t *testing.T, s *scene) {
 	thread, other := s.open(), s.open()
 	s.End(t, s.say(thread, s.Script.Reply("remember"))) // an agent may have nothing to go on with before its first turn
@@ -384,7 +385,7 @@ func killed(t *testing.T, s *scene) {
 	}
 }
 
-// survives: the next server goes on with the agents the last one left, from where it stopped hearing.
+// survives: the next server resumes with the agents the last one left, from where that stopped reading.
 func survives(t *testing.T, s *scene) {
 	if !s.Capabilities().SurvivesRestart {
 		if s.Leave != nil {
@@ -400,7 +401,7 @@ func survives(t *testing.T, s *scene) {
 	asked := s.Asked(t, waits, runtime.RequestApproval)
 	processes := fmt.Sprint(s.Generations())
 	s.Leave(t)
-	s.Release("n") // what is said while no server listens is heard by the next one
+	s.Release("n") // the next server reads what is written without one
 	s.Agent = s.Next(t)
 	if end := s.End(t, turn); end.Status != runtime.TurnDone {
 		t.Errorf("the turn ended %+v", end)
@@ -460,11 +461,11 @@ func unusable(t *testing.T, start func(*testing.T, *Store) *Agent) {
 		t.Errorf("its status is %+v", status)
 	}
 	if auth, err := agent.Auth(t.Context()); err != nil || auth.State == "" {
-		t.Errorf("its credentials are %+v, %v; they can be told without it", auth, err)
+		t.Errorf("its credentials are %+v, %v; they are known without it", auth, err)
 	}
 	for _, signal := range store.Signals() {
 		if signal.Kind == runtime.SignalStarted {
-			t.Error("it was told to have started")
+			t.Error("a start of it was published")
 		}
 	}
 }

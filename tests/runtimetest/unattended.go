@@ -10,8 +10,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// unattended: where nobody is to be asked nobody is, a command that waits for input gets none, and the turn ends by
-// itself. A level that cannot do without a person here is refused.
+// unattended: in this mode there is no approval request, a command that waits for input gets none, and the
+// turn ends by itself. A level that needs a person is refused.
 func unattended(t *testing.T, s *scene) {
 	levels := runtime.StartThread{Cwd: s.Dir, ApprovalPolicy: "never", NetworkAccess: "enabled"}
 	var thread runtime.Thread
@@ -45,7 +45,7 @@ func unattended(t *testing.T, s *scene) {
 	}
 	for _, signal := range s.Signals() {
 		if change, is := signal.Change.(runtime.InteractiveRequested); is && signal.TurnID == started.TurnID {
-			t.Errorf("somebody is asked: %+v", change)
+			t.Errorf("there is a request: %+v", change)
 		}
 	}
 }

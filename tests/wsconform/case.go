@@ -48,7 +48,7 @@ const (
 // patience bounds every read of a case; only what is not as it should be uses it up.
 const patience = 30 * time.Second
 
-// Run holds the server against a case; the error tells how it is not strict.
+// Run runs a case against the server; the error says how it is not strict.
 func Run(address, target string, c Case) (err error) {
 	conn, response, err := Dial(Request{Address: address, Target: target}, patience)
 	if err != nil {

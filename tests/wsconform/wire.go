@@ -158,7 +158,7 @@ func encode(f Frame, masked bool) []byte {
 	if !masked {
 		return append(out, f.Payload...)
 	}
-	mask := [4]byte{0x37, 0xfa, 0x21, 0x3d} // the RFC's own example; that it is no secret harms nobody here
+	mask := [4]byte{0x37, 0xfa, 0x21, 0x3d} // the RFC's own example; it need not be secret here
 	out = append(out, mask[:]...)
 	for i, b := range f.Payload {
 		out = append(out, b^mask[i%4])

@@ -85,7 +85,7 @@ func TestAForgivingServerFails(t *testing.T) {
 		fails("reserved bit", "", 1002, Encode(Frame{Final: true, RSV: 4, Opcode: Text, Payload: []byte("x")})),
 		fails("invalid UTF-8", "", 1007, text("\xff")),
 		fails("invalid close code", "", 1002, closing(1005, "")),
-		{ID: "answer nobody wants",
+		{ID: "unwanted answer",
 			Steps: []Step{{Send: text(""), Want: nil}, {Send: frame(CloseFrame, ""), Want: wantClose(1005)}}},
 	} {
 		if err := Run(address, "/", c); err == nil {

@@ -49,7 +49,7 @@ func messagesOf(e transcript.Entry) []Message {
 	return nil
 }
 
-// callOf are the call of a tool and its result, which is there even if nobody knows it.
+// callOf are the call of a tool and its result, which is there even if it is unknown.
 func callOf(e transcript.Entry, item json.RawMessage) []Message {
 	call := wire.ReadCall(e.Type, item)
 	result := Block{Type: BlockToolResult, CallID: e.MessageID, IsError: call.Failed, Output: textOf(call.Result)}

@@ -1,6 +1,6 @@
-// Package window makes of a transcript what an agent can be told of it within a bound: the canonical messages, the
-// large outputs of tools cut first, then the oldest turns left out whole, so that a call and its result are never
-// parted; and it says what is missing.
+// Package window turns a transcript into text for an agent within a limit: the canonical messages, with large
+// outputs of tools cut first, then the oldest turns left out whole. A call always keeps its result. The
+// window lists what is missing.
 package window
 
 import (
@@ -43,7 +43,7 @@ type Block struct {
 	IsError bool            `json:"is_error,omitempty"`
 }
 
-// Message is what somebody said.
+// Message is a message of the user, the agent or a tool.
 type Message struct {
 	Role    string  `json:"role"`
 	Content []Block `json:"content"`
@@ -65,7 +65,7 @@ const (
 type Window struct {
 	// Strategy is StrategyNone when nothing was.
 	Strategy string `json:"strategy"`
-	// MaxChars is the bound, in bytes of what is told; 0 when there is none.
+	// MaxChars is the limit, in bytes of the text; 0 when there is none.
 	MaxChars int `json:"max_chars,omitempty"`
 	// CutOutputs are the calls whose outputs were cut, OmittedTurns the turns that were left out and OmittedIndices their
 	// places, from 0.
@@ -77,9 +77,9 @@ type Window struct {
 // previewBytes is how much of an output stays when it is cut.
 const previewBytes = 512
 
-// Fit is as much of a conversation as can be told in max bytes (the messages of Text, without what it says of them):
-// the large outputs are cut first, the largest of them before smaller ones, then the oldest turns are left out. What it
-// was given stays as it is.
+// Fit is as much of a conversation as fits in max bytes of text (without the heading of Text): large outputs
+// are cut first, the largest before smaller ones, then the oldest turns are left out. Its argument stays as
+// it is.
 func Fit(turns []Turn, max int) ([]Turn, Window) { return FitKeeping(turns, max, nil) }
 
 // FitKeeping is Fit; keep, when set, stores an output that is about to be cut and returns a reference to it.
@@ -157,7 +157,7 @@ func clone(turns []Turn) []Turn {
 	return out
 }
 
-// size is what a turn takes in Text.
+// size is the length of a turn in Text.
 func size(t *Turn) (bytes int) {
 	for i := range t.Messages {
 		bytes += len(line(&t.Messages[i]))
@@ -165,8 +165,8 @@ func size(t *Turn) (bytes int) {
 	return bytes
 }
 
-// line is a message as it is told: JSON without angle brackets, so that nothing that was said can be taken for another
-// message, or for the end of them.
+// line is a message in the text: JSON without angle brackets, so that no content can pass for another
+// message, or for the end of the messages.
 func line(m *Message) []byte {
 	var out bytes.Buffer
 	json.HTMLEscape(&out, javascript.MustEncode(m))
@@ -177,7 +177,7 @@ func line(m *Message) []byte {
 // Opening begins every Text.
 const Opening = "<earlier_conversation>\n"
 
-// Text is what an agent is told of a conversation that it does not know any more.
+// Text is the conversation for an agent that lost it.
 func Text(turns []Turn, said Window) string {
 	out := []byte(Opening +
 		`This is the record of this conversation until now, a message in JSON on each line. Your own memory of it was lost.

@@ -50,7 +50,7 @@ func result(t *rapid.T, id string) window.Message {
 		Output: strings.Repeat(text, rapid.SampledFrom([]int{0, 3, 200, 600, 3000, 9000}).Draw(t, "times"))}}}
 }
 
-func told(turns []window.Turn) int {
+func textSize(turns []window.Turn) int {
 	return len(window.Text(turns, window.Window{})) - len(window.Text(nil, window.Window{}))
 }
 
@@ -69,19 +69,19 @@ func blocks(turns []window.Turn, kind string) map[string]window.Block {
 	return found
 }
 
-// EV-21: what is told fits; large outputs went first, the largest before smaller ones, then the oldest turns; no call is
-// without its result, and no more was left out than had to be, which is all said.
-func TestWhatIsToldFits(t *testing.T) {
+// EV-21: the text fits; large outputs are cut first, the largest before smaller ones, then the oldest turns;
+// no call is without its result, and no more is left out than needed. The window reports all of it.
+func TestTextFitsTheLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		turns := conversations(t)
 		before := clone(t, turns)
-		limit := rapid.IntRange(0, told(turns)+10).Draw(t, "limit")
+		limit := rapid.IntRange(0, textSize(turns)+10).Draw(t, "limit")
 		kept, said := window.Fit(turns, limit)
 		if !reflect.DeepEqual(turns, before) {
 			t.Fatal("what was given is changed")
 		}
-		if got := told(kept); got > limit {
-			t.Fatalf("%d bytes are told, of %d", got, limit)
+		if got := textSize(kept); got > limit {
+			t.Fatalf("the text has %d bytes, the limit is %d", got, limit)
 		}
 		omitted := len(turns) - len(kept)
 		if len(said.OmittedTurns) != omitted || len(said.OmittedIndices) != omitted {
@@ -120,7 +120,7 @@ func TestWhatIsToldFits(t *testing.T) {
 				t.Fatalf("the output of %s has %d bytes and is said to have had %d", id, len(b.Output), b.Cut)
 			}
 		}
-		if told(turns) <= limit && (said.Strategy != window.StrategyNone || !reflect.DeepEqual(kept, before)) {
+		if textSize(turns) <= limit && (said.Strategy != window.StrategyNone || !reflect.DeepEqual(kept, before)) {
 			t.Fatalf("what fits was changed: %+v", said)
 		}
 		if omitted > 0 {
@@ -146,8 +146,8 @@ func clone(t *rapid.T, turns []window.Turn) (out []window.Turn) {
 	return out
 }
 
-// Of a transcript that is told are the words, the calls with their results, also of those that were cut off, and why a
-// turn failed. What an output says cannot be taken for another message or for the end of what is told.
+// The text of a transcript has the messages, the calls with their results, also those that were cut off, and
+// why a turn failed. An output cannot pass for another message or for the end of the text.
 func TestWhatATranscriptSays(t *testing.T) {
 	details := func(text string) *string { return &text }
 	entries := []transcript.Entry{
@@ -180,6 +180,6 @@ func TestWhatATranscriptSays(t *testing.T) {
 	said := window.Text(turns, window.Window{OmittedTurns: []string{"t0"}, CutOutputs: []string{"c"}})
 	if strings.Count(said, "</earlier_conversation>") != 1 || strings.Count(said, "\n{") != 7 ||
 		!strings.Contains(said, "1 turns") || strings.Contains(said, "notice") {
-		t.Errorf("told is:\n%s", said)
+		t.Errorf("the text is:\n%s", said)
 	}
 }

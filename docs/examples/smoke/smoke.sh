@@ -1,6 +1,6 @@
 #!/bin/sh
 # Walks a codex-manager client's day with curl: create a session, send a message, approve a command, interrupt a turn, write a transcript
-# entry; the websocket is watched by ./watch. It ends with "smoke: ok", or tells what did not happen.
+# entry; the websocket is watched by ./watch. It ends with "smoke: ok", or says what did not happen.
 #
 #   URL=http://127.0.0.1:3001 ./smoke.sh
 #

@@ -80,7 +80,7 @@ func Build(o Options) (Result, error) {
 		if !onlyBuiltins {
 			return Result{}, refused
 		}
-		// What else the code uses should be told at once, too.
+		// What else the code uses is reported at once, too.
 		refused = &BuiltinError{Message: refused.Error()}
 		again := newConfinement(root, o, true)
 		again.tsconfig = confined.tsconfig
@@ -123,7 +123,7 @@ func run(o Options, confined *confinement) api.BuildResult {
 		Target:     api.ES2023,
 		Charset:    api.CharsetUTF8,
 		LogLevel:   api.LogLevelSilent,
-		// The map is for telling where things stand; it does not run.
+		// The map serves to locate positions; it does not run.
 		Sourcemap:      api.SourceMapExternal,
 		SourcesContent: api.SourcesContentExclude,
 		TsconfigRaw:    confined.tsconfig,
@@ -131,7 +131,8 @@ func run(o Options, confined *confinement) api.BuildResult {
 	})
 }
 
-// builtinUses takes the imports of Node's modules out of what esbuild refused; only tells that nothing else was.
+// builtinUses finds the imports of Node's modules in the errors of esbuild; only says that there were no
+// other errors.
 func builtinUses(messages []api.Message) (found []Use, only bool) {
 	for _, m := range messages {
 		name, is := m.Detail.(builtin)

@@ -17,13 +17,13 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// confinement decides what an import may reach. Two checks stand behind each other: the resolved path must lie in the
-// root, and the file is opened through os.Root, which follows no link out of it even when somebody swaps one in
-// between.
+// confinement decides what an import may reach. Two checks stand behind each other: the resolved path must
+// lie in the root, and the file is opened through os.Root, which follows no link out of it even when one is
+// swapped in meanwhile.
 type confinement struct {
 	root    *os.Root
 	options Options
-	// builtins tells that Node's modules may be imported.
+	// builtins says that Node's modules may be imported.
 	builtins bool
 	// tsconfig are the settings of TypeScript, as JSON.
 	tsconfig string
@@ -188,7 +188,7 @@ func placed(text string, loader api.Loader, path, tsconfig string) (string, api.
 		},
 	})
 	if len(result.Errors) > 0 {
-		return text, loader // the bundling itself tells what is wrong
+		return text, loader // the bundling itself reports what is wrong
 	}
 	return string(result.Code), api.LoaderJS
 }

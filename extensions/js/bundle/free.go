@@ -15,9 +15,10 @@ import (
 // Use is a name the code takes from outside of itself: a global, a member of one (Options.Members) or a module of Node.
 type Use struct {
 	Name string
-	// Module tells that Name is a module and no global.
+	// Module says that Name is a module and no global.
 	Module bool
-	// Guarded tells that the file looks whether it is there before it uses it: typeof, or globalThis.name by itself.
+	// Guarded says that the file checks whether it exists before it uses it: typeof, or globalThis.name by
+	// itself.
 	Guarded bool
 	// File is relative to the root; Line and Column are of the first place, from 1.
 	File         string
@@ -27,8 +28,8 @@ type Use struct {
 // Place is file:line:column.
 func (u Use) Place() string { return fmt.Sprintf("%s:%d:%d", u.File, u.Line, u.Column) }
 
-// The analysis is esbuild's own: every name of the bundle is defined to be another one, and esbuild replaces those that
-// are not declared in the scopes around them. Where the replacements stand is told by the source map.
+// The analysis is esbuild's own: every name of the bundle is defined to be another one, and esbuild replaces
+// those that are not declared in the scopes around them. The source map locates the replacements.
 const freeName = "__free_name_"
 
 var (
@@ -96,7 +97,7 @@ func freeUses(code, sourceMap []byte, members []string) ([]Use, error) {
 	return found.finish(), nil
 }
 
-// isGuard tells whether a use only looks whether the name is there.
+// isGuard reports whether a use only checks whether the name exists.
 func isGuard(name, line string, from, to int) bool {
 	if strings.HasSuffix(line[:from], "typeof ") {
 		return true

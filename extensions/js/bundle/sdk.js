@@ -77,7 +77,7 @@ export function selectFirstSuccessfulAction(results) {
   return results.find((result) => result.kind === "action_result" && result.status === "performed") ?? null;
 }
 
-/** "winner", "reconciled" (somebody else was first; no harm) or "failed". */
+/** "winner", "reconciled" (another actor was first; no harm) or "failed". */
 export function classifyReconciledActionStatus(status) {
   if (status === "performed") return "winner";
   return status === "already_resolved" || status === "not_eligible" || status === "conflict" ? "reconciled" : "failed";

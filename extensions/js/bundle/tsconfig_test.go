@@ -74,7 +74,7 @@ func TestTheExtensionsOwnTsconfigCounts(t *testing.T) {
 	}
 }
 
-// Settings lead no import and no file of settings out of the folder; what is wrong with them is told with their file.
+// Settings lead no import and no file of settings out of the folder; errors in them name their file.
 func TestATsconfigIsConfined(t *testing.T) {
 	t.Parallel()
 	const events = `import { value } from "@lib/v"; export function registerAgentEvents(r) { r.on("e", () => value) }`

@@ -35,7 +35,7 @@ export interface AgentRuntimeEvent<TType extends string = string, TPayload = Rec
   payload: TPayload;
   /** ISO 8601. */
   emittedAt?: string;
-  /** The same when an event is told again. */
+  /** The same when an event is delivered again. */
   correlationId?: string;
 }
 
@@ -97,7 +97,7 @@ export interface AppServerSignalPayload {
   params: any;
   session: { id: string; title: string; projectId: string | null } | null;
   /**
-   * Requests, and app_server.server_request.resolved: the id REST and actions take. null for a request that was refused because nobody can
+   * Requests, and app_server.server_request.resolved: the id REST and actions take. null for a request that was refused because no client can
    * answer it. Events from before that was so have the runtime's own id here, and no nativeRequestId.
    */
   requestId?: string | number | null;

@@ -81,7 +81,7 @@ type contents interface {
 	within(ctx context.Context, tx database.Tx, hash string, content []byte) error
 	// open reads a content; ErrNotFound when it is gone.
 	open(ctx context.Context, hash string, size int64) (io.ReadSeekCloser, error)
-	// drop removes a content that nobody refers to, in the transaction that saw so.
+	// drop removes an unreferenced content, in the transaction that found it so.
 	drop(ctx context.Context, tx database.Tx, hash string) error
 }
 
@@ -158,7 +158,7 @@ var ErrMismatch = errors.New("the reference names another content")
 func (s *Store) storeAgain(ctx context.Context, ref Ref, hash string, content []byte) error {
 	err := s.store(ctx, ref, hash, content)
 	if errors.Is(err, errDropped) {
-		err = s.store(ctx, ref, hash, content) // nobody drops what is stored anew
+		err = s.store(ctx, ref, hash, content) // a content stored anew is not dropped
 	}
 	return err
 }

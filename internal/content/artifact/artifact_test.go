@@ -135,7 +135,7 @@ func TestBytesComeBack(t *testing.T) {
 	})
 }
 
-// AR-03: an id that is none, or nobody's, is not found, and leads to no file.
+// AR-03: an id that is malformed or unknown is not found, and leads to no file.
 func TestIDsLeadToTheirOwnBytesOnly(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -156,7 +156,7 @@ func TestIDsLeadToTheirOwnBytesOnly(t *testing.T) {
 	})
 }
 
-// AR-04, AR-05: what is too large is refused and told; what is stored and hashed is what redaction left.
+// AR-04, AR-05: what is too large is refused with an error; what is stored and hashed is what redaction left.
 func TestLimitsAndRedaction(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -276,8 +276,8 @@ func TestArtifactsAreServed(t *testing.T) {
 	})
 }
 
-// A content whose file was lost is told as such, and not served as something else.
-func TestLostBytesAreTold(t *testing.T) {
+// A content whose file was lost is reported as such, and not served as something else.
+func TestLostBytesAreReported(t *testing.T) {
 	t.Parallel()
 	s := open(t, dbtest.Open(t, database.SQLite), nil)
 	ref := s.put("s", "n", "text/plain", "x")

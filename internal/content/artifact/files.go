@@ -40,8 +40,8 @@ func (f *files) put(_ context.Context, hash string, content []byte) (_ journal.U
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(temporary))
 	}
-	// Written anew though it may be there: whoever drops it just now looks at the rows in the transaction that comes
-	// before this one's.
+	// Written anew though it may exist: a concurrent drop checks the rows in the transaction before this
+	// one's.
 	return func(ctx context.Context, _ database.Tx) ([]journal.Event, error) {
 		if _, err := os.Stat(target); errors.Is(err, fs.ErrNotExist) {
 			_, err = f.put(ctx, hash, content)

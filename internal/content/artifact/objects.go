@@ -72,7 +72,7 @@ func (o *objects) put(ctx context.Context, hash string, content []byte) (journal
 	}
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		now, err := named(ctx, tx, hash)
-		if err != nil || now != "" { // it is there already, or since somebody else was faster: the sweep takes what is too many
+		if err != nil || now != "" { // it exists, or another process was faster: the sweep removes the extra one
 			return nil, err
 		}
 		if known != "" {

@@ -120,7 +120,7 @@ func TestLongContentsAreObjects(t *testing.T) {
 }
 
 // An object whose row did not come is swept, but not while it may come; a store that fails leaves nothing behind.
-func TestObjectsOfNobody(t *testing.T) {
+func TestUnreferencedObjectsAreSwept(t *testing.T) {
 	t.Parallel()
 	o := openObjects(t)
 	if err := o.bucket.Put(t.Context(), "artifacts/ab/abc-of-a-server-that-died", []byte("orphan")); err != nil {
@@ -139,7 +139,7 @@ func TestObjectsOfNobody(t *testing.T) {
 	}
 }
 
-// Whoever stores a content while its last artifact goes has it, also after a sweep.
+// A store of a content while its last artifact is dropped succeeds, also after a sweep.
 func TestAContentIsStoredWhileItIsDropped(t *testing.T) {
 	t.Parallel()
 	o := openObjects(t)

@@ -48,9 +48,9 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 	return s.dropUnused(ctx, hash)
 }
 
-// dropUnused removes a content that nobody refers to. It comes after the commit that let go of it: what a transaction
-// that failed still refers to is not lost. Whoever stores the same content now does so in a transaction before or after
-// this one, and looks whether it is there.
+// dropUnused removes an unreferenced content. It comes after the commit that released it, so a failed
+// transaction loses nothing. A concurrent store of the same content is in a transaction before or after this
+// one, and checks whether the content exists.
 func (s *Store) dropUnused(ctx context.Context, hash string) error {
 	_, err := s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var used int64

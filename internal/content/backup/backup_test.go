@@ -143,7 +143,7 @@ func TestAnArchiveGoesBackToEitherEngine(t *testing.T) {
 	}
 }
 
-// codexState makes a SQLite file that somebody is using, whose rows are in its log.
+// codexState makes a SQLite file that is in use, whose rows are in its log.
 func codexState(t *testing.T, home string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(home, "state.sqlite")+"?_pragma=journal_mode(WAL)")

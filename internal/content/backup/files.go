@@ -26,7 +26,7 @@ func notKept() map[string]string {
 	}
 }
 
-// leftOut tells of an entry of a data directory whether archives leave it out.
+// leftOut reports whether archives leave out an entry of a data directory.
 func leftOut(name string) bool {
 	_, left := notKept()[name]
 	return left && name != artifactsDir || strings.HasPrefix(name, replacedPrefix)
@@ -53,9 +53,10 @@ func (w *writer) artifacts(ctx context.Context) error {
 	})
 }
 
-// folder writes the files below a folder as files below a path of the archive. skip, which may be nil, tells of names
-// relative to the folder whether they are left out. Files that go meanwhile were not there. Agents may write the folder
-// at the same time: no link is followed, nothing is waited for but disks, and what is read is what was looked at.
+// folder writes the files below a folder as files below a path of the archive. skip, which may be nil,
+// reports whether a name relative to the folder is left out. A file removed meanwhile is left out. Agents may
+// write the folder at the same time: no link is followed, no read blocks on anything but disks, and the file
+// that was checked is the one that is read.
 func (w *writer) folder(ctx context.Context, root, under string, skip func(name string) bool) error {
 	dir, err := os.OpenRoot(root)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -187,7 +187,7 @@ func (l *loader) content(hash string, from io.Reader) error {
 	return artifact.InsertParts(l.ctx, l.tx, hash, content)
 }
 
-// isHash tells whether a name is that of a content.
+// isHash reports whether a name is that of a content.
 func isHash(name string) bool {
 	if len(name) != 64 {
 		return false

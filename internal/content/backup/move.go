@@ -21,7 +21,7 @@ type Moved struct {
 
 // Move puts all rows of a store into an empty one, of whichever engine, with the contents of artifacts, which SQLite's
 // data directory dir has as files, and objects where an object store has them (nil for none). The store it comes from
-// stays as it is; nobody may be writing it. ErrNotEmpty, *migrations.NewerSchemaError.
+// stays as it is; there must be no writer. ErrNotEmpty, *migrations.NewerSchemaError.
 func Move(ctx context.Context, from, to *database.DB, dir string, objects Objects) (moved Moved, err error) {
 	version, err := migrations.Look(ctx, from)
 	if err != nil {
@@ -65,7 +65,7 @@ func Move(ctx context.Context, from, to *database.DB, dir string, objects Object
 }
 
 func moveTable(ctx context.Context, q database.Querier, l *loader, table *Table) error {
-	stop := errors.New("nobody wants more rows")
+	stop := errors.New("no more rows are wanted")
 	var broken error
 	count, err := l.rows(*table, func(yield func([]any) bool) {
 		broken = eachRow(ctx, q, *table, func(row []any) error {

@@ -22,7 +22,7 @@ type Objects interface {
 	Open(ctx context.Context, name string) (io.ReadSeekCloser, error)
 }
 
-// errNoObjects says that contents are where nobody may look.
+// errNoObjects says that contents are in an object store without access to it.
 var errNoObjects = errors.New("some contents of artifacts are in an object store: set HARNESS_S3_* as the server has them")
 
 // eachObject reads the contents that an object store has, one after another, until visit fails.

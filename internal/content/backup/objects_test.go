@@ -12,8 +12,8 @@ import (
 	"harness/tests/s3test"
 )
 
-// Contents that are in an object store are in an archive, and come into the store that it is restored to, or that the
-// rows are moved to; who may not read them is told.
+// Contents in an object store are in an archive, and come into the store that it is restored to, or that the
+// rows are moved to. Without access to the object store there is an error.
 func TestContentsOfAnObjectStoreAreKept(t *testing.T) {
 	t.Parallel()
 	objects, err := objectstore.Open(s3test.Start(t).Options)

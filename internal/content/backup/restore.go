@@ -172,7 +172,7 @@ const (
 	replacedPrefix = ".replaced-"
 )
 
-// Unfinished tells whether a restore into a data directory was broken off.
+// Unfinished reports whether a restore into a data directory was interrupted.
 func Unfinished(dataDir string) bool {
 	_, err := os.Lstat(filepath.Join(dataDir, restoringDir))
 	return err == nil
@@ -229,7 +229,7 @@ func (s *stage) close() {
 
 // content lists what counts in a folder.
 func content(dir string) (found []string) {
-	entries, _ := os.ReadDir(dir) // one that cannot be read cannot be written, which is told then
+	entries, _ := os.ReadDir(dir) // one that cannot be read cannot be written, which is an error then
 	for _, entry := range entries {
 		switch name := entry.Name(); {
 		case name == "claim", name == "harness.lock", name == "migrate.lock", name == restoringDir,

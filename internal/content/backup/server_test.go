@@ -27,7 +27,7 @@ func (p projects) names() map[string]bool {
 	return names
 }
 
-// load makes projects until stop is closed, and tells of each that was acknowledged.
+// load makes projects until stop is closed; acknowledged lists those that were confirmed.
 func load(server *programtest.Server, writers int, stop <-chan struct{}) (acknowledged func() []string, wait func()) {
 	var (
 		mu   sync.Mutex
@@ -83,13 +83,13 @@ func TestABackupUnderLoadHasAllThatWasAcknowledged(t *testing.T) {
 		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("the archive: %v, %v", info.Mode(), err)
 		}
-		if code, _, told := site.Run("backup", file); code == 0 || !strings.Contains(told, "name another file") {
-			t.Errorf("a second backup into the same file ended with %d: %s", code, told)
+		if code, _, output := site.Run("backup", file); code == 0 || !strings.Contains(output, "name another file") {
+			t.Errorf("a second backup into the same file ended with %d: %s", code, output)
 		}
 		restored := programtest.New(t, programtest.WithoutAgent(), programtest.WithEngine(engine))
 		restored.MustRun("restore", file)
-		if code, _, told := restored.Run("restore", file); code == 0 || !strings.Contains(told, "not empty") {
-			t.Errorf("restored over what is there: %d %s", code, told)
+		if code, _, output := restored.Run("restore", file); code == 0 || !strings.Contains(output, "not empty") {
+			t.Errorf("restored over what is there: %d %s", code, output)
 		}
 		again := restored.Start()
 		found := programtest.Get[projects](again, "/api/projects").names()
@@ -127,9 +127,9 @@ func TestAStoreMovesToTheOtherEngineAndBack(t *testing.T) {
 	want := programtest.Get[projects](server, "/api/projects")
 	onPostgres := *site
 	onPostgres.Env = append(append([]string{}, site.Env...), "DATABASE_URL="+url)
-	if code, _, told := onPostgres.Run("migrate-store", "postgres"); code == 0 ||
-		!strings.Contains(told, "already using") {
-		t.Errorf("moved below a running server: %d %s", code, told)
+	if code, _, output := onPostgres.Run("migrate-store", "postgres"); code == 0 ||
+		!strings.Contains(output, "already using") {
+		t.Errorf("moved below a running server: %d %s", code, output)
 	}
 	server.Stop()
 
@@ -139,8 +139,8 @@ func TestAStoreMovesToTheOtherEngineAndBack(t *testing.T) {
 	}
 	server.Stop()
 	// That server's own start is an event on Postgres: a store that is not empty is not filled.
-	if code, _, told := onPostgres.Run("migrate-store", "postgres"); code == 0 || !strings.Contains(told, "not empty") {
-		t.Errorf("moved over what is there: %d %s", code, told)
+	if code, _, output := onPostgres.Run("migrate-store", "postgres"); code == 0 || !strings.Contains(output, "not empty") {
+		t.Errorf("moved over what is there: %d %s", code, output)
 	}
 	onPostgres.Env = append(onPostgres.Env, "DATABASE_URL="+dbtest.URL(t, database.Postgres))
 	onPostgres.MustRun("migrate-store", "postgres")
@@ -151,18 +151,18 @@ func TestAStoreMovesToTheOtherEngineAndBack(t *testing.T) {
 	if strings.Contains(server.Log(), "has a SQLite store") {
 		t.Errorf("a warning after the move:\n%s", server.Log())
 	}
-	if code, _, told := onPostgres.Run("migrate-store", "sqlite"); code == 0 || !strings.Contains(told, "already using") {
-		t.Errorf("moved back below a running server: %d %s", code, told)
+	if code, _, output := onPostgres.Run("migrate-store", "sqlite"); code == 0 || !strings.Contains(output, "already using") {
+		t.Errorf("moved back below a running server: %d %s", code, output)
 	}
 	server.Stop()
 	// A server that could not say good-bye in time is waited for.
 	for until := time.Now().Add(time.Minute); ; {
-		code, _, told := onPostgres.Run("migrate-store", "sqlite")
+		code, _, output := onPostgres.Run("migrate-store", "sqlite")
 		if code == 0 {
 			break
 		}
-		if !strings.Contains(told, "servers run") || time.Now().After(until) {
-			t.Fatalf("moved back: %d %s", code, told)
+		if !strings.Contains(output, "servers run") || time.Now().After(until) {
+			t.Fatalf("moved back: %d %s", code, output)
 		}
 	}
 	server = site.Start()

@@ -16,7 +16,7 @@ import (
 // sqliteMagic begins a SQLite file.
 const sqliteMagic = "SQLite format 3\x00"
 
-// isSQLite tells whether a name in a folder is of a SQLite file.
+// isSQLite reports whether a name in a folder is of a SQLite file.
 func isSQLite(dir *os.Root, name string) bool {
 	file, err := openRegular(dir, name)
 	if err != nil || file == nil {
@@ -77,8 +77,8 @@ type stateFile struct {
 	content *os.File
 }
 
-// copyState copies a SQLite file and its log into a folder. It is not whole when somebody opened the file meanwhile
-// who may write it without a lock of ours.
+// copyState copies a SQLite file and its log into a folder. It is not whole when another program opened the
+// file meanwhile and may write it without a lock of ours.
 func copyState(ctx context.Context, dir *os.Root, name string, file *os.File, folder string) (copies []stateFile,
 	whole bool, err error) {
 	if err := lock(ctx, file, sharedFirst, sharedBytes); err != nil {

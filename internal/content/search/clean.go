@@ -58,7 +58,7 @@ func (x *Index) clean(ctx context.Context, pause func(took time.Duration)) error
 	return nil
 }
 
-// merge writes some of the index anew and tells whether there is more to do.
+// merge rewrites some of the index and reports whether there is more to do.
 func (x *Index) merge(ctx context.Context) (more bool, err error) {
 	err = x.opts.DB.Update(ctx, func(tx database.Tx) error {
 		const structure = `select hex(block) from search_words_data where id = 10`

@@ -10,13 +10,14 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// The phases in which all there is is taken in.
+// The phases of indexing the existing rows.
 const (
 	walkEntries = 1
 	walkTitles  = 2
 )
 
-// batch is how many events are followed, or documents taken in, with one transaction: writes wait for it on SQLite.
+// batch is how many events are followed, or documents indexed, with one transaction: writes wait for it on
+// SQLite.
 const batch = 100
 
 type state struct {
@@ -36,8 +37,8 @@ type document struct {
 	gone  bool
 }
 
-// step takes in a batch. What is stored is read before the transaction, and at least as new as the events that tell of
-// it; when another process made a step meanwhile, nothing is written.
+// step indexes a batch. The rows are read before the transaction, and are at least as new as their events;
+// when another process made a step meanwhile, nothing is written.
 func (x *Index) step(ctx context.Context) (state, error) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
@@ -63,7 +64,7 @@ func (x *Index) step(ctx context.Context) (state, error) {
 		at.idle = true
 		return at, nil
 	default:
-		err = x.hear(ctx, &next, &changes)
+		err = x.readEvents(ctx, &next, &changes)
 	}
 	if err == nil {
 		err = x.read(ctx, &changes)
@@ -132,9 +133,9 @@ type event struct {
 	session, item, kind string
 }
 
-// hear selects what the next events tell of: the entry each names, the title of its session, and entries that came
-// without being named.
-func (x *Index) hear(ctx context.Context, next *state, c *changes) error {
+// readEvents selects what the next events name: the entry of each, the title of its session, and entries that
+// came without being named.
+func (x *Index) readEvents(ctx context.Context, next *state, c *changes) error {
 	q := x.opts.DB.Read()
 	events, err := database.ReadAll(ctx, q, "read the journal", func(row database.Row) (e event, err error) {
 		return e, row.Scan(&e.pos, &e.session, &e.item, &e.kind)

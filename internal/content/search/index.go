@@ -1,7 +1,7 @@
-// Package search finds sessions by their titles and by what their transcripts say.
+// Package search finds sessions by their titles and by the text of their transcripts.
 //
-// It owns an index that follows the journal in the background, so that no write waits for it: what is stored is looked
-// at again when an event tells of it. It must never know a runtime nor how a client asks.
+// It owns an index that follows the journal in the background, so that no write waits for it: rows are read
+// again when an event names them. It must never know a runtime nor how a client asks.
 package search
 
 import (
@@ -24,7 +24,7 @@ type Entries interface {
 type Options struct {
 	DB      *database.DB
 	Entries Entries
-	// Removes tells of a type of event whether entries of its session may be gone.
+	// Removes reports whether a type of event may remove entries of its session.
 	Removes func(eventType string) bool
 	// Head is the position of the last event this process knows of.
 	Head   func() int64
@@ -77,8 +77,8 @@ func (x *Index) Stop(ctx context.Context) error {
 	return nil
 }
 
-// modesty is how many times longer than its work took the index waits before it goes on when nobody asked.
-const modesty = 3
+// idleFactor is how many times longer than its work took the index pauses when no query waits.
+const idleFactor = 3
 
 // patience is how many pauses in which something happened the index lets pass.
 const patience = 10
@@ -96,7 +96,7 @@ func (x *Index) follow(ctx context.Context) {
 			}
 			known = x.opts.Head()
 			if began := time.Now(); began.After(next) {
-				if err := x.clean(ctx, x.rest(ctx)); err != nil && ctx.Err() == nil {
+				if err := x.clean(ctx, x.pauseAfter(ctx)); err != nil && ctx.Err() == nil {
 					x.opts.Logger.Warn().Err(err).Msg("the search index keeps words of what was deleted; it is tried again")
 				}
 				next = time.Now().Add(cleanRest * time.Since(began))
@@ -125,17 +125,17 @@ func (x *Index) catchUp(ctx context.Context, upTo int64) error {
 			return nil
 		}
 		if upTo == 0 {
-			x.rest(ctx)(time.Since(began))
+			x.pauseAfter(ctx)(time.Since(began))
 		}
 	}
 	return ctx.Err()
 }
 
-// rest leaves most of the time to others, where nobody waits for the index.
-func (x *Index) rest(ctx context.Context) func(took time.Duration) {
+// pauseAfter pauses so that most of the time is left to others, unless a query waits for the index.
+func (x *Index) pauseAfter(ctx context.Context) func(took time.Duration) {
 	return func(took time.Duration) {
 		select {
-		case <-time.After(modesty * took):
+		case <-time.After(idleFactor * took):
 		case <-ctx.Done():
 		}
 	}

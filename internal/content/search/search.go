@@ -127,7 +127,7 @@ func (x *Index) show(ctx context.Context, r *row, want wanted) (bool, error) {
 	return true, nil
 }
 
-// behind waits until what is stored now is in the index, and tells whether that took too long.
+// behind waits until what is stored now is indexed, and reports whether that took too long.
 func (x *Index) behind(ctx context.Context) (bool, error) {
 	_, head, err := journal.Bounds(ctx, x.opts.DB.Read())
 	if err != nil {

@@ -37,7 +37,7 @@ func (k *kit) index() *search.Index {
 		Removes: func(kind string) bool { return kind == "gone" }, Pause: time.Millisecond, Wait: time.Minute})
 }
 
-// do changes the store and tells of it.
+// do changes the store and publishes the event.
 func (k *kit) do(event journal.Event, change func(ctx context.Context, tx database.Tx) error) {
 	k.t.Helper()
 	_, err := k.log.Commit(k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -209,7 +209,7 @@ func TestSearchFindsEntriesNoEventNames(t *testing.T) {
 		x := k.index()
 		k.session("a", "p", "title")
 		k.want(x, search.Query{Text: "title"}, "a/")
-		k.do(journal.Event{SessionID: "a", Type: "taken in"}, func(ctx context.Context, tx database.Tx) error {
+		k.do(journal.Event{SessionID: "a", Type: "imported"}, func(ctx context.Context, tx database.Tx) error {
 			for n := range 700 {
 				entry := transcript.Entry{MessageID: fmt.Sprint(n), TurnID: "t", Status: transcript.Complete}
 				if n%7 > 0 { // others say nothing

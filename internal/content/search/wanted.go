@@ -99,14 +99,14 @@ func (w wanted) spell(open, end, begins, and string) string {
 	return strings.Join(spelled, and)
 }
 
-// exact tells whether a text with all terms may yet miss a needle.
+// exact reports whether a text with all terms may still miss a needle.
 func (w wanted) exact() bool {
 	return !slices.ContainsFunc(w.needles, func(needle []piece) bool {
 		return len(needle) > 2 || len(needle) == 2 && !needle[1].joined
 	})
 }
 
-// in tells whether a text has every needle.
+// in reports whether a text has every needle.
 func (w wanted) in(text string) bool {
 	units := unitsOf(prepared(text))
 	for _, needle := range w.needles {

@@ -22,7 +22,7 @@ type unit struct {
 	text     string
 	from, to int
 	sign     bool
-	// joined tells that the unit before it is a sign, too, with nothing between.
+	// joined says that the unit before it is a sign, too, with nothing between.
 	joined bool
 }
 
@@ -78,15 +78,15 @@ func (u *unit) add(folded string, to int) {
 // ignored are signs that say how others are drawn, or where a line may end.
 func ignored(r rune) bool { return r == '\u200c' || r == '\u200d' || r == '\u00ad' || r == '\u2060' }
 
-// isSign tells of letters that are units by themselves: of Chinese, Japanese, Thai, Lao, Khmer and Burmese, and of Korean,
-// whose words end in what other languages write apart. Pictures are, too.
+// isSign reports letters that are units by themselves: of Chinese, Japanese, Thai, Lao, Khmer and Burmese,
+// and of Korean, whose words end in what other languages write apart. Pictures are, too.
 func isSign(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo, unicode.Thai,
 		unicode.Lao, unicode.Khmer, unicode.Myanmar) && !unicode.IsPunct(r) && !unicode.IsDigit(r) ||
 		r == 'ー' || r == 'ｰ' || unicode.Is(unicode.So, r) && r != utf8.RuneError
 }
 
-// fold is a letter without case, accents and what else does not tell words apart.
+// fold is a letter without case, accents and other marks that do not distinguish words.
 func fold(r rune) string {
 	r = unicode.ToLower(r)
 	if r < utf8.RuneSelf {
@@ -139,7 +139,8 @@ func spelled(r rune) (string, bool) {
 	return "", false
 }
 
-// dropped tells of marks without which a word is the same: accents, the points of Hebrew and Arabic, and dots that make a
+// dropped reports marks without which a word is the same: accents, the points of Hebrew and Arabic, and dots
+// that make a
 // letter of an Indian script one of another language. The vowels of those scripts, and the voice of kana, are none.
 func dropped(r rune) bool {
 	switch r {

@@ -9,7 +9,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Renew has the index begin anew, for who stores what no event tells of.
+// Renew rebuilds the index, after a write that has no event.
 func Renew(ctx context.Context, tx database.Tx) error {
 	if _, err := tx.ExecContext(ctx, `update search_state set pos = -1 where id = 1`); err != nil {
 		return fmt.Errorf("have the search index begin anew: %w", err)
@@ -17,7 +17,7 @@ func Renew(ctx context.Context, tx database.Tx) error {
 	return nil
 }
 
-// forgets tells whether words of what is gone may be left behind.
+// forgets reports whether words of removed entries may be left behind.
 func (c *changes) forgets() bool {
 	return c.all || len(c.swept) > 0 || slices.ContainsFunc(c.documents, func(d document) bool { return d.gone })
 }

@@ -1,4 +1,4 @@
-// Package audit keeps one log of who did what, sealed so that nobody changes it unseen: requests, decisions, tool runs,
+// Package audit keeps one log of who did what, sealed so that no change stays unseen: requests, decisions, tool runs,
 // failures of runtimes and of the store, the configuration and changes of extensions.
 //
 // It owns which events of the journal are part of it, the chain of hashes over them, and how that is checked. The row of
@@ -28,7 +28,7 @@ type Row struct {
 	// At is in ms.
 	At     int64           `json:"at"`
 	Actor  string          `json:"actor"`
-	Role   string          `json:"role,omitempty"` // of the actor; "" where nobody asked, and in rows of older releases
+	Role   string          `json:"role,omitempty"` // of the actor; "" without an access check, and in rows of older releases
 	Kind   string          `json:"kind"`
 	Detail json.RawMessage `json:"detail"`
 	Hash   string          `json:"hash"`

@@ -177,7 +177,8 @@ func TestTamperingIsNamed(t *testing.T) {
 		if v := s.verify(); len(v.Faults) > 0 {
 			t.Fatalf("put back: %v", v.Faults)
 		}
-		// Who can write the store can cut off the tail with its checkpoints: one that was kept elsewhere tells.
+		// A writer of the store can cut off the tail with its checkpoints; a checkpoint kept elsewhere shows
+		// it.
 		s.tamper(`delete from audit_log where seq > 6`)
 		s.tamper(`delete from audit_checkpoints`)
 		v, err := audit.VerifyAgainst(t.Context(), db.Read(), note.VerifierList(s.key.Verifier), kept)
@@ -215,8 +216,8 @@ func TestWhatIsOldIsRemoved(t *testing.T) {
 	})
 }
 
-// Whoever asks for the key first makes it: all others have the same one, and its public half stands beside it, also when
-// whoever made it did not come that far.
+// The first caller makes the key: all others get the same one. Its public half stands beside it, even after a
+// crash in between.
 func TestTheKeyIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	for n := range 20 {
@@ -247,7 +248,7 @@ func TestTheKeyIsMadeOnce(t *testing.T) {
 			}
 			for hash := range hashes {
 				if hash != public.KeyHash() {
-					t.Fatalf("somebody has another key than the one that is kept")
+					t.Fatalf("a caller has another key than the stored one")
 				}
 			}
 			if err := os.Remove(path + ".pub"); err != nil {

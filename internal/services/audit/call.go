@@ -6,11 +6,11 @@ import (
 	"harness/internal/platform/database"
 )
 
-// KindCall is the kind of the rows that tell of requests which may change something, whatever came of them.
+// KindCall is the kind of the rows of requests which may change something, whatever came of them.
 const KindCall = "request.answered"
 
-// Call is one such request. It has neither a body nor a header: those may have secrets. Calls that are equal are told
-// apart by nothing that is recorded.
+// Call is one such request. It has neither a body nor a header: those may have secrets. No recorded value
+// distinguishes equal calls.
 type Call struct {
 	// Actor and Role are who asked; Actor is "anonymous" of a caller that was not let in.
 	Actor, Role string

@@ -34,8 +34,8 @@ type Key struct {
 	Verifier note.Verifier
 }
 
-// ReadKey reads the key in a file, and makes it when there is none: once, whoever asks at the same time. The public half
-// stands beside it (.pub).
+// ReadKey reads the key in a file, and makes it when there is none: once for all concurrent callers. The
+// public half stands beside it (.pub).
 func ReadKey(path string) (Key, error) {
 	text, err := os.ReadFile(path)
 	if err == nil && len(text) == 0 {
@@ -83,7 +83,7 @@ func withoutEmpty(path string) ([]byte, error) {
 	return text, err
 }
 
-// makeKey makes a key and returns what is in the file then: the key of whoever was first.
+// makeKey makes a key and returns the one in the file then: that of the first caller.
 func makeKey(path string) ([]byte, error) {
 	private, public, err := note.GenerateKey(rand.Reader, keyName)
 	if err == nil {
@@ -230,7 +230,7 @@ func open(text string, keys note.Verifiers) (what string, seq int64, hash string
 	return what, seq, hash, nil
 }
 
-// VerifyAgainst is Verify with a checkpoint that was kept elsewhere: it also says what is missing when somebody who
+// VerifyAgainst is Verify with a checkpoint that was kept elsewhere: it also says what is missing when someone who
 // could write the log cut off its tail and the checkpoints of it.
 func VerifyAgainst(ctx context.Context, q database.Querier, keys note.Verifiers, kept string) (Verdict, error) {
 	v, err := Verify(ctx, q, keys)

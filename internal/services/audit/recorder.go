@@ -116,8 +116,8 @@ func (r *Recorder) restore(rows []Row) {
 	r.cut = append(rows, r.cut...)
 }
 
-// take makes the rows that are due at a time. waiting tells whether there are calls whose rows are not due yet, or whose
-// like may follow soon.
+// take makes the rows that are due at a time. waiting says whether there are calls whose rows are not due
+// yet, or whose like may follow soon.
 func (r *Recorder) take(at int64) (rows []Row, waiting bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,8 +135,8 @@ func (r *Recorder) take(at int64) (rows []Row, waiting bool) {
 	return rows, len(r.calls) > 0
 }
 
-// write seals rows at the end of the log, and returns those that it could not write. A row has the position of the
-// journal's latest event: no event tells of it.
+// write seals rows at the end of the log, and returns those that it could not write. A row has the position
+// of the journal's latest event: it has no event of its own.
 func (r *Recorder) write(ctx context.Context, rows []Row) (left []Row, err error) {
 	for len(rows) > 0 {
 		part := rows[:min(maxRows, len(rows))]

@@ -124,7 +124,8 @@ func TestRowsAreWrittenTogether(t *testing.T) {
 	}
 }
 
-// A flood of calls that differ is bounded: beyond that they are recorded without what tells them apart.
+// A flood of calls that differ is bounded: beyond the bound they are recorded without what distinguishes
+// them.
 func TestCallsThatWaitAreBounded(t *testing.T) {
 	s := open(t, dbtest.Open(t, database.SQLite))
 	calls := audit.NewRecorder(s, nil, zerolog.Nop())

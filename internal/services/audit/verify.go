@@ -18,7 +18,7 @@ type Verdict struct {
 	Faults []string
 }
 
-// maxFaults bounds the list: what comes after a break is not told row by row.
+// maxFaults bounds the list: what comes after a break is not reported row by row.
 const maxFaults = 100
 
 // Verify looks at the whole log: every row is there, is what it was, and the chain reaches as far as it was signed.

@@ -1,8 +1,8 @@
-// Package bundle gathers what is known of a session in one file that can be sent to somebody else, and plays such a
-// file again.
+// Package bundle gathers what is known of a session in one file that can be sent to another person, and
+// replays such a file.
 //
-// It owns what is in a bundle, that no secret is, and that what is in it gives the same events on another machine. What
-// the server knows of itself it is told (Facts). It must never know HTTP.
+// It owns what is in a bundle, that no secret is, and that its content gives the same events on another
+// machine. The server passes in facts about itself (Facts). It must never know HTTP.
 package bundle
 
 import (
@@ -53,7 +53,7 @@ type Options struct {
 	// Artifacts is nil where there are none, Native where no lines of agents are kept.
 	Artifacts *artifact.Store
 	Native    func(ctx context.Context, sessionID string) ([]string, error)
-	// Facts are told anew for each bundle.
+	// Facts are read anew for each bundle.
 	Facts func(ctx context.Context, sessionID string) ([]Fact, error)
 	// Secrets are those the server knows.
 	Secrets []string
@@ -76,7 +76,7 @@ func New(options Options) *Service {
 	return &Service{options, NewCleaner(options.Secrets...)}
 }
 
-// Manifest is the first file of a bundle but written last: it tells of all others.
+// Manifest is the first file of a bundle but written last: it lists all others.
 type Manifest struct {
 	Format      int    `json:"format"`
 	SessionID   string `json:"session_id"`
@@ -135,7 +135,7 @@ func (s *Service) Make(ctx context.Context, sessionID, taskID string) (_ *os.Fil
 		return nil, fmt.Errorf("make a bundle: %w", err)
 	}
 	defer func() {
-		// Whoever has it open reads on; nobody is left to remove it later.
+		// A reader that has it open reads on; no later cleanup would remove it.
 		err = errors.Join(err, os.Remove(file.Name()))
 		if err != nil {
 			err = errors.Join(err, file.Close())

@@ -21,7 +21,7 @@ const names = `[\w.-]*(?:passw(?:or)?d|passphrase|secret|token|api[_-]?key|acces
 // secretName is compiled when it is first asked for, as shapes are.
 var secretName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^` + names + `$`) })
 
-// NamesSecret tells whether a variable of that name holds a secret, as far as names tell.
+// NamesSecret reports whether a variable holds a secret, as far as its name shows.
 func NamesSecret(name string) bool { return secretName().MatchString(name) }
 
 // shapes are compiled when the first bundle is made: most processes of this program never make one. Texts are JSON as
@@ -44,7 +44,7 @@ var shapes = sync.OnceValue(func() []shape {
 		edge + `(?P<secret>(?:AIza[\w-]{30,}|ya29\.[\w-]{16,}))`,
 		edge + `(?P<secret>eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?)`,
 		edge + `hooks\.slack\.com/services/(?P<secret>[\w/]+)`,
-		// What is told to be one: headers, URLs, assignments, members.
+		// What is marked as one: headers, URLs, assignments, members.
 		`(?i)` + edge + `(?:bearer|basic)\s+(?P<secret>[A-Za-z0-9._~+/=-]{6,})`,
 		`(?i)\b[a-z][a-z0-9+.-]*://[^\s/"'\\:@]*:(?P<secret>[^\s/"'\\@]+)@`,
 		`(?i)[?&](?:` + names + `|key|sig|signature|code)=(?P<secret>[^\s&"'\\#]+)`,

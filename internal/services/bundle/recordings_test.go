@@ -13,7 +13,8 @@ import (
 func TestRecordingsHaveNoSecret(t *testing.T) {
 	t.Parallel()
 	cleaner := bundle.NewCleaner()
-	// What only looks like one: where Claude Code has its key from, and what the recorded MCP server was told.
+	// What only looks like one: where Claude Code has its key from, and the argument of the recorded MCP
+	// server.
 	harmless := strings.NewReplacer(`"apiKeySource":`, `"from":`, "Bearer task-1", "")
 	seen := map[string]bool{} // most members are the same in many lines
 	for _, pattern := range []string{"claude/testdata/*.jsonl", "opencode/testdata/recordings/*", "acp/testdata/*/*", "codex/testdata/recordings/*.jsonl"} {

@@ -26,7 +26,7 @@ type Difference struct {
 	Replay string `json:"replay"`
 }
 
-// String tells it in three lines.
+// String describes it in three lines.
 func (d Difference) String() string {
 	word := func(s string) string {
 		if s == "" {
@@ -195,11 +195,11 @@ func messageOf(line json.RawMessage) (id, text string) {
 		return "", ""
 	}
 	item := wire.Members(layout.Params.Of(line), "item")[0]
-	told := wire.Members(item, "type", "id", "text")
-	if wire.Text(told[0]) != wire.ItemAgentMessage {
+	members := wire.Members(item, "type", "id", "text")
+	if wire.Text(members[0]) != wire.ItemAgentMessage {
 		return "", ""
 	}
-	return wire.Text(told[1]), wire.Text(told[2])
+	return wire.Text(members[1]), wire.Text(members[2])
 }
 
 // read is what is stored of a line beside it.
@@ -249,7 +249,7 @@ func compare(want, got *tasks.Event, of Manifest) (Difference, bool) {
 	return d, true
 }
 
-// cleaned tells whether two events differ in hashes alone, which are of what was there before it was cleaned.
+// cleaned reports whether two events differ only in hashes, which are those from before the redaction.
 func cleaned(want, got *tasks.Event) bool {
 	var recorded, derived map[string]json.RawMessage
 	if json.Unmarshal(want.Payload, &recorded) != nil || json.Unmarshal(got.Payload, &derived) != nil {

@@ -6,7 +6,7 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// Transcript is all that is told of one attempt of a tool call.
+// Transcript is everything recorded about one attempt of a tool call.
 type Transcript struct {
 	CallID    string `json:"tool_call_id"`
 	Native    string `json:"runtime_tool_call_id,omitempty"`
@@ -14,8 +14,8 @@ type Transcript struct {
 	InputHash string `json:"input_hash"`
 	TaskID    string `json:"task_id"`
 	Name      string `json:"name"`
-	// Input is what it was called with. Evaluated are the opinions about it, Decision is approved or denied, "" while
-	// nobody decided; Actor and Reason are of the decision.
+	// Input is what it was called with. Evaluated are the opinions about it, Decision is approved or denied,
+	// "" before the decision; Actor and Reason are of the decision.
 	Input     json.RawMessage   `json:"input,omitempty"`
 	Evaluated []json.RawMessage `json:"policy_evaluated"`
 	Decision  string            `json:"decision,omitempty"`
@@ -32,8 +32,8 @@ type Transcript struct {
 	IsError   bool            `json:"is_error"`
 }
 
-// told are the members of events about calls that a Transcript is made of.
-type told struct {
+// callMembers are the members of events about calls that a Transcript is made of.
+type callMembers struct {
 	CallID    string          `json:"tool_call_id"`
 	Native    string          `json:"runtime_tool_call_id"`
 	Attempt   int             `json:"attempt"`
@@ -60,7 +60,7 @@ func Transcripts(events []tasks.Event) []*Transcript {
 	all := []*Transcript{}
 	known := map[attempt]*Transcript{}
 	for _, e := range events {
-		var t told
+		var t callMembers
 		if json.Unmarshal(e.Payload, &t) != nil || t.CallID == "" {
 			continue
 		}
@@ -71,44 +71,44 @@ func Transcripts(events []tasks.Event) []*Transcript {
 				Evaluated: []json.RawMessage{}}
 			known[key], all = one, append(all, one)
 		}
-		one.take(e.Type, t, e.Payload)
+		one.add(e.Type, t, e.Payload)
 	}
 	return all
 }
 
-func (t *Transcript) take(kind string, said told, payload json.RawMessage) {
-	if said.Name != "" {
-		t.Name = said.Name
+func (t *Transcript) add(kind string, members callMembers, payload json.RawMessage) {
+	if members.Name != "" {
+		t.Name = members.Name
 	}
-	if said.Native != "" {
-		t.Native = said.Native
+	if members.Native != "" {
+		t.Native = members.Native
 	}
 	switch kind {
 	case tasks.CallRequested:
-		t.Input = said.Input
+		t.Input = members.Input
 	case tasks.CallEvaluated:
 		t.Evaluated = append(t.Evaluated, payload)
 	case tasks.CallApproved, tasks.CallDenied:
-		t.Decision, t.Actor, t.Reason = "approved", said.Actor, said.Reason
+		t.Decision, t.Actor, t.Reason = "approved", members.Actor, members.Reason
 		if kind == tasks.CallDenied {
 			t.Decision = "denied"
 		}
 	case tasks.CallStarted:
 		t.Started = true
 	case tasks.CallOutput:
-		if said.Stream == "stderr" {
-			t.Stderr += said.Delta
+		if members.Stream == "stderr" {
+			t.Stderr += members.Delta
 		} else {
-			t.Stdout += said.Delta
+			t.Stdout += members.Delta
 		}
 	case tasks.CallSaid:
-		if said.Stdout != "" {
-			t.Stdout = said.Stdout
+		if members.Stdout != "" {
+			t.Stdout = members.Stdout
 		}
-		if said.Stderr != "" {
-			t.Stderr = said.Stderr
+		if members.Stderr != "" {
+			t.Stderr = members.Stderr
 		}
 	case tasks.CallCompleted:
-		t.Completed, t.ExitCode, t.IsError = payload, said.ExitCode, said.IsError
+		t.Completed, t.ExitCode, t.IsError = payload, members.ExitCode, members.IsError
 	}
 }

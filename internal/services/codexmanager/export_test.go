@@ -48,9 +48,9 @@ func TestASessionIsExported(t *testing.T) {
 		}
 	}
 	for _, wrong := range [][]string{{"--format", "pdf"}, {"--format", "html", "-o", "json"}} {
-		if code, _, told := site.Run(append([]string{"export", id}, wrong...)...); code != 2 ||
-			!strings.Contains(told, "--format") {
-			t.Errorf("%v: %d %s", wrong, code, told)
+		if code, _, output := site.Run(append([]string{"export", id}, wrong...)...); code != 2 ||
+			!strings.Contains(output, "--format") {
+			t.Errorf("%v: %d %s", wrong, code, output)
 		}
 	}
 }

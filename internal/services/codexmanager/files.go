@@ -126,9 +126,9 @@ type Directory struct {
 // ErrNoDirectory says that a folder is no data directory of a codex-manager.
 var ErrNoDirectory = errors.New("no data directory of a codex-manager")
 
-// Read reads a data directory. codexHome is the CODEX_HOME its codex had, "" when that is not known: without it,
-// sessions that were never given a title or controls are not told from deleted ones, and are left. ErrNoDirectory;
-// other errors name a file that cannot be read. A codex-manager that runs rewrites its files: stop it first.
+// Read reads a data directory. codexHome is the CODEX_HOME its codex had, "" when that is not known: without
+// it, sessions that never got a title or controls look like deleted ones, and are left. ErrNoDirectory; other
+// errors name a file that cannot be read. A codex-manager that runs rewrites its files: stop it first.
 func Read(path, codexHome string) (*Directory, error) {
 	d := &Directory{path: path}
 	for name, into := range map[string]any{metadataFile: &d.metadata, transcriptFile: &d.supplement, jobsFile: &d.jobs} {

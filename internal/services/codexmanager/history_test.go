@@ -36,8 +36,8 @@ func entries(got object) (all []object) {
 	return all
 }
 
-// The conversation of an imported session is codex's: with the same CODEX_HOME its items stand where they did, with
-// what others wrote to its turns, and folder, model and times are those codex tells.
+// The conversation of an imported session is codex's: with the same CODEX_HOME its items stand where they
+// did, with what others wrote to its turns; folder, model and times are codex's.
 func TestTheHistoryOfAnImportedSessionIsCodexs(t *testing.T) {
 	t.Parallel()
 	model := mockmodel.Start(t)
@@ -70,7 +70,7 @@ func TestTheHistoryOfAnImportedSessionIsCodexs(t *testing.T) {
 	want := programtest.Get[object](server, path)
 	server.Stop()
 
-	// What a codex-manager would have of it: the items in the order it heard of them, the notes as they came.
+	// What a codex-manager would have of it: the items in the order of their events, the notes as they came.
 	var items, notes []object
 	for _, entry := range entries(want) {
 		if entry["type"] == "note" {
@@ -95,18 +95,18 @@ func TestTheHistoryOfAnImportedSessionIsCodexs(t *testing.T) {
 	after := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(env...))
 	after.MustRun("import", "codex-manager", folder)
 	server = after.Start()
-	got := await(t, server, path, "told by codex", func(got object) bool {
+	got := await(t, server, path, "codex's history", func(got object) bool {
 		thread, _ := got["thread"].(object)
 		return got["historyPending"] == nil && thread["preview"] == "Reply with exactly IMPORTED"
 	})
 	for _, key := range []string{"title", "cwd", "source", "modelProvider", "createdAt", "projectId"} {
 		same(t, key, got["session"].(object)[key], want["session"].(object)[key])
 	}
-	told := func(got object) (all [][]any) {
+	shape := func(got object) (all [][]any) {
 		for _, entry := range entries(got) {
 			all = append(all, []any{entry["messageId"], entry["turnId"], entry["role"], entry["content"], entry["status"]})
 		}
 		return all
 	}
-	same(t, "the transcript", told(got), told(want))
+	same(t, "the transcript", shape(got), shape(want))
 }

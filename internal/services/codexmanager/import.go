@@ -26,7 +26,7 @@ func (c *Count) add(imported bool) {
 	}
 }
 
-// Report tells what an import did.
+// Report is the outcome of an import.
 type Report struct {
 	DryRun   bool  `json:"dryRun"`
 	Projects Count `json:"projects"`
@@ -42,7 +42,7 @@ type Report struct {
 // Run runs a unit in a transaction that is committed, after all that others write.
 type Run func(ctx context.Context, unit func(ctx context.Context, tx database.Tx) error) error
 
-// sessionsAtOnce is how many sessions a transaction takes in.
+// sessionsAtOnce is how many sessions a transaction imports.
 const sessionsAtOnce = 25
 
 // Import stores what the directory has, as this node's and as sessions of a runtime (codex's). What is here already

@@ -56,10 +56,10 @@ func TestARecordedDirectoryIsReadAsTheOriginalReadsIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := programtest.Get[object](server, record.Path)
-		if told, is := want["session"].(object); is { // the rest of it codex tells
+		if session, is := want["session"].(object); is { // codex answers the rest of it
 			for _, key := range []string{"sessionId", "title", "approvalPolicy", "sessionControls", "createdAt", "updatedAt",
 				"projectId"} {
-				same(t, record.Name+": "+key, got["session"].(object)[key], told[key])
+				same(t, record.Name+": "+key, got["session"].(object)[key], session[key])
 			}
 			same(t, record.Name+": transcript", got["transcript"], want["transcript"])
 			continue
@@ -236,9 +236,9 @@ func TestADirectoryOfAThousandSessions(t *testing.T) {
 			run("--dry-run")
 
 			server := site.Start()
-			if code, _, told := site.Run("import", "codex-manager", m.folder); code == 0 ||
-				!strings.Contains(told, "already using") {
-				t.Errorf("imported below a running server: %d %s", code, told)
+			if code, _, output := site.Run("import", "codex-manager", m.folder); code == 0 ||
+				!strings.Contains(output, "already using") {
+				t.Errorf("imported below a running server: %d %s", code, output)
 			}
 			for _, id := range m.sessions {
 				got := programtest.Get[object](server, "/api/sessions/"+id)

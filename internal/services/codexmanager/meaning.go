@@ -48,7 +48,7 @@ func (d *Directory) sessions() (kept, left []string) {
 	return kept, left
 }
 
-// session is a session as its readers see it. wrong tells of entries that are left, with the reasons.
+// session is a session as its readers see it. wrong names entries that are left out, with the reasons.
 func (d *Directory) session(id, nodeID, runtimeName string) (in session.Imported, wrong []string) {
 	m := d.metadata
 	in = session.Imported{ID: id, Runtime: runtimeName, NodeID: nodeID, Title: m.Titles[id], SystemOwned: m.SystemOwned[id],

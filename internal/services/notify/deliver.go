@@ -21,7 +21,7 @@ const (
 	patience = 5 * time.Second
 	// slowest is how long is waited at most before a message is sent again.
 	slowest = 15 * time.Minute
-	// maxTitle is how many characters of a title are told.
+	// maxTitle is how many characters of a title a message holds.
 	maxTitle = 200
 )
 
@@ -63,15 +63,16 @@ func (n *Notifier) deliver(ctx context.Context, l *lane) {
 	}
 }
 
-// step sends the message that is due first, and tells how long to wait for the next. Before it is sent, the time of the
-// next attempt is stored: no other process sends it before, and after a crash it is sent then.
+// step sends the message that is due first, and returns how long to wait for the next. It stores the time of
+// the next attempt before it sends: no other process sends the message before that, and after a crash it is
+// sent then.
 func (n *Notifier) step(ctx context.Context, l *lane) (wait time.Duration, sent bool, err error) {
 	m, err := n.first(ctx, l)
 	if errors.Is(err, sql.ErrNoRows) {
 		return patience, false, nil
 	}
 	if err != nil {
-		return patience, false, fmt.Errorf("read what is to be told: %w", err)
+		return patience, false, fmt.Errorf("read the messages to send: %w", err)
 	}
 	now := n.opts.Clock()
 	if early := time.UnixMilli(m.due).Sub(now); early > 0 {
@@ -196,7 +197,7 @@ func oneLine(text string) string {
 	return strings.TrimSpace(string(line[:min(len(line), maxTitle)]))
 }
 
-// send tells a target; its error does not name the URL, which may be a secret.
+// send makes the request; its error does not name the URL, which may be a secret.
 func (n *Notifier) send(ctx context.Context, target Target, m Message) error {
 	request, err := target.Request(ctx, m)
 	if err != nil {
@@ -233,7 +234,7 @@ func (e *answeredError) Error() string {
 	return fmt.Sprintf("%s answered %d%s", e.target, e.code, remedy(e.code))
 }
 
-// isGone tells whether a push service knows a browser no more (RFC 8030, section 7.3).
+// isGone reports whether a push service does not know a browser any more (RFC 8030, section 7.3).
 func isGone(err error) bool {
 	var answered *answeredError
 	return errors.As(err, &answered) && (answered.code == http.StatusNotFound || answered.code == http.StatusGone)

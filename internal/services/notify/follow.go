@@ -23,9 +23,9 @@ const (
 	behind = 1000
 )
 
-// place is how far the journal is followed: as stored, and as read; skipped says that what is between was not looked at,
-// since there was nobody to tell.
-type place struct {
+// cursor is how far the journal was followed: as stored, and as read; skipped says that events between were
+// not read, since there was no target.
+type cursor struct {
 	stored, read int64
 	skipped      bool
 }
@@ -33,11 +33,11 @@ type place struct {
 func (n *Notifier) follow(ctx context.Context) {
 	ticker := time.NewTicker(n.opts.Pause)
 	defer ticker.Stop()
-	at, failing := place{stored: -1, read: -1}, false
+	at, failing := cursor{stored: -1, read: -1}, false
 	for {
 		err := n.catchUp(ctx, &at)
 		if err != nil && ctx.Err() == nil && !failing {
-			n.opts.Logger.Warn().Err(err).Msg("what is to be told to others cannot be read; it is tried again")
+			n.opts.Logger.Warn().Err(err).Msg("cannot follow the journal for notifications; retrying")
 		}
 		failing = err != nil
 		select {
@@ -49,25 +49,25 @@ func (n *Notifier) follow(ctx context.Context) {
 }
 
 // catchUp takes all events there are. at.stored is -1 until the place is read, and again after another process moved it.
-func (n *Notifier) catchUp(ctx context.Context, at *place) (err error) {
+func (n *Notifier) catchUp(ctx context.Context, at *cursor) (err error) {
 	if at.stored < 0 {
 		if *at, err = n.begin(ctx); err != nil {
 			return err
 		}
 	}
 	head := n.opts.Head()
-	anybody, err := n.anybody(ctx)
+	hasTargets, err := n.hasTargets(ctx)
 	if err != nil {
 		return err
 	}
-	if !anybody {
+	if !hasTargets {
 		at.read, at.skipped = max(at.read, head), true
 		if at.read-at.stored < behind {
 			return nil
 		}
 		return n.move(ctx, at, nil)
 	}
-	if at.skipped { // who is told from now on is not told of it, after a crash either
+	if at.skipped { // a new target gets none of them, after a crash either
 		if at.skipped = false; at.read > at.stored {
 			if err := n.move(ctx, at, nil); err != nil || at.stored < 0 {
 				return err
@@ -79,34 +79,35 @@ func (n *Notifier) catchUp(ctx context.Context, at *place) (err error) {
 		if err != nil || len(records) == 0 {
 			return err
 		}
-		var told []Message
+		var messages []Message
 		for i := range records {
 			if news, is := n.opts.Tells(&records[i]); is && time.Since(time.UnixMilli(records[i].Time)) < maxAge {
-				told = append(told, Message{News: news, At: records[i].Time})
+				messages = append(messages, Message{News: news, At: records[i].Time})
 			}
 		}
 		at.read = records[len(records)-1].Pos
-		if len(told) == 0 && at.read-at.stored < behind {
+		if len(messages) == 0 && at.read-at.stored < behind {
 			continue
 		}
-		if err := n.move(ctx, at, told); err != nil || at.stored < 0 {
+		if err := n.move(ctx, at, messages); err != nil || at.stored < 0 {
 			return err
 		}
 	}
 	return nil
 }
 
-// anybody tells whether there is somebody to tell.
-func (n *Notifier) anybody(ctx context.Context) (bool, error) {
+// hasTargets reports whether there is a target or a subscribed browser.
+func (n *Notifier) hasTargets(ctx context.Context) (bool, error) {
 	if len(n.opts.Targets) > 0 {
 		return true, nil
 	}
-	return n.opts.Push.anybody(ctx)
+	return n.opts.Push.hasSubscribers(ctx)
 }
 
-// move stores how far it was read with what is to be told. Where another process did, the place is read again.
-func (n *Notifier) move(ctx context.Context, at *place, told []Message) error {
-	err := n.note(ctx, *at, told)
+// move stores the cursor with the messages of its events. When another process did so first, the cursor is
+// read again.
+func (n *Notifier) move(ctx context.Context, at *cursor, messages []Message) error {
+	err := n.note(ctx, *at, messages)
 	if at.stored = at.read; err != nil {
 		at.stored = -1
 	}
@@ -119,15 +120,15 @@ func (n *Notifier) move(ctx context.Context, at *place, told []Message) error {
 // errElsewhere: another process took these events.
 var errElsewhere = errors.New("the journal was followed elsewhere meanwhile")
 
-// begin reads how far others are told. Who is told for the first time is not told what was before.
-func (n *Notifier) begin(ctx context.Context) (at place, err error) {
+// begin reads the cursor. A first start begins at the head, without earlier news.
+func (n *Notifier) begin(ctx context.Context) (at cursor, err error) {
 	err = n.opts.DB.Read().QueryRowContext(ctx, `select pos from notify_state where id = 1`).Scan(&at.stored)
 	if err != nil {
-		return place{stored: -1, read: -1}, fmt.Errorf("read up to where others are told: %w", err)
+		return cursor{stored: -1, read: -1}, fmt.Errorf("read the notification cursor: %w", err)
 	}
 	oldest, head, err := journal.Bounds(ctx, n.opts.DB.Read())
 	if err != nil {
-		return place{stored: -1, read: -1}, err
+		return cursor{stored: -1, read: -1}, err
 	}
 	at.read = max(at.stored, oldest-1)
 	if at.stored < 0 || at.stored > head { // new, or of another store
@@ -140,13 +141,13 @@ func (n *Notifier) begin(ctx context.Context) (at place, err error) {
 		if errors.Is(err, errElsewhere) {
 			err = nil
 		}
-		return place{stored: -1, read: -1}, err
+		return cursor{stored: -1, read: -1}, err
 	}
-	return place{stored: at.read, read: at.read}, nil
+	return cursor{stored: at.read, read: at.read}, nil
 }
 
-// note stores what is to be told with how far it was read, in one transaction; errElsewhere when another process did.
-func (n *Notifier) note(ctx context.Context, at place, told []Message) error {
+// note stores messages with the cursor, in one transaction; errElsewhere when another process did.
+func (n *Notifier) note(ctx context.Context, at cursor, messages []Message) error {
 	dropped := map[*lane]int{}
 	err := n.opts.DB.Update(ctx, func(tx database.Tx) error {
 		clear(dropped)
@@ -157,11 +158,11 @@ func (n *Notifier) note(ctx context.Context, at place, told []Message) error {
 		if rows, err := result.RowsAffected(); err != nil || rows == 0 {
 			return errors.Join(err, errElsewhere)
 		}
-		if len(told) == 0 {
+		if len(messages) == 0 {
 			return nil
 		}
 		for _, l := range n.lanes {
-			if dropped[l], err = n.queue(ctx, tx, l, told); err != nil {
+			if dropped[l], err = n.queue(ctx, tx, l, messages); err != nil {
 				return err
 			}
 		}
@@ -171,7 +172,7 @@ func (n *Notifier) note(ctx context.Context, at place, told []Message) error {
 		return err
 	}
 	if err != nil {
-		return fmt.Errorf("store what is to be told: %w", err)
+		return fmt.Errorf("store notifications: %w", err)
 	}
 	for _, l := range n.lanes {
 		for range dropped[l] {
@@ -189,12 +190,12 @@ func (n *Notifier) note(ctx context.Context, at place, told []Message) error {
 	return nil
 }
 
-// queue stores messages for the targets of a lane, and tells how many were too many.
-func (n *Notifier) queue(ctx context.Context, tx database.Tx, l *lane, told []Message) (dropped int, err error) {
+// queue stores messages for the targets of a lane, and returns how many were too many.
+func (n *Notifier) queue(ctx context.Context, tx database.Tx, l *lane, messages []Message) (dropped int, err error) {
 	targets, err := l.targets(ctx, tx)
 	for _, target := range targets {
 		var more int
-		if more, err = n.queueFor(ctx, tx, target, l.room, told); err != nil {
+		if more, err = n.queueFor(ctx, tx, target, l.room, messages); err != nil {
 			break
 		}
 		dropped += more
@@ -203,14 +204,15 @@ func (n *Notifier) queue(ctx context.Context, tx database.Tx, l *lane, told []Me
 }
 
 // queueFor stores messages for one target, of which no more than room wait.
-func (n *Notifier) queueFor(ctx context.Context, tx database.Tx, target string, room int, told []Message) (dropped int, err error) {
+func (n *Notifier) queueFor(ctx context.Context, tx database.Tx, target string, room int, messages []Message) (
+	dropped int, err error) {
 	var waiting int
 	err = tx.QueryRowContext(ctx, `select count(*) from notify_messages where target = $1`, target).Scan(&waiting)
 	if err != nil {
 		return 0, err
 	}
-	room = min(max(room-waiting, 0), len(told))
-	for _, m := range told[:room] {
+	room = min(max(room-waiting, 0), len(messages))
+	for _, m := range messages[:room] {
 		news, err := json.Marshal(m.News)
 		if err != nil {
 			return 0, err
@@ -225,5 +227,5 @@ func (n *Notifier) queueFor(ctx context.Context, tx database.Tx, target string, 
 			return 0, err
 		}
 	}
-	return len(told) - room, nil
+	return len(messages) - room, nil
 }

@@ -21,37 +21,37 @@ import (
 
 const secret = "a-key-of-the-webhook-01"
 
-// kit is a journal, a place that is told, and what became of messages.
+// kit is a journal, a target that receives messages, and what became of them.
 type kit struct {
-	t    *testing.T
-	db   *database.DB
-	log  *journal.Journal
-	told chan told
+	t        *testing.T
+	db       *database.DB
+	log      *journal.Journal
+	received chan delivery
 
 	mu     sync.Mutex
-	answer int // of the place that is told
+	answer int // of the target
 	ended  map[notify.Outcome]int
 	logged bytes.Buffer
 	url    string
 }
 
-// told is what the place heard.
-type told struct {
+// delivery is a request the target received.
+type delivery struct {
 	header http.Header
 	path   string
 	body   string
 }
 
 func newKit(t *testing.T, db *database.DB) *kit {
-	k := &kit{t: t, db: db, log: journal.New(db, journal.Options{Logger: zerolog.Nop()}), told: make(chan told, 1000),
+	k := &kit{t: t, db: db, log: journal.New(db, journal.Options{Logger: zerolog.Nop()}), received: make(chan delivery, 1000),
 		answer: http.StatusNoContent, ended: map[notify.Outcome]int{}}
 	lifecycletest.Run(t, k.log)
-	place := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
-		k.told <- told{r.Header, r.URL.RequestURI(), string(body)}
+		k.received <- delivery{r.Header, r.URL.RequestURI(), string(body)}
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if k.answer == http.StatusFound {
@@ -59,8 +59,8 @@ func newKit(t *testing.T, db *database.DB) *kit {
 		}
 		w.WriteHeader(k.answer)
 	}))
-	t.Cleanup(place.Close)
-	k.url = place.URL + "/told?key=part-of-the-url"
+	t.Cleanup(target.Close)
+	k.url = target.URL + "/hook?key=part-of-the-url"
 	return k
 }
 
@@ -83,7 +83,7 @@ func (k *kit) count(outcome notify.Outcome) int {
 	return k.ended[outcome]
 }
 
-// notifier tells the place of every event whose type is a kind.
+// notifier sends every event whose type is a kind to the target.
 func (k *kit) notifier(change ...func(*notify.Options)) *notify.Notifier {
 	webhook, err := notify.NewWebhook(k.url, secret)
 	if err != nil {
@@ -108,7 +108,7 @@ func (k *kit) notifier(change ...func(*notify.Options)) *notify.Notifier {
 	return notify.New(options)
 }
 
-// run starts a notifier that has told all there was before it returns.
+// run starts a notifier and returns when it has read the whole journal.
 func (k *kit) run(change ...func(*notify.Options)) *notify.Notifier {
 	k.t.Helper()
 	n := k.notifier(change...)
@@ -131,14 +131,14 @@ func (k *kit) happen(kind notify.Kind, session, item string) {
 	}
 }
 
-func (k *kit) hear() told {
+func (k *kit) receive() delivery {
 	k.t.Helper()
 	select {
-	case heard := <-k.told:
-		return heard
+	case got := <-k.received:
+		return got
 	case <-time.After(20 * time.Second):
-		k.t.Fatalf("nobody was told; the log says %s", &k.logged)
-		return told{}
+		k.t.Fatalf("no message came; the log says %s", &k.logged)
+		return delivery{}
 	}
 }
 
@@ -153,10 +153,10 @@ func (k *kit) exec(statement string) {
 	}
 }
 
-// drained waits until nothing is left to be told.
+// drained waits until no message is left to send.
 func (k *kit) drained() {
 	k.t.Helper()
-	k.eventually("all is told", func() bool { return k.left() == 0 })
+	k.eventually("all is sent", func() bool { return k.left() == 0 })
 }
 
 func (k *kit) left() (left int) {
@@ -186,7 +186,7 @@ type content struct {
 	Data            map[string]string
 }
 
-func (h told) content(t *testing.T) (c content) {
+func (h delivery) content(t *testing.T) (c content) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(h.body), &c); err != nil {
 		t.Fatalf("%v in %s", err, h.body)

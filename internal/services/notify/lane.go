@@ -15,7 +15,7 @@ type lane struct {
 	// targets are those that messages are stored for, of each of which room wait at most.
 	targets func(ctx context.Context, tx database.Tx) ([]string, error)
 	room    int
-	// targetOf is where a message goes, nil for nowhere; gone is told that a target is not there any more.
+	// targetOf is where a message goes, nil for nowhere; gone is called when a target no longer exists.
 	targetOf func(ctx context.Context, m stored) (Target, error)
 	gone     func(ctx context.Context, m stored) error
 	wake     chan struct{}

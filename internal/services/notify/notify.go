@@ -1,9 +1,9 @@
-// Package notify tells others what a person would want to know: that something waits for a decision, that a turn
-// ended, that a job failed.
+// Package notify sends messages to people outside the server: that a request waits for a decision, that a
+// turn ended, that a job failed.
 //
-// It owns what is still to be told and the requests that tell it. It follows the journal in the background: nothing
-// that happens waits for it. A message is sent at least once, and again until it is taken or a day old. It must never
-// know what an event means (Options.Tells), and no message holds what was said in a session but its title.
+// It owns the messages to be sent and the requests that send them. It follows the journal in the background:
+// no writer waits for it. A message is sent at least once, and again until it is accepted or a day old. It
+// must never know what an event means (Options.Tells), and no message holds text of a session but its title.
 package notify
 
 import (
@@ -19,7 +19,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Kind is what there is to tell.
+// Kind is a kind of news.
 type Kind string
 
 // The kinds of news.
@@ -47,7 +47,7 @@ func (k Kind) words() string {
 	}
 }
 
-// waits tells whether somebody has to decide.
+// waits reports whether a decision is open.
 func (k Kind) waits() bool { return k == ApprovalWaits || k == QuestionWaits }
 
 // News is what happened; ids that it has none of are "".
@@ -59,16 +59,16 @@ type News struct {
 	JobID     string `json:"jobId,omitempty"`
 }
 
-// Message is news as a target is told them.
+// Message is news as a target gets it.
 type Message struct {
 	News
 	// ID is the same however often it is sent.
 	ID string
 	// At is when it happened, in ms.
 	At int64
-	// Title is the session's, Link a page that shows it ("" when nobody said where this server is reached).
+	// Title is the session's, Link a page that shows it ("" when the server's public URL is not set).
 	Title, Link string
-	// Decide is a page that decides what waits without any other access, "" for none. Whoever has it may.
+	// Decide is a page that decides the request without any other access, "" for none. Its URL is a secret.
 	Decide string
 }
 
@@ -76,7 +76,7 @@ type Message struct {
 type Target interface {
 	// Name is one word, of which it is known what was not sent yet.
 	Name() string
-	// Request makes the request that tells a message. Its error holds no secret.
+	// Request makes the HTTP request for a message. Its error holds no secret.
 	Request(ctx context.Context, m Message) (*http.Request, error)
 }
 
@@ -88,8 +88,8 @@ const (
 	PushName = "push"
 )
 
-// isPlace tells whether a text is a URL that requests are sent to.
-func isPlace(text string) bool {
+// isEndpoint reports whether a text is a URL that requests are sent to.
+func isEndpoint(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 }
@@ -108,14 +108,15 @@ const (
 type Options struct {
 	DB      *database.DB
 	Targets []Target
-	// Push tells browsers, nil for none.
+	// Push sends to browsers, nil for none.
 	Push *Push
 	// Read gives the events after a position, Head is the last one this process knows of.
 	Read func(ctx context.Context, query journal.Query) ([]journal.Record, error)
 	Head func() int64
-	// Tells makes news of an event, false for none. It does not read; the payload of a long event is left out.
+	// Tells makes news of an event, false for none. It does not read; the payload of a long event is left
+	// out.
 	Tells func(record *journal.Record) (News, bool)
-	// Waits tells whether a request still waits for a decision; who decides within After is not told of it.
+	// Waits reports whether a request still waits for a decision; one decided within After is not sent.
 	Waits func(ctx context.Context, news News) (bool, error)
 	After time.Duration
 	// PublicURL is where people reach this server, without a slash at its end; "" makes no links.
@@ -132,7 +133,7 @@ type Options struct {
 	Pause, Retry time.Duration
 }
 
-// Notifier tells news. Make it with New, then Start it.
+// Notifier sends news to targets. Make it with New, then Start it.
 type Notifier struct {
 	opts   Options
 	client *http.Client
@@ -170,7 +171,7 @@ func (n *Notifier) Start(ctx context.Context) error {
 	})
 }
 
-// Stop ends it. What is not told yet is when it is started again.
+// Stop ends it. Messages that are not sent yet are sent after the next start.
 func (n *Notifier) Stop(ctx context.Context) error {
 	_, err := n.loops.Stop(ctx, "notifications")
 	n.client.CloseIdleConnections()

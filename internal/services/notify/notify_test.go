@@ -18,8 +18,8 @@ import (
 	"harness/tests/lifecycletest"
 )
 
-// What is told is signed as Standard Webhooks has it, and holds the title of the session and ids alone.
-func TestAWebhookIsToldSigned(t *testing.T) {
+// A message is signed as Standard Webhooks demands, and holds only the session's title and ids.
+func TestWebhookMessagesAreSigned(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		k := newKit(t, db)
@@ -36,32 +36,32 @@ func TestAWebhookIsToldSigned(t *testing.T) {
 		}
 		k.happen("other", "s/1", "")
 		k.happen(notify.ApprovalWaits, "s/1", "r1")
-		heard := k.hear()
-		c := heard.content(t)
+		got := k.receive()
+		c := got.content(t)
 		want := map[string]string{"sessionId": "s/1", "requestId": "r1", "title": "Wörter " + strings.Repeat("x", 193),
 			"link": "https://agents.example.com/harness/s/s%2F1"}
 		if c.Type != "approval.waiting" || !maps.Equal(c.Data, want) {
-			t.Errorf("told %s, want %v", heard.body, want)
+			t.Errorf("sent %s, want %v", got.body, want)
 		}
 		if at, err := time.Parse(time.RFC3339, c.Timestamp); err != nil || time.Since(at) > time.Minute {
 			t.Errorf("it is said to have happened at %q", c.Timestamp)
 		}
-		id, at := heard.header.Get("webhook-id"), heard.header.Get("webhook-timestamp")
+		id, at := got.header.Get("webhook-id"), got.header.Get("webhook-timestamp")
 		mac := hmac.New(sha256.New, []byte(secret))
-		_, _ = fmt.Fprintf(mac, "%s.%s.%s", id, at, heard.body) // a hash takes everything
-		if got := heard.header.Get("webhook-signature"); got != "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)) {
+		_, _ = fmt.Fprintf(mac, "%s.%s.%s", id, at, got.body) // a hash never fails
+		if got := got.header.Get("webhook-signature"); got != "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)) {
 			t.Errorf("the signature of %s at %s is %s", id, at, got)
 		}
 		k.drained()
 		k.eventually("it is counted", func() bool { return k.count(notify.Delivered) == 1 })
-		if len(k.told) > 0 {
-			t.Errorf("told %d more times", len(k.told))
+		if len(k.received) > 0 {
+			t.Errorf("sent %d more times", len(k.received))
 		}
 	})
 }
 
-// What is refused is sent again with the same id, by a later process too; nobody logs a secret, and a redirect is
-// followed by nobody.
+// A refused message is sent again with the same id, by a later process too. No log has a secret, and no
+// redirect is followed.
 func TestWhatIsRefusedIsSentAgain(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -69,9 +69,9 @@ func TestWhatIsRefusedIsSentAgain(t *testing.T) {
 		k.answers(http.StatusFound)
 		first := k.run()
 		k.happen(notify.TurnEnded, "s", "")
-		id := k.hear().header.Get("webhook-id")
-		again := k.hear()
-		if again.path != "/told?key=part-of-the-url" || again.header.Get("webhook-id") != id || !strings.HasPrefix(id, "msg_") {
+		id := k.receive().header.Get("webhook-id")
+		again := k.receive()
+		if again.path != "/hook?key=part-of-the-url" || again.header.Get("webhook-id") != id || !strings.HasPrefix(id, "msg_") {
 			t.Errorf("sent again to %s as %s, first as %s", again.path, again.header.Get("webhook-id"), id)
 		}
 		if err := first.Stop(t.Context()); err != nil {
@@ -82,7 +82,7 @@ func TestWhatIsRefusedIsSentAgain(t *testing.T) {
 		k.run()
 		kinds := map[string]int{}
 		for kinds["turn.ended"] == 0 || kinds["job.failed"] == 0 {
-			c := k.hear().content(t)
+			c := k.receive().content(t)
 			kinds[c.Type]++
 			if c.Type == "job.failed" && c.Data["link"] != "https://agents.example.com/harness/jobs" {
 				t.Errorf("a job is shown at %s", c.Data["link"])
@@ -103,12 +103,12 @@ func TestWhatIsRefusedIsSentAgain(t *testing.T) {
 	})
 }
 
-// A place that is away is told when it is there again, and its URL is in no log.
-func TestAPlaceThatDoesNotAnswer(t *testing.T) {
+// A target that is away gets its message when it is back, and its URL is in no log.
+func TestATargetThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, dbtest.Open(t, database.SQLite))
 	there := k.url
-	k.url = "http://127.0.0.1:1/told?key=part-of-the-url"
+	k.url = "http://127.0.0.1:1/hook?key=part-of-the-url"
 	away := k.run()
 	k.happen(notify.TurnEnded, "s", "")
 	k.eventually("it failed", func() bool { return k.count(notify.Failed) > 0 })
@@ -123,11 +123,11 @@ func TestAPlaceThatDoesNotAnswer(t *testing.T) {
 	}
 	k.url = there
 	k.run()
-	k.hear()
+	k.receive()
 }
 
-// Of several processes one tells a message.
-func TestSeveralProcessesTellOnce(t *testing.T) {
+// Of several processes one sends a message.
+func TestSeveralProcessesSendAMessageOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		k := newKit(t, db)
@@ -140,17 +140,17 @@ func TestSeveralProcessesTellOnce(t *testing.T) {
 			k.happen(notify.TurnEnded, fmt.Sprint("s", i), "")
 		}
 		for range 20 {
-			ids[k.hear().header.Get("webhook-id")] = true
+			ids[k.receive().header.Get("webhook-id")] = true
 		}
 		k.drained()
-		if len(ids) != 20 || len(k.told) > 0 {
-			t.Errorf("20 messages were told as %d, and %d more", len(ids), len(k.told))
+		if len(ids) != 20 || len(k.received) > 0 {
+			t.Errorf("20 messages were sent as %d, and %d more", len(ids), len(k.received))
 		}
 	})
 }
 
-// Who decides at once is not told, whoever lets it wait is.
-func TestARequestIsToldAfterAWhile(t *testing.T) {
+// A request that is decided at once is not sent, one that waits is.
+func TestARequestIsSentAfterADelay(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, dbtest.Open(t, database.SQLite))
 	k.run(func(o *notify.Options) {
@@ -160,17 +160,17 @@ func TestARequestIsToldAfterAWhile(t *testing.T) {
 	began := time.Now()
 	k.happen(notify.ApprovalWaits, "s", "decided")
 	k.happen(notify.QuestionWaits, "s", "waits")
-	heard := k.hear()
-	if c := heard.content(t); c.Data["requestId"] != "waits" || time.Since(began) < 50*time.Millisecond {
-		t.Errorf("told %s after %s", heard.body, time.Since(began))
+	got := k.receive()
+	if c := got.content(t); c.Data["requestId"] != "waits" || time.Since(began) < 50*time.Millisecond {
+		t.Errorf("sent %s after %s", got.body, time.Since(began))
 	}
 	k.drained()
-	if len(k.told) > 0 {
-		t.Errorf("told of a request that was decided: %s", (<-k.told).body)
+	if len(k.received) > 0 {
+		t.Errorf("sent a request that was decided: %s", (<-k.received).body)
 	}
 }
 
-// What nobody took for a day is dropped.
+// A message that was not accepted for a day is dropped.
 func TestADayOldMessageIsDropped(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, dbtest.Open(t, database.SQLite))
@@ -185,12 +185,12 @@ func TestADayOldMessageIsDropped(t *testing.T) {
 	k.run()
 	k.drained()
 	k.eventually("it is counted", func() bool { return k.count(notify.Dropped) == 1 })
-	if len(k.told) > 0 {
+	if len(k.received) > 0 {
 		t.Error("it was sent")
 	}
 }
 
-func TestAnNtfyTopicIsTold(t *testing.T) {
+func TestNtfy(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, dbtest.Open(t, database.SQLite))
 	ntfy, err := notify.NewNtfy(k.url, "a-token")
@@ -199,15 +199,15 @@ func TestAnNtfyTopicIsTold(t *testing.T) {
 	}
 	k.run(func(o *notify.Options) { o.Targets = []notify.Target{ntfy} })
 	k.happen(notify.QuestionWaits, "s1", "r1")
-	heard := k.hear()
+	got := k.receive()
 	for name, want := range map[string]string{"Title": "A question waits", "Authorization": "Bearer a-token", "Priority": "high",
 		"Click": "https://agents.example.com/harness/s/s1", "Tags": "question.waiting"} {
-		if got := heard.header.Get(name); got != want {
+		if got := got.header.Get(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if heard.body != "A session without a title" {
-		t.Errorf("told %q", heard.body)
+	if got.body != "A session without a title" {
+		t.Errorf("sent %q", got.body)
 	}
 }
 
@@ -227,15 +227,15 @@ func TestASecretThatIsNone(t *testing.T) {
 	}
 }
 
-// Without targets nothing is followed; who begins later is not told of what was before.
-func TestNobodyIsTold(t *testing.T) {
+// Without targets the journal is not followed; a later target does not get earlier news.
+func TestWithoutTargets(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, dbtest.Open(t, database.SQLite))
 	lifecycletest.Run(t, k.notifier(func(o *notify.Options) { o.Targets = nil }))
 	k.happen(notify.TurnEnded, "before", "")
 	k.run()
 	k.happen(notify.TurnEnded, "after", "")
-	if c := k.hear().content(t); c.Data["sessionId"] != "after" {
-		t.Errorf("told of %v", c.Data)
+	if c := k.receive().content(t); c.Data["sessionId"] != "after" {
+		t.Errorf("sent %v", c.Data)
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// ntfy tells a topic of ntfy.
+// ntfy sends to a topic of ntfy.
 type ntfy struct{ url, token string }
 
 // NewNtfy makes a target of a topic's URL; token is "" for one that anybody may write to.
 func NewNtfy(url, token string) (Target, error) {
-	if !isPlace(url) {
+	if !isEndpoint(url) {
 		return nil, errors.New("HARNESS_NOTIFY_NTFY_URL is no http or https URL (it is not shown, it may be secret)")
 	}
 	return &ntfy{url, token}, nil

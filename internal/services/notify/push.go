@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// maxBrowsers is how many browsers of one holder are told; a new one takes the place of the oldest.
+	// maxBrowsers is how many subscriptions one holder has; a new one replaces the oldest.
 	maxBrowsers = 20
 	// maxEndpoint is the longest endpoint, in bytes.
 	maxEndpoint = 2048
 )
 
-// Subscriber is who is told by a browser, and by which access: what withdraws it ends the subscription.
+// Subscriber is the holder of a subscription and its access: withdrawing the access ends the subscription.
 type Subscriber struct {
 	// Holder is the same for all browsers of who has one access, Proof what shows that the access is still that one.
 	Holder, Proof string
@@ -43,7 +43,7 @@ type Browser struct {
 	P256dh, Auth string
 }
 
-// Subscription is a browser that is told.
+// Subscription is a browser that gets messages.
 type Subscription struct {
 	Browser
 	Subscriber
@@ -68,11 +68,11 @@ type PushOptions struct {
 	Services []string
 	// Contact is a mailto: or https: URL by which a push service finds who runs this server (RFC 8292).
 	Contact string
-	// Allows tells whether the access somebody subscribed by still counts, and whether it may be told of news.
+	// Allows reports whether the access of a subscription still counts, and whether it covers the news.
 	Allows func(ctx context.Context, who Subscriber, news News) (counts, may bool, err error)
 }
 
-// Push keeps the browsers that are told, and encrypts what they are told (Web Push: RFC 8030, 8291, 8292).
+// Push keeps the subscribed browsers, and encrypts their messages (Web Push: RFC 8030, 8291, 8292).
 type Push struct {
 	opts            PushOptions
 	private, public string
@@ -106,7 +106,7 @@ func NewPush(ctx context.Context, opts PushOptions) (*Push, error) {
 // PublicKey is what browsers subscribe with (applicationServerKey), as base64url.
 func (p *Push) PublicKey() string { return p.public }
 
-// Subscribe has a browser told. A browser that was is told on, as the one who asks now. Errors: *BrowserError.
+// Subscribe adds a browser. One that was subscribed stays so, for the caller. Errors: *BrowserError.
 func (p *Push) Subscribe(ctx context.Context, who Subscriber, browser Browser) (made Subscription, err error) {
 	if err := p.check(browser); err != nil {
 		return made, err
@@ -228,7 +228,7 @@ func (p *Push) check(browser Browser) error {
 	return nil
 }
 
-// isService tells whether an endpoint is one of a push service that is listed.
+// isService reports whether an endpoint is one of a push service that is listed.
 func (p *Push) isService(endpoint string) bool {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.User != nil || u.Fragment != "" || u.Hostname() == "" {

@@ -68,13 +68,13 @@ func (r *request) Do(made *http.Request) (*http.Response, error) {
 	return nil, nil //nolint:nilnil // it is sent later
 }
 
-// targetOf is the browser a message waits for, nil when it is not to be told: it is gone, what gave it access does not
-// count any more, which ends the subscription, or the news are not for it.
+// targetOf is the browser of a message. It is nil when the browser is gone, when its access does not count
+// any more, which ends the subscription, or when the access does not cover the news.
 func (p *Push) targetOf(ctx context.Context, m stored) (Target, error) {
 	id := m.target[len(pushPrefix):]
 	to, err := scanSubscription(p.opts.DB.Read().QueryRowContext(ctx, selectSubscription+` where id = $1`, id))
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil //nolint:nilnil // nobody is told
+		return nil, nil //nolint:nilnil // no target
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read a subscription: %w", err)
@@ -82,11 +82,11 @@ func (p *Push) targetOf(ctx context.Context, m stored) (Target, error) {
 	counts, may, err := p.opts.Allows(ctx, to.Subscriber, m.News)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read what a subscription may be told: %w", err)
+		return nil, fmt.Errorf("read the access of a subscription: %w", err)
 	case !counts || !p.isService(to.Endpoint):
 		return nil, p.end(ctx, id)
 	case !may:
-		return nil, nil //nolint:nilnil // nobody is told
+		return nil, nil //nolint:nilnil // no target
 	}
 	return &browser{p, to}, nil
 }
@@ -100,12 +100,12 @@ func (p *Push) end(ctx context.Context, id string) error {
 	return nil
 }
 
-// anybody tells whether a browser is told.
-func (p *Push) anybody(ctx context.Context) (is bool, err error) {
+// hasSubscribers reports whether a browser is subscribed.
+func (p *Push) hasSubscribers(ctx context.Context) (is bool, err error) {
 	var browsers int64
 	err = p.opts.DB.Read().QueryRowContext(ctx, `select count(*) from (select 1 from push_subscriptions limit 1) as one`).Scan(&browsers)
 	if err != nil {
-		return false, fmt.Errorf("look who is told: %w", err)
+		return false, fmt.Errorf("count subscriptions: %w", err)
 	}
 	return browsers > 0, nil
 }

@@ -27,7 +27,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// page is a browser that is told: its keys, and what names it to its push service.
+// page is a subscribed browser: its keys, and its name at its push service.
 type page struct {
 	notify.Browser
 	private *ecdh.PrivateKey
@@ -123,8 +123,8 @@ func (p *pushed) left(t *testing.T, who string) int {
 	return len(all)
 }
 
-// Every browser is told, in what only it can read, by who signs for this server.
-func TestBrowsersAreTold(t *testing.T) {
+// Every browser gets the message, encrypted for it alone and signed by this server.
+func TestBrowsersGetMessages(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		k := newKit(t, db)
@@ -136,19 +136,19 @@ func TestBrowsersAreTold(t *testing.T) {
 		k.run(func(o *notify.Options) { o.Targets, o.Push = nil, p.Push })
 		k.happen(notify.ApprovalWaits, "s", "r1")
 		for range 2 {
-			heard := k.hear()
+			message := k.receive()
 			want := `{"kind":"approval.waiting","sessionId":"s","requestId":"r1","title":"","text":"An approval waits"}`
-			if got := pages[heard.path].read(t, heard.body); got != want {
-				t.Errorf("%s was told %s", heard.path, got)
+			if got := pages[message.path].read(t, message.body); got != want {
+				t.Errorf("%s got %s", message.path, got)
 			}
-			delete(pages, heard.path)
-			if h := heard.header; h.Get("Urgency") != "high" || h.Get("TTL") == "0" || len(h.Get("Topic")) != 32 {
+			delete(pages, message.path)
+			if h := message.header; h.Get("Urgency") != "high" || h.Get("TTL") == "0" || len(h.Get("Topic")) != 32 {
 				t.Errorf("the headers are %v", h)
 			}
-			signedFor(t, heard.header.Get("Authorization"), p.service, p.PublicKey())
+			signedFor(t, message.header.Get("Authorization"), p.service, p.PublicKey())
 		}
 		if len(pages) > 0 {
-			t.Errorf("nobody told %v", pages)
+			t.Errorf("no message for %v", pages)
 		}
 		k.drained()
 	})
@@ -157,8 +157,8 @@ func TestBrowsersAreTold(t *testing.T) {
 // signedFor checks who signed (RFC 8292).
 func signedFor(t *testing.T, header, audience, key string) {
 	t.Helper()
-	token, told, is := strings.Cut(strings.TrimPrefix(header, "vapid t="), ", k=")
-	if !is || told != key {
+	token, sent, is := strings.Cut(strings.TrimPrefix(header, "vapid t="), ", k=")
+	if !is || sent != key {
 		t.Errorf("signed as %s", header)
 	}
 	point, err := base64.RawURLEncoding.DecodeString(key)
@@ -177,8 +177,8 @@ func signedFor(t *testing.T, header, audience, key string) {
 	}
 }
 
-// A browser that its service knows no more, and one whose access ended, are told nothing from then on; one that may not
-// know is not told.
+// A browser that its service does not know any more, and one whose access ended, get no further message;
+// neither does one whose access does not cover the news.
 func TestABrowserThatIsGone(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -189,8 +189,8 @@ func TestABrowserThatIsGone(t *testing.T) {
 		k.answers(http.StatusServiceUnavailable)
 		k.run(func(o *notify.Options) { o.Targets, o.Push = nil, p.Push })
 		k.happen(notify.TurnEnded, "s", "")
-		k.hear()
-		k.hear() // again, since the first was not taken
+		k.receive()
+		k.receive() // again, since the first was refused
 		k.answers(http.StatusGone)
 		k.eventually("it is forgotten", func() bool { return p.left(t, "me") == 0 && k.left() == 0 })
 
@@ -207,14 +207,14 @@ func TestABrowserThatIsGone(t *testing.T) {
 		k.drained()
 		p.hush.Store(false)
 		k.happen(notify.JobFailed, "", "")
-		k.eventually("the other is told", func() bool { return k.count(notify.Delivered) == before+1 })
+		k.eventually("the other is sent", func() bool { return k.count(notify.Delivered) == before+1 })
 
 		p.ended.Store(true)
 		k.happen(notify.TurnFailed, "s", "")
 		k.eventually("it is forgotten", func() bool { return p.left(t, "me") == 0 && k.left() == 0 })
-		for len(k.told) > 0 {
-			if heard := <-k.told; strings.Contains(one.read(t, heard.body), "failed") && !strings.Contains(one.read(t, heard.body), "job") {
-				t.Errorf("told %s", one.read(t, heard.body))
+		for len(k.received) > 0 {
+			if got := <-k.received; strings.Contains(one.read(t, got.body), "failed") && !strings.Contains(one.read(t, got.body), "job") {
+				t.Errorf("sent %s", one.read(t, got.body))
 			}
 		}
 		k.mu.Lock()
@@ -225,8 +225,8 @@ func TestABrowserThatIsGone(t *testing.T) {
 	})
 }
 
-// What happens while there is nobody to tell is told to nobody later.
-func TestNobodyIsToldOfWhatWas(t *testing.T) {
+// News from a time without targets is not sent later.
+func TestEarlierNewsIsNotSentToANewSubscriber(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		k := newKit(t, db)
@@ -254,17 +254,17 @@ func TestNobodyIsToldOfWhatWas(t *testing.T) {
 		one := newPage(t, p.service+"/a")
 		p.subscribe(t, "me", one.Browser)
 		k.happen(notify.JobFailed, "", "")
-		if told := one.read(t, k.hear().body); !strings.Contains(told, "job.failed") {
-			t.Errorf("told %s", told)
+		if text := one.read(t, k.receive().body); !strings.Contains(text, "job.failed") {
+			t.Errorf("sent %s", text)
 		}
 		k.drained()
-		if len(k.told) > 0 {
-			t.Errorf("told %d more times", len(k.told))
+		if len(k.received) > 0 {
+			t.Errorf("sent %d more times", len(k.received))
 		}
 	})
 }
 
-// A subscription belongs to who asked last, and nobody else ends it; of too many the oldest goes.
+// A subscription belongs to its latest caller, and no other ends it; of too many the oldest goes.
 func TestSubscriptions(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -280,7 +280,7 @@ func TestSubscriptions(t *testing.T) {
 			t.Errorf("what is no id: %v", err)
 		}
 		if err := p.Unsubscribe(t.Context(), "you", mine.ID); !errors.Is(err, notify.ErrNoSubscription) {
-			t.Errorf("somebody else ended it: %v", err)
+			t.Errorf("another holder ended it: %v", err)
 		}
 		yours := p.subscribe(t, "you", one)
 		if yours.ID == mine.ID || p.left(t, "me") != 0 || p.left(t, "you") != 1 {
@@ -295,7 +295,7 @@ func TestSubscriptions(t *testing.T) {
 			p.subscribe(t, "me", newPage(t, p.service+"/"+rand.Text()).Browser)
 		}
 		if err := p.Unsubscribe(t.Context(), "me", first.ID); p.left(t, "me") != 20 || !errors.Is(err, notify.ErrNoSubscription) {
-			t.Errorf("%d are told, the first one: %v", p.left(t, "me"), err)
+			t.Errorf("%d are subscribed, the first one: %v", p.left(t, "me"), err)
 		}
 		again := newPushed(t, k)
 		if again.PublicKey() != p.PublicKey() || len(p.PublicKey()) != 87 {

@@ -32,7 +32,7 @@ func TestARefusingStoreIsNotHammered(t *testing.T) {
 	}
 	k.exec(`drop trigger refuse`)
 	k.drained()
-	if len(k.told) > 0 {
-		t.Error("told of what was decided")
+	if len(k.received) > 0 {
+		t.Error("sent what was decided")
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// webhook tells as Standard Webhooks has it.
+// webhook sends as Standard Webhooks demands.
 type webhook struct {
 	url string
 	key []byte
@@ -25,7 +25,7 @@ type webhook struct {
 // NewWebhook makes a target that takes signed JSON. A secret that begins with whsec_ goes on with the key in base64, any
 // other one is the key.
 func NewWebhook(url, secret string) (Target, error) {
-	if !isPlace(url) {
+	if !isEndpoint(url) {
 		return nil, errors.New("HARNESS_NOTIFY_WEBHOOK_URL is no http or https URL (it is not shown, it may be secret)")
 	}
 	key := []byte(secret)

@@ -42,7 +42,7 @@ func (s *Service) noteOrigin(ctx context.Context, sessionID string, what ownReco
 }
 
 // takeAsked notes who decides about a call, or who stops the task.
-func (l *Log) takeAsked(own ownRecord, actor string) {
+func (l *Log) onAsked(own ownRecord, actor string) {
 	if c := l.find(own.CallID); c != nil {
 		c.By = &decider{actor, own.Origin}
 	}

@@ -32,10 +32,10 @@ type Decision struct {
 // Decided is what came of a decision. ReasonWaits: the reason of a denial reaches the agent with the next message only.
 type Decided struct{ ReasonWaits bool }
 
-// Decide answers a tool call of a session, whoever owns the tool, once. ErrNotPending when nothing is asked about it,
-// with a *session.SettledError when it was decided before; *MismatchError when the decision is about something else, and
-// *PartError when it has what the call has no place for: then the call goes on waiting. Others are those of
-// operations.DecideApproval.
+// Decide answers a tool call of a session once, no matter which side owns the tool. It returns ErrNotPending when no
+// decision about the call is open, with a *session.SettledError when it was decided before. *MismatchError
+// means that the decision is about something else, *PartError that it has a part the call does not accept;
+// the call then stays open. Other errors are those of operations.DecideApproval.
 func (s *Service) Decide(ctx context.Context, sessionID, callID string, d Decision, actor string) (Decided, error) {
 	if err := s.opts.Operations.Check(ctx, operations.ListRequests, sessionID); err != nil {
 		return Decided{}, err
@@ -104,13 +104,13 @@ func (s *Service) settle(ctx context.Context, c *call, d Decision, actor string)
 		Message: d.Reason}, actor)
 }
 
-// askWait is how long a decision about a call that nobody is asked about yet is kept. On a busy machine an agent needs some
-// seconds from its call to its question.
+// askWait is how long a decision is kept for a call that has no approval request yet. On a busy machine an
+// agent needs some seconds from its call to its request.
 const askWait = 30 * time.Second
 
-// called is an open call, nil when there is none, with the events so far. Clients are told of a call before it is asked
-// about: of a tool of this server by a moment, of one of the runtime by a second. A decision that comes in between is
-// kept for the question. *MismatchError when it is about another attempt or input.
+// called returns an open call, nil when there is none, with the events so far. Clients see a call before its
+// approval request: of a tool of this server by a moment, of one of the runtime by a second. A decision that
+// arrives in between is kept for the request. *MismatchError means that it is about another attempt or input.
 func (s *Service) called(ctx context.Context, sessionID, callID string, d Decision) (*call, []Event, error) {
 	news, cancel := s.News(sessionID)
 	defer cancel()
@@ -142,29 +142,29 @@ func (s *Service) called(ctx context.Context, sessionID, callID string, d Decisi
 	}
 }
 
-// decidedBefore is ErrNotPending, with who decided the call as far as it is told of.
+// decidedBefore is ErrNotPending, with the actor that decided the call if the events name one.
 func decidedBefore(events []Event, callID string) error {
 	for _, e := range slices.Backward(events) {
 		if e.Type != CallApproved && e.Type != CallDenied {
 			continue
 		}
-		var told struct {
+		var decided struct {
 			CallID string `json:"tool_call_id"`
 			Actor  string `json:"actor"`
 		}
-		if json.Unmarshal(e.Payload, &told) != nil || told.CallID != callID {
+		if json.Unmarshal(e.Payload, &decided) != nil || decided.CallID != callID {
 			continue
 		}
-		settled := session.Request{Status: session.RequestResolved, DecidedBy: told.Actor}
-		if told.Actor == "" {
-			settled.Status = session.RequestExpired // nobody did
+		settled := session.Request{Status: session.RequestResolved, DecidedBy: decided.Actor}
+		if decided.Actor == "" {
+			settled.Status = session.RequestExpired // no actor decided it
 		}
 		return errors.Join(ErrNotPending, &session.SettledError{Request: settled})
 	}
 	return ErrNotPending
 }
 
-// isGone tells that a session is not there, or not any more.
+// isGone reports whether a session was deleted or never existed.
 func isGone(err error) bool {
 	var gone *session.DeletedError
 	return errors.As(err, &gone) || errors.Is(err, session.ErrNotFound)

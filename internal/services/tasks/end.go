@@ -13,7 +13,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// Ended tells of a task that is over.
+// Ended describes a task that has ended.
 type Ended struct {
 	SessionID, TaskID string
 	// TurnID is the turn that did it, "" when none began.
@@ -27,20 +27,20 @@ type Ended struct {
 	Asked, At time.Time
 }
 
-// end stores how a task ended, once: whoever comes later changes nothing.
+// end stores how a task ended, once: a later call changes nothing.
 func (s *Service) end(ctx context.Context, t Task, outcome Outcome) error {
 	stored, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return s.endIn(ctx, tx, t, outcome)
 	})
-	s.tell(t, stored)
+	s.notifyEnded(t, stored)
 	if err == nil {
-		err = s.mark(ctx, t)
+		err = s.storeMarker(ctx, t)
 	}
 	return err
 }
 
-// tell tells of the end of a task, when one was stored.
-func (s *Service) tell(t Task, stored []journal.Record) {
+// notifyEnded calls Options.Ended when the end of a task was stored.
+func (s *Service) notifyEnded(t Task, stored []journal.Record) {
 	if s.opts.Ended == nil {
 		return
 	}
@@ -86,7 +86,7 @@ func (s *Service) endIn(ctx context.Context, tx database.Tx, t Task, outcome Out
 	}
 	what := ownRecord{TaskID: t.ID, TurnID: now.TurnID, Outcome: &outcome}
 	if now.Status == Queued {
-		what.Messages, what.Mode = encode(now.Messages), now.Mode // it was not told of before
+		what.Messages, what.Mode = encode(now.Messages), now.Mode // no event of it was published before
 	}
 	return []journal.Event{s.record(now, recordEnded, what)}, nil
 }
@@ -99,7 +99,7 @@ type Stop struct {
 	Origin Origin
 }
 
-// DefaultStop is why a task was stopped when nobody says.
+// DefaultStop is the reason of a stop for which the caller gave none.
 const DefaultStop = "stop requested"
 
 // StopTask ends a task, and returns when it is over: one that waits at once, one that runs with its turn. A turn that does
@@ -141,7 +141,7 @@ func (s *Service) StopTask(ctx context.Context, sessionID, taskID string, stop S
 	if err != nil {
 		return Task{}, false, err
 	}
-	s.tell(t, stored)
+	s.notifyEnded(t, stored)
 	s.wake(sessionID)
 	t, err = s.awaitEnd(ctx, sessionID, func(ctx context.Context) (Task, error) {
 		return readTask(ctx, s.db.Read(), sessionID, taskID)
@@ -176,7 +176,7 @@ func (s *Service) awaitEnd(ctx context.Context, sessionID string, read func(cont
 	}
 }
 
-// stopForeign interrupts a turn that somebody else began.
+// stopForeign interrupts a turn that another client began.
 func (s *Service) stopForeign(ctx context.Context, sessionID, turnID string) (t Task, already bool, err error) {
 	t, err = s.foreign(ctx, sessionID, turnID)
 	if err != nil || t.Status.Over() {

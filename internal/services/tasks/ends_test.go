@@ -10,8 +10,8 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// TE-06: what is told of a task, in its order, when its agent fails, dies or hangs until it is ended, and when it is
-// stopped: what is open is closed first, the end is the last, and the next task runs.
+// TE-06: the events of a task whose agent fails, dies, or hangs until it is killed, and of one that is
+// stopped. Open entries are closed first, the end is the last event, and the next task runs.
 func TestTheOrderOfEnds(t *testing.T) {
 	t.Parallel()
 	const (
@@ -77,7 +77,7 @@ func TestTheOrderOfEnds(t *testing.T) {
 					t.Errorf("the next task is %+v", task)
 				}
 				if got := types(s.events(session), "it"); got != c.want {
-					t.Errorf("told are\n%s, want\n%s", got, c.want)
+					t.Errorf("events are\n%s, want\n%s", got, c.want)
 				}
 			})
 		})

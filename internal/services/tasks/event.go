@@ -50,7 +50,7 @@ const (
 	TaskFailed    = "task.failed"
 	TaskStopped   = "task.stopped"
 
-	// RuntimeStarted and RuntimeCompleted bracket what a task asks of its runtime (Options.TellRuntime).
+	// RuntimeStarted and RuntimeCompleted bracket a task's request to its runtime (Options.TellRuntime).
 	RuntimeStarted   = "runtime.request.started"
 	RuntimeCompleted = "runtime.request.completed"
 
@@ -69,8 +69,8 @@ const (
 	CallCompleted = "tool.call.completed"
 )
 
-// Types of the journal's events by which this package tells itself what happened; their dots keep them from clients of
-// the stream.
+// Types of the journal events that this package writes for itself. Their dots hide them from clients of the
+// stream.
 const (
 	recordStarted = "task.started"
 	recordBound   = "task.bound"

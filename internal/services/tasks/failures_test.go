@@ -11,7 +11,7 @@ import (
 	"harness/stream"
 )
 
-// turn are the records of a turn somebody else began, with an item in it, "" for none, and an end.
+// turn returns the records of a turn another client began, with an item in it ("" for none) and an end.
 func turn(t *testing.T, item, ending string) (records []journal.Record) {
 	t.Helper()
 	lines := []string{`{"method":"turn/started","params":{"threadId":"s","turn":{"id":"t","status":"inProgress","items":[]}}}`,
@@ -29,8 +29,8 @@ func turn(t *testing.T, item, ending string) (records []journal.Record) {
 	return records
 }
 
-// RA-25, EV-22: why a task failed is told by a code, with the runtime and its own words, whether trying again helps,
-// and what to do where that is known.
+// RA-25, EV-22: a failure has a code, the runtime and its own message, whether a retry helps, and a remedy
+// where one is known.
 func TestTheCodesOfFailures(t *testing.T) {
 	t.Parallel()
 	for info, want := range map[string]struct {
@@ -55,7 +55,7 @@ func TestTheCodesOfFailures(t *testing.T) {
 		}
 		if failure.Code != want.code || failure.Retryable != want.retryable || failure.Message != "in its words" ||
 			failure.Runtime != "recorded" || len(failure.Raw) == 0 || want.recovery && failure.Recovery == "" {
-			t.Errorf("%s is told as %+v", info, failure)
+			t.Errorf("%s is reported as %+v", info, failure)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func TestTheSameInputHasTheSameHash(t *testing.T) {
 				return call.Hash
 			}
 		}
-		t.Fatalf("a call with %s is not told", input)
+		t.Fatalf("a call with %s has no event", input)
 		return ""
 	}
 	// The hashes are those of the recorded daemon.

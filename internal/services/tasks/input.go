@@ -38,8 +38,9 @@ type input struct {
 	Visibility   string        `json:"input_visibility"`
 }
 
-// config is what the runtime is told beside the messages, "" for what it was told before or does by itself. It is the
-// same in every folder and conversation, so that the same input has the same hash: Cwd is placeOfFolder.
+// config is what the runtime gets beside the messages; "" stands for its default or the value it already has.
+// It is the same in every folder and conversation, so that the same input has the same hash: Cwd is
+// workspacePlaceholder.
 type config struct {
 	Runtime  string `json:"runtime"`
 	Model    string `json:"model,omitempty"`
@@ -64,23 +65,24 @@ type sources struct {
 	Precedence []string `json:"precedence"`
 }
 
-// visibilityPrompt says that the input is what this server tells the runtime. What the runtime makes of it for its model
-// (its own instructions, its tools, what it remembers) is not seen here.
+// visibilityPrompt says that the input is what this server sends to the runtime. What the runtime adds for
+// its model (its own instructions, tools and memory) is unknown here.
 const visibilityPrompt = "prompt"
 
-// given is what a model was given, as its event tells of it.
+// given is the input of a model, as its event reports it.
 type given struct {
 	InputRef   json.RawMessage `json:"input_ref,omitempty"`
 	InputHash  string          `json:"input_hash"`
 	Visibility string          `json:"input_visibility"`
 	Window     json.RawMessage `json:"context_window"`
 	SourcesRef json.RawMessage `json:"implicit_sources_ref,omitempty"`
-	// Reconstructed says that the runtime had lost the conversation and is told it again.
+	// Reconstructed says that the runtime had lost the conversation, so that this server sent the history
+	// again.
 	Reconstructed bool `json:"reconstructed,omitempty"`
 }
 
-// keepInput keeps what a task gives to its runtime, and which files that reads by itself. What cannot be kept for good
-// is told of without a reference; an error is one that passes.
+// keepInput stores the input a task gives to its runtime, and which files the runtime reads by itself. An
+// input that can never be stored is reported without a reference; an error means that a retry may help.
 func (s *Service) keepInput(ctx context.Context, t Task, message session.Message, mode Mode) (*given, error) {
 	if s.opts.Artifacts == nil {
 		return nil, nil
@@ -89,24 +91,24 @@ func (s *Service) keepInput(ctx context.Context, t Task, message session.Message
 	if err != nil {
 		return nil, err
 	}
-	told := input{Messages: t.Messages, ToolManifest: []Tool{}, Window: contextWindow{"none"},
+	sent := input{Messages: t.Messages, ToolManifest: []Tool{}, Window: contextWindow{"none"},
 		Visibility: visibilityPrompt, Config: config{Runtime: stored.Runtime, Mode: mode,
 			Approval: stored.Controls.ApprovalPolicy, Sandbox: stored.Controls.FilesystemSandbox,
 			Network: stored.Controls.EffectiveNetwork()}}
 	if stored.Cwd != "" {
-		told.Config.Cwd = placeOfFolder
+		sent.Config.Cwd = workspacePlaceholder
 	}
-	for value, wish := range map[*string]*string{&told.Config.Approval: message.ApprovalPolicy,
-		&told.Config.Sandbox: message.FilesystemSandbox, &told.Config.Model: stored.Controls.Model} {
+	for value, wish := range map[*string]*string{&sent.Config.Approval: message.ApprovalPolicy,
+		&sent.Config.Sandbox: message.FilesystemSandbox, &sent.Config.Model: stored.Controls.Model} {
 		if wish != nil {
 			*value = *wish
 		}
 	}
 	if s.opts.Tools != nil {
-		told.ToolManifest = append(told.ToolManifest, s.opts.Tools()...)
+		sent.ToolManifest = append(sent.ToolManifest, s.opts.Tools()...)
 	}
-	out := &given{Visibility: visibilityPrompt, Window: encode(told.Window)}
-	if out.InputRef, out.InputHash, err = s.keep(ctx, t, "model-input.json", told); err != nil {
+	out := &given{Visibility: visibilityPrompt, Window: encode(sent.Window)}
+	if out.InputRef, out.InputHash, err = s.keep(ctx, t, "model-input.json", sent); err != nil {
 		return nil, err
 	}
 	found, err := s.opts.Sessions.Sources(ctx, t.SessionID)
@@ -144,7 +146,8 @@ func sourcesOf(found session.Sources) sources {
 	return out
 }
 
-// enforced tells of settings that an administrator, or this server, puts above those of the user and the folder.
+// enforced reports whether an administrator, or this server, puts a setting above those of the user and the
+// folder.
 func enforced(one runtime.Source) bool {
 	name := filepath.Base(one.Path)
 	return one.Kind == runtime.SourceSettings && (strings.HasPrefix(name, "managed") || name == "requirements.toml" ||

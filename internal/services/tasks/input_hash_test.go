@@ -29,14 +29,14 @@ func TestTheHashOfAnInputIsFreeOfItsFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.over(made.ID, "one")
-		told := inputs(t, s.events(made.ID), "one")
-		if len(told) != 1 {
-			t.Fatalf("told of are %+v", told)
+		got := inputs(t, s.events(made.ID), "one")
+		if len(got) != 1 {
+			t.Fatalf("inputs are %+v", got)
 		}
-		if raw := string(content(t, store, told[0].Ref)); strings.Contains(raw, folder) || !strings.Contains(raw, `"cwd":"<CWD>"`) {
+		if raw := string(content(t, store, got[0].Ref)); strings.Contains(raw, folder) || !strings.Contains(raw, `"cwd":"<CWD>"`) {
 			t.Errorf("kept is %s", raw)
 		}
-		return told[0].Hash
+		return got[0].Hash
 	}
 	one := hashOf("REPLY[yes]", "")
 	if again := hashOf("REPLY[yes]", ""); again != one {
@@ -47,14 +47,14 @@ func TestTheHashOfAnInputIsFreeOfItsFolder(t *testing.T) {
 	}
 }
 
-// EV-21: what was cut and left out of a conversation that is told again stands in the window of the model's input.
-func TestWhatIsLeftOutIsToldInEvents(t *testing.T) {
+// EV-21: the window of the model's input names what was cut and left out of a restored conversation.
+func TestEventsNameTheOmittedHistory(t *testing.T) {
 	t.Parallel()
 	records := turn(t, "", `"status":"completed"`)
 	restored := journal.Record{Event: journal.Event{SessionID: "s", Type: session.EventRestored, Payload: []byte(
 		`{"input_ref":{"content_hash":"sha256:ab"},"context_window":{"strategy":"truncate_oldest","omitted_turns":["t1"],"cut_outputs":["c9"]}}`)}}
 	for _, e := range tasks.Events(tasks.About{SessionID: "s", Runtime: "recorded"}, slices.Insert(records, 1, restored)) {
-		var told struct {
+		var window struct {
 			Hash   string `json:"input_hash"`
 			Window struct {
 				Omitted []string `json:"omitted_turns"`
@@ -62,13 +62,13 @@ func TestWhatIsLeftOutIsToldInEvents(t *testing.T) {
 			} `json:"context_window"`
 			Reconstructed bool
 		}
-		if e.Type != tasks.ModelInput || json.Unmarshal(e.Payload, &told) != nil || !told.Reconstructed {
+		if e.Type != tasks.ModelInput || json.Unmarshal(e.Payload, &window) != nil || !window.Reconstructed {
 			continue
 		}
-		if !slices.Equal(told.Window.Omitted, []string{"t1"}) || !slices.Equal(told.Window.Cut, []string{"c9"}) || told.Hash != "sha256:ab" {
-			t.Errorf("told is %s", e.Payload)
+		if !slices.Equal(window.Window.Omitted, []string{"t1"}) || !slices.Equal(window.Window.Cut, []string{"c9"}) || window.Hash != "sha256:ab" {
+			t.Errorf("the input is %s", e.Payload)
 		}
 		return
 	}
-	t.Error("nothing is told of it")
+	t.Error("no event reports it")
 }

@@ -102,15 +102,15 @@ func TestWhatAModelWasGivenIsKept(t *testing.T) {
 		long := strings.Repeat("x", 100_000)
 		s.submit(session, "one", "REPLY[yes] "+long)
 		s.over(session, "one")
-		told := inputs(t, s.events(session), "one")
-		if len(told) != 1 {
-			t.Fatalf("told of are %d inputs", len(told))
+		got := inputs(t, s.events(session), "one")
+		if len(got) != 1 {
+			t.Fatalf("there are %d inputs", len(got))
 		}
-		raw := content(t, store, told[0].Ref)
+		raw := content(t, store, got[0].Ref)
 		canonical, err := jcs.Transform(raw)
-		if err != nil || string(canonical) != string(raw) || told[0].Hash != told[0].Ref.Hash ||
-			told[0].Visibility != "prompt" || told[0].Window.Strategy != "none" || told[0].Reconstructed {
-			t.Errorf("told is %+v (%v)", told[0], err)
+		if err != nil || string(canonical) != string(raw) || got[0].Hash != got[0].Ref.Hash ||
+			got[0].Visibility != "prompt" || got[0].Window.Strategy != "none" || got[0].Reconstructed {
+			t.Errorf("the input is %+v (%v)", got[0], err)
 		}
 		var kept struct {
 			Messages []tasks.Message
@@ -131,21 +131,21 @@ func TestWhatAModelWasGivenIsKept(t *testing.T) {
 			Reason   string
 			Sources  []runtime.Source
 		}
-		if err := json.Unmarshal(content(t, store, told[0].Sources), &sources); err != nil || sources.Sources == nil ||
+		if err := json.Unmarshal(content(t, store, got[0].Sources), &sources); err != nil || sources.Sources == nil ||
 			sources.Implicit == "" && sources.Reason == "" {
 			t.Errorf("of what is read by itself is said %+v, %v", sources, err)
 		}
 		s.submit(session, "two", "REPLY[yes] "+long)
 		s.over(session, "two")
-		if again := inputs(t, s.events(session), "two"); len(again) != 1 || again[0].Hash != told[0].Hash {
-			t.Errorf("the same input has the hashes %s and %+v", told[0].Hash, again)
+		if again := inputs(t, s.events(session), "two"); len(again) != 1 || again[0].Hash != got[0].Hash {
+			t.Errorf("the same input has the hashes %s and %+v", got[0].Hash, again)
 		}
 	})
 }
 
-// SE-02, SE-04: a task of a session whose runtime lost the conversation runs, its events say that it was told the
-// conversation again and refer to what it was told. So it is in a turn that somebody else begins.
-func TestALostConversationIsToldInEvents(t *testing.T) {
+// SE-02, SE-04: a task runs in a session whose runtime lost the conversation. Its events say that the history
+// was sent again and refer to it. The same holds for a turn that another client begins.
+func TestEventsReportARestoredConversation(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
 		s, store := keeping(t, engine)
@@ -157,18 +157,18 @@ func TestALostConversationIsToldInEvents(t *testing.T) {
 		if two := s.over(id, "two"); two.Status != tasks.Completed {
 			t.Fatalf("it ended %+v", two.Outcome)
 		}
-		told := inputs(t, s.events(id), "two")
-		if len(told) != 2 || told[0].Reconstructed || !told[1].Reconstructed || told[1].Hash != told[1].Ref.Hash {
-			t.Fatalf("told is %+v", told)
+		got := inputs(t, s.events(id), "two")
+		if len(got) != 2 || got[0].Reconstructed || !got[1].Reconstructed || got[1].Hash != got[1].Ref.Hash {
+			t.Fatalf("inputs are %+v", got)
 		}
-		if again := string(content(t, store, told[1].Ref)); !strings.Contains(again, "PERIWINKLE") {
-			t.Errorf("it was told %s", again)
+		if again := string(content(t, store, got[1].Ref)); !strings.Contains(again, "PERIWINKLE") {
+			t.Errorf("the input is %s", again)
 		}
 		s.Runtime.Lose(id)
-		turn := s.Say(id, "REPLY[by somebody else]")
+		turn := s.Say(id, "REPLY[by another client]")
 		s.over(id, turn)
-		if told := inputs(t, s.events(id), turn); len(told) != 2 || !told[1].Reconstructed {
-			t.Errorf("of a turn of somebody else is told %+v", told)
+		if got := inputs(t, s.events(id), turn); len(got) != 2 || !got[1].Reconstructed {
+			t.Errorf("the inputs of another client's turn are %+v", got)
 		}
 	})
 }

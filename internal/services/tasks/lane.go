@@ -155,7 +155,7 @@ func (s *Service) interrupt(ctx context.Context, t Task) {
 	}
 }
 
-// refused tells an error that says that no turn was begun from one that leaves it open.
+// refused reports whether an error proves that no turn began. Any other error leaves that open.
 func refused(err error) bool {
 	var native *runtime.Error
 	var elsewhere *session.NotOwnerError
@@ -166,7 +166,7 @@ func refused(err error) bool {
 		errors.As(err, &native) && !errors.Is(err, runtime.ErrTimeout)
 }
 
-// passes tells an error with which a message was not sent, but may be as soon as something else is over.
+// passes reports whether a message that was not sent can be sent once something else has ended.
 func passes(err error) bool {
 	var limit *session.LimitError
 	return errors.Is(err, runtime.ErrTurnActive) || errors.As(err, &limit) || database.Transient(err)

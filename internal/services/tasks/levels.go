@@ -57,7 +57,7 @@ func (l *levels) confines() any {
 }
 
 // takeSent notes with which levels a message was sent.
-func (l *Log) takeSent(record *journal.Record) {
+func (l *Log) onSent(record *journal.Record) {
 	var sent struct {
 		Levels *levels `json:"controls"`
 	}

@@ -37,7 +37,7 @@ type state struct {
 	LastTurn string `json:"last_turn,omitempty"`
 	// Levels are those that the last message was sent with, nil when they are not known.
 	Levels *levels `json:"levels,omitempty"`
-	// Restored is told with the next task, whose runtime had lost the conversation.
+	// Restored is emitted with the next task, whose runtime had lost the conversation.
 	Restored *given `json:"restored,omitempty"`
 	// Facts are what events say of the runtime now; Used is when use was last reported, or the task began (ms).
 	Facts Facts `json:"facts"`
@@ -47,13 +47,13 @@ type state struct {
 // openTask is a task that has begun and not ended.
 type openTask struct {
 	ID string `json:"id"`
-	// Turn is its turn, "" until it began. Foreign says that the turn was begun by somebody else than this package: it is
-	// a task of the turn's id.
+	// Turn is the task's turn, "" until it began. Foreign says that another client began the turn: the task
+	// has the turn's id.
 	Turn    string `json:"turn,omitempty"`
 	Foreign bool   `json:"foreign,omitempty"`
-	// Told says that it was told of; a foreign one is as soon as its messages are known.
-	Told bool `json:"told,omitempty"`
-	Mode Mode `json:"mode,omitempty"`
+	// Announced says that the start was emitted; for a foreign task that is once its messages are known.
+	Announced bool `json:"told,omitempty"`
+	Mode      Mode `json:"mode,omitempty"`
 	// Levels are those it runs with, nil for the session's.
 	Levels  *levels `json:"levels,omitempty"`
 	TraceID string  `json:"trace_id,omitempty"`
@@ -61,7 +61,7 @@ type openTask struct {
 	Origin  Origin  `json:"origin"`
 	// Stopper asked for its stop.
 	Stopper *Origin `json:"stopper,omitempty"`
-	// Asked is when its runtime was asked (ms), 0 where that is not told.
+	// Asked is when the runtime was asked (ms), 0 where such requests are not reported.
 	Asked int64 `json:"asked,omitempty"`
 	// Calls are those that have begun and not ended, Attempts how often each was begun.
 	Calls    []*call        `json:"calls,omitempty"`
@@ -83,7 +83,7 @@ func (l *Log) Begin() []Event {
 		return nil
 	}
 	l.out, l.long, l.at = nil, nil, l.about.CreatedAt
-	l.tell(SessionCreated, struct {
+	l.emit(SessionCreated, struct {
 		ContractVersion string `json:"contract_version"`
 	}{ContractVersion})
 	return l.out
@@ -95,17 +95,17 @@ func (l *Log) Take(record *journal.Record) []Event {
 	l.state.Journal = record.Seq
 	switch record.Type {
 	case recordStarted, recordBound, recordEnded, recordAsked:
-		l.takeOwn(record)
+		l.onOwnRecord(record)
 	case stream.EventNotification, stream.EventRequest:
-		l.takeLine(record)
+		l.onLine(record)
 	case session.EventRestored:
-		l.takeRestored(record)
+		l.onRestored(record)
 	case session.EventMessageSent:
-		l.takeSent(record)
+		l.onSent(record)
 	case "approval_resolved", "tool_user_input_resolved", "tool_call_resolved":
-		l.takeResolution(record)
+		l.onResolution(record)
 	default:
-		l.takeTool(record)
+		l.onToolRecord(record)
 	}
 	return l.out
 }
@@ -120,8 +120,8 @@ func Events(about About, records []journal.Record) []Event {
 	return all
 }
 
-// tell adds an event of the open task, or of none.
-func (l *Log) tell(kind string, payload any) {
+// emit adds an event of the open task, or of none.
+func (l *Log) emit(kind string, payload any) {
 	l.state.Seq++
 	trace := Trace{SessionID: l.about.SessionID, Origin: l.about.Origin}
 	if t := l.state.Task; t != nil {
@@ -136,7 +136,7 @@ func (l *Log) tell(kind string, payload any) {
 		Trace: trace, Runtime: RuntimeRef{l.about.Runtime, facts.Model, facts.RuntimeSessionID}, Payload: encode(payload)})
 }
 
-// ownRecord is what this package tells itself.
+// ownRecord is the payload of the events this package writes for itself.
 type ownRecord struct {
 	TaskID   string          `json:"task_id,omitempty"`
 	Messages json.RawMessage `json:"messages,omitempty"`
@@ -147,9 +147,9 @@ type ownRecord struct {
 	Levels *levels `json:"levels,omitempty"`
 	// Given is what the runtime was given, nil when it is not kept.
 	Given *given `json:"given,omitempty"`
-	// TellRuntime says that what is asked of the runtime is told. It stands here, so that the numbers of events stay when
-	// the setting does not.
-	TellRuntime bool `json:"tell_runtime,omitempty"`
+	// TellRuntime says that requests to the runtime are reported. It is stored here, so that event numbers
+	// stay the same when the setting changes.
+	ReportRequests bool `json:"tell_runtime,omitempty"`
 	// Origin is who asked for the task, Facts what events say of the runtime from now on.
 	Origin Origin `json:"origin"`
 	Facts  *Facts `json:"facts,omitempty"`
@@ -157,7 +157,7 @@ type ownRecord struct {
 	CallID string `json:"tool_call_id,omitempty"`
 }
 
-func (l *Log) takeOwn(record *journal.Record) {
+func (l *Log) onOwnRecord(record *journal.Record) {
 	var own ownRecord
 	if json.Unmarshal(record.Payload, &own) != nil || own.TaskID+own.CallID == "" {
 		return // the session was deleted, and what it said with it
@@ -165,16 +165,16 @@ func (l *Log) takeOwn(record *journal.Record) {
 	l.state.Facts.replace(own.Facts)
 	switch record.Type {
 	case recordAsked:
-		l.takeAsked(own, record.Actor)
+		l.onAsked(own, record.Actor)
 	case recordStarted:
 		l.close(Outcome{Status: Failed, Failure: &Failure{Code: CodeInterrupted, Message: "another task was begun",
 			Runtime: l.about.Runtime}})
 		l.state.Task = &openTask{ID: own.TaskID, Mode: own.Mode, Levels: own.Levels, TraceID: record.TraceID,
 			SpanID: record.SpanID, Origin: own.Origin}
 		l.start(own.Messages, own.Given)
-		if own.TellRuntime {
+		if own.ReportRequests {
 			l.state.Task.Asked = record.Time
-			l.tell(RuntimeStarted, runtimeRequest{ID: own.TaskID, Operation: operationTurn})
+			l.emit(RuntimeStarted, runtimeRequest{ID: own.TaskID, Operation: operationTurn})
 		}
 	case recordBound:
 		if t := l.state.Task; t != nil && t.ID == own.TaskID {
@@ -194,13 +194,13 @@ func (l *Log) takeOwn(record *journal.Record) {
 	}
 }
 
-// start tells that the open task has begun.
+// start emits the start of the open task.
 func (l *Log) start(messages json.RawMessage, what *given) {
 	if len(messages) == 0 {
 		messages = json.RawMessage("[]")
 	}
-	l.state.Task.Told, l.state.Used = true, l.at
-	l.tell(TaskStarted, struct {
+	l.state.Task.Announced, l.state.Used = true, l.at
+	l.emit(TaskStarted, struct {
 		Messages json.RawMessage `json:"messages"`
 	}{messages})
 	if what == nil {
@@ -209,16 +209,16 @@ func (l *Log) start(messages json.RawMessage, what *given) {
 	if what.InputHash == "" {
 		what.InputHash = hash(messages)
 	}
-	l.tell(ModelInput, what)
+	l.emit(ModelInput, what)
 	if again := l.state.Restored; again != nil {
 		l.state.Restored = nil
-		l.tell(ModelInput, again)
+		l.emit(ModelInput, again)
 	}
 }
 
-// takeRestored tells that the runtime has lost the conversation and is told it again: with the open task, or the one
-// that is about to begin.
-func (l *Log) takeRestored(record *journal.Record) {
+// onRestored emits that the runtime lost the conversation and got it again: with the open task, or with the
+// one that is about to begin.
+func (l *Log) onRestored(record *journal.Record) {
 	var said struct {
 		InputRef json.RawMessage `json:"input_ref"`
 		Window   json.RawMessage `json:"context_window"`
@@ -232,11 +232,11 @@ func (l *Log) takeRestored(record *journal.Record) {
 	_ = json.Unmarshal(said.InputRef, &ref) // without one there is no hash
 	again := &given{InputRef: said.InputRef, InputHash: ref.Hash, Visibility: visibilityPrompt, Window: said.Window,
 		Reconstructed: true}
-	if t := l.state.Task; t == nil || !t.Told {
+	if t := l.state.Task; t == nil || !t.Announced {
 		l.state.Restored = again
 		return
 	}
-	l.tell(ModelInput, again)
+	l.emit(ModelInput, again)
 }
 
 // close ends the open task, if there is one, and what is open in it.
@@ -245,7 +245,7 @@ func (l *Log) close(outcome Outcome) {
 	if t == nil {
 		return
 	}
-	if !t.Told {
+	if !t.Announced {
 		l.start(nil, nil)
 	}
 	if outcome.Status == Stopped && t.Stopper != nil {
@@ -256,7 +256,7 @@ func (l *Log) close(outcome Outcome) {
 		l.abandon(t.Calls[0], outcome)
 	}
 	if t.Asked > 0 {
-		l.tell(RuntimeCompleted, runtimeAnswer{runtimeRequest{ID: t.ID, Operation: operationTurn}, outcome.Status == Failed,
+		l.emit(RuntimeCompleted, runtimeAnswer{runtimeRequest{ID: t.ID, Operation: operationTurn}, outcome.Status == Failed,
 			max(l.at-t.Asked, 0)})
 	}
 	var payload any = struct {
@@ -265,7 +265,7 @@ func (l *Log) close(outcome Outcome) {
 	if outcome.Status == Failed && outcome.Failure != nil {
 		payload = l.shortFailure(outcome.Failure)
 	}
-	l.tell(terminal(outcome.Status), payload)
+	l.emit(terminal(outcome.Status), payload)
 	l.state.LastTurn, l.state.Task = t.Turn, nil
 }
 
@@ -284,7 +284,7 @@ func (l *Log) shortFailure(f *Failure) any {
 }
 
 // takeLine is a line of the runtime.
-func (l *Log) takeLine(record *journal.Record) {
+func (l *Log) onLine(record *journal.Record) {
 	meta, err := stream.MetaOf(&record.Event)
 	if err != nil {
 		return
@@ -301,7 +301,7 @@ func (l *Log) takeLine(record *journal.Record) {
 		return
 	}
 	if record.Type == stream.EventRequest {
-		l.takeRequest(meta, method, line.Params)
+		l.onRequest(meta, method, line.Params)
 		return
 	}
 	switch method {
@@ -315,17 +315,18 @@ func (l *Log) takeLine(record *journal.Record) {
 			l.close(outcomeOf(l.about.Runtime, ended))
 		}
 	case wire.MethodItemStarted:
-		l.takeItem(line.Params, false)
+		l.onItem(line.Params, false)
 	case wire.MethodItemCompleted:
-		l.takeItem(line.Params, true)
+		l.onItem(line.Params, true)
 	case wire.MethodTokenUsage:
-		l.takeUsage(line.Params)
+		l.onUsage(line.Params)
 	default:
-		l.takeDelta(method, line.Params)
+		l.onDelta(method, line.Params)
 	}
 }
 
-// concerns tells whether a line is of the open task. The first line of a turn that nobody asked for here opens one.
+// concerns reports whether a line is of the open task. The first line of a turn that was not requested here
+// opens one.
 func (l *Log) concerns(turn, method string) bool {
 	if t := l.state.Task; t != nil {
 		if t.Turn == "" && method == wire.MethodTurnStarted {

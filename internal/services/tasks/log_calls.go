@@ -29,7 +29,7 @@ type call struct {
 	Kind    runtime.RequestKind `json:"kind,omitempty"`
 	// Alone says that it is nothing but what is asked: it ends with the answer.
 	Alone bool `json:"alone,omitempty"`
-	// Owned is a call of a tool of this server, whose own records tell of it.
+	// Owned is a call of a tool of this server, which its own records report.
 	Owned   bool `json:"owned,omitempty"`
 	Started bool `json:"started,omitempty"`
 	// Waits says that it was asked about and not allowed so far.
@@ -56,9 +56,9 @@ func (l *Log) snapshot(c *call, decision tools.Result) tools.Snapshot {
 		Sources: append([]tools.Opinion{}, c.Sources...)}
 }
 
-// open tells that an agent wants to call a tool.
+// open emits that an agent wants to call a tool.
 func (l *Log) open(c call, input json.RawMessage) *call {
-	l.told()
+	l.ensureStarted()
 	t := l.state.Task
 	if t.Attempts == nil {
 		t.Attempts = map[string]int{}
@@ -66,7 +66,7 @@ func (l *Log) open(c call, input json.RawMessage) *call {
 	t.Attempts[c.ID]++
 	c.Attempt, c.Hash = t.Attempts[c.ID], hash(input)
 	t.Calls = append(t.Calls, &c)
-	l.tell(CallRequested, struct {
+	l.emit(CallRequested, struct {
 		identity
 		Name  string          `json:"name"`
 		Input json.RawMessage `json:"input"`
@@ -74,7 +74,7 @@ func (l *Log) open(c call, input json.RawMessage) *call {
 	return &c
 }
 
-// denied is why a call was denied when nobody says.
+// denied is the reason of a denial for which the actor gave none.
 const denied = "permission denied"
 
 func (l *Log) drop(c *call) {
@@ -83,14 +83,14 @@ func (l *Log) drop(c *call) {
 
 func (l *Log) evaluate(c *call, opinion tools.Opinion) {
 	c.Sources = append(c.Sources, opinion)
-	l.tell(CallEvaluated, struct {
+	l.emit(CallEvaluated, struct {
 		identity
 		tools.Opinion
 	}{c.identity(), opinion})
 }
 
-// run tells that a call was approved and runs, unless that was told. Who is "" when nobody was asked.
-func (l *Log) run(c *call, who, why string) {
+// approveCall emits, once, that a call was approved and runs. Who is "" when the call needed no approval.
+func (l *Log) approveCall(c *call, who, why string) {
 	if c.Started {
 		return
 	}
@@ -98,19 +98,19 @@ func (l *Log) run(c *call, who, why string) {
 		l.evaluate(c, tools.Opinion{Source: tools.SourceRuntime, Result: tools.Allow, Rule: "runtime_policy"})
 	}
 	c.Started = true
-	l.tell(CallApproved, struct {
+	l.emit(CallApproved, struct {
 		identity
 		Snapshot tools.Snapshot `json:"policy_snapshot"`
 		Actor    string         `json:"actor,omitempty"`
 		Reason   string         `json:"reason,omitempty"`
 	}{c.identity(), l.snapshot(c, tools.Allow), who, why})
-	l.tell(CallStarted, c.identity())
+	l.emit(CallStarted, c.identity())
 }
 
-// deny tells that a call does not run, which ends it.
+// deny emits that a call was denied, which ends it.
 func (l *Log) deny(c *call, who, why string) {
 	l.drop(c)
-	l.tell(CallDenied, struct {
+	l.emit(CallDenied, struct {
 		identity
 		Name     string         `json:"name"`
 		Reason   string         `json:"reason"`
@@ -135,12 +135,12 @@ type completion struct {
 }
 
 func (l *Log) complete(c *call, end completion) {
-	l.run(c, "", "")
+	l.approveCall(c, "", "")
 	l.drop(c)
 	end.identity, end.Name, end.Snapshot = c.identity(), c.Name, l.snapshot(c, tools.Allow)
 	end.ExecutedBy, end.ExecutionEnv = tools.SourceRuntime, "runtime_internal"
 	end.Sandbox = l.levels().confines()
-	l.tell(CallCompleted, end)
+	l.emit(CallCompleted, end)
 }
 
 // commandTool is the tool of runtimes whose call may outlive its turn.
@@ -165,57 +165,57 @@ func (l *Log) abandon(c *call, outcome Outcome) {
 	l.deny(c, "", why)
 }
 
-// ownServer is what agents call the server of the tools that are this server's own: their records tell of their calls.
+// ownServer is the agents' name for the server of this server's own tools; their records report their calls.
 const ownServer = "harness"
 
 // takeToolItem is the start or the end of a tool of the runtime.
-func (l *Log) takeToolItem(kind string, raw json.RawMessage, done bool) {
-	told := wire.ReadCall(kind, raw)
-	if told.ID == "" || kind == wire.ItemToolCall && told.Server == ownServer {
+func (l *Log) onToolItem(kind string, raw json.RawMessage, done bool) {
+	item := wire.ReadCall(kind, raw)
+	if item.ID == "" || kind == wire.ItemToolCall && item.Server == ownServer {
 		return
 	}
-	id := l.callID(told.ID)
+	id := l.callID(item.ID)
 	c := l.find(id)
 	if c == nil {
 		if done && l.state.Task.Attempts[id] > 0 {
-			return // it was denied, or told of before
+			return // it was denied, or emitted before
 		}
-		c = l.open(call{ID: id, Native: told.ID, Name: told.Name}, l.ownInput(told.Name, told.Input))
+		c = l.open(call{ID: id, Native: item.ID, Name: item.Name}, l.ownInput(item.Name, item.Input))
 	}
 	if !done {
 		return
 	}
 	// What failed while it was asked about has not run: its turn was stopped, or its agent gave it up.
-	unanswered := c.Waits && told.Failed && told.ExitCode == nil
-	if (told.Status == wire.StatusDeclined || unanswered) && !c.Started {
+	unanswered := c.Waits && item.Failed && item.ExitCode == nil
+	if (item.Status == wire.StatusDeclined || unanswered) && !c.Started {
 		l.evaluate(c, tools.Opinion{Source: tools.SourceRuntime, Result: tools.Deny, Rule: "runtime_policy"})
-		l.deny(c, "", refusalOf(told))
+		l.deny(c, "", refusalOf(item))
 		return
 	}
-	l.run(c, "", "")
-	result, ref := l.shorten("tool_result", told.Result)
-	if told.Said != nil {
+	l.approveCall(c, "", "")
+	result, ref := l.shorten("tool_result", item.Result)
+	if item.Said != nil {
 		stdout, whole := result, ref
-		if !bytes.Equal(told.Said, told.Result) {
-			stdout, whole = l.shorten("tool_output", told.Said)
+		if !bytes.Equal(item.Said, item.Result) {
+			stdout, whole = l.shorten("tool_output", item.Said)
 		}
-		l.tell(CallSaid, struct {
+		l.emit(CallSaid, struct {
 			identity
 			Stdout json.RawMessage `json:"stdout"`
 			Ref    *artifact.Ref   `json:"stdout_ref,omitempty"`
 		}{c.identity(), stdout, whole})
 	}
-	l.complete(c, completion{ExitCode: told.ExitCode, DurationMS: told.DurationMS, IsError: told.Failed, Preview: result, Ref: ref})
+	l.complete(c, completion{ExitCode: item.ExitCode, DurationMS: item.DurationMS, IsError: item.Failed, Preview: result, Ref: ref})
 }
 
 // maxRefusal is how much (bytes) of a runtime's words stands in the reason of a denial.
 const maxRefusal = 500
 
 // refusalOf is why a runtime did not run a call, with its own words where it gave some.
-func refusalOf(told wire.Call) string {
+func refusalOf(item wire.Call) string {
 	const unrun = "the runtime did not run it"
-	said := wire.Text(told.Result)
-	if message := wire.Members(told.Result, "message"); said == "" && len(message) > 0 {
+	said := wire.Text(item.Result)
+	if message := wire.Members(item.Result, "message"); said == "" && len(message) > 0 {
 		said = wire.Text(message[0])
 	}
 	if said = strings.TrimSpace(said); said == "" || len(said) > maxRefusal {
@@ -228,14 +228,14 @@ func refusalOf(told wire.Call) string {
 func (l *Log) callID(native string) string { return l.about.Runtime + ":" + native }
 
 // takeToolOutput is what a tool says while it runs.
-func (l *Log) takeToolOutput(native, delta string) {
+func (l *Log) onToolOutput(native, delta string) {
 	c := l.find(l.callID(native))
 	if c == nil {
 		return
 	}
-	l.run(c, "", "")
+	l.approveCall(c, "", "")
 	c.Said += len(delta)
-	l.tell(CallOutput, struct {
+	l.emit(CallOutput, struct {
 		identity
 		Stream string `json:"stream"`
 		Delta  string `json:"delta"`
@@ -243,7 +243,7 @@ func (l *Log) takeToolOutput(native, delta string) {
 }
 
 // takeRequest is something the runtime asks a person, or this server about a tool of its own.
-func (l *Log) takeRequest(meta *stream.Meta, method string, params json.RawMessage) {
+func (l *Log) onRequest(meta *stream.Meta, method string, params json.RawMessage) {
 	asked, can := wire.Requested(method, params)
 	if meta.Request == nil || !can {
 		return
@@ -303,8 +303,8 @@ func askedName(asked runtime.InteractiveRequested, alone bool) string {
 }
 
 // takeResolution is the end of something that was asked.
-func (l *Log) takeResolution(record *journal.Record) {
-	var told struct {
+func (l *Log) onResolution(record *journal.Record) {
+	var resolution struct {
 		ApprovalID string `json:"approvalId"`
 		RequestID  string `json:"requestId"`
 		Status     string `json:"status"`
@@ -312,10 +312,10 @@ func (l *Log) takeResolution(record *journal.Record) {
 		Message    string `json:"message"`
 		Success    bool   `json:"success"`
 	}
-	if l.state.Task == nil || json.Unmarshal(record.Payload, &told) != nil {
+	if l.state.Task == nil || json.Unmarshal(record.Payload, &resolution) != nil {
 		return
 	}
-	id := told.ApprovalID + told.RequestID
+	id := resolution.ApprovalID + resolution.RequestID
 	at := slices.IndexFunc(l.state.Task.Calls, func(c *call) bool { return c.Request == id })
 	if id == "" || at < 0 {
 		return
@@ -328,17 +328,17 @@ func (l *Log) takeResolution(record *journal.Record) {
 		return // its own records say what came of it
 	}
 	// A tool of the client that failed did run; one that was refused has a message that says why.
-	allowed := told.Decision == "accept" || kind == runtime.RequestToolCall && (told.Success || told.Message == "")
+	allowed := resolution.Decision == "accept" || kind == runtime.RequestToolCall && (resolution.Success || resolution.Message == "")
 	switch {
-	case told.Status != "resolved" && c.Alone:
+	case resolution.Status != "resolved" && c.Alone:
 		l.evaluate(c, tools.Opinion{Source: tools.SourceHarness, Result: tools.Deny, Rule: "expired"})
 		l.deny(c, "", "it is asked no more")
-	case told.Status != "resolved":
+	case resolution.Status != "resolved":
 		// The runtime goes on without an answer, or ends.
 	case allowed:
 		c.Waits = false
 		l.evaluate(c, tools.Opinion{Source: tools.SourceUser, Result: tools.Allow, Rule: "user_approved"})
-		l.run(c, record.Actor, told.Message)
+		l.approveCall(c, record.Actor, resolution.Message)
 		if c.Alone {
 			l.complete(c, completion{Preview: json.RawMessage("null")})
 		}
@@ -347,12 +347,12 @@ func (l *Log) takeResolution(record *journal.Record) {
 		if c.Started {
 			return // it was approved before, and says itself how it ends
 		}
-		l.deny(c, record.Actor, cmp.Or(told.Message, denied))
+		l.deny(c, record.Actor, cmp.Or(resolution.Message, denied))
 	}
 }
 
 // takeTool is a record of a tool of this server, which is an event as it is.
-func (l *Log) takeTool(record *journal.Record) {
+func (l *Log) onToolRecord(record *journal.Record) {
 	if l.state.Task == nil || !strings.HasPrefix(record.Type, "tool.") {
 		return
 	}
@@ -367,7 +367,7 @@ func (l *Log) takeTool(record *journal.Record) {
 	c := l.find(about.CallID)
 	switch {
 	case c == nil && record.Type == CallRequested:
-		l.told()
+		l.ensureStarted()
 		c = &call{ID: about.CallID, Native: about.Native, Attempt: about.Attempt, Hash: about.InputHash, Name: about.Name,
 			Owned: true}
 		l.state.Task.Calls = append(l.state.Task.Calls, c)
@@ -386,7 +386,7 @@ func (l *Log) takeTool(record *journal.Record) {
 	if about.Actor != "" { // it was decided
 		defer l.because(c, about.Actor)()
 	}
-	l.tell(record.Type, record.Payload)
+	l.emit(record.Type, record.Payload)
 }
 
 // hash is that of JSON in its canonical form, "" of what has none.

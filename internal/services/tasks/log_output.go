@@ -23,12 +23,12 @@ type block struct {
 }
 
 // takeItem is the start or the end of an item.
-func (l *Log) takeItem(params json.RawMessage, done bool) {
+func (l *Log) onItem(params json.RawMessage, done bool) {
 	raw := wire.Members(params, "item")[0]
 	kind := wire.Text(wire.Members(raw, "type")[0])
 	switch kind {
 	case wire.ItemUserMessage:
-		if t := l.state.Task; t.Foreign && !t.Told {
+		if t := l.state.Task; t.Foreign && !t.Announced {
 			l.start(encode([]json.RawMessage{encode(struct {
 				Role    string          `json:"role"`
 				Content json.RawMessage `json:"content"`
@@ -37,12 +37,12 @@ func (l *Log) takeItem(params json.RawMessage, done bool) {
 		return
 	case wire.ItemAgentMessage, wire.ItemPlan, wire.ItemReasoning:
 		if done {
-			l.takeText(kind, raw)
+			l.onText(kind, raw)
 		}
 		return
 	}
 	if wire.IsTool(kind) {
-		l.takeToolItem(kind, raw, done)
+		l.onToolItem(kind, raw, done)
 	}
 }
 
@@ -54,7 +54,7 @@ func orEmpty(list json.RawMessage) json.RawMessage {
 }
 
 // takeText is the whole of what the agent said or thought.
-func (l *Log) takeText(kind string, raw json.RawMessage) {
+func (l *Log) onText(kind string, raw json.RawMessage) {
 	var item textItem
 	if json.Unmarshal(raw, &item) != nil {
 		return
@@ -76,8 +76,8 @@ func (l *Log) takeText(kind string, raw json.RawMessage) {
 	if len(blocks) == 0 {
 		return
 	}
-	l.told()
-	l.tell(OutputCompleted, struct {
+	l.ensureStarted()
+	l.emit(OutputCompleted, struct {
 		Content []block `json:"content"`
 	}{blocks})
 }
@@ -85,7 +85,7 @@ func (l *Log) takeText(kind string, raw json.RawMessage) {
 func blockID(item, part, index string) string { return item + "/" + part + "/" + index }
 
 // takeDelta is a piece of a text.
-func (l *Log) takeDelta(method string, params json.RawMessage) {
+func (l *Log) onDelta(method string, params json.RawMessage) {
 	given := wire.Members(params, "itemId", "delta", "contentIndex", "summaryIndex")
 	item, delta := wire.Text(given[0]), wire.Text(given[1])
 	if item == "" || delta == "" {
@@ -103,13 +103,13 @@ func (l *Log) takeDelta(method string, params json.RawMessage) {
 	case wire.MethodSummaryDelta:
 		kind, id = "thinking_delta", blockID(item, "summary", number(given[3]))
 	case wire.MethodCommandOutput, wire.MethodFileChangeOutput:
-		l.takeToolOutput(item, delta)
+		l.onToolOutput(item, delta)
 		return
 	default:
 		return
 	}
-	l.told()
-	l.tell(OutputDelta, struct {
+	l.ensureStarted()
+	l.emit(OutputDelta, struct {
 		Kind    string `json:"kind"`
 		BlockID string `json:"block_id"`
 		Delta   string `json:"delta"`
@@ -123,9 +123,9 @@ func number(raw json.RawMessage) string {
 	return "0"
 }
 
-// told sees to it that a task's start is told before whatever else there is of it.
-func (l *Log) told() {
-	if t := l.state.Task; t != nil && !t.Told {
+// ensureStarted emits a task's start before any other event of it.
+func (l *Log) ensureStarted() {
+	if t := l.state.Task; t != nil && !t.Announced {
 		l.start(nil, nil)
 	}
 }
@@ -137,7 +137,7 @@ type timings struct {
 }
 
 // takeUsage is what the last request to the model took.
-func (l *Log) takeUsage(params json.RawMessage) {
+func (l *Log) onUsage(params json.RawMessage) {
 	raw := wire.Members(params, "tokenUsage")[0]
 	last := wire.Members(raw, "last")[0]
 	var used struct {
@@ -149,11 +149,11 @@ func (l *Log) takeUsage(params json.RawMessage) {
 	if len(last) == 0 || json.Unmarshal(last, &used) != nil {
 		return
 	}
-	l.told()
+	l.ensureStarted()
 	l.state.Facts.replace(&Facts{Model: wire.Text(wire.Members(params, "model")[0])})
 	since := max(l.at-l.state.Used, 0)
 	l.state.Used = l.at
-	l.tell(UsageReported, struct {
+	l.emit(UsageReported, struct {
 		Input     int64           `json:"input_tokens"`
 		Cached    int64           `json:"cached_input_tokens"`
 		Output    int64           `json:"output_tokens"`

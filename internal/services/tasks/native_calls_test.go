@@ -56,7 +56,7 @@ func TestWhatIsSaidOfNativeCalls(t *testing.T) {
 	t.Parallel()
 	hashes := map[string]bool{}
 	long := strings.Repeat("é", 6000)
-	for _, folder := range []string{"/srv/one", "/home/somebody/two words"} {
+	for _, folder := range []string{"/srv/one", "/home/ann/two words"} {
 		about := tasks.About{SessionID: "s", Runtime: "some", CreatedAt: 1, Origin: tasks.Origin{ClientID: "mine"},
 			Begin: tasks.Facts{Model: "model-one", RuntimeSessionID: "native", Folders: []string{folder}}}
 		records := nativeTurn(t, folder, long)
@@ -116,7 +116,7 @@ func TestWhatIsSaidOfNativeCalls(t *testing.T) {
 func TestTheHashOfANativeCallIsFreeOfItsFolder(t *testing.T) {
 	t.Parallel()
 	hashes := map[string][]string{}
-	for _, folder := range []string{"/srv/one", "/home/somebody/two words"} {
+	for _, folder := range []string{"/srv/one", "/home/ann/two words"} {
 		here := wire.Place{ThreadID: "s", TurnID: "t"}
 		for name, item := range map[string]any{
 			"command": programItem{"commandExecution", "c", "inProgress", "cat '" + folder + "/a.txt'", folder, nil},

@@ -10,7 +10,7 @@ import (
 
 // placeOfFolder stands for the session's folder in what is hashed: the inputs of a runtime's own tools, and its
 // configuration.
-const placeOfFolder = "<CWD>"
+const workspacePlaceholder = "<CWD>"
 
 // neutral is an input without the names of the session's folder, so that its hash is the same wherever that lies. An
 // input that does not name it stays as it is.
@@ -79,14 +79,14 @@ func withoutFolder(text, folder string) string {
 			continue
 		}
 		out.WriteString(text[from:at])
-		out.WriteString(placeOfFolder)
+		out.WriteString(workspacePlaceholder)
 		from = end
 	}
 	out.WriteString(text[from:])
 	return out.String()
 }
 
-// inName tells whether a byte may belong to the name of a file, so that a path goes on there.
+// inName reports whether a byte may belong to a file name, so that a path continues there.
 func inName(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80 || strings.IndexByte("._-", c) >= 0
 }

@@ -9,7 +9,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// interrupted is why a task ended that somebody stopped in another way than by stopping the task.
+// interrupted is the reason of a task whose turn was interrupted by something other than a stop of the task.
 const interrupted = "interrupted"
 
 // outcomeOf is how a task ended whose turn ended.

@@ -23,7 +23,7 @@ func (s *Service) changedSources(ctx context.Context, t Task, runtimeName string
 	if database.Transient(err) {
 		return nil, err
 	}
-	if err != nil { // whether they are the same cannot be told
+	if err != nil { // whether they are the same is unknown
 		outcome := failed(runtimeName, CodeRuntime, true, err)
 		return &outcome, nil
 	}

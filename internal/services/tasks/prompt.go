@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// prompt is what an agent is told of a task: the text of a message alone as it is, of several each with its role.
-// Blocks that are no text stand there as JSON.
+// prompt is a task's text for an agent. A single message stands as it is; of several each stands with its
+// role. Blocks that are not text are JSON.
 func prompt(messages []Message) string {
 	var parts []string
 	for _, m := range messages {

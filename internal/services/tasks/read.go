@@ -171,7 +171,7 @@ func (s *Service) lastSeq(ctx context.Context, sessionID, taskID string) (last i
 const markEvery = 200
 
 // mark notes the last event of a task that ended, and from time to time where the session's events stand.
-func (s *Service) mark(ctx context.Context, t Task) error {
+func (s *Service) storeMarker(ctx context.Context, t Task) error {
 	log, events, err := s.latest(ctx, t.SessionID)
 	if err != nil || len(events) == 0 {
 		return ignoreGone(err)

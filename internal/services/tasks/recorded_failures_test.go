@@ -58,7 +58,7 @@ func TestFailuresOfRealAgents(t *testing.T) {
 	}
 }
 
-// failuresIn are those the events of a recording tell of.
+// failuresIn returns the failures in the events of a recording.
 func failuresIn(t *testing.T, recording []byte) (all []tasks.Failure) {
 	t.Helper()
 	var records []journal.Record

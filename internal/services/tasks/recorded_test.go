@@ -83,7 +83,7 @@ func recordsOf(recording []byte) (records []journal.Record) {
 	return records
 }
 
-// counted tells whether an event has counts of use, in the one shape they have.
+// counted reports whether an event has token counts, in their one shape.
 func counted(t *testing.T, e tasks.Event) bool {
 	t.Helper()
 	if e.Type != tasks.UsageReported {
@@ -172,7 +172,7 @@ func TestEventsOfEveryRecording(t *testing.T) {
 					pieces++
 				}
 				if e.Type == tasks.CallCompleted && !bytes.Contains(e.Payload, []byte(`"executed_by":"runtime"`)) {
-					t.Errorf("what a runtime ran is told as %s", e.Payload)
+					t.Errorf("a call that the runtime ran has the event %s", e.Payload)
 				}
 				if e.Type == tasks.CallEvaluated && bytes.Contains(e.Payload, []byte(`"source":"runtime","result":"deny"`)) {
 					refused++
@@ -193,7 +193,7 @@ func TestEventsOfEveryRecording(t *testing.T) {
 		t.Error("no tool says anything before its end")
 	}
 	if refused == 0 {
-		t.Error("nothing is told of what runtimes refused by themselves")
+		t.Error("no event reports a call that a runtime refused by itself")
 	}
 	if uses != tools || denials == 0 {
 		t.Errorf("transcripts have %d of %d calls, %d denials", uses, tools, denials)

@@ -9,11 +9,11 @@ import (
 
 // EV-12: where it is switched on, what a task asks of its runtime is bracketed by events of its own, however it ends;
 // those of tasks that began before or after keep their events and numbers.
-func TestWhatARuntimeIsAskedIsTold(t *testing.T) {
+func TestRuntimeRequestEvents(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		session := s.NewSession()
 		s.submit(session, "good", "REPLY[fine]")
-		s.submit(session, "bad", "FAIL[told to fail]")
+		s.submit(session, "bad", "FAIL[fail as asked]")
 		s.over(session, "bad")
 		all := s.events(session)
 		for task, want := range map[string]string{

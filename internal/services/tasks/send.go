@@ -60,7 +60,7 @@ func (s *Service) send(ctx context.Context, l *lane, t Task, runtimeName string)
 		return s.bind(ctx, t, turnID)
 	}
 	if errors.Is(err, errNotQueued) || ctx.Err() != nil {
-		return nil //nolint:nilerr // somebody else took it up, or this is being stopped
+		return nil //nolint:nilerr // another server accepted it, or this service stops
 	}
 	now, readErr := readTask(ctx, s.db.Read(), t.SessionID, t.ID)
 	switch {
@@ -119,7 +119,7 @@ func (s *Service) onBehalf(ctx context.Context, t Task) context.Context {
 	return telemetry.WithTrace(ctx, telemetry.Trace{TraceID: t.traceID, SpanID: t.spanID})
 }
 
-// message is what the agent is told of a task, the turns there are before, and the mode it runs with.
+// message returns the message of a task, the turns before it, and the mode it runs with.
 func (s *Service) message(ctx context.Context, t Task) (session.Message, session.TurnMark, Mode, error) {
 	before, err := s.opts.Sessions.TurnMark(ctx, t.SessionID)
 	if err != nil {
@@ -155,7 +155,8 @@ func (s *Service) Modes(ctx context.Context, sessionIDs ...string) (map[string]M
 	return modes, nil
 }
 
-// begin is the unit that starts a task whose status is from: from then on clients are told that it runs.
+// begin is the unit that starts a task whose status is from; once it commits, clients see the task as
+// running.
 func (s *Service) begin(t Task, from Status, before session.TurnMark, as ownRecord) journal.Unit {
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		at := s.now()
@@ -168,13 +169,13 @@ func (s *Service) begin(t Task, from Status, before session.TurnMark, as ownReco
 			return nil, journal.Refuse(errNotQueued)
 		}
 		if from == starting {
-			return nil, nil // it was told before
+			return nil, nil // an earlier attempt published it
 		}
 		return []journal.Event{s.record(t, recordStarted, as)}, nil
 	}
 }
 
-// started is how the start of a task is told: with the mode and the levels it runs with, whoever chose them.
+// started describes the start of a task, with the mode and the levels it runs with.
 func (s *Service) started(ctx context.Context, t Task, message session.Message, mode Mode, kept *given) (ownRecord,
 	error) {
 	stored, err := s.opts.Sessions.Lookup(ctx, t.SessionID)
@@ -183,12 +184,12 @@ func (s *Service) started(ctx context.Context, t Task, message session.Message, 
 	}
 	runs := levelsOf(stored.Controls, message)
 	return ownRecord{TaskID: t.ID, Messages: encode(t.Messages), Mode: cmp.Or(mode, runs.mode()), Levels: runs, Given: kept,
-		TellRuntime: s.opts.TellRuntime, Facts: pointer(factsOf(stored, ""))}, nil
+		ReportRequests: s.opts.TellRuntime, Facts: pointer(factsOf(stored, ""))}, nil
 }
 
 func pointer[T any](value T) *T { return &value }
 
-// record is an event by which this package tells what became of a task, on behalf of who asked for it.
+// record is a journal event of this package about a task, on behalf of the actor that asked for it.
 func (s *Service) record(t Task, kind string, what ownRecord) journal.Event {
 	what.Origin = t.Origin
 	return journal.Event{SessionID: database.EncodeText(t.SessionID), TurnID: database.EncodeText(what.TurnID), Type: kind,
@@ -268,7 +269,7 @@ func (s *Service) sendAgain(ctx context.Context, t Task, runtimeName string) err
 	case err == nil:
 		return s.bind(ctx, t, turnID)
 	case errors.Is(err, errNotQueued), ctx.Err() != nil:
-		return nil //nolint:nilerr // somebody else took it up, or this is being stopped
+		return nil //nolint:nilerr // another server accepted it, or this service stops
 	case passes(err):
 		return err // it is looked at again
 	}

@@ -45,7 +45,7 @@ type Options struct {
 	Mode Mode
 	// Yolo allows ModeYolo.
 	Yolo bool
-	// TellRuntime has the events of tasks that begin from now on bracket what is asked of their runtime.
+	// TellRuntime has the events of tasks that begin from now on bracket each request to their runtime.
 	TellRuntime bool
 	// Artifacts, when set, keep what runtimes are given; Tools, when set, are those of this server that agents are given.
 	Artifacts Artifacts
@@ -53,10 +53,10 @@ type Options struct {
 	// Redact, when set, takes out of long contents what must not be stored, as the store of Artifacts does.
 	Redact func([]byte) []byte
 	Logger zerolog.Logger
-	// Poll is how often is looked for what nobody told of (1 s), Unknown how long a turn may be unknown to its session
-	// (10 s).
+	// Poll is the interval at which the store is polled for missed notifications (1 s). Unknown is how long a
+	// turn may be unknown to its session (10 s).
 	Poll, Unknown time.Duration
-	// Ended, when set, is told of every task this service ended. It must not block.
+	// Ended, when set, is called with every task this service ended. It must not block.
 	Ended func(Ended)
 	// Clock is time.Now when nil.
 	Clock func() time.Time
@@ -109,7 +109,7 @@ func (s *Service) Start(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, unsubscribe := s.journal.Subscribe(s.hear)
+		_, unsubscribe := s.journal.Subscribe(s.onRecords)
 		s.mu.Lock()
 		s.running = true
 		s.mu.Unlock()
@@ -138,8 +138,8 @@ func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 // newID is a UUIDv7, so that ids sort by time.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// hear is the journal's news: who waits for a session's news is told. It never blocks.
-func (s *Service) hear(records []journal.Record) {
+// onRecords is the journal subscriber: it wakes the readers and lanes of each session. It never blocks.
+func (s *Service) onRecords(records []journal.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range records {
@@ -162,7 +162,7 @@ func (s *Service) hear(records []journal.Record) {
 func signal(to chan struct{}) {
 	select {
 	case to <- struct{}{}:
-	default: // it is told already
+	default: // a wake-up is already pending
 	}
 }
 
@@ -303,7 +303,7 @@ func (s *Service) Get(ctx context.Context, sessionID, taskID string) (Task, erro
 	return t, err
 }
 
-// foreign is a turn that somebody else began, as the task its events tell of. ErrNotFound.
+// foreign returns the task for a turn that another client began, derived from its events, or ErrNotFound.
 func (s *Service) foreign(ctx context.Context, sessionID, turnID string) (Task, error) {
 	turn, known, err := s.opts.Sessions.Turn(ctx, sessionID, turnID)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package tasks is what an embedding program has done by an agent: tasks of a session, one after the other, and the
-// events that tell of them.
+// Package tasks runs the tasks that an embedding program gives to an agent: one after the other in each
+// session, with the events that report them.
 //
 // It owns that a task ends exactly once, whatever dies meanwhile, that the tasks of a session run in their order, and
 // what the events of a session are: they are derived from the journal by a pure function (Log), and numbered from 1
@@ -18,14 +18,14 @@ type Status string
 // The statuses of a task. The last three are final.
 const (
 	Queued    Status = "queued"
-	starting  Status = "starting" // clients are told that it runs
+	starting  Status = "starting" // clients see it as running
 	Running   Status = "running"
 	Completed Status = "completed"
 	Failed    Status = "failed"
 	Stopped   Status = "stopped"
 )
 
-// Over tells whether a status is final.
+// Over reports whether a status is final.
 func (s Status) Over() bool { return s == Completed || s == Failed || s == Stopped }
 
 // Shown is a status as clients know it.
@@ -111,7 +111,7 @@ const (
 	CodeAuth        = "AUTH_ERROR"
 	CodeRuntime     = "RUNTIME_ERROR"
 	CodeInterrupted = "INTERRUPTED"     // its runtime, or the server, ended
-	CodeUnknown     = "OUTCOME_UNKNOWN" // it cannot be told whether it was begun
+	CodeUnknown     = "OUTCOME_UNKNOWN" // whether it began is unknown
 	CodeRefused     = "REFUSED"         // the session takes no task as it is
 	CodeGone        = "SESSION_GONE"    // the session was deleted
 	CodeSources     = "SOURCES_CHANGED" // a file that its agent reads by itself is not what it was

@@ -142,7 +142,7 @@ func TestTasksRunInOrder(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		session := s.NewSession()
 		s.submit(session, "one", "REPLY[hello world]")
-		s.submit(session, "two", "FAIL[told to fail]")
+		s.submit(session, "two", "FAIL[fail as asked]")
 		s.submit(session, "three", "REPLY[again]")
 		if _, err := s.tasks.Submit(t.Context(), tasks.Task{SessionID: session, ID: "two"}); !errors.Is(err, tasks.ErrExists) {
 			t.Errorf("a second task of the same id: %v", err)
@@ -151,7 +151,7 @@ func TestTasksRunInOrder(t *testing.T) {
 			t.Errorf("%+v", last)
 		}
 		if two := s.over(session, "two"); two.Status != tasks.Failed || two.Outcome.Failure == nil ||
-			!strings.Contains(two.Outcome.Failure.Message, "told to fail") || two.Outcome.Failure.Runtime != scripted.Name {
+			!strings.Contains(two.Outcome.Failure.Message, "fail as asked") || two.Outcome.Failure.Runtime != scripted.Name {
 			t.Errorf("%+v", two.Outcome)
 		}
 		all := s.events(session)
@@ -254,9 +254,9 @@ func TestRuntimeApprovalsAreDecided(t *testing.T) {
 		if got := types(all, "no"); !strings.HasPrefix(got, begin+"tool.call.denied model.output") {
 			t.Error(got)
 		}
-		if told := written(all); !strings.Contains(told, `"reason":"not today"`) ||
-			!strings.Contains(told, "then not: not today") || !strings.Contains(told, `"actor":"me"`) {
-			t.Error(told)
+		if got := written(all); !strings.Contains(got, `"reason":"not today"`) ||
+			!strings.Contains(got, "then not: not today") || !strings.Contains(got, `"actor":"me"`) {
+			t.Error(got)
 		}
 	})
 }
@@ -381,7 +381,7 @@ func TestTasksOutliveTheServer(t *testing.T) {
 		if err := s.tasks.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		// As if it had been killed before it heard of the turn.
+		// As if its server had been killed before it learned of the turn.
 		if err := s.DB.Update(t.Context(), func(tx database.Tx) error {
 			_, err := tx.ExecContext(t.Context(), `update tasks set status = 'starting', turn_id = '' where task_id = 'runs'`)
 			return err
@@ -421,7 +421,7 @@ func TestTasksAreBounded(t *testing.T) {
 	}
 }
 
-// EV-02: numbers stay when records are pruned, and what is gone is told.
+// EV-02: event numbers stay when records are pruned, and a read reports the gap.
 func TestNumbersStayWhenRecordsGo(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		id := s.NewSession()
@@ -464,7 +464,7 @@ func TestNumbersStayWhenRecordsGo(t *testing.T) {
 	})
 }
 
-// A turn that somebody else began is a task of the turn's id.
+// A turn that another client began is a task with the turn's id.
 func TestTurnsOfOthersAreTasks(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite)
@@ -474,7 +474,7 @@ func TestTurnsOfOthersAreTasks(t *testing.T) {
 	s.has(session, kind(tasks.TaskCompleted))
 	s.submit(session, "ours", "REPLY[ours]")
 	s.over(session, "ours")
-	turn2 := s.Say(session, "FAIL[told to fail]")
+	turn2 := s.Say(session, "FAIL[fail as asked]")
 	s.Ended(session, turn2)
 	s.has(session, kind(tasks.TaskFailed))
 	all := s.events(session)

@@ -28,7 +28,7 @@ type ToolResult struct {
 	CallID  string `json:"tool_call_id"`
 	Attempt int    `json:"attempt"`
 	IsError bool   `json:"is_error"`
-	// Preview is the result as far as events tell it, Ref the artifact that has the rest of it.
+	// Preview is the result as far as events contain it, Ref the artifact that has the rest.
 	Preview json.RawMessage `json:"result_preview,omitempty"`
 	Ref     json.RawMessage `json:"result_ref,omitempty"`
 	// Reason is why it was denied.

@@ -35,13 +35,13 @@ type Requested struct {
 	Class Class `json:"permission,omitempty"`
 }
 
-// Evaluated says: one party judged it.
+// Evaluated says that one party gave its opinion.
 type Evaluated struct{ Opinion }
 
 // Approved says: it may run. It or Denied comes once.
 type Approved struct {
 	Snapshot Snapshot `json:"policy_snapshot"`
-	// Actor is the person who allowed it, "" when nobody had to; Reason in that person's words.
+	// Actor is the person who allowed it, "" when no approval was needed; Reason in that person's words.
 	Actor  string `json:"actor,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
@@ -50,9 +50,9 @@ type Approved struct {
 type Denied struct {
 	Snapshot Snapshot `json:"policy_snapshot"`
 	Actor    string   `json:"actor,omitempty"`
-	// Reason is what the agent is told.
+	// Reason is the text for the agent.
 	Reason string `json:"reason"`
-	// Cancelled says that nobody decided: the agent gave the call up.
+	// Cancelled says that there was no decision: the agent gave the call up.
 	Cancelled bool `json:"cancelled,omitempty"`
 }
 
@@ -112,8 +112,8 @@ func (Output) Type() string { return "tool.output.delta" }
 // Type implements Event.
 func (Completed) Type() string { return "tool.call.completed" }
 
-// Recorder keeps what happens to calls. What it has taken outlives a crash: nothing is done, and no agent hears of
-// anything, before.
+// Recorder stores what happens to calls. What it stored outlives a crash, and nothing is done or sent to an
+// agent before that.
 type Recorder interface {
 	// Open gives a call its ID and Attempt and records Requested. cutOff says that an earlier attempt may have run, and
 	// how far is not known.
@@ -129,14 +129,15 @@ type Answer struct {
 	Actor, Reason string
 }
 
-// Approver asks a person. Its error is that of ctx when the call was given up meanwhile; then nobody is asked any more.
+// Approver asks a person. Its error is that of ctx when the call was given up meanwhile; then the request is
+// withdrawn.
 type Approver interface {
 	Ask(ctx context.Context, call Call, class Class, description string) (Answer, error)
 }
 
 // Artifacts keeps results that are too long to stand in an event, and has the bytes that inputs refer to.
 type Artifacts interface {
-	// Content are the bytes of an artifact of the call's session; its error is told to the agent.
+	// Content returns the bytes of an artifact of the call's session; the agent gets its error.
 	Content(ctx context.Context, call Call, id string) ([]byte, error)
 	// Keep stores a result of a call and returns a reference to it, as JSON.
 	Keep(ctx context.Context, call Call, name, contentType string, content []byte) (json.RawMessage, error)

@@ -51,7 +51,7 @@ func NewExecutor(opts Options) *Executor {
 // Registry is what can be called.
 func (e *Executor) Registry() *Registry { return e.opts.Registry }
 
-// Outcome is what the agent is told of its call.
+// Outcome is the answer to the agent's call.
 type Outcome struct {
 	CallID string
 	// Output is what the tool answered, as its output schema has it; of one that failed or was denied {"error": ...}.
@@ -61,9 +61,10 @@ type Outcome struct {
 	Snapshot        Snapshot
 }
 
-// Do lets a call run when its input, the policy and, where they are asked, a person allow it. runtime is what the
-// agent's runtime thought of the call, nil when that was not asked. An error is one of this server (its store refuses,
-// nobody could be asked) or ctx's: then nothing runs any more. Whatever is wrong with the call itself is an Outcome.
+// Do runs a call when its input, the policy and, where an approval is needed, a person allow it. runtime is
+// the opinion of the agent's runtime, nil when there is none. An error is one of this server (its store
+// refuses, no approval can be requested) or ctx's: then nothing runs any more. An error of the call itself is
+// an Outcome.
 func (e *Executor) Do(ctx context.Context, call Call, policy Policy, runtime *Opinion) (Outcome, error) {
 	if !utf8.Valid(call.Input) {
 		return Outcome{}, fmt.Errorf("the input of a call of %s is no UTF-8", call.Tool)
@@ -115,7 +116,7 @@ func (d *decision) ours(ctx context.Context, known, cutOff bool) Opinion {
 	if own.Result == Deny {
 		return own
 	}
-	// What cannot be held runs nowhere, and nobody is asked about it.
+	// What cannot be confined does not run, and no approval of it is requested.
 	sandbox := d.sandbox()
 	if sandbox == nil {
 		return refuse("no_sandbox",
@@ -147,7 +148,7 @@ func (d *decision) run(ctx context.Context, own Opinion) (Outcome, error) {
 			return Outcome{}, errors.Join(gone, d.cancelled(ctx, snapshot))
 		}
 		if err != nil {
-			return d.deny(ctx, snapshot, "nobody could be asked: "+err.Error())
+			return d.deny(ctx, snapshot, "no approval could be requested: "+err.Error())
 		}
 		d.answer = answer
 		opinion := Opinion{SourceUser, Deny, "user_denied"}

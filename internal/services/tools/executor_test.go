@@ -87,10 +87,10 @@ func (p person) Ask(ctx context.Context, call tools.Call, _ tools.Class, _ strin
 	return p(ctx, call)
 }
 
-func nobody(t *testing.T) person {
+func noPerson(t *testing.T) person {
 	return func(_ context.Context, call tools.Call) (tools.Answer, error) {
 		t.Errorf("a person was asked about %s", call.Tool)
-		return tools.Answer{}, errors.New("nobody is there")
+		return tools.Answer{}, errors.New("no person is there")
 	}
 }
 
@@ -141,7 +141,7 @@ func TestTheWaysOfACall(t *testing.T) {
 			person: answers(tools.Answer{Actor: "ann", Reason: "not on a Friday"}),
 			types:  slices.Insert(slices.Clone(denied), 1, "call.policy_evaluated"),
 			output: `{"error":"denied by ann: not on a Friday"}`},
-		"nobody is there": {tool: "a.write", policy: tools.Policy{NonInteractive: true}, types: denied,
+		"no person is there": {tool: "a.write", policy: tools.Policy{NonInteractive: true}, types: denied,
 			output: `{"error":"approval required"}`},
 		"denied by a rule": {tool: "a.write",
 			policy: tools.Policy{Mode: tools.ModeYolo, Overrides: tools.Overrides{DenyTools: []string{"a.write"}}},
@@ -199,7 +199,7 @@ func TestTheWaysOfACall(t *testing.T) {
 			rec.cutOff = c.cutOff
 			delete(in, tools.Dangerous)
 			if c.person == nil {
-				c.person = nobody(t)
+				c.person = noPerson(t)
 			}
 			if c.input == "" {
 				c.input = `{"path":"p"}`
@@ -269,11 +269,11 @@ func TestAGivenUpCallNeverRuns(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, err, rec.types("call-1"))
 		}
 	}
-	// One that nobody is asked about is looked at last before it runs.
+	// A call without an approval request is checked last before it runs.
 	ctx, cancel := context.WithCancel(t.Context())
 	rec := newRecord(t)
 	rec.opens = cancel
-	executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Sandboxes: unconfined(), Approver: nobody(t)})
+	executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Sandboxes: unconfined(), Approver: noPerson(t)})
 	_, err := executor.Do(ctx, call("a.write", `{}`), tools.Policy{Mode: tools.ModeYolo}, nil)
 	if !errors.Is(err, context.Canceled) || !slices.Equal(rec.types("call-1"), denied) || !last[tools.Denied](rec, "call-1").Cancelled {
 		t.Errorf("not asked about: %v, %v", err, rec.types("call-1"))
@@ -291,7 +291,7 @@ func TestNothingRunsUnrecorded(t *testing.T) {
 		}
 		rec := newRecord(t)
 		rec.refuse = refuse
-		executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: nobody(t),
+		executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: noPerson(t),
 			Sandboxes: unconfined()})
 		if _, err := executor.Do(t.Context(), call("a.read", `{}`), tools.Policy{Mode: tools.ModeAuto}, nil); !errors.Is(err,
 			errStore) {
@@ -331,7 +331,7 @@ func TestOutputAndLongResults(t *testing.T) {
 		return json.RawMessage(long), err
 	}
 	rec, kept := newRecord(t), &shelf{}
-	executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: nobody(t),
+	executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: noPerson(t),
 		Sandboxes: unconfined(), Artifacts: kept})
 	outcome, err := executor.Do(t.Context(), call("a.read", `{}`), tools.Policy{Mode: tools.ModeAuto}, nil)
 	if err != nil || string(outcome.Output) != long || string(kept.kept) != long {
@@ -375,7 +375,7 @@ func TestEndlessOutputIsStopped(t *testing.T) {
 		one := tool("a.read", tools.ReadOnly)
 		one.Run = write
 		rec := newRecord(t)
-		executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: nobody(t),
+		executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: noPerson(t),
 			Sandboxes: unconfined()})
 		outcome, err := executor.Do(t.Context(), call("a.read", `{}`), tools.Policy{Mode: tools.ModeAuto}, nil)
 		if err != nil || !outcome.IsError || !strings.Contains(string(outcome.Output), "above its limit of 1048576 bytes") {
@@ -402,7 +402,7 @@ func TestCallsAtOnce(t *testing.T) {
 		}
 	}
 	rec := newRecord(t)
-	executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: nobody(t),
+	executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: noPerson(t),
 		Sandboxes: unconfined()})
 	var group sync.WaitGroup
 	for _, input := range []string{`{"a":1}`, `{"a":2}`} {
@@ -416,7 +416,7 @@ func TestCallsAtOnce(t *testing.T) {
 	group.Wait()
 }
 
-// TL-02: what the upstream daemon says of bad input is said here, too (which members are too many is told besides).
+// TL-02: errors for bad input have the upstream daemon's text (and also name the members that are too many).
 func TestTheWordsForBadInput(t *testing.T) {
 	t.Parallel()
 	rows := vectors(t, "tool_validate")
@@ -430,7 +430,7 @@ func TestTheWordsForBadInput(t *testing.T) {
 	one := tool(manifest.Tools[0].Name, tools.ReadOnly)
 	one.Input = manifest.Tools[0].InputSchema
 	rec := newRecord(t)
-	executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: nobody(t),
+	executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: noPerson(t),
 		Sandboxes: unconfined()})
 	for _, v := range rows {
 		outcome, err := executor.Do(t.Context(), call(v.Tool, string(v.Input)), tools.Policy{Mode: tools.ModeAuto}, nil)
@@ -458,7 +458,7 @@ func TestTheInputHasAReferenceTheRunTheBytes(t *testing.T) {
 		return json.RawMessage(`{}`), nil
 	}
 	rec := newRecord(t)
-	executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: nobody(t),
+	executor := tools.NewExecutor(tools.Options{Registry: registry(t, one), Recorder: rec, Approver: noPerson(t),
 		Sandboxes: unconfined(), Artifacts: &shelf{}})
 	do := func(input string) tools.Outcome {
 		t.Helper()
@@ -479,8 +479,8 @@ func TestTheInputHasAReferenceTheRunTheBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, event := range rec.events["call-1"] {
-		if told, err := json.Marshal(event); err != nil || strings.Contains(string(told), "its bytes") {
-			t.Errorf("%s tells %s (%v)", event.Type(), told, err)
+		if raw, err := json.Marshal(event); err != nil || strings.Contains(string(raw), "its bytes") {
+			t.Errorf("%s has %s (%v)", event.Type(), raw, err)
 		}
 	}
 	if asked := rec.opened; asked.InputHash != want || string(asked.Input) != input {

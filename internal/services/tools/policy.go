@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Result is what somebody thinks of a call, or what became of it.
+// Result is an opinion on a call, or what became of it.
 type Result string
 
 // The results. The stricter one of two is Deny before Ask before Allow.
@@ -28,7 +28,7 @@ const (
 	ModeYolo Mode = "yolo"
 )
 
-// The parties that judge a call.
+// The parties that have an opinion on a call.
 const (
 	SourceRuntime = "runtime"
 	SourceHarness = "harness"
@@ -60,7 +60,7 @@ type Overrides struct {
 type Policy struct {
 	Mode Mode
 	Overrides
-	// NonInteractive is set where nobody can be asked: what would ask is denied.
+	// NonInteractive is set where no person can be asked: what would ask is denied.
 	NonInteractive bool
 }
 
@@ -81,7 +81,7 @@ func CheckPolicy(p Policy, allowYolo bool) error {
 	return nil
 }
 
-// Judge is this server's opinion of a call of a tool; class is "" for a tool whose class is not known.
+// Judge returns this server's opinion of a call of a tool; class is "" for a tool whose class is not known.
 func (p Policy) Judge(tool string, class Class) Opinion {
 	opinion := func(result Result, rule string) Opinion { return Opinion{SourceHarness, result, rule} }
 	mode := p.mode()
@@ -109,8 +109,8 @@ func (p Policy) mode() Mode {
 	return p.Mode
 }
 
-// Settle makes a decision of opinions: the strictest counts, but what a person says settles what others would have
-// asked. Where nobody can be asked, what is left to ask is denied.
+// Settle makes a decision of opinions: the strictest counts, but a person's answer settles what others would
+// have asked. In NonInteractive mode, what is left to ask is denied.
 func (p Policy) Settle(opinions ...Opinion) Snapshot {
 	s := Snapshot{Mode: p.mode(), Decision: Allow, Sources: slices.Clone(opinions)}
 	answer := Ask

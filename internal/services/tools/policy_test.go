@@ -140,8 +140,8 @@ func TestRulesGoBeforeTheMode(t *testing.T) {
 	}
 }
 
-// TL-08, TL-09: the strictest opinion counts, a person settles what others would ask, and nobody allows what another
-// party denies.
+// TL-08, TL-09: the strictest opinion counts, a person settles what others would ask, and no party allows
+// what another one denies.
 func TestOpinionsAreSettled(t *testing.T) {
 	t.Parallel()
 	from := func(source string, result tools.Result) tools.Opinion {
@@ -151,7 +151,7 @@ func TestOpinionsAreSettled(t *testing.T) {
 	for _, c := range []struct {
 		opinions []tools.Opinion
 		decision tools.Result
-		alone    tools.Result // where nobody can be asked
+		alone    tools.Result // without a person to ask
 	}{
 		{[]tools.Opinion{from(own, tools.Allow)}, tools.Allow, tools.Allow},
 		{[]tools.Opinion{from(own, tools.Ask)}, tools.Ask, tools.Deny},

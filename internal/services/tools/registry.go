@@ -36,7 +36,7 @@ var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 // WireName is a tool's name for agents, which know letters, digits, "_" and "-" only.
 func WireName(name string) string { return strings.ReplaceAll(name, ".", "_") }
 
-// NewRegistry checks the tools. All that is wrong is told at once.
+// NewRegistry checks the tools and reports all errors at once.
 func NewRegistry(options RegistryOptions, all ...Tool) (*Registry, error) {
 	r := &Registry{options: options}
 	var err error

@@ -35,7 +35,7 @@ func (d *decision) execute(ctx context.Context, snapshot Snapshot) (Outcome, err
 	}
 	completed.Stdout, completed.Stderr, completed.IsError = said.stdout.first(), said.stderr.first(), outcome.IsError
 	completed.DurationMS = d.opts.Now().Sub(began).Milliseconds()
-	// What ran has run, whether or not somebody still waits for it.
+	// What ran has run, whether or not a caller still waits for it.
 	ctx = context.WithoutCancel(ctx)
 	if completed.ResultPreview, completed.ResultRef, err = d.preview(ctx, outcome.Output); err != nil {
 		return Outcome{}, fmt.Errorf("keep the result of call %s: %w", d.call.ID, err)
@@ -72,7 +72,7 @@ func (d *decision) work(ctx context.Context, sandbox Sandbox, limits Limits, tim
 	stopped, stop := context.WithCancelCause(running)
 	defer stop(nil)
 	open := func(name string) *stream {
-		return &stream{name: name, limit: limits.OutputBytes, stop: stop, tell: func(delta string) error {
+		return &stream{name: name, limit: limits.OutputBytes, stop: stop, publish: func(delta string) error {
 			return d.opts.Recorder.Record(stopped, d.call, Output{Stream: name, Delta: delta})
 		}}
 	}

@@ -17,7 +17,7 @@ type Sandbox interface {
 	Check(ctx context.Context) error
 	// Run does a job of a tool and returns its output. It ends soon after ctx, and leaves no process behind.
 	Run(ctx context.Context, tool Tool, job Job, limits Limits) (json.RawMessage, error)
-	// Confinement tells how a job with these limits is held.
+	// Confinement says how a job with these limits is confined.
 	Confinement(limits Limits) Confinement
 }
 

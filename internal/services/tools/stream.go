@@ -19,12 +19,13 @@ func (e *outputError) Error() string {
 	return fmt.Sprintf("the tool's %s is above its limit of %d bytes; it was stopped", e.what, e.limit)
 }
 
-// stream takes what a run says: each piece is told at once, the first part kept for its end. Too much stops the run.
+// stream is the output of a run: each delta is published at once, the first part kept for the end. Too much
+// output stops the run.
 type stream struct {
-	name  string
-	limit int64
-	tell  func(delta string) error
-	stop  context.CancelCauseFunc
+	name    string
+	limit   int64
+	publish func(delta string) error
+	stop    context.CancelCauseFunc
 
 	mu    sync.Mutex
 	kept  strings.Builder
@@ -59,7 +60,7 @@ func (s *stream) Write(piece []byte) (int, error) {
 	if room := inlineBytes - s.kept.Len(); room > 0 {
 		s.kept.WriteString(strings.ToValidUTF8(delta[:min(room, len(delta))], ""))
 	}
-	if err := s.tell(delta); err != nil {
+	if err := s.publish(delta); err != nil {
 		s.stop(err)
 		return 0, err
 	}

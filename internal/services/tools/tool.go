@@ -1,8 +1,8 @@
-// Package tools owns the tools that this server gives to agents itself: what there are (Registry), whether a call may
-// run (Policy), and how one runs, with what is told of it (Executor).
+// Package tools owns the tools that this server gives to agents itself: the tools there are (Registry),
+// whether a call may run (Policy), and how one runs and is recorded (Executor).
 //
-// It must never know a runtime, a protocol or a route: internal/services/tools/mcphost offers the tools to agents, and whoever keeps
-// sessions asks a person.
+// It must never know a runtime, a protocol or a route: internal/services/tools/mcphost offers the tools to
+// agents, and the package that keeps sessions asks a person.
 package tools
 
 import (
@@ -34,16 +34,16 @@ type Tool struct {
 	Class             Class
 	// Input and Output are JSON Schemas of objects. What they do not allow is neither run nor answered with.
 	Input, Output json.RawMessage
-	// Config is what a run is told besides its input: that it was configured with.
+	// Config is what a run gets besides its input: its configuration.
 	Config json.RawMessage
 	// Artifact is the member of the input that names an artifact of the call's session, "" for none: a run is given its
-	// bytes, while what is approved, hashed and told has the reference alone.
+	// bytes, while what is approved, hashed and recorded has the reference alone.
 	Artifact string
 	// Unheld says that it runs in no sandbox, whatever its class: it is the operator's own program.
 	Unheld bool
 	// Timeout bounds a run; 0 means the executor's default.
 	Timeout time.Duration
-	// Run does the work. Its error is told to the agent in its own words; it must end when ctx does.
+	// Run does the work. The agent gets the text of its error; it must end when ctx does.
 	Run func(ctx context.Context, job Job) (json.RawMessage, error)
 }
 
@@ -60,12 +60,13 @@ type Job struct {
 	// SessionID and TurnID are where the call belongs, TurnID "" when it is not known.
 	SessionID string `json:"-"`
 	TurnID    string `json:"-"`
-	// Stdout and Stderr take what a run says before its end. Never nil; they fail when nobody wants it any more.
+	// Stdout and Stderr receive output before the run's end. Never nil; they fail once the output is not
+	// wanted any more.
 	Stdout, Stderr io.Writer `json:"-"`
 }
 
-// Error is a failure of a run in words for the agent. Any other error of Run is told in its own words, too; this one
-// says nothing else.
+// Error is a failure of a run in words for the agent. Any other error of Run is sent as its own text, too;
+// this one adds nothing to its message.
 type Error struct{ Message string }
 
 // Error implements error.

@@ -108,7 +108,7 @@ func TestATaskIsATreeOfSpans(t *testing.T) {
 		select {
 		case <-got.more:
 		case <-deadline:
-			t.Fatalf("no task was told of, but %d spans:\n%s", len(got.spans), server.Log())
+			t.Fatalf("no span of a task, but %d spans:\n%s", len(got.spans), server.Log())
 		}
 	}
 	server.Stop() // which sends the rest
@@ -197,8 +197,8 @@ func TestWrongSettingsOfTraces(t *testing.T) {
 	t.Parallel()
 	site := programtest.New(t, programtest.WithoutAgent(),
 		programtest.WithEnv("HARNESS_OTEL=true", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"))
-	if code, _, told := site.Run("serve"); code == 0 || !strings.Contains(told, "http/protobuf") {
-		t.Errorf("%d %s", code, told)
+	if code, _, output := site.Run("serve"); code == 0 || !strings.Contains(output, "http/protobuf") {
+		t.Errorf("%d %s", code, output)
 	}
 	site = programtest.New(t, programtest.WithoutAgent(),
 		programtest.WithEnv("OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "OTEL_EXPORTER_OTLP_ENDPOINT=nonsense"))

@@ -1,8 +1,8 @@
 // Package tracing makes spans of the work of this server: requests, tasks, turns, runs of tools, waits for a decision and
 // calls of runtimes.
 //
-// It owns their names, ids and attributes, and that nothing a person or a model wrote is among these. It must never be
-// waited for: who tells it of something goes on at once.
+// It owns their names, ids and attributes, and that nothing a person or a model wrote is among these. A
+// caller must never wait for it.
 package tracing
 
 import (
@@ -58,17 +58,17 @@ type Tracer struct {
 	record func(otlp.Span)
 	traced func(sessionID, turnID string) (traceID, spanID string)
 
-	heard chan journal.Record
-	loops lifecycle.Loops
-	open  open
+	records chan journal.Record
+	loops   lifecycle.Loops
+	open    open
 }
 
-// New makes a Tracer. record is handed every span and must not block; traced tells the trace of a turn, "" for none.
+// New makes a Tracer. record is handed every span and must not block; traced returns the trace of a turn, "" for none.
 func New(record func(otlp.Span), traced func(sessionID, turnID string) (traceID, spanID string)) *Tracer {
-	return &Tracer{record: record, traced: traced, heard: make(chan journal.Record, queued), open: newOpen()}
+	return &Tracer{record: record, traced: traced, records: make(chan journal.Record, queued), open: newOpen()}
 }
 
-// Start begins to make spans of what is heard.
+// Start begins to make spans of the records.
 func (t *Tracer) Start(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -77,7 +77,7 @@ func (t *Tracer) Start(ctx context.Context) error {
 		t.loops.Go(func(running context.Context) {
 			for {
 				select {
-				case record := <-t.heard:
+				case record := <-t.records:
 					t.look(&record)
 				case <-running.Done():
 					return
@@ -97,7 +97,7 @@ func (t *Tracer) Stop(ctx context.Context) error {
 	return err
 }
 
-// Request begins the span of a request: what it causes is told to be in the trace returned. end is told what came of it.
+// Request begins the span of a request: what it causes is in the trace returned. end gets the outcome.
 func (t *Tracer) Request(caller telemetry.Trace, verb string) (own telemetry.Trace, end func(route string, status int,
 	began time.Time, took time.Duration)) {
 	quiet := verb == http.MethodGet || verb == http.MethodHead || verb == http.MethodOptions
@@ -156,7 +156,7 @@ func (t *Tracer) ToolEnded(call tools.Call, class string, end tools.Completed) {
 	t.record(span)
 }
 
-// Called makes the span of a call of a runtime, in the trace of who asked for it; of what nobody asked for there is none.
+// Called makes the span of a call of a runtime, in the trace of its caller; a call without one has no span.
 func (t *Tracer) Called(ctx context.Context, name, method string, took time.Duration, err error) {
 	ids := telemetry.IDsFrom(ctx)
 	if t == nil || ids.Trace.TraceID == "" {
@@ -187,7 +187,7 @@ func (t *Tracer) within(sessionID, turnID string, span otlp.Span) otlp.Span {
 	return span
 }
 
-// traceOr is a trace, or that of work which nobody asked for in one.
+// traceOr is a trace, or a new one for work without a caller's trace.
 func traceOr(traceID, key string) string {
 	if traceID != "" || key == "" {
 		return traceID

@@ -17,7 +17,7 @@ type Difference struct {
 	Want, Got      string
 }
 
-// String tells it in a line.
+// String describes it in a line.
 func (d Difference) String() string {
 	return fmt.Sprintf("%s, %s: recorded is %.200s, here is %.200s", d.Subject, d.Place, d.Want, d.Got)
 }
@@ -27,13 +27,13 @@ type bindings struct {
 	ours, theirs map[string]string
 }
 
-// bound tells whether two ids are of the same thing, and notes them when neither was seen.
+// bound reports whether two ids are of the same thing, and notes them when neither was seen.
 func (b *bindings) bound(recorded, here string) bool {
 	if known, is := b.ours[recorded]; is {
 		return known == here
 	}
 	if recorded == here {
-		return true // an id nobody has, sent and answered as it was recorded
+		return true // an unknown id, sent and answered as it was recorded
 	}
 	if _, taken := b.theirs[here]; taken {
 		return false
@@ -129,7 +129,7 @@ func (c *comparison) values(place string, want, got any) {
 	}
 }
 
-// texts tells whether two texts say the same.
+// texts reports whether two texts say the same.
 func (c *comparison) texts(name, recorded, here string) bool {
 	switch {
 	case slices.Contains([]string{"next_after", "runtime_session_id", "runtime_tool_call_id"}, name):
@@ -141,7 +141,7 @@ func (c *comparison) texts(name, recorded, here string) bool {
 	case c.names.time.MatchString(recorded):
 		return c.names.time.MatchString(here)
 	case c.names.hash.MatchString(recorded):
-		// What a tool is called with is the same, what a model is given is told in other words.
+		// The input of a tool is the same; the input of a model has another wording.
 		return c.names.hash.MatchString(here) && !strings.HasPrefix(c.subject, "tool.")
 	case slices.Contains(words, name):
 		return here != ""

@@ -1,5 +1,5 @@
-// Package codesdk replays recordings of the codesdkd daemon against the task API of this server and tells what its
-// clients would notice.
+// Package codesdk replays recordings of the codesdkd daemon against the task API of this server and reports
+// what its clients would notice.
 //
 // It owns the recordings (testdata), the comparison after ids, times and the model's words are put aside, and the table
 // of deliberate differences (rows.go). It must never know how the server works inside: it speaks HTTP to a URL, and

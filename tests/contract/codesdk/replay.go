@@ -18,8 +18,8 @@ type Target interface {
 	URL() string
 	// Workspace is the folder its sessions work in.
 	Workspace() string
-	// Words are what the model has to be told so that it does what the recorded runtime did about a message; Held waits
-	// until a task that was told to be slow is on its way.
+	// Words are the prompt that has the model do what the recorded runtime did about a message; Held waits
+	// until a task with a slow prompt has begun.
 	Words(message, task string) string
 	Held(task string) error
 }
@@ -36,8 +36,8 @@ type replay struct {
 	found   []Difference
 	compare int // how many answers and events were compared
 
-	// told are the recorded events of a session so far, by number; ended the sessions' order.
-	told     map[string]map[float64]event
+	// recorded are the recorded events of a session so far, by number; ended the sessions' order.
+	recorded map[string]map[float64]event
 	sessions []string
 	numbers  map[string]map[float64]float64
 	streams  map[string]*stream
@@ -58,7 +58,7 @@ func Replay(topic string, target Target) (compared int, found []Difference, err 
 	if err != nil {
 		return 0, nil, err
 	}
-	r := &replay{target: target, topic: topic, names: patterns(), told: map[string]map[float64]event{},
+	r := &replay{target: target, topic: topic, names: patterns(), recorded: map[string]map[float64]event{},
 		ids: &bindings{map[string]string{}, map[string]string{}}, numbers: map[string]map[float64]float64{},
 		streams: map[string]*stream{}, occupied: func() {}}
 	defer func() { r.occupied() }()
@@ -122,12 +122,12 @@ func (r *replay) occupy(path string) error {
 
 // note keeps a recorded event.
 func (r *replay) note(session string, e event) {
-	if r.told[session] == nil {
-		r.told[session] = map[float64]event{}
+	if r.recorded[session] == nil {
+		r.recorded[session] = map[float64]event{}
 		r.sessions = append(r.sessions, session)
 	}
 	number, _ := e["seq"].(float64)
-	r.told[session][number] = e
+	r.recorded[session][number] = e
 }
 
 // sessionOf is the session a path speaks of, "" for none.

@@ -19,7 +19,7 @@ import (
 // reach waits until the session is where it was when the recorded request came, and learns what things are called.
 func (r *replay) reach(session string, record Record) error {
 	want := map[string]int{}
-	for _, e := range r.told[session] {
+	for _, e := range r.recorded[session] {
 		if kind := awaited(kindOf(e)); kind != "" {
 			want[taskOf(e)+" "+kind]++
 		}
@@ -124,7 +124,7 @@ func (r *replay) events(session string) ([]event, error) {
 
 // compareEvents compares the events of a session task by task.
 func (r *replay) compareEvents(session string, here []event) []Difference {
-	recorded := r.told[session]
+	recorded := r.recorded[session]
 	byTask := map[string][]event{}
 	var tasks []string
 	for _, number := range slices.Sorted(maps.Keys(recorded)) {

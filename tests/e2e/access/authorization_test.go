@@ -9,9 +9,9 @@ import (
 	"harness/tests/programtest"
 )
 
-// No operation is forgotten: with a token each refuses who does not have it, but for the probes of health; without one
-// each refuses a foreign page what changes state, and everybody who calls the server by another name. None is reached
-// by another spelling of an open path.
+// No operation is forgotten: with a token each refuses a request without it, but for the health probes.
+// Without a token each refuses changes from a foreign page, and every caller that uses another host name.
+// None is reached by another spelling of an open path.
 func TestEveryOperationIsGuarded(t *testing.T) {
 	t.Parallel()
 	const token = "the-token-of-this-very-test"

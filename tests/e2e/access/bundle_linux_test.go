@@ -210,7 +210,7 @@ func TestASupportBundleReplaysAndHasNoSecret(t *testing.T) {
 		t.Errorf("what was said is %s (%v)", files["transcript.json"], err)
 	}
 	if ran := calls[2]; string(ran.ExitCode) != "3" || !ran.IsError || ran.Name != "runtime.command_execution" {
-		t.Errorf("the command is told as %+v", ran)
+		t.Errorf("the command is recorded as %+v", ran)
 	}
 	for _, want := range []string{`"model":"`, `"request_id":"`, `"runtime_session_id":"`} {
 		if !bytes.Contains(files["events.jsonl"], []byte(want)) {

@@ -14,17 +14,17 @@ import (
 	"harness/tests/programtest"
 )
 
-// A link of a notification shows what is to be approved to whoever has it and decides when a button is pressed, once, by
-// the actor "link"; the server's token is needed for everything else.
+// The link of a notification shows the approval to every holder and decides when a button is pressed, once,
+// with the actor "link"; everything else needs the server's token.
 func TestALinkOfANotificationDecides(t *testing.T) {
 	t.Parallel()
-	heard := make(chan map[string]string, 10)
+	received := make(chan map[string]string, 10)
 	place := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var told struct{ Data map[string]string }
-		if err := json.NewDecoder(r.Body).Decode(&told); err != nil {
+		var message struct{ Data map[string]string }
+		if err := json.NewDecoder(r.Body).Decode(&message); err != nil {
 			t.Error(err)
 		}
-		heard <- told.Data
+		received <- message.Data
 	}))
 	defer place.Close()
 	const public = "http://127.0.0.1/below"
@@ -35,15 +35,15 @@ func TestALinkOfANotificationDecides(t *testing.T) {
 	session := server.CreateSession(programtest.Object{"approvalPolicy": "untrusted"})
 	events := server.Follow("threadId=" + session)
 	turn := server.Send(session, "MOCK_CMD[echo once >> ran.txt]")
-	var told map[string]string
+	var got map[string]string
 	select {
-	case told = <-heard:
+	case got = <-received:
 	case <-time.After(time.Minute):
-		t.Fatalf("nobody was told: %s", server.LogTail())
+		t.Fatalf("no message came: %s", server.LogTail())
 	}
-	link, is := strings.CutPrefix(told["decideLink"], public)
+	link, is := strings.CutPrefix(got["decideLink"], public)
 	if !is {
-		t.Fatalf("told %v", told)
+		t.Fatalf("got %v", got)
 	}
 	post := func(path, decision string) (int, string) {
 		t.Helper()

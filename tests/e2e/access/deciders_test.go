@@ -11,8 +11,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// SE-10, SE-11: 64 deciders on one approval: one wins, the others are told who did, and the runtime gets exactly one
-// answer.
+// SE-10, SE-11: of 64 deciders on one approval one wins, the others get the winner's name, and the runtime
+// gets exactly one answer.
 func TestOneOf64DecidersWins(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -45,7 +45,7 @@ func TestOneOf64DecidersWins(t *testing.T) {
 			group.Wait()
 			close(outcomes)
 
-			winners, told := 0, map[string]int{}
+			winners, answers := 0, map[string]int{}
 			for out := range outcomes {
 				if out.err != nil {
 					t.Fatal(out.err)
@@ -60,14 +60,14 @@ func TestOneOf64DecidersWins(t *testing.T) {
 				if err := json.Unmarshal(out.body, &body); err != nil || out.status != http.StatusNotFound {
 					t.Fatalf("a loser got %d %s", out.status, out.body)
 				}
-				told[body.Resolution.Status+" "+body.Resolution.Decision+" by "+body.Resolution.DecidedBy]++
+				answers[body.Resolution.Status+" "+body.Resolution.Decision+" by "+body.Resolution.DecidedBy]++
 			}
-			if winners != 1 || len(told) != 1 {
-				t.Fatalf("%d winners; losers were told %v", winners, told)
+			if winners != 1 || len(answers) != 1 {
+				t.Fatalf("%d winners; losers got %v", winners, answers)
 			}
 			resolved := events.WaitType("approval_resolved").Decoded()
-			if want := "resolved " + programtest.Text(resolved, "decision") + " by local"; told[want] != 63 {
-				t.Errorf("losers were told %v, want 63 times %q", told, want)
+			if want := "resolved " + programtest.Text(resolved, "decision") + " by local"; answers[want] != 63 {
+				t.Errorf("losers got %v, want 63 times %q", answers, want)
 			}
 			if status := events.WaitTurn(turn); status != "completed" {
 				t.Errorf("the turn ended %s", status)

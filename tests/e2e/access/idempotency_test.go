@@ -46,8 +46,8 @@ func keyed(i *programtest.Server, key, path string, body programtest.Object) (in
 	return response.StatusCode, answer, nil
 }
 
-// told is how often a session was told a message, and the turns that began with it.
-func told(i *programtest.Server, session, message string) (times int, turn string) {
+// deliveries is how often a session got a message, and the turn that began with it.
+func deliveries(i *programtest.Server, session, message string) (times int, turn string) {
 	i.T.Helper()
 	for _, entry := range i.Transcript(session) {
 		if programtest.Text(entry, "type") == "userMessage" && programtest.Text(entry, "content") == message {
@@ -57,8 +57,8 @@ func told(i *programtest.Server, session, message string) (times int, turn strin
 	return times, turn
 }
 
-// Killed between making a session and keeping the answer, on a store that takes long to keep it, a server does not do it
-// again: who asks again hears that it may have been done.
+// A slow store and a kill between the creation of a session and the stored answer: the server does not create
+// it again. A retry gets the answer that it may have been done.
 func TestKilledBeforeTheAnswerWasKept(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEngine(database.Postgres))
@@ -92,8 +92,8 @@ func TestKilledBeforeTheAnswerWasKept(t *testing.T) {
 	}
 }
 
-// A message that is sent again and again with its key through kills at any moment is told at most once, and whoever is
-// answered is answered the same.
+// A message that is retried with its key through kills at any moment is delivered at most once, and each
+// retry gets the same answer.
 func TestAKeyOutlivesKills(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
@@ -137,10 +137,10 @@ func TestAKeyOutlivesKills(t *testing.T) {
 			t.Errorf("round %d was answered %d %v", round, status, answer)
 		}
 		if known {
-			server.Eventually("what was answered is stored", func() bool { times, _ := told(server, session, message); return times > 0 })
+			server.Eventually("what was answered is stored", func() bool { times, _ := deliveries(server, session, message); return times > 0 })
 		}
-		if times, turn := told(server, session, message); times > 1 || known && turn != programtest.Text(answer, "turnId") {
-			t.Errorf("round %d was told %d times, in turn %s; the answer was %v", round, times, turn, answer)
+		if times, turn := deliveries(server, session, message); times > 1 || known && turn != programtest.Text(answer, "turnId") {
+			t.Errorf("round %d was delivered %d times, in turn %s; the answer was %v", round, times, turn, answer)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package access tests, on whole servers, who may do what, what is told to whom and what is never told.
+// Package access tests, on whole servers, who may do what, who may read what, and what is never shown.
 package access
 
 import (

@@ -13,7 +13,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// What one alerts on is there from the start, at zero, and tells what happens.
+// Metrics for alerts exist from the start, at zero, and count what happens.
 func TestMetricsToAlertOn(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("ORCHESTRATOR_SUGGEST_REQUEST_WAIT_MS=50000", "HARNESS_TOOLS=workspace.read"))

@@ -13,12 +13,11 @@ import (
 	"harness/tests/programtest"
 )
 
-// A webhook that refused to be told of an approval is told of it by the next server after a kill, with the same id;
-// then of the end of the turn. No secret is in a message, in a log or in what the
-// server shows.
-func TestAWebhookIsToldInSpiteOfAKill(t *testing.T) {
+// A webhook that refused the message of an approval gets it from the next server after a kill, with the same
+// id; then that of the end of the turn. No secret is in a message, in a log or in the server's answers.
+func TestAWebhookGetsItsMessageDespiteAKill(t *testing.T) {
 	t.Parallel()
-	type told struct {
+	type message struct {
 		id, body string
 		content  struct {
 			Type string
@@ -26,38 +25,38 @@ func TestAWebhookIsToldInSpiteOfAKill(t *testing.T) {
 		}
 	}
 	var takes atomic.Bool
-	heard := make(chan told, 100)
+	received := make(chan message, 100)
 	place := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		one := told{id: r.Header.Get("Webhook-Id"), body: string(body)}
+		one := message{id: r.Header.Get("Webhook-Id"), body: string(body)}
 		if err != nil || json.Unmarshal(body, &one.content) != nil || r.Header.Get("Webhook-Signature") == "" {
 			t.Errorf("sent %v %q", r.Header, body)
 		}
 		if !takes.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-		heard <- one
+		received <- one
 	}))
 	defer place.Close()
 	const secret = "whsec_Y2FuYXJ5LW9mLXRoZS13ZWJob29r"
 	s := programtest.New(t, programtest.WithEnv("HARNESS_NOTIFY_WEBHOOK_URL="+place.URL+"/canary-of-the-url",
 		"HARNESS_NOTIFY_WEBHOOK_SECRET="+secret, "HARNESS_PUBLIC_URL=https://agents.example.com"))
 	server := s.Start()
-	next := func() told {
+	next := func() message {
 		t.Helper()
 		select {
-		case one := <-heard:
+		case one := <-received:
 			return one
 		case <-time.After(time.Minute):
-			t.Fatalf("nobody was told: %s", server.LogTail())
-			return told{}
+			t.Fatalf("no message came: %s", server.LogTail())
+			return message{}
 		}
 	}
 	session := server.CreateSession(programtest.Object{"approvalPolicy": "untrusted"})
 	server.Send(session, "MOCK_CMD[echo canary-of-the-command >> ran.txt]")
 	first := next()
 	if kind := first.content.Type; kind != "approval.waiting" {
-		t.Fatalf("told of %s", first.body)
+		t.Fatalf("got %s", first.body)
 	}
 	server.Kill()
 	takes.Store(true)
@@ -69,12 +68,12 @@ func TestAWebhookIsToldInSpiteOfAKill(t *testing.T) {
 	}
 	data := again.content.Data
 	if data["sessionId"] != session || data["link"] != "https://agents.example.com/s/"+session {
-		t.Errorf("told %s", again.body)
+		t.Errorf("got %s", again.body)
 	}
 	server.Decide(data["requestId"])
 	ended := next()
 	if ended.content.Type != "turn.ended" || ended.content.Data["sessionId"] != session || ended.id == first.id {
-		t.Errorf("told %s", ended.body)
+		t.Errorf("got %s", ended.body)
 	}
 	server.Eventually("deliveries are counted", func() bool {
 		return server.Metric(`harness_notify_messages_total{outcome="delivered",target="webhook"}`) == 2

@@ -41,8 +41,8 @@ func bearer(token string) map[string]string {
 	return map[string]string{"Authorization": "Bearer " + token}
 }
 
-// Where agents cannot be kept from connecting to a server, it lets nobody in without a token, says so wherever somebody
-// looks, and its owner comes in all the same.
+// Where agents can connect to a server, it admits no client without a token and says so in its log, health
+// and pages; its owner has access all the same.
 func TestTheOwnerComesInWhereLoopbackIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(unfenced, "HARNESS_RPC_PATHS=/rpc"))
@@ -332,7 +332,7 @@ func TestGuessesAreBraked(t *testing.T) {
 		})
 		for range 5 {
 			if braked(); door(random) == http.StatusTooManyRequests {
-				t.Errorf("%s refuses the owner's token, which nobody guesses", name)
+				t.Errorf("%s refuses the owner's token, which cannot be guessed", name)
 			}
 		}
 		server.Eventually(name+" takes a right token a moment later", func() bool {

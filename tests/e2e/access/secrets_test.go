@@ -16,7 +16,7 @@ import (
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	const token, key = "canary-token-0123456789-0123", "sk-canary-9876543210"
-	const others, unasked = "canary-of-another-provider", "canary-nobody-asked-for"
+	const others, unasked = "canary-of-another-provider", "canary-unasked"
 	s := programtest.New(t, programtest.WithEnv("HARNESS_AUTH_TOKEN="+token, "OPENAI_API_KEY="+key, "LOG_LEVEL=debug",
 		"ANTHROPIC_API_KEY="+others, "GEMINI_API_KEY="+others, "OPENCODE_CONFIG_CONTENT="+others, "UNASKED="+unasked,
 		"ALLOWED=canary-allowed", "HARNESS_RUNTIME_ENV=closed", "HARNESS_RUNTIME_ENV_ALLOW=ALLOWED"))

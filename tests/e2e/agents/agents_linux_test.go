@@ -33,10 +33,10 @@ func throughDoor(method, path, body string) string {
 		method, path, len(body), strings.ReplaceAll(body, `"`, `\\\"`))
 }
 
-// An agent with the network, in any sandbox, on both versions, as root and as somebody else, cannot use the API: the
-// kernel lets it reach people's port by no way, and at the port for agents its bearer opens no session with more rights,
-// reads nothing and decides nothing, also when it hangs up at once; the log names each attempt there. Without the
-// network it reaches neither.
+// An agent with the network cannot use the API, in any sandbox, on both versions, as root and as another
+// user: the kernel blocks people's port in every way. At the port for agents its bearer opens no session with
+// more rights, reads nothing and decides nothing, also when it hangs up at once; the log names each attempt
+// there. Without the network it reaches neither.
 func TestAnAgentIsNoLocalUser(t *testing.T) {
 	t.Parallel()
 	for name, version := range map[string]codextest.Version{"newest": codextest.Default, "oldest": codextest.Oldest,
@@ -114,7 +114,8 @@ func (a attacker) tries() {
 	}
 }
 
-// refused tells whether an attack came to nothing: at people's port the kernel refuses it, at that for agents the server.
+// refused reports whether an attack failed: at people's port the kernel refuses it, at that for agents the
+// server.
 func (a attacker) refused(what, result string) bool {
 	switch {
 	case a.unreachable:
@@ -233,14 +234,14 @@ func TestAWorkerMayDoItsJob(t *testing.T) {
 	}
 	events := server.Follow("threadId=" + session)
 	turn := server.Send(session, "MOCK_CMD[touch approved.txt]")
-	// helped is what the only one of the helper's jobs said that is not told yet.
-	told := map[string]bool{}
+	// helped is the output of the helper's only job that was not returned before.
+	seen := map[string]bool{}
 	helped := func() (said string) {
 		server.Eventually("the helper has done its job", func() bool {
 			for _, job := range server.Want(http.StatusOK, http.MethodGet,
 				"/api/projects/session:"+session+"/orchestrator/jobs", nil)["data"].([]any) {
-				if state := programtest.Text(job, "state"); !told[programtest.Text(job, "id")] && (state == "completed" || state == "failed") {
-					said, told[programtest.Text(job, "id")] = programtest.Text(job, "result", "outputText"), true
+				if state := programtest.Text(job, "state"); !seen[programtest.Text(job, "id")] && (state == "completed" || state == "failed") {
+					said, seen[programtest.Text(job, "id")] = programtest.Text(job, "result", "outputText"), true
 					return true
 				}
 			}
@@ -276,7 +277,7 @@ func TestAWorkerMayDoItsJob(t *testing.T) {
 	}
 	turn = server.Send(session, "MOCK_CMD[touch rejected.txt]")
 	if said := helped(); !strings.Contains(said, "== reject\nHTTP/1.1 200") {
-		t.Errorf("the helper was told %q", said)
+		t.Errorf("the helper got %q", said)
 	}
 	events.WaitTurn(turn)
 	if _, err := os.Stat(filepath.Join(s.Workspace, "rejected.txt")); !errors.Is(err, os.ErrNotExist) {

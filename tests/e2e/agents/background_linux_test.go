@@ -12,7 +12,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// backgrounded is how the model of a runtime is told to leave a command running that ends its turn without it.
+// backgrounded is the prompt that has a runtime's model leave a command running beyond its turn.
 func backgrounded(runtime, command string) string {
 	switch runtime {
 	case "claude", "claude-acp":
@@ -33,7 +33,7 @@ type behind struct {
 	number  int // of the next command
 }
 
-// commandRuns tells whether a process runs whose command line has a text.
+// commandRuns reports whether a process runs whose command line has a text.
 func commandRuns(text string) bool {
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range lines {

@@ -49,7 +49,7 @@ func TestChecksAreTheSameForEveryRuntime(t *testing.T) {
 	server.Stop()
 }
 
-// checkFolder: a folder nobody can work in opens no session; one that is gone takes no message until it is back.
+// checkFolder: an unusable folder opens no session; one that is gone refuses messages until it is back.
 func (d driven) checkFolder(t *testing.T, server *programtest.Server, events *programtest.Follower) {
 	file := filepath.Join(server.Workspace, d.name+"-file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -111,7 +111,7 @@ func (d driven) checkNetwork(t *testing.T, server *programtest.Server) {
 	}
 }
 
-// triesLong tells whether the agent tries a refused request again for minutes.
+// triesLong reports whether the agent retries a refused request for minutes.
 func (d driven) triesLong() bool {
 	return slices.Contains([]string{"gemini", "opencode", "opencode-acp"}, d.name)
 }

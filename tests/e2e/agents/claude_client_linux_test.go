@@ -50,8 +50,8 @@ func (g *guest) ends(turn, how string) {
 	}
 }
 
-// hears waits for a notification that holds all words.
-func (g *guest) hears(method string, words ...string) {
+// receives waits for a notification that holds all words.
+func (g *guest) receives(method string, words ...string) {
 	g.t.Helper()
 	g.events.Wait(fmt.Sprint(method, words), func(f programtest.Frame) bool {
 		for _, word := range words {
@@ -63,8 +63,8 @@ func (g *guest) hears(method string, words ...string) {
 	})
 }
 
-// told is the last request to the model.
-func (g *guest) told() string {
+// lastRequest is the last request to the model.
+func (g *guest) lastRequest() string {
 	requests := g.Model.Requests()
 	return string(requests[len(requests)-1].Body)
 }
@@ -99,8 +99,8 @@ func TestAClientOfClaudeCode(t *testing.T) {
 		{"answers a question", (*guest).answersAQuestion}, {"approves a plan", (*guest).approvesAPlan},
 		{"decides on commands", (*guest).decidesOnCommands}, {"shows a picture", (*guest).showsAPicture},
 		{"steers", (*guest).steers}, {"interrupts what asks", (*guest).interruptsWhatAsks},
-		{"follows a sub-agent", (*guest).followsASubAgent}, {"hears of a turn nobody sent", (*guest).hearsOfAnOwnTurn},
-		{"hears of retries", (*guest).hearsOfRetries}, {"changes the model", (*guest).changesTheModel},
+		{"follows a sub-agent", (*guest).followsASubAgent}, {"sees a turn without a message", (*guest).seesAnOwnTurn},
+		{"sees retries", (*guest).seesRetries}, {"changes the model", (*guest).changesTheModel},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			g.t, g.Server.T, g.events.T = t, t, t
@@ -143,8 +143,8 @@ func (g *guest) decidesOnCommands() {
 	turn := g.says("MOCK_CMD[touch refused]")
 	g.decides(programtest.Object{"decision": "decline", "message": "not before the freeze is over"})
 	g.ends(turn, "completed")
-	if g.made("refused") || !strings.Contains(g.told(), "not before the freeze is over") {
-		g.t.Errorf("refused: it ran %t, and the model was told %s", g.made("refused"), g.told())
+	if g.made("refused") || !strings.Contains(g.lastRequest(), "not before the freeze is over") {
+		g.t.Errorf("refused: it ran %t, and the model got %s", g.made("refused"), g.lastRequest())
 	}
 	turn = g.says("MOCK_CMD[touch worse]")
 	g.decides(programtest.Object{"decision": "accept", "updatedInput": programtest.Object{"command": "touch better", "description": "other"}})
@@ -167,7 +167,7 @@ func (g *guest) showsAPicture() {
 	picture, _ := pictureURL(g.t)
 	g.ends(g.says("MOCK_REPLY[seen]", programtest.Object{"images": []any{picture}}), "completed")
 	_, data, _ := strings.Cut(picture, ",")
-	if !strings.Contains(g.told(), data) {
+	if !strings.Contains(g.lastRequest(), data) {
 		g.t.Error("the picture did not reach the model")
 	}
 }
@@ -176,17 +176,17 @@ func (g *guest) showsAPicture() {
 func (g *guest) steers() {
 	turn := g.says("MOCK_CMD[touch steered]")
 	asked := g.events.WaitType("approval").Decoded()
-	if joined := g.says("MOCK_REPLY[heard you]"); joined != turn {
+	if joined := g.says("MOCK_REPLY[got you]"); joined != turn {
 		g.t.Errorf("the second message is of turn %s, the first one's is %s", joined, turn)
 	}
 	g.Want(http.StatusOK, http.MethodPost, "/api/approvals/"+programtest.Text(asked, "approvalId")+"/decision",
 		programtest.Object{"decision": "accept"})
 	g.ends(turn, "completed")
-	if last := g.lastEntry("userMessage"); programtest.Text(last, "content") != "MOCK_REPLY[heard you]" || last["turnId"] != turn {
+	if last := g.lastEntry("userMessage"); programtest.Text(last, "content") != "MOCK_REPLY[got you]" || last["turnId"] != turn {
 		g.t.Errorf("the transcript has %v", last)
 	}
-	if said := g.lastEntry("agentMessage"); said["turnId"] != turn || !strings.Contains(g.told(), "heard you") {
-		g.t.Errorf("it answered %v; the model was told %s", said, g.told())
+	if said := g.lastEntry("agentMessage"); said["turnId"] != turn || !strings.Contains(g.lastRequest(), "got you") {
+		g.t.Errorf("it answered %v; the model got %s", said, g.lastRequest())
 	}
 }
 
@@ -233,7 +233,7 @@ func (g *guest) followsASubAgent() {
 	}
 }
 
-func (g *guest) hearsOfAnOwnTurn() {
+func (g *guest) seesAnOwnTurn() {
 	turn := g.says(`MOCK_CALL[Agent|{"description":"d","prompt":"MOCK_HOLD[behind]","subagent_type":` +
 		`"general-purpose","run_in_background":true}]END`)
 	if err := g.Model.WaitHeld(g.t.Context(), "behind"); err != nil {
@@ -241,7 +241,7 @@ func (g *guest) hearsOfAnOwnTurn() {
 	}
 	g.ends(turn, "completed")
 	g.Model.Release("behind")
-	begun := g.events.Wait("a turn nobody sent", func(f programtest.Frame) bool {
+	begun := g.events.Wait("a turn without a message", func(f programtest.Frame) bool {
 		return f.Type == "notification" && programtest.Text(f.Decoded(), "method") == "turn/started"
 	})
 	own := programtest.Text(begun.Decoded(), "params", "turn", "id")
@@ -254,10 +254,10 @@ func (g *guest) hearsOfAnOwnTurn() {
 	}
 }
 
-func (g *guest) hearsOfRetries() {
+func (g *guest) seesRetries() {
 	turn := g.says("MOCK_HTTP_500")
 	for n := 1; n <= 2; n++ {
-		g.hears("error", `"willRetry":true`, fmt.Sprintf("attempt %d of 2", n))
+		g.receives("error", `"willRetry":true`, fmt.Sprintf("attempt %d of 2", n))
 	}
 	g.ends(turn, "failed")
 	g.ends(g.says("MOCK_REPLY[again]"), "completed")
@@ -269,7 +269,7 @@ func (g *guest) changesTheModel() {
 		g.t.Errorf("the models are %s", offered)
 	}
 	g.ends(g.says("MOCK_REPLY[other]", programtest.Object{"model": "claude-sonnet-4-5"}), "completed")
-	if told := g.told(); !strings.Contains(told, `"model":"claude-sonnet-4-5"`) || !strings.Contains(told, "MOCK_REPLY[again]") {
-		g.t.Errorf("the model was asked %.300s", told)
+	if request := g.lastRequest(); !strings.Contains(request, `"model":"claude-sonnet-4-5"`) || !strings.Contains(request, "MOCK_REPLY[again]") {
+		g.t.Errorf("the model was asked %.300s", request)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// claudeProcess is the one Claude Code process of a server, as health tells of it.
+// claudeProcess is the one Claude Code process of a server, from its health.
 func claudeProcess(i *programtest.Server) string {
 	i.T.Helper()
 	for _, one := range i.Want(http.StatusOK, http.MethodGet, "/api/health", nil)["runtimes"].([]any) {
@@ -25,7 +25,7 @@ func claudeProcess(i *programtest.Server) string {
 	return ""
 }
 
-// A turn whose Claude Code was killed before a tool ran is tried again when somebody asks for it, with its message.
+// A turn whose Claude Code was killed before a tool ran is retried on request, with its message.
 func TestATurnOfClaudeCodeIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithClaude(t)
@@ -54,7 +54,7 @@ func TestATurnOfClaudeCodeIsTriedAgain(t *testing.T) {
 	}
 }
 
-// requireKeyKept looks for the planted key where everybody, or another runtime, could read it.
+// requireKeyKept searches for the planted key where all users, or another runtime, could read it.
 func requireKeyKept(s *programtest.Site, server *programtest.Server, pid string) {
 	s.T.Helper()
 	server.WaitRuntime()
@@ -72,8 +72,8 @@ func requireKeyKept(s *programtest.Site, server *programtest.Server, pid string)
 	}
 }
 
-// A level Claude Code cannot enforce here is refused with the ones it can; its models and state are told without
-// anybody having used it.
+// A level Claude Code cannot enforce here is refused with the ones it can; its models and state are known
+// before its first use.
 func TestClaudeCodeRefusesWhatItCannotEnforce(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithClaude(t)
@@ -107,8 +107,8 @@ func TestClaudeCodeRefusesWhatItCannotEnforce(t *testing.T) {
 	}
 }
 
-// Without HARNESS_RUNTIMES a server drives codex and what it finds; one that is named and missing is told of, and the
-// server starts.
+// Without HARNESS_RUNTIMES a server runs codex and the agents it finds; a missing one that is named is
+// reported, and the server starts.
 func TestRuntimesThatAreFound(t *testing.T) {
 	t.Parallel()
 	for bin, want := range map[string]string{agenttest.Binary(t, "claude"): "codex claude", "/nowhere/claude": "codex"} {
@@ -121,7 +121,7 @@ func TestRuntimesThatAreFound(t *testing.T) {
 	health := server.Want(http.StatusOK, http.MethodGet, "/api/health", nil)["runtimes"].([]any)
 	if missing := health[1]; programtest.Text(missing, "state") != "unavailable" ||
 		!strings.Contains(fmt.Sprint(missing), "CLAUDE_BIN") {
-		t.Errorf("it is told of as %v", missing)
+		t.Errorf("it is reported as %v", missing)
 	}
 }
 

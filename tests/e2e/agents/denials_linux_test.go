@@ -12,9 +12,9 @@ import (
 	"harness/tests/programtest"
 )
 
-// SE-06, SE-08: of every real agent in mode ask. A decision that comes as soon as a call is told of, before the agent
-// asks, is kept for the question. The reason of a denial reaches the model: at once, or with the next message where the
-// answer says so. A call that ran says in which mode it did and what held it.
+// SE-06, SE-08: of every real agent in mode ask. A decision that comes with a call's event, before the
+// agent's request, is kept for the request. The reason of a denial reaches the model: at once, or with the
+// next message where the answer says so. A call that ran has its mode and confinement.
 func TestDecisionsAboutCallsOfEveryRuntime(t *testing.T) {
 	t.Parallel()
 	s := withEveryRuntime(t)
@@ -69,12 +69,12 @@ func decides(t *testing.T, server *programtest.Server, one driven) {
 	if waits := programtest.Text(said, "reason_reaches") == "next_message"; waits == atOnce {
 		t.Errorf("the denial is answered %v", said)
 	}
-	if told := server.Model.Asked(reason) != ""; told != atOnce {
-		t.Errorf("the model was told the reason at once: %t", told)
+	if asked := server.Model.Asked(reason) != ""; asked != atOnce {
+		t.Errorf("the model got the reason at once: %t", asked)
 	}
 	event(task("MOCK_REPLY[noted]"), "task.completed")
 	if server.Model.Asked(reason) == "" {
-		t.Error("the model was never told the reason")
+		t.Error("the model never got the reason")
 	}
 	if _, err := os.Stat(refused); err == nil {
 		t.Error("what was denied ran")

@@ -87,7 +87,8 @@ func TestASessionHasAHomeOfItsOwn(t *testing.T) {
 	}
 }
 
-// RA-10: where the homes of sessions cannot be hidden from each other, none is opened, until somebody consents to that.
+// RA-10: where the homes of sessions cannot be hidden from each other, none is opened without the operator's
+// consent.
 func TestHomesThatCannotBeHiddenAreRefused(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithClaude(t, programtest.WithEnv("HARNESS_RUNTIME_CREDENTIALS=ephemeral"))

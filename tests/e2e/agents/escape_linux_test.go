@@ -14,7 +14,7 @@ import (
 )
 
 // What an agent runs does not see the server's data directory or settings and cannot change the code of extensions, in
-// any sandbox, with the network or without, on the newest codex and the oldest, as root and as somebody else. As root
+// any sandbox, with the network or without, on the newest codex and the oldest, as root and as another user. As root
 // in danger-full-access it could: that is said in docs/security.md, and not tried here.
 func TestAnAgentCannotReachItsKeeper(t *testing.T) {
 	t.Parallel()
@@ -106,7 +106,7 @@ func tryToEscape(i *programtest.Server, user int, sandbox, network string) {
 		}
 		return answer != ""
 	})
-	// What failed at a wall of the kernel asked nobody here: it is named where everything is that an agent did.
+	// A call blocked by the kernel made no request here: it is an entry among the agent's others.
 	if !slices.ContainsFunc(i.Transcript(session), func(entry programtest.Object) bool {
 		return entry["type"] == "commandExecution" && strings.Contains(programtest.Text(entry, "details"), i.DataDir+"/harness.db") &&
 			strings.Contains(programtest.Text(entry, "details"), "run/*/token")

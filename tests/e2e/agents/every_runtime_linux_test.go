@@ -34,9 +34,10 @@ const (
 // driven is a runtime as the tests that drive all of them with one server need it.
 type driven struct {
 	name string
-	// command is how its model is told to run one that a person is asked about.
+	// command is the prompt that has its model run one that needs an approval.
 	command func(string) string
-	// plan is how its model is told to make one, "" where it has no tool for that: codex gives the models of the tests
+	// plan is the prompt that has its model make one, "" where it has no tool for that: codex gives the
+	// models of the tests
 	// none.
 	plan   string
 	levels programtest.Object
@@ -241,15 +242,15 @@ func (c *conversation) wholeTurn(t *testing.T, server *programtest.Server, event
 	if status := events.FindTurn(turn); status != "completed" || asked == 0 {
 		t.Errorf("the turn ended %s, and asked %d times", status, asked)
 	}
-	told := map[string]int{}
+	counts := map[string]int{}
 	for _, f := range events.All() {
 		if f.ThreadID == nil || *f.ThreadID != session {
 			continue
 		}
-		told[f.Type]++
+		counts[f.Type]++
 		if f.Type == "notification" {
-			told[programtest.Text(f.Decoded(), "method")]++
-			told[programtest.Text(f.Decoded(), "method")+" "+programtest.Text(f.Decoded(), "params", "item", "type")]++
+			counts[programtest.Text(f.Decoded(), "method")]++
+			counts[programtest.Text(f.Decoded(), "method")+" "+programtest.Text(f.Decoded(), "params", "item", "type")]++
 		}
 		if f.Type == "turn_diff_updated" && !strings.Contains(programtest.Text(f.Decoded(), "diff"), "+hello from mock") {
 			t.Errorf("a diff without what was written: %s", f.Raw)
@@ -266,8 +267,8 @@ func (c *conversation) wholeTurn(t *testing.T, server *programtest.Server, event
 		t.Errorf("its capabilities are %v", can["capabilities"])
 	}
 	for _, one := range expected {
-		if told[one] == 0 {
-			t.Errorf("no %s among %v; it said %v", one, slices.Sorted(maps.Keys(told)), server.Entries(session, "agentMessage"))
+		if counts[one] == 0 {
+			t.Errorf("no %s among %v; it said %v", one, slices.Sorted(maps.Keys(counts)), server.Entries(session, "agentMessage"))
 		}
 	}
 	entries := server.Transcript(session)
@@ -312,7 +313,7 @@ func (c *conversation) isKilled(t *testing.T, server *programtest.Server, events
 		t.Fatal(err)
 	}
 	var pid int // 0 would be the test's own process group
-	server.Eventually("its process is told", func() bool { pid = processOf(server, c.name, c.session); return pid > 0 })
+	server.Eventually("its process is known", func() bool { pid = processOf(server, c.name, c.session); return pid > 0 })
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +330,7 @@ func (c *conversation) isKilled(t *testing.T, server *programtest.Server, events
 	if !slices.ContainsFunc(server.Model.Requests(), func(r mockmodel.Request) bool {
 		return strings.Contains(string(r.Body), c.name+" is still here") && strings.Contains(string(r.Body), "touch "+c.file)
 	}) {
-		t.Error("the model was not told of the first turn")
+		t.Error("the model did not get the first turn")
 	}
 	requireOneEnd(t, events, c.turn)
 	requireOneEnd(t, events, held)

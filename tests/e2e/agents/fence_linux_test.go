@@ -162,7 +162,7 @@ func (f fenced) plays(target fencetest.Target) map[string]string {
 		}
 		fmt.Fprintf(&lines, "%s >> %s\n", command, results)
 	}
-	// What is registered stays so, whoever tries to remove it.
+	// A registration stays, no matter which process tries to remove it.
 	fmt.Fprintf(&lines, "rm -f %[1]s/harness/*; echo > %[1]s/harness/1-x; true\n", f.folder)
 	if err := os.WriteFile(script, []byte(lines.String()), 0o600); err != nil {
 		f.t.Fatal(err)

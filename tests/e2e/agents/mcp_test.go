@@ -57,8 +57,8 @@ func TestAnMCPToolIsAnApproval(t *testing.T) {
 			if status := events.WaitTurn(turn); status != "completed" {
 				t.Errorf("%v: the turn ended %s", decision, status)
 			}
-			if told := s.Told(); !strings.HasSuffix(told, said) {
-				t.Errorf("%v: the model was told %q, want %q", decision, told, said)
+			if got := s.LastOutput(); !strings.HasSuffix(got, said) {
+				t.Errorf("%v: the model got %q, want %q", decision, got, said)
 			}
 		}
 		run(programtest.Object{"decision": "decline", "message": "not on a Friday"}, "user rejected MCP tool call")
@@ -121,8 +121,8 @@ func TestAFormOfAnMCPServerIsFilledIn(t *testing.T) {
 		if status := events.WaitTurn(turn); status != "completed" {
 			t.Errorf("the turn ended %s", status)
 		}
-		if told := s.Told(); !strings.HasSuffix(told, `the user said {"action":"accept","content":{"age":7,"name":"Ann"}}`) {
-			t.Errorf("the model was told %q", told)
+		if got := s.LastOutput(); !strings.HasSuffix(got, `the user said {"action":"accept","content":{"age":7,"name":"Ann"}}`) {
+			t.Errorf("the model got %q", got)
 		}
 	})
 }
@@ -150,8 +150,8 @@ func TestMCPToolsAndPermissionsAreDecidedAfterAKill(t *testing.T) {
 			if status := events.WaitTurn(turn); status != "completed" {
 				t.Errorf("the turn ended %s", status)
 			}
-			if told := s.Told(); !strings.HasSuffix(told, said) {
-				t.Errorf("the model was told %q, want %q", told, said)
+			if got := s.LastOutput(); !strings.HasSuffix(got, said) {
+				t.Errorf("the model got %q, want %q", got, said)
 			}
 			server.Stop()
 		}
@@ -187,7 +187,7 @@ func TestAnOfferedDecisionIsChosen(t *testing.T) {
 	}
 	server.Want(http.StatusOK, http.MethodPost, decide, programtest.Object{"decision": "accept", "choice": amendment})
 	if resolved := events.WaitType("approval_resolved").Decoded(); !reflect.DeepEqual(resolved["choice"], amendment) {
-		t.Errorf("the end is told as %v", resolved)
+		t.Errorf("the end is reported as %v", resolved)
 	}
 	events.WaitTurn(turn)
 	if status := events.WaitTurn(server.Send(session, command)); status != "completed" {

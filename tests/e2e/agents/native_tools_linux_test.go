@@ -34,9 +34,10 @@ func idle() []string {
 	return []string{"apply_patch", "list_mcp_resource_templates", "list_mcp_resources", "read_mcp_resource", "tool_search"}
 }
 
-// RA-19, TL-24, TL-26: an agent whose own tools are off is given those of the server alone, also by the next server: a
-// model that calls another one even so gets nothing done. Who says nothing has them, unless the server says that nobody
-// has: then a session of before has none either, and a runtime that cannot be told opens none.
+// RA-19, TL-24, TL-26: an agent whose own tools are off gets only those of the server, also from the next
+// server: a model that still calls another one gets an error. By default a session has them, unless the
+// server turns them off for all: then an earlier session has none either, and a runtime without such a
+// setting opens none.
 func TestOwnToolsOfAgentsAreTakenAway(t *testing.T) {
 	t.Parallel()
 	engines := dbtest.Engines()

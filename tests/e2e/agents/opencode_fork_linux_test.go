@@ -49,6 +49,6 @@ func TestAConversationOfOpenCodeIsForked(t *testing.T) {
 		t.Errorf("the fork has %q, its source %q", ofFork, ofSource)
 	}
 	if asked := s.Model.Requests(); !strings.Contains(string(asked[len(asked)-1].Body), "first") {
-		t.Errorf("the model was not told what was said before the fork: %.2000s", asked[len(asked)-1].Body)
+		t.Errorf("the model did not get the messages before the fork: %.2000s", asked[len(asked)-1].Body)
 	}
 }

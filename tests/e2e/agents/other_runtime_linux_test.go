@@ -101,7 +101,7 @@ func TestAServerOfAnotherRuntime(t *testing.T) {
 	for _, target := range []string{"/api/runtimes", "/api/runtimes/scripted", "/api/health", "/api/sessions/" + session} {
 		if _, body, err := server.Try(http.MethodGet, target, nil); err != nil ||
 			strings.Contains(string(body), scripted.PlantedToken) {
-			t.Errorf("%s tells the agent's token: %s, %v", target, body, err)
+			t.Errorf("%s shows the agent's token: %s, %v", target, body, err)
 		}
 	}
 	server.Want(http.StatusOK, http.MethodDelete, "/api/sessions/"+session, nil)

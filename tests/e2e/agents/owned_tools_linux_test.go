@@ -102,21 +102,21 @@ func (g *givenTools) opens(levels programtest.Object) (session string, events *p
 	return session, g.server.Follow("threadId=" + session)
 }
 
-// there tells whether a file of this runtime was written.
+// there reports whether a file of this runtime was written.
 func (g *givenTools) there(name string) bool {
 	_, err := os.Stat(filepath.Join(g.s.Workspace, g.runtime+name))
 	return err == nil
 }
 
-// finishes waits for the end of a turn, and for what the model was told last.
+// finishes waits for the end of a turn, and for the last output to the model.
 func (g *givenTools) finishes(events *programtest.Follower, turn string, said ...string) {
 	g.t.Helper()
 	if status := events.WaitTurn(turn); status != "completed" {
 		g.t.Errorf("the turn ended %s", status)
 	}
 	for _, one := range said {
-		if told := g.s.Told(); !strings.Contains(told, one) {
-			g.t.Errorf("the model was told %q, want %q", told, one)
+		if got := g.s.LastOutput(); !strings.Contains(got, one) {
+			g.t.Errorf("the model got %q, want %q", got, one)
 		}
 	}
 }
@@ -170,8 +170,8 @@ func (g *givenTools) writesAnArtifact(id string) {
 	g.t.Helper()
 	turn := g.server.Send(g.session, programtest.OwnedTool("workspace_write", `{"path":"`+g.runtime+`copied","artifact_id":"`+id+`"}`))
 	shown := g.asked(g.events, turn)
-	if told := fmt.Sprint(shown); !strings.Contains(told, id) || strings.Contains(told, "long long") {
-		g.t.Errorf("shown is %s", told)
+	if text := fmt.Sprint(shown); !strings.Contains(text, id) || strings.Contains(text, "long long") {
+		g.t.Errorf("the entry is %s", text)
 	}
 	g.decides(http.StatusOK, shown, programtest.Object{"decision": "accept"})
 	g.finishes(g.events, turn, "bytes_written")
@@ -256,7 +256,7 @@ func (g *givenTools) areRefused() {
 	case "codex-acp":
 		levels, want = programtest.Object{"approvalPolicy": "never"}, "approval required"
 	case "claude-acp":
-		return // it is never without somebody to ask
+		return // it always has a person to ask
 	}
 	session, events := g.opens(levels)
 	g.finishes(events, g.server.Send(session, toolWrite(g.runtime+"readonly")), want)
@@ -327,7 +327,7 @@ func TestACallDoesNotOutliveItsServer(t *testing.T) {
 		t.Errorf("the calls ended %s", ends)
 	}
 	if _, err := os.Stat(filepath.Join(s.Workspace, "killed")); err == nil {
-		t.Error("a call ran that nobody approved")
+		t.Error("a call ran without approval")
 	}
 	server.Stop()
 	requireAudited(s, session)
@@ -366,16 +366,16 @@ func callOverPipes(s *programtest.Site, server *programtest.Server, session stri
 	})
 	server.Want(http.StatusOK, http.MethodPost, "/api/approvals/"+programtest.Text(asked[0], "approvalId")+"/decision",
 		programtest.Object{"decision": "decline", "message": "not by pipe"})
-	if told := <-done; told != "denied by local: not by pipe" {
-		s.T.Errorf("over pipes it was told %q", told)
+	if got := <-done; got != "denied by local: not by pipe" {
+		s.T.Errorf("over pipes it got %q", got)
 	}
 	if err := agent.Close(); err != nil {
 		s.T.Error(err)
 	}
 }
 
-// requireAudited fails unless the audit log of the site is whole, has the calls and decisions of a session, and tells
-// when it was changed.
+// requireAudited fails unless the audit log of the site is whole, has the calls and decisions of a session,
+// and reveals a change.
 func requireAudited(s *programtest.Site, session string) {
 	s.T.Helper()
 	code, exported := s.Command("audit", "export", "--session", session)
@@ -388,7 +388,7 @@ func requireAudited(s *programtest.Site, session string) {
 		s.T.Errorf("%d %s", code, said)
 	}
 	err := dbtest.Connect(s.T, s.Store()).Update(s.T.Context(), func(tx database.Tx) error {
-		_, err := tx.ExecContext(s.T.Context(), `update audit_log set actor = 'nobody' where kind = 'approval_resolved'`)
+		_, err := tx.ExecContext(s.T.Context(), `update audit_log set actor = 'forged' where kind = 'approval_resolved'`)
 		return err
 	})
 	if err != nil {
@@ -427,8 +427,8 @@ func TestToolsAreTheUserOfTheAgents(t *testing.T) {
 	for message, said := range map[string]string{toolWrite("made"): "bytes_written",
 		programtest.OwnedTool("workspace_read", `{"path":"of-root"}`): "permission denied"} {
 		events.WaitTurn(server.Send(session, message))
-		if told := s.Told(); !strings.Contains(told, said) {
-			t.Errorf("%s: the model was told %q", message, told)
+		if got := s.LastOutput(); !strings.Contains(got, said) {
+			t.Errorf("%s: the model got %q", message, got)
 		}
 	}
 	info, err := os.Stat(filepath.Join(s.Workspace, "made"))

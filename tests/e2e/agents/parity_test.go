@@ -101,8 +101,8 @@ func TestControlsAreLockedByConfiguration(t *testing.T) {
 	server.Stop()
 }
 
-// TestChatsOfAProject: moving, archiving and deleting all chats with a real codex, told in the order they came into the
-// project.
+// TestChatsOfAProject: moving, archiving and deleting all chats with a real codex, reported in the order in
+// which they came into the project.
 func TestChatsOfAProject(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()
@@ -119,7 +119,7 @@ func TestChatsOfAProject(t *testing.T) {
 		assign(used)
 		refused := server.Want(http.StatusConflict, http.MethodPost, chats+"/move-all", programtest.Object{"destination": "archive"})
 		if ids, isList := refused["sessionIds"].([]any); !isList || len(ids) != 1 || ids[0] != fresh {
-			t.Errorf("a chat nobody wrote to: %v", refused)
+			t.Errorf("a chat without messages: %v", refused)
 		}
 		server.Want(http.StatusConflict, http.MethodDelete, "/api/projects/"+project, nil)
 		moved := server.Want(http.StatusOK, http.MethodPost, chats+"/move-all", programtest.Object{"destination": "unassigned"})

@@ -10,8 +10,9 @@ import (
 	"harness/tests/programtest"
 )
 
-// RA-15: what the real codex and Claude Code may read by themselves is the session's: a task after files were planted in
-// its folder and the server was started anew reads the very files of the one before, and its model hears of no other.
+// RA-15: the real codex and Claude Code read only the session's own files by themselves. A task after files
+// were planted in its folder and a restart of the server reads the same files as the one before, and its
+// model gets no other.
 func TestTwoRunsReadTheSameFiles(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithClaude(t)
@@ -59,11 +60,11 @@ func sourcesOfTask(t *testing.T, server *programtest.Server, session, task strin
 			artifact = programtest.Text(event, "payload", "implicit_sources_ref", "artifact_id")
 		}
 	}
-	status, told, err := server.Try(http.MethodGet, "/v1/artifacts/"+artifact+"/download", nil)
+	status, content, err := server.Try(http.MethodGet, "/v1/artifacts/"+artifact+"/download", nil)
 	if err != nil || status != http.StatusOK {
-		t.Fatalf("artifact %q: %d %s %v", artifact, status, told, err)
+		t.Fatalf("artifact %q: %d %s %v", artifact, status, content, err)
 	}
-	return string(told)
+	return string(content)
 }
 
 // RA-15: a task of a session that the task API opened fails with SOURCES_CHANGED when a file that its agent reads by itself

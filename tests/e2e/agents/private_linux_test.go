@@ -43,7 +43,7 @@ func TestTheServersEnvironmentIsPrivate(t *testing.T) {
 	request.Header.Set("Authorization", "Bearer "+token)
 	if metrics := server.Show(request); !strings.Contains(metrics, "process_open_fds") ||
 		!strings.Contains(metrics, "process_resident_memory_bytes") {
-		t.Error("the server cannot tell its own use of the machine any more")
+		t.Error("the server cannot measure its own use of the machine any more")
 	}
 	environ := func(pid any) (string, error) {
 		out, err := exec.Command("cat", fmt.Sprintf("/proc/%v/environ", pid)).CombinedOutput()

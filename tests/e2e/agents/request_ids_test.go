@@ -23,8 +23,8 @@ func signalled(f *programtest.Follower, method string) string {
 	return id
 }
 
-// A remote skill answers by what the signal of a request tells it, and is told of the end under the same id. On both
-// engines and the oldest codex, which does not tell of the end.
+// A remote skill answers by the id in the signal of a request, and gets the end under the same id. On both
+// engines and the oldest codex, which does not report the end.
 func TestASignalIsAnsweredByItsID(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()
@@ -40,7 +40,7 @@ func TestASignalIsAnsweredByItsID(t *testing.T) {
 			t.Fatalf("the turn ended %s", status)
 		}
 		if said := fmt.Sprint(s.Model.Outputs()); !strings.Contains(said, "ticket T-1 is open") {
-			t.Errorf("the model was told %s", said)
+			t.Errorf("the model got %s", said)
 		}
 
 		turn = server.Send(session, "MOCK_CMD[touch by-signal.txt]")
@@ -51,13 +51,13 @@ func TestASignalIsAnsweredByItsID(t *testing.T) {
 		}
 		for _, f := range events.All() {
 			if f.Type == "app_server.server_request.resolved" && programtest.Text(f.Decoded(), "requestId") != id {
-				t.Errorf("the end of request %s is told as %s", id, f.Raw)
+				t.Errorf("the end of request %s is reported as %s", id, f.Raw)
 			}
 		}
 	})
 }
 
-// An extension decides by what the signal of an approval tells it.
+// An extension decides by the id in the signal of an approval.
 func TestAnExtensionDecidesByTheSignalsID(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)

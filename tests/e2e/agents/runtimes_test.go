@@ -44,17 +44,17 @@ func TestTheRuntimesOfAServer(t *testing.T) {
 	runtimes := health["runtimes"].([]any)
 	if len(runtimes) != 1 || programtest.Text(runtimes[0], "name") != "codex" || programtest.Text(runtimes[0], "default") != "true" ||
 		programtest.Text(runtimes[0], "state") != "ready" {
-		t.Errorf("health tells of %v", runtimes)
+		t.Errorf("health has %v", runtimes)
 	}
 	processes := runtimes[0].(programtest.Object)["processes"].([]any)
 	if len(processes) != 1 || programtest.Text(processes[0], "pid") != programtest.Text(health, "codex", "pid") ||
 		programtest.Text(processes[0], "shim", "pid") == "" {
-		t.Errorf("health tells of processes %v", processes)
+		t.Errorf("health has the processes %v", processes)
 	}
 }
 
-// A runtime that outlived its server and is not one of the next one's is ended, and its turns with it: nobody would
-// hear it.
+// A runtime that outlived its server and is not one of the next one's is ended, and its turns with it: no
+// server would read its output.
 func TestARuntimeThatIsNotConfiguredAnyMore(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
@@ -86,7 +86,7 @@ func TestARuntimeThatIsNotConfiguredAnyMore(t *testing.T) {
 		t.Errorf("its turn is %s", status)
 	}
 	if log := server.LogTail(); !strings.Contains(log, "that this server does not run (HARNESS_RUNTIMES") || !strings.Contains(log, `"former"`) {
-		t.Errorf("the log does not tell of it: %s", log)
+		t.Errorf("the log does not report it: %s", log)
 	}
 	server.WaitRuntime()
 	events = server.Follow("")

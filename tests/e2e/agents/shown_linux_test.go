@@ -13,7 +13,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// readsImage is how the models of runtimes whose tool reads images are told to read one.
+// readsImage is the prompt that has a model read an image, for runtimes with a tool for that.
 func readsImage(runtime, file string) string {
 	switch runtime {
 	case "claude", "claude-acp":
@@ -90,7 +90,7 @@ func showsPictures(t *testing.T, server *programtest.Server, events *programtest
 	want := 1
 	if read := readsImage(name, file); read != "" {
 		want = 2
-		events.FindTurn(server.Send(session, read)) // to read in its folder it asks nobody
+		events.FindTurn(server.Send(session, read)) // a read in its folder needs no approval
 	}
 	found := namedPictures(server, session)
 	if len(found) != want {

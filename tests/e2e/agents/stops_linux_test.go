@@ -92,14 +92,14 @@ func (c *stopped) isStopped(session string) {
 	if _, err := os.Stat(file); err == nil {
 		c.t.Error("a message that was canceled with its turn has run")
 	}
-	told := 0
+	count := 0
 	for _, entry := range c.server.Entries(session, "userMessage") {
 		if entry["content"] == text {
-			told++
+			count++
 		}
 	}
-	if c.steers && told != 1 {
-		c.t.Errorf("the message that was canceled is told %d times", told)
+	if c.steers && count != 1 {
+		c.t.Errorf("the canceled message stands there %d times", count)
 	}
 }
 
@@ -143,7 +143,7 @@ func (c *stopped) isPutAway(method, path string) {
 	c.server.Eventually("nothing of it runs", func() bool { return !runs(c.t, mark) })
 }
 
-// runs tells whether a process has a mark in its command line.
+// runs reports whether a process has a mark in its command line.
 func runs(t *testing.T, mark string) bool {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -66,10 +66,11 @@ func runTask(t *testing.T, server *programtest.Server, session, message string) 
 	return run
 }
 
-// EV-01, EV-13, EV-14, EV-19, TL-20, TL-21, TL-22, TL-26: with every real agent: a session of the task API has no tools of
-// the agent's own unless it asks for them, and where its runtime cannot be told so the answer says how to ask. A command the
-// agent runs is told as run by the runtime; its hash does not depend on the folder and recomputes from the input; a long
-// result is an artifact; the events name model and native id; use has timings and cached tokens.
+// EV-01, EV-13, EV-14, EV-19, TL-20, TL-21, TL-22, TL-26: with every real agent. A session of the task API
+// has no tools of the agent's own unless it asks for them; where its runtime has no such setting the answer
+// says how to ask. The event of a command the agent runs says that the runtime ran it; its hash does not
+// depend on the folder and recomputes from the input; a long result is an artifact; the events name model and
+// native id; use has timings and cached tokens.
 func TestWhatEventsSayOfEveryRuntime(t *testing.T) {
 	t.Parallel()
 	s := withEveryRuntime(t, programtest.WithEnv("DEFAULT_SANDBOX_MODE=danger-full-access", "DEFAULT_NETWORK_ACCESS=enabled"))

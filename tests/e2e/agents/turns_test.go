@@ -189,7 +189,7 @@ func TestASecondMessageJoinsTheRunningTurn(t *testing.T) {
 		if err := s.Model.WaitHeld(t.Context(), "first"); err != nil {
 			t.Fatal(err)
 		}
-		second := server.Send(session, "MOCK_REPLY[both heard]")
+		second := server.Send(session, "MOCK_REPLY[got both]")
 		if second != first {
 			t.Fatalf("the second message got turn %s, the first %s", second, first)
 		}

@@ -28,24 +28,25 @@ type attempt struct {
 	// Name is that of the project it makes; it makes a second one, Name with "-blind" behind it, without asking for leave.
 	Name string `json:"name"`
 
-	// What came of it: the write's status (0: the browser did not let the page see it), the preflighted deletion's, the
-	// first frame of the stream ("" when it was refused), and whether the write was heard on it.
-	Write  int    `json:"write"`
-	Delete int    `json:"delete"`
-	Stream string `json:"stream"`
-	Heard  bool   `json:"heard"`
+	// The outcome: the write's status (0: the browser did not let the page see it), the preflighted
+	// deletion's, the first frame of the stream ("" when it was refused), and whether the stream had the
+	// write.
+	Write    int    `json:"write"`
+	Delete   int    `json:"delete"`
+	Stream   string `json:"stream"`
+	Received bool   `json:"received"`
 }
 
-// webUI serves the pages of all origins, as the dev server of codex-manager's web UI does: what is not its own is
-// passed on to the server. It tells each page what to try, takes down how it went, and sends the browser on to the next
-// one.
+// webUI serves the pages of all origins, as the dev server of codex-manager's web UI does: what is not its
+// own is proxied to the server. It gives each page its attempt, records the outcome, and sends the browser on
+// to the next one.
 func webUI(t *testing.T, server *programtest.Server, attempts []attempt) (address string, outcomes <-chan attempt) {
 	t.Helper()
 	target, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := make(chan attempt, len(attempts))
+	results := make(chan attempt, len(attempts))
 	next := 0 // one page is open at a time
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
@@ -58,9 +59,9 @@ func webUI(t *testing.T, server *programtest.Server, attempts []attempt) (addres
 	mux.HandleFunc("POST /outcome", func(w http.ResponseWriter, r *http.Request) {
 		var outcome attempt
 		if err := json.NewDecoder(r.Body).Decode(&outcome); err != nil {
-			t.Errorf("a page told of its attempt: %v", err)
+			t.Errorf("a page reported its attempt: %v", err)
 		}
-		told <- outcome
+		results <- outcome
 		if next++; next < len(attempts) {
 			_, _ = io.WriteString(w, attempts[next].Origin+"/")
 		}
@@ -68,7 +69,7 @@ func webUI(t *testing.T, server *programtest.Server, attempts []attempt) (addres
 	mux.Handle("/api/", &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }})
 	pages := httptest.NewServer(mux)
 	t.Cleanup(pages.Close)
-	return strings.TrimPrefix(pages.URL, "http://"), told
+	return strings.TrimPrefix(pages.URL, "http://"), results
 }
 
 // In a real browser, the web UI's documented setup works with the setting for it: pages of a dev server on port 5173
@@ -90,7 +91,7 @@ func TestTheWebUIInARealBrowser(t *testing.T) {
 		"localhost:5174": address})
 	for _, want := range attempts {
 		if want.Origin != other {
-			want.Write, want.Delete, want.Stream, want.Heard = http.StatusOK, http.StatusOK, "ready", true
+			want.Write, want.Delete, want.Stream, want.Received = http.StatusOK, http.StatusOK, "ready", true
 		} else if want.API == "" {
 			want.Write, want.Delete = http.StatusForbidden, http.StatusForbidden // its own server's answer, which it may read
 		}
@@ -100,7 +101,7 @@ func TestTheWebUIInARealBrowser(t *testing.T) {
 				t.Errorf("a page of %s did\n%+v, want\n%+v", want.Origin, got, want)
 			}
 		case <-time.After(programtest.Patience):
-			t.Fatalf("the page of %s told nothing", want.Origin)
+			t.Fatalf("the page of %s reported nothing", want.Origin)
 		}
 	}
 	listed := programtest.Encoded(t, server.Want(http.StatusOK, http.MethodGet, "/api/projects", nil))

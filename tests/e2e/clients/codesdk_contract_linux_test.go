@@ -56,8 +56,8 @@ func (u *upstreamTarget) Held(task string) error {
 	return u.Model.WaitHeld(ctx, task)
 }
 
-// EV-27, EV-04, EV-05, SE-07, TL-03, TL-20: what clients of codesdkd were answered and told is what they are answered
-// and told here, but for the listed differences.
+// EV-27, EV-04, EV-05, SE-07, TL-03, TL-20: the answers and events of codesdkd's clients are the same here,
+// but for the listed differences.
 func TestClientsOfCodesdkdAreServed(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -135,8 +135,8 @@ func TestCodesdkdServesTheProgramThatStartsIt(t *testing.T) {
 		t.Errorf("%v", done)
 	}
 	events.until("task.completed")
-	if told := s.Told(); !strings.Contains(told, "ticket is green") {
-		t.Errorf("the model was told %s", told)
+	if output := s.LastOutput(); !strings.Contains(output, "ticket is green") {
+		t.Errorf("the model got %s", output)
 	}
 	ask("no")
 	call = events.until("tool.call.requested")["payload"].(programtest.Object)
@@ -147,8 +147,8 @@ func TestCodesdkdServesTheProgramThatStartsIt(t *testing.T) {
 		t.Errorf("%v", denied)
 	}
 	events.until("task.completed")
-	if told := s.Told(); !strings.Contains(told, "the tickets are closed") {
-		t.Errorf("the model was told %s", told)
+	if output := s.LastOutput(); !strings.Contains(output, "the tickets are closed") {
+		t.Errorf("the model got %s", output)
 	}
 
 	of := map[string]string{}
@@ -165,7 +165,7 @@ func TestCodesdkdServesTheProgramThatStartsIt(t *testing.T) {
 	const asked = "requested policy_evaluated policy_evaluated "
 	if !strings.Contains(of["yes"], asked+"approved started completed ") || !strings.Contains(of["no"], asked+"denied ") ||
 		strings.Contains(of["no"], "started completed") {
-		t.Errorf("the tasks are told as %v", of)
+		t.Errorf("the events of the tasks are %v", of)
 	}
 
 	if err := server.Cmd.Process.Signal(syscall.SIGTERM); err != nil {

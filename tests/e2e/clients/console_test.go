@@ -75,7 +75,7 @@ func front(t *testing.T) (address string, to func(server *programtest.Server)) {
 	}
 }
 
-// pushService is where pushed messages go, and what tells the next one as base64.
+// pushService receives pushed messages; next serves each as base64.
 func pushService(t *testing.T) (address string, next http.Handler) {
 	t.Helper()
 	messages := make(chan []byte, 100)
@@ -91,7 +91,7 @@ func pushService(t *testing.T) (address string, next http.Handler) {
 	return service.URL, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case body := <-messages:
-			_, _ = io.WriteString(w, base64.StdEncoding.EncodeToString(body)) // who does not hear it fails
+			_, _ = io.WriteString(w, base64.StdEncoding.EncodeToString(body)) // the page that misses it fails
 		case <-r.Context().Done():
 		}
 	})

@@ -21,11 +21,11 @@ func TestALinkInABrowser(t *testing.T) {
 	requireConsole(t)
 	links := make(chan string, 10)
 	place := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var told struct{ Data map[string]string }
-		if err := json.NewDecoder(r.Body).Decode(&told); err != nil {
+		var message struct{ Data map[string]string }
+		if err := json.NewDecoder(r.Body).Decode(&message); err != nil {
 			t.Error(err)
 		}
-		links <- told.Data["decideLink"]
+		links <- message.Data["decideLink"]
 	}))
 	defer place.Close()
 	const public = "http://127.0.0.1"
@@ -39,7 +39,7 @@ func TestALinkInABrowser(t *testing.T) {
 	select {
 	case link = <-links:
 	case <-time.After(time.Minute):
-		t.Fatalf("nobody was told: %s", server.LogTail())
+		t.Fatalf("no message came: %s", server.LogTail())
 	}
 	node := exec.CommandContext(t.Context(), "node", "e2e/link.mjs")
 	node.Dir = consoleWeb

@@ -21,7 +21,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// generators is the folder with what makes clients of other languages. What is missing is told with what installs it.
+// generators is the folder of the client generators for other languages. An error names what installs the
+// missing ones.
 func generators(t *testing.T) string {
 	t.Helper()
 	root := filepath.Join("..", "..", "..")
@@ -66,12 +67,12 @@ type went struct {
 
 func (w went) check(t *testing.T, file string) {
 	t.Helper()
-	told := strings.Join(slices.Compact(w.Events), " ")
+	events := strings.Join(slices.Compact(w.Events), " ")
 	for _, want := range []string{"session.created task.started model.input",
 		"tool.call.requested tool.call.policy_evaluated",
 		"tool.call.approved tool.call.started", "tool.call.completed", "task.completed"} {
-		if !strings.Contains(told, want) {
-			t.Errorf("told is %s, without %s", told, want)
+		if !strings.Contains(events, want) {
+			t.Errorf("the events are %s, without %s", events, want)
 		}
 	}
 	if w.Status != "completed" {

@@ -12,9 +12,9 @@ import (
 	"harness/tests/programtest"
 )
 
-// A turn over /rpc alone, with the real codex and the real Claude Code: start, watch, send, a permission, the server is
-// killed, the next one tells the truth of state and pending, the answer reaches the agent, and what was missed is
-// repeated. Then edits are accepted by the session's mode, and the session is stopped and goes on.
+// A turn over /rpc alone, with the real codex and the real Claude Code: start, watch, send, a permission, and
+// the server is killed. The next one has the true state and pending, the answer reaches the agent, and missed
+// events are repeated. Then edits are accepted by the session's mode, and the session is stopped and resumed.
 func TestAgentsOverJSONRPC(t *testing.T) {
 	t.Parallel()
 	engines := dbtest.Engines()
@@ -35,7 +35,7 @@ func TestAgentsOverJSONRPC(t *testing.T) {
 			file := filepath.Join(s.Workspace, "made-by-"+agent)
 			socket.call(methods["send"], programtest.Object{"session_id": session, "prompt": "MOCK_CMD[touch " + file + "]",
 				"agent_type": agent})
-			asked := socket.toldOf("event/pty_permission", nil)
+			asked := socket.waitFor("event/pty_permission", nil)
 			if programtest.Text(asked, "agent_type") != agent || !strings.Contains(fmt.Sprint(asked), file) {
 				t.Errorf("%v", asked)
 			}
@@ -62,7 +62,7 @@ func TestAgentsOverJSONRPC(t *testing.T) {
 				programtest.Object{"tool_use_id": programtest.Text(asked, "tool_use_id"), "decision": "allow"}); programtest.Text(done, "success") != "true" {
 				t.Errorf("%v", done)
 			}
-			socket.toldOf("event/claude_status", func(p programtest.Object) bool { return programtest.Text(p, "state") == "idle" })
+			socket.waitFor("event/claude_status", func(p programtest.Object) bool { return programtest.Text(p, "state") == "idle" })
 			if _, err := os.Stat(file); err != nil {
 				t.Error(err)
 			}
@@ -81,8 +81,7 @@ func TestAgentsOverJSONRPC(t *testing.T) {
 	}
 }
 
-// acceptsEdits: in that mode a file is written and nobody is asked; when the session is stopped the mode
-// stays with it.
+// acceptsEdits: in that mode a file is written without an approval; a stopped session keeps its mode.
 func acceptsEdits(t *testing.T, socket *rpcSocket, s *programtest.Site, methods map[string]string, session string) {
 	t.Helper()
 	agent := programtest.Text(socket.call(methods["state"], programtest.Object{"session_id": session}), "agent_type")
@@ -92,7 +91,7 @@ func acceptsEdits(t *testing.T, socket *rpcSocket, s *programtest.Site, methods 
 		decided := len(socket.notifications("event/pty_permission_resolved"))
 		socket.call(methods["send"], programtest.Object{"session_id": session, "agent_type": agent, "permission_mode": mode,
 			"prompt": "MOCK_PATCH[" + name + "]"})
-		socket.toldOf("event/claude_status", func(p programtest.Object) bool { return programtest.Text(p, "state") == "idle" })
+		socket.waitFor("event/claude_status", func(p programtest.Object) bool { return programtest.Text(p, "state") == "idle" })
 		if _, err := os.Stat(filepath.Join(s.Workspace, name)); err != nil {
 			t.Error(err)
 		}
@@ -124,7 +123,7 @@ func (s *rpcSocket) startNew(space, agent string) string {
 	if !strings.HasPrefix(id, "temp-") {
 		return id
 	}
-	resolved := s.toldOf("event/session_id_resolved", func(p programtest.Object) bool { return programtest.Text(p, "temporary_id") == id })
+	resolved := s.waitFor("event/session_id_resolved", func(p programtest.Object) bool { return programtest.Text(p, "temporary_id") == id })
 	if programtest.Text(resolved, "workspace_id") != space || programtest.Text(resolved, "agent_type") != agent ||
 		programtest.Text(resolved, "session_id") != programtest.Text(resolved, "real_id") {
 		s.t.Errorf("%v", resolved)
@@ -149,10 +148,10 @@ func TestTemporaryIDsAreSettledOnce(t *testing.T) {
 	space := socket.workspaceFor(s.Workspace)
 	failed := programtest.Text(socket.call("session/start", programtest.Object{"workspace_id": space, "mode": "new", "agent_type": "claude"}),
 		"session_id")
-	told := socket.toldOf("event/session_id_failed", nil)
-	if programtest.Text(told, "temporary_id") != failed || programtest.Text(told, "workspace_id") != space ||
-		programtest.Text(told, "agent_type") != "claude" || programtest.Text(told, "reason") == "" || programtest.Text(told, "message") == "" {
-		t.Errorf("%v", told)
+	failure := socket.waitFor("event/session_id_failed", nil)
+	if programtest.Text(failure, "temporary_id") != failed || programtest.Text(failure, "workspace_id") != space ||
+		programtest.Text(failure, "agent_type") != "claude" || programtest.Text(failure, "reason") == "" || programtest.Text(failure, "message") == "" {
+		t.Errorf("%v", failure)
 	}
 	socket.refused(-32010, "session/state", programtest.Object{"session_id": failed})
 	server.Stop()
@@ -174,7 +173,7 @@ func TestTemporaryIDsAreSettledOnce(t *testing.T) {
 	socket.call("events/resume", programtest.Object{"after": 0})
 	ended := map[string]int{}
 	for range len(begun) + 1 {
-		one := socket.toldOf("event/session_id_resolved", nil, "event/session_id_failed")
+		one := socket.waitFor("event/session_id_resolved", nil, "event/session_id_failed")
 		ended[programtest.Text(one, "temporary_id")]++
 	}
 	for _, id := range append(begun, failed) {
@@ -185,6 +184,6 @@ func TestTemporaryIDsAreSettledOnce(t *testing.T) {
 	socket.call("status/health", nil)
 	if more := len(socket.notifications("event/session_id_resolved")) + len(
 		socket.notifications("event/session_id_failed")); more != len(begun)+1 {
-		t.Errorf("%d ends were told of %d ids", more, len(begun)+1)
+		t.Errorf("%d ends were sent for %d ids", more, len(begun)+1)
 	}
 }

@@ -17,8 +17,8 @@ func checkAnswers(t *testing.T, server *programtest.Server, socket *rpcSocket, s
 	socket.call("workspace/session/watch", programtest.Object{"workspace_id": space, "session_id": session, "agent_type": "scripted"})
 	says := func(words string) {
 		t.Helper()
-		socket.toldOf("event/claude_message", func(p programtest.Object) bool { return strings.Contains(fmt.Sprint(p["content"]), words) })
-		socket.toldOf("event/claude_status", func(p programtest.Object) bool { return programtest.Text(p, "state") == "idle" })
+		socket.waitFor("event/claude_message", func(p programtest.Object) bool { return strings.Contains(fmt.Sprint(p["content"]), words) })
+		socket.waitFor("event/claude_status", func(p programtest.Object) bool { return programtest.Text(p, "state") == "idle" })
 	}
 	if typed := socket.call("session/input", programtest.Object{"session_id": session, "input": "REPLY[typed words]"}); programtest.Text(typed,
 		"status") != "sent" || programtest.Text(typed, "agent_type") != "scripted" {
@@ -37,10 +37,10 @@ func checkAnswers(t *testing.T, server *programtest.Server, socket *rpcSocket, s
 	} {
 		file := filepath.Join(server.Workspace, "answered-"+strings.ReplaceAll(one.method, "/", "-")+fmt.Sprint(one.runs))
 		socket.call("session/send", programtest.Object{"session_id": session, "prompt": "RUN[touch " + file + "]", "permission_mode": "interactive"})
-		socket.toldOf("event/pty_permission", nil)
+		socket.waitFor("event/pty_permission", nil)
 		one.params["session_id"] = session
 		socket.call(one.method, one.params)
-		socket.toldOf("event/claude_status", func(p programtest.Object) bool { return programtest.Text(p, "state") == "idle" })
+		socket.waitFor("event/claude_status", func(p programtest.Object) bool { return programtest.Text(p, "state") == "idle" })
 		if _, err := os.Stat(file); (err == nil) != one.runs {
 			t.Errorf("after %s %v it ran: %t", one.method, one.params, err == nil)
 		}

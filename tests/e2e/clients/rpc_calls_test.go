@@ -189,7 +189,7 @@ func checkFollowing(t *testing.T, server *programtest.Server, socket *rpcSocket,
 	if programtest.Text(sent, "status") != "sent" || programtest.Text(sent, "turn_id") == "" || programtest.Text(sent, "agent_type") != "scripted" {
 		t.Errorf("%v", sent)
 	}
-	asked := socket.toldOf("event/pty_permission", nil)
+	asked := socket.waitFor("event/pty_permission", nil)
 	if programtest.Text(asked, "type") != "bash_command" || !strings.Contains(programtest.Text(asked, "target"), "touch") ||
 		len(asked["options"].([]any)) != 3 {
 		t.Errorf("%v", asked)
@@ -214,13 +214,13 @@ func checkFollowing(t *testing.T, server *programtest.Server, socket *rpcSocket,
 		programtest.Text(late, "resolution", "decided_by") == "" {
 		t.Errorf("%v", late)
 	}
-	socket.toldOf("event/pty_permission_resolved", func(p programtest.Object) bool { return programtest.Text(p, "decision") == "allow" })
-	socket.toldOf("event/claude_message", func(p programtest.Object) bool {
+	socket.waitFor("event/pty_permission_resolved", func(p programtest.Object) bool { return programtest.Text(p, "decision") == "allow" })
+	socket.waitFor("event/claude_message", func(p programtest.Object) bool {
 		return strings.Contains(fmt.Sprint(p["content"]), "it ran")
 	})
-	idle := socket.toldOf("event/claude_status", func(p programtest.Object) bool { return programtest.Text(p, "state") == "idle" })
+	idle := socket.waitFor("event/claude_status", func(p programtest.Object) bool { return programtest.Text(p, "state") == "idle" })
 	requireContext(t, idle, space, session)
-	complete := socket.toldOf("event/stream_read_complete", nil)
+	complete := socket.waitFor("event/stream_read_complete", nil)
 	page := socket.call("workspace/session/messages", programtest.Object{"workspace_id": space, "session_id": session, "limit": 2,
 		"order": "desc"})
 	if programtest.Text(page, "has_more") != "true" || len(page["messages"].([]any)) != 2 ||
@@ -238,12 +238,12 @@ func checkFollowing(t *testing.T, server *programtest.Server, socket *rpcSocket,
 	checkElements(t, socket, session, left)
 	slowThenFast(t, socket, session)
 	socket.call("session/send", programtest.Object{"session_id": session, "prompt": "ASK"})
-	question := socket.toldOf("event/claude_waiting", nil)
+	question := socket.waitFor("event/claude_waiting", nil)
 	if !strings.Contains(fmt.Sprint(question["input"]), "Which one?") {
 		t.Errorf("%v", question)
 	}
 	socket.call("session/respond", programtest.Object{"session_id": session, "type": "question", "response": "the red one"})
-	socket.toldOf("event/claude_message", func(p programtest.Object) bool {
+	socket.waitFor("event/claude_message", func(p programtest.Object) bool {
 		return strings.Contains(fmt.Sprint(p["content"]), "the red one")
 	})
 	if failed := socket.refused(-32603, "session/respond",
@@ -251,11 +251,11 @@ func checkFollowing(t *testing.T, server *programtest.Server, socket *rpcSocket,
 		"code") != "no_pending_request" {
 		t.Errorf("%v", failed)
 	}
-	// What the other socket was told it can be told in order now: an answer that comes behind it.
+	// The other socket's notifications are complete now: an answer comes after them.
 	other.call("status/health", nil)
 	for _, one := range other.notifications("") {
 		if programtest.Text(one.Params, "session_id") == session {
-			t.Errorf("a socket that does not watch is told %s", one.raw)
+			t.Errorf("a socket that does not watch gets %s", one.raw)
 		}
 	}
 	resumesAfter(t, server, socket, space, session, idle)
@@ -314,7 +314,7 @@ func checkElements(t *testing.T, socket *rpcSocket, session, total string) {
 		!strings.HasSuffix(got, " assistant_text") {
 		t.Errorf("its elements are %s", got)
 	}
-	socket.refused(-32602, "session/elements", programtest.Object{"session_id": session, "before": "0:nobody"})
+	socket.refused(-32602, "session/elements", programtest.Object{"session_id": session, "before": "0:unknown"})
 }
 
 // requireContext: the members cdev's clients drop a notification without.
@@ -327,8 +327,8 @@ func requireContext(t *testing.T, params programtest.Object, space, session stri
 	}
 }
 
-// slowThenFast: a message to a session whose agent cannot be steered is queued at once, and sent when the turn that ran
-// is stopped and that is told.
+// slowThenFast: a message to a session whose agent cannot be steered is queued at once, and sent when the
+// running turn was stopped and that was published.
 func slowThenFast(t *testing.T, socket *rpcSocket, session string) {
 	socket.call("session/send", programtest.Object{"session_id": session, "prompt": "HOLD[slow" + session + "]"})
 	queued := socket.call("session/send", programtest.Object{"session_id": session, "prompt": "REPLY[late]"})
@@ -340,13 +340,13 @@ func slowThenFast(t *testing.T, socket *rpcSocket, session string) {
 	if programtest.Text(stopped, "status") != "stopped" {
 		t.Errorf("%v", stopped)
 	}
-	socket.toldOf("event/session_stopped", nil)
-	socket.toldOf("event/claude_message", func(p programtest.Object) bool {
+	socket.waitFor("event/session_stopped", nil)
+	socket.waitFor("event/claude_message", func(p programtest.Object) bool {
 		return strings.Contains(fmt.Sprint(p["content"]), "late")
 	})
 }
 
-// resumesAfter: behind a position a new socket gets what came later, the same as was told live, and after the verdict.
+// resumesAfter: after a position a new socket gets the later events, the same as live, and after the verdict.
 func resumesAfter(t *testing.T, server *programtest.Server, socket *rpcSocket, space, session string, after programtest.Object) {
 	again := dialRPC(server, t, "/rpc", nil)
 	again.call("initialize", programtest.Object{"capabilities": programtest.Object{"cursor": true}})
@@ -357,7 +357,7 @@ func resumesAfter(t *testing.T, server *programtest.Server, socket *rpcSocket, s
 		t.Errorf("%v", verdict)
 	}
 	last := socket.notifications("event/claude_message")
-	again.toldOf("event/claude_message", func(p programtest.Object) bool {
+	again.waitFor("event/claude_message", func(p programtest.Object) bool {
 		return fmt.Sprint(p["pos"]) == fmt.Sprint(last[len(last)-1].Params["pos"])
 	})
 	missed := map[string]string{}
@@ -378,7 +378,7 @@ func resumesAfter(t *testing.T, server *programtest.Server, socket *rpcSocket, s
 	}
 }
 
-// checkAway: codex is there and does not start. Who says to be cdev's old client is told in its words.
+// checkAway: codex is there and does not start. A client that identifies as cdev's old one gets its texts.
 func checkAway(t *testing.T, server *programtest.Server, socket *rpcSocket, space string) {
 	server.Eventually("codex is down", func() bool {
 		return strings.Contains(fmt.Sprint(server.Want(http.StatusOK, http.MethodGet, "/api/runtimes/codex", nil)),

@@ -57,14 +57,14 @@ func cdevSite(t *testing.T) (server *programtest.Server, socket *rpcSocket, spac
 		socket.call("workspace/session/watch", programtest.Object{"workspace_id": space, "session_id": sessions[agent],
 			"agent_type": agent})
 		socket.call("session/send", programtest.Object{"session_id": sessions[agent], "prompt": "MOCK_REPLY[first]", "agent_type": agent})
-		socket.toldOf("event/claude_status", func(p programtest.Object) bool {
+		socket.waitFor("event/claude_status", func(p programtest.Object) bool {
 			return programtest.Text(p, "state") == "idle" && programtest.Text(p, "session_id") == sessions[agent]
 		})
 	}
 	return server, socket, space, sessions
 }
 
-// offered tells the methods this server has; cdev's others are its own product's.
+// offered returns the methods this server has; cdev's others are its own product's.
 func offered(t *testing.T, socket *rpcSocket) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -94,7 +94,7 @@ var answeredOtherwise = map[string]string{
 	"session/list 0 -32602":                    "an unknown runtime is an error",
 	"workspace/session/activate -32603 -32010": "the session is looked for first",
 	"workspace/add -32603 0":                   "two workspaces may share a folder; names are what may not repeat",
-	"session/send -32603 0":                    "a message that comes while a turn runs is heard by it",
+	"session/send -32603 0":                    "a message that comes while a turn runs steers it",
 	"workspace/session/activate -32603 -32602": "the runtime is checked, too, where it is named",
 	"session/send -32603 -32602":               "the mode is checked before the runtime is asked",
 	"session/input 0 -32603":                   "a key with nothing to choose from does nothing, and says so",
@@ -164,7 +164,7 @@ func TestRecordedClientsOfCdev(t *testing.T) {
 		if was.Made != "" {
 			replace[was.Made] = programtest.Text(got.result(), "id")
 			if sent := programtest.Text(got.result(), "session_id"); strings.HasPrefix(sent, "temp-") {
-				socket.toldOf("event/session_id_resolved", nil)
+				socket.waitFor("event/session_id_resolved", nil)
 			}
 		}
 		code := 0
@@ -189,7 +189,7 @@ func TestRecordedClientsOfCdev(t *testing.T) {
 	}
 }
 
-// leftOut are members of cdev's product: its git state and how it tells of a delivery.
+// leftOut are members of cdev's product: its git state and its delivery reports.
 func leftOut(method, member string) bool {
 	switch member {
 	case "git", "git_state", "is_git_repo", "git_last_error", "git_repo_name", "git_tracker_state", "delivery", "message",
@@ -254,12 +254,12 @@ func goesOnWith(initialized programtest.Object) string {
 // decodeSessions checks every session in a result, and the result itself where it is one.
 func decodeSessions(method string, members programtest.Object) (problems []string) {
 	if _, isSession := members["session_id"]; isSession {
-		if status, told := members["status"].(string); told &&
+		if status, has := members["status"].(string); has &&
 			(method == "session/start" || method == "session/state" || members["summary"] != nil) &&
 			!slices.Contains(mobileStatuses, status) {
 			problems = append(problems, "status "+status)
 		}
-		if agent, told := members["agent_type"].(string); told && !slices.Contains(mobileAgents, agent) {
+		if agent, has := members["agent_type"].(string); has && !slices.Contains(mobileAgents, agent) {
 			problems = append(problems, "agent_type "+agent)
 		}
 	}
@@ -272,7 +272,7 @@ func decodeSessions(method string, members programtest.Object) (problems []strin
 	return problems
 }
 
-// missing tells which of the members a client needs are not there: a.b, a[].b.
+// missing returns which of the members a client needs are not there: a.b, a[].b.
 func missing(must []string, result any) (gone []string) {
 	for _, path := range must {
 		list, inner, nested := strings.Cut(path, "[].")
@@ -347,14 +347,14 @@ func TestTheMobileClient(t *testing.T) {
 			}
 		}
 		if method == "session/send" {
-			asked := socket.toldOf("event/pty_permission", nil)
+			asked := socket.waitFor("event/pty_permission", nil)
 			ids[`"R"`] = `"` + programtest.Text(asked, "tool_use_id") + `"`
 		}
 	}
-	for _, told := range socket.notifications("") {
-		if told.Params["session_id"] == nil || told.Params["workspace_id"] == nil || told.Params["agent_type"] == nil ||
-			told.Params["timestamp"] == nil {
-			t.Errorf("it would drop %s", told.raw)
+	for _, one := range socket.notifications("") {
+		if one.Params["session_id"] == nil || one.Params["workspace_id"] == nil || one.Params["agent_type"] == nil ||
+			one.Params["timestamp"] == nil {
+			t.Errorf("it would drop %s", one.raw)
 		}
 	}
 	other.call("status/health", nil)

@@ -174,8 +174,9 @@ func (s *rpcSocket) refused(code int, method string, params any) rpcError {
 	return *answer.Error
 }
 
-// toldOf waits for the next notification, after the last one waited for, of a method, or one of some, whose params fit.
-func (s *rpcSocket) toldOf(method string, fits func(programtest.Object) bool, or ...string) programtest.Object {
+// waitFor waits for the next notification, after the last one waited for, of a method, or one of some, whose
+// params fit.
+func (s *rpcSocket) waitFor(method string, fits func(programtest.Object) bool, or ...string) programtest.Object {
 	s.t.Helper()
 	found, at := s.find(s.marks, method, func(m rpcMessage) bool {
 		return slices.Contains(append(or, method), m.Method) && (fits == nil || fits(m.Params))

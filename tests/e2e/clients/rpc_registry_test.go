@@ -119,7 +119,7 @@ func TestTheRuntimeRegistry(t *testing.T) {
 			t.Run("R13 no secret", func(t *testing.T) {
 				for _, hidden := range []string{secret, scripted.PlantedToken, server.DataDir, codextest.Binary(t, codextest.Default)} {
 					if strings.Contains(answer.raw, hidden) {
-						t.Errorf("it tells %s", hidden)
+						t.Errorf("it reveals %s", hidden)
 					}
 				}
 			})
@@ -147,8 +147,8 @@ func TestTheRuntimeRegistry(t *testing.T) {
 					t.Errorf("the second is answered %v, the first was %s", again, answer.raw)
 				}
 				socket.call("workspace/remove", programtest.Object{"workspace_id": socket.workspaceFor(server.Workspace)})
-				if told := socket.toldOf("event/workspace_removed", nil); told["pos"] != nil {
-					t.Errorf("%v", told)
+				if removed := socket.waitFor("event/workspace_removed", nil); removed["pos"] != nil {
+					t.Errorf("%v", removed)
 				}
 			})
 		})

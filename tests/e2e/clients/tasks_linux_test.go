@@ -128,25 +128,25 @@ func TestTasksOfRealAgents(t *testing.T) {
 				return server.Call(http.MethodPost, base+"/tool-calls/"+
 					strings.ReplaceAll(programtest.Text(call, "tool_call_id"), ":", "%3A")+"/"+word, body)
 			}
-			status, told := decide("approve", programtest.Object{"attempt": call["attempt"], "input_hash": "sha256:0"})
-			if status != http.StatusConflict || programtest.Text(told, "error") != "input_hash_mismatch" ||
-				programtest.Text(told, "input_hash") != programtest.Text(call, "input_hash") {
-				t.Errorf("%d %v", status, told)
+			status, answer := decide("approve", programtest.Object{"attempt": call["attempt"], "input_hash": "sha256:0"})
+			if status != http.StatusConflict || programtest.Text(answer, "error") != "input_hash_mismatch" ||
+				programtest.Text(answer, "input_hash") != programtest.Text(call, "input_hash") {
+				t.Errorf("%d %v", status, answer)
 			}
 			if _, err := os.Stat(file); err == nil {
 				t.Error("it ran before it was approved")
 			}
 			right := programtest.Object{"attempt": call["attempt"], "inputHash": call["input_hash"]}
-			if status, told := decide("approve", right); status != http.StatusOK {
-				t.Errorf("%d %v", status, told)
+			if status, answer := decide("approve", right); status != http.StatusOK {
+				t.Errorf("%d %v", status, answer)
 			}
 			more := followTasks(server, session, events.last)
 			end := more.until("task.completed")
 			if _, err := os.Stat(file); err != nil {
 				t.Error(err)
 			}
-			if status, told := decide("deny", right); status != http.StatusNotFound {
-				t.Errorf("%d %v", status, told)
+			if status, answer := decide("deny", right); status != http.StatusNotFound {
+				t.Errorf("%d %v", status, answer)
 			}
 			page := server.Want(http.StatusOK, http.MethodGet, base+"/events", nil)
 			var paged []string

@@ -95,7 +95,7 @@ func TestATraceIsInEveryEventOfATurn(t *testing.T) {
 	approve()
 	followTasks(server, session, 0).until("task.completed")
 	events := server.Want(http.StatusOK, http.MethodGet, "/v1/sessions/"+session+"/events?limit=1000", nil)["events"].([]any)
-	told := 0
+	count := 0
 	for _, one := range events {
 		e := one.(programtest.Object)
 		for _, member := range []string{"schema_version", "seq", "time", "type", "trace", "runtime", "payload"} {
@@ -106,14 +106,14 @@ func TestATraceIsInEveryEventOfATurn(t *testing.T) {
 		if e["type"] == "session.created" {
 			continue // of the request before
 		}
-		told++
+		count++
 		trace := e["trace"].(programtest.Object)
 		if trace["trace_id"] != traceID || trace["task_id"] != "traced" {
 			t.Errorf("an event is in the trace %v: %v", trace, e)
 		}
 	}
-	if told < 8 {
-		t.Errorf("only %d events were told of the task", told)
+	if count < 8 {
+		t.Errorf("the task has only %d events", count)
 	}
 	server.Stop()
 	records, err := journal.New(dbtest.Connect(t, s.Store()), journal.Options{}).Read(t.Context(),

@@ -16,22 +16,22 @@ import (
 	"harness/tests/programtest"
 )
 
-// browsers are those that a push service of the test hears for, by their paths.
+// browsers are those of a test push service, by their paths.
 type browsers struct {
 	*httptest.Server
-	heard chan string
+	paths chan string
 	keys  programtest.Object
 }
 
 func newBrowsers(t *testing.T) *browsers {
 	t.Helper()
-	b := &browsers{heard: make(chan string, 100)}
+	b := &browsers{paths: make(chan string, 100)}
 	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Content-Encoding") != "aes128gcm" || !strings.HasPrefix(r.Header.Get("Authorization"), "vapid ") {
 			t.Errorf("a push service is sent %v", r.Header)
 		}
 		w.WriteHeader(http.StatusCreated)
-		b.heard <- r.URL.Path
+		b.paths <- r.URL.Path
 	}))
 	t.Cleanup(b.Close)
 	private, err := ecdh.P256().GenerateKey(rand.Reader)
@@ -43,24 +43,25 @@ func newBrowsers(t *testing.T) *browsers {
 	return b
 }
 
-// told are the next browsers that are told, sorted.
-func (b *browsers) told(t *testing.T, n int) string {
+// next are the next browsers that get a message, sorted.
+func (b *browsers) next(t *testing.T, n int) string {
 	t.Helper()
 	all := []string{}
 	for range n {
 		select {
-		case path := <-b.heard:
+		case path := <-b.paths:
 			all = append(all, strings.TrimPrefix(path, "/canary-"))
 		case <-time.After(time.Minute):
-			t.Fatalf("only %v are told", all)
+			t.Fatalf("only %v got one", all)
 		}
 	}
 	slices.Sort(all)
 	return strings.Join(all, " ")
 }
 
-// A browser is told what the access it was subscribed by reaches, as long as that counts; its address is shown nowhere.
-func TestABrowserIsToldWhatItsAccessReaches(t *testing.T) {
+// A browser gets the news its subscription's access covers, as long as that counts; its address is shown
+// nowhere.
+func TestABrowserGetsWhatItsAccessCovers(t *testing.T) {
 	t.Parallel()
 	const owner, key = "the-token-of-the-only-owner", "the-key-of-this-test-is-long-enough"
 	service := newBrowsers(t)
@@ -110,17 +111,17 @@ func TestABrowserIsToldWhatItsAccessReaches(t *testing.T) {
 		requireBy(server, owner, 202, http.MethodPost, "/api/sessions/"+id+"/messages", programtest.Object{"text": "MOCK_CMD[echo knock]"})
 	}
 	approval(nil)
-	if told := service.told(t, 3); told != "ann owner plain" {
-		t.Errorf("of a session of no project %s are told", told)
+	if got := service.next(t, 3); got != "ann owner plain" {
+		t.Errorf("of a session of no project %s got one", got)
 	}
 	approval(project)
-	if told := service.told(t, 4); told != "ann limited owner plain" {
-		t.Errorf("of a session of the project %s are told", told)
+	if got := service.next(t, 4); got != "ann limited owner plain" {
+		t.Errorf("of a session of the project %s got one", got)
 	}
 	requireBy(server, owner, 200, http.MethodDelete, "/api/tokens/"+limited, nil)
 	approval(project)
-	if told := service.told(t, 3); told != "ann owner plain" {
-		t.Errorf("after a token was revoked %s are told", told)
+	if got := service.next(t, 3); got != "ann owner plain" {
+		t.Errorf("after a token was revoked %s got one", got)
 	}
 	if status, body := by(server, plainSecret, http.MethodGet, "/api/push", nil); status != 200 ||
 		strings.Count(body, "push_") != 1 || strings.Contains(body, "canary") {
@@ -134,8 +135,8 @@ func TestABrowserIsToldWhatItsAccessReaches(t *testing.T) {
 	approvalBy := requireBy(server, next, 200, http.MethodPost, "/api/sessions", programtest.Object{"approvalPolicy": "untrusted"})
 	requireBy(server, next, 202, http.MethodPost, "/api/sessions/"+programtest.Text(approvalBy, "session", "sessionId")+"/messages",
 		programtest.Object{"text": "MOCK_CMD[echo knock]"})
-	if told := service.told(t, 2); told != "ann plain" {
-		t.Errorf("after the owner's token was changed %s are told", told)
+	if got := service.next(t, 2); got != "ann plain" {
+		t.Errorf("after the owner's token was changed %s got one", got)
 	}
 	server.Eventually("the subscription of the token before is gone", func() bool {
 		_, body := by(server, next, http.MethodGet, "/api/push", nil)

@@ -91,7 +91,7 @@ func inTerminal(t *testing.T, cmd *exec.Cmd) *screen {
 			s.mu.Lock()
 			s.shown.Write(part[:n])
 			s.mu.Unlock()
-			if err != nil { // nobody has the terminal any more
+			if err != nil { // no program has the terminal any more
 				_ = cmd.Wait()
 				return
 			}
@@ -203,24 +203,24 @@ func atATerminal(t *testing.T, all *terminal) {
 			s.awaits("answer: ")
 			s.types("2 of them\n")
 			if shown := s.ends(0); !strings.Contains(shown, `["B"]`) || !strings.Contains(shown, `["2 of them"]`) {
-				t.Errorf("the agent did not hear the answers: %s", shown)
+				t.Errorf("the agent did not get the answers: %s", shown)
 			}
 		},
-		"nobody there": func(t *testing.T, u *terminal, session, file string) {
+		"no person there": func(t *testing.T, u *terminal, session, file string) {
 			s := u.open("run", "--session", session, "MOCK_CMD[touch "+file+"]")
 			s.awaits(whetherToAllow)
 			s.types(ctrlD)
 			s.awaits("declined")
 			if s.ends(0); exists(file) {
-				t.Error("what nobody allowed was done")
+				t.Error("it was done without approval")
 			}
 		},
-		"somebody else is first": func(t *testing.T, u *terminal, session, file string) {
+		"another client is first": func(t *testing.T, u *terminal, session, file string) {
 			s := u.open("run", "--session", session, "MOCK_CMD[touch "+file+"]")
 			s.awaits(whetherToAllow)
 			u.must("approvals", "accept", u.must("approvals", "list", "--quiet", "--session", session))
 			s.types("n\n")
-			s.awaits("somebody else was first")
+			s.awaits("or it has expired")
 			if s.ends(0); !exists(file) {
 				t.Error("what was allowed elsewhere was not done")
 			}
@@ -239,12 +239,12 @@ func atATerminal(t *testing.T, all *terminal) {
 		"broken off before it is accepted": func(t *testing.T, u *terminal, session, _ string) {
 			frames := u.open("sessions", "follow", session, "-o", "jsonl")
 			frames.awaits(`"resumed"`)
-			accepted, tell := u.untold()
+			accepted, release := u.withholdAnswer()
 			s := u.open("run", "--session", session, "MOCK_HOLD["+session+"]")
 			<-accepted
 			s.types(ctrlC)
 			s.awaits("interrupting")
-			tell()
+			release()
 			s.ends(4)
 			frames.awaits(`"turn/completed"`)
 			frames.awaits(`"interrupted"`)
@@ -262,7 +262,7 @@ func atATerminal(t *testing.T, all *terminal) {
 			frames.ends(0)
 			people := u.open("sessions", "follow", session, "--after", "0")
 			people.awaits("holding")
-			u.must("sessions", "delete", u.session(), "--yes") // which all hear of, and ends nothing else
+			u.must("sessions", "delete", u.session(), "--yes") // every client gets its event, and nothing else ends
 			u.must("sessions", "send", session, "MOCK_REPLY[before\x1bcafter]")
 			people.awaits("beforecafter")
 			people.types(ctrlC)

@@ -33,13 +33,13 @@ func (u *terminal) run(stdin string, args ...string) (code int, stdout, stderr s
 	defer cancel()
 	cmd := exec.CommandContext(ctx, programtest.Program(u.t), args...)
 	cmd.Env, cmd.Dir, cmd.Stdin = append(append([]string{}, u.Env...), u.env...), u.Workspace, strings.NewReader(stdin)
-	var out, told bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &told
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
 	var exit *exec.ExitError
 	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
 		u.t.Fatal(err)
 	}
-	return cmd.ProcessState.ExitCode(), out.String(), told.String()
+	return cmd.ProcessState.ExitCode(), out.String(), errOut.String()
 }
 
 // must is run for what has to work; it returns what was printed, without the last line's end.
@@ -67,7 +67,7 @@ func TestTheCommandLineWorksOnAServer(t *testing.T) {
 	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// What the server is told is not what its users know: the token comes from the file alone.
+	// The server's settings are unknown to its users: the token comes from the file alone.
 	u := &terminal{server, t, []string{"HARNESS_URL=" + server.URL, "HARNESS_AUTH_TOKEN=", "HARNESS_TOKEN_FILE=" + file}}
 	session := ""
 
@@ -241,7 +241,7 @@ func TestTheCommandLineWorksOnAServer(t *testing.T) {
 			"no server":         {[]string{"HARNESS_URL=http://127.0.0.1:1"}, []string{"projects", "list"}, 1, "no server answers"},
 			"no URL":            {nil, []string{"projects", "list", "--url", "nonsense"}, 2, "http://127.0.0.1:3001"},
 			"no such format":    {nil, []string{"projects", "list", "-o", "xml"}, 2, "json or jsonl"},
-			"no session":        {nil, []string{"sessions", "show", "nobody"}, 1, "not_found"},
+			"no session":        {nil, []string{"sessions", "show", "unknown"}, 1, "not_found"},
 			"no argument":       {nil, []string{"sessions", "show"}, 2, "harness sessions show SESSION"},
 			"two folders":       {nil, []string{"run", "--session", session, "--cwd", "/", "hello"}, 2, "--cwd"},
 			"no such folder":    {nil, []string{"run", "--cwd", "/no/such", "hello"}, 1, "invalid_cwd"},

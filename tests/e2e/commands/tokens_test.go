@@ -221,8 +221,8 @@ func TestNamedTokens(t *testing.T) {
 			}
 			i.Stop()
 			for role, secret := range secrets {
-				told, err := json.Marshal(listed)
-				if err != nil || strings.Contains(string(told), secret) || first.Logged(secret) || i.Logged(secret) {
+				raw, err := json.Marshal(listed)
+				if err != nil || strings.Contains(string(raw), secret) || first.Logged(secret) || i.Logged(secret) {
 					t.Errorf("the secret of %s shows in the list or the log (%v)", role, err)
 				}
 				if engine == database.SQLite {
@@ -263,7 +263,7 @@ func requireNowhere(t *testing.T, dir, secret string) {
 	}
 }
 
-// Without the owner's token this machine's users need none, but whoever shows a named one gets what that gives; the
+// Without the owner's token this machine's users need none, but a named token gives only its own rights; the
 // command line makes, lists, changes and revokes them.
 func TestTokensOnTheCommandLine(t *testing.T) {
 	t.Parallel()

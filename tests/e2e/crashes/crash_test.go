@@ -14,7 +14,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// recoveryBound is how soon after its start a server has told clients what its predecessor's death ended.
+// recoveryBound is how soon after its start a server has published what its predecessor's death ended.
 const recoveryBound = 2 * time.Second
 
 // A server killed with SIGKILL in the middle of a turn that waits for an approval, with codex as its own child: the
@@ -46,7 +46,7 @@ func TestAServerKilledInATurnIsRecovered(t *testing.T) {
 		}
 		// Starting the process takes its own time (the race detector's more); from then on the bound holds.
 		if took := time.Since(began); took > programtest.Slowness*(recoveryBound+5*time.Second) {
-			t.Errorf("told after %v", took)
+			t.Errorf("published after %v", took)
 		}
 		if last := seen[len(seen)-1].Pos; resumed.All()[2].Pos <= last {
 			t.Errorf("position %d came again after %d", resumed.All()[2].Pos, last)
@@ -65,7 +65,7 @@ func TestAServerKilledInATurnIsRecovered(t *testing.T) {
 			t.Errorf("the thread did not go on: %v", entries)
 		}
 		if _, err := os.Stat(filepath.Join(s.Workspace, "never.txt")); err == nil {
-			t.Error("a command ran that nobody approved")
+			t.Error("a command ran without approval")
 		}
 		server.Stop()
 	}, direct())
@@ -92,7 +92,8 @@ func TestCodexKilledInATurnIsRestarted(t *testing.T) {
 		if again := server.RuntimePID(); again == pid || again == 0 {
 			t.Errorf("codex was process %d and is %d", pid, again)
 		}
-		// Nobody allowed the command, so no tool has run: the turn is offered to be tried again, and asks again.
+		// The command had no approval, so no tool has run: the turn is offered to be tried again, and asks
+		// again.
 		again := server.TryAgain(session, turn)
 		server.Eventually("it asks again", func() bool { return len(server.Approvals(session)) == 1 })
 		server.Want(http.StatusOK, http.MethodPost, "/api/approvals/"+programtest.Text(server.Approvals(session)[0], "approvalId")+
@@ -106,7 +107,7 @@ func TestCodexKilledInATurnIsRestarted(t *testing.T) {
 }
 
 // Without codex the server still starts, says so, and answers 503 with the remedy where it needs it.
-func TestAMissingCodexIsToldWithItsRemedy(t *testing.T) {
+func TestAMissingCodexIsReportedWithItsRemedy(t *testing.T) {
 	t.Parallel()
 	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nowhere/codex")).Start()
 	server.Eventually("health names the remedy", func() bool {

@@ -39,9 +39,9 @@ func threadFiles(s *programtest.Site, id string) (files []string) {
 	return files
 }
 
-// A frozen codex keeps nobody from deleting chats: one in which a turn runs, and all of a project at once. Who deletes
-// is answered within 10 s, the chats are gone for good, and codex deletes them when it goes on, after a restart of the
-// server too.
+// A frozen codex does not block the deletion of chats: one with a running turn, and all of a project at once.
+// The caller gets an answer within 10 s, the chats are gone for good, and codex deletes them once it runs
+// again, also after a restart of the server.
 func TestAFrozenCodexKeepsNoChatFromBeingDeleted(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -94,7 +94,7 @@ func TestAFrozenCodexKeepsNoChatFromBeingDeleted(t *testing.T) {
 					t.Errorf("answered %v", answer)
 				}
 			})
-			within("deleting a chat nobody knows", func() {
+			within("deleting an unknown chat", func() {
 				if status, answer := server.Call(http.MethodDelete, "/api/sessions/019a0000-0000-7000-8000-000000000000",
 					nil); status == http.StatusOK {
 					t.Errorf("answered %v", answer)

@@ -85,12 +85,12 @@ func TestACallOfADeadServerWithoutAnAnswerIsReported(t *testing.T) {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			told := events.Wait("the report", func(f programtest.Frame) bool {
+			report := events.Wait("the report", func(f programtest.Frame) bool {
 				return f.Type == "transcript_updated" && programtest.Text(f.Decoded(), "type") == "runtime.unanswered"
 			}).Decoded()
-			if content := programtest.Text(told, "entry", "content"); !strings.Contains(content, "turn/start") ||
-				programtest.Text(told, "entry", "status") != "error" {
-				t.Errorf("the session says %v", told)
+			if content := programtest.Text(report, "entry", "content"); !strings.Contains(content, "turn/start") ||
+				programtest.Text(report, "entry", "status") != "error" {
+				t.Errorf("the session says %v", report)
 			}
 			server.WaitRuntime()
 			if status := events.WaitTurn(server.Send(session, "MOCK_REPLY[third]")); status != "completed" {

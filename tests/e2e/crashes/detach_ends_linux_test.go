@@ -52,7 +52,7 @@ func TestAKilledShimEndsItsTurn(t *testing.T) {
 				t.Errorf("the turn ended %s", status)
 			}
 			if took := time.Since(began); took > programtest.Slowness*recoveryBound {
-				t.Errorf("told after %v", took)
+				t.Errorf("published after %v", took)
 			}
 			// The kernel kills codex when its shim is gone; its last breath may come after the news of it.
 			server.Eventually("codex is gone", func() bool { return process.Started(pid) == 0 })
@@ -96,15 +96,15 @@ func TestServerAndShimDieTogether(t *testing.T) {
 	s.RequireNoOrphans()
 	spoken, before := tokens(s, session, events)
 	if spoken < before+5 {
-		t.Errorf("%d tokens are stored, %d were heard before the kill: what was said after it is lost", spoken, before)
+		t.Errorf("%d tokens are stored, a client had %d before the kill: the later ones are lost", spoken, before)
 	}
 	if _, err := os.Stat(dead.Dir); err == nil {
 		t.Error("the dead shim's folder is left")
 	}
 }
 
-// tokens are how many tokens of a session are stored, and how many a client has heard.
-func tokens(s *programtest.Site, session string, events *programtest.Follower) (stored, heard int) {
+// tokens are how many tokens of a session are stored, and how many a client has received.
+func tokens(s *programtest.Site, session string, events *programtest.Follower) (stored, received int) {
 	s.T.Helper()
 	var said, live strings.Builder
 	for _, frame := range frames(s, session) {
@@ -180,7 +180,7 @@ func TestAGracefulStopKeepsRuntimesOnlyWhenAsked(t *testing.T) {
 	}
 }
 
-// A runtime nobody comes back for ends after the grace, and the next server tells how its turn ended.
+// A runtime without a next server ends after the grace, and a later server reports how its turn ended.
 func TestTheGraceEndsALonelyRuntime(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("HARNESS_DETACH_GRACE_MS=10000")) // time enough to attach, also on a busy machine
@@ -226,8 +226,8 @@ func TestASpoolThatCannotBeWrittenEndsTheTurnWithItsReason(t *testing.T) {
 	}
 	server.Stop()
 	s.RequireNoOrphans()
-	if stored, heard := tokens(s, session, events); heard == 0 || stored < heard {
-		t.Errorf("%d tokens are stored, a client has heard %d", stored, heard)
+	if stored, received := tokens(s, session, events); received == 0 || stored < received {
+		t.Errorf("%d tokens are stored, a client has received %d", stored, received)
 	}
 }
 
@@ -260,8 +260,8 @@ func TestOperatorsSeeAndStopRuntimes(t *testing.T) {
 			t.Errorf("no %q in the metrics", line)
 		}
 	}
-	if code, out := s.Command("runtimes", "stop", "nobody"); code == 0 ||
-		!strings.Contains(out, "there is no runtime nobody") {
+	if code, out := s.Command("runtimes", "stop", "unknown"); code == 0 ||
+		!strings.Contains(out, "there is no runtime unknown") {
 		t.Errorf("stop of an unknown one: %d %s", code, out)
 	}
 	if code, out := s.Command("runtimes", "stop", f.Generation); code != 0 ||

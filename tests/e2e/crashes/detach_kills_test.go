@@ -30,9 +30,9 @@ func killMessage(file string) string {
 	return fmt.Sprintf("MOCK_CMD[echo once >> %s] MOCK_SLOW[%d,50] MOCK_HOLD[end]", file, killTokens)
 }
 
-// The server is killed 20 times at random moments of one turn and started again each time. At the end everything is as
-// if nothing had happened: the transcript equals that of an undisturbed run, the approval was answered once, no line
-// was taken in twice or lost, and the journal has no gap.
+// The server is killed 20 times at random moments of one turn and started again each time. At the end nothing
+// shows it: the transcript equals that of an undisturbed run, the approval was answered once, no line was
+// processed twice or lost, and the journal has no gap.
 func TestTwentyKillsInOneTurnLeaveNoTrace(t *testing.T) {
 	t.Parallel()
 	killed := map[string]func(*testing.T) outcome{}
@@ -95,7 +95,7 @@ func undisturbed(s *programtest.Site) outcome {
 	if status := events.WaitTurn(turn); status != "completed" {
 		s.T.Fatalf("the undisturbed turn ended %s", status)
 	}
-	entries := told(s, server.Transcript(session))
+	entries := entryLines(s, server.Transcript(session))
 	server.Stop()
 	return outcome{entries, frames(s, session)}
 }
@@ -137,7 +137,7 @@ func killedAtRandom(s *programtest.Site, random *rand.Rand) outcome {
 	if status := late.WaitTurn(turn); status != "completed" {
 		t.Errorf("the turn ended %s", status)
 	}
-	entries := told(s, server.Transcript(session))
+	entries := entryLines(s, server.Transcript(session))
 	server.Stop()
 	s.RequireNoOrphans()
 	if ran, err := os.ReadFile(file); err != nil || string(ran) != "once\n" {
@@ -157,7 +157,7 @@ var varying = regexp.MustCompile(
 
 func plain(text string) string { return varying.ReplaceAllString(text, "?") }
 
-func told(s *programtest.Site, entries []programtest.Object) []string {
+func entryLines(s *programtest.Site, entries []programtest.Object) []string {
 	var out []string
 	for _, e := range entries {
 		content := strings.ReplaceAll(fmt.Sprint(e["content"], " | ", e["details"]), s.Workspace, "WORKSPACE")

@@ -15,9 +15,9 @@ import (
 // before is the last commit of a release whose events are of schema version 1.
 const before = "546f21bb20f4bcaaf71dce4c6fd5b397cc01201d"
 
-// A turn begun under a server of before schema version 2 is finished under this one: the upgrade a user makes, store
-// and shim protocol included. What the old server told clients is replayed as the same bytes. What another protocol
-// version means is shown in package shim.
+// A turn begun under a server of before schema version 2 is finished under this one: the upgrade a user
+// makes, store and shim protocol included. The old server's frames are replayed as the same bytes. Package
+// shim tests what another protocol version means.
 func TestAnUpgradeDoesNotKillTurns(t *testing.T) {
 	t.Parallel()
 	old := buildBefore(t)
@@ -56,7 +56,7 @@ func upgrade(s *programtest.Site, old string) {
 	late := server.Follow("after=0&threadId=" + session)
 	late.WaitType("approval")
 	requireSameFrames(t, "in a replay", until(replayed, asked.Pos, true), until(late, asked.Pos, true))
-	// Pieces of texts are told live before they are stored, several together.
+	// Deltas of texts are live before they are stored, several together.
 	requireSameFrames(t, "live", until(live, asked.Pos, false), until(late, asked.Pos, false))
 	server.Decide(programtest.Text(asked.Decoded(), "approvalId"))
 	if status := late.WaitTurn(turn); status != "completed" {
@@ -85,11 +85,11 @@ func until(f *programtest.Follower, pos int64, pieces bool) (raw []string) {
 func requireSameFrames(t *testing.T, what string, was, is []string) {
 	t.Helper()
 	if len(was) < 10 || len(was) != len(is) {
-		t.Errorf("%d frames were told %s, %d are replayed", len(was), what, len(is))
+		t.Errorf("%d frames were sent %s, %d are replayed", len(was), what, len(is))
 	}
 	for i := range min(len(was), len(is)) {
 		if was[i] != is[i] {
-			t.Fatalf("what was told %s as\n%s\nis replayed as\n%s", what, was[i], is[i])
+			t.Fatalf("what was sent %s as\n%s\nis replayed as\n%s", what, was[i], is[i])
 		}
 	}
 }

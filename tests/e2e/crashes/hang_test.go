@@ -12,9 +12,10 @@ import (
 	"harness/tests/programtest"
 )
 
-// A codex that stops in the middle of turns is told as unresponsive wherever its state is read, and then replaced: its
-// turns are interrupted with a remedy, its approvals expire, clients hear of both, and the session goes on.
-func TestAHangingRuntimeIsToldAndReplaced(t *testing.T) {
+// A codex that stops in the middle of turns is unresponsive wherever its state is read, and then replaced:
+// its turns are interrupted with a remedy, its approvals expire, clients get events of both, and the session
+// continues.
+func TestAHangingRuntimeIsReportedAndReplaced(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start("HARNESS_RUNTIME_HANG_MS=4000")
 		server.WaitRuntime()
@@ -69,7 +70,7 @@ func TestAHangingRuntimeIsToldAndReplaced(t *testing.T) {
 		}
 		if metrics := server.Metrics(); !strings.Contains(metrics, "harness_runtime_unresponsive 0") ||
 			!strings.Contains(metrics, "harness_runtime_hangs_total 1") {
-			t.Error("the metrics do not tell of the hang that was mended")
+			t.Error("the metrics do not count the repaired hang")
 		}
 	})
 }

@@ -126,9 +126,10 @@ func (h *history) wait() {
 	<-time.After(time.Duration(h.random.IntN([]int{60, 700}[h.random.IntN(2)])) * time.Millisecond)
 }
 
-// Random histories of jobs, kills and freezes of the server and of codex, stops that keep the runtimes, and a store
-// that refuses (disk full, I/O errors, read-only, connections): each instruction ran once, or its job says that nobody
-// knows, and none ran twice. What was drawn is logged; the timing is the machine's.
+// Random histories of jobs, kills and freezes of the server and of codex, stops that leave the runtimes
+// running, and a store that refuses (disk full, I/O errors, read-only, connections): each instruction ran
+// once, or its job says that this is unknown, and none ran twice. What was drawn is logged; the timing is the
+// machine's.
 func TestRandomEndsRunNoInstructionTwice(t *testing.T) {
 	t.Parallel()
 	rounds, seed := number(t, historiesEnv, 6), number(t, historiesSeed, 14)
@@ -147,19 +148,19 @@ func TestRandomEndsRunNoInstructionTwice(t *testing.T) {
 				h.waitRuntime()
 				errand(h.server, session, name)
 				jobOf(h.server, session, name)
-				var told []string
+				var done []string
 				for range 1 + h.random.IntN(3) {
 					h.wait()
 					all := disturbances()
-					told = append(told, all[h.random.IntN(len(all))](h))
+					done = append(done, all[h.random.IntN(len(all))](h))
 				}
 				h.wait()
 				h.thaw()
 				s.Model.Release(name)
 				job := ended(h.server, session, name)
-				t.Logf("%s: %s: %s %s after %s attempts", name, strings.Join(told, ", "), programtest.Text(job, "state"), programtest.Text(job, "error"),
+				t.Logf("%s: %s: %s %s after %s attempts", name, strings.Join(done, ", "), programtest.Text(job, "state"), programtest.Text(job, "error"),
 					programtest.Text(job, "attempts"))
-				requireOnceOrTold(s, job, name)
+				requireOnceOrReported(s, job, name)
 				ends[programtest.Text(job, "state")]++
 			}
 			if ends["completed"] == 0 {
@@ -184,9 +185,9 @@ func number(t *testing.T, name string, otherwise int) int {
 	return value
 }
 
-// requireOnceOrTold is the promise: an instruction ran once and its job completed, or it ran at most once and the job
-// says what happened.
-func requireOnceOrTold(s *programtest.Site, job programtest.Object, name string) {
+// requireOnceOrReported is the promise: an instruction ran once and its job completed, or it ran at most once
+// and the job says what happened.
+func requireOnceOrReported(s *programtest.Site, job programtest.Object, name string) {
 	s.T.Helper()
 	ran := ran(s, name)
 	switch programtest.Text(job, "state") {

@@ -44,7 +44,7 @@ func newKeyed(t *testing.T, engine database.Engine, stalls string, recorded bool
 	return k
 }
 
-// post sends the message with its key, and tells whether the answer was given before.
+// post sends the message with its key, and returns whether the answer was a replay.
 func (k *keyed) post() (status int, answer programtest.Object, replayed bool, err error) {
 	body, err := json.Marshal(k.body)
 	if err != nil {
@@ -88,7 +88,7 @@ func (k *keyed) killed(point string, reached func() bool) {
 	k.server = k.Start()
 }
 
-// again sends the message once more, until the server can tell what became of it.
+// again sends the message once more, until the server knows what became of it.
 func (k *keyed) again() (status int, answer programtest.Object, replayed bool) {
 	k.T.Helper()
 	k.server.Eventually("it is answered", func() bool {
@@ -118,14 +118,14 @@ func (k *keyed) once(replayed bool) {
 	if n := k.stall.Count(`select count(*) from turns where session_id = '` + k.session + `'`); n != 2 {
 		k.T.Errorf("there are %d turns, want the one before it and its own", n)
 	}
-	var told []string
+	var turns []string
 	for _, entry := range k.server.Entries(k.session, "userMessage") {
 		if programtest.Text(entry, "content") == k.body["text"] {
-			told = append(told, programtest.Text(entry, "turnId"))
+			turns = append(turns, programtest.Text(entry, "turnId"))
 		}
 	}
-	if len(told) != 1 || told[0] != turn {
-		k.T.Errorf("it was told in %q, want %s", told, turn)
+	if len(turns) != 1 || turns[0] != turn {
+		k.T.Errorf("it is in the turns %q, want %s", turns, turn)
 	}
 }
 
@@ -149,8 +149,8 @@ func TestAKeyGivesTheTurnThatWasStored(t *testing.T) {
 	})
 }
 
-// A server is killed after codex was told and before the turn was stored. codex goes on with it, and the next server
-// finds it.
+// A server is killed after codex got the message and before the turn was stored. codex runs the turn, and the
+// next server finds it.
 func TestAKeyGivesTheTurnThatWasBegun(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
@@ -163,8 +163,8 @@ func TestAKeyGivesTheTurnThatWasBegun(t *testing.T) {
 	})
 }
 
-// A server is killed after it has told codex, which is frozen: as long as codex says nothing it is not known whether the
-// turn begins. Awake, codex begins it; killed, it never has, and the next server does.
+// A server is killed after it sent the message to codex, which is frozen: while codex is silent, whether the
+// turn began is unknown. Resumed, codex begins it; killed, it never did, and the next server begins it.
 func TestAKeyWhoseCodexSaysNothing(t *testing.T) {
 	t.Parallel()
 	for name, signal := range map[string]syscall.Signal{"awake": syscall.SIGCONT, "killed": syscall.SIGKILL} {
@@ -177,7 +177,7 @@ func TestAKeyWhoseCodexSaysNothing(t *testing.T) {
 					state, err := shim.Status(t.Context(), f)
 					return err == nil && len(state.Calls) == 1 && strings.Contains(state.Calls[0].Label, "turn/start")
 				})
-				k.server.Eventually("it is told to come again", func() bool {
+				k.server.Eventually("it is asked to retry", func() bool {
 					status, answer, _, err := k.post()
 					if err != nil || status != http.StatusServiceUnavailable {
 						t.Fatalf("it is answered %d %v, %v", status, answer, err)
@@ -193,7 +193,7 @@ func TestAKeyWhoseCodexSaysNothing(t *testing.T) {
 	}
 }
 
-// A message that was being steered may have been told, or not: nobody can tell, and it is not told again.
+// Whether a steering message was delivered is unknown, so it is not sent again.
 func TestAKeyThatWasSteeredIsUnknown(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
@@ -202,7 +202,7 @@ func TestAKeyThatWasSteeredIsUnknown(t *testing.T) {
 		if err := k.Model.WaitHeld(t.Context(), "on"); err != nil {
 			t.Fatal(err)
 		}
-		k.killed("codex is told", func() bool { return k.calls("turn/steer") == 1 })
+		k.killed("codex got it", func() bool { return k.calls("turn/steer") == 1 })
 		for range 2 {
 			if status, answer, _ := k.again(); status != http.StatusConflict || programtest.Text(answer, "code") != "idempotency_outcome_unknown" {
 				t.Errorf("it is answered %d %v", status, answer)
@@ -213,7 +213,7 @@ func TestAKeyThatWasSteeredIsUnknown(t *testing.T) {
 			t.Errorf("the turn ended %s", status)
 		}
 		if n := k.calls("turn/steer"); n != 1 {
-			t.Errorf("it was told %d times", n)
+			t.Errorf("codex got it %d times", n)
 		}
 	})
 }

@@ -93,9 +93,10 @@ func outageTurn(gate, ran string) string {
 		gate, ran, ran)
 }
 
-// A store that refuses at any point of a turn, in any way, leaves no trace in it: what the runtime says meanwhile is
-// held, and stored in order and once; no approval is lost and none can be decided that is dead; requests that write are
-// told to come again; the server says what is the matter, and goes on by itself when the store does.
+// A store that refuses at any point of a turn, in any way, leaves no trace in it: the runtime's output
+// meanwhile is held, and stored in order and once; no approval is lost and no expired one can be decided.
+// Requests that write are asked to retry; the server reports the cause, and recovers by itself when the store
+// does.
 func TestAnOutageOfTheStoreLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	refused := map[string]func(*testing.T) outcome{}
@@ -133,7 +134,7 @@ func outlive(s *programtest.Site, outages func(point int) outage) outcome {
 		awaitOutage(server, other)
 		do()
 		refused(server, path+"/messages", programtest.Object{"text": "MOCK_REPLY[not said]"})
-		server.Eventually(o.name+": the server says that it is not ready", func() bool { return tellsOutage(server) })
+		server.Eventually(o.name+": the server says that it is not ready", func() bool { return reportsOutage(server) })
 		o.mend(server)
 		server.AwaitRuntime()
 	}
@@ -170,7 +171,7 @@ func outlive(s *programtest.Site, outages func(point int) outage) outcome {
 	if outages != nil {
 		expireInOutage(server, other, outages(4))
 	}
-	entries := told(s, server.Transcript(session))
+	entries := entryLines(s, server.Transcript(session))
 	server.Stop()
 	s.RequireNoOrphans()
 	if said, err := os.ReadFile(ran); err != nil || string(said) != "one\ntwo\n" {
@@ -251,7 +252,7 @@ func refused(i *programtest.Server, path string, body any) {
 }
 
 // tellsOutage asks health, readiness and the metrics.
-func tellsOutage(i *programtest.Server) bool {
+func reportsOutage(i *programtest.Server) bool {
 	i.T.Helper()
 	ready, why := i.Call(http.MethodGet, "/api/ready", nil)
 	_, health := i.Call(http.MethodGet, "/api/health", nil)
@@ -271,8 +272,8 @@ func tellsOutage(i *programtest.Server) bool {
 		strings.Contains(string(metrics), gauge+"1.")
 }
 
-// A network that swallows what is said to Postgres and tells nobody: requests that write are told to come again and the
-// server that it is not ready; what the runtime says meanwhile is stored in order and once when another connection gets
+// A network that silently drops packets to Postgres: requests that write are asked to retry, and the server
+// is not ready. The runtime's output meanwhile is stored in order and once when another connection gets
 // through, although none of before ever does.
 func TestANetworkThatSwallowsPackets(t *testing.T) {
 	t.Parallel()
@@ -290,7 +291,7 @@ func TestANetworkThatSwallowsPackets(t *testing.T) {
 	refused(server, "/api/sessions/"+session+"/transcript/upsert", programtest.Object{
 		"messageId": "m", "turnId": turn, "role": "system", "type": "note", "status": "complete", "content": "not stored"})
 	t.Logf("refused after %s", time.Since(began))
-	server.Eventually("the server says that it is not ready", func() bool { return tellsOutage(server) })
+	server.Eventually("the server says that it is not ready", func() bool { return reportsOutage(server) })
 	if err := s.Model.WaitHeld(t.Context(), "end"); err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +310,7 @@ func TestANetworkThatSwallowsPackets(t *testing.T) {
 	})
 	var said []string
 	for _, entry := range server.Transcript(session) {
-		if programtest.Text(entry, "type") == "agentMessage" { // the upsert that was told to come again may have been stored later
+		if programtest.Text(entry, "type") == "agentMessage" { // the refused upsert may have been stored later
 			said = append(said, programtest.Text(entry, "content"))
 		}
 	}

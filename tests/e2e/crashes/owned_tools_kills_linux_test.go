@@ -137,7 +137,7 @@ func (k *toolKills) round(task string) (ran int) {
 	return ran
 }
 
-// approve approves what is asked; it tells whether anything was.
+// approve approves the open approvals; asked says whether there were any.
 func (k *toolKills) approve() (asked bool) {
 	k.T.Helper()
 	status, pending := k.server.Call(http.MethodGet, "/api/sessions/"+k.session+"/approvals", nil)
@@ -154,8 +154,8 @@ func (k *toolKills) approve() (asked bool) {
 
 func (k *toolKills) ended(task string) bool {
 	k.T.Helper()
-	status, told := k.server.Call(http.MethodGet, "/v1/sessions/"+k.session+"/tasks/"+task, nil)
-	switch programtest.Text(told, "status") {
+	status, answer := k.server.Call(http.MethodGet, "/v1/sessions/"+k.session+"/tasks/"+task, nil)
+	switch programtest.Text(answer, "status") {
 	case "completed", "failed", "stopped":
 		return status == http.StatusOK
 	}

@@ -164,9 +164,9 @@ func TestAReattachedJobIsCanceled(t *testing.T) {
 	}
 }
 
-// The server is killed after it asked codex, which is frozen, for the job's turn and before it heard of one: the turn
-// is found when codex goes on; when codex dies instead there was none, and the job runs then.
-func TestAJobWhoseTurnNobodyHeardOf(t *testing.T) {
+// The server is killed after it asked codex, which is frozen, for the job's turn and before it got one: the
+// turn is found when codex runs again; when codex dies instead there was none, and the job runs then.
+func TestAJobWhoseTurnWasNotReported(t *testing.T) {
 	t.Parallel()
 	for _, dies := range []bool{false, true} {
 		t.Run(fmt.Sprintf("codex dies %t", dies), func(t *testing.T) {

@@ -43,9 +43,9 @@ func TestAnIdleRuntimeIsRecycled(t *testing.T) {
 			if session != unused && !strings.Contains(string(requests[len(requests)-1].Body), "remember the plum") {
 				t.Error("a session went on without its history")
 			}
-			for _, told := range server.Transcript(session) {
-				if programtest.Text(told, "type") == "turn.error" {
-					t.Errorf("the transcript tells of it: %v", told)
+			for _, entry := range server.Transcript(session) {
+				if programtest.Text(entry, "type") == "turn.error" {
+					t.Errorf("the transcript shows it: %v", entry)
 				}
 			}
 			events.Close()

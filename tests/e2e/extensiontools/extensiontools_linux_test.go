@@ -138,11 +138,11 @@ func TestAgentsCallToolsOfExtensions(t *testing.T) {
 	}
 	if got := result(run(session, `MOCK_CALL[harness/inside_look|{"word":"no"}]END`), "completed"); !strings.Contains(got,
 		"not that word") {
-		t.Errorf("what it threw is told as %s", got)
+		t.Errorf("what it threw is reported as %s", got)
 	}
 	if got := result(run(session, `MOCK_CALL[harness/inside_look|{"other":1}]END`), "denied"); !strings.Contains(
 		got, "word") {
-		t.Errorf("what its schema refuses is told as %s", got)
+		t.Errorf("a refusal by its schema is reported as %s", got)
 	}
 	if got := result(run(session, `MOCK_CALL[harness/outside_note|{"word":"kept"}]END`), "completed"); got !=
 		`{"noted":"kept"}` {

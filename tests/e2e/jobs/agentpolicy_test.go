@@ -80,7 +80,7 @@ func TestAgentPolicyOfCodexManagerHolds(t *testing.T) {
 				t.Errorf("%s %s; touched: %t", programtest.Text(job, "state"), programtest.Text(job, "error"), touched)
 			}
 			if controls, _ := worker["session"].(programtest.Object)["sessionControls"].(programtest.Object); controls["model"] != nil {
-				t.Errorf("nobody named a model, the worker runs %v", controls["model"])
+				t.Errorf("no model was set, the worker runs %v", controls["model"])
 			}
 		})
 	}

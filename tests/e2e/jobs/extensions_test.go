@@ -14,7 +14,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// reviewer approves every file change, notes the end of the turn in the transcript, and queues a job nobody runs.
+// reviewer approves every file change, notes the end of the turn in the transcript, and queues a job of an
+// unknown type.
 const reviewer = `
 import { note } from "./lib/words";
 export function registerAgentEvents(registry: any) {
@@ -106,7 +107,8 @@ func TestExtensionReviewsFileChanges(t *testing.T) {
 	}
 }
 
-// EX-41: the server dies while a file change waits; the next one decides it, and tells of the turn's end exactly once.
+// EX-41: the server dies while a file change waits; the next one decides it, and dispatches the turn's end
+// exactly once.
 func TestFileChangeIsReconciledAfterAKill(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("DEFAULT_SANDBOX_MODE=read-only"))

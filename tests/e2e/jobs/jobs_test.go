@@ -9,8 +9,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// QU-01, QU-02, QU-04, QU-09 end to end: a suggestion is made by a hidden worker, told over the stream, answered by
-// both routes and kept over a restart; the job, its worker and the health figures tell the same.
+// QU-01, QU-02, QU-04, QU-09 end to end: a suggestion is made by a hidden worker, published on the stream,
+// answered by both routes and kept over a restart; the job, its worker and the health figures agree.
 func TestQU09ASuggestedRequest(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -34,22 +34,22 @@ func TestQU09ASuggestedRequest(t *testing.T) {
 				programtest.Text(done, "result", "status") != "ok" {
 				t.Errorf("completed with %v", done)
 			}
-			var told []string
+			var got []string
 			for _, f := range events.All() {
 				switch f.Type {
 				case "suggested_request_updated":
-					told = append(told, programtest.Text(f.Decoded(), "status"))
+					got = append(got, programtest.Text(f.Decoded(), "status"))
 					if programtest.Text(f.Decoded(), "requestKey") != programtest.Text(queued, "requestKey") {
 						t.Errorf("another key: %v", f.Decoded())
 					}
 				case "orchestrator_job_queued", "orchestrator_job_started", "orchestrator_job_completed":
-					told = append(told, f.Type)
+					got = append(got, f.Type)
 				}
 			}
 			want := []string{"streaming", "orchestrator_job_queued", "orchestrator_job_started", "complete",
 				"orchestrator_job_completed"}
-			if !reflect.DeepEqual(told, want) {
-				t.Errorf("told %v", told)
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("published %v", got)
 			}
 
 			ok := server.Want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/suggested-request",
@@ -108,8 +108,8 @@ func TestSuggestedRequestDeadlineAndCancel(t *testing.T) {
 	if programtest.Text(fallback, "status") != "fallback" || programtest.Text(fallback, "suggestion") != "MOCK_HOLD[never]" {
 		t.Errorf("answered %v", fallback)
 	}
-	if told := events.WaitType("orchestrator_job_completed").Decoded(); programtest.Text(told, "result", "status") != "fallback" {
-		t.Errorf("completed with %v", told)
+	if completed := events.WaitType("orchestrator_job_completed").Decoded(); programtest.Text(completed, "result", "status") != "fallback" {
+		t.Errorf("completed with %v", completed)
 	}
 
 	queued := server.Want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/suggested-request/jobs",
@@ -129,7 +129,7 @@ func TestSuggestedRequestDeadlineAndCancel(t *testing.T) {
 	})
 }
 
-// With the queue off suggestions others make are still kept and told; everything else answers 503.
+// With the queue off suggestions by others are still stored and published; everything else answers 503.
 func TestQueueSwitchedOff(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("ORCHESTRATOR_QUEUE_ENABLED=false"))

@@ -23,12 +23,12 @@ export function registerAgentEvents(registry) {
   registry.on("file_change.approval_requested", ({ payload: { context: c } }, tools) => job(tools, c, "file_change_supervisor_review", {
     itemId: c.itemId, approvalId: c.approvalId, anchorItemId: c.anchorItemId, instructionText: "MOCK_REPLY[done]", supplementalTargets: [
       { messageId: "explanation", type: "fileChange.explainability", placeholderTexts: ["explaining"], completeFallback: "explained" },
-      { messageId: "insight", type: "fileChange.supervisorInsight", placeholderTexts: ["judging"], completeFallback: "judged" }] }));
+      { messageId: "insight", type: "fileChange.supervisorInsight", placeholderTexts: ["reviewing"], completeFallback: "reviewed" }] }));
 }
 `
 
-// A suggestion that a worker stores over the API is the answer of whoever asked for it, at once: neither the worker's
-// turn nor its job is waited for. The worker's transcript tells that the job is done.
+// A suggestion that a worker stores over the API is the answer to its request, at once, before the worker's
+// turn or job ends. The worker's transcript shows that the job is done.
 func TestSuggestionStoredByAWorkerIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -55,9 +55,9 @@ func TestSuggestionStoredByAWorkerIsTheAnswer(t *testing.T) {
 			}
 			stored, _ := server.Want(http.StatusOK, http.MethodGet, "/api/orchestrator/jobs/"+job, nil)["job"].(programtest.Object)
 			key := programtest.Text(stored, "payload", "completionSignal", "requestKey")
-			if told := programtest.Text(stored, "payload", "instructionText"); !strings.Contains(told,
+			if prompt := programtest.Text(stored, "payload", "instructionText"); !strings.Contains(prompt,
 				"turn suggest-request\nMOCK_REPLY[hello]\n1. user: MOCK_REPLY[hello]\n2. assistant: hello") {
-				t.Errorf("the worker was told %q", told)
+				t.Errorf("the worker got %q", prompt)
 			}
 			for _, body := range []programtest.Object{{"requestKey": key, "status": "streaming"},
 				{"requestKey": key, "status": "complete", "suggestion": "Run the tests."}} {
@@ -102,15 +102,15 @@ func TestExplanationComesBeforeInsight(t *testing.T) {
 	waitJob(events, server, "file_change_supervisor_review", "orchestrator_job_completed")
 	server.Want(http.StatusOK, http.MethodPost, "/api/approvals/"+approval+"/decision", programtest.Object{"decision": "accept"})
 	events.WaitTurn(turn)
-	var told []string
+	var got []string
 	for _, f := range events.All() {
 		if id := programtest.Text(f.Decoded(), "messageId"); f.Type == "transcript_updated" && (id == "explanation" || id == "insight") {
-			told = append(told, id+" "+programtest.Text(f.Decoded(), "entry", "content"))
+			got = append(got, id+" "+programtest.Text(f.Decoded(), "entry", "content"))
 		}
 	}
-	if want := []string{"explanation explaining", "insight judging", "explanation explained",
-		"insight judged"}; !slices.Equal(told, want) {
-		t.Errorf("told %q", told)
+	if want := []string{"explanation explaining", "insight reviewing", "explanation explained",
+		"insight reviewed"}; !slices.Equal(got, want) {
+		t.Errorf("published %q", got)
 	}
 	for name, read := range map[string][]programtest.Object{"whole": server.Transcript(session),
 		"window": server.Transcript(session + "?limit=100")} {

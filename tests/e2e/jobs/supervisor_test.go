@@ -84,15 +84,15 @@ func TestSupervisorExplainsReviewsAndNames(t *testing.T) {
 				programtest.Text(placeholder, "entry", "type") != "fileChange.explainability" {
 				t.Errorf("placeholder %v", placeholder)
 			}
-			told := events.Wait("the explanation", func(f programtest.Frame) bool {
+			shown := events.Wait("the explanation", func(f programtest.Frame) bool {
 				return f.Type == "transcript_updated" && programtest.Text(f.Decoded(), "entry", "type") == "agent.jobOutput"
 			}).Decoded()
 			explained := waitJob(events, server, "file_change_supervisor_review", "orchestrator_job_completed")
 			output := "agent-job-output::" + programtest.Text(explained, "jobId")
-			content := programtest.Text(told, "entry", "content")
-			if content == "" || content != programtest.Text(explained, "result", "outputText") || programtest.Text(told, "turnId") != turn ||
-				programtest.Text(told, "messageId") != output {
-				t.Errorf("explained as %v, the job's result is %v", told, explained)
+			content := programtest.Text(shown, "entry", "content")
+			if content == "" || content != programtest.Text(explained, "result", "outputText") || programtest.Text(shown, "turnId") != turn ||
+				programtest.Text(shown, "messageId") != output {
+				t.Errorf("explained as %v, the job's result is %v", shown, explained)
 			}
 			server.Want(http.StatusOK, http.MethodPost, "/api/approvals/"+approval+"/decision", programtest.Object{"decision": "accept"})
 			events.WaitTurn(turn)
@@ -130,10 +130,10 @@ func TestSupervisorNamesByFirstWords(t *testing.T) {
 	server := s.Start()
 	session := server.CreateSession(nil)
 	events := server.Follow("threadId=" + session)
-	events.WaitTurn(server.Send(session, "Mend the login page,\nwhich forgets everybody who comes back after lunch"))
+	events.WaitTurn(server.Send(session, "Mend the login page,\nwhich forgets users who come back after lunch"))
 	waitJob(events, server, "session_initial_rename", "orchestrator_job_failed")
 	title := programtest.Text(server.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil), "session", "title")
-	if title != "Mend the login page, which forgets everybody who comes back…" {
+	if title != "Mend the login page, which forgets users who come back…" {
 		t.Errorf("the chat is called %q", title)
 	}
 	server.Stop()
@@ -168,7 +168,7 @@ func TestSupervisorSwitchedOff(t *testing.T) {
 		t.Errorf("suggested %v", suggested)
 	}
 
-	// The rest off: nothing reviews the next turn, and the suggestion route says that nobody makes one (EX-33).
+	// The rest off: nothing reviews the next turn, and the suggestion route says that there is none (EX-33).
 	before := len(jobsOf(server, project, "turn_supervisor_review"))
 	server.Want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/settings",
 		programtest.Object{"scope": "session", "key": "supervisor", "value": false})
@@ -182,7 +182,7 @@ func TestSupervisorSwitchedOff(t *testing.T) {
 	approval = programtest.Text(events.WaitType("approval").Decoded(), "approvalId")
 	server.Want(http.StatusOK, http.MethodPost, "/api/approvals/"+approval+"/decision", programtest.Object{"decision": "accept"})
 	events.WaitTurn(turn)
-	server.Stop() // handlers under way are waited for or told again after the start
+	server.Stop() // running handlers end first or run again after the start
 	server = s.Start()
 	if after := len(jobsOf(server, project, "turn_supervisor_review")); after != before {
 		t.Errorf("switched off, still reviewed: %d jobs, %d before", after, before)

@@ -221,7 +221,7 @@ func TestATokenLimitedToAProjectSeesNothingElse(t *testing.T) {
 			}
 			status, answer := s.ask(limited, operation.Method, path, body)
 			if foreign(answer) && !strings.Contains(path, "00b") {
-				t.Errorf("%s %s tells of others: %d %s", operation.Method, path, status, answer)
+				t.Errorf("%s %s shows others: %d %s", operation.Method, path, status, answer)
 			}
 			if status/100 == 2 && !openToLimited[operation.Path] {
 				t.Errorf("%s %s: %d %.200s", operation.Method, path, status, answer)
@@ -282,7 +282,7 @@ func about(text, of string) string {
 	return strings.NewReplacer("{s}", sessionOf(of), "{p}", projectOf(of), "{r}", requestOf(of), "{j}", jobOf(of)).Replace(text)
 }
 
-// foreign tells whether a text has anything of what is not in project a.
+// foreign reports whether a text has anything of another project.
 func foreign(text string) bool {
 	for _, of := range []string{"b", "n"} {
 		if strings.Contains(text, "00000000000"+of) {
@@ -294,7 +294,7 @@ func foreign(text string) bool {
 
 // A socket of such a token gets the events of its project's sessions, live and by a cursor, as the session's project is
 // now, and no others; JSON-RPC's sockets too.
-func TestASocketOfALimitedTokenHearsOfItsProjectAlone(t *testing.T) {
+func TestASocketOfALimitedTokenGetsItsProjectAlone(t *testing.T) {
 	t.Parallel()
 	s := start(t, database.Postgres)
 	limited := s.token("limited", "viewer", projectA)
@@ -319,7 +319,7 @@ func TestASocketOfALimitedTokenHearsOfItsProjectAlone(t *testing.T) {
 				t.Fatalf("waiting for %q: %v", text, err)
 			}
 			if foreign(string(frame)) && text != "ready" || strings.Contains(string(frame), "secret") {
-				t.Errorf("heard of another project: %s", frame)
+				t.Errorf("got another project's event: %s", frame)
 			}
 			if strings.Contains(string(frame), text) {
 				return
@@ -369,7 +369,7 @@ func TestASocketOfALimitedTokenHearsOfItsProjectAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(frame), "secret") || strings.Contains(string(frame), sessionOf("a")) {
-			t.Errorf("heard of a session that was moved away: %s", frame)
+			t.Errorf("got an event of a session that was moved away: %s", frame)
 		}
 		if strings.Contains(string(frame), "the last") {
 			break
@@ -393,14 +393,14 @@ func TestASocketOfALimitedTokenHearsOfItsProjectAlone(t *testing.T) {
 	if err := followed.Write(ctx, websocket.MessageText, []byte(`{"type":"ping"}`)); err != nil {
 		t.Fatal(err)
 	}
-	for heard := ""; !strings.Contains(heard, "pong"); {
+	for last := ""; !strings.Contains(last, "pong"); {
 		_, frame, err := followed.Read(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Who is told of all sessions' moves is told of the one into its project.
-		if heard = string(frame); strings.Contains(heard, "secret") || strings.Contains(heard, sessionOf("b")) {
-			t.Errorf("a socket that follows a session of another project hears %s", heard)
+		// A socket that follows all moves gets the one into its project.
+		if last = string(frame); strings.Contains(last, "secret") || strings.Contains(last, sessionOf("b")) {
+			t.Errorf("a socket that follows a session of another project gets %s", last)
 		}
 	}
 	if err := rpc.Write(ctx, websocket.MessageText, []byte(call("session/watch", `{"session_id":"`+sessionOf("b")+`"}`))); err != nil {

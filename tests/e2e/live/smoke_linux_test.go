@@ -24,9 +24,9 @@ func smoke(t *testing.T, server *programtest.Server, runtime, prompt, answer str
 		t.Errorf("%s says %s", runtime, said)
 	}
 	file := filepath.Join(server.Workspace, "made-by-"+runtime)
-	told := do(t, server, base, "command", command("touch "+file))
-	if _, err := os.Stat(file); err != nil || !strings.Contains(told, "tool.call.approved") {
-		t.Errorf("%s ran no command that was asked about: %v\n%s", runtime, err, told)
+	events := do(t, server, base, "command", command("touch "+file))
+	if _, err := os.Stat(file); err != nil || !strings.Contains(events, "tool.call.approved") {
+		t.Errorf("%s ran no command with an approval: %v\n%s", runtime, err, events)
 	}
 }
 

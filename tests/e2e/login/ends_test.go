@@ -13,7 +13,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// socket opens a stream as a browser that is logged in, and tells when it is closed.
+// socket opens a stream as a logged-in browser; closed is closed with it.
 func socket(t *testing.T, browser *http.Client, address string) (closed <-chan struct{}) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), programtest.Patience)

@@ -115,7 +115,7 @@ func TestRefusedLogins(t *testing.T) {
 			t.Errorf("%s: it counts twice", name)
 		}
 	}
-	// Whoever has only the address, and not the cookie of who began it, is not let in.
+	// A caller with only the address, without the cookie of the browser that began, is refused.
 	_, asked := begin()
 	signed(nil)(asked)
 	stranger, _ := begin()
@@ -130,7 +130,7 @@ func TestRefusedLogins(t *testing.T) {
 	server.Stop()
 }
 
-// A provider that is down keeps nobody from the server but who logs in there, who is answered 503 with the cause. It is asked
+// A provider that is down blocks only logins there, which get 503 with the cause. It is asked
 // again once it is up.
 func TestAProviderThatIsDown(t *testing.T) {
 	t.Parallel()

@@ -71,8 +71,8 @@ func remove(t *testing.T, dir, part string) {
 }
 
 // SE-02, SE-03, SE-04: what codex and Claude Code keep of their conversations is removed between two runs of the server.
-// The next task goes on with what was said before, its events say so and refer to what the agent is told, and a command
-// of before does not run a second time.
+// The next task has the earlier history; its events say so and refer to the agent's input, and an earlier command
+// does not run a second time.
 func TestSessionsOutliveTheMemoryOfTheirRuntimes(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithClaude(t, programtest.WithEnv("HARNESS_RUNTIME_DETACH=false",
@@ -111,7 +111,7 @@ func TestSessionsOutliveTheMemoryOfTheirRuntimes(t *testing.T) {
 			t.Errorf("the events of %s are\n%s", name, events)
 		}
 		if again := task(t, server, id, "three", "MOCK_REPLY[and again]"); strings.Contains(again, `"reconstructed"`) {
-			t.Errorf("%s was told it a second time:\n%s", name, again)
+			t.Errorf("%s got it a second time:\n%s", name, again)
 		}
 	}
 	server.Stop()

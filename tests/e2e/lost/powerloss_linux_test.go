@@ -110,7 +110,7 @@ func record(t *testing.T, synchronous string) *recorded {
 	return r
 }
 
-// running tells whether there is a process with a word in its command line.
+// running reports whether there is a process with a word in its command line.
 func running(t *testing.T, word string) bool {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -138,7 +138,7 @@ func (r *recorded) loss(random *rand.Rand) (loss crashstates.Loss, at float64) {
 	return loss, r.TimeOf(loss.Line)
 }
 
-// after starts a server on what a loss of power left, and tells what is wrong with what it shows.
+// after starts a server on what a loss of power left, and returns the errors in what it shows.
 func (r *recorded) after(t *testing.T, random *rand.Rand, loss crashstates.Loss, at float64) (wrong []string) {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "data")

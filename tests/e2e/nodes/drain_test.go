@@ -20,15 +20,15 @@ func (n *nodes) ownerOf(t *testing.T, session string) (owner string) {
 	return owner
 }
 
-// drain has a server begin nothing new, and waits until it has heard that.
+// drain has a server accept nothing new, and waits until it knows that.
 func drain(i *programtest.Server) {
 	i.T.Helper()
 	i.MustRun("nodes", "drain", nodeID(i.Site))
-	i.Eventually("the node hears that it is drained", func() bool { return i.Metric("harness_node_draining") == 1 })
+	i.Eventually("the node knows that it is drained", func() bool { return i.Metric("harness_node_draining") == 1 })
 }
 
-// A session asked of a node that is drained is made at another one, however it is asked for; its own turns go on. When
-// nobody else makes sessions it is refused, but not what was made with the same key before.
+// A session asked of a drained node is made at another one, by every API; the node's own turns go on. Without
+// another node for new sessions it is refused, except one that was made with the same key before.
 func TestSessionsOfADrainedNodeAreMadeElsewhere(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t, withPort(), programtest.WithRaceDetector())

@@ -33,8 +33,8 @@ func grown(frames []programtest.Frame) (texts map[string]string, early int) {
 	return texts, early
 }
 
-// told is the text of a client without a cursor, to which nothing may come twice.
-func told(frames []programtest.Frame) (text string) {
+// textOf is the text that a client without a cursor got; nothing may come twice.
+func textOf(frames []programtest.Frame) (text string) {
 	for _, f := range frames {
 		if f.Type == "notification" && programtest.Text(f.Decoded(), "method") == programtest.AgentDelta {
 			text += programtest.Text(f.Decoded(), "params", "delta")
@@ -55,7 +55,7 @@ func one(t *testing.T, texts map[string]string) (text string) {
 	return text
 }
 
-// Another node's clients hear an agent word by word, as its owner's do.
+// Another node's clients get an agent's text delta by delta, as its owner's do.
 func TestAnotherNodeShowsTextBeforeItIsStored(t *testing.T) {
 	n := newNodes(t, withPort(), programtest.WithRaceDetector())
 	session := n.a.CreateSession(nil)
@@ -94,7 +94,7 @@ func TestAnotherNodeShowsTextBeforeItIsStored(t *testing.T) {
 		t.Errorf("the other node's client has %q, the owner's %q", text, want)
 	}
 	for who, f := range map[string]*programtest.Follower{"one that follows all": all, "one without a cursor": plain} {
-		if got := told(f.All()); got != one(t, want) {
+		if got := textOf(f.All()); got != one(t, want) {
 			t.Errorf("%s has %q", who, got)
 		}
 	}
@@ -103,8 +103,8 @@ func TestAnotherNodeShowsTextBeforeItIsStored(t *testing.T) {
 	}
 	var later []time.Duration
 	for word, at := range others {
-		if heard, is := owners[word]; is {
-			later = append(later, at.Sub(heard))
+		if first, is := owners[word]; is {
+			later = append(later, at.Sub(first))
 		}
 	}
 	if len(later) == 0 {
@@ -118,8 +118,9 @@ func TestAnotherNodeShowsTextBeforeItIsStored(t *testing.T) {
 	}
 }
 
-// A server that is killed in the middle of a text tells again what it had not stored: clients of other nodes get it once.
-func TestAnOwnerThatIsKilledTellsNoTextTwice(t *testing.T) {
+// A server that is killed in the middle of a text sends again what it had not stored: clients of other nodes
+// get it once.
+func TestAKilledOwnerRepeatsNoText(t *testing.T) {
 	n := newNodes(t, withPort(), programtest.WithRaceDetector())
 	session := n.a.CreateSession(nil)
 	plain, other := n.b.Follow("threadId="+session), n.b.Follow("after=0&threadId="+session)
@@ -140,7 +141,7 @@ func TestAnOwnerThatIsKilledTellsNoTextTwice(t *testing.T) {
 			t.Errorf("the turn ended %s", status)
 		}
 	}
-	if got := told(plain.All()); got != want.String() {
+	if got := textOf(plain.All()); got != want.String() {
 		t.Errorf("a client without a cursor has %q", got)
 	}
 	if text, _ := grown(other.All()); one(t, text) != want.String() {
@@ -260,7 +261,7 @@ func TestALinkThatIsCutLeavesTheTextRight(t *testing.T) {
 	if text, _ := grown(other.All()); one(t, text) != one(t, want) || !strings.HasSuffix(one(t, want), "word249 ") {
 		t.Errorf("the other node's client has %q, the owner's %q", text, want)
 	}
-	if got := told(plain.All()); got != one(t, want) {
+	if got := textOf(plain.All()); got != one(t, want) {
 		t.Errorf("one without a cursor has %q", got)
 	}
 }

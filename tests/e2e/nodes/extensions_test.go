@@ -11,8 +11,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// noter writes an entry of its own for each end of a turn it is told of, and into session SESSION for each limit of the
-// account.
+// noter writes an entry of its own for each end of a turn it gets, and into session SESSION for each limit of
+// the account.
 const noter = `const note = (type, sessionId, turnId) => ({ kind: "action_request", actionType: "transcript.upsert",
   payload: { sessionId, entry: { messageId: type + Math.random(), turnId, role: "system", type, content: type, status: "complete" } } });
 export function registerAgentEvents(registry) {
@@ -58,9 +58,9 @@ func entries(server *programtest.Server, session, kind string) (count int) {
 	return count
 }
 
-// Of three nodes one tells extensions of a signal: the owner of its session, and for one of no session the node whose
-// runtime said it.
-func TestASignalIsToldToExtensionsOnce(t *testing.T) {
+// Of three nodes one dispatches a signal to extensions: the owner of its session; without a session, the node
+// whose runtime emitted it.
+func TestASignalReachesExtensionsOnce(t *testing.T) {
 	t.Parallel()
 	servers, limits := trioOf(t)
 	all := servers[0].Follow("threadId=" + limits)
@@ -69,7 +69,7 @@ func TestASignalIsToldToExtensionsOnce(t *testing.T) {
 			return f.Type == "transcript_updated" && programtest.Text(f.Decoded(), "entry", "type") == kind
 		}
 	}
-	// The last turns are of the other nodes, which have been told of those before them by then.
+	// The last turns are of the other nodes, which have dispatched those before them by then.
 	var sessions []string
 	for _, turn := range []int{0, 0, 1, 2, 0, 1, 2} {
 		session := servers[turn].CreateSession(nil)
@@ -84,10 +84,10 @@ func TestASignalIsToldToExtensionsOnce(t *testing.T) {
 			t.Errorf("the end of the turn of session %s was noted %d times", session, notes)
 		}
 	}
-	told := said(servers[0].Site, "account/rateLimits/updated")
-	servers[0].Eventually("all signals of no session are noted", func() bool { return entries(servers[0], limits, "limited") >= told })
-	if notes := entries(servers[0], limits, "limited"); notes != told {
-		t.Errorf("%d signals of no session were noted %d times", told, notes)
+	count := said(servers[0].Site, "account/rateLimits/updated")
+	servers[0].Eventually("all signals of no session are noted", func() bool { return entries(servers[0], limits, "limited") >= count })
+	if notes := entries(servers[0], limits, "limited"); notes != count {
+		t.Errorf("%d signals of no session were noted %d times", count, notes)
 	}
 }
 
@@ -102,7 +102,7 @@ func said(s *programtest.Site, method string) (count int) {
 	return count
 }
 
-// reviewerOf accepts changes of files; what it does about the end of a turn is told.
+// reviewerOf accepts changes of files; atTheEnd is its code for the end of a turn.
 func reviewerOf(t *testing.T, site *programtest.Site, atTheEnd string) {
 	t.Helper()
 	site.Env = append(site.Env, "AGENT_EXTENSION_TRUST_MODE=disabled", "DEFAULT_SANDBOX_MODE=read-only")
@@ -116,8 +116,9 @@ func reviewerOf(t *testing.T, site *programtest.Site, atTheEnd string) {
 		`"actions":["approval.decide","transcript.upsert"]}}`})
 }
 
-// A node is lost while nobody has acted on the end of a turn. The node that takes the session tells its own extensions.
-func TestTheEndOfATurnOfALostNodeIsTold(t *testing.T) {
+// A node is lost before a handler acted on the end of a turn. The session's new owner dispatches it to its
+// own extensions.
+func TestTheEndOfATurnOfALostNodeIsDispatched(t *testing.T) {
 	t.Parallel()
 	n := &nodes{siteA: programtest.New(t, movable(), programtest.WithEngine(database.Postgres))}
 	n.siteB = programtest.New(t, movable(), programtest.WithDatabaseOf(n.siteA))

@@ -87,7 +87,7 @@ func (g *throughGit) turn(session, said string) {
 	})
 }
 
-// goesOn has a session go on at b, and tells how its folder came there.
+// goesOn has a session go on at b, and returns how its folder came there.
 func (g *throughGit) goesOn(session string) (folder string) {
 	g.t.Helper()
 	events := g.b.Follow("threadId=" + session)
@@ -142,7 +142,7 @@ func TestAFolderGoesOnThroughGit(t *testing.T) {
 		status != " M a\n?? untracked\n" {
 		t.Errorf("its history is %q, its status %q", log, status)
 	}
-	g.told(t, g.siteB, "first-answer")
+	g.requireHistory(t, g.siteB, "first-answer")
 	if folder := g.goesOn(second); folder != "same" {
 		t.Errorf("the folder that is there was %q", folder)
 	}
@@ -163,7 +163,7 @@ func TestAFolderGoesOnThroughGit(t *testing.T) {
 		t.Errorf("what the first node had is in %v, %v", aside, err)
 	}
 
-	// What nobody needs any more is removed from the remote.
+	// What is not needed any more is removed from the remote.
 	g.swap()
 	for _, session := range []string{first, second} {
 		g.a.Eventually("the session is deleted", func() bool {

@@ -65,7 +65,7 @@ func TestAnyNodeIsAskedForWhatTheOwnerMustDo(t *testing.T) {
 	if title := programtest.Text(n.a.Want(http.StatusOK, http.MethodGet, one, nil), "session", "title"); title != "renamed elsewhere" {
 		t.Errorf("the title is %q", title)
 	}
-	// Refusals are the owner's, too: 404 and 409 are told as there.
+	// Refusals are the owner's, too: 404 and 409 are the same as there.
 	n.b.Want(http.StatusNotFound, http.MethodPost, "/api/sessions/no-such-session/messages", programtest.Object{"text": "hi"})
 	for _, body := range []any{programtest.Object{}, programtest.Object{"turnId": "none"}} {
 		hereStatus, here := n.a.Call(http.MethodPost, one+"/interrupt", body)
@@ -77,7 +77,7 @@ func TestAnyNodeIsAskedForWhatTheOwnerMustDo(t *testing.T) {
 	n.b.Want(http.StatusOK, http.MethodDelete, one, nil)
 	n.a.Want(http.StatusGone, http.MethodPost, one+"/messages", programtest.Object{"text": "hi"})
 	if calls := n.siteB.Calls(session); len(calls) > 0 {
-		t.Errorf("the codex of the other node was told %v", calls)
+		t.Errorf("the codex of the other node got %v", calls)
 	}
 	const asked = "harness_nodes_asked_total"
 	if ofA, ofB := n.a.Metric(asked), n.b.Metric(asked+`{outcome="answered"}`); ofA != 0 || ofB < 8 || ofB != n.b.Metric(asked) {
@@ -90,7 +90,7 @@ func TestAnyNodeIsAskedForWhatTheOwnerMustDo(t *testing.T) {
 	n.siteA.FoldJournal("")
 }
 
-// A request with a key is done once, whichever node hears it.
+// A request with a key is done once, whichever node gets it.
 func TestAKeyCountsAtEveryNode(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t, withPort())
@@ -162,7 +162,7 @@ func (n *nodes) awaitGuarded(t *testing.T) {
 	})
 }
 
-// message sends a message to b, and tells after how many seconds it may be sent again.
+// message sends a message to b, and returns after how many seconds it may be sent again.
 func (n *nodes) message(t *testing.T, path string) (status, after int, answer programtest.Object) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.b.URL+path, strings.NewReader(`{"text":"hi"}`))
@@ -203,7 +203,7 @@ func TestNodesWithCertificatesThatAreGiven(t *testing.T) {
 	session, ofB := n.a.CreateSession(nil), n.b.CreateSession(nil)
 	n.b.Want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/rename", programtest.Object{"title": "from b"})
 
-	// b asks a for what is b's own, as it would once the session has another owner: a asks nobody.
+	// b asks a for what is b's own, as it would once the session has another owner: a does not forward it.
 	db := dbtest.Connect(t, n.siteA.Store())
 	identity, err := forward.NewIdentity(nodeID(n.siteB), forward.Files(filesB))
 	if err != nil {

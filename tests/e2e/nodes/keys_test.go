@@ -40,7 +40,7 @@ func newKeyed(t *testing.T, stalls string, option programtest.SiteOption) *keyed
 	return k
 }
 
-// post sends the message with its key to b, and tells whether the answer was given before, or when to ask again.
+// post sends the message with its key to b, and returns whether the answer is a replay, or when to retry.
 func (k *keyed) post(t *testing.T) (status int, answer programtest.Object, header http.Header, err error) {
 	ctx, cancel := context.WithTimeout(t.Context(), programtest.Patience)
 	defer cancel()
@@ -88,7 +88,7 @@ func (k *keyed) lostAt(t *testing.T, point string, reached func() bool, end func
 	}
 }
 
-// again sends the message once more until it is not told to come again.
+// again sends the message once more until the answer is not a request to retry.
 func (k *keyed) again(t *testing.T) (status int, answer programtest.Object, replayed bool) {
 	t.Helper()
 	k.b.Eventually("it is answered", func() bool {
@@ -126,7 +126,7 @@ func (k *keyed) stored() bool {
 	return k.stall.Count(`select count(*) from message_keys where made <> ''`) == 1
 }
 
-func (k *keyed) told() bool { return k.siteA.Model.Asked("once") != "" }
+func (k *keyed) delivered() bool { return k.siteA.Model.Asked("once") != "" }
 
 // The owner is killed while it does a message with a key that was asked for at another node, after its turn was stored or
 // before. Until it is back the answer is when to ask again, then it is that turn.
@@ -135,7 +135,7 @@ func TestAKeyOfAnOwnerThatWasKilled(t *testing.T) {
 	for name, c := range map[string]struct {
 		stalls  string
 		reached func(*keyed) bool
-	}{"stored": {"idempotency_keys", (*keyed).stored}, "begun": {"message_keys", (*keyed).told}} {
+	}{"stored": {"idempotency_keys", (*keyed).stored}, "begun": {"message_keys", (*keyed).delivered}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k := newKeyed(t, c.stalls, withPort())
@@ -171,15 +171,15 @@ func TestAKeyOfASessionThatWasTaken(t *testing.T) {
 	}
 }
 
-// The whole owner is lost after codex was told, without a word of codex that was stored: nobody can tell whether it has
-// begun, and the node that takes the session does not tell it again. It goes on with other messages.
-func TestAKeyThatTheLostOwnerHadTold(t *testing.T) {
+// The whole owner is lost after codex got the message, with no line of codex stored. Whether the turn began
+// is unknown, and the session's new owner does not send it again. It goes on with other messages.
+func TestAKeyOfAMessageTheLostOwnerDelivered(t *testing.T) {
 	t.Parallel()
 	k := newKeyed(t, "", movable())
 	k.kept(t, k.session, k.before)
 	k.awaitGuarded(t)
 	k.a.SignalRuntime(syscall.SIGSTOP)
-	k.lostAt(t, "it is noted that codex is told", func() bool {
+	k.lostAt(t, "the delivery to codex is noted", func() bool {
 		return k.stall.Count(`select count(*) from message_keys where mark <> ''`) == 1
 	}, func() {
 		k.a.Kill()

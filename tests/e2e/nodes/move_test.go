@@ -92,7 +92,7 @@ func TestASessionGoesOnAtAnotherNode(t *testing.T) {
 	if status := events.WaitTurn(turn); status != "completed" {
 		t.Errorf("its turn ended %s", status)
 	}
-	n.told(t, n.siteB, "first-answer", "second-answer")
+	n.requireHistory(t, n.siteB, "first-answer", "second-answer")
 	if out, err := exec.CommandContext(t.Context(), "git", "-C", folder, "status", "--porcelain").Output(); err != nil ||
 		len(out) > 0 {
 		t.Errorf("git sees the mark: %s, %v", out, err)
@@ -112,11 +112,11 @@ func TestASessionGoesOnAtAnotherNode(t *testing.T) {
 	if status := back.WaitTurn(programtest.Text(answer, "turnId")); status != "completed" {
 		t.Errorf("its turn ended %s", status)
 	}
-	n.told(t, n.siteB, "first-answer", "second-answer", "said-at-b")
+	n.requireHistory(t, n.siteB, "first-answer", "second-answer", "said-at-b")
 }
 
-// A node without agents has another one take a session whose node is lost, and gives its answer; with nobody to take it
-// it says so.
+// A node without agents has another one take over a session whose node is lost, and forwards its answer;
+// without another node it answers with an error.
 func TestANodeWithoutAgentsHasASessionTaken(t *testing.T) {
 	t.Parallel()
 	n := &nodes{siteA: programtest.New(t, movable(), programtest.WithEngine(database.Postgres))}
@@ -130,7 +130,7 @@ func TestANodeWithoutAgentsHasASessionTaken(t *testing.T) {
 	events.WaitTurn(turn)
 	n.kept(t, session, turn)
 	n.loseA(t)
-	n.b.Eventually("nobody can be asked", func() bool {
+	n.b.Eventually("no node is left to ask", func() bool {
 		status, _, answer := n.message(t, "/api/sessions/"+session+"/messages")
 		return status == http.StatusServiceUnavailable && strings.Contains(programtest.Text(answer, "message"), "HARNESS_ROLES")
 	})
@@ -143,11 +143,11 @@ func TestANodeWithoutAgentsHasASessionTaken(t *testing.T) {
 	if status := events.WaitTurn(programtest.Text(answer, "turnId")); status != "completed" {
 		t.Errorf("its turn ended %s", status)
 	}
-	n.told(t, taker, "before")
+	n.requireHistory(t, taker, "before")
 }
 
-// What Claude Code and Gemini remember goes along, also back to the first node, which has an old copy. What OpenCode
-// remembers stays at its node: it is told the conversation again.
+// What Claude Code and Gemini remember goes along, also back to the first node, which has an old copy. What
+// OpenCode remembers stays at its node: it gets the conversation again.
 func TestASessionOfAnotherAgentGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, with := range map[string]func(*testing.T, ...programtest.SiteOption) *programtest.Site{
@@ -188,7 +188,7 @@ func TestASessionOfAnotherAgentGoesOnElsewhere(t *testing.T) {
 				n.takenWith(t, session, i+1, memory)
 				for _, before := range words[:i+1] {
 					if strings.Count(n.siteB.Model.Asked(before), before) < 2 { // asked for, and answered
-						t.Errorf("the model was not told of %q", before)
+						t.Errorf("the model did not get %q", before)
 					}
 				}
 				n.a = n.siteA.Start()
@@ -199,7 +199,8 @@ func TestASessionOfAnotherAgentGoesOnElsewhere(t *testing.T) {
 	}
 }
 
-// takenWith fails unless a session was taken so often, the last time with its runtime's memory as told.
+// takenWith fails unless a session was taken over so often, the last time with this state of its runtime's
+// memory.
 func (n *nodes) takenWith(t *testing.T, session string, times int, memory string) {
 	t.Helper()
 	status, answer := n.b.Call(http.MethodGet, "/api/events?type=session.taken&session="+session, nil)
@@ -208,7 +209,7 @@ func (n *nodes) takenWith(t *testing.T, session string, times int, memory string
 	}
 	_, whole := n.b.Call(http.MethodGet, "/api/sessions/"+session, nil)
 	if again := strings.Contains(fmt.Sprint(whole["transcript"]), "conversation.restored"); again != (memory == "toldAgain") {
-		t.Errorf("that it was told again (%v) is not what its memory is, %s", again, memory)
+		t.Errorf("the conversation was sent again: %v, with the memory %s", again, memory)
 	}
 }
 
@@ -249,7 +250,7 @@ func TestASessionWithATurnGoesOnAfterTheGrace(t *testing.T) {
 	if status := events.WaitTurn(programtest.Text(answer, "turnId")); status != "completed" {
 		t.Errorf("its turn ended %s", status)
 	}
-	n.told(t, n.siteB, "before")
+	n.requireHistory(t, n.siteB, "before")
 }
 
 // A node is frozen until another one has taken a session of it, and wakes within its grace: it goes on with its others,
@@ -322,8 +323,9 @@ func TestASessionThatCannotGoOnElsewhereWaits(t *testing.T) {
 	}
 }
 
-// told fails unless the model at a site was told, with the last message "hi", what was asked and answered before.
-func (n *nodes) told(t *testing.T, site *programtest.Site, words ...string) {
+// requireHistory fails unless the model at a site got, with the last message "hi", the earlier messages and
+// answers.
+func (n *nodes) requireHistory(t *testing.T, site *programtest.Site, words ...string) {
 	t.Helper()
 	var body string
 	for _, request := range site.Model.Requests() {
@@ -333,7 +335,7 @@ func (n *nodes) told(t *testing.T, site *programtest.Site, words ...string) {
 	}
 	for _, word := range words {
 		if strings.Count(body, word) < 2 { // asked for, and answered
-			t.Errorf("the model was not told of %q: %s", word, body)
+			t.Errorf("the model did not get %q: %s", word, body)
 		}
 	}
 }

@@ -22,7 +22,7 @@ const decisionLimit = 1500 * time.Millisecond
 type asked struct {
 	name, message, frame, idKey, path string
 	body                              func(request programtest.Object) programtest.Object
-	// says is what the model must have been told.
+	// says is what the model must have got.
 	says string
 }
 
@@ -94,7 +94,7 @@ func TestADecisionAtTheOtherNodeReachesTheTurn(t *testing.T) {
 				if status := q.events.WaitTurn(q.turn); status != "completed" {
 					t.Errorf("the turn ended %s", status)
 				}
-				// The loser of a second decision is told so, at either node.
+				// A second decision gets an error, at either node.
 				for _, node := range []*programtest.Server{n.a, n.b} {
 					if status, answer := node.Call(http.MethodPost, q.path, q.answer); status != http.StatusNotFound ||
 						programtest.Text(answer, "code") != "already_resolved" {
@@ -102,12 +102,12 @@ func TestADecisionAtTheOtherNodeReachesTheTurn(t *testing.T) {
 					}
 				}
 				if calls := n.siteB.Calls(q.session); len(calls) > 0 {
-					t.Errorf("the codex of the other node was told %v", calls)
+					t.Errorf("the codex of the other node got %v", calls)
 				}
 			})
 		}
 		if outputs := n.siteA.Model.Outputs(); len(outputs) != len(waysToAsk) {
-			t.Errorf("the model was told %v, want one outcome of each", outputs)
+			t.Errorf("the model got %v, want one outcome of each", outputs)
 		}
 	}
 }
@@ -217,7 +217,7 @@ func TestADecisionWhileTheOwnerIsDown(t *testing.T) {
 				t.Errorf("codex is process %d, was %d", again, pid)
 			}
 			if outputs := n.siteA.Model.Outputs()[before:]; len(outputs) != 1 || !strings.Contains(outputs[0].Text, way.says) {
-				t.Errorf("the model was told %v, want one with %q", outputs, way.says)
+				t.Errorf("the model got %v, want one with %q", outputs, way.says)
 			}
 		})
 	}
@@ -226,7 +226,7 @@ func TestADecisionWhileTheOwnerIsDown(t *testing.T) {
 
 // The owner and its codex are gone when the decision is made: the decision expires visibly at the owner's next start,
 // as the turn ends.
-func TestADecisionNobodyWaitsForExpires(t *testing.T) {
+func TestADecisionWithoutAWaitingTurnExpires(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
 	q := n.ask(waysToAsk[0])
@@ -247,7 +247,7 @@ func TestADecisionNobodyWaitsForExpires(t *testing.T) {
 	}
 	_, answer := n.b.Call(http.MethodPost, q.path, q.answer)
 	if programtest.Text(answer, "resolution", "status") != "expired" {
-		t.Errorf("a later decision is told %v", answer)
+		t.Errorf("a later decision gets %v", answer)
 	}
 }
 
@@ -306,15 +306,15 @@ func TestTheOtherNodeRefusesWhatTheOwnerMustDo(t *testing.T) {
 			t.Errorf("the other node reads %v", entries)
 		}
 		for _, op := range ownersOperations(session, turn, project) {
-			told, calls := stored(n.siteA, session), n.siteA.Calls(session)
+			before, calls := stored(n.siteA, session), n.siteA.Calls(session)
 			status, answer := n.b.Call(op.method, op.path, op.body)
 			if status != http.StatusMisdirectedRequest || programtest.Text(answer, "code") != "not_owner" ||
 				programtest.Text(answer, "owner", "nodeId") != nodeID(n.siteA) ||
 				!strings.Contains(programtest.Text(answer, "message"), nodeID(n.siteA)) {
 				t.Errorf("running %t: %s %s answered %d %v", running, op.method, op.path, status, answer)
 			}
-			if again := stored(n.siteA, session); len(again) != len(told) {
-				t.Errorf("running %t: %s %s was told as %v", running, op.method, op.path, again[len(told):])
+			if again := stored(n.siteA, session); len(again) != len(before) {
+				t.Errorf("running %t: %s %s has the events %v", running, op.method, op.path, again[len(before):])
 			}
 			if again := n.siteA.Calls(session); len(again) != len(calls) {
 				t.Errorf("running %t: %s %s asked the owner's codex %v", running, op.method, op.path, again[len(calls):])
@@ -361,7 +361,7 @@ func TestTheOtherNodeDoesWhatNeedsNoRuntime(t *testing.T) {
 		t.Errorf("the codex of the other node was asked %v", calls)
 	}
 
-	// Deleted is deleted everywhere, whoever owned it.
+	// Deleted is deleted everywhere, no matter which node owned it.
 	n.a.Want(http.StatusOK, http.MethodDelete, one, nil)
 	n.b.Want(http.StatusGone, http.MethodPost, one+"/messages", programtest.Object{"text": "hi"})
 }

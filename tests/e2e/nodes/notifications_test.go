@@ -9,12 +9,12 @@ import (
 	"harness/tests/programtest"
 )
 
-// Of two servers on one Postgres one tells of an event, whichever of them it happened at.
-func TestOneNodeTellsOfAnEvent(t *testing.T) {
+// Of two servers on one Postgres one notifies of an event, whichever of them it happened at.
+func TestOneNodeNotifiesOfAnEvent(t *testing.T) {
 	t.Parallel()
-	heard := make(chan string, 100)
+	received := make(chan string, 100)
 	place := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		heard <- r.Header.Get("Webhook-Id")
+		received <- r.Header.Get("Webhook-Id")
 	}))
 	t.Cleanup(place.Close)
 	n := newNodes(t, withPort(), programtest.WithEnv("HARNESS_NOTIFY_WEBHOOK_URL="+place.URL,
@@ -24,21 +24,21 @@ func TestOneNodeTellsOfAnEvent(t *testing.T) {
 	for i := range turns {
 		n.a.Want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+sessions[i%2]+"/queue", programtest.Object{"text": "MOCK_REPLY[said]"})
 	}
-	told := map[string]bool{}
-	for len(told) < turns {
+	seen := map[string]bool{}
+	for len(seen) < turns {
 		select {
-		case id := <-heard:
-			if told[id] {
-				t.Errorf("%s is told twice", id)
+		case id := <-received:
+			if seen[id] {
+				t.Errorf("%s is sent twice", id)
 			}
-			told[id] = true
+			seen[id] = true
 		case <-time.After(time.Minute):
-			t.Fatalf("%d of %d are told", len(told), turns)
+			t.Fatalf("%d of %d are sent", len(seen), turns)
 		}
 	}
 	delivered := `harness_notify_messages_total{outcome="delivered",target="webhook"}`
 	n.a.Eventually("all are counted", func() bool { return n.a.Metric(delivered)+n.b.Metric(delivered) == turns })
-	if more := len(heard); more > 0 {
-		t.Errorf("%d more are told", more)
+	if more := len(received); more > 0 {
+		t.Errorf("%d more are sent", more)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // A database that is restored to a point in time has all that was acknowledged before, in order, and nothing after it.
-// Who has seen more is told so.
+// A client with a later cursor gets "ahead".
 func TestADatabaseIsRestoredToAPointInTime(t *testing.T) {
 	t.Parallel()
 	restoresToAPointInTime(t, func(pair *dbtest.Pair) interface{ Restore(at time.Time) string } { return pair.BaseBackup() })
@@ -70,7 +70,7 @@ func restoresToAPointInTime(t *testing.T, backUp func(*dbtest.Pair) interface{ R
 	if !strings.Contains(listed, "in the log 19") || strings.Contains(listed, "after that") {
 		t.Errorf("the projects are %.2000s", listed)
 	}
-	told := server.Follow(fmt.Sprintf("after=%d", last.Pos))
-	told.Find("that it has seen more", func(f programtest.Frame) bool { return strings.Contains(f.Raw, `"ahead"`) })
+	resumed := server.Follow(fmt.Sprintf("after=%d", last.Pos))
+	resumed.Find("the frame ahead", func(f programtest.Frame) bool { return strings.Contains(f.Raw, `"ahead"`) })
 	add("from now on")
 }

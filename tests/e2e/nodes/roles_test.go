@@ -22,8 +22,8 @@ func newRoles(t *testing.T) *nodes {
 	return n
 }
 
-// A node without agents has a runner do everything that needs one, whichever API it is asked by, and a runner answers
-// nobody but it.
+// A node without agents has a runner do everything that needs one, from every API, and a runner answers only
+// that node.
 func TestRolesOfNodes(t *testing.T) {
 	t.Parallel()
 	n := newRoles(t)
@@ -94,7 +94,7 @@ func TestRolesOfNodes(t *testing.T) {
 	}
 }
 
-// Roles with which nobody would be served are refused at the start, with what to do.
+// Roles with which no client would be served are refused at the start, with a remedy.
 func TestRolesThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	lite := programtest.New(t, programtest.WithEngine(database.SQLite))
@@ -112,10 +112,10 @@ func TestRolesThatMakeNoSense(t *testing.T) {
 	} {
 		env := test.site.Env
 		test.site.Env = append(append([]string{}, env...), test.env)
-		code, _, told := test.site.Run("serve")
+		code, _, output := test.site.Run("serve")
 		test.site.Env = env
-		if code != 2 || !strings.Contains(told, test.says) {
-			t.Errorf("%s on %s ended with %d: %s", test.env, test.site.Store().URL, code, told)
+		if code != 2 || !strings.Contains(output, test.says) {
+			t.Errorf("%s on %s ended with %d: %s", test.env, test.site.Store().URL, code, output)
 		}
 	}
 }

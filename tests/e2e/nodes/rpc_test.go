@@ -42,7 +42,7 @@ func TestCallsAreCarriedOutByTheOwner(t *testing.T) {
 		t.Errorf("the stopped turn ended %s", status)
 	}
 	if calls := n.siteB.Calls(session); len(calls) > 0 {
-		t.Errorf("the codex of the other node was told %v", calls)
+		t.Errorf("the codex of the other node got %v", calls)
 	}
 
 	// What is nearly as long as a message may be arrives whole, whatever it is made of.

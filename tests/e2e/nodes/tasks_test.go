@@ -45,7 +45,7 @@ func TestTasksAreRunByTheOwner(t *testing.T) {
 	n.b.Want(http.StatusRequestEntityTooLarge, http.MethodPost, tasks, programtest.Object{
 		"messages": []any{programtest.Object{"role": "user", "content": strings.Repeat("x", 2<<20)}}})
 	if calls := n.siteB.Calls(session); len(calls) > 0 {
-		t.Errorf("the codex of the other node was told %v", calls)
+		t.Errorf("the codex of the other node got %v", calls)
 	}
 
 	n.a.Kill()

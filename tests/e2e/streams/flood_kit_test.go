@@ -37,7 +37,7 @@ func requireNothingLeft(i *programtest.Server, before footprint) {
 	}
 }
 
-// rawPeer is a client that keeps no rule it is not told to keep.
+// rawPeer is a client that follows only the rules it is given.
 type rawPeer struct {
 	net.Conn
 	reader *bufio.Reader

@@ -106,7 +106,7 @@ func TestAFollowerMissesNothingAcrossARestart(t *testing.T) {
 		}
 		n, last = n+1, event.pos
 	}
-	if _, err := client.Read[client.ReadSession200JSONResponseBody](api.ReadSession(ctx, "nobody", nil)); !isNotFound(err) {
+	if _, err := client.Read[client.ReadSession200JSONResponseBody](api.ReadSession(ctx, "unknown", nil)); !isNotFound(err) {
 		t.Errorf("a session that is not there: %v", err)
 	}
 }

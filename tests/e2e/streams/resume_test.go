@@ -112,7 +112,7 @@ func (r *resumeRun) restart(hard bool) {
 	r.server = r.Start()
 }
 
-// post makes events in both sessions and some for everybody until ctx ends; a server that is down just misses some.
+// post makes events in both sessions and some without a session until ctx ends; a server that is down just misses some.
 func (r *resumeRun) post(ctx context.Context) {
 	ticker := time.NewTicker(2 * time.Millisecond)
 	defer ticker.Stop()

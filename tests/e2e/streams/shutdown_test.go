@@ -89,7 +89,7 @@ func TestARequestCutOffDoesNotSpoilTheEnd(t *testing.T) {
 	server.Eventually("it is accepted", func() bool { return server.Metric("harness_http_connections") == 2 })
 	server.Stop()
 	if !strings.Contains(server.Log(), "requests were still running") {
-		t.Error("nobody is told that a request was cut off")
+		t.Error("the log does not report that a request was cut off")
 	}
 	if strings.Contains(server.Log(), "not stopped cleanly") {
 		t.Error("a part was not stopped cleanly")
@@ -124,7 +124,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-// Nobody else may read what is kept, even in a folder that was there before and is open to all.
+// Other users may not read the stored files, even in an existing folder that is open to all.
 func TestWhatIsKeptIsTheOwners(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nonexistent"))

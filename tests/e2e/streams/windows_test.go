@@ -56,8 +56,8 @@ func settle(t *testing.T, server *programtest.Server, path string) (tag string) 
 	}
 }
 
-// A long transcript is read window by window and shows each entry of the whole once; who has a version is told so,
-// until something changes; clients that ask for nothing are answered as ever.
+// A long transcript is read window by window and shows each entry of the whole once. A client with a current
+// version gets 304 until something changes; clients that ask for nothing get the old answer.
 func TestLongTranscriptsAreReadInWindows(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()

@@ -14,12 +14,12 @@ import (
 	"harness/tests/programtest"
 )
 
-// longIDsCodex is a codex whose ids are $LONG and a letter: t for the thread, u for its turn, i for an item of it, r
-// for a request. It writes what it is told to $HEARD, and ends its turn when the request is answered.
+// longIDsCodex is a codex whose ids are $LONG and a letter: t for the thread, u for its turn, i for an item
+// of it, r for a request. It writes its input to $INPUT, and ends its turn when the request is answered.
 const longIDsCodex = `#!/bin/sh
 say() { printf '%s\n' "$1"; }
 while IFS= read -r line; do
-	printf '%s\n' "$line" >> "$HEARD"
+	printf '%s\n' "$line" >> "$INPUT"
 	id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
 	of='"threadId":"'$LONG't","turnId":"'$LONG'u"'
 	case "$line" in
@@ -67,8 +67,8 @@ func keepLongIDs(t *testing.T, engine database.Engine, end string, restart bool)
 	for len(long) < 4000 { // what can be compressed, Postgres takes
 		long += rand.Text()
 	}
-	heard := filepath.Join(t.TempDir(), "heard")
-	s := programtest.New(t, programtest.WithEngine(engine), programtest.WithEnv("LONG="+long, "HEARD="+heard))
+	input := filepath.Join(t.TempDir(), "input")
+	s := programtest.New(t, programtest.WithEngine(engine), programtest.WithEnv("LONG="+long, "INPUT="+input))
 	script := filepath.Join(s.Workspace, "codex")
 	if err := os.WriteFile(script, []byte(longIDsCodex), 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
@@ -92,12 +92,12 @@ func keepLongIDs(t *testing.T, engine database.Engine, end string, restart bool)
 		outcome, answer = "approval.resolved: Approval expired", `"method":"turn/interrupt","params":{"threadId":"`+long+
 			`t","turnId":"`+long+`u"}`
 	}
-	// What codex said is told byte for byte.
+	// codex's line is published byte for byte.
 	want := `{"method":"turn/completed","params":{"threadId":"` + long + `t","turn":{"id":"` + long + `u","status":"` +
 		end + `","items":[]}}}`
 	events.Wait("the end of the turn", func(f programtest.Frame) bool { return f.Type == "notification" && string(f.Payload) == want })
-	if told, err := os.ReadFile(heard); err != nil || !strings.Contains(string(told), answer) {
-		t.Errorf("codex was not told %.60s... (%v)", answer, err)
+	if got, err := os.ReadFile(input); err != nil || !strings.Contains(string(got), answer) {
+		t.Errorf("codex did not get %.60s... (%v)", answer, err)
 	}
 
 	stopped := ""

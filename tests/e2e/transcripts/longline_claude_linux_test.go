@@ -37,8 +37,8 @@ done
 // copy.
 const translatedLineCost, storeExtra = 2, 64
 
-// A long line of an agent whose words are translated is taken in and stored at the cost of what has to be there, also
-// after another one.
+// A long line of an agent with a translated vocabulary is processed and stored at a bounded cost, also after
+// another one.
 func TestALongTranslatedLineIsStoredAtABoundedCost(t *testing.T) {
 	t.Parallel()
 	const mib = 64
@@ -55,7 +55,7 @@ func TestALongTranslatedLineIsStoredAtABoundedCost(t *testing.T) {
 		before := peakKiB(t, pid)
 		server.Want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/messages", programtest.Object{"text": "go"})
 		server.Eventually("the line is stored", func() bool {
-			// What comes after it is not heard before.
+			// It is read before what comes after it.
 			kept, _ := filepath.Glob(filepath.Join(s.DataDir, "native", session+"*")) // the pattern is a good one
 			for _, file := range kept {
 				lines, err := os.ReadFile(file)

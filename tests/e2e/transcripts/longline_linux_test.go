@@ -120,7 +120,8 @@ func (l *longLineSays) say(line longLine) {
 	l.Eventually("the line is stored", func() bool { return l.Metric("harness_journal_events_total") > events })
 }
 
-// A line of 64 MiB is taken in and stored at a bounded cost, on either engine, whatever it says: also after others.
+// A line of 64 MiB is read and stored at a bounded cost, on either engine, whatever it says: also after
+// others.
 func TestALongLineIsStoredAtABoundedCost(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -151,8 +152,8 @@ func TestALongLineIsStoredAtABoundedCost(t *testing.T) {
 	}
 }
 
-// A long request reaches whoever is to decide, whole: by the stream and by REST, at a bounded cost. An extension that
-// has no room for it is told to fail, visibly, and goes on with the next event.
+// A long request reaches its approver whole: by the stream and by REST, at a bounded cost. An extension
+// without room for it gets an error that is shown, and continues with the next event.
 //
 //nolint:paralleltest // a reader that has little of the processor is slow, and such ones lose their stream
 func TestALongRequestIsShownWhole(t *testing.T) {
@@ -177,7 +178,7 @@ func TestALongRequestIsShownWhole(t *testing.T) {
 	before := peakKiB(t, pid)
 	server.say(line)
 	frame := frames.WaitType("approval")
-	// For all readers together: three frames tell of a request, and the extension's machine has 64 MiB.
+	// For all readers together: three frames are about a request, and the extension's machine has 64 MiB.
 	if cost := peakKiB(t, pid) - before; cost > 24*mib<<10 && !s.Detecting {
 		t.Errorf("to show a request of %d MiB costs %d MiB", mib, cost>>10)
 	}
@@ -211,7 +212,7 @@ func TestALongRequestIsShownWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.say(line)
-	server.Eventually("the extension hears of the next one", func() bool {
+	server.Eventually("the extension gets the next one", func() bool {
 		return strings.Contains(server.Log(), "asked for 0")
 	})
 }

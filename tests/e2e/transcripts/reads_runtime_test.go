@@ -20,8 +20,8 @@ var offers = []string{
 	"/api/skills", "/api/skills/remote",
 }
 
-// No read asks the runtime for what is stored here: not the first one of a conversation from elsewhere, nor of a fork.
-// Their histories are taken in unasked. Only what the runtime offers is asked of it.
+// No read asks the runtime for what is stored here: not the first one of a conversation from elsewhere, nor
+// of a fork. Their histories are imported without a read. The runtime is asked only for optional features.
 func TestReadsDoNotAskTheRuntime(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("HARNESS_RUNTIME_DETACH=false"))
@@ -53,8 +53,8 @@ func TestReadsDoNotAskTheRuntime(t *testing.T) {
 			t.Errorf("the first read shows %s, pending: %v", got, answer["historyPending"])
 		}
 	}
-	// asked is what the runtime was asked by one read. It hears requests in order, so that all is there once it has heard
-	// a later one.
+	// asked are the runtime's requests caused by one read. It gets requests in order, so that all are there
+	// once it has a later one.
 	markers := 0
 	asked := func(path string) []string {
 		t.Helper()
@@ -64,7 +64,7 @@ func TestReadsDoNotAskTheRuntime(t *testing.T) {
 		marker := fmt.Sprintf("marker-%d", markers)
 		server.Ask(http.MethodGet, "/api/models?cursor="+marker, nil)
 		var after []string
-		server.Eventually("the marker is heard", func() bool {
+		server.Eventually("the marker has arrived", func() bool {
 			after = s.Calls("")[before:]
 			return len(after) > 0 && strings.Contains(after[len(after)-1], marker)
 		})

@@ -49,22 +49,22 @@ func TestAFailedTurnIsVisible(t *testing.T) {
 		events := server.Follow("threadId=" + session)
 		check := func(turn, words string) string {
 			t.Helper()
-			told := events.Wait("the failure", func(f programtest.Frame) bool {
+			shown := events.Wait("the failure", func(f programtest.Frame) bool {
 				return f.Type == "transcript_updated" && programtest.Text(f.Decoded(), "entry", "messageId") == "turn-error-"+turn
 			})
-			failed := told.Decoded()["entry"].(programtest.Object)
+			failed := shown.Decoded()["entry"].(programtest.Object)
 			content := programtest.Text(failed, "content")
 			if failed["role"] != "system" || failed["type"] != "turn.error" || failed["status"] != "error" ||
 				failed["turnId"] != turn ||
 				!strings.Contains(content, words) || !strings.Contains(content, "end the message again") {
-				t.Errorf("told %v, want the words %q and what to do", failed, words)
+				t.Errorf("shown %v, want the words %q and what to do", failed, words)
 			}
 			events.WaitTurn(turn)
 			for _, query := range []string{"", "?limit=1"} {
 				answer := server.Want(http.StatusOK, http.MethodGet, path+query, nil)
 				entries := answer["transcript"].([]any)
 				if last := entries[len(entries)-1]; programtest.Encoded(t, last) != programtest.Encoded(t, failed) {
-					t.Errorf("%q reads %v, told was %v", query, last, failed)
+					t.Errorf("%q reads %v, published was %v", query, last, failed)
 				}
 				for _, one := range []programtest.Object{answer["session"].(programtest.Object), row(server, session)} {
 					if one["state"] != "error" || one["activeTurnId"] != nil || programtest.Text(one, "lastError", "turnId") != turn ||
@@ -76,7 +76,7 @@ func TestAFailedTurnIsVisible(t *testing.T) {
 			return programtest.Encoded(t, failed)
 		}
 		first := server.Send(session, "MOCK_HTTP_400")
-		failures := []string{check(first, "mock model was told to fail")}
+		failures := []string{check(first, "mock model fails as asked")}
 
 		held := server.Send(session, "MOCK_HOLD[failing]")
 		events.WaitType("app_server.item.agent_message.delta")
@@ -98,9 +98,9 @@ func TestAFailedTurnIsVisible(t *testing.T) {
 		logged := func() int {
 			return strings.Count(server.Log(), "a turn failed")
 		}
-		server.Eventually("the log tells of the failures", func() bool { return logged() >= len(failures) })
+		server.Eventually("the log has the failures", func() bool { return logged() >= len(failures) })
 		if n := logged(); n != len(failures) {
-			t.Errorf("%d lines of the log tell of %d failures", n, len(failures))
+			t.Errorf("%d lines of the log report %d failures", n, len(failures))
 		}
 
 		server.Stop()
@@ -144,7 +144,7 @@ func TestReadsAgreeOnWhatWaits(t *testing.T) {
 	})
 }
 
-// Reading a session, also one whose history is taken in from elsewhere, tells nobody anything and journals nothing.
+// Reading a session, also one with an imported history, publishes and journals nothing.
 func TestReadingChangesNothing(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()
@@ -172,7 +172,7 @@ func TestReadingChangesNothing(t *testing.T) {
 			want, got = messages(want), messages(got) // all its history has
 		}
 		if !slices.Equal(want, got) {
-			t.Errorf("the history taken in reads\n%q, want\n%q", got, want)
+			t.Errorf("the imported history reads\n%q, want\n%q", got, want)
 		}
 		events = server.Follow("")
 		before := journaled(&other)
@@ -193,7 +193,7 @@ func TestReadingChangesNothing(t *testing.T) {
 		events.Wait("the fence", func(f programtest.Frame) bool { return strings.Contains(f.Raw, "fence") })
 		for _, seen := range append(after, events.Types()) {
 			if strings.Contains(strings.ToLower(seen), "deprecation") {
-				t.Errorf("reading was told of: %s", seen)
+				t.Errorf("a reader got: %s", seen)
 			}
 		}
 		server.Stop()

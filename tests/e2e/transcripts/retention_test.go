@@ -37,8 +37,8 @@ func pass(s *programtest.Site, days int64) {
 	}
 }
 
-// Years pass, with the settings as they are shipped: the events are gone and who resumes is told so, the session that
-// is not archived is as it was, and the archived one comes back from codex when somebody reads it.
+// After years with the default settings the events are gone and a resumed client gets a gap. The session that
+// is not archived is as it was, and the archived one comes back from codex when it is read.
 func TestYearsWithTheDefaults(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -65,7 +65,7 @@ func TestYearsWithTheDefaults(t *testing.T) {
 					strings.Contains(text, `harness_retention_rows_total{table="archived_transcripts"}`)
 			})
 			if events := server.Follow("after=0"); events.WaitType("gap").Raw == "" {
-				t.Error("who resumes from before is not told of the gap")
+				t.Error("a client that resumes from before gets no gap")
 			}
 			if after := server.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+live, nil)["transcript"]; programtest.Encoded(t,
 				before) != programtest.Encoded(t, after) {
@@ -81,7 +81,7 @@ func TestYearsWithTheDefaults(t *testing.T) {
 	}
 }
 
-// Whoever adds a table says on the page what bounds it.
+// A new table needs a line on the page that says what bounds it.
 func TestEveryTableIsOnThePageOfWhatIsKept(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../docs/operations.md")

@@ -11,7 +11,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// contents are what a session's transcript says, in order, in both kinds of reading, which must tell the same.
+// contents are the contents of a session's transcript, in order, the same in both kinds of reading.
 func saidIn(i *programtest.Server, session string) []string {
 	i.T.Helper()
 	read := func(path string) (texts []string) {
@@ -42,9 +42,9 @@ func dialogue(words ...string) (texts []string) {
 	return texts
 }
 
-// Turns that were taken back leave the transcript, with what clients put into them, and stay away: whatever is said
-// next comes after what is left, also after restarts of everything and in forks. Clients are told which turns went; the
-// journal keeps them.
+// Rolled-back turns leave the transcript, with what clients put into them, and stay away: later messages come
+// after what is left, also after restarts of everything and in forks. Clients get the ids of the removed
+// turns; the journal keeps them.
 func TestRolledBackTurnsLeaveTheTranscript(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()
@@ -71,10 +71,10 @@ func TestRolledBackTurnsLeaveTheTranscript(t *testing.T) {
 
 		server.Want(http.StatusOK, http.MethodPost, path+"/rollback", programtest.Object{"numTurns": 3})
 		check("after the rollback", "one")
-		told := events.WaitType("session_rolled_back").Decoded()
-		if got := told["turnIds"].([]any); len(got) != 3 || got[0] != turns[1] || got[1] != turns[2] || got[2] != failed ||
-			told["sessionId"] != session {
-			t.Errorf("told %v, want %v and %s", told, turns[1:], failed)
+		rolledBack := events.WaitType("session_rolled_back").Decoded()
+		if got := rolledBack["turnIds"].([]any); len(got) != 3 || got[0] != turns[1] || got[1] != turns[2] || got[2] != failed ||
+			rolledBack["sessionId"] != session {
+			t.Errorf("published %v, want %v and %s", rolledBack, turns[1:], failed)
 		}
 		late := programtest.Object{"messageId": "late", "turnId": turns[2], "role": "system", "type": "note", "content": "late",
 			"status": "complete"}

@@ -76,7 +76,7 @@ type Runtime struct {
 type process struct {
 	*stdio.Supervisor
 	retire chan struct{}
-	gone   func() // tells the set, nil for a process that serves nobody
+	gone   func() // notifies the set, nil for a process without conversations
 }
 
 var _ runtime.Adapter = (*Runtime)(nil)
@@ -165,7 +165,7 @@ func (r *Runtime) Start(ctx context.Context) error {
 	return nil
 }
 
-// inherit goes on with one process, or tells its last words. mu is held.
+// inherit adopts one process, or publishes its last lines. mu is held.
 func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
 	var greeted hello
 	var stored state
@@ -185,7 +185,7 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
 	_ = p.Start(ctx) // it has no failures of its own
 	if !adopted {
 		r.options.Logger.Warn().Err(err).Str("generation", found.Generation).
-			Msg("a process of an earlier server serves nobody")
+			Msg("a process of an earlier server has no conversation")
 		return
 	}
 	r.live[thread] = p
@@ -215,7 +215,7 @@ func (r *Runtime) newProcess(thread string, inherit []shim.Found) *process {
 			}}
 		},
 		Sink: func(batch runtime.Batch) {
-			// Whoever hears of an end may go on at once, so it is known here before it is told.
+			// A subscriber may resume at once after an end, so it is recorded here before it is published.
 			for _, signal := range batch.Signals {
 				_, ended := signal.Change.(runtime.TurnCompleted)
 				if ended || signal.Kind == runtime.SignalExited {
@@ -371,7 +371,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 		release()
 		return runtime.StartedTurn{}, runtime.ErrTurnActive
 	}
-	result, err := r.call(ctx, p, "tell", order{Text: text(in.Input)})
+	result, err := r.call(ctx, p, "prompt", order{Text: text(in.Input)})
 	if err != nil {
 		r.rest(in.ThreadID)
 		return runtime.StartedTurn{}, err

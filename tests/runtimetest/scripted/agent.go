@@ -19,7 +19,7 @@ import (
 // order is a line to the agent, word one from it. Requests have a number (No), which the answer names (Done, or Failed
 // with Why).
 type order struct {
-	Do   string `json:"do,omitempty"` // enter, tell, halt or ping
+	Do   string `json:"do,omitempty"` // enter, prompt, halt or ping
 	No   int64  `json:"no,omitempty"`
 	Talk string `json:"talk,omitempty"`
 	Text string `json:"text,omitempty"`
@@ -107,12 +107,12 @@ func (a *agent) take(o order) {
 			}
 		}
 		a.say(word{Done: o.No, Talk: a.talk, Version: "7.1"})
-	case o.Do == "tell" && os.Getenv(TokenVariable) == "":
+	case o.Do == "prompt" && os.Getenv(TokenVariable) == "":
 		a.say(word{Failed: o.No, Why: "stranger"})
-	case o.Do == "tell" && round != "":
+	case o.Do == "prompt" && round != "":
 		a.say(word{Failed: o.No, Why: "busy"})
-	case o.Do == "tell":
-		a.tell(o)
+	case o.Do == "prompt":
+		a.prompt(o)
 	case o.Do == "halt" && (round == "" || round != o.Of):
 		a.say(word{Failed: o.No, Why: "idle"})
 	case o.Do == "halt":
@@ -123,8 +123,8 @@ func (a *agent) take(o order) {
 	}
 }
 
-// tell begins a round.
-func (a *agent) tell(o order) {
+// prompt begins a round.
+func (a *agent) prompt(o order) {
 	path := filepath.Join(a.dir, a.talk)
 	before, _ := os.ReadFile(path) // none yet: no round before
 	if err := os.WriteFile(path, append(before, '.'), 0o600); err != nil {
@@ -219,7 +219,7 @@ func (a *agent) play(round, text string, halt <-chan struct{}) (said, how, why s
 		a.say(word{Says: "skipped", Round: round, ID: id, Command: command})
 		return "", "halted", ""
 	case !runs:
-		a.say(word{Says: "told", Round: round, ID: id})
+		a.say(word{Says: "answered", Round: round, ID: id})
 		return words("you said " + verdict.Text), "well", ""
 	case verdict.Verdict == "no":
 		a.say(word{Says: "skipped", Round: round, ID: id, Command: command})

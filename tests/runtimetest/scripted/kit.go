@@ -31,8 +31,8 @@ func Main(m *testing.M) {
 	}
 }
 
-// Play makes a test binary that was called as the scripted agent, its shim or a proxy before it one, and tells whether
-// it was. TestMain begins with it.
+// Play makes a test binary that was called as the scripted agent, its shim or a proxy before it one, and
+// reports whether it was. TestMain begins with it.
 func Play() bool {
 	if runtimetest.PlayProxy() {
 		return true

@@ -88,7 +88,7 @@ func (p *protocol) translate(w word, at int64) []runtime.Signal {
 	}
 	switch w.Says {
 	case "round":
-		user := wire.UserMessage("heard "+w.Round, w.Text)
+		user := wire.UserMessage("user "+w.Round, w.Text)
 		return []runtime.Signal{wire.TurnStarted(p.thread, wire.Turn{ID: w.Round, StartedAt: at}),
 			wire.ItemStarted(in, user, at), wire.ItemCompleted(in, user, at)}
 	case "word":
@@ -105,7 +105,7 @@ func (p *protocol) translate(w word, at int64) []runtime.Signal {
 		asking.ItemID = ""
 		return []runtime.Signal{
 			wire.AskUser(id, asking, wire.Question{ID: "q1", Header: "Choice", Question: w.Text, IsOther: true})}
-	case "told":
+	case "answered":
 		return []runtime.Signal{wire.RequestResolved(p.thread, id)}
 	case "ran":
 		return []runtime.Signal{wire.RequestResolved(p.thread, id), wire.ItemCompleted(in, command("completed"), at)}
@@ -167,7 +167,7 @@ func (p *protocol) Refuse(request runtime.Signal) ([]byte, error) {
 	if err := json.Unmarshal(request.RequestID, &id); err != nil {
 		return nil, err
 	}
-	line, err := json.Marshal(order{Verdict: "no", Of: id, Why: "nobody can answer this"})
+	line, err := json.Marshal(order{Verdict: "no", Of: id, Why: "this cannot be answered"})
 	return append(line, '\n'), err
 }
 

@@ -1,5 +1,5 @@
 // A supervisor: it explains file changes that wait for approval, reviews turns that changed files, names new chats and has replies suggested.
-// Each is one job of the queue, done by a hidden worker session; lib/settings.ts tells how a session switches one off.
+// Each is one job of the queue, done by a hidden worker session; lib/settings.ts shows how a session switches one off.
 import {
   isRecord,
   type AgentEventRegistry,
@@ -14,7 +14,7 @@ import { bootstrap, explainChange, firstWords, nameChat, renaming, reviewTurn } 
 import { wanted } from "./lib/settings.js";
 
 const agent = "supervisor";
-/** The title of a chat nobody named yet. */
+/** The title of a chat without a name. */
 const emptyTitle = "New chat";
 
 /** Explains a file change where readers decide about it: below its item. The entry is there, as a placeholder, as soon as the job runs. */

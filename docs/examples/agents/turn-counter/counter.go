@@ -58,7 +58,7 @@ func (c *counter) completed(_ context.Context, event sdk.Event, tools sdk.Tools)
 		"messageId": "turn-counter-" + turn, "turnId": turn, "role": "system", "type": "example.turnCount",
 		"content": fmt.Sprintf("%d turns so far", count), "status": "complete",
 	}})
-	// The same turn told twice is noted once.
+	// The same turn delivered twice is noted once.
 	request.IdempotencyKey = "turn-counter:" + session + ":" + turn
 	return request, nil
 }

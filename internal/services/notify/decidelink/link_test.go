@@ -76,7 +76,8 @@ func (k *kit) want(status int, method, path, decision, words string) {
 	}
 }
 
-// Looking at a link decides nothing, however often; a decision is one, and a second one is told of the first.
+// A view of a link decides nothing, however often; a POST decides, and the answer to a second one names the
+// first decision.
 func TestALinkDecidesOnce(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, waiting{"r1": {Title: "A <title>", Shown: "rm -rf \u202e/tmp\x1b[2J", Whole: true}, "r2": {Whole: true}})

@@ -34,7 +34,7 @@ var ErrGone = errors.New("what was to be approved is no longer there")
 type Approvals interface {
 	// Find reads an approval. ErrGone.
 	Find(ctx context.Context, id string) (Approval, error)
-	// Decide settles it once; settled says how somebody did before.
+	// Decide settles it once; settled names an earlier decision.
 	Decide(ctx context.Context, id string, accept bool) (settled string, err error)
 }
 
@@ -144,7 +144,7 @@ func (h *Handler) decide(w http.ResponseWriter, r *http.Request, approval Approv
 	case decision == "accept":
 		return http.StatusOK, view{Heading: "Approved", Words: "The agent goes on. You can close this page."}
 	}
-	return http.StatusOK, view{Heading: "Declined", Words: "The agent was told. You can close this page."}
+	return http.StatusOK, view{Heading: "Declined", Words: "The agent got your answer. You can close this page."}
 }
 
 func (h *Handler) failed(err error) (int, view) {
@@ -171,8 +171,8 @@ func plain(text string) string {
 	return out.String()
 }
 
-// unseen tells of characters that print as nothing though they are letters, marks or signs by name: those that Unicode has
-// programs ignore, and the empty pattern of Braille.
+// unseen reports characters that print as nothing though they are letters, marks or signs by name: those that
+// Unicode has programs ignore, and the empty pattern of Braille.
 func unseen(r rune) bool {
 	return r == '\u2800' || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }

@@ -37,7 +37,7 @@ type described struct {
 // endWait is how long a command's pipes may stay open once it has ended.
 const endWait = time.Second
 
-// maxAnswer bounds what a command answers and how much of its complaints is told, in bytes.
+// maxAnswer bounds the answer of a command and how much of its stderr is reported, in bytes.
 const (
 	maxAnswer    = 8 << 20
 	maxComplaint = 2000

@@ -75,10 +75,10 @@ func TestCommandsAreRun(t *testing.T) {
 	}
 	if _, err := run(t.Context(), "echo no such thing >&2; exit 3"); err == nil ||
 		!strings.Contains(err.Error(), "no such thing") {
-		t.Errorf("a failure is told as %v", err)
+		t.Errorf("a failure is reported as %v", err)
 	}
 	if _, err := run(t.Context(), "head -c 9000000 /dev/zero"); err == nil || !strings.Contains(err.Error(), "more than") {
-		t.Errorf("too much is told as %v", err)
+		t.Errorf("too much output is reported as %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	pipe := filepath.Join(folder, "began")
@@ -106,8 +106,8 @@ func TestCommandsAreRun(t *testing.T) {
 	}
 }
 
-// The tools of MCP servers, over HTTP and over pipes: those with a class are there, one that fails says why, and what is
-// wrong with a server is told.
+// The tools of MCP servers, over HTTP and over pipes: those with a class are offered; a failure says why, and
+// the errors of a server are reported.
 func TestToolsOfServers(t *testing.T) {
 	t.Parallel()
 	remote := mcp.NewServer(&mcp.Implementation{Name: "remote", Version: "1"}, nil)
@@ -172,8 +172,8 @@ func TestToolsOfServers(t *testing.T) {
 	}
 }
 
-// TL-25: of several ways to a server the first that works is used, in their order, for the list and for calls, and it
-// is told which that is and what was wrong with those before it.
+// TL-25: of several ways to a server the first that works is used, in their order, for the list and for
+// calls. The report names it and the errors of those before it.
 func TestTheFirstWayThatWorks(t *testing.T) {
 	t.Parallel()
 	closed := httptest.NewServer(http.NotFoundHandler())

@@ -58,7 +58,7 @@ type Reached struct {
 const listWait = 20 * time.Second
 
 // ServerTools are the tools of the MCP servers of a configuration, {"NAME": {"url": "...", "classes": {"TOOL":
-// "read-only"}}}, as NAME.TOOL; "" is none. unclassed are those the servers have and nobody gave a class: they are not
+// "read-only"}}}, as NAME.TOOL; "" is none. unclassed are those of the servers without a class: they are not
 // offered. A server has to answer, by the first of its ways that works: reached says which. Each call has a connection
 // of its own, by that way.
 func ServerTools(ctx context.Context, text string) (all []tools.Tool, unclassed []string, reached []Reached, err error) {

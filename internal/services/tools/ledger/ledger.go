@@ -94,7 +94,7 @@ func latest(ctx context.Context, tx database.Tx, call tools.Call) (attempt int, 
 			return attempt, status, err
 		}
 	}
-	// A runtime that was not told of the end asks again under another name.
+	// A runtime that missed the end of a call repeats it under another name.
 	attempt, status, err = attemptsOf(ctx, tx, `session_id = $1 and tool = $2 and input_hash = $3`, session, tool,
 		call.InputHash)
 	if status != interrupted {
@@ -130,7 +130,7 @@ func read(err error) error {
 func (l *Ledger) Record(ctx context.Context, call tools.Call, events ...tools.Event) error {
 	at := l.now().UnixMilli()
 	_, err := l.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		told := make([]journal.Event, 0, len(events))
+		stored := make([]journal.Event, 0, len(events))
 		for _, one := range events {
 			if _, begins := one.(tools.Started); begins {
 				if err := l.owned(ctx, tx, call); err != nil {
@@ -140,9 +140,9 @@ func (l *Ledger) Record(ctx context.Context, call tools.Call, events ...tools.Ev
 			if err := l.move(ctx, tx, call.ID, one, at); err != nil {
 				return nil, err
 			}
-			told = append(told, event(call, one, at))
+			stored = append(stored, event(call, one, at))
 		}
-		return told, nil
+		return stored, nil
 	})
 	return err
 }
@@ -189,7 +189,7 @@ func (l *Ledger) Recover(ctx context.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		var told []journal.Event
+		var stored []journal.Event
 		for _, one := range open {
 			state, end := denied, tools.Event(
 				tools.Denied{Snapshot: ended(), Reason: "cancelled: the server ended before the call was decided", Cancelled: true})
@@ -202,9 +202,9 @@ func (l *Ledger) Recover(ctx context.Context) error {
 				state, at); err != nil {
 				return nil, fmt.Errorf("settle tool call %s: %w", one.call.ID, err)
 			}
-			told = append(told, event(one.call, end, at))
+			stored = append(stored, event(one.call, end, at))
 		}
-		return told, nil
+		return stored, nil
 	})
 	return err
 }

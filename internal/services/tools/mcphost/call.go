@@ -65,8 +65,8 @@ func (h *Host) do(ctx context.Context, request *mcp.CallToolRequest) (tools.Outc
 	return h.opts.Executor.Do(ctx, call, session.Policy, nil)
 }
 
-// find is the session of a bearer. Why there is none is told once what that was read of may be; what becomes of a call
-// is recorded after all that was read for it.
+// find returns the session of a bearer. The reason why there is none is sent only once the rows it was read
+// from may be shown; the outcome of a call is recorded after all that was read for it.
 func (h *Host) find(ctx context.Context, token string) (id string, session Session, err error) {
 	ctx = h.opts.Reads.Reading(ctx)
 	id, _, err = h.opts.Grants.Session(ctx, token)
@@ -109,7 +109,7 @@ func reason(output json.RawMessage) string {
 	return said.Error
 }
 
-// progress tells the agent every while that its call is still looked after, until stopped.
+// progress reports to the agent at intervals that its call still waits, until stopped.
 func (h *Host) progress(ctx context.Context, request *mcp.CallToolRequest) (stop func()) {
 	token := request.Params.GetProgressToken()
 	if token == nil {
@@ -131,7 +131,7 @@ func (h *Host) progress(ctx context.Context, request *mcp.CallToolRequest) (stop
 				&mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(count),
 					Message: "the call waits for a decision, or runs"})
 			if err != nil && ctx.Err() == nil {
-				h.opts.Logger.Debug().Err(err).Msg("an agent could not be told that its call still waits")
+				h.opts.Logger.Debug().Err(err).Msg("cannot report to an agent that its call still waits")
 			}
 		}
 	}()

@@ -12,7 +12,7 @@ import (
 
 // Of two clients with one bearer, whose requests have the same id, the call of the one that takes it back is ended, and
 // that of the other goes on.
-func TestCallsOfTwoClientsAreToldApart(t *testing.T) {
+func TestCallsOfTwoClientsAreDistinct(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
 			sessiontest.Each(t, func(t *testing.T, base *sessiontest.Site) {

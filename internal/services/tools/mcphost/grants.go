@@ -57,7 +57,7 @@ const (
 // Token is the bearer of a session.
 func (g *Grants) Token(sessionID string) string { return g.sign(ofSession, sessionID) }
 
-// Unnamed is a bearer for a conversation that has yet to become a session, which bind tells.
+// Unnamed is a bearer for a conversation that has yet to become a session; bind names the session.
 func (g *Grants) Unnamed() (token string, bind func(ctx context.Context, sessionID string) error) {
 	id := uuid.NewString()
 	return g.sign(unnamed, id), func(ctx context.Context, sessionID string) error {
@@ -74,7 +74,7 @@ func (g *Grants) Unnamed() (token string, bind func(ctx context.Context, session
 	}
 }
 
-// genuine tells whether a bearer is one of this server's, and what it names.
+// genuine reports whether a bearer is one of this server's, and what it names.
 func (g *Grants) genuine(token string) (kind, name string, ok bool) {
 	kind, rest, _ := strings.Cut(token, ".")
 	named, _, _ := strings.Cut(rest, ".")

@@ -26,14 +26,15 @@ import (
 // ServerName is what agents know the server by.
 const ServerName = "harness"
 
-// DefaultProgress is how often an agent is told that its call still waits: some give up after a minute of silence.
+// DefaultProgress is the interval of progress reports to an agent whose call waits: some give up after a
+// minute of silence.
 const DefaultProgress = 15 * time.Second
 
 // maxRequest bounds a request: a patch or a file to write, in JSON.
 const maxRequest = 32 << 20
 
-// clientHeader tells the clients of one bearer apart: each is given a value when it introduces itself, and names it with
-// every request since. It proves nothing and nothing is kept of it, so that it outlives a restart of the server.
+// clientHeader distinguishes the clients of one bearer: each gets a value at initialization, and sends it
+// with every request since. It proves nothing and is not stored, so that it outlives a restart of the server.
 const clientHeader = "Mcp-Session-Id"
 
 // versionHeader is the version of the protocol that a request is of. As of endsByClosing a client takes a call back by
@@ -58,12 +59,12 @@ type Session struct {
 	MaxCalls int
 }
 
-// Reads keeps what was read of rows from being told before it survives what an acknowledged write does;
+// Reads delays an answer until the rows it was read from are as durable as an acknowledged write;
 // *journal.Journal implements it.
 type Reads interface {
 	// Reading is a context whose reads Settled waits for.
 	Reading(ctx context.Context) context.Context
-	// Settled returns when what was read with the context may be told; an error says why it may not.
+	// Settled returns when rows read with the context may be shown; an error says why not.
 	Settled(ctx context.Context) error
 }
 
@@ -202,8 +203,8 @@ func (h *Host) begin(ctx context.Context, by string) (number string, done func()
 	}
 }
 
-// cancel ends the calls that are known by this. Clients that do not name themselves (clientHeader) are not told apart:
-// another call by the same id is better not run.
+// cancel ends the calls that are known by this. Clients without a clientHeader are not distinguished: another
+// call by the same id is better not run.
 func (h *Host) cancel(by string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -214,7 +215,7 @@ func (h *Host) cancel(by string) {
 	}
 }
 
-// waiting is the context of who waits for a call's answer; false when nobody does any more.
+// waiting is the context of the caller that waits for an answer; false when there is none any more.
 func (h *Host) waiting(number string) (context.Context, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -44,7 +44,7 @@ type site struct {
 	folder  string
 	policy  tools.Policy
 	most    int
-	// unsettled is why nothing that was read may be told, nil when it may.
+	// unsettled is why nothing that was read may be shown, nil when it may.
 	unsettled error
 }
 
@@ -103,7 +103,7 @@ func (b withBearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.next.RoundTrip(r)
 }
 
-// client is an agent with a bearer; progress is told how often it heard that its call still waits.
+// client is an agent with a bearer; progress receives each report that its call still waits.
 func (s *site) client(token string, progress chan<- struct{}) *mcp.ClientSession {
 	s.t.Helper()
 	return s.clientOf("", token, progress)
@@ -157,8 +157,8 @@ func (s *site) there(name string) bool {
 	return err == nil
 }
 
-// told are the types of the journal's events of calls.
-func (s *site) told() (types []string) {
+// recorded are the types of the journal's events of calls.
+func (s *site) recorded() (types []string) {
 	s.t.Helper()
 	records, err := s.Journal.ReadSession(s.t.Context(), s.session, 0, 1000)
 	if err != nil {
@@ -178,9 +178,9 @@ var (
 		"call.started", "call.completed"}
 )
 
-// Why a session has no tools is told once what that was read of may be. What was run is told at once: it was recorded
-// after all that was read for it.
-func TestAgentsAreToldWhatMayBeShown(t *testing.T) {
+// The reason why a session has no tools is sent only once the rows it was read from may be shown. The outcome
+// of a run is sent at once: it was recorded after all that was read for it.
+func TestRefusalsWaitForTheReplica(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, base *sessiontest.Site) {
 		s := newSite(t, base)
 		unbound, _ := s.grants.Unnamed()
@@ -194,7 +194,7 @@ func TestAgentsAreToldWhatMayBeShown(t *testing.T) {
 		}
 		list := &mcp.CallToolParams{Name: "workspace_list", Arguments: map[string]any{"path": "."}}
 		if got := said(s.client(s.grants.Token(s.session), nil).CallTool(t.Context(), list)); !strings.HasPrefix(got, "false") {
-			t.Errorf("a call is told %s", got)
+			t.Errorf("a call gets %s", got)
 		}
 	})
 }
@@ -265,13 +265,13 @@ func TestToolsOverMCP(t *testing.T) {
 			t.Error("a tool that is not shown can be called")
 		}
 
-		before := len(s.told())
+		before := len(s.recorded())
 		progress := make(chan struct{})
 		agent = s.client(s.grants.Token(s.session), progress)
 		done := make(chan string, 1)
 		go func() { done <- said(agent.CallTool(t.Context(), write("b.txt"))) }()
 		asked := s.Asked(s.session)
-		<-progress // the agent hears that its call still waits, again and again
+		<-progress // the agent gets reports that its call still waits
 		<-progress
 		if s.there("b.txt") {
 			t.Error("it ran before it was decided")
@@ -289,12 +289,12 @@ func TestToolsOverMCP(t *testing.T) {
 		if got := <-done; got != "true denied by ann: not on a Friday" || s.there("c.txt") {
 			t.Errorf("denied: %s", got)
 		}
-		if told, want := s.told()[before:], slices.Concat(askedAndRan, askedAndDenied); !slices.Equal(told, want) {
-			t.Errorf("the journal has %v, want %v", told, want)
+		if got, want := s.recorded()[before:], slices.Concat(askedAndRan, askedAndDenied); !slices.Equal(got, want) {
+			t.Errorf("the journal has %v, want %v", got, want)
 		}
 		s.policy.NonInteractive = true
 		if got := said(agent.CallTool(t.Context(), write("d.txt"))); got != "true approval required" || s.there("d.txt") {
-			t.Errorf("nobody to ask: %s", got)
+			t.Errorf("without a person to ask: %s", got)
 		}
 	})
 }
@@ -307,7 +307,7 @@ func TestAGivenUpCallDoesNotRunLate(t *testing.T) {
 			"taken back": func(cancel func(), _ *mcp.ClientSession) { cancel() },
 			"broken off": func(func(), *mcp.ClientSession) { s.server.CloseClientConnections() },
 		} {
-			before := len(s.told())
+			before := len(s.recorded())
 			agent := s.client(s.grants.Token(s.session), nil)
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan string, 1)
@@ -324,10 +324,10 @@ func TestAGivenUpCallDoesNotRunLate(t *testing.T) {
 				t.Errorf("%s: approved late: %v", name, err)
 			}
 			s.Until("the end of the call, "+name, func(context.Context) bool {
-				return slices.Contains(s.told()[before:], "call.denied")
+				return slices.Contains(s.recorded()[before:], "call.denied")
 			})
-			if told := s.told()[before:]; slices.Contains(told, "call.started") || s.there("late.txt") {
-				t.Errorf("%s: it ran: %v", name, told)
+			if got := s.recorded()[before:]; slices.Contains(got, "call.started") || s.there("late.txt") {
+				t.Errorf("%s: it ran: %v", name, got)
 			}
 			cancel()
 			<-done
@@ -376,9 +376,10 @@ func TestTwoCallsAtOnce(t *testing.T) {
 	})
 }
 
-// RA-03: of three calls at once of an agent that may have one open, one is asked about at a time, the others are told
-// that they wait; one that is given up while it waits is never asked about, and its place is the next one's.
-func TestCallsWaitForTheirPlace(t *testing.T) {
+// RA-03: of three calls at once of an agent that may have one open, one is asked about at a time, and the
+// others get progress reports. One that is given up while it waits is never asked about, and the next one
+// gets its slot.
+func TestCallsWaitForTheirSlot(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, base *sessiontest.Site) {
 		s := newSite(t, base)
 		s.most = 1
@@ -389,18 +390,18 @@ func TestCallsWaitForTheirPlace(t *testing.T) {
 		waits := map[string]chan struct{}{}
 		leaving, leave := context.WithCancel(stay)
 		for _, name := range []string{"one", "two", "gone"} {
-			ctx, told := stay, make(chan struct{}, 1)
+			ctx, progressed := stay, make(chan struct{}, 1)
 			if name == "gone" {
 				ctx = leaving
 			}
-			waits[name] = told
-			agent := s.client(s.grants.Token(s.session), told)
+			waits[name] = progressed
+			agent := s.client(s.grants.Token(s.session), progressed)
 			group.Go(func() {
 				if answer := said(agent.CallTool(ctx, write(name))); name != "gone" && !strings.HasPrefix(answer, "false ") {
 					t.Errorf("%s is answered %s", name, answer)
 				}
 			})
-			<-told // it is on its way
+			<-progressed // the call has arrived
 			if name == "one" {
 				s.Until("it is asked about", func(ctx context.Context) bool {
 					pending, err := s.Pending(ctx, s.session)
@@ -459,12 +460,12 @@ func TestACallThatWasCutOffIsDecidedAgain(t *testing.T) {
 			}
 			hash += "-other"
 		}
-		before := len(s.told())
+		before := len(s.recorded())
 		if err := s.ledger.Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if told := s.told()[before:]; !slices.Equal(told, []string{"call.completed", "call.denied"}) {
-			t.Errorf("settled as %v", told)
+		if got := s.recorded()[before:]; !slices.Equal(got, []string{"call.completed", "call.denied"}) {
+			t.Errorf("settled as %v", got)
 		}
 		for range 2 { // a denial does not make the next one a fresh call
 			done := make(chan string, 1)

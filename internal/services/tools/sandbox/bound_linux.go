@@ -48,7 +48,8 @@ func canBound() error {
 // group puts a process and all below it into a control group with the limits. Others than root are held by bound.
 func group(pid int, limits tools.Limits) (release func(), err error) {
 	var members []int
-	// Nobody starts any more process: they wait for their job. Yet they may have been starting when the look began.
+	// No process is started any more: they wait for their job. Yet some may have been starting when the scan
+	// began.
 	for {
 		found := family(pid)
 		if len(found) == len(members) {

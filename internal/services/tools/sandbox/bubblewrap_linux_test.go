@@ -203,7 +203,7 @@ func (s *site) seesItsWorkspaceOnly(listener net.Listener) {
 		}
 	}
 	out, err := s.run(t.Context(), "test.attack", `{}`)
-	if told := fmt.Sprint(out); err != nil || strings.Contains(told, "HARNESS") || len(strings.Fields(told)) > 8 {
+	if got := fmt.Sprint(out); err != nil || strings.Contains(got, "HARNESS") || len(strings.Fields(got)) > 8 {
 		t.Errorf("its environment is %v (%v)", out, err)
 	}
 	s.limits.ReadOnly = true
@@ -212,14 +212,14 @@ func (s *site) seesItsWorkspaceOnly(listener net.Listener) {
 	}
 }
 
-// TL-12, TL-19: the tool that runs programs runs those that are allowed, tells what they say, and how they ended.
+// TL-12, TL-19: the tool that runs programs runs those that are allowed, and reports their output and exit.
 func TestProgramsRun(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	out, err := s.shell(t.Context(), "echo out; echo err >&2; pwd > where; exit 3")
 	if err != nil || out["exit_code"] != float64(3) || out["stdout"] != "out\n" || out["stderr"] != "err\n" ||
 		!strings.Contains(s.stdout.String(), "out\n") {
-		t.Errorf("%v (%v), told %q", out, err, s.stdout.String())
+		t.Errorf("%v (%v), output %q", out, err, s.stdout.String())
 	}
 	if where, err := os.ReadFile(filepath.Join(s.folder, "where")); err != nil || string(where) != "/workspace\n" {
 		t.Errorf("it ran in %q (%v)", where, err)
@@ -271,7 +271,7 @@ func TestASandboxIsBounded(t *testing.T) {
 	}
 }
 
-// running tells whether a process of this machine was started so.
+// running reports whether a process of this machine was started with this command.
 func (s *site) running(command string) bool {
 	s.t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -328,7 +328,7 @@ func TestEndlessOutputIsCutOff(t *testing.T) {
 	}
 }
 
-// TL-16: what does not work here is told with the remedy, and nothing runs.
+// TL-16: an unusable sandbox is reported with the remedy, and nothing runs.
 func TestAMissingSandboxRunsNothing(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

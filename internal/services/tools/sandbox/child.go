@@ -1,8 +1,8 @@
-// Package sandbox runs tools in processes that are held: by bubblewrap (Linux, no daemon) or by Docker.
+// Package sandbox runs tools in confined processes: by bubblewrap (Linux, no daemon) or by Docker.
 //
-// It owns how such a process is started, bounded, spoken to and ended. The process is this program again (Child), which
-// gets one job on its standard input and tells what comes of it on its standard output, a line of JSON each. What
-// cannot be held is not run.
+// It owns how such a process is started, bounded and ended, and the messages to and from it. The process is
+// this program again (Child): it gets one job on its standard input and reports on its standard output, a
+// line of JSON each. What cannot be confined is not run.
 package sandbox
 
 import (
@@ -23,7 +23,7 @@ const (
 	programPath  = "/run/harness-tool"
 )
 
-// assignment is what a child is told: one line.
+// assignment is the input of a child: one line.
 type assignment struct {
 	// Key is in each report about the job: what the job starts could write to where this program reports.
 	Key    string       `json:"key"`
@@ -31,7 +31,7 @@ type assignment struct {
 	Limits tools.Limits `json:"limits"`
 }
 
-// report is what a child tells: that it is ready, a piece of output, or its end.
+// report is a line from a child: that it is ready, a piece of output, or its end.
 type report struct {
 	Key    string          `json:"key,omitempty"`
 	Ready  bool            `json:"ready,omitempty"`
@@ -41,8 +41,8 @@ type report struct {
 	Error  string          `json:"error,omitempty"`
 }
 
-// Child is the program within a sandbox: it runs one of the tools for the job it reads and writes what comes of it. It
-// starts nothing before it was told to, so that it can be bounded first.
+// Child is the program within a sandbox: it runs one of the tools for the job it reads and writes what comes
+// of it. It starts nothing before its assignment, so that it can be bounded first.
 func Child(ctx context.Context, in io.Reader, out io.Writer, all []tools.Tool) error {
 	if err := seal(); err != nil {
 		return err

@@ -93,7 +93,7 @@ func TestWhatDockerIsAskedFor(t *testing.T) {
 	}
 }
 
-// The client of an engine that is not at the usual place is told where it is, each time; the container is not.
+// The client of an engine with an unusual address gets the address with each call; the container does not.
 func TestDockersClientFindsItsEngine(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix:///elsewhere")
 	own := program(t)

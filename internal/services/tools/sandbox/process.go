@@ -35,7 +35,8 @@ type held struct {
 	end func()
 }
 
-// converse starts a child, gives it the job and hears it out. Nothing of it is left when converse returns.
+// converse starts a child, gives it the job and reads its reports to the end. Nothing of it is left when
+// converse returns.
 func (h held) converse(ctx context.Context, given *assignment, said map[string]io.Writer) (output json.RawMessage,
 	err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -62,7 +63,7 @@ func (h held) converse(ctx context.Context, given *assignment, said map[string]i
 	if err := process.Start(); err != nil {
 		return nil, err
 	}
-	output, err = h.hear(process.Process.Pid, given, stdin, stdout, said)
+	output, err = h.readReports(process.Process.Pid, given, stdin, stdout, said)
 	if err != nil {
 		cancel() // whatever it still does is of no use
 	}
@@ -80,7 +81,7 @@ func (h held) converse(ctx context.Context, given *assignment, said map[string]i
 	return output, err
 }
 
-func (h held) hear(pid int, given *assignment, stdin io.WriteCloser, stdout io.Reader, said map[string]io.Writer) (
+func (h held) readReports(pid int, given *assignment, stdin io.WriteCloser, stdout io.Reader, said map[string]io.Writer) (
 	json.RawMessage, error) {
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(nil, maxReport)

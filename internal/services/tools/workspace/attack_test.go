@@ -47,7 +47,7 @@ func TestNoPathLeadsOut(t *testing.T) {
 				t.Errorf("%s of %q answered %v", tool, name, out)
 			} else if strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), filepath.Dir(s.outside)) &&
 				name != s.outside && !strings.Contains(name, s.outside) {
-				t.Errorf("%s of %q tells %v", tool, name, err)
+				t.Errorf("%s of %q says %v", tool, name, err)
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func TestLinksSwappedDuringTheCall(t *testing.T) {
 	s.untouched()
 }
 
-// Devices, pipes and sockets are not read or written, and nobody waits for them.
+// Devices, pipes and sockets are not read or written, and do not block a tool.
 func TestDevicesAreNoFiles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -13,14 +13,14 @@ import (
 
 type object = map[string]any
 
-// site is a workspace beside a file that is nobody's business.
+// site is a workspace beside a private file.
 type site struct {
 	t               *testing.T
 	folder, outside string
 	tools           map[string]tools.Tool
 }
 
-const secret = "nobody's business"
+const secret = "a private text"
 
 func newSite(t *testing.T) *site {
 	t.Helper()

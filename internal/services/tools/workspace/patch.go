@@ -49,14 +49,14 @@ func (l Limits) patch() tools.Tool {
 			if err != nil {
 				return patchResult{}, err
 			}
-			var told strings.Builder
+			var lines strings.Builder
 			for _, one := range changes {
-				fmt.Fprintln(&told, one.String())
+				fmt.Fprintln(&lines, one.String())
 			}
 			if !in.Check {
 				err = l.apply(root, changes)
 			}
-			return patchResult{OK: err == nil, Checked: in.Check, Stdout: told.String()}, err
+			return patchResult{OK: err == nil, Checked: in.Check, Stdout: lines.String()}, err
 		}),
 	}
 }
@@ -68,7 +68,7 @@ type change struct {
 	perm     fs.FileMode
 }
 
-// String tells it in a line, as git's short status does.
+// String is the change as a line of git's short status.
 func (c change) String() string {
 	switch {
 	case c.from == "":
@@ -225,7 +225,7 @@ func (l Limits) changeOf(root *os.Root, file *gitdiff.File) (c change, err error
 	return c, nil
 }
 
-// special tells the mode of what is no regular file; the parser keeps git's own numbers.
+// special is the mode of a file that is not regular; the parser keeps git's own numbers.
 func special(mode fs.FileMode) bool {
 	const kind, regular = 0o170000, 0o100000
 	return mode&kind != 0 && mode&kind != regular

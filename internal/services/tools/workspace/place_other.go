@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// placeOf cannot be told here; what has to be hidden is then not given at all.
+// placeOf is unknown on this system; what has to be hidden is then not given at all.
 func placeOf(*os.File) (string, error) {
-	return "", errors.New("this system does not tell where an open file is")
+	return "", errors.New("this system does not reveal the path of an open file")
 }

@@ -68,19 +68,19 @@ func runWith[In, Out any](work func(ctx context.Context, root *os.Root, in In, a
 		}
 		root, err := os.OpenRoot(job.Workspace)
 		if err != nil {
-			return nil, fmt.Errorf("open the workspace: %w", told(err))
+			return nil, fmt.Errorf("open the workspace: %w", withoutPath(err))
 		}
 		defer root.Close()
 		out, err := work(ctx, root, in, job.Artifact)
 		if err != nil {
-			return nil, told(err)
+			return nil, withoutPath(err)
 		}
 		return json.Marshal(out)
 	}
 }
 
-// told is an error without the place of the workspace, which is no business of an agent's log.
-func told(err error) error {
+// withoutPath is an error without the path of the workspace, which does not belong in an agent's log.
+func withoutPath(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		return fmt.Errorf("%s: %w", at.Path, at.Err)
@@ -145,7 +145,7 @@ func (l Limits) open(root *os.Root, name string) (*os.File, fs.FileInfo, error) 
 type pending struct {
 	folder          *os.Root // the folder itself, whatever becomes of its name meanwhile
 	temporary, name string
-	// check tells whether the file may still be put in its place.
+	// check reports whether the file may still be renamed to its name.
 	check func() error
 }
 

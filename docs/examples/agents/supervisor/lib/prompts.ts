@@ -22,7 +22,7 @@ export const bootstrap = {
 export function explainChange(request: string | undefined, summary: string, details: string): string {
   return [
     "# Task: explain a file change",
-    "Somebody has to allow or refuse this change. Say in at most five sentences what it does, why, and what could go wrong.",
+    "A person has to allow or refuse this change. Say in at most five sentences what it does, why, and what could go wrong.",
     quote("What the user asked for", request),
     quote("The change", `${summary}\n${details}`),
   ].join("\n\n");
@@ -37,7 +37,7 @@ export function reviewTurn(request: string | undefined, transcript: string, chan
   ].join("\n\n");
 }
 
-/** The action that gives a chat a title, as long as nobody else gave it one. */
+/** The action that gives a chat a title, as long as it has none. */
 export function renaming(sessionId: string, emptyTitle: string, title: string) {
   return { kind: "action_request", actionType: "session.rename", payload: { sessionId, onlyFrom: emptyTitle, title } };
 }

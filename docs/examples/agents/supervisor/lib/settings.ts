@@ -4,7 +4,7 @@ import { isRecord, type AgentRuntimeTools } from "@codex-manager/agent-runtime-s
 /** The switches, members of the session setting "supervisor": {"explainFileChanges": false} turns one off. */
 export type Switch = "explainFileChanges" | "reviewTurns" | "nameChats" | "suggestReplies";
 
-/** Tells whether a session wants something. "supervisor": false wants nothing at all. */
+/** Whether a session wants something. "supervisor": false wants nothing at all. */
 export async function wanted(tools: AgentRuntimeTools, sessionId: string, what: Switch): Promise<boolean> {
   const settings = await tools.getSessionSettings?.(sessionId);
   const own = isRecord(settings) ? settings.supervisor : undefined;

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// mayGrow is the share by which anything may grow from the first to the last third of what is judged: memory and files
-// go up and down.
+// mayGrow is the share by which a series may grow from the first to the last third of the samples: memory and
+// files go up and down.
 const mayGrow = 0.10
 
 // soakRecycle is above how many MiB an idle codex is replaced in a soak.
@@ -17,12 +17,13 @@ const soakRecycle = 256
 // soakEvents is how many events the journal keeps in a soak; it is pruned once a minute.
 const soakEvents = 3000
 
-// warmUp is how long a soak runs before it is judged: a third of it, twenty minutes at most.
+// warmUp is how long a soak runs before its samples count: a third of it, twenty minutes at most.
 func warmUp(length time.Duration) time.Duration { return min(length/3, 20*time.Minute) }
 
-// judge prints what became of each series and fails when one is not flat: when the median of the last third of what
-// follows the warm-up is above that of the first by more than mayGrow and its noise, and above its bound if it has one.
-func judge(all []*gauge, length time.Duration) error {
+// checkGrowth prints what became of each series and fails when one is not flat: when the median of the last
+// third of what follows the warm-up is above that of the first by more than mayGrow and its noise, and above
+// its bound if it has one.
+func checkGrowth(all []*gauge, length time.Duration) error {
 	t := newTable(fmt.Sprintf("Growth in %s after a warm-up of %s: medians of the first and the last third",
 		(length-warmUp(length)).Round(time.Second), warmUp(length).Round(time.Second)), "what", "unit", "at first", "at last",
 		"most", "may reach", "flat")
@@ -30,7 +31,7 @@ func judge(all []*gauge, length time.Duration) error {
 	for _, one := range all {
 		values := one.values[int(float64(len(one.values))*warmUp(length).Seconds()/length.Seconds()):]
 		if len(values) < 9 {
-			return fmt.Errorf("%d samples after the warm-up are too few to judge", len(values))
+			return fmt.Errorf("%d samples after the warm-up are too few", len(values))
 		}
 		third := len(values) / 3
 		first, last := middle(values[:third]), middle(values[len(values)-third:])

@@ -13,13 +13,13 @@ import (
 	"harness/stream"
 )
 
-// Types of events of others that are heard.
+// Types of other packages' events that begin or end a span.
 const (
 	eventApprovalResolved = "approval_resolved"
 	eventTaskBound        = "task.bound"
 )
 
-// open is what has begun and not ended, as far as this server heard of its begin. Only the goroutine of the Tracer
+// open is what has begun and not ended, as far as this server saw the begin. Only the goroutine of the Tracer
 // touches it.
 type open struct {
 	items, turns map[string]int64 // by id: when it began, ms
@@ -41,7 +41,7 @@ func remember[V any](in map[string]V, key string, value V) {
 	in[key] = value
 }
 
-// Hear is a journal.Subscriber: it takes what may be the begin or the end of something, and never waits.
+// Hear is a journal.Subscriber: it queues records that may begin or end something, and never waits.
 func (t *Tracer) Hear(records []journal.Record) {
 	for i := range records {
 		switch records[i].Type {
@@ -54,7 +54,7 @@ func (t *Tracer) Hear(records []journal.Record) {
 			continue
 		}
 		select {
-		case t.heard <- records[i]:
+		case t.records <- records[i]:
 		default: // more than can be looked at
 		}
 	}
@@ -81,7 +81,7 @@ func (t *Tracer) look(record *journal.Record) {
 	}
 }
 
-// resolved makes the span of an approval that this server was asked for, whoever decided it.
+// resolved makes the span of an approval that was requested of this server, no matter who decided it.
 func (t *Tracer) resolved(record *journal.Record) {
 	var end struct{ ApprovalID, Status, Decision string }
 	if json.Unmarshal(record.Payload, &end) != nil {

@@ -1,0 +1,213 @@
+// Package language checks the words of the Go sources. Names and texts use the field's terms, not a private language.
+//
+// It owns the list of words and the list of folders without them. It must never know what the code does.
+package language
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// clean are the folders without such words. A folder is added once it has none, and never removed.
+var clean = []string{"console", "docs/examples", "extensions", "internal/content", "internal/services/audit",
+	"internal/services/bundle", "internal/services/codexmanager", "internal/services/notify", "internal/services/tasks",
+	"internal/services/tools", "internal/services/tracing", "queue", "scripts", "tests", "transcript"}
+
+// open are folders below a clean one that still have such words.
+var open = []string{"tests/contract", "tests/sessiontest"}
+
+// nameParts are the words that no declared name has as a part.
+var nameParts = []string{"told", "untold", "tell", "tells", "telling", "hear", "hears", "heard", "hearing", "overhear",
+	"nobody", "whoever", "bury", "buried", "crowd", "crowded"}
+
+// words are those that no comment and no text has.
+var words = regexp.MustCompile(`(?i)\b(told|tells?|telling|hear|heard|hears|hearing|overhear|nobody|whoever|somebody|` +
+	`everybody|bury|buried|crowd|judge[sd]?|taken in|takes in|goodbye)\b`)
+
+// userNobody is the Unix user of that name, as a whole text or a value in an environment.
+var userNobody = regexp.MustCompile(`^"nobody"$|[A-Z_]+=nobody\b`)
+
+// pending are exported names that are renamed together with the packages that use them.
+var pending = []string{"Hear", "Judge", "TellRuntime", "Tells"}
+
+// pendingName finds such a name in a comment.
+var pendingName = regexp.MustCompile(`\b(` + strings.Join(pending, "|") + `)\b`)
+
+// TestNames fails when a name declared in a clean folder has a word of the list.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	check(t, "names", func(file *ast.File, report func(token.Pos, string)) {
+		ast.Inspect(file, func(node ast.Node) bool {
+			for _, name := range declared(node) {
+				if part := listed(name.Name); part != "" && !slices.Contains(pending, name.Name) {
+					report(name.Pos(), fmt.Sprintf("%s has the word %q", name.Name, part))
+				}
+			}
+			return true
+		})
+	})
+}
+
+// TestTexts fails when a comment or a string literal of a clean folder has a word of the list.
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	check(t, "comments and texts", func(file *ast.File, report func(token.Pos, string)) {
+		for _, group := range file.Comments {
+			for _, one := range group.List {
+				if found := words.FindString(pendingName.ReplaceAllString(one.Text, "")); found != "" {
+					report(one.Pos(), fmt.Sprintf("a comment has %q", found))
+				}
+			}
+		}
+		ast.Inspect(file, func(node ast.Node) bool {
+			if field, is := node.(*ast.Field); is && field.Tag != nil {
+				field.Tag = nil // a stored or public name
+			}
+			text, is := node.(*ast.BasicLit)
+			if !is || text.Kind != token.STRING {
+				return true
+			}
+			if found := words.FindString(userNobody.ReplaceAllString(text.Value, "")); found != "" {
+				report(text.Pos(), fmt.Sprintf("a text has %q", found))
+			}
+			return true
+		})
+	})
+}
+
+// TestListed shows which names have a word of the list.
+func TestListed(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"tellAll": "tell", "Told": "told", "TestNobodyWaits": "nobody", "untold": "untold",
+		"HTTPHeard": "heard", "teller": "", "shear": "", "Intelligence": "", "hearth": "", "crowd_of": "crowd"} {
+		if got := listed(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// check runs find on every hand-written Go file. It logs the count of each folder that is not clean, and fails with
+// each finding in one that is.
+func check(t *testing.T, what string, find func(file *ast.File, report func(token.Pos, string))) {
+	t.Helper()
+	root, counts := filepath.Join("..", ".."), map[string]int{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		if entry.IsDir() {
+			if path != root && (strings.HasPrefix(name, ".") || slices.Contains([]string{"testdata", "node_modules", "dist"}, name)) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || path == filepath.Join(root, "tests", "language", "language_test.go") {
+			return nil
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
+		if err != nil || ast.IsGenerated(file) {
+			return err
+		}
+		folder, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		folder = filepath.ToSlash(folder)
+		find(file, func(pos token.Pos, text string) {
+			if isClean(folder) {
+				t.Errorf("%s: %s", strings.TrimPrefix(set.Position(pos).String(), root+string(filepath.Separator)), text)
+				return
+			}
+			counts[group(folder)]++
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range slices.Sorted(maps.Keys(counts)) {
+		t.Logf("%s: %d %s with a word of the list", folder, counts[folder], what)
+	}
+}
+
+func isClean(folder string) bool {
+	under := func(one string) bool { return folder == one || strings.HasPrefix(folder, one+"/") }
+	return slices.ContainsFunc(clean, under) && !slices.ContainsFunc(open, under)
+}
+
+// group is the folder that a count is printed for: a top-level one, or a package group below internal and tests.
+func group(folder string) string {
+	parts := strings.Split(folder, "/")
+	depth := map[string]int{"internal": 3, "tests": 2}[parts[0]]
+	return strings.Join(parts[:min(max(depth, 1), len(parts))], "/")
+}
+
+// declared are the names that a node declares.
+func declared(node ast.Node) (names []*ast.Ident) {
+	switch n := node.(type) {
+	case *ast.FuncDecl:
+		names = append(names, n.Name)
+	case *ast.TypeSpec:
+		names = append(names, n.Name)
+	case *ast.ValueSpec:
+		names = append(names, n.Names...)
+	case *ast.Field:
+		names = append(names, n.Names...)
+	case *ast.LabeledStmt:
+		names = append(names, n.Label)
+	case *ast.AssignStmt:
+		if n.Tok == token.DEFINE {
+			names = append(names, identsOf(n.Lhs...)...)
+		}
+	case *ast.RangeStmt:
+		if n.Tok == token.DEFINE {
+			names = append(names, identsOf(n.Key, n.Value)...)
+		}
+	}
+	return names
+}
+
+func identsOf(all ...ast.Expr) (names []*ast.Ident) {
+	for _, one := range all {
+		if name, is := one.(*ast.Ident); is {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// listed is the word of the list that a name has as a camel-case part, "" for none.
+func listed(name string) string {
+	letters := []rune(name)
+	for begin := 0; begin < len(letters); {
+		end := begin + 1
+		for end < len(letters) && unicode.IsLetter(letters[end]) && !starts(letters, end) {
+			end++
+		}
+		if part := strings.ToLower(string(letters[begin:end])); slices.Contains(nameParts, part) {
+			return part
+		}
+		begin = end
+	}
+	return ""
+}
+
+// starts reports whether a camel-case part begins at a letter.
+func starts(letters []rune, at int) bool {
+	if !unicode.IsUpper(letters[at]) {
+		return !unicode.IsLetter(letters[at-1])
+	}
+	return !unicode.IsUpper(letters[at-1]) || at+1 < len(letters) && unicode.IsLower(letters[at+1])
+}
