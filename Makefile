@@ -19,7 +19,9 @@ TEST_GORACE  ?= atexit_sleep_ms=0
 # The race detector looks at Go's memory only. SQLite, transpiled from C, keeps its own outside of that, so in it there is nothing to detect
 # but it costs most of a test's time; its driver and all that uses it are under the detector.
 SQLITE_IN_C  := -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false -gcflags=modernc.org/memory=-race=false
-PKG          ?= ./...
+# The client is a module of its own, which this one uses.
+CLIENT       := harness/client/...
+PKG          ?= ./... $(CLIENT)
 TEST_PKG     := $(if $(filter ./...,$(PKG)),$(LONGEST)) $(PKG)
 
 # What is not under the race detector is compiled as it ships, here and by the tests: once, where caches are cold.
@@ -128,7 +130,8 @@ bench-nodes: ## what many nodes cost, each against its baseline in the same run:
 
 .PHONY: lint
 lint: ## golangci-lint as pinned in scripts/lint/go.mod
-	@tool=$$(scripts/lint-tool.sh) && $(SHIPPED) "$$tool" run $(PKG)
+	@tool=$$(scripts/lint-tool.sh) && $(SHIPPED) "$$tool" run $(filter-out $(CLIENT),$(PKG)) \
+		$(if $(filter $(CLIENT),$(PKG)),&& cd client && $(SHIPPED) "$$tool" run -c ../.golangci.yml)
 
 .PHONY: docs
 docs: ## regenerate docs/configuration.md
