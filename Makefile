@@ -57,7 +57,22 @@ build: ## build bin/harness, with the web console when Node.js and npm are there
 test: ## install what the tests need, then vet and test everything with -race, without network where that can be had
 	@scripts/progress.sh 'test 1/2: what the tests need, and go vet' scripts/prepare-test.sh $(SQLITE_IN_C)
 	@# -vet=off: the whole of go vet has just run; for the tests it would look through all dependencies again.
-	GORACE=$(TEST_GORACE) scripts/progress.sh 'test 2/2: go test' scripts/offline.sh go test -race $(SQLITE_IN_C) -p $(TEST_P) -parallel $(TEST_PARALLEL) -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(TEST_PKG)
+	@$(SHIPPED) go build -o bin/runtests ./scripts/runtests
+	GORACE=$(TEST_GORACE) scripts/progress.sh 'test 2/2: go test' scripts/offline.sh bin/runtests go test -race $(SQLITE_IN_C) -p $(TEST_P) -parallel $(TEST_PARALLEL) -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(TEST_PKG)
+
+# Minutes that a package may take in make check. None needs a part that is waited for.
+CHECK_TIMEOUT ?= 5m
+
+.PHONY: check
+check: ## vet, lint, and every test that needs no part from outside, on SQLite (minutes); the number left out is printed
+	$(SHIPPED) go vet $(PKG)
+	@$(MAKE) --no-print-directory lint PKG='$(PKG)'
+	@$(SHIPPED) go build -o bin/runtests ./scripts/runtests
+	HARNESS_CHECK=1 $(SHIPPED) scripts/progress.sh 'check: go test' bin/runtests go test -p $(TEST_P) -parallel $(TEST_PARALLEL) -vet=off -timeout $(CHECK_TIMEOUT) $(TEST_FLAGS) $(PKG)
+
+.PHONY: one
+one: ## run one test, found by its name: make one T=TestName [PKG=./folder], with no race detector and never from the cache
+	@scripts/one.sh '$(T)' $(if $(filter file,$(origin PKG)),,'$(PKG)')
 
 .PHONY: fuzz
 fuzz: ## every fuzz target on FUZZ_RUNS (50000) inputs (FUZZ_PART=3: a third of them by date)

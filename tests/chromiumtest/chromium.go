@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"harness/tests/outside"
 )
 
 // names are what Chromium is called, on PATH or in full; scripts/setup-test.sh looks for the same.
@@ -27,6 +29,7 @@ var names = [...]string{
 // the remedy when there is none.
 func Binary(t testing.TB) string {
 	t.Helper()
+	outside.Needs(t, "Chromium")
 	candidates := names[:]
 	if named := os.Getenv("HARNESS_TEST_CHROMIUM"); named != "" {
 		candidates = []string{named}
