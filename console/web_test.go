@@ -38,7 +38,7 @@ func TestTheCoreOfThePage(t *testing.T) {
 	}
 }
 
-// The page's types of the API are those of api/openapi.yaml; HARNESS_UPDATE=1 makes them anew.
+// The page is built with the types that api/openapi.yaml makes now; HARNESS_UPDATE=1 makes them again.
 func TestTypesOfTheAPI(t *testing.T) {
 	t.Parallel()
 	outside.Needs(t, "Node.js")
