@@ -27,6 +27,13 @@ TEST_PKG     := $(if $(filter ./...,$(PKG)),$(LONGEST)) $(PKG)
 # What is not under the race detector is compiled as it ships, here and by the tests: once, where caches are cold.
 SHIPPED = CGO_ENABLED=0 GOFLAGS='$(shell go env GOFLAGS) -trimpath'
 
+# In make module PATH=..., PATH is a module path. The programs are then found with the PATH that make was started with: on Linux it is in
+# make's own environment, and an old make, as on macOS, gives it to $(shell).
+ifeq ($(origin PATH),command line)
+MODULE := $(PATH)
+override PATH := $(shell given=$$PATH; PATH=/usr/bin:/bin; if [ -r /proc/$$PPID/environ ]; then tr '\0' '\n' </proc/$$PPID/environ | sed -n 's/^PATH=//p'; else echo "$$given"; fi)
+endif
+
 .PHONY: help
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -153,6 +160,10 @@ docs: ## regenerate docs/configuration.md
 	@mkdir -p docs
 	go run ./internal/platform/config/gendocs > docs/configuration.md.tmp
 	mv docs/configuration.md.tmp docs/configuration.md
+
+.PHONY: module
+module: ## give the Go modules another path, in every file at once: make module PATH=github.com/you/harness
+	@go run ./scripts/module '$(MODULE)'
 
 .PHONY: site
 site: ## turn README.md and docs/ into a static site in dist/site, with Markdown copies and llms.txt; a broken link fails
