@@ -184,8 +184,12 @@ install: build ## install program, manual and completions below PREFIX (/usr/loc
 	bin/harness completion fish > '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/harness.fish'
 
 .PHONY: release
-release: ## make a release (VERSION=1.2.3) of the commit in dist/: archives, packages, chart, formula, npm, checksums
-	go run ./scripts/release -version '$(VERSION)' $(RELEASE_FLAGS)
+release: ## make a release (VERSION=1.2.3, signed with KEY=FILE) of the commit in dist/: archives, packages, chart, formula, npm, provenance, checksums
+	go run ./scripts/release -version '$(VERSION)' $(if $(KEY),-key $(KEY)) $(RELEASE_FLAGS)
+
+.PHONY: verify-release
+verify-release: ## check signature (PUBLIC_KEY=FILE), checksums, bills of materials and provenance of a release in DIR (dist)
+	go run ./scripts/release verify -dir '$(or $(DIR),dist)' $(if $(PUBLIC_KEY),-public-key $(PUBLIC_KEY)) $(RELEASE_FLAGS)
 
 .PHONY: check-release
 check-release: ## what can be checked of unit and chart here (systemd-analyze, helm lint)

@@ -3,6 +3,7 @@ module harness
 go 1.26.0
 
 require (
+	aead.dev/minisign v0.3.0
 	github.com/KimMachineGun/automemlimit v1.0.1
 	github.com/SherClockHolmes/webpush-go v1.4.0
 	github.com/anishathalye/porcupine v1.3.1
