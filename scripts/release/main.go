@@ -24,12 +24,12 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	command := run
+	entry := run
 	args := os.Args[1:]
 	if len(args) > 0 && args[0] == "verify" {
-		command, args = func(_ context.Context, args []string) error { return verify(args) }, args[1:]
+		entry, args = func(_ context.Context, args []string) error { return verify(args) }, args[1:]
 	}
-	if err := command(ctx, args); err != nil {
+	if err := entry(ctx, args); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
