@@ -12,7 +12,7 @@ TEST_FLAGS   ?=
 # Tests of a package that run at once. Most bring agents, which take seconds of a processor to start: more of them only time out.
 TEST_PARALLEL ?= $(TEST_P)
 # The packages that take longest begin first: one that began late would be waited for alone.
-LONGEST      := ./internal/services/session ./internal/runtime/claude ./internal/runtime/acp ./tests/e2e/... ./internal/runtime/opencode ./internal/runtime/codex ./cmd/harness ./queue ./internal/platform/journal
+LONGEST      := ./internal/services/session/manager ./internal/runtime/claude ./internal/runtime/acp ./tests/e2e/... ./internal/runtime/opencode ./internal/runtime/codex ./cmd/harness ./queue ./internal/platform/journal
 RUNTIMES     ?= claude gemini opencode
 # Each process of a test would wait a second at its end for races that others may still find.
 TEST_GORACE  ?= atexit_sleep_ms=0
@@ -147,7 +147,7 @@ bench: ## measure the real server against baselines of the same run (minutes; ta
 bench-nodes: ## what many nodes cost, each against its baseline in the same run: other nodes' frames, forwarding, taking sessions, writers (minutes)
 	scripts/setup-test.sh
 	$(SHIPPED) go test -v -count 1 -run 'AnotherNodeShows|WhatAskingTheOwnerCosts' ./tests/e2e/nodes
-	$(SHIPPED) go test -v -count 1 -run OneOfTenThousand ./internal/services/session
+	$(SHIPPED) go test -v -count 1 -run OneOfTenThousand ./internal/services/session/manager
 	$(SHIPPED) go test -run - -bench 'WritersBehindAStandby|AWriterAlone|WritesBesidePruning|PartitionsOfEvents' -benchtime 1x -timeout 30m ./internal/platform/journal
 
 .PHONY: lint

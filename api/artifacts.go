@@ -13,7 +13,7 @@ import (
 const artifactPath = "/v1/artifacts/"
 
 func (s *server) artifactRoutes() []rest.Route {
-	serve := http.HandlerFunc(s.routeNotFound)
+	serve := http.HandlerFunc(rest.NotFound)
 	if s.Artifacts != nil {
 		serve = s.serveArtifact
 	}
@@ -29,7 +29,7 @@ func (s *server) serveArtifact(w http.ResponseWriter, r *http.Request) {
 	err := s.Artifacts.Serve(w, r, id, download)
 	if errors.Is(err, artifact.ErrNotFound) {
 		// It is of the task API, and refused as that refuses.
-		s.writeJSON(r.Context(), w, http.StatusNotFound, struct {
+		rest.WriteJSON(r.Context(), w, http.StatusNotFound, struct {
 			Error   string `json:"error"`
 			ID      string `json:"artifact_id"`
 			Message string `json:"message"`

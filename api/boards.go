@@ -94,7 +94,7 @@ func (s *server) browseJobs(ctx context.Context, in *rest.Input) (rest.Reply, er
 		Data       []queue.Job   `json:"data"`
 		NextCursor *string       `json:"nextCursor"`
 		Counts     jobCountsView `json:"counts"`
-	}{page.Jobs, textOrNull(page.NextCursor), jobCountsView{page.Counts[queue.Queued], page.Counts[queue.Running],
+	}{page.Jobs, rest.TextOrNull(page.NextCursor), jobCountsView{page.Counts[queue.Queued], page.Counts[queue.Running],
 		page.Counts[queue.Completed], page.Counts[queue.Failed], page.Counts[queue.Canceled]}})
 }
 
@@ -150,8 +150,8 @@ type eventView struct {
 }
 
 func viewEvent(e *stream.BrowsedEvent, payload json.RawMessage) eventView {
-	return eventView{e.Cursor, e.Seq, javascript.ISOTime(e.Time), textOrNull(e.SessionID), textOrNull(e.TurnID),
-		textOrNull(e.ItemID), e.Name, e.Source, textOrNull(e.Actor), len(e.Payload), payload}
+	return eventView{e.Cursor, e.Seq, javascript.ISOTime(e.Time), rest.TextOrNull(e.SessionID), rest.TextOrNull(e.TurnID),
+		rest.TextOrNull(e.ItemID), e.Name, e.Source, rest.TextOrNull(e.Actor), len(e.Payload), payload}
 }
 
 func (s *server) browseEvents(ctx context.Context, in *rest.Input) (rest.Reply, error) {
@@ -193,7 +193,7 @@ func (s *server) readEvent(ctx context.Context, in *rest.Input) (rest.Reply, err
 		return rest.Reply{}, err
 	}
 	if !found {
-		return rest.Reply{Status: http.StatusNotFound, Body: errorBody{Status: "error", Code: "not_found",
+		return rest.Reply{Status: http.StatusNotFound, Body: rest.ErrorBody{Status: "error", Code: "not_found",
 			Message: "no event is kept at this position"}}, nil
 	}
 	return rest.OK(viewEvent(&event, event.Payload))

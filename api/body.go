@@ -1,20 +1,13 @@
 package api
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"net/http"
-	"os"
 	"strings"
-	"sync"
-	"unsafe"
 
+	"harness/api/rest"
 	"harness/api/schema"
 )
-
-// maxBody is the largest request body in bytes.
-const maxBody = 1 << 20
 
 // requestError is a request that could not even be read; the status is the HTTP one.
 type requestError struct {
@@ -40,7 +33,7 @@ func (s *server) readBody(r *http.Request) (body schema.Value, sent string, err 
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	switch strings.ToLower(strings.TrimSpace(mediaType)) {
 	case "application/json":
-		data, err := s.bodies.read(r)
+		data, err := s.readText(r, rest.MaxBody)
 		if err != nil {
 			return schema.Value{}, "", err
 		}
@@ -55,7 +48,7 @@ func (s *server) readBody(r *http.Request) (body schema.Value, sent string, err 
 		}
 		return value, data, nil
 	case "text/plain":
-		data, err := s.bodies.read(r)
+		data, err := s.readText(r, rest.MaxBody)
 		if err != nil {
 			return schema.Value{}, "", err
 		}
@@ -69,51 +62,18 @@ func (s *server) readBody(r *http.Request) (body schema.Value, sent string, err 
 	return schema.Value{}, "", &requestError{http.StatusUnsupportedMediaType, "Unsupported Media Type: " + contentType}
 }
 
-// bodies reads bodies, those of unknown length into buffers that are used again. Its zero value is ready.
-type bodies struct{ buffers sync.Pool }
-
-// largestKept is the size in bytes of the largest buffer that is kept.
-const largestKept = 64 << 10
-
-func (b *bodies) read(r *http.Request) (string, error) { return b.upTo(r, maxBody) }
-
-// upTo reads a body of at most so many bytes.
-func (b *bodies) upTo(r *http.Request, most int64) (string, error) {
-	tooLarge := &requestError{http.StatusRequestEntityTooLarge, "Request body is too large"}
-	if r.ContentLength > most {
-		return "", tooLarge
-	}
-	if r.ContentLength > 0 {
-		data := make([]byte, r.ContentLength)
-		_, err := io.ReadFull(r.Body, data)
-		return unsafe.String(unsafe.SliceData(data), len(data)), unread(err) // no copy: nobody changes it
-	}
-	buffer, kept := b.buffers.Get().(*bytes.Buffer)
-	if !kept {
-		buffer = new(bytes.Buffer)
-	}
-	defer func() {
-		if buffer.Cap() <= largestKept {
-			buffer.Reset()
-			b.buffers.Put(buffer)
-		}
-	}()
-	_, err := buffer.ReadFrom(io.LimitReader(r.Body, most+1))
-	if err == nil && int64(buffer.Len()) > most {
-		return "", tooLarge
-	}
-	return buffer.String(), unread(err)
-}
-
-// unread words what kept a body from being read.
-func unread(err error) error {
+// readText reads a body of at most so many bytes.
+func (s *server) readText(r *http.Request, most int64) (string, error) {
+	text, err := s.bodies.Read(r, most)
 	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &requestError{http.StatusRequestTimeout, "Request body did not arrive in time"}
+	case errors.Is(err, rest.ErrBodyTooLarge):
+		err = &requestError{http.StatusRequestEntityTooLarge, "Request body is too large"}
+	case errors.Is(err, rest.ErrBodyLate):
+		err = &requestError{http.StatusRequestTimeout, "Request body did not arrive in time"}
+	case err != nil:
+		err = &requestError{http.StatusBadRequest, "Request body could not be read"}
 	}
-	return &requestError{http.StatusBadRequest, "Request body could not be read"}
+	return text, err
 }
 
 // acceptable says with a 415 what to send; the body is the original's.
@@ -121,8 +81,4 @@ func acceptable(w http.ResponseWriter, status int) {
 	if status == http.StatusUnsupportedMediaType {
 		w.Header().Set("Accept", "application/json")
 	}
-}
-
-func internalErrorBody() []byte {
-	return []byte(`{"status":"error","code":"internal_error","message":"internal server error"}`)
 }

@@ -33,15 +33,15 @@ func protocolOf(path string) string {
 	return "rest"
 }
 
-// code is the code that a failure's body has, "" for none.
-func (f failure) code() string {
-	if body, is := f.body.(errorBody); is {
+// codeOf is the code that a failure's body has, "" for none.
+func codeOf(f rest.Failure) string {
+	if body, is := f.Body.(rest.ErrorBody); is {
 		return body.Code
 	}
 	var sent struct {
 		Code string `json:"code"`
 	}
-	encoded, err := javascript.Encode(f.body)
+	encoded, err := javascript.Encode(f.Body)
 	if err != nil || json.Unmarshal(encoded, &sent) != nil {
 		return ""
 	}

@@ -45,7 +45,7 @@ func (s *server) listExtensions(w http.ResponseWriter, r *http.Request) {
 			modules[i].Health = &health
 		}
 	}
-	s.writeJSON(r.Context(), w, http.StatusOK, struct {
+	rest.WriteJSON(r.Context(), w, http.StatusOK, struct {
 		Status          string       `json:"status"`
 		SnapshotVersion string       `json:"snapshotVersion"`
 		LoadedAt        string       `json:"loadedAt"`
@@ -56,11 +56,11 @@ func (s *server) listExtensions(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, refusal *auth.Refusal) {
-	noteError(r.Context(), refusal)
+	rest.NoteError(r.Context(), refusal)
 	if refusal.HTTPStatus == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", auth.RetryGuess)
 	}
-	s.writeJSON(r.Context(), w, refusal.HTTPStatus, refusal)
+	rest.WriteJSON(r.Context(), w, refusal.HTTPStatus, refusal)
 }
 
 // reloadExtensions reads the extensions anew. An attempt that could not be recorded is not answered with success.
@@ -108,7 +108,7 @@ func (s *server) answerReload(w http.ResponseWriter, r *http.Request, result ext
 		for i, m := range result.Modules {
 			modules[i] = module{m.Name, m.Version, m.AgentID, m.Events}
 		}
-		s.writeJSON(r.Context(), w, http.StatusOK, struct {
+		rest.WriteJSON(r.Context(), w, http.StatusOK, struct {
 			Status          string   `json:"status"`
 			ReloadID        string   `json:"reloadId"`
 			LoadedCount     int      `json:"loadedCount"`
@@ -124,7 +124,7 @@ func (s *server) answerReload(w http.ResponseWriter, r *http.Request, result ext
 	if result.Code == extensions.ReloadInProgress {
 		status, message = http.StatusConflict, "extension reload already in progress"
 	}
-	s.writeJSON(r.Context(), w, status, struct {
+	rest.WriteJSON(r.Context(), w, status, struct {
 		Status          string                  `json:"status"`
 		Code            extensions.ReloadCode   `json:"code"`
 		ReloadID        string                  `json:"reloadId"`

@@ -38,12 +38,15 @@ func (f *fakeSessions) ProjectsOf(context.Context, ...string) (map[string]string
 	return nil, nil
 }
 
+// unused is what REST does not call: nil.
+type unused struct{ operations.Sessions }
+
 type fakeSessions struct {
 	requestOf string // the session of every request
 	runtime   *fakeRuntime
 
 	fakeChats
-	operations.Attended // nil: REST asks nothing of it
+	unused
 
 	mu       sync.Mutex
 	deleted  map[string]int64

@@ -37,7 +37,11 @@ func (s *server) mountedRoutes() []rest.Route {
 		{Method: http.MethodGet, Path: "/rpc/openrpc.json", OwnReach: true, Raw: s.orNotFound(s.RPC.Document)},
 	}
 	for _, r := range v1.Routes() {
-		route := rest.Route{Method: r.Method, Path: r.Path, LongParams: true, OwnReach: true, Raw: s.orNotFound(s.Tasks)}
+		route := rest.Route{Method: r.Method, Path: r.Path, LongParams: true, OwnReach: r.OwnReach || s.Tasks == nil,
+			Raw: http.HandlerFunc(rest.NotFound)}
+		if s.Tasks != nil {
+			route.Raw, route.Refuse = s.Tasks.Handler(r), s.Tasks.Refuse
+		}
 		if r.Operator {
 			route.Access = rest.AccessOperator
 		}
@@ -50,14 +54,14 @@ func (s *server) orNotFound(handler http.Handler) http.Handler {
 	if handler != nil {
 		return handler
 	}
-	return http.HandlerFunc(s.routeNotFound)
+	return http.HandlerFunc(rest.NotFound)
 }
 
 // upgradesOnly answers a plain GET with an empty 404, as codex-manager's websocket route does.
 func upgradesOnly(stream http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if stream == nil || r.Header.Get("Upgrade") == "" {
-			writeRaw(w, http.StatusNotFound, "", nil)
+			rest.WriteRaw(w, http.StatusNotFound, "", nil)
 			return
 		}
 		stream.ServeHTTP(w, r)

@@ -2,12 +2,10 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/internal/operations"
 	"harness/queue"
 )
 
@@ -52,51 +50,4 @@ func (s *server) cancelJob(ctx context.Context, in *rest.Input) (rest.Reply, err
 		return rest.Reply{}, err
 	}
 	return rest.OK(jobBody{"ok", job})
-}
-
-// jobFailures are about jobs and the queue.
-func jobFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
-	var (
-		over    *queue.TerminalError
-		refused *queue.Error
-	)
-	switch {
-	case errors.Is(err, operations.ErrQueueOff):
-		return failure{status: http.StatusServiceUnavailable, body: queueOffBody{"error", queue.CodeConflict, in.SessionID(),
-			operations.ErrQueueOff.Error()}}, true
-	case errors.Is(err, queue.ErrNotFound):
-		return failure{status: http.StatusNotFound, body: struct {
-			Status string `json:"status"`
-			JobID  string `json:"jobId"`
-		}{"not_found", in.Params["jobId"]}}, true
-	case errors.Is(err, queue.ErrNotOver):
-		return failure{status: http.StatusConflict, body: queueOffBody{"error", queue.CodeConflict, "",
-			"the job has not ended; cancel it, or wait for its end"}}, true
-	case errors.As(err, &over):
-		return failure{status: http.StatusConflict, body: jobBody{"already_terminal", over.Job}}, true
-	case errors.As(err, &refused):
-		return refusedJob(refused, in), true
-	}
-	return failure{}, false
-}
-
-// refusedJob is an enqueue the queue refused.
-func refusedJob(refused *queue.Error, in *rest.Input) failure {
-	status, code := http.StatusConflict, refused.Code
-	switch refused.Code {
-	case queue.CodeFull:
-		status = http.StatusTooManyRequests
-	case queue.CodeInvalidPayload:
-		status = http.StatusBadRequest
-	case queue.CodeUnknownType:
-		code = "request_failed"
-	}
-	return failure{status: status, body: queueOffBody{"error", code, in.SessionID(), refused.Message}}
-}
-
-type queueOffBody struct {
-	Status    string `json:"status"`
-	Code      string `json:"code"`
-	SessionID string `json:"sessionId,omitempty"`
-	Message   string `json:"message"`
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"harness/api/calls"
+	"harness/api/rest"
 )
 
 // answerPiece is how much of an answer a peer has to take within AnswerTimeout.
@@ -181,7 +182,7 @@ func (l *ConnLimiter) bound(next http.Handler) http.Handler {
 func (l *ConnLimiter) refuse(w http.ResponseWriter, r *http.Request, status int, code string, body []byte) {
 	var answer http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls.Failed(r.Context(), code)
-		writeRaw(w, status, jsonType, body)
+		rest.WriteRaw(w, status, rest.JSONType, body)
 	})
 	if recorded := l.recorded.Load(); recorded != nil {
 		answer = (*recorded)(answer)

@@ -30,7 +30,7 @@ func (s *server) loginRoutes() []rest.Route {
 			routes[i].Access = rest.AccessAdmin
 		}
 		if s.Logins == nil {
-			routes[i].Raw = http.HandlerFunc(s.routeNotFound)
+			routes[i].Raw = http.HandlerFunc(rest.NotFound)
 		}
 	}
 	return routes
@@ -127,11 +127,11 @@ func allowedKinds(role auth.Role) []string {
 }
 
 // loginFailures is that row of the error table.
-func loginFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
+func loginFailures(err error, _ *rest.Route, _ *rest.Input) (rest.Failure, bool) {
 	var refused loginError
 	if errors.As(err, &refused) {
-		f := problem(refused.HTTPStatus, refused.Code, refused.Words())
-		f.retry, f.retryAfter = refused.HTTPStatus == http.StatusTooManyRequests, auth.RetryGuess
+		f := rest.Problem(refused.HTTPStatus, refused.Code, refused.Words())
+		f.Retry, f.RetryAfter = refused.HTTPStatus == http.StatusTooManyRequests, auth.RetryGuess
 		return f, true
 	}
 	return providerFailure(err)

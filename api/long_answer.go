@@ -85,7 +85,7 @@ func sizeOfParts(parts []part) (size int64) {
 }
 
 // inMemory is a short answer as one text.
-func inMemory(parts []part, from kept) (encoded, error) {
+func inMemory(parts []part, from kept) (rest.Encoded, error) {
 	whole := bytes.NewBuffer(make([]byte, 0, sizeOfParts(parts)))
 	err := writeParts(whole, parts, from)
 	return whole.Bytes(), err
@@ -125,7 +125,7 @@ func (s *server) finish(wanted coding, parts []part, from *spool.Spool) (*longAn
 // send sends the answer. One that breaks off ends its connection, so that nobody takes it for whole.
 func (a *longAnswer) send(ctx context.Context, w http.ResponseWriter, status int) {
 	header := w.Header()
-	header.Set("Content-Type", jsonType)
+	header.Set("Content-Type", rest.JSONType)
 	header.Add("Vary", "Accept-Encoding")
 	if a.zipped {
 		header.Set("Content-Encoding", "gzip")

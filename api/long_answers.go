@@ -102,11 +102,11 @@ func (s *server) makeRoom(ctx context.Context, rt *rest.Route, answer *rest.Repl
 	if _, spooled := answer.Body.(*longAnswer); spooled || answer.Body == nil || rt.Method != http.MethodGet {
 		return func() {}, nil
 	}
-	body, err := encodeJSON(answer.Body)
+	body, err := rest.Encode(answer.Body)
 	if err != nil {
 		return func() {}, nil //nolint:nilerr // who writes it tells that it cannot be encoded
 	}
-	answer.Body = encoded(body)
+	answer.Body = rest.Encoded(body)
 	if len(body) < longFrom {
 		return func() {}, nil
 	}
@@ -114,22 +114,22 @@ func (s *server) makeRoom(ctx context.Context, rt *rest.Route, answer *rest.Repl
 }
 
 // longFailures are long answers for which there is no room.
-func longFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
+func longFailures(err error, _ *rest.Route, _ *rest.Input) (rest.Failure, bool) {
 	const remedy = "; ask again in a moment, or read the transcript in windows (?limit=100)"
 	var disk *fs.PathError
-	var f failure
+	var f rest.Failure
 	switch {
 	case errors.Is(err, errCrowded), errors.Is(err, spool.ErrFull):
-		f = problem(http.StatusServiceUnavailable, "too_many_long_answers",
+		f = rest.Problem(http.StatusServiceUnavailable, "too_many_long_answers",
 			"this server sends as many long answers as it has room for"+remedy)
-		f.retryAfter = "1"
+		f.RetryAfter = "1"
 	case errors.As(err, &disk) && errors.Is(err, errNotKept):
-		f = problem(http.StatusServiceUnavailable, "long_answer_not_kept",
+		f = rest.Problem(http.StatusServiceUnavailable, "long_answer_not_kept",
 			"the server cannot keep a long answer in its data directory ("+disk.Err.Error()+"): make room there"+remedy)
 	default:
-		return failure{}, false
+		return rest.Failure{}, false
 	}
-	f.retry = true
+	f.Retry = true
 	return f, true
 }
 

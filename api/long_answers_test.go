@@ -73,7 +73,7 @@ func TestALongAnswerNeedsRoom(t *testing.T) {
 		}
 		send := func(method string, size int) *httptest.ResponseRecorder {
 			recorder, route := httptest.NewRecorder(), &rest.Route{Method: method}
-			err := s.send(t.Context(), recorder, route, rest.Reply{Body: encoded(bytes.Repeat([]byte{'1'}, size)), Version: "v"})
+			err := s.send(t.Context(), recorder, route, rest.Reply{Body: rest.Encoded(bytes.Repeat([]byte{'1'}, size)), Version: "v"})
 			if err != nil {
 				s.writeError(t.Context(), recorder, route, &rest.Input{}, err)
 			}
@@ -104,14 +104,14 @@ func TestALongAnswerThatCannotBeKept(t *testing.T) {
 	read := &wholeRead{into: file, items: map[int][]part{}}
 	err := read.Entries(bytes.Repeat([]byte{'1'}, 100_000))
 	f, known := longFailures(fmt.Errorf("read: %w", err), nil, nil)
-	body, err := json.Marshal(f.body)
+	body, err := json.Marshal(f.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !known || f.status != http.StatusServiceUnavailable || !f.retry || !strings.Contains(string(body), "no such file") {
-		t.Errorf("%t %d %s", known, f.status, body)
+	if !known || f.Status != http.StatusServiceUnavailable || !f.Retry || !strings.Contains(string(body), "no such file") {
+		t.Errorf("%t %d %s", known, f.Status, body)
 	}
-	if f, _ := longFailures(spool.ErrFull, nil, nil); f.status != http.StatusServiceUnavailable || f.retryAfter != "1" {
+	if f, _ := longFailures(spool.ErrFull, nil, nil); f.Status != http.StatusServiceUnavailable || f.RetryAfter != "1" {
 		t.Errorf("beyond the bound of files: %+v", f)
 	}
 }

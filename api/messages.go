@@ -104,7 +104,7 @@ func (s *server) beginTurn(ctx context.Context, in *rest.Input, begin func() (se
 		return rest.Reply{Status: http.StatusAccepted, Replayed: found, Body: turnBody{
 			Status: "queued", SessionID: in.SessionID(), MessageID: sent.QueuedID, Position: sent.Position}}, nil
 	}
-	noteTurn(ctx, sent.TurnID)
+	rest.NoteTurn(ctx, sent.TurnID)
 	return rest.Reply{Status: http.StatusAccepted, Replayed: found, Body: turnBody{
 		Status: "accepted", SessionID: in.SessionID(), TurnID: sent.TurnID}}, nil
 }
@@ -114,7 +114,7 @@ func (s *server) interrupt(ctx context.Context, in *rest.Input) (rest.Reply, err
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	noteTurn(ctx, stopped.TurnID)
+	rest.NoteTurn(ctx, stopped.TurnID)
 	return rest.OK(struct {
 		turnBody
 		Ended  []session.BackgroundTask `json:"endedBackground,omitempty"`

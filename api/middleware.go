@@ -11,32 +11,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
-	"harness/api/calls"
+	"harness/api/rest"
 	"harness/internal/platform/telemetry"
 )
-
-// requestNote collects what the access log tells about a request beside its head.
-type requestNote struct {
-	sessionID, turnID string
-	route             string
-	err               error
-}
-
-type noteKey struct{}
-
-func note(ctx context.Context) *requestNote {
-	if n, ok := ctx.Value(noteKey{}).(*requestNote); ok {
-		return n
-	}
-	return &requestNote{}
-}
-
-func noteSession(ctx context.Context, id string) {
-	note(ctx).sessionID = id
-	calls.About(ctx, id, "")
-}
-func noteTurn(ctx context.Context, id string)  { note(ctx).turnID = id }
-func noteError(ctx context.Context, err error) { note(ctx).err = err }
 
 // observe gives every request an id, its logger and its trace, and writes one log line when it is over.
 func (s *server) observe(next http.Handler) http.Handler {
@@ -47,24 +24,24 @@ func (s *server) observe(next http.Handler) http.Handler {
 			id = newRequestID()
 		}
 		w.Header().Set("X-Request-Id", id)
-		n := &requestNote{}
+		n := &rest.Note{}
 		caller, _ := telemetry.ParseTraceparent(r.Header.Get("Traceparent"))
 		trace, ended := s.Span(caller, r.Method)
-		ctx := telemetry.WithRequest(context.WithValue(r.Context(), noteKey{}, n), &s.Logger, id, trace)
+		ctx := telemetry.WithRequest(rest.WithNote(r.Context(), n), &s.Logger, id, trace)
 		seen := &responseWatcher{ResponseWriter: w, coding: s.coder.wanted(r)}
 		seen.conn, _ = r.Context().Value(limitedKey{}).(*limitedConn)
 		// The line is written even when a handler aborts the connection on purpose.
 		defer func() {
 			took := s.Clock().Sub(start)
 			logRequest(ctx, r, seen, n, took)
-			s.Answered(r.Method, n.route, seen.status, took)
-			ended(n.route, seen.status, start, took)
+			s.Answered(r.Method, n.Route, seen.status, took)
+			ended(n.Route, seen.status, start, took)
 		}()
 		next.ServeHTTP(seen, r.WithContext(ctx))
 	})
 }
 
-func logRequest(ctx context.Context, r *http.Request, seen *responseWatcher, n *requestNote, took time.Duration) {
+func logRequest(ctx context.Context, r *http.Request, seen *responseWatcher, n *rest.Note, took time.Duration) {
 	level := zerolog.InfoLevel
 	switch r.URL.Path {
 	case "/api/health", "/api/ready", "/readyz", "/healthz", "/metrics":
@@ -73,14 +50,14 @@ func logRequest(ctx context.Context, r *http.Request, seen *responseWatcher, n *
 	event := telemetry.Line(ctx, level).Str("method", r.Method).Str("path", r.URL.Path).Int("status", seen.status).
 		Int64("bytes", seen.bytes).
 		Float64("ms", float64(took.Microseconds())/1000).Str("remote", r.RemoteAddr)
-	if n.sessionID != "" {
-		event = event.Str("session_id", n.sessionID)
+	if n.SessionID != "" {
+		event = event.Str("session_id", n.SessionID)
 	}
-	if n.turnID != "" {
-		event = event.Str("turn_id", n.turnID)
+	if n.TurnID != "" {
+		event = event.Str("turn_id", n.TurnID)
 	}
-	if n.err != nil {
-		event = event.Str("cause", n.err.Error())
+	if n.Err != nil {
+		event = event.Str("cause", n.Err.Error())
 	}
 	event.Msg("request")
 }
@@ -115,7 +92,7 @@ func (s *server) recoverPanics(next http.Handler) http.Handler {
 			if seen, isWatcher := w.(*responseWatcher); isWatcher && seen.status != 0 {
 				panic(http.ErrAbortHandler) // half an answer is out: end the connection rather than let it look whole
 			}
-			writeRaw(w, http.StatusInternalServerError, jsonType, internalErrorBody())
+			rest.WriteRaw(w, http.StatusInternalServerError, rest.JSONType, rest.InternalErrorBody())
 		}()
 		next.ServeHTTP(w, r)
 	})
@@ -131,6 +108,11 @@ type responseWatcher struct {
 	conn   *limitedConn // nil: there is no limiter
 	status int
 	bytes  int64
+}
+
+// Compress implements rest.Compressor.
+func (w *responseWatcher) Compress(header http.Header, body []byte) []byte {
+	return w.coding.encode(header, body)
 }
 
 // WriteHeader implements http.ResponseWriter.

@@ -42,7 +42,7 @@ func (s *server) oidcRoutes() []rest.Route {
 	for i := range routes {
 		routes[i].Access = rest.AccessAnybody
 		if s.Logins == nil || s.OIDC.Providers == nil && i > 0 {
-			routes[i].Raw = http.HandlerFunc(s.routeNotFound)
+			routes[i].Raw = http.HandlerFunc(rest.NotFound)
 		}
 	}
 	return append(routes, rest.Route{Method: http.MethodGet, Path: "/api/people", Handle: s.listPeople})
@@ -154,9 +154,9 @@ func (s *server) endLogins(w http.ResponseWriter, r *http.Request) {
 	}{"invalid_request", err.Error()}
 	status := http.StatusBadRequest
 	if refused := new(oidc.RefusedError); !errors.As(err, &refused) {
-		answer.Error, status = "temporarily_unavailable", failureOf(err, &rest.Route{}, &rest.Input{}).status
+		answer.Error, status = "temporarily_unavailable", failureOf(err, &rest.Route{}, &rest.Input{}).Status
 	}
-	s.writeJSON(r.Context(), w, status, answer)
+	rest.WriteJSON(r.Context(), w, status, answer)
 }
 
 // maxLogoutToken bounds the body of a back-channel logout, in bytes.

@@ -13,15 +13,16 @@ import (
 )
 
 // providerFailure is what becomes of a login at a provider that does not come about.
-func providerFailure(err error) (failure, bool) {
+func providerFailure(err error) (rest.Failure, bool) {
 	var refused *oidc.RefusedError
 	switch {
 	case errors.Is(err, oidc.ErrNoProvider):
-		return problem(http.StatusNotFound, "login_provider_not_found", err.Error()), true
+		return rest.Problem(http.StatusNotFound, "login_provider_not_found", err.Error()), true
 	case errors.Is(err, oidc.ErrUnavailable):
-		return problem(http.StatusServiceUnavailable, "login_provider_unavailable", err.Error()+"; log in again later, or with a token"), true
+		return rest.Problem(http.StatusServiceUnavailable, "login_provider_unavailable",
+			err.Error()+"; log in again later, or with a token"), true
 	case !errors.As(err, &refused):
-		return failure{}, false
+		return rest.Failure{}, false
 	}
 	status := http.StatusForbidden
 	switch refused.Code {
@@ -30,7 +31,7 @@ func providerFailure(err error) (failure, bool) {
 	case "invalid_bearer_token":
 		status = http.StatusUnauthorized
 	}
-	return problem(status, refused.Code, refused.Error()), true
+	return rest.Problem(status, refused.Code, refused.Error()), true
 }
 
 func (s *server) loginRefused(ctx context.Context, err error) error {
@@ -44,17 +45,17 @@ func (s *server) loginPage(w http.ResponseWriter, r *http.Request, err error) {
 	failed := failureOf(err, &rest.Route{}, &rest.Input{})
 	w.Header().Set("Cache-Control", "no-store")
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
-		s.writeJSON(r.Context(), w, failed.status, failed.body)
+		rest.WriteJSON(r.Context(), w, failed.Status, failed.Body)
 		return
 	}
 	said := err.Error()
-	if failed.status == http.StatusInternalServerError {
+	if failed.Status == http.StatusInternalServerError {
 		said = "this server failed; its log says why"
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(failed.status)
+	w.WriteHeader(failed.Status)
 	page := template.Must(template.New("").Parse(refusedPage))
 	_ = page.Execute(w, struct{ Said, Home string }{said, s.Logins.Home()}) // the browser may be gone
 }

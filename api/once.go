@@ -29,7 +29,7 @@ func (s *server) once(ctx context.Context, key, asked []string, rt *rest.Route, 
 		return rest.Reply{}, err
 	}
 	if before != nil {
-		return rest.Reply{Status: before.Status, Body: encoded(before.Body), Replayed: true}, nil
+		return rest.Reply{Status: before.Status, Body: rest.Encoded(before.Body), Replayed: true}, nil
 	}
 	defer claim.Lose() // by a handler that panics
 	if rt.Again {
@@ -40,8 +40,8 @@ func (s *server) once(ctx context.Context, key, asked []string, rt *rest.Route, 
 	status, body := reply.Status, reply.Body
 	if err != nil {
 		f := failureOf(err, rt, in)
-		switch status, body = f.status, f.body; {
-		case f.retry, status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests,
+		switch status, body = f.Status, f.Body; {
+		case f.Retry, status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests,
 			status == http.StatusMisdirectedRequest: // the owner does it, with this key
 			return reply, s.concluded(ctx, err, claim.GiveBack(ctx))
 		case rt.Again && (status == http.StatusInternalServerError || errors.As(err, new(*journal.OutageError))):
@@ -51,13 +51,13 @@ func (s *server) once(ctx context.Context, key, asked []string, rt *rest.Route, 
 	if status == 0 {
 		status = http.StatusOK
 	}
-	text, unencodable := encodeJSON(body)
+	text, unencodable := rest.Encode(body)
 	if unencodable != nil {
 		return rest.Reply{}, errors.Join(unencodable, err)
 	}
 	concluded := claim.Conclude(ctx, idempotency.Answer{Status: status, Body: text})
 	if err == nil {
-		reply.Body = encoded(text)
+		reply.Body = rest.Encoded(text)
 	}
 	return reply, s.concluded(ctx, err, concluded)
 }
@@ -107,16 +107,16 @@ func checkIdempotencyKey(keys []string) error {
 }
 
 // idempotencyFailures are keys that were used before.
-func idempotencyFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
+func idempotencyFailures(err error, _ *rest.Route, _ *rest.Input) (rest.Failure, bool) {
 	for known, code := range map[error]string{
 		idempotency.ErrReused: "idempotency_key_reused", idempotency.ErrUnderWay: "idempotency_key_in_use",
 		idempotency.ErrLost: "idempotency_outcome_unknown",
 	} {
 		if errors.Is(err, known) {
-			f := problem(http.StatusConflict, code, known.Error())
-			f.retry = errors.Is(err, idempotency.ErrUnderWay)
+			f := rest.Problem(http.StatusConflict, code, known.Error())
+			f.Retry = errors.Is(err, idempotency.ErrUnderWay)
 			return f, true
 		}
 	}
-	return failure{}, false
+	return rest.Failure{}, false
 }

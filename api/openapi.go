@@ -45,13 +45,13 @@ func (s *server) documentRoutes() []rest.Route {
 			// The page needs its own style and nothing else.
 			header.Set("Content-Security-Policy",
 				"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-			writeRaw(w, http.StatusOK, contentType, body)
+			rest.WriteRaw(w, http.StatusOK, contentType, body)
 		})
 	}
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/openapi.json", Access: rest.AccessAnybody,
-			Raw: serve(jsonType, form((*openapi.Document).JSON))},
-		{Method: http.MethodGet, Path: "/api/asyncapi.json", Access: rest.AccessAnybody, Raw: serve(jsonType, frames)},
+			Raw: serve(rest.JSONType, form((*openapi.Document).JSON))},
+		{Method: http.MethodGet, Path: "/api/asyncapi.json", Access: rest.AccessAnybody, Raw: serve(rest.JSONType, frames)},
 		{Method: http.MethodGet, Path: "/api/docs", Access: rest.AccessAnybody, Raw: serve("text/html; charset=utf-8",
 			form((*openapi.Document).Page))},
 	}

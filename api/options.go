@@ -16,6 +16,7 @@ import (
 	"harness/api/compat"
 	"harness/api/idempotency"
 	"harness/api/rest"
+	v1 "harness/api/v1"
 	"harness/internal/content/artifact"
 	"harness/internal/operations"
 	"harness/internal/platform/auth"
@@ -72,7 +73,7 @@ type Options struct {
 	// Artifacts are what tools of this server made. nil: 404.
 	Artifacts *artifact.Store
 	// Tasks serves the task API. nil: 404.
-	Tasks http.Handler
+	Tasks Tasks
 	// Tokens are the named access tokens. nil: 404.
 	Tokens Tokens
 	// LocalAccess reports whether programs of this machine need a token, and why where they would not as a rule. nil: it is
@@ -130,12 +131,20 @@ type RPC struct {
 	Post, Document http.Handler
 }
 
+// Tasks serves the task API; *v1.Server implements it.
+type Tasks interface {
+	// Handler serves one of its routes.
+	Handler(route v1.Route) http.Handler
+	// Refuse answers with an error in its words.
+	Refuse(w http.ResponseWriter, r *http.Request, err error)
+}
+
 // server is the state behind the handlers.
 type server struct {
 	Options
 	provider *compat.Mount
 	coder    coder
-	bodies   bodies
+	bodies   rest.Bodies
 }
 
 // New builds the handler that serves the whole HTTP surface.

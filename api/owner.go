@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"net/http"
-	"strconv"
 
 	"harness/api/rest"
 	"harness/internal/platform/cluster/forward"
@@ -65,26 +63,4 @@ func (s *server) elsewhere(ctx context.Context, rt *rest.Route, in *rest.Input) 
 		return refused
 	}
 	return nil // whatever else it is, the handler says it
-}
-
-// ownerFailures are owners that could not be asked, or not heard.
-func ownerFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
-	var unreachable *forward.UnreachableError
-	if errors.As(err, &unreachable) {
-		f := problem(http.StatusServiceUnavailable, "owner_unreachable", unreachable.Error())
-		f.retry = true
-		f.retryAfter = strconv.Itoa(int(math.Ceil(unreachable.RetryAfter.Seconds())))
-		return f, true
-	}
-	var open *session.LeftOpenError
-	if errors.As(err, &open) {
-		f := problem(http.StatusServiceUnavailable, "owner_unreachable", open.Error())
-		f.retry = true
-		return f, true
-	}
-	var lost *forward.LostAnswerError
-	if errors.As(err, &lost) {
-		return problem(http.StatusGatewayTimeout, "owner_answer_lost", lost.Error()), true
-	}
-	return failure{}, false
 }

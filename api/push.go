@@ -42,7 +42,7 @@ func (s *server) pushRoutes() []rest.Route {
 	for i := range routes {
 		routes[i].Access, routes[i].OwnReach = rest.AccessViewer, true
 		if s.Push == nil {
-			routes[i].Raw = http.HandlerFunc(s.routeNotFound)
+			routes[i].Raw = http.HandlerFunc(rest.NotFound)
 		}
 	}
 	return routes
@@ -99,16 +99,16 @@ func (s *server) unsubscribe(ctx context.Context, in *rest.Input) (rest.Reply, e
 }
 
 // pushFailures are about browsers that are told.
-func pushFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
+func pushFailures(err error, _ *rest.Route, in *rest.Input) (rest.Failure, bool) {
 	var refused *notify.BrowserError
 	switch {
 	case errors.As(err, &refused):
-		return invalid(schema.Custom(refused.Message, refused.Field)), true
+		return rest.Invalid(schema.Custom(refused.Message, refused.Field)), true
 	case errors.Is(err, notify.ErrNoSubscription):
-		return failure{status: http.StatusNotFound, body: struct {
+		return rest.Failure{Status: http.StatusNotFound, Body: struct {
 			Status         string `json:"status"`
 			SubscriptionID string `json:"subscriptionId"`
 		}{"not_found", in.Params["subscriptionId"]}}, true
 	}
-	return failure{}, false
+	return rest.Failure{}, false
 }

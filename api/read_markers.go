@@ -2,12 +2,9 @@ package api
 
 import (
 	"context"
-	"errors"
-	"net/http"
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/internal/services/session"
 )
 
 var markReadBody = schema.Struct(rest.Required("messageId", schema.Text{}.Min(1)))
@@ -34,16 +31,4 @@ func (s *server) markUnread(ctx context.Context, in *rest.Input) (rest.Reply, er
 		return rest.Reply{}, err
 	}
 	return rest.OK(readView{Status: "ok", SessionID: in.SessionID()})
-}
-
-// readFailures are about entries that are not there.
-func readFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
-	if !errors.Is(err, session.ErrNoEntry) {
-		return failure{}, false
-	}
-	return failure{status: http.StatusNotFound, body: struct {
-		Status    string `json:"status"`
-		SessionID string `json:"sessionId"`
-		MessageID string `json:"messageId"`
-	}{"not_found", in.SessionID(), in.Body.Get("messageId").Text()}}, true
 }

@@ -7,7 +7,6 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
-	"harness/internal/lib/javascript"
 	"harness/internal/operations"
 	"harness/internal/platform/telemetry"
 	"harness/internal/runtime"
@@ -107,7 +106,7 @@ func encodeRequests(requests []session.Request, kind func(session.Request) strin
 			body = slices.Insert(body, from+1, []byte(`"kind":"`+word+`",`)...)
 		}
 	}
-	return rest.OK(encoded(append(body, "]}"...)))
+	return rest.OK(rest.Encoded(append(body, "]}"...)))
 }
 
 func (s *server) decideApproval(ctx context.Context, in *rest.Input) (rest.Reply, error) {
@@ -165,8 +164,8 @@ type settledBody struct {
 const withNextMessage = "next_message"
 
 func (s *server) settled(ctx context.Context, request session.Request, body settledBody) (rest.Reply, error) {
-	noteSession(ctx, request.SessionID)
-	noteTurn(ctx, request.TurnID)
+	rest.NoteSession(ctx, request.SessionID)
+	rest.NoteTurn(ctx, request.TurnID)
 	body.ThreadID = request.SessionID
 	waits, err := s.Operations.ReasonWaits(ctx, request)
 	switch {
@@ -177,33 +176,4 @@ func (s *server) settled(ctx context.Context, request session.Request, body sett
 		body.Reaches = withNextMessage
 	}
 	return rest.OK(body)
-}
-
-// notPendingBody refuses a decision; Code and Resolution are ours and say who was first.
-type notPendingBody struct {
-	Status     string      `json:"status"`
-	ApprovalID string      `json:"approvalId,omitempty"`
-	RequestID  string      `json:"requestId,omitempty"`
-	Code       string      `json:"code,omitempty"`
-	Resolution *resolution `json:"resolution,omitempty"`
-}
-
-type resolution struct {
-	Status    session.RequestStatus `json:"status"`
-	Decision  string                `json:"decision,omitempty"`
-	Scope     string                `json:"scope,omitempty"`
-	Message   string                `json:"message,omitempty"`
-	DecidedBy string                `json:"decidedBy,omitempty"`
-	DecidedAt string                `json:"decidedAt,omitempty"`
-}
-
-func resolutionOf(r session.Request) *resolution {
-	res := &resolution{Status: r.Status, DecidedBy: r.DecidedBy}
-	if r.Reply != nil {
-		res.Decision, res.Scope, res.Message = r.Reply.Decision, r.Reply.Scope, r.Reply.Message
-	}
-	if r.SettledAt != 0 {
-		res.DecidedAt = javascript.ISOTime(r.SettledAt)
-	}
-	return res
 }

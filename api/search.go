@@ -52,12 +52,12 @@ func (s *server) search(ctx context.Context, in *rest.Input) (rest.Reply, error)
 	}
 	data := make([]hitView, len(page.Hits))
 	for i, h := range page.Hits {
-		data[i] = hitView{h.SessionID, h.Title, textOrNull(h.EntryID), textOrNull(h.TurnID), textOrNull(h.Role),
-			textOrNull(h.Type), javascript.ISOTime(h.Time), h.Snippet, h.Marks}
+		data[i] = hitView{h.SessionID, h.Title, rest.TextOrNull(h.EntryID), rest.TextOrNull(h.TurnID), rest.TextOrNull(h.Role),
+			rest.TextOrNull(h.Type), javascript.ISOTime(h.Time), h.Snippet, h.Marks}
 	}
 	return rest.OK(struct {
 		Data       []hitView `json:"data"`
 		NextCursor *string   `json:"nextCursor"`
 		Behind     bool      `json:"behind"`
-	}{data, textOrNull(page.Next), page.Behind})
+	}{data, rest.TextOrNull(page.Next), page.Behind})
 }

@@ -18,20 +18,10 @@ import (
 func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, names, values []string) {
 	params, known := readParams(rt, names, values)
 	if !known {
-		s.routeNotFound(w, r)
+		rest.NotFound(w, r)
 		return
 	}
-	err := checkRole(r, rt)
-	if err == nil {
-		err = s.checkAgent(r, rt, params)
-	}
-	if err == nil {
-		err = s.checkReach(r, rt, params)
-	}
-	if err != nil {
-		// What is not read makes the end of the connection a reset, and the refusal is lost with it.
-		_, _ = io.CopyN(io.Discard, r.Body, maxBody)
-		s.writeError(r.Context(), w, rt, &rest.Input{Params: params}, err)
+	if !s.admit(w, r, rt, params) {
 		return
 	}
 	if rt.Raw != nil {
@@ -44,7 +34,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 		ctx = journal.Patient(ctx, s.StoreWait)
 	}
 	if id := in.SessionID(); id != "" {
-		noteSession(ctx, id)
+		rest.NoteSession(ctx, id)
 		ctx = telemetry.WithSession(ctx, id)
 	}
 	if s.Reads != nil && rt.Access != rest.AccessAnybody { // how the server is, is told at any time
@@ -71,6 +61,29 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 	if err := s.send(ctx, w, rt, answer); err != nil {
 		s.writeError(ctx, w, rt, in, err)
 	}
+}
+
+// admit answers a request that may not come here; false when it did.
+func (s *server) admit(w http.ResponseWriter, r *http.Request, rt *rest.Route, params map[string]string) bool {
+	refuse := func(w http.ResponseWriter, r *http.Request, err error) {
+		s.writeError(r.Context(), w, rt, &rest.Input{Params: params}, err)
+	}
+	err := checkRole(r, rt)
+	if err == nil {
+		err = s.checkAgent(r, rt, params)
+	}
+	if err == nil {
+		if err = s.checkReach(r, rt, params); rt.Refuse != nil {
+			refuse = rt.Refuse
+		}
+	}
+	if err == nil {
+		return true
+	}
+	// What is not read makes the end of the connection a reset, and the refusal is lost with it.
+	_, _ = io.CopyN(io.Discard, r.Body, rest.MaxBody)
+	refuse(w, r, err)
+	return false
 }
 
 // send sends an answer. What it returns an error for is not answered yet.
@@ -103,7 +116,7 @@ func (s *server) send(ctx context.Context, w http.ResponseWriter, rt *rest.Route
 		long.send(ctx, w, answer.Status)
 		return nil
 	}
-	s.writeJSON(ctx, w, answer.Status, answer.Body)
+	rest.WriteJSON(ctx, w, answer.Status, answer.Body)
 	return nil
 }
 
@@ -115,7 +128,7 @@ func (s *server) settle(ctx context.Context, rt *rest.Route, in *rest.Input, ans
 	}
 	told := rt.Method == http.MethodGet || answer.Replayed
 	if outcome != nil {
-		told = failureOf(outcome, rt, in).status < http.StatusInternalServerError
+		told = failureOf(outcome, rt, in).Status < http.StatusInternalServerError
 	}
 	if !told {
 		return nil
@@ -128,7 +141,7 @@ func (s *server) run(ctx context.Context, r *http.Request, rt *rest.Route, in *r
 	var sent string
 	var err error
 	if rt.Upload > 0 {
-		sent, err = s.bodies.upTo(r, rt.Upload)
+		sent, err = s.readText(r, rt.Upload)
 	} else {
 		body, sent, err = s.readBody(r)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"harness/api/rest"
 	"harness/internal/lib/javascript"
 	"harness/internal/services/session"
 )
@@ -57,12 +58,12 @@ func (r *wholeRead) parts(body sessionDetail, detail *session.Detail) ([]part, e
 		body.Thread = json.RawMessage("null")
 		place = []byte(`"thread":null,"transcript":[]`)
 	}
-	rest, err := encodeJSON(body)
+	text, err := rest.Encode(body)
 	if err != nil {
 		return nil, err
 	}
-	at := bytes.LastIndex(rest, place)
-	parts := []part{{text: rest[:at]}}
+	at := bytes.LastIndex(text, place)
+	parts := []part{{text: text[:at]}}
 	if detail.Thread != nil {
 		parts = append(parts, part{text: []byte(`"thread":`)})
 		for _, piece := range detail.Thread {
@@ -75,7 +76,7 @@ func (r *wholeRead) parts(body sessionDetail, detail *session.Detail) ([]part, e
 	}
 	parts = append(append(parts, part{text: []byte(`"transcript":[`)}), r.transcript...)
 	parts = append(parts, part{text: entriesOf(detail)})
-	return append(parts, part{text: rest[at+len(place)-len("]"):]}), nil
+	return append(parts, part{text: text[at+len(place)-len("]"):]}), nil
 }
 
 // entriesOf are the entries of a window, with commas between.

@@ -128,18 +128,11 @@ func (s *server) readParts(ctx context.Context, in *rest.Input, want operations.
 	body := sessionDetail{Session: viewSession(detail.Session), Thread: thread(detail.Session), Pos: detail.Pos,
 		HistoryPending: detail.HistoryPending, Capabilities: detail.Session.Capabilities}
 	if windowed {
-		body.Window = &windowView{Before: textOrNull(detail.Older), After: textOrNull(detail.Newer)}
+		body.Window = &windowView{Before: rest.TextOrNull(detail.Older), After: rest.TextOrNull(detail.Newer)}
 		if want.Count {
 			body.Window.Count = &detail.Count
 		}
 	}
 	parts, err = read.parts(body, &detail)
 	return parts, detail.Version, err
-}
-
-func textOrNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }

@@ -30,7 +30,7 @@ func (s *server) readSources(ctx context.Context, in *rest.Input) (rest.Reply, e
 		ImplicitSources *string      `json:"implicitSources"`
 		Choices         []string     `json:"choices"`
 		Data            []sourceView `json:"data"`
-	}{in.SessionID(), textOrNull(sources.Implicit), sources.Choices, make([]sourceView, len(sources.Files))}
+	}{in.SessionID(), rest.TextOrNull(sources.Implicit), sources.Choices, make([]sourceView, len(sources.Files))}
 	for i, file := range sources.Files {
 		body.Data[i] = sourceView{Source: file.Source, State: file.State}
 		if file.Began != nil {

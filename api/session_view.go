@@ -66,7 +66,7 @@ func viewSession(s session.Session) sessionView {
 		ApprovalPolicy: controls.ApprovalPolicy, SessionControls: controls,
 		CreatedAt: s.CreatedAt / 1000, UpdatedAt: s.UpdatedAt / 1000, Cwd: s.Cwd, Source: s.Source, ProjectID: s.ProjectID,
 		State: s.Activity.State, Activity: s.Activity.Doing(),
-		ActiveTurnID: textOrNull(s.Activity.ActiveTurnID), PendingCount: s.Activity.PendingCount,
+		ActiveTurnID: rest.TextOrNull(s.Activity.ActiveTurnID), PendingCount: s.Activity.PendingCount,
 		Runtime: s.Runtime, RetryableTurnID: s.Activity.RetryableTurnID,
 	}
 	if view.State == "" {
@@ -76,7 +76,7 @@ func viewSession(s session.Session) sessionView {
 		view.LastError = &turnErrorView{TurnID: failed.TurnID, Message: failed.Message}
 	}
 	if shown := s.Figures; shown != nil {
-		view.figuresView = &figuresView{Plan: shown.Plan, Usage: shown.Usage, ReadTo: textOrNull(shown.ReadTo), Unread: shown.Unread}
+		view.figuresView = &figuresView{Plan: shown.Plan, Usage: shown.Usage, ReadTo: rest.TextOrNull(shown.ReadTo), Unread: shown.Unread}
 		if shown.LastEntryAt > 0 {
 			at := shown.LastEntryAt / 1000
 			view.LastEntryAt = &at

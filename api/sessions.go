@@ -98,7 +98,7 @@ func (s *server) createSession(ctx context.Context, in *rest.Input) (rest.Reply,
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	noteSession(ctx, created.ID)
+	rest.NoteSession(ctx, created.ID)
 	return rest.OK(sessionBody{Session: viewSession(created), Thread: thread(created)})
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"harness/api/rest"
 	"net/http"
 	"time"
 )
@@ -32,7 +33,7 @@ func (g *StartupGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.URL.Path {
 	case "/healthz":
-		writeRaw(w, http.StatusOK, jsonType, []byte(aliveBody))
+		rest.WriteRaw(w, http.StatusOK, rest.JSONType, []byte(aliveBody))
 		return
 	case "/api/ready", "/readyz":
 	default:
@@ -42,7 +43,7 @@ func (g *StartupGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Retry-After", "1")
-	writeRaw(w, http.StatusServiceUnavailable, jsonType, startingBody())
+	rest.WriteRaw(w, http.StatusServiceUnavailable, rest.JSONType, startingBody())
 }
 
 func (g *StartupGate) isOpen() bool {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"harness/api/rest"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -22,7 +23,7 @@ func TestDoor(t *testing.T) {
 		for path, wait := range map[string]time.Duration{"/api/ready": 0, "/readyz": 0, "/api/sessions": startupPatience} {
 			w, took := ask(path)
 			if w.Code != http.StatusServiceUnavailable || took != wait || w.Header().Get("Retry-After") == "" ||
-				w.Header().Get("Content-Type") != jsonType || !strings.Contains(w.Body.String(), `"code":"starting"`) {
+				w.Header().Get("Content-Type") != rest.JSONType || !strings.Contains(w.Body.String(), `"code":"starting"`) {
 				t.Errorf("%s: %d %s after %v", path, w.Code, w.Body, took)
 			}
 		}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"harness/api/rest"
@@ -90,16 +89,4 @@ func (s *server) upsertSuggestion(ctx context.Context, in *rest.Input) (rest.Rep
 		RequestKey string          `json:"requestKey"`
 		Entry      jobs.Suggestion `json:"entry"`
 	}{"ok", in.SessionID(), key, entry})
-}
-
-// suggestionFailures are about suggested requests.
-func suggestionFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
-	if !errors.Is(err, operations.ErrMissingSuggestion) {
-		return failure{}, false
-	}
-	return failure{status: http.StatusBadRequest, body: struct {
-		Status  string `json:"status"`
-		Code    string `json:"code"`
-		Message string `json:"message"`
-	}{"invalid_request", "missing_suggestion", operations.ErrMissingSuggestion.Error()}}, true
 }

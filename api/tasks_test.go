@@ -9,16 +9,25 @@ import (
 	"harness/internal/platform/auth"
 )
 
+// fakeTasks serves every route of the task API alike.
+type fakeTasks struct{ http.HandlerFunc }
+
+func (f fakeTasks) Handler(v1.Route) http.Handler { return f.HandlerFunc }
+
+func (f fakeTasks) Refuse(w http.ResponseWriter, _ *http.Request, _ error) {
+	w.WriteHeader(http.StatusTeapot)
+}
+
 // Who reads sessions reads tasks and decides nothing, who works with them does all; what a runtime runs, and what
 // writes transcripts only, has no say about tasks: above all it approves nothing.
 func TestTheRolesOfTasks(t *testing.T) {
 	t.Parallel()
 	reached := false
 	b := setup(t, func(o *parts) {
-		o.Tasks = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		o.Tasks = fakeTasks{func(w http.ResponseWriter, _ *http.Request) {
 			reached = true
 			w.WriteHeader(http.StatusNoContent)
-		})
+		}}
 	})
 	routes := v1.Routes()
 	if len(routes) < 10 {

@@ -125,7 +125,7 @@ type steerDetails struct {
 // steer adds input to a running turn. The runtime's refusals have an envelope of their own.
 func (s *server) steer(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	turnID := in.Params["turnId"]
-	noteTurn(ctx, turnID)
+	rest.NoteTurn(ctx, turnID)
 	err := s.Operations.Steer(ctx, in.SessionID(), turnID, in.Body.Get("input").Text())
 	answer := steerReply{Status: "ok", SessionID: in.SessionID(), TurnID: turnID, Result: steerResult{
 		ActionType: "turn.steer", Status: "performed", Details: steerDetails{ThreadID: in.SessionID(), TurnID: turnID}}}

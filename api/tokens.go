@@ -45,7 +45,7 @@ func (s *server) tokenRoutes() []rest.Route {
 	for i := range routes {
 		routes[i].Access = rest.AccessAdmin
 		if s.Tokens == nil {
-			routes[i].Raw = http.HandlerFunc(s.routeNotFound)
+			routes[i].Raw = http.HandlerFunc(rest.NotFound)
 		}
 	}
 	return routes
@@ -168,21 +168,21 @@ func (s *server) tokenChanged(changed tokens.Token, err error) (rest.Reply, erro
 }
 
 // tokenFailures are about named access tokens.
-func tokenFailures(err error, _ *rest.Route, in *rest.Input) (failure, bool) {
+func tokenFailures(err error, _ *rest.Route, in *rest.Input) (rest.Failure, bool) {
 	var refused *tokens.InvalidError
 	var taken *tokens.NameTakenError
 	switch {
 	case errors.As(err, &refused):
-		return invalid(schema.Custom(refused.Message, refused.Field)), true
+		return rest.Invalid(schema.Custom(refused.Message, refused.Field)), true
 	case errors.As(err, &taken):
-		return problem(http.StatusConflict, "name_taken", taken.Error()), true
+		return rest.Problem(http.StatusConflict, "name_taken", taken.Error()), true
 	case errors.Is(err, tokens.ErrRevoked):
-		return problem(http.StatusConflict, "token_revoked", err.Error()), true
+		return rest.Problem(http.StatusConflict, "token_revoked", err.Error()), true
 	case errors.Is(err, tokens.ErrNotFound):
-		return failure{status: http.StatusNotFound, body: struct {
+		return rest.Failure{Status: http.StatusNotFound, Body: struct {
 			Status  string `json:"status"`
 			TokenID string `json:"tokenId"`
 		}{"not_found", in.Params["tokenId"]}}, true
 	}
-	return failure{}, false
+	return rest.Failure{}, false
 }

@@ -60,7 +60,7 @@ func (s *server) upsertTranscripts(ctx context.Context, in *rest.Input) (rest.Re
 }
 
 func upserted(answer []byte) (rest.Reply, error) {
-	return rest.OK(encoded(javascript.PlainSeparators(answer)))
+	return rest.OK(rest.Encoded(javascript.PlainSeparators(answer)))
 }
 
 // sizeOf is about how long an answer with these entries is.
@@ -77,7 +77,7 @@ func (s *server) upsert(ctx context.Context, in *rest.Input, bodies []schema.Val
 	for i, body := range bodies {
 		entries[i] = entryOf(body)
 	}
-	noteTurn(ctx, commonTurn(entries))
+	rest.NoteTurn(ctx, commonTurn(entries))
 	return s.Operations.Upsert(ctx, in.SessionID(), entries)
 }
 

@@ -21,7 +21,7 @@ func (s *server) image(ctx context.Context, in *rest.Input) (rest.Reply, error) 
 	if err := s.Operations.Check(ctx, operations.Read, in.SessionID()); err != nil {
 		return rest.Reply{}, err
 	}
-	none := rest.Reply{Status: http.StatusNotFound, Body: errorBody{Status: "error", Code: "not_found",
+	none := rest.Reply{Status: http.StatusNotFound, Body: rest.ErrorBody{Status: "error", Code: "not_found",
 		Message: "The session has no such image; read its transcript again"}}
 	if s.Artifacts == nil {
 		return none, nil

@@ -24,7 +24,7 @@ func (s *server) normaliseURL(next http.Handler) http.Handler {
 		}
 		path, valid := decodePath(escaped)
 		if !valid {
-			writeRaw(w, http.StatusBadRequest, "application/json", badURLBody(r.RequestURI))
+			rest.WriteRaw(w, http.StatusBadRequest, "application/json", badURLBody(r.RequestURI))
 			return
 		}
 		// The router matches on RawPath when there is one.

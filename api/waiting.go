@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"harness/api/rest"
@@ -86,19 +85,4 @@ func (s *server) sendWaiting(ctx context.Context, in *rest.Input) (rest.Reply, e
 func (s *server) dropWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	now, err := s.Operations.DropWaiting(ctx, in.SessionID(), in.Params["messageId"])
 	return waitingReply(in, now, err)
-}
-
-// waitingFailures are about messages that wait.
-func waitingFailures(err error, _ *rest.Route, _ *rest.Input) (failure, bool) {
-	switch {
-	case errors.Is(err, session.ErrWaitingNotFound):
-		return problem(http.StatusNotFound, "not_found", err.Error()), true
-	case errors.Is(err, session.ErrWaitingDamaged):
-		return problem(http.StatusConflict, "damaged", err.Error()), true
-	case errors.Is(err, session.ErrWaitingSent):
-		return problem(http.StatusConflict, "invalid_state", err.Error()), true
-	case errors.Is(err, session.ErrWaitingFull):
-		return problem(http.StatusTooManyRequests, "queue_full", err.Error()), true
-	}
-	return failure{}, false
 }

@@ -87,7 +87,7 @@ func Read[T any](response *http.Response, err error) (T, error) {
 // errorOf words a refusal: what its body says, whichever of the server's forms it has.
 func errorOf(response *http.Response, body []byte) *StatusError {
 	e := &StatusError{Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id"), Body: body}
-	var told struct {
+	var answer struct {
 		Status, Code, Message string
 		Error                 any
 		Issues                []struct {
@@ -95,18 +95,18 @@ func errorOf(response *http.Response, body []byte) *StatusError {
 			Message string
 		}
 	}
-	if json.Unmarshal(body, &told) != nil { // a proxy's page says nothing more than its status
+	if json.Unmarshal(body, &answer) != nil { // a proxy's page says nothing more than its status
 		return e
 	}
-	e.Code, e.Message = told.Code, told.Message
+	e.Code, e.Message = answer.Code, answer.Message
 	if e.Code == "" {
-		e.Code = told.Status
+		e.Code = answer.Status
 	}
 	// The task API has its word for programs here, other routes the words of the status.
-	if word, is := told.Error.(string); is && e.Code == "" && !strings.Contains(word, " ") {
+	if word, is := answer.Error.(string); is && e.Code == "" && !strings.Contains(word, " ") {
 		e.Code = word
 	}
-	for _, issue := range told.Issues {
+	for _, issue := range answer.Issues {
 		where := ""
 		for _, step := range issue.Path {
 			where += "." + fmt.Sprint(step)

@@ -25,8 +25,8 @@ type Frame struct {
 	Payload json.RawMessage `json:"payload"`
 	// Runtime is who said it, "" for codex and for what the server says itself.
 	Runtime string `json:"runtime"`
-	// Pos is the position to go on from, 0 of an early text delta and of what the connection itself is told. Seq numbers
-	// the events of the session.
+	// Pos is the position to resume from, 0 for an early text delta and for frames about the connection itself.
+	// Seq numbers the events of the session.
 	Pos int64 `json:"pos"`
 	Seq int64 `json:"seq"`
 	// Offset of a text delta is the length of the text before it in UTF-16 code units, nil of other frames.
@@ -39,8 +39,7 @@ type Frame struct {
 	Raw json.RawMessage `json:"-"`
 }
 
-// Missed tells of a verdict that events are gone which this client has not seen: what it knows is to be read anew over
-// REST.
+// Missed reports a notice that this client has missed events: it must reload its state over REST.
 func (f *Frame) Missed() bool { return f.Type == "gap" || f.Type == "ahead" }
 
 // FollowOptions are what to follow.
@@ -104,7 +103,7 @@ func pause(attempt int) time.Duration {
 	return longest/2 + rand.N(longest/2)
 }
 
-// temporary tells whether it is worth trying again: the network, or a server that starts, stops or has no room.
+// temporary reports whether it is worth trying again: the network, or a server that starts, stops or has no room.
 func temporary(err error) bool {
 	var refused *StatusError
 	return !errors.As(err, &refused) || refused.Status == http.StatusTooManyRequests || refused.Status >= http.StatusInternalServerError
@@ -161,7 +160,7 @@ func (c *Client) dial(ctx context.Context, session, after string) (*connection, 
 // when it asks a person: who reads answers the server's pings.
 const ahead = 64
 
-// read passes on what the connection says until it ends, and tells why it did.
+// read passes on the messages of the connection until it ends, and returns why it did.
 func (c *connection) read(messages chan<- []byte) error {
 	for {
 		_, message, err := c.Read(c.reading)
@@ -178,7 +177,7 @@ func (c *connection) read(messages chan<- []byte) error {
 	}
 }
 
-// receive hands on what the connection says until it ends, and tells behind which position to go on.
+// receive passes on the frames of the connection until it ends, and returns the position to resume from.
 func (c *connection) receive(ctx context.Context, after string, handle func(Frame) error) (string, error) {
 	messages, broke := make(chan []byte, ahead), make(chan error, 1)
 	go func() {
@@ -191,7 +190,7 @@ func (c *connection) receive(ctx context.Context, after string, handle func(Fram
 	}()
 	defer func() {
 		c.end(nil)
-		_ = c.CloseNow() // it broke, or nobody wants more of it
+		_ = c.CloseNow() // it broke, or the caller stopped reading
 		for range messages {
 		} // until the reader has ended
 		c.quiet.Stop()

@@ -43,9 +43,9 @@ func TestFollowAnswersPingsWhileAFrameIsHandled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	errEnough, heard := errors.New("enough"), ""
+	errEnough, received := errors.New("enough"), ""
 	err = api.Follow(ctx, client.FollowOptions{Lost: func(err error) { t.Errorf("lost: %v", err) }}, func(frame client.Frame) error {
-		heard += frame.Type + " "
+		received += frame.Type + " "
 		switch frame.Type {
 		case "first":
 			close(handling)
@@ -55,7 +55,7 @@ func TestFollowAnswersPingsWhileAFrameIsHandled(t *testing.T) {
 		}
 		return nil
 	})
-	if !errors.Is(err, errEnough) || heard != "resumed first second " {
-		t.Errorf("it heard %s and ended with %v", heard, err)
+	if !errors.Is(err, errEnough) || received != "resumed first second " {
+		t.Errorf("it received %s and ended with %v", received, err)
 	}
 }

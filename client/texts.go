@@ -12,11 +12,11 @@ const (
 	methodItemCompleted = "item/completed"
 )
 
-// Texts puts the texts together that frames bring in pieces, so that each character is told once whatever comes twice.
-// Its zero value is ready; it is not for use by several goroutines at once.
+// Texts assembles the texts that frames bring as deltas, so that each character is returned once even if frames
+// repeat. Its zero value is ready; it is not safe for concurrent use.
 type Texts struct {
-	// told are the lengths told so far, in UTF-16 code units, by item and by part of it.
-	told map[string]map[string]int64
+	// sent are the lengths returned so far, in UTF-16 code units, by item and by part of it.
+	sent map[string]map[string]int64
 }
 
 // Added is what a frame adds to a text of an item, and the runtime's method that says so; item is "" when the frame is
@@ -37,7 +37,7 @@ func (t *Texts) Added(frame *Frame) (item, method, text string) {
 		return "", "", "" // no line of a runtime that has texts
 	}
 	if line.Method == methodItemStarted || line.Method == methodItemCompleted {
-		delete(t.told, line.Params.Item.ID) // its texts begin anew, or are over
+		delete(t.sent, line.Params.Item.ID) // its texts begin anew, or are over
 	}
 	if frame.Offset == nil {
 		return "", "", ""
@@ -48,13 +48,13 @@ func (t *Texts) Added(frame *Frame) (item, method, text string) {
 			part += fmt.Sprint(" ", *index)
 		}
 	}
-	if t.told == nil {
-		t.told = map[string]map[string]int64{}
+	if t.sent == nil {
+		t.sent = map[string]map[string]int64{}
 	}
-	parts := t.told[line.Params.ItemID]
+	parts := t.sent[line.Params.ItemID]
 	if parts == nil {
 		parts = map[string]int64{}
-		t.told[line.Params.ItemID] = parts
+		t.sent[line.Params.ItemID] = parts
 	}
 	units := utf16.Encode([]rune(line.Params.Delta))
 	known, end := parts[part], *frame.Offset+int64(len(units))

@@ -20,9 +20,9 @@ func delta(item string, offset int64, text string) Frame {
 	return at(said, offset, map[string]any{"itemId": item, "delta": text})
 }
 
-// Each character is told once, whatever comes twice, in other pieces, or after something was missed. Lengths are in
+// Each character is returned once, even if frames repeat, split differently, or follow a gap. Lengths are in
 // UTF-16 code units: 🙂 has two.
-func TestTextsTellEachCharacterOnce(t *testing.T) {
+func TestTextsReturnEachCharacterOnce(t *testing.T) {
 	t.Parallel()
 	var texts Texts
 	for i, step := range []struct {
@@ -64,8 +64,8 @@ func TestTextsEndWithTheirItem(t *testing.T) {
 		if item, _, text := texts.Added(&edge); item != "" || text != "" {
 			t.Errorf("%s adds %q to %q", method, text, item)
 		}
-		if len(texts.told) != 0 {
-			t.Errorf("after %s %d items are known", method, len(texts.told))
+		if len(texts.sent) != 0 {
+			t.Errorf("after %s %d items are known", method, len(texts.sent))
 		}
 		if _, _, text := texts.Added(&first); text != "text" {
 			t.Errorf("after %s: %q", method, text)

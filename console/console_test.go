@@ -94,7 +94,8 @@ func TestHeadersOfPages(t *testing.T) {
 	}
 }
 
-// Files go out in the smallest form the browser takes, and those with a hash in their names are never asked for again.
+// Files are sent in the smallest encoding the browser accepts, and those with a hash in their names are
+// cached forever.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	handler := site(t, "")

@@ -83,7 +83,7 @@ func typeOf(name string) string {
 	}
 }
 
-// serve answers with the smallest form the browser takes.
+// serve answers with the smallest encoding the browser accepts.
 func (f file) serve(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Add("Vary", "Accept-Encoding")

@@ -127,7 +127,7 @@ func given(members map[string]json.RawMessage, names ...string) (found []string)
 	return found
 }
 
-// policyReader takes members out of an object and collects what is wrong with them.
+// policyReader reads members of an object and collects the errors in them.
 type policyReader struct {
 	path     string
 	unread   map[string]json.RawMessage

@@ -16,7 +16,7 @@ import (
 // that no file names may have one all the same.
 type agentPolicies map[string]agentPolicy
 
-// readAgentPolicies looks through the roots.
+// readAgentPolicies searches the roots.
 func readAgentPolicies(roots []Root, runtimes []string) agentPolicies {
 	policies := agentPolicies{}
 	seen := map[string]bool{}

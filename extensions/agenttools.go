@@ -11,7 +11,7 @@ import (
 
 // Tool is a tool for agents that an extension's manifest declares and one of its handlers runs.
 type Tool struct {
-	// Extension is the manifest's name. Name has a namespace; Class says what the tool may do, in the words of package
+	// Extension is the manifest's name. Name has a namespace; Class says what the tool may do, as in package
 	// tools.
 	Extension, Name, Description, Class string
 	// Input and Output are JSON Schemas of objects.

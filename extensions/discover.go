@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Root is a folder extensions are looked for in.
+// Root is a folder that is searched for extensions.
 type Root struct {
 	Type OriginType
 	Path string
@@ -40,7 +40,7 @@ func precedence(origin OriginType) int {
 	return 2
 }
 
-// eventFiles are the entrypoints looked for when the manifest names none that exists.
+// eventFiles are the default entrypoints, for a manifest that names none that exists.
 func eventFiles() []string { return []string{"events.js", "events.mjs", "events.ts"} }
 
 // discover finds the extensions under the roots in an order that depends on names only: origin, module name, path. A

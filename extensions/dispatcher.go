@@ -122,7 +122,8 @@ func NewDispatcher(opts DispatcherOptions) *Dispatcher {
 	return d
 }
 
-// Start subscribes to the journal and takes up what an earlier run of this node left. Calling it twice is allowed.
+// Start subscribes to the journal and resumes what an earlier run of this node left. Calling it twice is
+// allowed.
 func (d *Dispatcher) Start(ctx context.Context) error {
 	return d.loops.Start(ctx, func(context.Context) error { return d.begin(ctx) })
 }

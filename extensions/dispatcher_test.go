@@ -93,7 +93,7 @@ func queued(string, int) any {
 	return sdk.EnqueueOutcome{Status: sdk.Enqueued, Job: sdk.Job{ID: "j", Type: "t", ProjectID: "p", State: "queued"}}
 }
 
-// hosted are the sessions a dispatcher sees.
+// hosted are the sessions known to a dispatcher.
 type hosted struct {
 	mu      sync.Mutex
 	infos   map[string]extensions.SessionInfo
@@ -380,7 +380,7 @@ func TestSynthesisedEventsSurviveARestart_EX41(t *testing.T) {
 		s.mark("s1")
 		first.expect(t, marker)
 		stop()
-		// The dispatcher is down, the journal goes on.
+		// The dispatcher is down, the journal still grows.
 		s.fileChange("s1", "t1", "i", "r1")
 		s.turnEnd("s1", "t1")
 		s.mark("s1")

@@ -1,7 +1,7 @@
 // Package extensions runs agent extensions: it finds them, decides whether they may run, holds the loaded ones in one
 // immutable snapshot, hands them events and reconciles what they answer.
 //
-// It owns the words of the extension contract, discovery, manifests, compatibility, trust, the registry, the dispatcher
+// It owns the vocabulary of the extension contract, discovery, manifests, compatibility, trust, the registry, the dispatcher
 // and the record of reloads. It must never know HTTP, how an extension's code is executed (extensions/js,
 // extensions/process) or how an action changes the product (extensions/action and the packages behind its interfaces).
 package extensions

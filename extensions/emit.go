@@ -18,8 +18,8 @@ type Scope struct {
 	ProjectID, SessionID, TurnID string
 }
 
-// Outside words a request about something else than the event is about; "" when it is no such. An empty bound binds
-// nothing.
+// Outside describes a request about something other than the event; "" when it is not one. An empty bound
+// binds nothing.
 func Outside(what, bound, asked string) string {
 	if bound == "" || bound == asked {
 		return ""
@@ -56,7 +56,7 @@ type Actions interface {
 	Execute(ctx context.Context, call ActionCall) sdk.EmitResult
 }
 
-// ActionCall is an action request with who asks and about what.
+// ActionCall is an action request with its requester and subject.
 type ActionCall struct {
 	ModuleName, Extension string
 	EventType             string
@@ -139,7 +139,7 @@ func (p *pass) run(ctx context.Context, b *binding) {
 	p.results = append(p.results, result)
 }
 
-// invoke runs one handler within its timeout. Whatever the module does, the caller goes on then.
+// invoke runs one handler within its timeout. Whatever the module does, the caller then continues.
 func (p *pass) invoke(ctx context.Context, b *binding) (json.RawMessage, error) {
 	bounded, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()

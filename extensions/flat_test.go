@@ -42,7 +42,8 @@ func TestEventsOfATurnAreFlat(t *testing.T) {
 	})
 }
 
-// eventsOfATurn is how much longer two events of a turn take in the long session of a try than in its short one.
+// eventsOfATurn is the ratio of the time of two events of a turn in the long session to that in the short
+// one.
 func (s *site) eventsOfATurn(l *listener, try string) float64 {
 	s.t.Helper()
 	took := map[string]time.Duration{"short": time.Hour, "long": time.Hour}

@@ -15,8 +15,9 @@ import (
 // Contract every host keeps:
 //   - Load brings one extension up and returns its subscriptions; it ends when ctx ends (the registry gives it a deadline). Whatever was
 //     started is gone again when Load fails. Load never touches another extension and may run beside other Loads.
-//   - Errors of Load are *LoadError with one of the codes below and the words of the extension itself where it threw ("boom", not
-//     "Error: boom at events.js:3"), so that codex-manager's clients see what they know. Anything else is taken as import_failed.
+//   - Errors of Load are *LoadError with one of the codes below and the extension's own message where it threw
+//     ("boom", not "Error: boom at events.js:3"), as codex-manager's clients know it. Other errors become
+//     import_failed.
 //   - A Module is used by many goroutines at once; it queues what it cannot run side by side.
 type Host interface {
 	// Kind is the host's name in the listing and in a manifest's runtime.host: "embedded", "process" or "native".
@@ -30,8 +31,8 @@ type Module interface {
 	// Subscriptions are the handlers in registration order; the position in the slice is the number Handle takes. They
 	// never change.
 	Subscriptions() []Subscription
-	// Handle runs one handler and returns what it returned as JSON (nil for undefined). An error is what the handler
-	// threw, in its own words: the error's text becomes handler_error.error as it is.
+	// Handle runs one handler and returns what it returned as JSON (nil for undefined). An error is the one
+	// the handler threw: its text becomes handler_error.error unchanged.
 	//
 	// It MUST return when ctx ends, whatever the extension does (endless loop, native loop, a child that hangs): with
 	// ctx's error, at most 50 ms later. Work that could not be stopped is abandoned and cleaned up behind the caller's
@@ -58,7 +59,7 @@ type Missing struct {
 // String is "place: name remedy".
 func (m Missing) String() string { return fmt.Sprintf("%s: %s %s", m.Place, m.Name, m.Remedy) }
 
-// Inspected is a Module whose host looked through the code.
+// Inspected is a Module whose host analyzed the code.
 type Inspected interface {
 	// Missing is what the code uses and the host does not have.
 	Missing() []Missing
@@ -163,7 +164,7 @@ type Event struct {
 	encoded    []byte
 }
 
-// JSON is the whole event object as handlers see it; the slice is shared and must not be changed.
+// JSON is the whole event object for handlers; the slice is shared and must not be changed.
 func (e *Event) JSON() []byte {
 	e.encodeOnce.Do(func() { e.encoded = encodeEvent(e) })
 	return e.encoded
@@ -187,7 +188,7 @@ type Health struct {
 	LastError string      `json:"lastError,omitempty"`
 }
 
-// LoadCode says why an extension could not be loaded; the words are codex-manager's.
+// LoadCode says why an extension could not be loaded; the codes are codex-manager's.
 type LoadCode string
 
 // The codes of a LoadError. A host uses ImportFailed, MissingRegister,

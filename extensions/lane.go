@@ -9,7 +9,7 @@ import (
 )
 
 // lane dispatches the events of some of the sessions, in order. Its queue is bounded: when it overflows, the lane
-// forgets the queue's rest and reads the journal from its cursor until it has seen everything that was published.
+// forgets the queue's rest and reads the journal from its cursor until it has caught up.
 type lane struct {
 	number int
 	limit  int

@@ -187,7 +187,7 @@ func (r *Registry) toolsFor(manifest *Manifest, info *ModuleInfo) ([]Tool, error
 	return declaredTools(info.Name, manifest.Tools)
 }
 
-// consent is the operator's to a folder, in the words of a load error; nil when there is consent.
+// consent checks the operator's consent to a folder; it returns a load error, nil with consent.
 func (r *Registry) consent(name, why, folder string, further []string) *LoadError {
 	if err := r.opts.Consent(folder, further); err != nil {
 		return &LoadError{Extension: name, Code: TrustDenied, Reason: ErrNoConsent,

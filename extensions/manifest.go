@@ -16,8 +16,8 @@ const manifestFile = "extension.manifest.json"
 // maxManifest bounds the size of a manifest in bytes.
 const maxManifest = 1 << 20
 
-// Manifest is what an extension says about itself. Unknown members are ignored, members of the wrong type count as
-// absent and are named in the diagnostics, as codex-manager takes them.
+// Manifest is what an extension declares. Unknown members are ignored, members of the wrong type count as
+// absent and are named in the diagnostics, as in codex-manager.
 type Manifest struct {
 	Name, Version, AgentID, DisplayName string
 	// Runtime is nil when there is no runtime member: compatible with everything.
@@ -130,7 +130,7 @@ func syntaxProblem(raw []byte, err error) error {
 	return fmt.Errorf("no JSON: %w (line %d column %d)", err, line, column)
 }
 
-// reader takes members out of JSON objects and notes what it had to pass over.
+// reader reads members of JSON objects and notes what it had to skip.
 type reader struct{ diagnostics []string }
 
 type members struct {

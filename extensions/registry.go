@@ -13,10 +13,10 @@ import (
 	"harness/extensions/sdk"
 )
 
-// Options are what a Registry is built from. Zero fields take the defaults named.
+// Options are what a Registry is built from. Zero fields mean the defaults named.
 type Options struct {
-	// Roots are where extensions are looked for, Native those compiled in. Only, when set, is the one folder (its real
-	// path) looked at.
+	// Roots are searched for extensions, Native are those compiled in. Only, when set, is the one folder (its
+	// real path) that is read.
 	Roots  []Root
 	Only   string
 	Native []sdk.Extension

@@ -34,8 +34,8 @@ func (r *retries) add(job dispatch, due time.Time) {
 	}
 }
 
-// take removes what is due and returns how long the next one waits (a day when there is none).
-func (r *retries) take(now time.Time) (due []dispatch, wait time.Duration) {
+// due removes what is due and returns how long the next one waits (a day when there is none).
+func (r *retries) due(now time.Time) (due []dispatch, wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	wait = 24 * time.Hour
@@ -52,15 +52,15 @@ func (r *retries) take(now time.Time) (due []dispatch, wait time.Duration) {
 	return due, wait
 }
 
-// retryLoop takes up what an earlier run left, then tries again what is due: side by side, as many as there are lanes,
-// so that a handler that takes its time over one does not hold up the others.
+// retryLoop resumes what an earlier run left, then retries what is due: side by side, as many as there are
+// lanes, so that a slow handler does not delay the others.
 func (d *Dispatcher) retryLoop(ctx context.Context, left []dispatch) {
 	var tries errgroup.Group
 	defer func() { _ = tries.Wait() }() // a try logs its failure itself
 	tries.SetLimit(d.opts.Lanes)
 	d.tryAll(ctx, &tries, left)
 	for {
-		due, wait := d.retry.take(d.opts.Clock())
+		due, wait := d.retry.due(d.opts.Clock())
 		d.tryAll(ctx, &tries, due)
 		timer := time.NewTimer(wait)
 		select {

@@ -13,7 +13,7 @@ import (
 	"harness/stream"
 )
 
-// names caches the event name of every method seen, so that a signal without a subscriber costs a look-up.
+// names caches the event name of every known method, so that a signal without a subscriber costs a look-up.
 type names struct {
 	mu    sync.Mutex
 	known atomic.Pointer[map[nameKey]string]

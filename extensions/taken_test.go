@@ -16,7 +16,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// taking is a record of a session that went from one node to another.
+// taking is a record of a session that moved from one node to another.
 func taking(session, from, by string) journal.Event {
 	payload, _ := json.Marshal(map[string]string{"from": from, "by": by})
 	return journal.Event{SessionID: session, Type: "session.taken", Payload: payload}

@@ -69,7 +69,8 @@ func mayAct(mode TrustMode, extension string, declared *Capabilities, actionType
 		actionType)
 }
 
-// perform has an action executed if who asks for it declared it and, of a job, if it is one of its own agent's.
+// perform has an action executed if its requester declared it and, for a job, if it is one of its own
+// agent's.
 func (r *Registry) perform(ctx context.Context, declared *Capabilities, call ActionCall) sdk.EmitResult {
 	refuse := func(status sdk.ActionStatus, details map[string]string) sdk.EmitResult {
 		return sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: call.ModuleName, ActionType: call.Request.ActionType,

@@ -8,8 +8,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// What was decided before decisions were delivered by the owner counts as told, unless its turn still runs: then it is
-// told again.
+// A decision from before owners delivered decisions counts as delivered, unless its turn still runs: then it is
+// delivered again.
 func TestDecisionsFromBeforeAreDelivered(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
@@ -25,7 +25,7 @@ func TestDecisionsFromBeforeAreDelivered(t *testing.T) {
 			for _, statement := range []string{
 				`insert into turns values ('s', 'over', 'completed', '', 'g', 'n', 1, 2), ('s', 'runs', 'inProgress', '', 'g', 'n', 1, 0)`,
 				`insert into interactive_requests values
-					('told', 'approval', 's', 'over', 'i', 'm', '', '{}', 'codex', 'g', '1', 'n', 'resolved', '{}', 'u', 5, 7),
+					('delivered', 'approval', 's', 'over', 'i', 'm', '', '{}', 'codex', 'g', '1', 'n', 'resolved', '{}', 'u', 5, 7),
 					('perhaps', 'approval', 's', 'runs', 'i', 'm', '', '{}', 'codex', 'g', '2', 'n', 'resolved', '{}', 'u', 5, 7),
 					('open', 'approval', 's', 'runs', 'i', 'm', '', '{}', 'codex', 'g', '3', 'n', 'pending', '', '', 5, 0)`,
 			} {
@@ -41,7 +41,7 @@ func TestDecisionsFromBeforeAreDelivered(t *testing.T) {
 		if _, err := provider.Up(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for id, want := range map[string]int64{"told": 7, "perhaps": 0, "open": 0} {
+		for id, want := range map[string]int64{"delivered": 7, "perhaps": 0, "open": 0} {
 			var at int64
 			err := db.Read().QueryRowContext(t.Context(), `select delivered_at from interactive_requests where id = $1`,
 				id).Scan(&at)

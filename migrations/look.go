@@ -10,8 +10,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Look tells what Up would do and does none of it: From is the store's schema version, 0 for an empty store, To this
-// binary's. From may be greater.
+// Look reports what Up would do, without doing it: From is the store's schema version, 0 for an empty store, To
+// this binary's. From may be greater.
 func Look(ctx context.Context, db *database.DB) (Result, error) {
 	latest, err := Latest()
 	if err != nil {

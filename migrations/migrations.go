@@ -36,7 +36,7 @@ func (e *NewerSchemaError) Error() string {
 // Marker is a table of the first migration, which is never dropped: a store that was migrated has it.
 const Marker = "journal_head"
 
-// Result tells what Up did.
+// Result is what Up did.
 type Result struct {
 	// From and To are the schema versions before and after.
 	From, To int64

@@ -103,10 +103,10 @@ func chaosOptions(db *database.DB, j *journal.Journal, node string, log zerolog.
 		}}
 }
 
-// Chaos: processes run 400 jobs of 20 projects while one of them is killed every half second in which a job ended, and
-// another comes in its place, and on Postgres all their connections are cut for half a second in between. All jobs end,
-// none twice, each with its events complete and in order; an observer never sees two jobs of a project or more than the
-// limit running.
+// Chaos: processes run 400 jobs of 20 projects while one of them is killed every half second in which a job
+// ended, and another one replaces it; on Postgres all their connections are cut for half a second in between.
+// All jobs end, none twice, each with its events complete and in order; an observer never finds two jobs of a
+// project or more than the limit running.
 func TestChaosOfKilledProcesses(t *testing.T) {
 	for engine, processes := range map[database.Engine]int{database.Postgres: 4, database.SQLite: 2} {
 		t.Run(string(engine), func(t *testing.T) {
@@ -203,7 +203,7 @@ func fill(t *testing.T, db *database.DB) map[string]bool {
 	return ids
 }
 
-// observe looks at the store all the time, in one statement each: what it sees was true at one moment.
+// observe polls the store all the time, in one statement each: every result was true at one moment.
 func observe(ctx context.Context, t *testing.T, db *database.DB) <-chan int {
 	looks := make(chan int, 1)
 	go func() {

@@ -15,19 +15,20 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// decider takes the queue's decisions inside a journal unit: it reads, decides, writes and words the events. It holds
-// no state, so a unit may run it twice. Times are in ms.
+// decider makes the queue's decisions inside a journal unit: it reads, decides, writes and builds the events.
+// It holds no state, so a unit may run it twice. Times are in ms.
 type decider struct {
 	policy      Policy
 	definitions registry
-	// hooks is false when one failed: decisions are taken without them, and what ends owes its own (reconcile.go).
+	// hooks is false when one failed: decisions are made without them, and a job that ends owes its own
+	// (reconcile.go).
 	hooks bool
 	newID func() string
 }
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// claimant is who takes a job: a process (owner) of a node, until its lease ends.
+// claimant is the claimer of a job: a process (owner) of a node, until its lease ends.
 type claimant struct {
 	node, owner string
 	leaseUntil  int64
@@ -461,9 +462,9 @@ func (d decider) recoverJob(ctx context.Context, tx database.Tx, job *Job, who *
 	return nil, err
 }
 
-// recoverNode settles what an earlier process of this node left running, and every queued job whose payload its type
-// does not take. What is queued of a type unknown here stays as it is; what ran of one is queued again, so that its
-// project is free.
+// recoverNode settles what an earlier process of this node left running, and every queued job with a payload
+// that its type refuses. A queued job of a type unknown here stays as it is; a running one is queued again,
+// so that its project is free.
 func (d decider) recoverNode(ctx context.Context, tx database.Tx, who claimant, now int64) ([]Job,
 	[]journal.Event, error) {
 	jobs, err := readJobs(ctx, tx, `state = 'queued' or (state = 'running' and node_id = $1 and owner <> $2)`,

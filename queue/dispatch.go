@@ -11,8 +11,8 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// dispatch is the one goroutine that looks what there is to do: after each piece of news, at the next known deadline,
-// and every Poll.
+// dispatch is the one goroutine that polls for work: after each event, at the next known deadline, and every
+// Poll.
 func (q *Queue) dispatch(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -23,7 +23,7 @@ func (q *Queue) dispatch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		next, err := q.look(ctx)
+		next, err := q.poll(ctx)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, journal.ErrStopped) {
 			q.log.Warn().Err(err).Msg("the queue's dispatcher failed; retrying")
 		}
@@ -83,8 +83,8 @@ func (q *Queue) readQueued(ctx context.Context, view *overview) error {
 	}, `select type, count(*), min(coalesce(next_attempt_at, 0)) from jobs where state = 'queued' group by type`)
 }
 
-// Unrunnable counts the queued jobs of types this node does not have, by type, as last seen: they wait for a node that
-// has them.
+// Unrunnable counts the queued jobs of types this node does not have, by type, at the last poll: they wait
+// for a node that has them.
 func (q *Queue) Unrunnable() map[string]int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -105,8 +105,8 @@ func (q *Queue) noteUnrunnable(now map[string]int) {
 	}
 }
 
-// look does what is due and returns how long the next look can wait.
-func (q *Queue) look(ctx context.Context) (time.Duration, error) {
+// poll does what is due and returns how long the next poll can wait.
+func (q *Queue) poll(ctx context.Context) (time.Duration, error) {
 	view, err := q.overview(ctx)
 	if err != nil {
 		return q.opts.Poll, err
@@ -151,8 +151,8 @@ func (q *Queue) look(ctx context.Context) (time.Duration, error) {
 	return time.Duration(max(wait, 1)) * time.Millisecond, nil
 }
 
-// settleOverdue recovers the jobs whose processes are silent. This one is not: when the store did not let it say so,
-// its jobs are still its own, unless another process has taken them meanwhile.
+// settleOverdue recovers jobs with expired leases. Jobs of this process stay its own when the store refused
+// its renewals, unless another process has claimed them meanwhile.
 func (q *Queue) settleOverdue(ctx context.Context, silent map[string]int64) error {
 	return q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
 		if err := q.renew(ctx, tx); err != nil {
@@ -242,8 +242,8 @@ func (q *Queue) follow(running []Job) {
 	}
 }
 
-// renewLeases keeps the jobs of this process its own. When a store that others share was out of reach for a whole
-// lease, they may have taken them.
+// renewLeases renews the leases of this process's jobs. When a shared store was out of reach for a whole
+// lease, other nodes may have claimed them.
 func (q *Queue) renewLeases(ctx context.Context) {
 	ticker := time.Tick(q.opts.Lease / 3)
 	for {

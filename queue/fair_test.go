@@ -12,8 +12,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// Jobs of three nodes begin in the order in which one node would have begun them, also when each can run at its own node
-// only: none of the nodes is passed over because another one was faster to see a free place.
+// Jobs of three nodes begin in the order in which one node would have begun them, also when each can run at
+// its own node only: no node is skipped because another one found a free slot first.
 func TestNodesTakeTurnsInTheOrderOfTheirJobs(t *testing.T) {
 	t.Parallel()
 	first := newStore(t, dbtest.Open(t, database.Postgres))

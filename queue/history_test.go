@@ -20,8 +20,8 @@ var errRollback = errors.New("the history is over")
 // TestRandomHistoriesOfDecisionsAgreeWithTheModel runs seeded random histories of enqueue, claim, finish, fail, cancel,
 // lease renewal, crash recovery and clock moves through the very decisions and SQL of the product, each history in one
 // transaction of a real store that is rolled back at its end, and compares jobs and events with the model after every
-// step: 4,700 histories on SQLite, 300 on Postgres (a tenth under -race). The journal and the runner take no part in
-// it: their histories are the chaos test's.
+// step: 4,700 histories on SQLite, 300 on Postgres (a tenth under -race). The journal and the runner are not
+// part of it: their histories are the chaos test's.
 func TestRandomHistoriesOfDecisionsAgreeWithTheModel(t *testing.T) {
 	t.Parallel()
 	for engine, histories := range map[database.Engine]uint64{database.SQLite: 4700, database.Postgres: 300} {

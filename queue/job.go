@@ -2,7 +2,7 @@
 // them out.
 //
 // It owns the tables jobs and job_lanes, the order in which jobs run, and the `orchestrator_job_*` events. It must
-// never know what a job does (definitions say it, see queue/jobs), HTTP, or a runtime.
+// never know what a job does (see Definition and queue/jobs), HTTP, or a runtime.
 //
 // Every decision is a journal.Unit. Units of all processes run one after the other under the lock of the journal's head
 // row, on both engines; that lock is the queue's one decision lock, so there is no other (no advisory lock). State

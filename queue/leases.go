@@ -2,13 +2,13 @@ package queue
 
 import "time"
 
-// leases is what one process sees of the leases of running jobs. When one ends is written by the clock of the node that
-// runs the job, which may be wrong: a lease counts as over when it has not been renewed before our eyes for as long as it
-// lasts.
+// leases is what one process knows of the leases of running jobs. A lease's stored end is written by the
+// clock of the node that runs the job, which may be wrong: a lease counts as over when this process observed
+// no renewal for its whole length.
 type leases struct {
 	lease  time.Duration
 	seen   map[string]sighting // by job
-	looked time.Time
+	polled time.Time
 }
 
 // sighting is since when a lease is as it is.
@@ -20,9 +20,9 @@ type sighting struct {
 // expired returns the running jobs whose leases ended, with their stored lease times. After half a lease
 // without a poll all leases are timed anew: a process that could not read could not renew either.
 func (l *leases) expired(running []Job, now time.Time) map[string]int64 {
-	anew := now.Sub(l.looked) > l.lease/2
+	anew := now.Sub(l.polled) > l.lease/2
 	before, expired := l.seen, map[string]int64{}
-	l.seen, l.looked = make(map[string]sighting, len(running)), now
+	l.seen, l.polled = make(map[string]sighting, len(running)), now
 	for i := range running {
 		job := &running[i]
 		seen, known := before[job.ID]

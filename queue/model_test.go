@@ -79,7 +79,7 @@ func (m *model) running(project string) (n int) {
 	return n
 }
 
-// claim walks the contract's words: what each idle project would run, then the best of those.
+// claim follows the contract: what each idle project would run, then the best of those.
 func (m *model) claim(node, owner string, lease, now int64) {
 	for m.running("") < m.policy.Concurrency {
 		type choice struct {

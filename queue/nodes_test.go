@@ -43,7 +43,7 @@ func TestAJobIsRunWhereItsSessionIs(t *testing.T) {
 	})
 }
 
-// session stores a session of a node, as far as the queue looks at it.
+// session stores a session of a node, with the columns that the queue reads.
 func (s *store) session(id, node string) {
 	s.t.Helper()
 	_, err := s.journal.Commit(s.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {

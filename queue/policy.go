@@ -122,7 +122,7 @@ func before(a, b Candidate) bool {
 	return a.ID < b.ID
 }
 
-// transient is an error that keeps its words.
+// transient is an error that keeps its message.
 type transient struct{ error }
 
 // Transient marks the failure of an attempt that may go well when it is tried again.

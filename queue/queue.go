@@ -46,7 +46,7 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// Queue is the job queue of one process: it takes jobs in, and after Start runs the ones it claims.
+// Queue is the job queue of one process: it accepts jobs, and after Start runs the ones it claims.
 type Queue struct {
 	opts        Options
 	policy      Policy
@@ -158,8 +158,8 @@ func (q *Queue) recover(ctx context.Context) error {
 	})
 }
 
-// decide commits decisions. When a contribution fails they are taken without any: no job waits for its contributions to
-// start or end, and what ends without them owes them.
+// decide commits decisions. When a contribution fails they are made without any: no job waits for its
+// contributions to start or end, and a job that ends without them owes them.
 func (q *Queue) decide(ctx context.Context, unit func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event,
 	error)) error {
 	d := q.decider()
@@ -188,7 +188,7 @@ func (q *Queue) accepting() error {
 	return nil
 }
 
-// Enqueue takes a job in or answers with its duplicate. *Error says why it was refused.
+// Enqueue accepts a job or returns its duplicate. *Error says why it was refused.
 func (q *Queue) Enqueue(ctx context.Context, in Request) (EnqueueResult, error) {
 	var result EnqueueResult
 	_, err := q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {

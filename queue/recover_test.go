@@ -69,7 +69,8 @@ func TestRecoveryAtStart(t *testing.T) {
 	})
 }
 
-// A process that is silent for longer than its lease loses its job to another node; what it brings later is refused.
+// A process without renewals for longer than its lease loses its job to another node; its later results are
+// refused.
 func TestLeaseExpiryAndFencing(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -96,7 +97,7 @@ func TestLeaseExpiryAndFencing(t *testing.T) {
 	})
 }
 
-// A held lease is renewed: a job that takes several leases is not taken away.
+// A held lease is renewed: a job that runs for several leases is not claimed by another node.
 func TestLeaseIsRenewed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {

@@ -16,7 +16,7 @@ import (
 // maxProgress bounds one progress report, in bytes.
 const maxProgress = 16 << 10
 
-// Run is one attempt at a job, as its handler sees it. Methods are safe for concurrent use.
+// Run is one attempt at a job, for its handler. Methods are safe for concurrent use.
 type Run struct {
 	queue *Queue
 	job   Job

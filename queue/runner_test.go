@@ -242,7 +242,7 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// A contribution commits with its job or not at all; one that fails does not keep the job from ending.
+// A contribution commits with its job or not at all; a failed one does not stop the job from ending.
 func TestContributions(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {

@@ -73,7 +73,8 @@ func TestANodeLeavesTypesItLacksAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, "the other node has seen them", func() bool { return other.Unrunnable()["x"] == 2 })
-		// Its own work goes on beside them, in the same project once that is free, and is not held to be full by them.
+		// Its own jobs run beside them, in the same project once that is free, and they do not use up its
+		// capacity.
 		if job := waitFinal(t, other, enqueue(t, other, queue.Request{Type: "y", ProjectID: "q"}).
 			Job.ID); job.State != queue.Completed {
 			t.Errorf("its own job ended %s", job.State)

@@ -8,7 +8,7 @@ type yield struct {
 	since int64
 }
 
-// yieldTime is how long a free slot is left to another node: each looks at least every Poll.
+// yieldTime is how long a free slot is left to another node: each polls at least every Poll.
 func (q *Queue) yieldTime() time.Duration { return 2 * q.opts.Poll }
 
 // yields reports whether a slot is left to the node of a job that comes first. A node that let its time pass

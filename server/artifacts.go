@@ -53,7 +53,7 @@ func OpenObjects(set config.S3) (*objectstore.Store, error) {
 		AccessKeyID: set.AccessKeyID, SecretAccessKey: set.SecretAccessKey})
 }
 
-// keep is session.Options.Keep.
+// keep is manager.Options.Keep.
 func (s *Server) keep(ctx context.Context, sessionID, name, contentType string, content []byte) (json.RawMessage,
 	error) {
 	ref, err := s.artifacts.Put(ctx, sessionID, name, contentType, content)

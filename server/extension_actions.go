@@ -5,7 +5,7 @@ import (
 	"context"
 	"sync"
 
-	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 )
 
 // maxOwnership is of how many sessions it is remembered whose they are.
@@ -13,13 +13,13 @@ const maxOwnership = 10_000
 
 // ownership remembers which sessions are this node's: whoever asks does so for every signal.
 type ownership struct {
-	sessions *session.Service
+	sessions *manager.Service
 	mu       sync.Mutex
 	known    map[string]bool
 	moved    int64 // Service.Moved when the first of them was read
 }
 
-func newOwnership(sessions *session.Service) *ownership {
+func newOwnership(sessions *manager.Service) *ownership {
 	return &ownership{sessions: sessions, known: map[string]bool{}}
 }
 

@@ -25,6 +25,7 @@ import (
 	"harness/internal/platform/telemetry"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 	"harness/queue"
 	"harness/queue/jobs"
 	"harness/transcript"
@@ -234,7 +235,7 @@ func (s *Server) extensionMetrics() (dispatched func(extensions.Summary), behind
 }
 
 // extensionSessions tells the dispatcher about sessions.
-type extensionSessions struct{ sessions *session.Service }
+type extensionSessions struct{ sessions *manager.Service }
 
 // Describe implements extensions.Sessions.
 func (e extensionSessions) Describe(ctx context.Context, id string) (extensions.SessionInfo, error) {
@@ -262,7 +263,7 @@ func gone(err error) bool {
 
 // extensionSettings gives handlers a session's settings.
 type extensionSettings struct {
-	sessions *session.Service
+	sessions *manager.Service
 	reads    reads
 }
 
@@ -294,7 +295,7 @@ func (e extensionJobs) EnqueueJob(ctx context.Context, in sdk.EnqueueInput) (sdk
 
 // actionParts is what actions change.
 type actionParts struct {
-	sessions *session.Service
+	sessions *manager.Service
 	reads    reads
 }
 

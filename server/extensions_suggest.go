@@ -9,7 +9,7 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/sdk"
-	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 	"harness/queue"
 	"harness/queue/jobs"
 )
@@ -18,7 +18,7 @@ import (
 // job does otherwise.
 type extensionSuggester struct {
 	extensions *extensionParts
-	sessions   *session.Service
+	sessions   *manager.Service
 	queue      *queue.Queue
 	builtIn    *jobs.Suggester
 }

@@ -8,7 +8,7 @@ import (
 	"harness/internal/platform/cluster/gitworkspace"
 	"harness/internal/platform/config"
 	"harness/internal/runtime/process/confine"
-	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 )
 
 // startFolders opens what stores the folders of sessions for other nodes (HARNESS_WORKSPACES=git). A server that could not
@@ -45,7 +45,7 @@ func (s *Server) stopFolders(ctx context.Context) error {
 }
 
 // storedFolders is what sessions store their folders with, nil for nothing.
-func (s *Server) storedFolders() session.Folders {
+func (s *Server) storedFolders() manager.Folders {
 	if s.folders == nil {
 		return nil
 	}

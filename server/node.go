@@ -13,7 +13,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/platform/journal/bus"
 	"harness/internal/runtime/process/shim"
-	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 )
 
 // startNode makes sure that no other server on this database has this one's node id: of two, each would settle what the
@@ -166,7 +166,7 @@ func (s *Server) endLost(ctx context.Context) error {
 		if !f.Alive {
 			continue
 		}
-		ended, err := session.Ended(ctx, s.db.Read(), f.Generation)
+		ended, err := manager.Ended(ctx, s.db.Read(), f.Generation)
 		if err == nil && ended {
 			s.log.Warn().Str("runtime", f.State.Runtime).Str("generation", f.Generation).
 				Msg("this node was taken for dead, and its turns were ended by another one; ending the runtime")

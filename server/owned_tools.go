@@ -18,6 +18,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/process/confine"
 	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 	"harness/internal/services/tools"
 	"harness/internal/services/tools/command"
 	"harness/internal/services/tools/configured"
@@ -260,7 +261,7 @@ func (o *ownedTools) session(ctx context.Context, id string) (mcphost.Session, e
 	if err != nil {
 		return mcphost.Session{}, err
 	}
-	return mcphost.Session{Workspace: stored.Cwd, TurnID: o.sessions.CallingTurn(ctx, id), Epoch: stored.Epoch(),
+	return mcphost.Session{Workspace: stored.Cwd, TurnID: o.sessions.CallingTurn(ctx, id), Epoch: stored.Epoch,
 		Policy: narrowed(o.policy, stored.Controls), MaxCalls: runtime.CapabilitiesOf(adapter).MaxToolCalls()}, nil
 }
 
@@ -284,7 +285,7 @@ func narrowed(policy tools.Policy, controls session.Controls) tools.Policy {
 }
 
 // toolApprover asks by the approvals of sessions.
-type toolApprover struct{ *session.Service }
+type toolApprover struct{ *manager.Service }
 
 // Ask implements tools.Approver.
 func (a toolApprover) Ask(ctx context.Context, call tools.Call, class tools.Class, description string) (

@@ -14,7 +14,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/platform/journal/archive"
 	"harness/internal/services/audit"
-	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 	"harness/internal/services/tasks"
 	"harness/internal/services/tools/ledger"
 	"harness/queue"
@@ -106,7 +106,7 @@ func (s *Server) pruneRecords(ctx context.Context) error {
 	records := journal.Retention{Age: days(keep.RecordDays), Max: keep.Records}
 	return errors.Join(
 		s.pruneArtifacts(ctx), s.pruneAudit(ctx), s.answers.Prune(ctx, s.pruned),
-		s.sessions.Prune(ctx, session.Retention{
+		s.sessions.Prune(ctx, manager.Retention{
 			Records: days(keep.RecordDays), MaxRecords: keep.Records, Archived: days(keep.ArchivedDays),
 			MaxArchived: keep.Archived, Turns: days(keep.TurnDays), MaxTurns: keep.Turns, InUse: queue.Remembered,
 		}, s.pruned),

@@ -183,7 +183,7 @@ func (s *Server) setup(name string, confined Confinement, families ...string) st
 		NativeToolsOff: s.sessions.NativeToolsOff,
 		Door:           &s.agents, Tools: s.tools.nameFor(name), Idle: s.cfg.RuntimeIdle,
 		MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version.Program(),
-		Silence: stdio.Silence(s.cfg.TurnIdle),
+		TurnWatchdog: stdio.TurnWatchdog(s.cfg.TurnIdle),
 	}
 }
 

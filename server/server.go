@@ -50,6 +50,7 @@ import (
 	"harness/internal/services/notify"
 	"harness/internal/services/notify/decidelink"
 	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 	"harness/internal/services/session/nativelog"
 	"harness/internal/services/tasks"
 	"harness/internal/services/tracing"
@@ -89,12 +90,12 @@ type Server struct {
 	tokens   *tokens.Service
 	calls    callLog
 	answers  *idempotency.Store
-	sessions *session.Service
+	sessions *manager.Service
 	search   *search.Index
 	notifier *notify.Notifier
 	links    *decidelink.Signer              // nil unless links may decide
 	push     *pushAccess                     // nil where no browser is told
-	traced   atomic.Pointer[session.Service] // sessions, for who began before them
+	traced   atomic.Pointer[manager.Service] // sessions, for who began before them
 	codex    *codex.Codex                    // nil unless it is one of the runtimes
 	runtimes runtimes
 	confined atomic.Pointer[confine.Plan] // how agents are started, nil before the runtimes start
@@ -329,7 +330,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 	if err := s.openArtifacts(ctx); err != nil {
 		return err
 	}
-	s.sessions = session.New(session.Options{
+	s.sessions = manager.New(manager.Options{
 		Journal: s.journal, DB: s.db, NodeID: s.dir.NodeID, Clock: s.now, NativeToolsOff: s.nativeToolsOff(),
 		WorkspaceRoot: SessionFolder(s.cfg, s.workspace), EnterFolder: s.enterFolder, Surviving: left,
 		DefaultRuntime: s.runtimes.makers[0].name, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),

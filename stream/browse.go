@@ -10,13 +10,13 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Browse selects events of the journal for somebody who looks at them; what is "" or 0 selects nothing by it.
+// Browse selects events of the journal for display. An empty field does not filter.
 type Browse struct {
 	// After lists what follows a cursor, the oldest first; Before what was before one, the newest first. With neither the
 	// newest events come first.
 	After, Before *int64
-	// Session selects those of one session, Actor those that somebody caused. Type selects by BrowsedEvent.Name; one that
-	// ends in * by how that begins.
+	// Session selects the events of one session, Actor those caused by one actor. Type matches
+	// BrowsedEvent.Name; a trailing * matches a prefix.
 	Session, Actor, Type string
 	// Since and Until bound the time (ms): at Since or later, and before Until.
 	Since, Until int64
@@ -57,7 +57,7 @@ type browsable interface {
 	Browse(ctx context.Context, want journal.Selection) ([]journal.Record, error)
 }
 
-// Browser lists events. Workers' sessions are told of to who names them alone, as on the stream.
+// Browser lists events. Events of workers' sessions appear only when the session is named, as on the stream.
 type Browser struct{ Journal browsable }
 
 // Browse lists events.

@@ -26,7 +26,7 @@ func TestBrowse(t *testing.T) {
 			return e
 		}
 		said := of("a", stream.EventNotification, "", 30, line, stream.Meta{})
-		said = stream.Upcast(1, said) // tells where the method stands
+		said = stream.Upcast(1, said) // records where the method is
 		events := []journal.Event{of("a", "approval", "", 10, `{}`, stream.Meta{}), of("b", "approval_resolved", "bob", 20, `{}`, stream.Meta{}),
 			said, of("w", "approval", "", 40, `{}`, stream.Meta{SystemOwned: true}), of("a", "session_renamed", "bob", 50, `{}`, stream.Meta{})}
 		for _, event := range events {
@@ -72,7 +72,7 @@ func TestBrowse(t *testing.T) {
 			"a worker's":         {stream.Browse{Session: "w"}, []string{"w approval"}},
 			"a method":           {stream.Browse{Type: "turn/started"}, all[1:2]},
 			"a beginning":        {stream.Browse{Type: "approval*"}, all[2:]},
-			"somebody":           {stream.Browse{Actor: "bob"}, []string{all[0], all[2]}},
+			"an actor":           {stream.Browse{Actor: "bob"}, []string{all[0], all[2]}},
 			"a time":             {stream.Browse{Since: 20, Until: 50}, all[1:3]},
 		} {
 			if got := find(c.want); !slices.Equal(got, c.names) {

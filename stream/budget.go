@@ -40,7 +40,7 @@ func (m *metered) Read(p []byte) (int, error) {
 			return 0, errBusy
 		}
 	}
-	return n, err //nolint:wrapcheck // the library tells errors apart
+	return n, err //nolint:wrapcheck // callers match the library's errors
 }
 
 func (m *metered) release() {

@@ -97,8 +97,8 @@ func (c *client) next(batch []*Message, work *page) (out []*Message, on bool) {
 	return batch, true
 }
 
-// fromPage derives the next frames of a page. A client without positions does not get what is soon replaced by
-// something newer, and is told so; one with positions gets everything.
+// fromPage derives the next frames of a page. A client without positions skips replaceable frames and gets a
+// notice of the gap. One with positions gets every frame.
 func (c *client) fromPage(batch []*Message, work *page, positions bool) []*Message {
 	if work.gap != nil {
 		batch = append(batch, work.gap)
@@ -132,10 +132,10 @@ func (c *client) fromPage(batch []*Message, work *page, positions bool) []*Messa
 		}
 		if frame.Replaceable && !positions {
 			c.hub.opts.Metrics.Skipped(1)
-			if frame.Pos > c.told {
-				c.told = endOf(work.head)
+			if frame.Pos > c.gapEnd {
+				c.gapEnd = endOf(work.head)
 				c.hub.opts.Metrics.Gap("skipped")
-				batch = append(batch, work.audience.notice(skipped(frame.Pos-1, c.told)))
+				batch = append(batch, work.audience.notice(skipped(frame.Pos-1, c.gapEnd)))
 			}
 			continue
 		}
@@ -171,7 +171,7 @@ func (c *client) failed(err error) {
 	c.end(0, "")
 }
 
-// leave closes the connection with its reason. It runs once, when nobody else writes.
+// leave closes the connection with its reason. It runs once, when no other goroutine writes.
 func (c *client) leave() {
 	defer close(c.done)
 	c.mu.Lock()

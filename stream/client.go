@@ -37,8 +37,8 @@ const (
 	joining
 )
 
-// stretch is an audience up to and including a journal position.
-type stretch struct {
+// audienceUntil is an audience up to and including a journal position.
+type audienceUntil struct {
 	until    int64
 	audience audience
 }
@@ -49,9 +49,9 @@ type closeReason struct {
 	reason string
 }
 
-// client is one connection of the hub: a place in a ring and a little state. Its reader calls the verbs (setFilter,
-// resume, answer); its shard writes, and hands what would wait to a goroutine (park, catchUp, leave). Whoever writes
-// has busy set, so there is one at a time.
+// client is one connection of the hub: an index in a ring and a little state. Its reader calls setFilter,
+// resume and answer. Its shard writes, and hands work that would block to a goroutine (park, catchUp, leave).
+// The writer holds busy, so there is one writer at a time.
 type client struct {
 	hub     *Hub
 	shard   *shard
@@ -79,19 +79,19 @@ type client struct {
 	audience     audience // changed under hub.mu and mu, so reading it under either is safe
 	positions    bool     // frames carry pos and seq
 	mode         mode
-	answers      []*Message // they go before events
-	replies      []reply    // each goes behind the events before it
-	queue        []*shared  // owed from before the ring: frames of an earlier view, and what a full connection gave back
-	heard        []heard    // groups of pieces of text the client is in the middle of
-	queued       int        // bytes of queue, estimated
+	answers      []*Message     // they go before events
+	replies      []reply        // each goes behind the events before it
+	queue        []*shared      // owed from before the ring: frames of an earlier view, and what a full connection gave back
+	progress     []textProgress // groups of pieces of text the client is in the middle of
+	queued       int            // bytes of queue, estimated
 	resumeStatus *Message
-	epoch        uint64    // changes when resume throws away what was owed
-	cursor       int64     // everything up to here was taken from ring or journal
-	joinAt       int64     // joining: journal position up to which the journal is read
-	past         []stretch // not live: audiences that still apply to events before their until
-	short        bool      // the last page reached the head it aimed at
-	shrink       uint      // halvings of the page while records are large; catchUp alone uses it and told
-	told         int64     // the client knows that frames up to here may be missing
+	epoch        uint64          // changes when resume throws away what was owed
+	cursor       int64           // everything up to here was taken from ring or journal
+	joinAt       int64           // joining: journal position up to which the journal is read
+	past         []audienceUntil // not live: audiences that still apply to events before their until
+	short        bool            // the last page reached the head it aimed at
+	shrink       uint            // halvings of the page while records are large; only catchUp uses it and gapEnd
+	gapEnd       int64           // the client knows that frames up to here may be missing
 }
 
 // attachTo adds a connection with the audience of choose, which is called under h.mu; first is the message before
@@ -211,7 +211,7 @@ func (c *client) setAudience(next audience) {
 				c.endLocked(closePolicy, "too many filter changes while behind")
 				return
 			}
-			c.past = append(c.past, stretch{until: h.head, audience: c.audience})
+			c.past = append(c.past, audienceUntil{until: h.head, audience: c.audience})
 		}
 		c.loosenReplies()
 	}
@@ -297,7 +297,7 @@ func (c *client) restart(at resumeStatus) {
 	c.positions = true
 	c.mode, c.short = behind, false
 	c.freeReplies()
-	c.queue, c.queued, c.past, c.heard = nil, 0, nil, nil
+	c.queue, c.queued, c.past, c.progress = nil, 0, nil, nil
 	c.resumeStatus, c.cursor = at.message, at.cursor
 	c.epoch++
 	c.hub.opts.Metrics.CatchUp("resume")
@@ -316,7 +316,7 @@ func (c *client) endLocked(code int, reason string) {
 	}
 	c.closing = &closeReason{code, reason}
 	c.replies = nil
-	c.queue, c.queued, c.past, c.heard = nil, 0, nil, nil
+	c.queue, c.queued, c.past, c.progress = nil, 0, nil, nil
 	c.cancel()
 	c.timer.Stop()
 	c.drained.Broadcast()

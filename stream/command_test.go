@@ -102,7 +102,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add(`{"method":"item/tool/call","id":1}`, `{"request":{"kind":"tool_call"}}`)
 	f.Fuzz(func(t *testing.T, line, meta string) {
 		if !json.Valid([]byte(line)) || !json.Valid([]byte(meta)) || strings.Contains(strings.ToLower(meta), "layout") {
-			return // the journal keeps valid JSON only, and nobody wrote a layout in version 1
+			return // the journal stores valid JSON only, and no layout was written in version 1
 		}
 		for _, kind := range []string{EventNotification, EventRequest, "other"} {
 			rec := old(kind, line, meta)

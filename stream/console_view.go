@@ -55,8 +55,8 @@ func nameable(threads []string) bool {
 // consoleListener obeys the commands of the console's view.
 type consoleListener struct{ client *client }
 
-// Hear implements Listener. Who subscribes is told when it holds: what is read over REST after that has everything that
-// was not sent by it.
+// Hear implements Listener. The subscriber gets its confirmation once the subscription is active. A REST read
+// after that includes every event the subscription did not send.
 func (l consoleListener) Hear(data []byte) {
 	if len(data) == 0 {
 		return

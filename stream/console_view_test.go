@@ -64,8 +64,8 @@ func (p *peer) until(t *testing.T) (frames []seen, bytes int) {
 	}
 }
 
-// The console's view has each event that everybody sees as one frame, the last one of it, live and on replay; texts
-// piece by piece of the threads it names alone, and workers' threads when they are named.
+// The console's view has each event visible to all clients as one frame, its last one, live and on replay. It
+// has text deltas of the named threads only, and workers' threads when they are named.
 func TestTheViewOfTheConsole(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

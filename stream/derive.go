@@ -9,9 +9,9 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Frames derives what clients see of one journal record, in the original's order. It depends on the record alone, so a
-// replay yields the very bytes that were live, but for texts, whose pieces are told early and stored joined (TextRef).
-// Types with a dot show nothing, except EventNotification and EventRequest.
+// Frames derives what clients see of one journal record, in the original's order. It depends on the record
+// alone, so a replay yields the same bytes as the live stream. Texts are the exception: deltas are published
+// early and stored joined (TextRef). Types with a dot show nothing, except EventNotification and EventRequest.
 func Frames(rec journal.Record) ([]Frame, error) {
 	d := derivation{rec: rec}
 	native := rec.Type == EventNotification || rec.Type == EventRequest
@@ -29,7 +29,7 @@ func Frames(rec journal.Record) ([]Frame, error) {
 	var ok bool
 	if d.line, ok = LineOf(&rec.Event, d.meta); !ok {
 		return nil, fmt.Errorf(
-			"payload of journal event %d (%s) is no runtime's line, or its meta does not tell where the method stands",
+			"payload of journal event %d (%s) is not a runtime's line, or its meta has no offset of the method",
 			rec.Pos, rec.Type)
 	}
 	d.method, d.runtime = wire.Text(d.line.Method), runtimeOf(rec)
@@ -42,7 +42,7 @@ func Frames(rec journal.Record) ([]Frame, error) {
 	return d.frames, nil
 }
 
-// Broadcasts tells whether a notification has an alias that goes to every reader. Who appends such an event sets
+// Broadcasts reports whether a notification has an alias that goes to every reader. Who appends such an event sets
 // journal.Event.Broadcast, so that a filtered client finds it again when it catches up.
 func Broadcasts(method string) bool { return wire.Lookup(method).Broadcast }
 

@@ -47,8 +47,8 @@ func newVectors() *vectors {
 
 func (v *vector) writev(fd uintptr) {
 	for {
-		// It never waits, so the scheduler need not be told: told, it may give this thread's turn away, which the shard then
-		// queues for.
+		// It never blocks, so the scheduler need not know. A regular syscall could give this thread's processor
+		// away, and the shard would then queue for one.
 		n, _, errno := syscall.RawSyscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&v.parts[0])), uintptr(len(v.parts)))
 		if errno == syscall.EINTR {
 			continue
@@ -74,7 +74,7 @@ func (d *direct) write(messages []*Message) (sent int, rest []byte, err error) {
 	d.vectors.pool.Put(v)
 	switch {
 	case err != nil:
-		return 0, nil, err //nolint:wrapcheck // the connection is gone; nobody tells why apart
+		return 0, nil, err //nolint:wrapcheck // the connection is gone; no caller inspects the cause
 	case errno == syscall.EAGAIN:
 		return 1, messages[0].wire, nil
 	case errno != 0:

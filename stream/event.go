@@ -57,8 +57,8 @@ type Meta struct {
 	Layout *runtime.Layout `json:"layout,omitempty"`
 }
 
-// TextRef is the place of a delta in the text it adds to. Deltas are told early one by one (pieces), then stored
-// joined, one event for the pieces of a group.
+// TextRef is the position of a delta in its text. Deltas are published early, one by one, then stored joined,
+// one event for each group.
 type TextRef struct {
 	// Group names the pieces that are stored together: no two groups have the same number.
 	Group int64 `json:"group"`
@@ -99,7 +99,7 @@ type RequestRef struct {
 	Questions json.RawMessage `json:"questions,omitempty"`
 }
 
-// SetMeta gives an event its meta, which nobody changes from here on.
+// SetMeta gives an event its meta, which must not change afterwards.
 func SetMeta(event *journal.Event, meta *Meta) { event.Meta, event.Known = EncodeMeta(*meta), meta }
 
 // MetaOf is the meta of an event, to be read only.
@@ -133,8 +133,8 @@ func LineOf(event *journal.Event, meta *Meta) (line Line, ok bool) {
 	return line, len(line.Method) > 1 && line.Method[0] == '"'
 }
 
-// Upcast brings an event of an older schema version to this one (journal.Options.Upcast). Before version 2 the meta of
-// a runtime's line did not tell where its parts stand. A payload that is no such line stays as it is.
+// Upcast brings an event of an older schema version to this one (journal.Options.Upcast). Before version 2 the
+// meta of a runtime's line had no offsets of its parts. A payload that is not such a line stays unchanged.
 func Upcast(version int, event journal.Event) journal.Event {
 	if version >= 2 || event.Type != EventNotification && event.Type != EventRequest {
 		return event

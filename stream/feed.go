@@ -12,7 +12,7 @@ type Feed interface {
 	Frames(record journal.Record) ([]Frame, error)
 	// AppendFrame appends a frame as it is sent, with its position and number for who asked for them.
 	AppendFrame(dst []byte, frame *Frame, positions bool) []byte
-	// AppendNotice appends what a connection is told about frames it does not get.
+	// AppendNotice appends the notice a connection gets about frames it does not get.
 	AppendNotice(dst []byte, notice Notice) []byte
 }
 
@@ -21,7 +21,7 @@ type Feed interface {
 type Notice struct {
 	// Kind is resumed, gap or ahead.
 	Kind string
-	// From and To are positions; Oldest is the first one still kept, 0 when it is not told.
+	// From and To are positions; Oldest is the first one still stored, 0 when unknown.
 	From, To, Oldest int64
 	// Skipped says that only replaceable frames are missing.
 	Skipped bool
@@ -66,7 +66,7 @@ func newChannel(feed Feed) *channel {
 	return &channel{feed: feed, all: map[*view]struct{}{}, wide: map[*view]struct{}{}, of: map[string]map[*view]struct{}{}}
 }
 
-// wants tells whether a record may have a frame for anybody.
+// wants reports whether a record may have a frame for anybody.
 func (c *channel) wants(record *journal.Record) bool {
 	return len(c.all) > 0 && (record.Broadcast || len(c.wide) > 0 || len(c.of[record.SessionID]) > 0)
 }
@@ -132,7 +132,7 @@ func (a audience) notice(n Notice) *Message {
 	return newMessage(96, func(dst []byte) []byte { return a.channel.feed.AppendNotice(dst, n) })
 }
 
-// wide tells that events of all sessions are wanted.
+// wide reports whether events of all sessions are wanted.
 func (a audience) wide() bool { return a.channel.feed == ownFeed{} && len(a.sessions) == 0 }
 
 // session is the only one whose events are wanted, "" when there are others: a query of the journal for it finds all an

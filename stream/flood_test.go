@@ -16,7 +16,7 @@ import (
 // shortClose is the patience with peers that do not answer a close frame.
 const shortClose = 200 * time.Millisecond
 
-// tally counts reasons the hub was told.
+// tally counts the reasons that the hub reported.
 type tally struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -85,7 +85,8 @@ func awaitClose(t *testing.T, reader *bufio.Reader) (code int, reason string) {
 	}
 }
 
-// Whatever a peer floods with, it is told 1008, and the reason; the same at a pace is served.
+// A peer that floods is closed with 1008 and the reason, whatever it sends; the same at an allowed rate is
+// served.
 func TestFloodsAreClosed(t *testing.T) {
 	t.Parallel()
 	for name, flood := range map[string][]byte{
@@ -194,7 +195,7 @@ func requireEmpty(t *testing.T, h *Hub) {
 	})
 }
 
-// eventually polls for what nobody tells.
+// eventually polls for a condition that has no notification.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -235,7 +236,7 @@ func TestAPeerThatStopsWhileItIsClosedIsReaped(t *testing.T) {
 }
 
 // A slow but steady peer is served: only a message is timed, not the connection.
-func TestASlowMessageIsTaken(t *testing.T) {
+func TestSlowMessageIsAccepted(t *testing.T) {
 	t.Parallel()
 	_, server := serve(t, newMemoryJournal(), Options{}, HandlerOptions{MessageTimeout: 10 * time.Second})
 	conn, reader, _ := handshake(t, server, nil)

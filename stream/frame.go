@@ -26,17 +26,17 @@ type Frame struct {
 	// Replaceable frames are outdated by a later one: text deltas (the finished item has the whole), token usage, plan and
 	// diff.
 	Replaceable bool
-	// Repeats says that a later frame of the same event tells the same.
+	// Repeats says that a later frame of the same event has the same content.
 	Repeats bool
-	// Text is set on a frame that adds to a text. Early says that it is told before it is stored: it has no position and
-	// no number yet.
+	// Text is set on a frame that adds to a text. Early says that it is published before it is stored: it has
+	// no position and no number yet.
 	Text  *TextRef
 	Early bool
-	// Runtime is who said it, "" when nobody did or wire.Origin.
+	// Runtime is the runtime that sent it, "" for none or wire.Origin.
 	Runtime string
 	// About is the feed's own word on whom the frame is for; the stream's has none.
 	About any
-	// project is the one its record belongs to, "" for none or when nobody asked (Hub.projects).
+	// project is the project of its record, "" for none or when no client needs it (Hub.projects).
 	project string
 	// Pos is the frame's position (journal pos*16 + index within the event), Seq its event's number within the session.
 	Pos, Seq int64
@@ -68,7 +68,7 @@ func (f *Frame) AppendJSON(dst []byte, positions bool) []byte {
 	return append(dst, '}')
 }
 
-// visible tells whether a socket with this filter ("" means none) gets the frame.
+// visible reports whether a socket with this filter ("" means none) gets the frame.
 func (f *Frame) visible(filter string) bool {
 	switch {
 	case f.SystemOwned:
@@ -98,5 +98,5 @@ func startOf(journalPos int64) int64 { return journalPos * framesPerEvent }
 // eventOf is the journal position of the event a cursor points into.
 func eventOf(cursor int64) int64 { return cursor / framesPerEvent }
 
-// midEvent tells whether frames of the cursor's own event may still be owed.
+// midEvent reports whether frames of the cursor's own event may still be owed.
 func midEvent(cursor int64) bool { return eventOf(cursor) > 0 && cursor%framesPerEvent != lastIndex }

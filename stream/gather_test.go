@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// A crowd is served what was handed out and what is about to be with one write each, but waits no longer than half a
-// round for it; a few sockets do not wait.
-func TestACrowdWaitsForWhatIsPending(t *testing.T) {
+// A large shard waits for pending frames, so that one write serves them all, but for at most half a round. A
+// few sockets do not wait.
+func TestLargeShardWaitsForPendingFrames(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		sockets int
 		waits   time.Duration // for what never comes
-	}{"crowd": {crowdSize, crowdSize * crowdWait}, "large crowd": {2000, maxPause}, "few": {crowdSize - 1, 0}} {
+	}{"large": {gatherThreshold, gatherThreshold * gatherPerConn}, "very large": {2000, maxPause}, "few": {gatherThreshold - 1, 0}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

@@ -19,8 +19,8 @@ type HandlerOptions struct {
 	// Access, when set, gives the context that ends when who made a request may not be here any more; their socket is
 	// closed with 1008 then, those of other protocols, too.
 	Access func(*http.Request) context.Context
-	// Reach, when set, tells to which projects who made a request is limited, nil for no limit; the hub needs
-	// Options.ProjectOf for that. It holds for other protocols, too.
+	// Reach, when set, returns the projects the caller is limited to, nil for no limit; the hub needs
+	// Options.ProjectOf for that. It applies to other protocols, too.
 	Reach func(*http.Request) Reach
 	// ReadLimit bounds a client's message in bytes (1 MiB); a longer one closes the socket with 1009.
 	ReadLimit int64
@@ -113,7 +113,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// resumeAt judges the cursor of a handshake, nil when it has none; a bad one is answered.
+// resumeAt checks the cursor of a handshake and returns nil when it has none. A bad one is answered with an
+// error.
 func (h *Handler) resumeAt(w http.ResponseWriter, r *http.Request) (at *resumeStatus, ok bool) {
 	values, resumes := r.URL.Query()["after"]
 	if !resumes {
@@ -154,7 +155,7 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request) *websocketConn 
 	return &websocketConn{ws: ws, socket: wrapped.socket}
 }
 
-// serve makes the connection, and tells whether it did; then leave is called at its end. named is what viewOf gives.
+// serve makes the connection, and reports whether it did; then leave is called at its end. named is what viewOf gives.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, named []string, at *resumeStatus, leave func()) bool {
 	conn := h.accept(w, r)
 	if conn == nil {
@@ -236,7 +237,7 @@ func (h *Handler) read(client *client, conn *websocketConn, listener Listener) (
 		var data []byte
 		message := h.large.meter(reader)
 		if kind == websocket.MessageText {
-			data, err = readText(message, func() int64 { return conn.socket.inflow.payload.Load() - earlier - message.read })
+			data, err = readText(message, func() int64 { return conn.socket.inbound.payload.Load() - earlier - message.read })
 		} else {
 			data, err = io.ReadAll(message)
 		}

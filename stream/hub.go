@@ -20,9 +20,10 @@ type Journal interface {
 	// Subscribe hands committed records to fn, in order, from one goroutine; head is the position before the first of
 	// them.
 	Subscribe(fn journal.Subscriber) (head int64, cancel func())
-	// SubscribeEphemeral hands fn what is told before it is stored, in order with the records and never at the same time.
+	// SubscribeEphemeral calls fn for events published before they are stored, in order with the records, never
+	// concurrently.
 	SubscribeEphemeral(fn journal.EphemeralSubscriber) (cancel func())
-	// Pending tells whether more is about to be handed to fn: something is being written, or waits for that.
+	// Pending reports whether more is about to be handed to fn: something is being written, or waits for that.
 	Pending() bool
 	// Bounds are the oldest position still kept and the last committed one.
 	Bounds(ctx context.Context) (oldest, head int64, err error)
@@ -33,12 +34,12 @@ type Journal interface {
 // Conn is what the hub needs of a connection: the seam behind which a transport can change how bytes leave. Write and
 // Wait are called by one goroutine at a time.
 type Conn interface {
-	// Write sends messages in order as far as the peer takes them now, without waiting, and tells how many it took over;
-	// one that left in part counts. full: call Wait before the next Write.
+	// Write sends messages in order as far as the peer accepts them now, without waiting. It returns how many
+	// it accepted; a partly written one counts. full: call Wait before the next Write.
 	Write(messages []*Message) (sent int, full bool, err error)
 	// Wait returns when everything taken over has left. ErrStalled: no byte moved for the stall limit.
 	Wait() error
-	// Ping asks the peer for a sign of life; Alive tells whether there was any since.
+	// Ping asks the peer for a sign of life; Alive reports whether there was any since.
 	Ping()
 	Alive() bool
 	// Close ends the connection with a websocket close code and reason, within a few seconds.
@@ -55,25 +56,26 @@ var (
 	ErrStopped = errors.New("the stream is not running")
 )
 
-// Metrics are told what the hub does. Every function may be nil; none may block.
+// Metrics are callbacks for what the hub does. Every function may be nil; none may block.
 type Metrics struct {
-	// Connections is told +1 and -1.
+	// Connections gets +1 and -1.
 	Connections func(delta int)
-	// Sent is told the frames written to one connection and their bytes on the wire.
+	// Sent gets the frames written to one connection and their bytes on the wire.
 	Sent func(frames, bytes int)
-	// CatchUp is told each time a connection is switched to reading the journal, with the reason: resume or overflow.
+	// CatchUp is called each time a connection is switched to reading the journal, with the reason: resume or
+	// overflow.
 	CatchUp func(reason string)
-	// Skipped is told the replaceable frames a slow connection without positions did not get.
+	// Skipped gets the number of replaceable frames a slow connection without positions did not get.
 	Skipped func(frames int)
-	// Gap is told each gap frame, with the reason: resume (the cursor was pruned already), pruned (while catching up) or
-	// skipped.
+	// Gap is called for each gap frame, with the reason: resume (the cursor was pruned already), pruned (while
+	// catching up) or skipped.
 	Gap func(reason string)
-	// SlowConsumer is told each connection closed with 4008: stalled or pruned.
+	// SlowConsumer is called for each connection closed with 4008: stalled or pruned.
 	SlowConsumer func(reason string)
-	// Closed is told each connection closed for what its peer sent or left undone: rate, unfinished, too_big, memory,
-	// protocol, filter_changes or no_pong, or because its access was withdrawn.
+	// Closed is called for each connection closed because of its peer: rate, unfinished, too_big, memory,
+	// protocol, filter_changes or no_pong. It is also called when access was withdrawn.
 	Closed func(reason string)
-	// Refused is told each handshake refused: connections, address or origin.
+	// Refused is called for each refused handshake: connections, address or origin.
 	Refused func(reason string)
 }
 
@@ -122,9 +124,9 @@ func (o *Options) setDefaults() {
 	if o.Metrics.Skipped == nil {
 		o.Metrics.Skipped = func(int) {}
 	}
-	for _, told := range []*func(string){&o.Metrics.Gap, &o.Metrics.SlowConsumer, &o.Metrics.Closed, &o.Metrics.Refused} {
-		if *told == nil {
-			*told = func(string) {}
+	for _, notice := range []*func(string){&o.Metrics.Gap, &o.Metrics.SlowConsumer, &o.Metrics.Closed, &o.Metrics.Refused} {
+		if *notice == nil {
+			*notice = func(string) {}
 		}
 	}
 }
@@ -252,7 +254,7 @@ func (h *Hub) await(ctx context.Context, finished <-chan struct{}) (err error) {
 	return err
 }
 
-// isOpen tells whether the hub takes connections.
+// isOpen reports whether the hub takes connections.
 func (h *Hub) isOpen() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -262,21 +264,21 @@ func (h *Hub) isOpen() bool {
 // publish is the journal's subscriber: it never waits for a reader. The head moves under the lock the frames are put
 // into the rings under, so a client that joins or changes its filter does so between two events, never inside one.
 func (h *Hub) publish(records []journal.Record) {
-	// An event nobody would get is not derived. The others are, outside the lock; whoever joins meanwhile does so before
-	// these.
-	told := make([]derived, len(records))
+	// Events that no client would get are not derived. The others are derived outside the lock. A client that
+	// joins meanwhile joins before these events.
+	outgoing := make([]derived, len(records))
 	h.mu.Lock()
 	for i := range records {
-		told[i].wanted = h.wanting(&records[i])
+		outgoing[i].wanted = h.wanting(&records[i])
 	}
 	h.mu.Unlock()
 	for i := range records {
-		told[i].by(h, told[i].wanted, records[i])
+		outgoing[i].by(h, outgoing[i].wanted, records[i])
 	}
 	owners := h.lockKnowing(records)
 	for i := range records {
-		told[i].by(h, h.wanting(&records[i]), records[i])
-		for _, frame := range told[i].frames {
+		outgoing[i].by(h, h.wanting(&records[i]), records[i])
+		for _, frame := range outgoing[i].frames {
 			frame.project = owners.at(i)
 			h.offer(frame)
 		}
@@ -302,7 +304,8 @@ func (d *derived) by(h *Hub, channels []*channel, record journal.Record) {
 	}
 }
 
-// publishEphemeral is publish for what is told before it is stored. Whoever joins meanwhile gets it from the store.
+// publishEphemeral is publish for events that are not stored yet. A client that joins meanwhile gets them from
+// the store.
 func (h *Hub) publishEphemeral(events []journal.Event) {
 	for i := range events {
 		record := journal.Record{Event: events[i]}
@@ -312,10 +315,10 @@ func (h *Hub) publishEphemeral(events []journal.Event) {
 		if len(wanted) == 0 {
 			continue
 		}
-		var told derived
-		told.by(h, wanted, record)
+		var outgoing derived
+		outgoing.by(h, wanted, record)
 		owners := h.lockKnowing([]journal.Record{record})
-		for _, frame := range told.frames {
+		for _, frame := range outgoing.frames {
 			frame.Early, frame.project = true, owners.at(0)
 			h.offer(frame)
 		}
@@ -343,8 +346,8 @@ func (h *Hub) wanting(record *journal.Record) (wanting []*channel) {
 	return wanting
 }
 
-// derive makes the frames of a record. One that cannot be read is skipped, live and on replay alike: it would otherwise
-// end the stream for everybody, for ever.
+// derive makes the frames of a record. An unreadable record is skipped, live and on replay alike. Otherwise it
+// would end the stream for all clients, on every attempt.
 func (h *Hub) derive(c *channel, record journal.Record) []*shared {
 	frames, err := c.feed.Frames(record)
 	if err != nil {

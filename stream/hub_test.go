@@ -105,7 +105,7 @@ func TestFilterChange(t *testing.T) {
 	}
 }
 
-// Each variant of a frame is encoded once, whoever and however many receive it.
+// Each variant of a frame is encoded once, however many clients receive it.
 func TestEncodedOnce(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
@@ -142,7 +142,8 @@ func TestEncodedOnce(t *testing.T) {
 	}
 }
 
-// A reader that stops blocks nobody, its queue stays bounded, and it misses nothing when it reads again.
+// A reader that stops blocks no other client, its queue stays bounded, and it misses nothing when it reads
+// again.
 func TestStoppedReaderCatchesUp(t *testing.T) {
 	t.Parallel()
 	var catchUps atomic.Int64
@@ -280,7 +281,7 @@ func TestFilterChurnIsBounded(t *testing.T) {
 	conn.wait(t, "the end", func() bool { return conn.code == closePolicy })
 }
 
-// A journal that cannot be read ends a client that needs it with 1011, and nobody else.
+// A journal that cannot be read ends only the clients that need it, with 1011.
 func TestJournalFailure(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
@@ -305,7 +306,7 @@ func TestJournalFailure(t *testing.T) {
 	healthy.wait(t, "y", func() bool { return len(healthy.received) == 2 })
 }
 
-// An event that cannot be shown is left out for everybody; the stream goes on.
+// An event that cannot be shown is skipped for all clients; the stream continues.
 func TestUnreadableEvent(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
@@ -321,7 +322,7 @@ func TestUnreadableEvent(t *testing.T) {
 	conn.wait(t, "both events", func() bool { return len(conn.received) == 4 })
 }
 
-// Stop and Start may be called twice; Stop says 1012 to everybody and waits for them.
+// Stop and Start may be called twice; Stop closes every client with 1012 and waits for them.
 func TestStartStop(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()

@@ -22,7 +22,7 @@ func masked(first byte, payload int) []byte {
 }
 
 // However the bytes are cut, the intake knows when something is unfinished, and since when.
-func TestIntakeKnowsWhatIsUnfinished(t *testing.T) {
+func TestIntakeTracksUnfinishedMessage(t *testing.T) {
 	t.Parallel()
 	const (
 		text, fragment, middle, last, ping = 0x81, 0x01, 0x00, 0x80, 0x89

@@ -10,9 +10,9 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Reach tells which projects a connection that is limited to some may be shown.
+// Reach says which projects a limited connection may see.
 type Reach interface {
-	// Has tells whether a project, "" for none, is among them.
+	// Has reports whether a project, "" for none, is among them.
 	Has(projectID string) bool
 	// Key is the same for limits to the same projects.
 	Key() string
@@ -29,8 +29,7 @@ func (a audience) within(reach Reach) audience {
 	return a
 }
 
-// projects knows which projects sessions belong to, as far as somebody asked. Records that change that come by in their
-// order.
+// projects caches the projects of sessions that were looked up. Records that change them must arrive in order.
 type projects struct {
 	of func(ctx context.Context, sessionID string) (string, error)
 
@@ -44,8 +43,8 @@ const (
 	projectPatience  = 5 * time.Second
 )
 
-// heard takes note of a record.
-func (p *projects) heard(record *journal.Record) {
+// observe takes note of a record.
+func (p *projects) observe(record *journal.Record) {
 	switch record.Type {
 	case "session_created", "session.created", "session_project_updated", "session_deleted":
 	default:
@@ -105,7 +104,7 @@ func namedProject(payload json.RawMessage) string {
 	return cmp.Or(named.ProjectID, named.OfID, named.Project.ProjectID)
 }
 
-// owners are the projects of records, nil when nobody needs them.
+// owners are the projects of records, nil when no client needs them.
 type owners []string
 
 func (o owners) at(i int) string {
@@ -126,15 +125,15 @@ func (h *Hub) lockKnowing(records []journal.Record) (of owners) {
 		for i := 0; i < len(records) && err == nil; i++ {
 			if records[i].Type == "session_deleted" { // it was of the project it is known by
 				of[i], err = h.projects.project(context.Background(), &records[i])
-				h.projects.heard(&records[i])
+				h.projects.observe(&records[i])
 				continue
 			}
-			h.projects.heard(&records[i])
+			h.projects.observe(&records[i])
 			of[i], err = h.projects.project(context.Background(), &records[i])
 		}
 		h.mu.Lock()
 		if err != nil {
-			h.opts.Logger.Error().Err(err).Msg("cannot tell to which projects events belong; ending the streams limited to some")
+			h.opts.Logger.Error().Err(err).Msg("cannot find the projects of events; ending the streams limited to projects")
 			for c := range h.clients {
 				if c.reach != nil {
 					c.end(closeInternal, "journal unavailable")
@@ -145,13 +144,14 @@ func (h *Hub) lockKnowing(records []journal.Record) (of owners) {
 	}
 	if of == nil {
 		for i := range records {
-			h.projects.heard(&records[i])
+			h.projects.observe(&records[i])
 		}
 	}
 	return of
 }
 
-// assign notes in frames the project of their record; false when it cannot be told, which ends the client.
+// assign sets the project of the record on its frames. It returns false when the project is unknown, which ends
+// the client.
 func (c *client) assign(frames []*shared, record journal.Record) bool {
 	project, err := c.hub.projects.project(c.ctx, &record)
 	if err != nil {

@@ -27,7 +27,8 @@ func TestResumeProperty(t *testing.T) {
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			// In a bubble a wakeup that is lost shows at once: everybody sleeps, and something owed has not arrived.
+			// In a bubble a lost wakeup shows at once: all goroutines sleep, and a frame that is owed has not
+			// arrived.
 			synctest.Test(t, func(t *testing.T) { runInterleaving(t, seed, &seen) })
 		})
 	}
@@ -69,7 +70,7 @@ func runInterleaving(t *testing.T, seed uint64, seen *interleavings) {
 	all := &reference{}
 	w := &walker{t: t, journal: j, random: random, hub: h, all: all, seen: seen}
 	w.connect()
-	plain := &bystander{t: t, journal: j, random: random, hub: h, all: all}
+	plain := &lossyClient{t: t, journal: j, random: random, hub: h, all: all}
 	plain.connect()
 	for step := range 40 {
 		switch random.IntN(16) {
@@ -101,7 +102,7 @@ func runInterleaving(t *testing.T, seed uint64, seen *interleavings) {
 				appendAll(t, j, randomEvent(random, eventName(seed, step*10+n)))
 			}
 		}
-		// Half of the steps meet everybody at rest, half of them in the middle of something.
+		// Half of the steps start with all goroutines idle, half of them in the middle of an operation.
 		if random.IntN(2) == 0 {
 			synctest.Wait()
 		}
@@ -128,7 +129,7 @@ func headOf(h *Hub) int64 {
 	return h.head
 }
 
-// alive tells whether the connection is usable; a broken one is waited for, so that all it delivered is known.
+// alive reports whether the connection is usable; a broken one is waited for, so that all it delivered is known.
 func (w *walker) alive() bool {
 	w.conn.mu.Lock()
 	broken := w.conn.room == 0 && !w.conn.blocked

@@ -14,9 +14,9 @@ type Protocol interface {
 	Feed() Feed
 }
 
-// Listener hears what one socket says; calls come from one goroutine.
+// Listener receives the messages of one socket; calls come from one goroutine.
 type Listener interface {
-	// Hear is given a message. Nothing more is read until it returns.
+	// Hear gets one message. The socket reads no further until it returns.
 	Hear(message []byte)
 }
 
@@ -60,8 +60,8 @@ func (h *Handler) serveProtocol(w http.ResponseWriter, r *http.Request, leave fu
 }
 
 // Send gives the socket a message, which leaves behind the events that are committed by now and before those that come.
-// It waits while too many messages wait, and tells whether the socket is still there.
-func (s *Socket) Send(message *Message) bool { return s.client.give(message) }
+// It waits while too many messages wait, and reports whether the socket is still there.
+func (s *Socket) Send(message *Message) bool { return s.client.send(message) }
 
 // See replaces what the socket is shown of events from now on.
 func (s *Socket) See(next Audience) {
@@ -82,13 +82,13 @@ func (s *Socket) ShowPositions() {
 // then what was missed. Frames that had not left yet are dropped: they are repeated.
 func (s *Socket) Resume(ctx context.Context, after int64, answer func(Notice) *Message) error {
 	h := s.client.hub
-	told, from, err := h.judge(ctx, cursor{after: after})
+	notice, from, err := h.resumePoint(ctx, cursor{after: after})
 	if err != nil {
 		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s.client.resumeAs(s.client.audience, resumeStatus{answer(told), from})
+	s.client.resumeAs(s.client.audience, resumeStatus{answer(notice), from})
 	return nil
 }
 
@@ -103,8 +103,9 @@ func NewMessage(capacity int, fill func(dst []byte) []byte) *Message {
 	return newMessage(capacity, fill)
 }
 
-// Tell is Send for what may be left out: it does not wait, and a socket that has too much to take does not get it.
-func (s *Socket) Tell(message *Message) { s.client.tell(message) }
+// Tell is Send for messages that may be dropped: it does not wait, and drops the message when too many are
+// queued.
+func (s *Socket) Tell(message *Message) { s.client.trySend(message) }
 
 // Drain waits until what was sent is on its way, or the socket has ended.
 func (s *Socket) Drain() {

@@ -19,7 +19,7 @@ type aim struct {
 }
 
 // replay moves a client that is not live one step: it reads the next page, or finds that the client has caught up and
-// makes it live. It tells whether there is anything more to do now.
+// makes it live. It reports whether there is anything more to do now.
 func (c *client) replay(work *page) bool {
 	target, caughtUp := c.aim()
 	if caughtUp {
@@ -57,7 +57,7 @@ func (c *client) replay(work *page) bool {
 	var gap *Message
 	if lost(target.cursor, oldest) {
 		if !c.positions {
-			// A client that knows nothing of positions cannot be told what it missed.
+			// A client that does not know positions cannot learn what it missed.
 			c.hub.opts.Metrics.SlowConsumer("pruned")
 			c.endLocked(closeSlow, slowReason)
 			return false

@@ -14,28 +14,28 @@ type reply struct {
 	pos   int64
 }
 
-// give queues a reply, or waits while too many are queued; false when the connection ends.
-func (c *client) give(message *Message) bool {
+// send queues a reply, or waits while too many are queued; false when the connection ends.
+func (c *client) send(message *Message) bool {
 	c.mu.Lock()
 	for len(c.replies) >= maxReplies && c.closing == nil {
 		c.drained.Wait()
 	}
 	c.mu.Unlock()
-	return c.place(message)
+	return c.enqueue(message)
 }
 
-// tell is give for what nobody waits for: it is left out while too much is queued.
-func (c *client) tell(message *Message) {
+// trySend is send for messages that may be dropped: it drops the message while too many are queued.
+func (c *client) trySend(message *Message) {
 	c.mu.Lock()
 	full := len(c.replies) >= maxReplies
 	c.mu.Unlock()
 	if !full {
-		c.place(message)
+		c.enqueue(message)
 	}
 }
 
-// place queues a reply behind the events that are there.
-func (c *client) place(message *Message) bool {
+// enqueue queues a reply behind the events that are there.
+func (c *client) enqueue(message *Message) bool {
 	frame := &shared{reply: message}
 	h := c.hub
 	h.mu.Lock()
@@ -50,7 +50,7 @@ func (c *client) place(message *Message) bool {
 	return open
 }
 
-// replyDue tells whether a reply goes before the next frame of the ring; c.mu is held.
+// replyDue reports whether a reply goes before the next frame of the ring; c.mu is held.
 func (c *client) replyDue() bool { return len(c.replies) > 0 && c.replies[0].at <= c.at }
 
 // takeReply takes the next reply; c.mu is held.

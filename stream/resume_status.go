@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// resumeStatus is the answer to a cursor: what the client is told, and where its frames begin.
+// resumeStatus is the answer to a cursor: the notice the client gets, and where its frames begin.
 type resumeStatus struct {
 	message *Message
 	cursor  int64
@@ -14,12 +14,13 @@ type resumeStatus struct {
 
 // compare compares a cursor with what the journal still has.
 func (h *Hub) compare(ctx context.Context, at cursor) (resumeStatus, error) {
-	told, from, err := h.judge(ctx, at)
-	return resumeStatus{noticeMessage(told), from}, err
+	answer, from, err := h.resumePoint(ctx, at)
+	return resumeStatus{noticeMessage(answer), from}, err
 }
 
-// judge is compare in any words: what to tell of a cursor, and where frames begin.
-func (h *Hub) judge(ctx context.Context, at cursor) (told Notice, from int64, err error) {
+// resumePoint compares a cursor with the journal. It returns the notice for the client and where its frames
+// begin.
+func (h *Hub) resumePoint(ctx context.Context, at cursor) (answer Notice, from int64, err error) {
 	oldest, headEvent, err := h.journal.Bounds(ctx)
 	if err != nil {
 		return Notice{}, 0, fmt.Errorf("compare a cursor with the journal: %w", err)
@@ -38,8 +39,8 @@ func (h *Hub) judge(ctx context.Context, at cursor) (told Notice, from int64, er
 	}
 }
 
-// lost tells whether frames after the cursor were pruned. A cursor inside a pruned event counts as a loss although it
-// may have been the event's last frame: nobody can tell any more.
+// lost reports whether frames after the cursor were pruned. A cursor inside a pruned event counts as a loss,
+// although it may have been the event's last frame: that is no longer known.
 func lost(cursor, oldest int64) bool {
 	event := eventOf(cursor)
 	return oldest > event+1 || oldest == event+1 && midEvent(cursor)
@@ -57,8 +58,8 @@ func notice(kind string, from, to, oldest int64) Notice {
 	return n
 }
 
-// skipped tells a client without positions, which reads too slowly, that frames of replaceable kinds between two
-// positions may be missing; all others are not.
+// skipped is the notice for a slow client without positions: replaceable frames between two positions may be
+// missing; all others are not.
 func skipped(from, to int64) Notice {
 	return Notice{Kind: "gap", From: from, To: to, Skipped: true}
 }

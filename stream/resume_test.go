@@ -98,38 +98,39 @@ func TestVerdicts(t *testing.T) {
 	})
 }
 
-// What is pruned while a client catches up is told where it happens; a client without positions is closed instead.
+// A gap found while a client catches up is reported at its position. A client without positions is closed
+// instead.
 func TestPrunedWhileCatchingUp(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
 	h := startHub(t, j, Options{RingFrames: 1, CatchUpPage: 2})
-	_, told := join(t, h, "A", 0)
+	_, withPositions := join(t, h, "A", 0)
 	_, plain := join(t, h, "A")
-	for _, conn := range []*fakeConn{told, plain} {
+	for _, conn := range []*fakeConn{withPositions, plain} {
 		conn.wait(t, "its first frames", func() bool { return len(conn.received) > 0 })
 	}
-	told.wait(t, "the resume status", func() bool { return len(told.received) == 2 })
-	for _, conn := range []*fakeConn{told, plain} {
+	withPositions.wait(t, "the resume status", func() bool { return len(withPositions.received) == 2 })
+	for _, conn := range []*fakeConn{withPositions, plain} {
 		conn.set(func() { conn.blocked = true })
 	}
 	for n := range 20 {
 		appendAll(t, j, plainEvent("A", fmt.Sprint(n)))
 		if n == 0 { // taken, so that it is known where the gap begins
-			for _, conn := range []*fakeConn{told, plain} {
+			for _, conn := range []*fakeConn{withPositions, plain} {
 				conn.wait(t, "the first event", func() bool { return conn.taking })
 			}
 		}
 	}
 	j.prune(18)
-	for _, conn := range []*fakeConn{told, plain} {
+	for _, conn := range []*fakeConn{withPositions, plain} {
 		conn.set(func() { conn.blocked = false })
 	}
-	told.wait(t, "the rest", func() bool { return len(told.received) == 2+1+1+3 })
+	withPositions.wait(t, "the rest", func() bool { return len(withPositions.received) == 2+1+1+3 })
 	want := []string{"0", "gap", "17", "18", "19"}
-	if got := shown(t, told.texts()[2:]); !reflect.DeepEqual(got, want) {
+	if got := shown(t, withPositions.texts()[2:]); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := told.texts()[3], `{"type":"gap","from":31,"to":335,"oldest":288}`; got != want {
+	if got, want := withPositions.texts()[3], `{"type":"gap","from":31,"to":335,"oldest":288}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	plain.wait(t, "the close", func() bool { return plain.code == closeSlow })
@@ -233,15 +234,15 @@ func (s *site) walk(seed uint64) {
 		published <- nil
 	}()
 	last := s.cursorBefore()
-	type stretch struct {
+	type segment struct {
 		*session
 		got []string
 	}
-	var life []stretch
+	var life []segment
 	for connection := range 8 {
 		filter := randomFilter(random)
 		p, limit := s.resume(last, filter, connection%2 == 0), random.IntN(12)
-		now := stretch{session: newSession(last, filter)}
+		now := segment{session: newSession(last, filter)}
 		if connection == 7 {
 			// The last one reads on to the end.
 			if err := <-published; err != nil {
@@ -267,12 +268,12 @@ func (s *site) walk(seed uint64) {
 		life = append(life, now)
 	}
 	records := s.records()
-	for n, stretch := range life {
-		want := stretch.expected(s.t, records)
+	for n, segment := range life {
+		want := segment.expected(s.t, records)
 		if n < len(life)-1 {
-			want = want[:min(len(stretch.got), len(want))]
+			want = want[:min(len(segment.got), len(want))]
 		}
-		requireEqual(s.t, fmt.Sprintf("seed %d, connection %d", seed, n), stretch.got, want)
+		requireEqual(s.t, fmt.Sprintf("seed %d, connection %d", seed, n), segment.got, want)
 	}
 }
 

@@ -17,9 +17,9 @@ import (
 	"harness/tests/sessiontest"
 )
 
-// wordsOf are a client's frames of one session up to one that ends them: the type of each, with the method and the text
+// scriptedTexts are a client's frames of one session up to one that ends them: the type of each, with the method and the text
 // it carries.
-func wordsOf(t *testing.T, url, query, last string) (told []string, raw []string) {
+func scriptedTexts(t *testing.T, url, query, last string) (shown []string, raw []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -31,7 +31,7 @@ func wordsOf(t *testing.T, url, query, last string) (told []string, raw []string
 	for {
 		_, data, err := conn.Read(ctx)
 		if err != nil {
-			t.Fatalf("before %s: %v; told %q", last, err, told)
+			t.Fatalf("before %s: %v; shown %q", last, err, shown)
 		}
 		var frame struct {
 			Type    string
@@ -46,9 +46,9 @@ func wordsOf(t *testing.T, url, query, last string) (told []string, raw []string
 		if strings.HasPrefix(frame.Type, "app_server.") && frame.Payload.Runtime != scripted.Name {
 			t.Errorf("a frame is of runtime %q: %s", frame.Payload.Runtime, data)
 		}
-		told, raw = append(told, strings.TrimSpace(frame.Type+" "+frame.Payload.Params.Delta)), append(raw, string(data))
+		shown, raw = append(shown, strings.TrimSpace(frame.Type+" "+frame.Payload.Params.Delta)), append(raw, string(data))
 		if frame.Type == last {
-			return told, raw
+			return shown, raw
 		}
 	}
 }
@@ -68,15 +68,15 @@ func TestFramesOfTheScriptedAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Ended(id, turn)
-		told, raw := wordsOf(t, server.URL, "after=0&threadId="+id, "app_server.turn.completed")
+		shown, raw := scriptedTexts(t, server.URL, "after=0&threadId="+id, "app_server.turn.completed")
 		for _, want := range []string{"app_server.turn.started", "app_server.item.started",
 			"app_server.request.item.command_execution.request_approval",
 			"approval", "approval_resolved", "app_server.item.agent_message.delta it ran", "app_server.item.completed"} {
-			if !slices.Contains(told, want) {
-				t.Errorf("no frame %s in %q", want, told)
+			if !slices.Contains(shown, want) {
+				t.Errorf("no frame %s in %q", want, shown)
 			}
 		}
-		if _, again := wordsOf(t, server.URL, "after=0&threadId="+id, "app_server.turn.completed"); !slices.Equal(raw[1:],
+		if _, again := scriptedTexts(t, server.URL, "after=0&threadId="+id, "app_server.turn.completed"); !slices.Equal(raw[1:],
 			again[1:]) {
 			t.Error("a second replay says something else")
 		}

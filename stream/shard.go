@@ -40,7 +40,7 @@ func (s *shard) run() {
 			return
 		case <-s.wake:
 		}
-		// Whoever is about to publish more goes first: fewer system calls, and no delay when nobody is.
+		// Goroutines about to publish more run first: fewer system calls, and no delay when there are none.
 		runtime.Gosched()
 		if !s.gather() {
 			return
@@ -58,8 +58,9 @@ func (s *shard) run() {
 	}
 }
 
-// A round through a crowd costs a system call for each socket, whether it has one frame for it or 64. So after one that
-// took long the next begins after half of that time, at most maxPause: what is published meanwhile goes along.
+// A round through a large shard costs one system call for each socket, for one frame or for 64. So after a long
+// round the next begins after half of that time, at most maxPause. What is published meanwhile is sent in the
+// same round.
 const (
 	longRound = time.Millisecond
 	maxPause  = 4 * time.Millisecond
@@ -81,8 +82,8 @@ func (s *shard) pause(round time.Duration) bool {
 // A round through crowdSize sockets or more takes long enough to wait for what the journal is about to hand out,
 // crowdWait for each of them, at most maxPause: about half of what the round takes.
 const (
-	crowdSize = 128
-	crowdWait = 4 * time.Microsecond
+	gatherThreshold = 128
+	gatherPerConn   = 4 * time.Microsecond
 )
 
 // gather comes before a round; false when the shard is to end.
@@ -93,10 +94,10 @@ func (s *shard) gather() bool {
 		waiting += len(v.members[s.number].clients)
 	}
 	s.hub.mu.Unlock()
-	if waiting < crowdSize || !s.hub.journal.Pending() {
+	if waiting < gatherThreshold || !s.hub.journal.Pending() {
 		return true
 	}
-	timer := time.After(min(time.Duration(waiting)*crowdWait, maxPause))
+	timer := time.After(min(time.Duration(waiting)*gatherPerConn, maxPause))
 	for s.hub.journal.Pending() {
 		select {
 		case <-s.quit:
@@ -130,7 +131,7 @@ func (s *shard) signal() {
 	}
 }
 
-// round serves everybody who waits, once, and tells whether anybody did.
+// round serves each waiting client once, and reports whether there was any.
 func (s *shard) round() bool {
 	s.mu.Lock()
 	s.turn = append(s.turn[:0], s.ready...)

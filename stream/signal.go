@@ -2,8 +2,8 @@ package stream
 
 import "strings"
 
-// signalName turns a runtime method into the dotted snake_case name of its signal: item/fileChange/requestApproval
-// becomes item.file_change.request_approval. Any method has a name, also ones this version has never heard of.
+// signalName turns a runtime method into the dotted snake_case name of its signal:
+// item/fileChange/requestApproval becomes item.file_change.request_approval. Unknown methods have names, too.
 func signalName(method string) string {
 	var parts []string
 	for segment := range strings.SplitSeq(method, "/") {

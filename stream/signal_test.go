@@ -58,7 +58,7 @@ func TestSignalNamesOfCatalogues(t *testing.T) {
 	}
 }
 
-// AS-04, AS-07: methods nobody has heard of yet follow the same rules.
+// AS-04, AS-07: unknown methods follow the same rules.
 func TestSignalNamesOfUnknownMethods(t *testing.T) {
 	t.Parallel()
 	for method, want := range map[string]string{

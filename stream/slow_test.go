@@ -67,7 +67,7 @@ func widen(t *testing.T, conn net.Conn) {
 // requireLive waits until every client gets its frames from the ring.
 func requireLive(t *testing.T, h *Hub) {
 	t.Helper()
-	eventually(t, "everybody is live", func() bool {
+	eventually(t, "all clients are live", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		for c := range h.clients {
@@ -82,10 +82,10 @@ func requireLive(t *testing.T, h *Hub) {
 	})
 }
 
-// told counts everything a hub reports by reason.
-type told struct{ catchUps, gaps, slow, closed, skipped tally }
+// reasonCounts counts everything a hub reports by reason.
+type reasonCounts struct{ catchUps, gaps, slow, closed, skipped tally }
 
-func (c *told) metrics() Metrics {
+func (c *reasonCounts) metrics() Metrics {
 	return Metrics{
 		CatchUp: c.catchUps.add, Gap: c.gaps.add, SlowConsumer: c.slow.add, Closed: c.closed.add,
 		Skipped: func(frames int) {
@@ -96,7 +96,7 @@ func (c *told) metrics() Metrics {
 	}
 }
 
-// mixed are events of half a KiB that tell their number. Three of five frames are replaceable.
+// mixed are numbered events of half a KiB. Three of five frames are replaceable.
 func mixed(first, n int) (events []journal.Event) {
 	pad := strings.Repeat("z", 512)
 	for i := first; i < first+n; i++ {
@@ -120,9 +120,9 @@ func shownOf(t *testing.T, j *memoryJournal) []owedFrame {
 	return slices.Concat(all.events...)
 }
 
-// account holds what a client without positions got against what there was: whole frames, in order, and missing only
-// such as a gap told of before their place. It returns how many gaps there were, how many frames were missing, and how
-// many were still to come at the end.
+// account compares what a client without positions got with what there was: whole frames, in order. Frames may
+// be missing only when a gap frame before them says so. It returns how many gaps there were, how many frames
+// were missing, and how many were still to come at the end.
 func account(t *testing.T, got []string, owed []owedFrame) (gaps, missing, left int) {
 	t.Helper()
 	var from, to int64
@@ -169,9 +169,9 @@ func readTexts(t *testing.T, reader *bufio.Reader, until string) (texts []string
 	}
 }
 
-// Of 200 sockets one stops for a while and one for good. The others get everything, in order. The one that comes
-// back is told what it misses, the other is told 4008, each after whole frames in order, and every step is counted by
-// its reason.
+// Of 200 sockets one stops for a while and one for good. The others get everything, in order. The one that
+// returns gets a gap notice, the other is closed with 4008, each after whole frames in order. Every step is
+// counted by its reason.
 func TestStalledAmongMany(t *testing.T) {
 	t.Parallel()
 	const (
@@ -179,7 +179,7 @@ func TestStalledAmongMany(t *testing.T) {
 		rounds  = 8
 		round   = 30 // events: less than the ring has room for
 	)
-	var counted told
+	var counted reasonCounts
 	found := make(chan struct{}, 1)
 	metrics := counted.metrics()
 	metrics.SlowConsumer = func(reason string) {
@@ -203,7 +203,7 @@ func TestStalledAmongMany(t *testing.T) {
 	for _, conn := range []net.Conn{slow, dead} {
 		_ = conn.SetDeadline(time.Now().Add(10 * patience))
 	}
-	// The dead one is found out while the others are served; then it has seconds to hear the reason.
+	// The stopped peer is detected while the others are served; then it has seconds to read the reason.
 	type end struct {
 		texts []string
 		code  int
@@ -251,14 +251,14 @@ func TestStalledAmongMany(t *testing.T) {
 			finished <- mine
 		}()
 	}
-	// Nobody but the two is behind the others: what they take decides the pace.
+	// Only the two are behind the others: their reads decide the pace.
 	for i := range rounds {
 		appendAll(t, j, mixed(i*round, round)...)
 		for range healthy {
 			select {
 			case <-arrived:
 			case <-time.After(3 * patience):
-				t.Fatalf("somebody waits in vain in round %d", i)
+				t.Fatalf("a client waits in vain in round %d", i)
 			}
 		}
 	}
@@ -273,7 +273,7 @@ func TestStalledAmongMany(t *testing.T) {
 		}
 	}
 
-	// What the dead one was begun to be told was finished before it was told the reason.
+	// The message begun for the stopped peer was finished before the close reason was sent.
 	dying := <-ended
 	if _, _, left := account(t, dying.texts, owed); dying.err != nil || dying.code != closeSlow || left == 0 {
 		t.Errorf("the stalled reader: closed with %d, %v, %d frames were not sent", dying.code, dying.err, left)

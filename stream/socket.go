@@ -34,7 +34,7 @@ type socket struct {
 	net.Conn
 	direct   *direct // nil when bytes cannot be handed to the system directly, as under TLS
 	stall    time.Duration
-	inflow   *inflow
+	inbound  *inbound
 	lastMove atomic.Int64 // when the last byte came in, or event frames last went out: ns of boottime
 	held     bool         // Write left the connection busy for Wait; the event writer's own
 
@@ -49,7 +49,7 @@ type socket struct {
 }
 
 func newSocket(conn net.Conn, stall time.Duration, memory *vectors, limits *intakeLimits) *socket {
-	s := &socket{Conn: conn, direct: newDirect(conn, memory), stall: stall, inflow: newInflow(conn, limits)}
+	s := &socket{Conn: conn, direct: newDirect(conn, memory), stall: stall, inbound: newInbound(conn, limits)}
 	s.idle.L = &s.mu
 	s.moved()
 	return s
@@ -75,7 +75,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	// its place.
 	if n := buffered.Reader.Buffered(); n > 0 {
 		early, _ := buffered.Peek(n) // cannot fail: so much is there
-		h.socket.inflow.early = append([]byte(nil), early...)
+		h.socket.inbound.early = append([]byte(nil), early...)
 	}
 	return h.socket, bufio.NewReadWriter(bufio.NewReaderSize(h.socket, readBuffer),
 		bufio.NewWriterSize(h.socket, writeBuffer)), nil
@@ -94,11 +94,11 @@ func bare(conn net.Conn) net.Conn {
 
 // Read implements net.Conn.
 func (s *socket) Read(p []byte) (int, error) {
-	n, err := s.inflow.read(p)
+	n, err := s.inbound.read(p)
 	if n > 0 {
 		s.moved()
 	}
-	return n, err //nolint:wrapcheck // the library tells errors apart
+	return n, err //nolint:wrapcheck // callers match the library's errors
 }
 
 // Write implements net.Conn for the library: one whole control frame per call. Behind a batch being written it is
@@ -112,7 +112,7 @@ func (s *socket) Write(p []byte) (int, error) {
 	asked := len(p)
 	if s.closing = len(p) > 0 && p[0]&opcodeMask == opClose; s.closing {
 		p = closeFrame(p)
-		s.inflow.closeSent()
+		s.inbound.closeSent()
 	}
 	if s.busy {
 		defer s.mu.Unlock()
@@ -132,8 +132,8 @@ func (s *socket) Write(p []byte) (int, error) {
 	return asked, nil
 }
 
-// WriteMessages hands whole frames to the system, as many as it takes at once; one taken in part counts, and Wait sees
-// to its rest.
+// WriteMessages passes whole frames to the system, as many as it accepts at once. A partly written one counts,
+// and Wait sends the remainder.
 func (s *socket) WriteMessages(messages []*Message) (sent int, full bool, err error) {
 	s.mu.Lock()
 	switch {
@@ -196,7 +196,7 @@ func (s *socket) WaitWritten() error {
 			patience, piece = s.stall, left[:min(len(left), 16<<10)]
 		}
 		if err := s.SetWriteDeadline(time.Now().Add(patience)); err != nil {
-			return err //nolint:wrapcheck // the connection is gone; nobody tells why apart
+			return err //nolint:wrapcheck // the connection is gone; no caller inspects the cause
 		}
 		n, err := s.Conn.Write(piece)
 		left = left[n:]
@@ -232,15 +232,15 @@ func (s *socket) push(p []byte) error {
 		p = append(rest[:len(rest):len(rest)], p...)
 	}
 	if err := s.SetWriteDeadline(time.Now().Add(controlTimeout)); err != nil {
-		return err //nolint:wrapcheck // the library tells errors apart
+		return err //nolint:wrapcheck // callers match the library's errors
 	}
 	if n, err := s.Conn.Write(p); err != nil {
 		s.mu.Lock()
 		s.rest = p[n:len(p):len(p)]
 		s.mu.Unlock()
-		return err //nolint:wrapcheck // the library tells errors apart
+		return err //nolint:wrapcheck // callers match the library's errors
 	}
-	return s.SetWriteDeadline(time.Time{}) //nolint:wrapcheck // the library tells errors apart
+	return s.SetWriteDeadline(time.Time{}) //nolint:wrapcheck // callers match the library's errors
 }
 
 // release gives the connection to the next writer, after the control frames that waited.
@@ -292,11 +292,11 @@ func (s *socket) shut() error {
 		s.grace.Stop()
 	}
 	conn := s.Conn
-	// TLS would send its alert first, and wait for seconds to be heard by a peer that did not take what was begun.
+	// TLS would send its alert first, and wait for seconds for a peer that did not read the earlier bytes.
 	if secure, is := conn.(interface{ NetConn() net.Conn }); is && len(s.rest) > 0 {
 		conn = secure.NetConn()
 	}
-	return conn.Close() //nolint:wrapcheck // the library tells errors apart
+	return conn.Close() //nolint:wrapcheck // callers match the library's errors
 }
 
 // joined are the bytes of all messages, for a connection that takes them at once only as one.

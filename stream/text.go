@@ -12,24 +12,25 @@ import (
 // Pieces come only to who had the ones before them of the same group; the joined frame is cut to what its client does
 // not have yet.
 
-// maxHeard bounds the groups a client is remembered to be in the middle of. Groups end within moments; only those whose
+// maxTextProgress bounds the groups a client is remembered to be in the middle of. Groups end within moments; only those whose
 // joined frame a changed filter hid stay, and the oldest of them give way.
-const maxHeard = 1024
+const maxTextProgress = 1024
 
-// heard is how far a client got with the pieces of a group.
-type heard struct {
+// textProgress is how far a client got with the pieces of a group.
+type textProgress struct {
 	group int64
 	of    textName
-	// by index of the frame within its event: the end of the last piece, in UTF-16 code units; notHeard before the first
+	// by index of the frame within its event: the end of the last delta, in UTF-16 code units; nothingSent
+	// before the first
 	ends [2]int64
 }
 
-const notHeard = -1
+const nothingSent = -1
 
 // end is how far the client got in any of its frames.
-func (h *heard) end() int64 { return max(h.ends[0], h.ends[1]) }
+func (h *textProgress) end() int64 { return max(h.ends[0], h.ends[1]) }
 
-// textName is what the groups of one text have in common, "" of events that do not tell.
+// textName is what the groups of one text have in common, empty for events without it.
 type textName struct{ session, item, into string }
 
 func nameOf(frame *shared) textName {
@@ -39,17 +40,18 @@ func nameOf(frame *shared) textName {
 	return textName{frame.record.SessionID, frame.record.ItemID, frame.Text.Into}
 }
 
-// heardOf is where what the client heard of a frame's group is noted, -1 for nowhere. Another node may have ended before
-// it stored what it told: when it tells that again, in another group, it is heard already.
-func (c *client) heardOf(frame *shared) int {
-	at := len(c.heard) - 1
-	for at >= 0 && c.heard[at].group != frame.Text.Group {
+// progressOf is the index of the client's progress in a frame's group, -1 for none. A node may have ended
+// before it stored published text. When it publishes that again in another group, the client's progress
+// continues.
+func (c *client) progressOf(frame *shared) int {
+	at := len(c.progress) - 1
+	for at >= 0 && c.progress[at].group != frame.Text.Group {
 		at--
 	}
 	if name := nameOf(frame); at < 0 && name != (textName{}) {
-		at = slices.IndexFunc(c.heard, func(h heard) bool { return h.of == name && h.end() > frame.Text.Offset })
+		at = slices.IndexFunc(c.progress, func(h textProgress) bool { return h.of == name && h.end() > frame.Text.Offset })
 		if at >= 0 {
-			c.heard[at].group = frame.Text.Group
+			c.progress[at].group = frame.Text.Group
 		}
 	}
 	return at
@@ -59,14 +61,14 @@ func (c *client) heardOf(frame *shared) int {
 // held.
 func (c *client) textShare(frame *shared) *shared {
 	ref, index := frame.Text, int(frame.Pos%framesPerEvent)
-	at := c.heardOf(frame)
-	end := int64(notHeard)
+	at := c.progressOf(frame)
+	end := int64(nothingSent)
 	if at >= 0 {
-		end = c.heard[at].ends[index]
+		end = c.progress[at].ends[index]
 	}
 	if !frame.Early {
-		if at >= 0 && frame.last && c.heard[at].end() <= ref.Offset+ref.Length {
-			c.heard = append(c.heard[:at], c.heard[at+1:]...)
+		if at >= 0 && frame.last && c.progress[at].end() <= ref.Offset+ref.Length {
+			c.progress = append(c.progress[:at], c.progress[at+1:]...)
 		}
 		switch {
 		case end <= ref.Offset:
@@ -77,17 +79,17 @@ func (c *client) textShare(frame *shared) *shared {
 			return c.hub.rest(frame, end)
 		}
 	}
-	if end == notHeard && !ref.First || end != notHeard && end != ref.Offset {
+	if end == nothingSent && !ref.First || end != nothingSent && end != ref.Offset {
 		return nil
 	}
 	if at < 0 {
-		if len(c.heard) >= maxHeard {
-			c.heard = append(c.heard[:0], c.heard[1:]...)
+		if len(c.progress) >= maxTextProgress {
+			c.progress = append(c.progress[:0], c.progress[1:]...)
 		}
-		c.heard = append(c.heard, heard{group: ref.Group, of: nameOf(frame), ends: [2]int64{notHeard, notHeard}})
-		at = len(c.heard) - 1
+		c.progress = append(c.progress, textProgress{group: ref.Group, of: nameOf(frame), ends: [2]int64{nothingSent, nothingSent}})
+		at = len(c.progress) - 1
 	}
-	c.heard[at].ends[index] = ref.Offset + ref.Length
+	c.progress[at].ends[index] = ref.Offset + ref.Length
 	return frame
 }
 

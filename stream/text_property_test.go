@@ -24,19 +24,19 @@ func TestTextProperty(t *testing.T) {
 	}
 }
 
-// talker says texts as package session does: pieces told at once, stored joined.
+// talker produces texts as package session does: deltas published at once, stored joined.
 type talker struct {
 	t       *testing.T
 	random  *rand.Rand
 	journal *memoryJournal
 	texts   map[[2]string]string // by thread and item
-	open    []*talk
+	open    []*growingText
 	group   int64
 	words   int
 }
 
-// talk is a group.
-type talk struct {
+// growingText is a group.
+type growingText struct {
 	thread, item, text string
 	ref                TextRef
 }
@@ -60,11 +60,11 @@ func (w *talker) say() {
 		fmt.Sprintf("\n漢%d,", w.words)}[w.random.IntN(4)]
 	before := w.texts[[2]string{thread, item}]
 	piece := TextRef{Offset: int64(len(utf16Of(before))), Length: int64(len(utf16Of(text)))}
-	at := slices.IndexFunc(w.open, func(g *talk) bool { return g.thread == thread && g.item == item })
+	at := slices.IndexFunc(w.open, func(g *growingText) bool { return g.thread == thread && g.item == item })
 	if at < 0 {
 		w.group++
 		at, piece.First = len(w.open), true
-		w.open = append(w.open, &talk{thread: thread, item: item, ref: TextRef{Group: w.group, Offset: piece.Offset}})
+		w.open = append(w.open, &growingText{thread: thread, item: item, ref: TextRef{Group: w.group, Offset: piece.Offset}})
 	}
 	g := w.open[at]
 	g.text += text
@@ -126,7 +126,7 @@ func (r *reader) connect() {
 	r.client = c
 }
 
-// read takes in what has arrived.
+// read reads what has arrived.
 func (r *reader) read() {
 	r.t.Helper()
 	all := r.conn.texts()
@@ -333,7 +333,7 @@ func (r *reader) check(w *talker, j *memoryJournal, complete bool) {
 	requireEqual(r.t, "other frames", r.others, others)
 }
 
-// ordered tells whether the numbers in a text grow.
+// ordered reports whether the numbers in a text grow.
 func ordered(text string) bool {
 	last := 0
 	for word := range strings.SplitSeq(text, ",") {

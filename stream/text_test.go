@@ -29,7 +29,7 @@ func textEvent(thread, text string, ref TextRef) journal.Event {
 }
 
 // The rest of a stored delta begins where it is asked to, whatever its characters are, and says so.
-func TestRestOfAText(t *testing.T) {
+func TestTextRemainder(t *testing.T) {
 	t.Parallel()
 	const text = `a😀\u00e9\"漢\ud83d\ude00é`
 	record := journal.Record{Event: textEvent("A", text, TextRef{Group: 1, Offset: 100}), Pos: 1, Seq: 1}
@@ -56,7 +56,7 @@ func TestRestOfAText(t *testing.T) {
 
 // What each client gets of one group, by when it came: with positions a delta has its offset, without them it looks as
 // ever.
-func TestWhoGetsPiecesAndWhoTheJoinedText(t *testing.T) {
+func TestDeltasOrJoinedText(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
 	h := startHub(t, j, Options{})
@@ -119,7 +119,7 @@ func of(format string, offset int) string {
 }
 
 // A client that falls behind in the middle of a group has the rest of it from the journal.
-func TestTheRestComesFromTheJournal(t *testing.T) {
+func TestRemainderComesFromTheJournal(t *testing.T) {
 	t.Parallel()
 	for _, positions := range []bool{true, false} {
 		t.Run(fmt.Sprint(positions), func(t *testing.T) {
@@ -162,31 +162,31 @@ func TestTheRestComesFromTheJournal(t *testing.T) {
 	}
 }
 
-// A node that ended before it had stored what it told other nodes tells it again, in other groups: whoever had it gets
-// only what is new, and whoever comes then gets all of it.
-func TestTextThatIsToldAgainByARestartedOwner(t *testing.T) {
+// A node that ended before it had stored published text publishes it again, in other groups. Clients that had
+// it get only what is new, and later clients get all of it.
+func TestRestartedOwnerResendsText(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
 	h := startHub(t, j, Options{})
 	_, plain := join(t, h, "A")
-	tell := func(text string, group, offset int64, first bool) {
+	publishText := func(text string, group, offset int64, first bool) {
 		j.PublishEphemeral(textEvent("A", text, TextRef{Group: group, Offset: offset, First: first, Into: "content"}))
 	}
 	store := func(text string, group, offset int64) {
 		appendAll(t, j, textEvent("A", text, TextRef{Group: group, Offset: offset, Into: "content"}))
 	}
-	tell("one ", 1, 0, true)
-	tell("two ", 1, 4, false)
-	tell("three ", 1, 8, false)
+	publishText("one ", 1, 0, true)
+	publishText("two ", 1, 4, false)
+	publishText("three ", 1, 8, false)
 	// The owner's server ends here. The next one reads its agent's output again.
-	tell("one ", 21, 0, true)
+	publishText("one ", 21, 0, true)
 	late := joinAtHead(t, h, "")
 	store("one ", 21, 0)
-	tell("two ", 22, 4, true)
-	tell("three ", 22, 8, false)
-	tell("four ", 22, 14, false)
+	publishText("two ", 22, 4, true)
+	publishText("three ", 22, 8, false)
+	publishText("four ", 22, 14, false)
 	store("two three four five ", 22, 4)
-	tell("six", 23, 24, true)
+	publishText("six", 23, 24, true)
 	store("six", 23, 24)
 	appendAll(t, j, broadcastEvent("B", "the end"))
 	for who, conn := range map[string]*fakeConn{"one that was there": plain, "one that came late": late} {
@@ -196,13 +196,13 @@ func TestTextThatIsToldAgainByARestartedOwner(t *testing.T) {
 			if !strings.HasPrefix(frame, `{"type":"notification"`) {
 				continue
 			}
-			var told struct {
+			var frameJSON struct {
 				Payload struct{ Params struct{ Delta string } }
 			}
-			if err := json.Unmarshal([]byte(frame), &told); err != nil {
+			if err := json.Unmarshal([]byte(frame), &frameJSON); err != nil {
 				t.Fatal(err)
 			}
-			text += told.Payload.Params.Delta
+			text += frameJSON.Payload.Params.Delta
 		}
 		if text != "one two three four five six" {
 			t.Errorf("%s has %q", who, text)

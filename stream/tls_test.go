@@ -145,11 +145,11 @@ func TestABatchIsOneRecordUnderTLS(t *testing.T) {
 	}
 }
 
-// A reader over TLS that stops for a while: what it asked meanwhile is answered before the events that wait, it is told
-// what it misses, and gets all else, whole and in order.
+// A reader over TLS that stops for a while: its request is answered before the waiting events. It gets a gap
+// notice, and everything else, whole and in order.
 func TestASlowReaderUnderTLS(t *testing.T) {
 	t.Parallel()
-	var counted told
+	var counted reasonCounts
 	j := newMemoryJournal()
 	h := startHub(t, j, Options{RingFrames: 64, Metrics: counted.metrics()})
 	server := newNarrow(t, NewHandler(h, HandlerOptions{Stall: time.Hour}))
@@ -186,7 +186,7 @@ func TestASlowReaderUnderTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the question is heard", only(func(c *client) bool { return len(c.answers) > 0 }))
+	eventually(t, "the request is received", only(func(c *client) bool { return len(c.answers) > 0 }))
 	widen(t, bare)
 	var texts []string
 	answered, ponged := -1, -1
@@ -218,11 +218,11 @@ func TestASlowReaderUnderTLS(t *testing.T) {
 	}
 }
 
-// A reader over TLS that stops for good is found out and cut off: a close code can not be told any more, since a record
-// was begun. The others are served, and nothing is left of it.
+// A reader over TLS that stops for good is detected and cut off. It gets no close code, since a TLS record was
+// begun. The others are served, and no resource leaks.
 func TestAStalledReaderUnderTLS(t *testing.T) {
 	ignore := goleak.IgnoreCurrent()
-	var counted told
+	var counted reasonCounts
 	j := newMemoryJournal()
 	h := NewHub(j, Options{RingFrames: 64, Metrics: counted.metrics()})
 	if err := h.Start(t.Context()); err != nil {

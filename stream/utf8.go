@@ -10,9 +10,9 @@ import (
 // errUTF8 ends the reading of a text message that can not become valid UTF-8 any more.
 var errUTF8 = errors.New("invalid UTF-8")
 
-// readText reads a text message and fails as soon as it is wrong, be it in the middle of a frame (RFC 6455, 8.1): a
-// peer should not have to send a megabyte to learn that its third byte was no good. arrived tells how much can be read
-// without waiting for more.
+// readText reads a text message and fails as soon as it is wrong, even in the middle of a frame (RFC 6455,
+// 8.1). A peer need not send a megabyte to learn that its third byte was invalid. arrived returns how much can
+// be read without waiting.
 func readText(reader io.Reader, arrived func() int64) ([]byte, error) {
 	var data []byte
 	valid := 0 // so many bytes are whole characters
@@ -28,7 +28,7 @@ func readText(reader io.Reader, arrived func() int64) ([]byte, error) {
 		case err == io.EOF:
 			return data, nil
 		case err != nil:
-			return nil, err //nolint:wrapcheck // the library tells errors apart
+			return nil, err //nolint:wrapcheck // callers match the library's errors
 		}
 	}
 }

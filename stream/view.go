@@ -129,7 +129,7 @@ func (h *Hub) watched() {
 	}
 }
 
-// Watched are the sessions whose events somebody follows now; all: those of any session.
+// Watched are the sessions whose events clients follow now; all: those of any session.
 func (h *Hub) Watched() (sessions map[string]struct{}, all bool) {
 	sessions = map[string]struct{}{}
 	h.mu.Lock()

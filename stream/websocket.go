@@ -26,7 +26,7 @@ func (w *websocketConn) Write(messages []*Message) (sent int, full bool, err err
 // Wait implements Conn.
 func (w *websocketConn) Wait() error { return w.socket.WaitWritten() }
 
-// Ping implements Conn. Browsers answer it without telling the page.
+// Ping implements Conn. Browsers answer it without notifying the page.
 func (w *websocketConn) Ping() {
 	w.pinged.Store(int64(boottime.Now()))
 	// An unmasked ping without payload. A connection that cannot take it is found out by Alive or by the next batch.

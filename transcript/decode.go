@@ -21,8 +21,8 @@ func cutEntry(stored string) string {
 	return stored[from+len(name) : len(stored)-1]
 }
 
-// decodeEntry is the inverse of AppendJSON, and takes nothing else. Its texts are parts of the JSON as far as nothing
-// in them is escaped.
+// decodeEntry is the inverse of AppendJSON, and accepts nothing else. Its texts are parts of the JSON as far
+// as nothing in them is escaped.
 func decodeEntry(encoded string) (Entry, error) {
 	var e Entry
 	d := decoder{rest: encoded, ok: true}

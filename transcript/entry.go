@@ -1,7 +1,8 @@
 // Package transcript owns the entries of a session's transcript: upsert with merge, and the assembly of what a client
 // reads.
 //
-// It must never know a runtime's shapes (the adapter words items) nor how a change reaches clients.
+// It must never know a runtime's formats (the adapter makes entries of items) nor how a change reaches
+// clients.
 package transcript
 
 // Status is the state of an entry.

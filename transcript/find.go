@@ -14,7 +14,7 @@ func (Store) Find(ctx context.Context, q database.Querier, sessionID, messageID 
 	return find(ctx, q, sessionID, `message_id = $2`, database.EncodeText(messageID))
 }
 
-// First reads the entry a session begins with, of turns that were not taken back; false when it has none.
+// First reads the entry a session begins with, of turns that were not rolled back; false when it has none.
 func (Store) First(ctx context.Context, q database.Querier, sessionID string) (Entry, bool, error) {
 	return find(ctx, q, sessionID, `place >= $2`+keptTurns+` order by place, ordinal limit 1`, 0)
 }

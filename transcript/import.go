@@ -29,10 +29,10 @@ type importing struct {
 	turns   []Turn
 }
 
-// Import takes the runtime's own history of a session in: what it has that is not stored is added, and of what both
-// have the more final view is kept, then the one that says more. Turns stored here in the runtime's order keep their
-// places; else (a history from elsewhere is older than what is stored) the transcript is put in order anew: the
-// runtime's turns, each with what others wrote to it, then all other turns.
+// Import merges the runtime's own history of a session: items that are not stored are added; of an item on
+// both sides the more final version is kept, then the longer one. Turns stored here in the runtime's order
+// keep their places; else (a history from elsewhere is older than what is stored) the transcript is
+// reordered: the runtime's turns, each with what others wrote to it, then all other turns.
 func (Store) Import(ctx context.Context, tx database.Tx, sessionID string, turns []Turn) error {
 	in := importing{session: database.EncodeText(sessionID), byID: map[string]*row{}, blocks: map[string]int64{},
 		turns: turns}

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// indent gives valid JSON as json.Indent makes it with 2 spaces, piece by piece, so that a long one is not held twice.
-// It is given in pieces of which none ends within a value; none of those yielded ends within a character.
+// indent yields valid JSON as json.Indent makes it with 2 spaces, in chunks, so that a long one is not held
+// twice. No chunk of its input ends within a value; none of those yielded ends within a character.
 func indent(pieces [][]byte, yield func(piece string)) {
 	depth, empty := 0, false
 	line := func() {

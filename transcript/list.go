@@ -45,7 +45,7 @@ func (all Encodings) AppendJSON(dst []byte, entries []Entry) []byte {
 	return append(dst, ']')
 }
 
-// List returns a session's entries in reading order, without those of turns that were taken back.
+// List returns a session's entries in reading order, without those of rolled-back turns.
 func (s Store) List(ctx context.Context, q database.Querier, sessionID string) (entries []Entry, err error) {
 	entries = []Entry{}
 	err = s.EachPage(ctx, q, sessionID, func(page []Entry, _ Encodings) error {
@@ -64,8 +64,8 @@ const (
 // errPageFull ends the reading of a page.
 var errPageFull = errors.New("the page is full")
 
-// EachPage gives a session's entries to give, in reading order and a page at a time, without those of turns that were
-// taken back. A page and its JSON are the caller's. Pages fit together if q is a snapshot.
+// EachPage yields a session's entries, in reading order and a page at a time, without those of rolled-back
+// turns. A page and its JSON are the caller's. Pages fit together if q is a snapshot.
 func (s Store) EachPage(ctx context.Context, q database.Querier, sessionID string,
 	give func(page []Entry, encodings Encodings) error) error {
 	p := pager{session: database.EncodeText(sessionID), ordinal: -1}
@@ -119,8 +119,7 @@ const joinedEvent = `journal_events.pos = event_pos and journal_events.item_id =
 // read reads the next page, as far as it is stored as JSON. One column of text instead of nine is half the time: the id
 // of an entry that is not stored as JSON stands in it behind a colon.
 func (p *pager) read(ctx context.Context, q database.Querier) (more bool, err error) {
-	// A join, because SQLite looks up the events of entries one after the other with one cursor then, a subquery opens one
-	// for each.
+	// A join: SQLite then looks up the events of entries with one cursor; a subquery opens one for each.
 	p.entries, p.encodings, p.missing = make([]Entry, 0, pageEntries), make(Encodings, 0, pageEntries), map[string]int{}
 	p.damaged = nil
 	size, after := 0, []any{p.session, p.place, p.ordinal, pageEntries}
@@ -157,7 +156,7 @@ func (p *pager) read(ctx context.Context, q database.Querier) (more bool, err er
 	return len(p.entries) == pageEntries, err
 }
 
-// open takes what is stored of an entry. errDamaged, and what decodeEntry returns.
+// open decodes a stored entry. errDamaged, and what decodeEntry returns.
 func (e *encoding) open(stored string, kept sql.NullInt64) (err error) {
 	text, err := openStored(stored, kept)
 	if err != nil {

@@ -277,7 +277,8 @@ func TestEntriesOfBeforeAreRead(t *testing.T) {
 	})
 }
 
-// Units of one transaction see what those before them stored, though its event is written after the last of them.
+// Units of one transaction read what those before them stored, though its event is written after the last of
+// them.
 func TestAUnitReadsTheUpsertsOfTheUnitBefore(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

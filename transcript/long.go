@@ -23,8 +23,8 @@ const pieceBytes = 32 << 10
 type Source struct {
 	// Content are JSON strings whose texts, one after the other, are the content; nil for Entry.Content.
 	Content []json.RawMessage
-	// Details is JSON in pieces of which none ends within a value, that is the details when it is indented by 2 spaces;
-	// nil for Entry.Details.
+	// Details is JSON in chunks of which none ends within a value, that is the details when it is indented by
+	// 2 spaces; nil for Entry.Details.
 	Details [][]byte
 }
 

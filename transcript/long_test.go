@@ -35,7 +35,7 @@ func anyJSON(random *rand.Rand, depth int) any {
 	return strings.Repeat(anyText(random), 1+random.IntN(2)*pieceBytes/8)
 }
 
-// indent is json.Indent, in pieces that can be escaped one by one.
+// indent is json.Indent, in chunks that can be escaped one by one.
 func TestIndentsAsTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -63,7 +63,7 @@ func TestIndentsAsTheStandardLibrary(t *testing.T) {
 	}
 }
 
-// unquote is what the standard library reads, in pieces of whole characters, without NUL.
+// unquote is what the standard library reads, in chunks of whole characters, without NUL.
 func TestUnquotesAsTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -93,7 +93,7 @@ func TestUnquotesAsTheStandardLibrary(t *testing.T) {
 	}
 }
 
-// longItem is an item as a runtime describes it, somewhat longer than an entry that is stored in one piece.
+// longItem is an item as a runtime describes it, somewhat longer than an entry that is stored in one part.
 func longItem(word string) json.RawMessage {
 	raw, _ := json.Marshal(map[string]any{"type": "commandExecution", "id": "c",
 		"aggregatedOutput": strings.Repeat(word+" \"é\" \\ 😀\u2028\n", longEntry/26)})
@@ -180,7 +180,8 @@ func TestLongEntriesAreStoredInParts(t *testing.T) {
 		}
 		shows("after its event", true, whole)
 
-		// Again by its event, in more words and in fewer: nothing of the longer ones is left when it is pruned.
+		// Again by its event, with a longer text and a shorter one: nothing of the longer one is left when it
+		// is pruned.
 		for _, times := range []int{4, 2} {
 			text := strings.Repeat("other words ", times*longEntry/12-longEntry/24)
 			whole.Details = &text

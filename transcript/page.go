@@ -26,7 +26,7 @@ func (Store) Page(ctx context.Context, q database.Querier, sessionID string, off
 			` limit $2 offset $3`, session, limit, offset)
 }
 
-// Count is how many entries List returns. It reads an index only, unless turns were taken back.
+// Count is how many entries List returns. It reads an index only, unless turns were rolled back.
 func (Store) Count(ctx context.Context, q database.Querier, sessionID string) (count int64, err error) {
 	session := database.EncodeText(sessionID)
 	kept, err := keptOf(ctx, q, session)

@@ -296,8 +296,8 @@ func (p *placer) behind(ctx context.Context, target key, number int64) (int64, e
 	return place | sub + 1, nil
 }
 
-// begin makes a turn one of the runtime's: it gets the next block of those, and takes along what was written to it
-// before.
+// begin makes a turn one of the runtime's: it gets the next block of those, together with the entries written
+// to it before.
 func (p *placer) begin(ctx context.Context, turn turnKey) error {
 	b := p.blocks[turn]
 	if b.number != 0 && b.number < firstAppendix {

@@ -42,7 +42,7 @@ func (Store) DeleteTurn(ctx context.Context, tx database.Tx, sessionID, turnID s
 // blockSize is how many places a block has, as SQL.
 var blockSize = fmt.Sprint(int64(1) << blockShift)
 
-// pruneWithin is how many of a session's oldest entries DeleteOlder looks at.
+// pruneWithin is how many of a session's oldest entries DeleteOlder reads.
 const pruneWithin = 1000
 
 // DeleteOlder removes up to limit of a session's oldest entries that belong to no turn of the runtime and were last

@@ -7,8 +7,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// RollBack takes turns out of a session's transcript at a time (ms): their entries stay stored, also those that come
-// later, and are read no more.
+// RollBack removes turns from a session's transcript at a time (ms): their entries stay stored, also later
+// ones, and are not read any more.
 func (Store) RollBack(ctx context.Context, tx database.Tx, sessionID string, turnIDs []string, at int64) error {
 	for _, turnID := range turnIDs {
 		_, err := tx.ExecContext(ctx,
@@ -21,7 +21,7 @@ func (Store) RollBack(ctx context.Context, tx database.Tx, sessionID string, tur
 	return nil
 }
 
-// RolledBack are the turns that were taken out of a session's transcript.
+// RolledBack are the rolled-back turns of a session.
 func (Store) RolledBack(ctx context.Context, q database.Querier, sessionID string) (map[string]bool, error) {
 	turns, err := database.ReadTexts(ctx, q, "read what was taken out of session "+sessionID,
 		`select turn_id from rolled_back_turns where session_id = $1`, database.EncodeText(sessionID))
@@ -56,11 +56,11 @@ func (Store) TurnsSince(ctx context.Context, q database.Querier, sessionID strin
 	return nil, nil
 }
 
-// keptTurns ends a selection of a session's ($1) entries that some were taken out of; of others it is left away, so
-// that they cost nothing for it.
+// keptTurns ends a selection of the entries of a session ($1) with rolled-back turns; other sessions omit it,
+// so that they pay nothing for it.
 const keptTurns = ` and transcript_entries.turn_id not in (select turn_id from rolled_back_turns where session_id = $1)`
 
-// keptOf is keptTurns, or "" when nothing was taken out.
+// keptOf is keptTurns, or "" when nothing was rolled back.
 func keptOf(ctx context.Context, q database.Querier, session string) (string, error) {
 	found, err := database.ReadTexts(ctx, q, "read what was taken out of session "+session,
 		`select turn_id from rolled_back_turns where session_id = $1 limit 1`, session)

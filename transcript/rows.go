@@ -56,7 +56,8 @@ func scanStored(ctx context.Context, row database.Row) (entry Entry, damaged boo
 		return Entry{}, false, err
 	}
 	if pos.Valid && !stored.Valid {
-		// An event of a unit before this one in the same transaction; any other is written before its entry can be seen.
+		// An event of a unit before this one in the same transaction; any other is written before its entry
+		// is visible.
 		payload, there := journal.UnwrittenPayload(ctx, pos.Int64)
 		stored, damaged = sql.NullString{String: string(payload), Valid: there}, !there
 	}

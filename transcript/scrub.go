@@ -12,7 +12,7 @@ type Key struct{ SessionID, MessageID string }
 
 // Scrubbed is what Scrub found among some entries.
 type Scrubbed struct {
-	// Last is the entry up to which it looked; the zero value at the end.
+	// Last is the last entry that was checked; the zero value at the end.
 	Last Key
 	// Bytes is about how much it read.
 	Bytes int64
@@ -23,8 +23,8 @@ type Scrubbed struct {
 // scrubRows is how many rows Scrub reads at most.
 const scrubRows = 500
 
-// Scrub looks at the next entries after one, in the order of their keys. What an event says of an entry is looked at with
-// the journal; here that it is of this entry. Rows from before there were checksums pass.
+// Scrub checks the next entries after one, in the order of their keys. The journal's scrub checks an entry's
+// event; this one checks that the event is of this entry. Rows from before there were checksums pass.
 func Scrub(ctx context.Context, q database.Querier, after Key) (found Scrubbed, err error) {
 	var long []Key
 	sums := map[Key]int64{}

@@ -74,7 +74,7 @@ func upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry, 
 	return merged, true, err
 }
 
-// updateRow takes what values gives.
+// updateRow takes the arguments of values.
 const updateRow = `update transcript_entries
 	set turn_id = $3, role = $4, type = $5, status = $6, started_at = $7, completed_at = $8, encoded = $9, event_pos = $10,
 		checksum = $11, content = '', details = null

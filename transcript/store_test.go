@@ -93,7 +93,7 @@ func TestStoreRaisesCompletion(t *testing.T) {
 	})
 }
 
-// TR-12, and text no engine takes as it is: U+0000, control characters, four-byte runes, invalid UTF-8.
+// TR-12, and text no engine stores as it is: U+0000, control characters, four-byte runes, invalid UTF-8.
 func TestStoreKeepsOrderAndText(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

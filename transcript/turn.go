@@ -6,8 +6,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// ListTurn returns the entries of one turn in reading order, none when the turn was taken back. Its cost does not
-// depend on how many turns the session has.
+// ListTurn returns the entries of one turn in reading order, none when the turn was rolled back. Its cost
+// does not depend on how many turns the session has.
 func (Store) ListTurn(ctx context.Context, q database.Querier, sessionID, turnID string) ([]Entry, error) {
 	scan := func(row database.Row) (Entry, error) { return scanEntry(ctx, row) }
 	var entries []Entry
@@ -23,7 +23,7 @@ func (Store) ListTurn(ctx context.Context, q database.Querier, sessionID, turnID
 	return entries, nil
 }
 
-// ofTurn begins a selection of the entries of a turn ($2) that was not taken back; a stretch follows.
+// ofTurn begins a selection of the entries of a turn ($2) that was not rolled back; a range follows.
 const ofTurn = `where session_id = $1 and turn_id = $2
 	and not exists (select 1 from rolled_back_turns where session_id = $1 and turn_id = $2) and `
 

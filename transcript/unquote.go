@@ -6,8 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// unquote gives the text of a JSON string piece by piece, so that a long one is not held twice. A piece does not end
-// within a character, and is gone when yield returns. NUL characters, which Postgres does not store, are replaced.
+// unquote yields the text of a JSON string in chunks, so that a long one is not held twice. A chunk does not
+// end within a character, and is invalid once yield returns. NUL characters, which Postgres does not store,
+// are replaced.
 func unquote(quoted []byte, yield func(piece string)) {
 	if len(quoted) < 2 || quoted[0] != '"' {
 		return

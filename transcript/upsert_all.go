@@ -230,8 +230,8 @@ func write(ctx context.Context, tx database.Tx, keys []key, states map[key]*stat
 }
 
 var (
-	// Before Postgres has statistics of a table, it would rather read all of it than look for some rows: the words around
-	// a look-up leave it no choice, nor does the conflict below.
+	// Before Postgres has statistics of a table, it would rather scan it than look up some rows: the form of
+	// this look-up leaves it no choice, nor does the conflict below.
 	readStates = database.NewBulks(
 		foundText+` v join transcript_entries e on e.session_id = v.s and e.message_id = v.m`,
 		foundText+foundByLateral+lastText+blocksOfTurns,
@@ -251,10 +251,10 @@ var (
 		rowKinds...)
 )
 
-// foundText gives the entries there are of rows of a session, a message and a turn. To save round trips to Postgres,
-// each session has a row with its last ordinal there (lastText), and each turn one with its block, 0 for none, and
-// where its last entry stands (blocksOfTurns). SQLite would make a table of the rows to read them more than once, which
-// takes longer than statements of their own.
+// foundText returns the existing entries of a session, a message and a turn for each row. To save round trips
+// to Postgres, each session has a row with its last ordinal there (lastText), and each turn one with its
+// block, 0 for none, and the place of its last entry (blocksOfTurns). SQLite would make a table of the rows
+// to read them more than once, which is slower than statements of their own.
 const (
 	insertText = `into transcript_entries (` + rowColumns + `, ordinal, place, content) select v.*, '' from ({rows}) as v`
 

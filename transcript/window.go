@@ -20,43 +20,43 @@ type Window struct {
 	FromStart             bool
 }
 
-// Stretch is what a window shows, oldest entry first. Older and Newer are the Before and After that go on from here, ""
-// where there is nothing more for now.
-type Stretch struct {
+// Range is the entries of a window, oldest first. Older and Newer are the Before and After that continue from
+// here, "" where there is nothing more for now.
+type Range struct {
 	Entries      []Entry
 	Older, Newer string
 }
 
-// Window reads a stretch of a session's entries in the order of List. An entry keeps its place, so that windows read
-// one after the other show each entry once, whatever is added meanwhile. Entries of turns that were taken back are left
-// out. Its cost does not depend on how much is stored. ErrBadCursor.
-func (Store) Window(ctx context.Context, q database.Querier, sessionID string, w Window) (Stretch, error) {
+// Window reads a range of a session's entries in the order of List. An entry keeps its place, so that windows
+// read one after the other show each entry once, whatever is added meanwhile. Entries of rolled-back turns
+// are left out. Its cost does not depend on how much is stored. ErrBadCursor.
+func (Store) Window(ctx context.Context, q database.Querier, sessionID string, w Window) (Range, error) {
 	session := database.EncodeText(sessionID)
 	kept, err := keptOf(ctx, q, session)
 	if err != nil {
-		return Stretch{}, err
+		return Range{}, err
 	}
 	if w.Around != "" {
 		return w.around(ctx, q, session, kept)
 	}
 	entries, err := w.read(ctx, q, session, kept)
 	if err != nil {
-		return Stretch{}, err
+		return Range{}, err
 	}
 	if cursor := w.Before + w.After; cursor != "" && len(entries) == 0 {
 		_, there, err := (Store{}).Find(ctx, q, sessionID, cursor)
 		if err != nil {
-			return Stretch{}, err
+			return Range{}, err
 		}
 		if !there {
-			return Stretch{}, ErrBadCursor
+			return Range{}, ErrBadCursor
 		}
 	}
 	return w.cut(entries), nil
 }
 
 // around is the entry with half of the window before it and the other half behind it.
-func (w Window) around(ctx context.Context, q database.Querier, session, kept string) (out Stretch, err error) {
+func (w Window) around(ctx context.Context, q database.Querier, session, kept string) (out Range, err error) {
 	before := (w.Limit - 1) / 2
 	if w.Limit -= before; before > 0 {
 		half := Window{Limit: before, Before: w.Around}
@@ -71,7 +71,7 @@ func (w Window) around(ctx context.Context, q database.Querier, session, kept st
 		return out, err
 	}
 	if len(entries) == 0 {
-		return Stretch{}, ErrBadCursor
+		return Range{}, ErrBadCursor
 	}
 	if before == 0 {
 		out.Older = entries[0].MessageID
@@ -123,9 +123,9 @@ func (w Window) statement(session, kept string) (string, []any) {
 func (w Window) forward() bool { return w.After != "" || w.Around != "" || w.FromStart }
 
 // cut removes the extra entry that only showed that there is more. entries are in reading order.
-func (w Window) cut(entries []Entry) Stretch {
+func (w Window) cut(entries []Entry) Range {
 	more := len(entries) > w.Limit
-	out := Stretch{Entries: entries}
+	out := Range{Entries: entries}
 	switch {
 	case !more:
 	case w.forward():

@@ -49,7 +49,7 @@ func TestWindowsTileTheTranscript(t *testing.T) {
 			session := fmt.Sprint("s", run)
 			all := numbered(rapid.IntRange(0, 30).Draw(rt, "entries"))
 			fill(t, db, session, all)
-			read := func(w transcript.Window) transcript.Stretch {
+			read := func(w transcript.Window) transcript.Range {
 				got, err := (transcript.Store{}).Window(t.Context(), db.Read(), session, w)
 				if err != nil {
 					rt.Fatal(err)
@@ -97,7 +97,7 @@ func TestWindowsTileTheTranscript(t *testing.T) {
 }
 
 // windowOf is the window of a whole that is in memory.
-func windowOf(all []transcript.Entry, w transcript.Window) (out transcript.Stretch, err error) {
+func windowOf(all []transcript.Entry, w transcript.Window) (out transcript.Range, err error) {
 	at := func(id string) int {
 		return slices.IndexFunc(all, func(e transcript.Entry) bool { return e.MessageID == id })
 	}

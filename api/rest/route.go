@@ -51,8 +51,10 @@ type Route struct {
 	Handle  func(context.Context, *Input) (Reply, error)
 	// OwnRecords routes tell the audit log of what they carry out; only what is refused before is recorded for them.
 	OwnRecords bool
-	// Raw routes speak HTTP themselves; everything above but method and path is unused.
+	// Raw routes speak HTTP themselves; of everything above they have method, path and the rules of access.
 	Raw http.Handler
+	// Refuse answers with what checkReach refuses, in the words of the route's protocol. nil: in those of REST.
+	Refuse func(w http.ResponseWriter, r *http.Request, err error)
 }
 
 // Access is which roles of named tokens a route is for. Owners come everywhere.

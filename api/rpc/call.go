@@ -228,7 +228,7 @@ func (c *call) find(ctx context.Context, id string) (*session.Session, error) {
 		found, err = c.ops().Find(ctx, real)
 	}
 	if err != nil {
-		if worded := c.sessionFailure(err); worded != nil && worded.Code == codeSessionNotFound {
+		if operations.Classify(err).Code == operations.CodeSessionNotFound {
 			if c.method.name == registry.Start {
 				return nil, nil
 			}

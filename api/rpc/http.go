@@ -2,11 +2,11 @@ package rpc
 
 import (
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"strings"
 
+	"harness/api/rest"
 	"harness/api/rpc/wire"
 	"harness/internal/lib/javascript"
 )
@@ -23,10 +23,9 @@ func (s *Server) Post() http.Handler {
 					&wire.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: the content type is not application/json"}))
 			return
 		}
-		message, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPost))
-		var long *http.MaxBytesError
+		text, err := s.bodies.Read(r, maxPost)
 		switch {
-		case errors.As(err, &long):
+		case errors.Is(err, rest.ErrBodyTooLarge):
 			writeJSON(w, http.StatusRequestEntityTooLarge,
 				wire.Failure(nil,
 					&wire.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: the message is longer than 1 MiB"}))
@@ -36,6 +35,7 @@ func (s *Server) Post() http.Handler {
 				wire.Failure(nil, &wire.Error{Code: wire.CodeParse, Message: "Parse error: the message could not be read"}))
 			return
 		}
+		message := []byte(text)
 		p := s.newPeer(r, nil)
 		if wait := s.limiter.take(p.rateKey); wait > 0 {
 			writeReply(w, p.refuse(message, rateLimited(wait)))

@@ -34,17 +34,11 @@ func (c *call) askOwner(ctx context.Context, outcome error) (result any, failed 
 		answer, err = c.ask(ctx, node)
 		return err
 	})
-	var (
-		unreachable *forward.UnreachableError
-		lost        *forward.LostAnswerError
-	)
 	switch {
 	case errors.Is(err, forward.ErrClientsTurn):
 		return nil, nil, false
-	case errors.As(err, &unreachable):
-		return nil, failure("owner_unreachable", c.method.name, unreachable.Error(), true), true
-	case errors.As(err, &lost):
-		return nil, failure("owner_answer_lost", c.method.name, lost.Error(), false), true
+	case errors.As(err, new(*forward.UnreachableError)), errors.As(err, new(*forward.LostAnswerError)):
+		return nil, c.worded(ctx, err), true
 	case err != nil:
 		return nil, c.failed(ctx, err), true
 	case answer.Error != nil:

@@ -59,6 +59,7 @@ type Server struct {
 	stamp     registry.Stamp
 	limiter   limiter
 	began     time.Time
+	bodies    rest.Bodies
 
 	mu      sync.Mutex
 	peers   map[*peer]struct{}

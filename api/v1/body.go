@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"harness/api/rest"
 	"maps"
 	"net/http"
 	"net/url"
@@ -13,23 +13,20 @@ import (
 	"strings"
 )
 
-// maxBody is the longest body, in bytes.
-const maxBody = 1 << 20
-
 // body is a request's JSON object, by names in snake_case.
 type body map[string]json.RawMessage
 
 // read reads a body whose members are all among names. An empty one has none. camelCase is taken as snake_case.
-func read(w http.ResponseWriter, r *http.Request, names ...string) (body, error) {
-	raw, err := readAll(w, r)
+func (s *Server) read(r *http.Request, names ...string) (body, error) {
+	raw, err := s.readAll(r)
 	if err != nil {
 		return nil, err
 	}
-	if len(strings.TrimSpace(string(raw))) == 0 {
+	if len(strings.TrimSpace(raw)) == 0 {
 		return body{}, nil
 	}
 	var given map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &given); err != nil || given == nil {
+	if err := json.Unmarshal([]byte(raw), &given); err != nil || given == nil {
 		return nil, invalid("the body is no JSON object")
 	}
 	b := body{}
@@ -46,16 +43,15 @@ func read(w http.ResponseWriter, r *http.Request, names ...string) (body, error)
 	return b, nil
 }
 
-// readAll reads a body, up to maxBody.
-func readAll(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var long *http.MaxBytesError
+// readAll reads a body, up to rest.MaxBody.
+func (s *Server) readAll(r *http.Request) (string, error) {
+	raw, err := s.bodies.Read(r, rest.MaxBody)
 	switch {
-	case errors.As(err, &long):
-		return nil, &refusal{http.StatusRequestEntityTooLarge, "payload_too_large",
-			fmt.Sprintf("the body is longer than %d bytes", maxBody), nil}
+	case errors.Is(err, rest.ErrBodyTooLarge):
+		return "", &refusal{http.StatusRequestEntityTooLarge, "payload_too_large",
+			fmt.Sprintf("the body is longer than %d bytes", rest.MaxBody), nil}
 	case err != nil:
-		return nil, invalid("the body could not be read")
+		return "", invalid("the body could not be read")
 	}
 	return raw, nil
 }

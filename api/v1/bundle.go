@@ -9,7 +9,7 @@ import (
 
 // bundle answers with the support bundle of a session.
 func (s *Server) bundle(w http.ResponseWriter, r *http.Request) (err error) {
-	id, task := r.PathValue("session"), r.URL.Query().Get("task_id")
+	id, task := sessionOf(r), r.URL.Query().Get("task_id")
 	if s.opts.Bundle == nil {
 		return &refusal{http.StatusNotFound, "not_found", "this server makes no support bundles", nil}
 	}

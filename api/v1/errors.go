@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"harness/internal/operations"
+	"harness/internal/platform/cluster/forward"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -18,34 +19,28 @@ func invalid(message string) error {
 	return &refusal{http.StatusBadRequest, "invalid_request", message, nil}
 }
 
-// refusalOf words what the services refuse.
+// refusalOf is what the task API answers to an error: by an error of tasks, else by its code.
 func refusalOf(err error, r *http.Request) *refusal {
-	for _, row := range []func(error, *http.Request) *refusal{ownerRefusals, taskRefusals, sessionRefusals, runtimeRefusals} {
-		if told := row(err, r); told != nil {
-			return told
+	if known := taskRefusal(err, r); known != nil {
+		return known
+	}
+	f := operations.Classify(err)
+	if answer := answers[f.Code]; answer != nil {
+		if known := answer(failed{f, err, r}); known != nil {
+			return known
 		}
-	}
-	var outage *journal.OutageError
-	if errors.As(err, &outage) || database.Transient(err) {
-		return &refusal{http.StatusServiceUnavailable, "store_unavailable", "the store is out of reach: " +
-			database.Reason(err) + "; send the request again later", nil}
-	}
-	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return &refusal{499, "client_gone", "", nil} // nobody reads it
 	}
 	return &refusal{http.StatusInternalServerError, "server_error", "internal server error", nil}
 }
 
-func taskRefusals(err error, r *http.Request) *refusal {
-	task, call := members{"task_id": r.PathValue("task")}, members{"tool_call_id": r.PathValue("call")}
+// taskRefusal is about errors of tasks, which only this API serves.
+func taskRefusal(err error, r *http.Request) *refusal {
+	task, call := members{"task_id": r.PathValue("taskId")}, members{"tool_call_id": r.PathValue("toolCallId")}
 	var (
 		limit    *tasks.LimitError
 		mismatch *tasks.MismatchError
-		settled  *session.SettledError
-		invalid  *operations.InvalidError
 		part     *tasks.PartError
-		reply    *runtime.ReplyError
-		key      *database.KeyError
+		settled  *session.SettledError
 	)
 	switch {
 	case errors.Is(err, tasks.ErrNotFound):
@@ -60,96 +55,177 @@ func taskRefusals(err error, r *http.Request) *refusal {
 	case errors.As(err, &mismatch):
 		call["attempt"], call["input_hash"] = mismatch.Attempt, mismatch.InputHash
 		return &refusal{http.StatusConflict, mismatch.Field + "_mismatch", err.Error(), call}
-	case errors.As(err, &settled):
+	case errors.As(err, &settled): // before ErrNotPending, which it may come with
 		call["status"], call["decided_by"] = settled.Request.Status, settled.Request.DecidedBy
 		return &refusal{http.StatusNotFound, "tool_call_not_pending", "it was decided before", call}
 	case errors.Is(err, tasks.ErrNotPending):
 		return &refusal{http.StatusNotFound, "tool_call_not_pending", "", call}
-	case errors.As(err, &invalid), errors.As(err, &reply), errors.As(err, &key), errors.As(err, &part):
+	case errors.As(err, &part):
 		return &refusal{http.StatusBadRequest, "invalid_request", err.Error(), nil}
 	}
 	return nil
 }
 
-func sessionRefusals(err error, r *http.Request) *refusal {
-	about := members{"session_id": r.PathValue("session")}
-	var (
-		gone      *session.DeletedError
-		system    *operations.SystemSessionError
-		elsewhere *session.NotOwnerError
-		pinned    *session.PinnedError
-		turns     *session.LimitError
-		limited   *operations.LimitedError
-		folder    *session.FolderError
-		unknown   *session.UnknownError
-	)
-	switch {
-	case errors.As(err, &folder) && folder.SessionID == "":
-		return &refusal{http.StatusBadRequest, folder.Code(), err.Error(), members{"cwd": folder.Folder}}
-	case errors.As(err, &folder):
-		about["session_id"], about["cwd"] = folder.SessionID, folder.Folder
-		return &refusal{http.StatusConflict, folder.Code(), err.Error(), about}
-	case errors.As(err, &limited):
-		return &refusal{http.StatusForbidden, "project_limited", err.Error(), nil}
-	case errors.Is(err, session.ErrProjectNotFound):
-		return &refusal{http.StatusNotFound, "project_not_found", "", nil}
-	case errors.As(err, &gone):
-		return &refusal{http.StatusGone, "session_deleted", err.Error(), about}
-	case errors.As(err, &unknown):
-		about["details"] = members{"not_asked": unknown.NotAsked}
-		return &refusal{http.StatusNotFound, "session_not_found", err.Error(), about}
-	case errors.Is(err, session.ErrNotFound), errors.As(err, &system):
-		return &refusal{http.StatusNotFound, "session_not_found", "", about}
-	case errors.As(err, &elsewhere):
-		about["node_id"] = elsewhere.Owner
-		return &refusal{http.StatusMisdirectedRequest, "not_owner", err.Error(), about}
-	case errors.As(err, &pinned):
-		about["node_id"] = pinned.Owner
-		return &refusal{http.StatusConflict, pinned.Code(), err.Error(), about}
-	case errors.As(err, &turns):
-		return &refusal{http.StatusTooManyRequests, "backpressure", err.Error(), about}
-	case errors.Is(err, session.ErrBadCursor):
-		return &refusal{http.StatusBadRequest, "invalid_cursor", err.Error(), members{"after": r.URL.Query().Get("after")}}
-	}
-	return nil
+// failed is a classified error and the request it refuses.
+type failed struct {
+	operations.Failure
+	err error
+	r   *http.Request
 }
 
-func runtimeRefusals(err error, _ *http.Request) *refusal {
-	var (
-		unknown     *session.UnknownRuntimeError
-		disabled    *operations.DisabledRuntimeError
-		control     *runtime.ControlError
-		unsupported *runtime.UnsupportedError
-		native      *runtime.Error
-	)
-	var working *session.BackgroundError
-	switch {
-	case errors.As(err, &working):
-		return &refusal{http.StatusConflict, "background_work", err.Error(), members{"session_id": working.SessionID}}
-	case errors.Is(err, runtime.ErrNoBackground):
-		return &refusal{http.StatusNotFound, "background_not_found", err.Error(), nil}
-	case errors.As(err, &unknown):
-		return &refusal{http.StatusBadRequest, "unknown_runtime", "", members{"runtime": unknown.Runtime}}
-	case errors.As(err, &disabled):
-		return &refusal{http.StatusConflict, "runtime_disabled", err.Error(), members{"runtime": disabled.Runtime}}
-	case errors.As(err, &control) && control.Field == "nativeTools" && control.Value == runtime.NativeToolsOff:
-		return &refusal{http.StatusBadRequest, "unsupported_control", fmt.Sprintf("sessions of this API have no native tools unless they "+
-			"ask for them, and the %s runtime cannot be kept from its own: open the session with \"native_tools\": \"on\"",
-			control.Runtime) + control.Because, members{"field": "native_tools", "runtime": control.Runtime}}
-	case errors.As(err, &control):
-		return &refusal{http.StatusBadRequest, "not_supported", err.Error(), members{"field": control.Field}}
-	case errors.As(err, &unsupported):
-		return &refusal{http.StatusConflict, "not_supported", err.Error(), nil}
+// about names the session of the path, and more.
+func (f failed) about(more members) members {
+	all := members{"session_id": sessionOf(f.r)}
+	for name, value := range more {
+		all[name] = value
+	}
+	return all
+}
+
+// says answers with a status, a code and the message of the error, silent without a message.
+func says(status int, code string) func(failed) *refusal {
+	return func(f failed) *refusal { return &refusal{status, code, f.Message, nil} }
+}
+
+func silent(status int, code string) func(failed) *refusal {
+	return func(failed) *refusal { return &refusal{status, code, "", nil} }
+}
+
+// saysAbout is says with the session of the path.
+func saysAbout(status int, code string) func(failed) *refusal {
+	return func(f failed) *refusal { return &refusal{status, code, f.Message, f.about(nil)} }
+}
+
+// answers are the status and the body of each code. A code that is not here is an internal error.
+var answers = map[operations.Code]func(failed) *refusal{
+	operations.CodeInvalid:        says(http.StatusBadRequest, "invalid_request"),
+	operations.CodeInvalidReply:   says(http.StatusBadRequest, "invalid_request"),
+	operations.CodeInvalidKey:     says(http.StatusBadRequest, "invalid_request"),
+	operations.CodeProjectLimited: says(http.StatusForbidden, "project_limited"),
+	operations.CodeInvalidCursor: func(f failed) *refusal {
+		return &refusal{http.StatusBadRequest, "invalid_cursor", f.Message, members{"after": f.r.URL.Query().Get("after")}}
+	},
+	operations.CodeOwnerUnreachable: func(f failed) *refusal {
+		return ownerRefusal(http.StatusServiceUnavailable, "owner_unreachable", f,
+			operations.CauseOf[*forward.UnreachableError](f.Failure).NodeID)
+	},
+	operations.CodeTurnLeftOpen: func(f failed) *refusal {
+		return ownerRefusal(http.StatusServiceUnavailable, "owner_unreachable", f, operations.CauseOf[*session.LeftOpenError](f.Failure).Owner)
+	},
+	operations.CodeOwnerAnswerLost: func(f failed) *refusal {
+		return ownerRefusal(http.StatusGatewayTimeout, "owner_answer_lost", f, operations.CauseOf[*forward.LostAnswerError](f.Failure).NodeID)
+	},
+	operations.CodeNotOwner: func(f failed) *refusal {
+		return &refusal{http.StatusMisdirectedRequest, "not_owner", f.Message,
+			f.about(members{"node_id": operations.CauseOf[*session.NotOwnerError](f.Failure).Owner})}
+	},
+	operations.CodePinned: func(f failed) *refusal {
+		pinned := operations.CauseOf[*session.PinnedError](f.Failure)
+		return &refusal{http.StatusConflict, pinned.Code(), f.Message, f.about(members{"node_id": pinned.Owner})}
+	},
+	operations.CodeInvalidFolder: func(f failed) *refusal {
+		return &refusal{http.StatusBadRequest, string(f.Code), f.Message,
+			members{"cwd": operations.CauseOf[*session.FolderError](f.Failure).Folder}}
+	},
+	operations.CodeFolderMissing: func(f failed) *refusal {
+		folder := operations.CauseOf[*session.FolderError](f.Failure)
+		return &refusal{http.StatusConflict, string(f.Code), f.Message,
+			members{"session_id": folder.SessionID, "cwd": folder.Folder}}
+	},
+	operations.CodeProjectNotFound: silent(http.StatusNotFound, "project_not_found"),
+	operations.CodeSessionDeleted:  saysAbout(http.StatusGone, "session_deleted"),
+	operations.CodeSessionNotFound: sessionNotFound,
+	operations.CodeSystemSession:   sessionNotFound,
+	operations.CodeLimitReached:    saysAbout(http.StatusTooManyRequests, "backpressure"),
+	operations.CodeBackgroundWork: func(f failed) *refusal {
+		return &refusal{http.StatusConflict, "background_work", f.Message,
+			members{"session_id": operations.CauseOf[*session.BackgroundError](f.Failure).SessionID}}
+	},
+	operations.CodeBackgroundNotFound: says(http.StatusNotFound, "background_not_found"),
+	operations.CodeUnknownRuntime: func(f failed) *refusal {
+		return &refusal{http.StatusBadRequest, "unknown_runtime", "",
+			members{"runtime": operations.CauseOf[*session.UnknownRuntimeError](f.Failure).Runtime}}
+	},
+	operations.CodeRuntimeDisabled: func(f failed) *refusal {
+		return &refusal{http.StatusConflict, "runtime_disabled", f.Message,
+			members{"runtime": operations.CauseOf[*operations.DisabledRuntimeError](f.Failure).Runtime}}
+	},
+	operations.CodeUnsupportedControl: unsupportedControl,
+	operations.CodeUnsupported:        says(http.StatusConflict, "not_supported"),
+
+	operations.CodeNoActiveTurn:       runtimeRefusal,
+	operations.CodeRequestGone:        runtimeRefusal,
+	operations.CodeRuntimeUnavailable: runtimeRefusal,
+	operations.CodeRuntimeTimeout:     runtimeRefusal,
+	operations.CodeStoreLate:          runtimeRefusal,
+	operations.CodeDeadline:           runtimeRefusal,
+	operations.CodeRuntimeRefused:     runtimeRefusal,
+	operations.CodeTooLarge:           runtimeRefusal,
+	operations.CodeMethodNotSupported: runtimeRefusal,
+	operations.CodeInvalidParams:      runtimeRefusal,
+	operations.CodeAuthRequired:       runtimeRefusal,
+	operations.CodeInvalidState:       runtimeRefusal,
+
+	operations.CodeStoreRefuses:    storeRefusal,
+	operations.CodeStoreUnreadable: storeRefusal,
+	operations.CodeStoreDeadline:   storeRefusal,
+	operations.CodeShuttingDown: func(f failed) *refusal {
+		if errors.As(f.err, new(*journal.OutageError)) || database.Transient(f.err) {
+			return storeRefusal(f)
+		}
+		return nil
+	},
+	operations.CodeCanceled: func(f failed) *refusal {
+		if errors.Is(f.err, context.Canceled) && f.r.Context().Err() != nil {
+			return &refusal{499, "client_gone", "", nil} // the client reads no answer
+		}
+		return nil
+	},
+}
+
+func ownerRefusal(status int, code string, f failed, node string) *refusal {
+	return &refusal{status, code, f.Cause.Error(), members{"node_id": node}}
+}
+
+// sessionNotFound names the runtimes that may have the session and could not be asked.
+func sessionNotFound(f failed) *refusal {
+	var unknown *session.UnknownError
+	if errors.As(f.err, &unknown) {
+		return &refusal{http.StatusNotFound, "session_not_found", f.Message,
+			f.about(members{"details": members{"not_asked": unknown.NotAsked}})}
+	}
+	return &refusal{http.StatusNotFound, "session_not_found", "", f.about(nil)}
+}
+
+func unsupportedControl(f failed) *refusal {
+	control := operations.CauseOf[*runtime.ControlError](f.Failure)
+	if control.Field != "nativeTools" || control.Value != runtime.NativeToolsOff {
+		return &refusal{http.StatusBadRequest, "not_supported", f.Message, members{"field": control.Field}}
+	}
+	return &refusal{http.StatusBadRequest, "unsupported_control", fmt.Sprintf("sessions of this API have no native tools unless they "+
+		"ask for them, and the %s runtime cannot be kept from its own: open the session with \"native_tools\": \"on\"",
+		control.Runtime) + control.Because, members{"field": "native_tools", "runtime": control.Runtime}}
+}
+
+// runtimeRefusal is about a runtime that is away, or that refuses; its adapter may refuse in its place. nil is none of
+// these.
+func runtimeRefusal(f failed) *refusal {
+	switch err := f.err; {
 	case errors.Is(err, runtime.ErrAuthRequired):
 		return &refusal{http.StatusConflict, "auth_required", err.Error(), nil}
 	case errors.Is(err, runtime.ErrUnavailable), errors.Is(err, runtime.ErrTimeout):
 		return &refusal{http.StatusServiceUnavailable, "runtime_unavailable", err.Error(), nil}
-	case errors.As(err, &native):
-		return &refusal{http.StatusBadGateway, "runtime_error", native.Message, members{"runtime": native.Runtime}}
+	case f.Native != nil:
+		return &refusal{http.StatusBadGateway, "runtime_error", f.Native.Message, members{"runtime": f.Native.Runtime}}
 	case errors.Is(err, runtime.ErrTooLarge):
 		return &refusal{http.StatusRequestEntityTooLarge, "payload_too_large", err.Error(), nil}
 	case runtime.Refused(err):
 		return &refusal{http.StatusBadRequest, "invalid_request", err.Error(), nil}
 	}
 	return nil
+}
+
+func storeRefusal(f failed) *refusal {
+	return &refusal{http.StatusServiceUnavailable, "store_unavailable", "the store is out of reach: " +
+		database.Reason(f.err) + "; send the request again later", nil}
 }

@@ -27,7 +27,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	reader, err := s.opts.Tasks.Reader(r.Context(), r.PathValue("session"), after)
+	reader, err := s.opts.Tasks.Reader(r.Context(), sessionOf(r), after)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, reader *tasks.Re
 			fmt.Sprintf("there are %d streams, as many as there may be", s.opts.MaxStreams), nil}
 	}
 	defer s.part()
-	session := r.PathValue("session")
+	session := sessionOf(r)
 	news, cancel := s.opts.Tasks.News(session)
 	defer cancel()
 	header := w.Header()

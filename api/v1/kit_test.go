@@ -17,6 +17,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/api/router"
 	v1 "harness/api/v1"
 	"harness/internal/operations"
 	"harness/internal/platform/database"
@@ -38,6 +39,8 @@ type site struct {
 	tasks *tasks.Service
 	api   *v1.Server
 	url   string
+	// served is the API by its paths.
+	served http.Handler
 	// ended has one for each stream whose handler has returned.
 	ended chan struct{}
 	// deciding has one for each decision about a call that has arrived.
@@ -57,6 +60,7 @@ func open(t *testing.T, engine database.Engine, edits ...func(*v1.Options)) *sit
 		edit(&options)
 	}
 	s.api = v1.New(options)
+	s.served = byPath(s.api)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
 	server.Config.RegisterOnShutdown(s.api.Close)
 	// Little is on its way to a reader that stalls.
@@ -75,6 +79,16 @@ func open(t *testing.T, engine database.Engine, edits ...func(*v1.Options)) *sit
 	return s
 }
 
+// byPath serves the routes of a server.
+func byPath(server *v1.Server) http.Handler {
+	served := router.New(http.NotFound)
+	for _, route := range v1.Routes() {
+		handler := server.Handler(route)
+		served.Add(route.Method, route.Path, func(w http.ResponseWriter, r *http.Request, _, _ []string) { handler.ServeHTTP(w, r) })
+	}
+	return served
+}
+
 func each(t *testing.T, test func(t *testing.T, s *site), edits ...func(*v1.Options)) {
 	t.Helper()
 	t.Parallel()
@@ -87,7 +101,7 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	if strings.Contains(r.URL.Path, "/tool-calls/") {
 		s.deciding <- struct{}{}
 	}
-	s.api.ServeHTTP(w, r)
+	s.served.ServeHTTP(w, r)
 	if strings.HasSuffix(r.URL.Path, "/events") {
 		s.ended <- struct{}{}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 	"harness/internal/services/tasks"
 	"harness/internal/services/tools"
 	"harness/internal/services/tools/ledger"
@@ -24,7 +25,7 @@ import (
 
 // person asks by the approvals of sessions.
 type person struct {
-	*session.Service
+	*manager.Service
 	// before is called before a question is asked.
 	before func(call tools.Call)
 }

@@ -1,14 +1,13 @@
 package v1
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 
 	"harness/internal/platform/cluster/forward"
-	"harness/internal/services/session"
 )
 
 // Owners asks the nodes that own sessions.
@@ -25,11 +24,11 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt route) error 
 	if s.opts.Owners == nil {
 		return rt.handle(s, w, r)
 	}
-	body, err := readAll(w, r)
+	body, err := s.readAll(r)
 	if err != nil {
 		return err
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Body = io.NopCloser(strings.NewReader(body))
 	var outcome error
 	if rt.ofRuntimes {
 		outcome = s.opts.Operations.CheckRuns()
@@ -41,26 +40,10 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt route) error 
 		return nil
 	}
 	err = forward.Hand(r.Context(), outcome, s.opts.Owners.Takers, func(node string) error {
-		return forward.Relay(w, r, s.opts.Owners.Ask, node, string(body))
+		return forward.Relay(w, r, s.opts.Owners.Ask, node, body)
 	})
 	if errors.Is(err, forward.ErrClientsTurn) {
 		return outcome
 	}
 	return err
-}
-
-// ownerRefusals are owners that could not be asked, or not heard.
-func ownerRefusals(err error, _ *http.Request) *refusal {
-	var unreachable *forward.UnreachableError
-	var open *session.LeftOpenError
-	var lost *forward.LostAnswerError
-	switch {
-	case errors.As(err, &open):
-		return &refusal{http.StatusServiceUnavailable, "owner_unreachable", open.Error(), members{"node_id": open.Owner}}
-	case errors.As(err, &unreachable):
-		return &refusal{http.StatusServiceUnavailable, "owner_unreachable", unreachable.Error(), members{"node_id": unreachable.NodeID}}
-	case errors.As(err, &lost):
-		return &refusal{http.StatusGatewayTimeout, "owner_answer_lost", lost.Error(), members{"node_id": lost.NodeID}}
-	}
-	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -20,7 +21,6 @@ import (
 	"harness/api/rest"
 	"harness/internal/lib/javascript"
 	"harness/internal/operations"
-	"harness/internal/platform/auth"
 	"harness/internal/platform/cluster/forward"
 	"harness/internal/platform/telemetry"
 	"harness/internal/services/tasks"
@@ -59,8 +59,8 @@ type Options struct {
 
 // Server answers the requests of the task API.
 type Server struct {
-	opts Options
-	mux  *http.ServeMux
+	opts   Options
+	bodies rest.Bodies
 
 	mu      sync.Mutex
 	streams int
@@ -74,27 +74,25 @@ type Route struct {
 	Query        []string
 	// Operator keeps it from who may only look.
 	Operator bool
-	// OwnReach says that it keeps who is limited to projects to those by itself; others are refused them, but those about a
-	// session, which is checked.
+	// OwnReach routes limit a caller to its projects themselves. On others the session of the path is checked before.
 	OwnReach bool
 }
 
 // route is a Route and what it does.
 type route struct {
 	Route
-	pattern string
-	handle  func(*Server, http.ResponseWriter, *http.Request) error
+	handle func(*Server, http.ResponseWriter, *http.Request) error
 	// ofRuntimes tell of the runtimes of a node: another one is asked where there are none.
 	ofRuntimes bool
 }
 
 func table() []route {
 	type handler = func(*Server, http.ResponseWriter, *http.Request) error
-	get := func(path, pattern string, handle handler, query ...string) route {
-		return route{Route{Method: http.MethodGet, Path: path, Query: query}, "GET " + pattern, handle, false}
+	get := func(path string, handle handler, query ...string) route {
+		return route{Route{Method: http.MethodGet, Path: path, Query: query}, handle, false}
 	}
-	post := func(path, pattern string, handle handler) route {
-		return route{Route{Method: http.MethodPost, Path: path}, "POST " + pattern, handle, false}
+	post := func(path string, handle handler) route {
+		return route{Route{Method: http.MethodPost, Path: path}, handle, false}
 	}
 	operator := func(r route) route {
 		r.Operator = true
@@ -108,24 +106,24 @@ func table() []route {
 		r.ofRuntimes = true
 		return r
 	}
-	const session, sessionPattern = "/v1/sessions/:sessionId", "/v1/sessions/{session}"
+	const session = "/v1/sessions/:sessionId"
 	return []route{
-		ownReach(get("/v1", "/v1", (*Server).root)),
-		ofRuntimes(get("/v1/health", "/v1/health", (*Server).health, "runtime")),
-		ofRuntimes(get("/v1/capabilities", "/v1/capabilities", (*Server).capabilities, "runtime")),
-		ofRuntimes(get("/v1/auth/status", "/v1/auth/status", (*Server).authStatus, "runtime")),
-		ownReach(get("/v1/sessions", "/v1/sessions", (*Server).listSessions, "limit", "after")),
-		ownReach(post("/v1/sessions", "/v1/sessions", (*Server).createSession)),
-		get(session, sessionPattern, (*Server).getSession),
-		get(session+"/events", sessionPattern+"/events", (*Server).events, "after_seq", "from_seq", "limit", "stream"),
-		operator(get(session+"/support-bundle", sessionPattern+"/support-bundle", (*Server).bundle, "task_id")),
-		get(session+"/tasks", sessionPattern+"/tasks", (*Server).listTasks, "limit"),
-		post(session+"/tasks", sessionPattern+"/tasks", (*Server).createTask),
-		get(session+"/tasks/:taskId", sessionPattern+"/tasks/{task}", (*Server).getTask),
-		post(session+"/tasks/:taskId/stop", sessionPattern+"/tasks/{task}/stop", (*Server).stopTask),
-		post(session+"/background/:taskId/stop", sessionPattern+"/background/{task}/stop", (*Server).stopBackground),
-		post(session+"/tool-calls/:toolCallId/approve", sessionPattern+"/tool-calls/{call}/approve", (*Server).approve),
-		post(session+"/tool-calls/:toolCallId/deny", sessionPattern+"/tool-calls/{call}/deny", (*Server).deny),
+		ownReach(get("/v1", (*Server).root)),
+		ofRuntimes(get("/v1/health", (*Server).health, "runtime")),
+		ofRuntimes(get("/v1/capabilities", (*Server).capabilities, "runtime")),
+		ofRuntimes(get("/v1/auth/status", (*Server).authStatus, "runtime")),
+		ownReach(get("/v1/sessions", (*Server).listSessions, "limit", "after")),
+		ownReach(post("/v1/sessions", (*Server).createSession)),
+		get(session, (*Server).getSession),
+		get(session+"/events", (*Server).events, "after_seq", "from_seq", "limit", "stream"),
+		operator(get(session+"/support-bundle", (*Server).bundle, "task_id")),
+		get(session+"/tasks", (*Server).listTasks, "limit"),
+		post(session+"/tasks", (*Server).createTask),
+		get(session+"/tasks/:taskId", (*Server).getTask),
+		post(session+"/tasks/:taskId/stop", (*Server).stopTask),
+		post(session+"/background/:taskId/stop", (*Server).stopBackground),
+		post(session+"/tool-calls/:toolCallId/approve", (*Server).approve),
+		post(session+"/tool-calls/:toolCallId/deny", (*Server).deny),
 	}
 }
 
@@ -161,43 +159,31 @@ func New(options Options) *Server {
 	if options.Clock == nil {
 		options.Clock = time.Now
 	}
-	s := &Server{opts: options, mux: http.NewServeMux(), closing: make(chan struct{})}
-	for _, r := range table() {
-		s.mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) {
-			if id := req.PathValue("session"); id != "" {
-				req = req.WithContext(telemetry.WithSession(req.Context(), id))
-			}
-			err := s.checkReach(req, r.Route)
-			var query url.Values
-			if err == nil {
-				query, err = readQuery(req, r.Query)
-			}
-			if err == nil {
-				req = req.WithContext(s.opts.Context(req.Context()))
-				req.URL = &url.URL{Path: req.URL.Path, RawPath: req.URL.RawPath, RawQuery: query.Encode()}
-				err = s.settled(w, req, r)
-			}
-			if err != nil {
-				s.fail(w, req, err)
-			}
-		})
-	}
-	return s
+	return &Server{opts: options, closing: make(chan struct{})}
 }
 
-// checkReach refuses who is limited to projects what belongs to none of them.
-func (s *Server) checkReach(r *http.Request, rt Route) error {
-	if auth.ProjectsFrom(r.Context()) == nil || rt.OwnReach {
-		return nil
-	}
-	if id := r.PathValue("session"); id != "" {
-		return s.opts.Operations.CheckSession(r.Context(), id)
-	}
-	return &operations.LimitedError{Reason: "what is asked for here belongs to none"}
+// Handler serves a route of Routes, to requests whose PathValue has the parameters of its path. Access is checked before.
+func (s *Server) Handler(of Route) http.Handler {
+	all := table()
+	rt := all[slices.IndexFunc(all, func(r route) bool { return r.Method == of.Method && r.Path == of.Path })]
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if id := sessionOf(r); id != "" {
+			r = r.WithContext(telemetry.WithSession(r.Context(), id))
+		}
+		query, err := readQuery(r, rt.Query)
+		if err == nil {
+			r = r.WithContext(s.opts.Context(r.Context()))
+			r.URL = &url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: query.Encode()}
+			err = s.settled(w, r, rt)
+		}
+		if err != nil {
+			s.Refuse(w, r, err)
+		}
+	})
 }
 
-// ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+// sessionOf is the session that the path names, "" for none.
+func sessionOf(r *http.Request) string { return r.PathValue("sessionId") }
 
 // Close ends the streams of events; who follows one comes back with the number of the last event.
 func (s *Server) Close() { s.once.Do(func() { close(s.closing) }) }
@@ -229,8 +215,8 @@ type members map[string]any
 // Error implements error.
 func (r *refusal) Error() string { return r.code + ": " + r.message }
 
-// fail answers with an error.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+// Refuse answers with an error.
+func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var told *refusal
 	if !errors.As(err, &told) {
 		told = refusalOf(err, r)

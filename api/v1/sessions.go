@@ -77,7 +77,7 @@ func (s *Server) replyOne(ctx context.Context, w http.ResponseWriter, status int
 }
 
 func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
-	b, err := read(w, r, "runtime", "cwd", "model", "permission_mode", "credential_namespace", "isolation_level",
+	b, err := s.read(r, "runtime", "cwd", "model", "permission_mode", "credential_namespace", "isolation_level",
 		"isolation_mode", "env", "runtime_config", "non_interactive", "native_tools", "client_id", "request_id", "user_id",
 		"implicit_sources", "allow_changed_sources")
 	if err != nil {
@@ -193,7 +193,7 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
-	found, err := s.opts.Operations.Find(r.Context(), r.PathValue("session"))
+	found, err := s.opts.Operations.Find(r.Context(), sessionOf(r))
 	if err != nil {
 		return err
 	}
@@ -210,8 +210,8 @@ func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
 
 // stopBackground ends one task of the background work of a session.
 func (s *Server) stopBackground(w http.ResponseWriter, r *http.Request) error {
-	sessionID := r.PathValue("session")
-	left, err := s.opts.Operations.EndBackground(r.Context(), sessionID, r.PathValue("task"))
+	sessionID := sessionOf(r)
+	left, err := s.opts.Operations.EndBackground(r.Context(), sessionID, r.PathValue("taskId"))
 	if err != nil {
 		return err
 	}

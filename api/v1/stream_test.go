@@ -141,7 +141,7 @@ func (s *site) hold(base, at string) (goOn func() string) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.api.ServeHTTP(h, httptest.NewRequestWithContext(ctx, http.MethodGet, base+"/events?stream=1", nil))
+		s.served.ServeHTTP(h, httptest.NewRequestWithContext(ctx, http.MethodGet, base+"/events?stream=1", nil))
 	}()
 	select {
 	case <-h.waits:

@@ -50,12 +50,12 @@ func isoOf(at int64) *string {
 }
 
 func (s *Server) createTask(w http.ResponseWriter, r *http.Request) error {
-	b, err := read(w, r, "messages", "task_id", "permission_mode", "runtime_config", "tool_manifest", "client_id",
+	b, err := s.read(r, "messages", "task_id", "permission_mode", "runtime_config", "tool_manifest", "client_id",
 		"request_id", "user_id", "allow_changed_sources")
 	if err != nil {
 		return err
 	}
-	task := tasks.Task{SessionID: r.PathValue("session")}
+	task := tasks.Task{SessionID: sessionOf(r)}
 	for _, err := range []error{
 		b.runtimeConfig(),
 		b.only("tool_manifest", "which tools there are the operator says (HARNESS_TOOLS)", `[]`, `{}`),
@@ -133,7 +133,7 @@ func messagesOf(raw json.RawMessage) ([]tasks.Message, error) {
 }
 
 func (s *Server) getTask(w http.ResponseWriter, r *http.Request) error {
-	t, err := s.opts.Tasks.Get(r.Context(), r.PathValue("session"), r.PathValue("task"))
+	t, err := s.opts.Tasks.Get(r.Context(), sessionOf(r), r.PathValue("taskId"))
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.opts.Tasks.List(r.Context(), r.PathValue("session"), int(limit))
+	found, err := s.opts.Tasks.List(r.Context(), sessionOf(r), int(limit))
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) stopTask(w http.ResponseWriter, r *http.Request) error {
-	b, err := read(w, r, "reason", "client_id", "request_id", "user_id")
+	b, err := s.read(r, "reason", "client_id", "request_id", "user_id")
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (s *Server) stopTask(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, already, err := s.opts.Tasks.StopTask(r.Context(), r.PathValue("session"), r.PathValue("task"), tasks.Stop{Reason: reason, Origin: by})
+	t, already, err := s.opts.Tasks.StopTask(r.Context(), sessionOf(r), r.PathValue("taskId"), tasks.Stop{Reason: reason, Origin: by})
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (s *Server) approve(w http.ResponseWriter, r *http.Request) error { return 
 func (s *Server) deny(w http.ResponseWriter, r *http.Request) error { return s.decide(w, r, false) }
 
 func (s *Server) decide(w http.ResponseWriter, r *http.Request, allow bool) error {
-	b, err := read(w, r, "attempt", "input_hash", "reason", "answers", "result", "client_id", "request_id", "user_id")
+	b, err := s.read(r, "attempt", "input_hash", "reason", "answers", "result", "client_id", "request_id", "user_id")
 	if err != nil {
 		return err
 	}
@@ -216,8 +216,8 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, allow bool) erro
 		}
 		d.Result = &result
 	}
-	call := r.PathValue("call")
-	decided, err := s.opts.Tasks.Decide(r.Context(), r.PathValue("session"), call, d, s.opts.Actor(r))
+	call := r.PathValue("toolCallId")
+	decided, err := s.opts.Tasks.Decide(r.Context(), sessionOf(r), call, d, s.opts.Actor(r))
 	if err != nil {
 		return err
 	}

@@ -51,8 +51,8 @@ func replayable(status sdk.ActionStatus) bool {
 	return false
 }
 
-// once runs an action at most once per key. Within this process a second caller waits for the first; the key
-// is stored before the action runs, so that another process sees it. After a crash in between the action runs
+// once runs an action at most once per key. Within this process a second caller waits for the first. The key
+// is stored before the action runs, so that other processes find it. After a crash in between the action runs
 // again, which every action tolerates: upserts repeat harmlessly, decisions are settled once, jobs are
 // deduplicated.
 func (e *Executor) once(ctx context.Context, key, signature, sessionID string, act prepared) outcome {

@@ -115,7 +115,7 @@ func (e *Executor) upsert(call extensions.ActionCall) (prepared, *outcome) {
 	}, nil
 }
 
-// detailsText takes details as text; an object or anything else is kept as its JSON.
+// detailsText returns details as text; an object or anything else becomes its JSON.
 func detailsText(raw json.RawMessage) *string {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil

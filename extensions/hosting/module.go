@@ -39,7 +39,7 @@ type Module[W comparable, S any] struct {
 	Mu sync.Mutex
 	// Registered are the handlers of the first load, nil before it.
 	Registered []extensions.Subscription
-	// Serving is the worker that takes events, the zero value when there is none.
+	// Serving is the worker that accepts events, the zero value when there is none.
 	Serving W
 	// Invocations are those that have not ended, by id.
 	Invocations map[int]*Invocation[W, S]
@@ -119,7 +119,7 @@ func (m *Module[W, S]) Health() extensions.Health {
 	return m.State
 }
 
-// Register takes the handlers of the first load and holds those of later ones against them. Mu is held.
+// Register stores the handlers of the first load and compares those of later ones with them. Mu is held.
 func (m *Module[W, S]) Register(list []extensions.Subscription) error {
 	if m.Registered == nil {
 		m.Registered = list
@@ -129,7 +129,7 @@ func (m *Module[W, S]) Register(list []extensions.Subscription) error {
 	return nil
 }
 
-// Admit lets a worker take events. Mu is held.
+// Admit lets a worker accept events. Mu is held.
 func (m *Module[W, S]) Admit(worker W) {
 	m.Serving, m.served = worker, true
 	m.State.State = extensions.HealthOK
@@ -200,7 +200,7 @@ func (m *Module[W, S]) expire(inv *Invocation[W, S]) {
 	}
 }
 
-// Next takes the invocation that waits for the longest, and gives it to a worker; nil when none waits. Mu is held.
+// Next returns the invocation that waited longest, for a worker; nil when none waits. Mu is held.
 func (m *Module[W, S]) Next(worker W) *Invocation[W, S] {
 	for len(m.waiting) > 0 {
 		inv := m.waiting[0]
@@ -244,7 +244,8 @@ func (m *Module[W, S]) Dismiss(worker W, why error) {
 	}
 }
 
-// refuse makes Handle answer at once, or take events again with a nil error. Everything that waits is answered, too.
+// refuse makes Handle fail at once, or accept events again with a nil error. All waiting invocations are
+// answered, too.
 func (m *Module[W, S]) refuse(err error) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

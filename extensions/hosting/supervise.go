@@ -37,7 +37,7 @@ func (m *Module[W, S]) supervise() {
 			return
 		}
 		if first && !m.everServed() {
-			// Load takes this and closes the module.
+			// Load receives this and closes the module.
 			m.loaded <- asLoadError(m.source, reason)
 			<-m.quit
 			return

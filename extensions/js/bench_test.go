@@ -210,7 +210,7 @@ func BenchmarkUnsubscribed(b *testing.B) {
 	}
 }
 
-// BenchmarkLoad brings up one extension and takes it down again.
+// BenchmarkLoad loads and closes one extension.
 func BenchmarkLoad(b *testing.B) {
 	host := newHost(js.Limits{})
 	dir := extensionstest.Write(b, map[string]string{"events.mjs": benchCode})

@@ -39,8 +39,7 @@ type network struct {
 	tokens chan struct{}
 }
 
-// newNetwork makes a client that takes no proxy, credentials or cookies from anywhere and reaches only what the rules
-// let it.
+// newNetwork makes a client without proxy, credentials or cookies that reaches only what the rules allow.
 func newNetwork(rules []netRule, own func() string) *network {
 	return &network{
 		tokens: make(chan struct{}, maxFetches),
@@ -52,7 +51,7 @@ func newNetwork(rules []netRule, own func() string) *network {
 	}
 }
 
-// fetchRequest and fetchResponse are the words of web/fetch.js. Of text and base64 one is there.
+// fetchRequest and fetchResponse are the messages of web/fetch.js. One of text and base64 is set.
 type fetchRequest struct {
 	URL      string      `json:"url"`
 	Method   string      `json:"method"`

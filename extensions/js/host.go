@@ -1,7 +1,7 @@
 // Package js runs extensions written in JavaScript or TypeScript inside the server: one QuickJS virtual machine per
 // extension, owned by one goroutine, without any authority but the tools a handler is given.
 //
-// It owns the machine's life (load, run, cut, replace) and the words JavaScript and Go exchange. It must never know
+// It owns the machine's life (load, run, cut, replace) and the messages between JavaScript and Go. It must never know
 // what events mean, which extensions exist or what a tool does; those are the root package's.
 //
 // How a misbehaving extension is held (docs/extensions-hosts.md):

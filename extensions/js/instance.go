@@ -13,8 +13,8 @@ import (
 	"harness/extensions/hosting"
 )
 
-// instance is one machine and the goroutine that owns it. It ends when the machine must not go on (an overrun, an
-// engine failure, the module's end); another instance takes over then.
+// instance is one machine and the goroutine that owns it. It ends when the machine must stop (an overrun, an
+// engine failure, the module's end); another instance replaces it then.
 type instance struct {
 	m       *module
 	engine  *engine
@@ -64,13 +64,13 @@ func newInstance(m *module) *instance {
 		m: m, started: time.Now(), wake: make(chan struct{}, 1), stop: make(chan struct{}),
 		ready: make(chan error, 1), done: make(chan struct{}), stuck: make(chan struct{}),
 	}
-	i.watch = time.AfterFunc(time.Hour, i.look)
+	i.watch = time.AfterFunc(time.Hour, i.checkOverrun)
 	i.watch.Stop()
 	return i
 }
 
-// look runs when a turn should be long over.
-func (i *instance) look() {
+// checkOverrun runs when a turn should be long over.
+func (i *instance) checkOverrun() {
 	if until := i.busyUntil.Load(); until != nil && time.Since(*until) >= i.m.host.limits.Grace {
 		i.stuckOnce.Do(func() { close(i.stuck) })
 	}
@@ -88,8 +88,8 @@ func (i *instance) run() {
 	}
 }
 
-// attend makes the machine and serves. A fault of the engine itself (transpiled C) must not take the server along; its
-// memory may leak.
+// attend makes the machine and serves. A fault of the engine itself (transpiled C) must not crash the server;
+// its memory may leak.
 func (i *instance) attend() (reason error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -136,7 +136,7 @@ func (i *instance) serve() error {
 		return hosting.LoadError(i.m.source, extensions.ImportFailed, thrown.Error())
 	}
 	for {
-		next, ok := i.m.take(i)
+		next, ok := i.m.nextTurn(i)
 		if !ok {
 			select {
 			case <-i.wake:
@@ -178,7 +178,8 @@ func (i *instance) enter(t turn) error {
 	case err == nil:
 		return nil
 	case !time.Now().Before(limit):
-		// What was cut may have left anything half done, and an endless chain of promise jobs would go on at the next turn.
+		// Interrupted code may be half done, and an endless chain of promise jobs would continue at the next
+		// turn.
 		return errOverran
 	}
 	return fmt.Errorf("the JavaScript engine: %w", err)

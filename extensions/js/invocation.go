@@ -60,7 +60,7 @@ func (m *module) live(i *instance, id int) *invocation {
 	return nil
 }
 
-// finished is the machine's word that a handler returned or threw.
+// finished handles the machine's message that a handler returned or threw.
 func (m *module) finished(i *instance, id int, text string) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

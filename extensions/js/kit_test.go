@@ -21,7 +21,8 @@ func source(dir, entry string) extensions.Source {
 
 func newHost(limits js.Limits) *js.Host {
 	if limits.Grace == 0 && engineSlowdown > 1 {
-		// The engine looks for interrupts every 10,000 steps: that is no time without the race detector, and some with it.
+		// The engine checks for interrupts every 10,000 steps: that is no time without the race detector, and
+		// some with it.
 		limits.Grace = 2 * time.Second
 	}
 	return js.New(js.Options{Limits: limits, Logger: zerolog.Nop()})

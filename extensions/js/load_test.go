@@ -262,8 +262,7 @@ func TestImportsAreConfined(t *testing.T) {
 	}
 }
 
-// A reload sees an edited helper (codex-manager keeps the old one) while the loaded extension keeps what it was loaded
-// with.
+// A reload uses an edited helper (codex-manager keeps the old one) while the loaded extension keeps its own.
 func TestHelperEditsArePickedUp(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{})

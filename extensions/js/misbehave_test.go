@@ -59,7 +59,7 @@ func TestLoopsAreCut(t *testing.T) {
 	}
 }
 
-// A looping handler takes along what ran in the same machine, but nothing that still waited.
+// A looping handler ends what ran in the same machine, but nothing that still waited.
 func TestReplacedMachineKeepsTheQueue(t *testing.T) {
 	t.Parallel()
 	module := load(t, newHost(js.Limits{}),

@@ -26,7 +26,7 @@ var nodeOnly = strings.Fields(
 	performance.getEntriesByName performance.getEntriesByType performance.timerify performance.eventLoopUtilization performance.nodeTiming
 	URL.createObjectURL URL.revokeObjectURL`)
 
-// members are the names of bundle.Options.Members: what to look for behind a dot.
+// members are the names of bundle.Options.Members: the members that are searched for.
 func members() []string {
 	out := []string{"globalThis.fetch"}
 	for _, name := range nodeOnly {

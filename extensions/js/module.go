@@ -53,7 +53,7 @@ func newModule(h *Host, source extensions.Source, code string, missing []extensi
 // Missing implements extensions.Inspected.
 func (m *module) Missing() []extensions.Missing { return m.missing }
 
-// registered takes the handlers a machine has registered.
+// registered stores the handlers a machine has registered.
 func (m *module) registered(i *instance, list []extensions.Subscription) error {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
@@ -79,8 +79,8 @@ func (*module) Finished(inv *invocation) {
 	inv.Own.timers = nil
 }
 
-// take is the next turn for an instance: what is owed to its machine first, then a new invocation.
-func (m *module) take(i *instance) (turn, bool) {
+// nextTurn is the next turn for an instance: what is owed to its machine first, then a new invocation.
+func (m *module) nextTurn(i *instance) (turn, bool) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
 	if len(i.internal) > 0 {

@@ -1,5 +1,5 @@
 // What runs in every VM before the extension: handlers, tools, timers, console and promises over ONE host function. It returns the functions
-// Go calls. Nothing here is authority: Go checks again who may call what and when; an extension that breaks this code breaks only itself.
+// Go calls. This code has no authority: Go checks again who may call what and when; an extension that breaks this code breaks only itself.
 (function (settings) {
   "use strict";
   const limits = JSON.parse(settings);

@@ -35,7 +35,7 @@ func (n *native) Log(string, json.RawMessage, string) {
 	<-n.open
 }
 
-// end lets all machines go on.
+// end releases all machines.
 func (n *native) end() {
 	select {
 	case <-n.open:
@@ -94,7 +94,7 @@ func TestALoopOfTheEngineIsOutlived(t *testing.T) {
 	extensionstest.Answers(t, module, 1)
 }
 
-// Only a few machines may be abandoned; then the extension fails with advice, and its neighbours go on.
+// Only a few machines may be abandoned; then the extension fails with advice, and the others keep running.
 func TestStuckMachinesAreLimited(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{Grace: 30 * time.Millisecond, MaxStuck: 2})

@@ -38,7 +38,7 @@ func (m *module) Serve() error {
 	return reason
 }
 
-// await waits until the machine has loaded the extension and lets it take events.
+// await waits until the machine has loaded the extension and admits it.
 func (m *module) await(loadCtx context.Context, i *instance) error {
 	select {
 	case err := <-i.ready:
@@ -56,7 +56,7 @@ func (m *module) await(loadCtx context.Context, i *instance) error {
 	}
 }
 
-// admit lets a loaded machine take events.
+// admit lets a loaded machine accept events.
 func (m *module) admit(i *instance) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

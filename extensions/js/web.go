@@ -51,7 +51,7 @@ func (m *module) settings() ([]byte, error) {
 // maxRandom is what one call of crypto.getRandomValues may ask for, in bytes.
 const maxRandom = 64 << 10
 
-// answer serves what the machine asks for and waits for: nothing here takes long or has effects.
+// answer serves a synchronous request of the machine: none takes long or has effects.
 func (i *instance) answer(operation, text string) string {
 	switch operation {
 	case "source":

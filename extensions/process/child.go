@@ -26,8 +26,8 @@ type child struct {
 	mark    string
 	dir     string
 
-	// failed gets the reason why the child must not go on, once. readDone and writeDone are closed when its goroutines
-	// ended.
+	// failed gets the reason why the child must stop, once. readDone and writeDone are closed when its
+	// goroutines ended.
 	failed    chan error
 	readDone  chan struct{}
 	writeDone chan struct{}
@@ -97,7 +97,7 @@ func (c *child) noteStderr(line []byte) {
 	c.m.log.Info().Str("stderr", text).Msg("an extension's process wrote to stderr")
 }
 
-// fail notes why the child must not go on; only the first reason counts.
+// fail notes why the child must stop; only the first reason counts.
 func (c *child) fail(err error) {
 	select {
 	case c.failed <- err:
@@ -283,7 +283,7 @@ func clip(s string, most int) string {
 	return s
 }
 
-// failure turns a child's word into a load error.
+// failure turns a child's error message into a load error.
 func failure(source extensions.Source, message incoming) error {
 	switch code := extensions.LoadCode(message.Code); code {
 	case extensions.MissingRegister:

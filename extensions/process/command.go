@@ -113,7 +113,8 @@ func (l Limits) limited(path string, args []string) (string, []string) {
 	return "/bin/sh", append([]string{"-c", script, "sh", path}, args...)
 }
 
-// environment is what a child sees: harmless variables and what the operator passes on, never the server's secrets.
+// environment is a child's environment: harmless variables and those the operator passes on, never the
+// server's secrets.
 func (h *Host) environment(source extensions.Source, dir string) []string {
 	env := []string{
 		"TMPDIR=" + dir, "HARNESS_EXTENSION_NAME=" + source.Name, "HARNESS_EXTENSION_ROOT=" + source.Root,

@@ -1,9 +1,9 @@
 // Package process runs extensions as child processes: one supervised child per extension that speaks JSON lines over
 // stdin and stdout, either Node with the built-in script or any command the manifest names.
 //
-// It owns the child's life (start, handshake, hang, restart, end), the line protocol (wire.go) and what the child may
-// take of the machine. It must never know what events mean, which extensions exist or what a tool does; those are the
-// root package's.
+// It owns the child's life (start, handshake, hang, restart, end), the line protocol (wire.go) and the limits
+// of the child. It must never know what events mean, which extensions exist or what a tool does; those belong
+// to the root package.
 package process
 
 import (

@@ -44,8 +44,8 @@ func (*module) Finished(*invocation) {}
 // Exhausted implements hosting.Host: a process is ended whatever it does, so there can always be another one.
 func (*module) Exhausted() error { return nil }
 
-// dispatch hands waiting invocations to the child as long as it takes some. A child that has not confirmed the end of
-// an invocation may hang: it gets nothing new. The caller holds m.Mu.
+// dispatch hands waiting invocations to the child while it accepts some. A child that has not confirmed the
+// end of an invocation may hang: it gets nothing new. The caller holds m.Mu.
 func (m *module) dispatch() {
 	c := m.Serving
 	for c != nil && c.running < c.parallel && len(c.suspects) == 0 {

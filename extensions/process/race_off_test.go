@@ -2,5 +2,5 @@
 
 package process_test
 
-// slowness is how many times longer than promised something may take.
+// slowness is the factor by which something may be slower than promised.
 const slowness = 1

@@ -29,7 +29,7 @@ func (m *module) receive(c *child, message incoming) (wanted bool, err error) {
 	return false, fmt.Errorf("the child sent a message of the unknown type %q", clip(message.Type, 100))
 }
 
-// ready takes the subscriptions of the first child and holds later ones against them.
+// ready stores the subscriptions of the first child and compares later ones with them.
 func (m *module) ready(c *child, message incoming) error {
 	if message.Protocol != protocol {
 		return hosting.LoadError(m.source, extensions.ImportFailed,
@@ -75,7 +75,7 @@ func missing(uses []bundle.Use, names []string) (list []extensions.Missing) {
 	return list
 }
 
-// returned is the child's word that an invocation is over, in one way or another.
+// returned handles the child's message that an invocation is over, in one way or another.
 func (m *module) returned(c *child, message incoming) bool {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

@@ -1,4 +1,4 @@
-// Package sdk is what an extension author needs: the words of the extension contract as Go types, the helper functions
+// Package sdk is what an extension author needs: the types of the extension contract, the helper functions
 // over them, and the registry a native Go extension registers its handlers with.
 //
 // It must never know a runtime, a host, or the server: it imports nothing of this module.

@@ -117,7 +117,7 @@ func actionResult(moduleName string, members map[string]json.RawMessage) (EmitRe
 	return result, true
 }
 
-// ToAgentEventHandlerError words what a handler threw.
+// ToAgentEventHandlerError makes a result of what a handler threw.
 func ToAgentEventHandlerError(moduleName, eventType string, err error) EmitResult {
 	message := "unknown error"
 	if err != nil {

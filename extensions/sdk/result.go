@@ -77,7 +77,7 @@ type EmitResult struct {
 	Details json.RawMessage `json:"details,omitempty"`
 }
 
-// EnqueueInput is what enqueueJob takes.
+// EnqueueInput is the input of enqueueJob.
 type EnqueueInput struct {
 	Type            string          `json:"type"`
 	ProjectID       string          `json:"projectId"`
@@ -100,8 +100,8 @@ type ActionRequest struct {
 	IdempotencyKey string          `json:"idempotencyKey,omitempty"`
 }
 
-// NewAction words an action request. payload is encoded as JSON; a payload that cannot be encoded is left out and
-// refused as invalid.
+// NewAction makes an action request. payload is encoded as JSON; a payload that cannot be encoded is left out
+// and refused as invalid.
 func NewAction(actionType string, payload any) ActionRequest {
 	encoded, err := json.Marshal(payload)
 	if err != nil {

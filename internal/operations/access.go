@@ -5,8 +5,31 @@ import (
 	"errors"
 	"fmt"
 
+	"harness/internal/runtime"
 	"harness/internal/services/session"
 )
+
+// Lookups is what the checks need of sessions.
+type Lookups interface {
+	// Lookup finds a session in the stored rows, adopting one the runtime knows and we do not. It returns
+	// *session.DeletedError for a deleted one and session.ErrNotFound for an unknown one. Rows are read first: a known
+	// session costs no runtime call.
+	Lookup(ctx context.Context, sessionID string) (session.Session, error)
+	// Own refuses with *session.NotOwnerError what needs the runtime of a session that is another node's, unless that is not
+	// alive, and the session was taken; *session.PinnedError when it cannot be.
+	Own(ctx context.Context, session session.Session) error
+	// SessionOfRequest is the session an interactive request belongs to, whatever became of it. ErrRequestNotFound.
+	SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string, err error)
+	// ProjectsOf are the projects of stored sessions, by session, without those that are in none.
+	ProjectsOf(ctx context.Context, sessionIDs ...string) (map[string]string, error)
+}
+
+// Access checks whether an operation may be done, and what the caller is limited to.
+type Access struct {
+	lookups  Lookups
+	jobs     Jobs
+	statuses map[string]RuntimeStatus
+}
 
 // Operation names an operation on a session, for Check.
 type Operation string
@@ -89,18 +112,18 @@ func (e *SystemSessionError) Error() string {
 // session.ErrNotFound or *session.NotOwnerError or *DisabledRuntimeError when it may not. Every operation checks this
 // itself; who has found something wrong with a request asks first, so that what is wrong with the session is told
 // before.
-func (s *Service) Check(ctx context.Context, op Operation, sessionID string) error {
+func (s *Access) Check(ctx context.Context, op Operation, sessionID string) error {
 	_, _, err := s.find(ctx, op, sessionID)
 	return err
 }
 
 // find looks a session up for an operation; false when it is unknown and need not be known.
-func (s *Service) find(ctx context.Context, op Operation, sessionID string) (session.Session, bool, error) {
+func (s *Access) find(ctx context.Context, op Operation, sessionID string) (session.Session, bool, error) {
 	if err := s.CheckSession(ctx, sessionID); err != nil {
 		return session.Session{}, false, err
 	}
 	must := rulesOf(op)
-	found, err := s.opts.Sessions.Lookup(ctx, sessionID)
+	found, err := s.lookups.Lookup(ctx, sessionID)
 	switch {
 	case errors.Is(err, session.ErrNotFound):
 		if must&known == 0 {
@@ -112,12 +135,20 @@ func (s *Service) find(ctx context.Context, op Operation, sessionID string) (ses
 	case found.SystemOwned && must&notSystem != 0:
 		return session.Session{}, false, &SystemSessionError{SessionID: sessionID}
 	case must&owned != 0:
-		if err = s.opts.Sessions.Own(ctx, found); err == nil {
-			found, err = s.opts.Sessions.Lookup(ctx, sessionID) // it may have been taken
+		if err = s.lookups.Own(ctx, found); err == nil {
+			found, err = s.lookups.Lookup(ctx, sessionID) // it may have been taken
 		}
 	}
 	if err == nil && must&enabled != 0 {
 		err = s.CheckEnabled(found.Runtime)
 	}
 	return found, true, err
+}
+
+// CheckEnabled refuses a runtime that the operator switched off: *DisabledRuntimeError.
+func (s *Access) CheckEnabled(name string) error {
+	if s.statuses[name] == RuntimeDisabled {
+		return &DisabledRuntimeError{Runtime: name}
+	}
+	return nil
 }

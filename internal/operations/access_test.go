@@ -11,6 +11,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 	"harness/queue/jobs"
 	"harness/tests/dbtest"
 )
@@ -34,7 +35,7 @@ func TestWhichSessionsAnOperationIsFor(t *testing.T) {
 	}
 	elsewhere := operations.New(
 		operations.Options{
-			Sessions: session.New(session.Options{Journal: s.journal, DB: db, NodeID: "other", Logger: zerolog.Nop()})})
+			Sessions: manager.New(manager.Options{Journal: s.journal, DB: db, NodeID: "other", Logger: zerolog.Nop()})})
 	const notSystem, known, owned, all = 1, 2, 4, 7
 	for op, want := range map[operations.Operation]int{
 		operations.Read: known, operations.Upsert: known,

@@ -9,6 +9,27 @@ import (
 	"harness/internal/services/session"
 )
 
+// Controls is what ControlEditor needs of controls and settings. *session.Service implements it.
+type Controls interface {
+	// Controls reads a session's controls and those new sessions start with.
+	Controls(ctx context.Context, sessionID string) (controls, defaults session.Controls, err error)
+	// Defaults reads those new sessions start with.
+	Defaults(ctx context.Context) (session.Controls, error)
+	// EditDefaults replaces those by what edit makes of them, in one step.
+	EditDefaults(ctx context.Context, edit func(session.Controls) session.Controls) (next session.Controls, changed bool,
+		err error)
+	// EditControls replaces the session's controls, or with defaults set those of new sessions, by what edit makes of
+	// them, in one step: nothing changes between the value edit is given and the write.
+	EditControls(ctx context.Context, sessionID string, edit session.ControlEdit) (session.ControlChange, error)
+}
+
+// ControlEditor reads and changes what turns run with.
+type ControlEditor struct {
+	access *Access
+	store  Controls
+	locked bool
+}
+
 // Scope tells whose controls are meant: a session's own, or those new sessions start with.
 type Scope string
 
@@ -34,20 +55,20 @@ func (a Audit) entry(through string) *session.ControlAudit {
 }
 
 // DefaultsLocked tells whether the controls of new sessions are the configuration's to change only.
-func (s *Service) DefaultsLocked() bool { return s.opts.DefaultsLocked }
+func (s *ControlEditor) DefaultsLocked() bool { return s.locked }
 
 // Controls reads a session's controls and those new sessions start with.
-func (s *Service) Controls(ctx context.Context, sessionID string) (controls, defaults session.Controls, err error) {
-	if err := s.Check(ctx, ReadControls, sessionID); err != nil {
+func (s *ControlEditor) Controls(ctx context.Context, sessionID string) (controls, defaults session.Controls, err error) {
+	if err := s.access.Check(ctx, ReadControls, sessionID); err != nil {
 		return session.Controls{}, session.Controls{}, err
 	}
-	controls, defaults, err = s.opts.Controls.Controls(ctx, sessionID)
+	controls, defaults, err = s.store.Controls(ctx, sessionID)
 	return withSettings(controls), withSettings(defaults), err
 }
 
 // Defaults reads the controls new sessions start with.
-func (s *Service) Defaults(ctx context.Context) (session.Controls, error) {
-	defaults, err := s.opts.Controls.Defaults(ctx)
+func (s *ControlEditor) Defaults(ctx context.Context) (session.Controls, error) {
+	defaults, err := s.store.Defaults(ctx)
 	return withSettings(defaults), err
 }
 
@@ -67,7 +88,7 @@ func (c Change) Applied() session.Controls {
 
 // SetControls replaces the controls of a scope; Settings nil keeps those there are. *LockedError,
 // *session.SettingsLimitError, *runtime.ControlError.
-func (s *Service) SetControls(ctx context.Context, sessionID string, scope Scope, next session.Controls, audit Audit) (
+func (s *ControlEditor) SetControls(ctx context.Context, sessionID string, scope Scope, next session.Controls, audit Audit) (
 	Change, error) {
 	if err := audit.check(); err != nil {
 		return Change{}, err
@@ -91,12 +112,12 @@ func replaceBy(next session.Controls) func(session.Controls) session.Controls {
 
 // SetDefaults replaces the controls new sessions start with; Settings nil keeps those there are. *LockedError,
 // *session.SettingsLimitError.
-func (s *Service) SetDefaults(ctx context.Context, next session.Controls) (now session.Controls, changed bool, err error) {
+func (s *ControlEditor) SetDefaults(ctx context.Context, next session.Controls) (now session.Controls, changed bool, err error) {
 	if err := checkScope(ctx, ScopeDefault); err != nil {
 		return session.Controls{}, false, err
 	}
 	next.Model = named(next.Model)
-	now, changed, err = s.opts.Controls.EditDefaults(ctx, replaceBy(next))
+	now, changed, err = s.store.EditDefaults(ctx, replaceBy(next))
 	if errors.Is(err, session.ErrDefaultsLocked) {
 		if now, err = s.Defaults(ctx); err == nil {
 			err = &LockedError{Defaults: now}
@@ -106,7 +127,7 @@ func (s *Service) SetDefaults(ctx context.Context, next session.Controls) (now s
 }
 
 // SetApprovalPolicy changes one of a session's controls, which is not told in its transcript.
-func (s *Service) SetApprovalPolicy(ctx context.Context, sessionID, policy string) error {
+func (s *ControlEditor) SetApprovalPolicy(ctx context.Context, sessionID, policy string) error {
 	_, err := s.edit(ctx, sessionID, ScopeSession, nil, func(current session.Controls) session.Controls {
 		current.ApprovalPolicy = policy
 		return current
@@ -122,7 +143,7 @@ type Permissions struct {
 }
 
 // SetPermissions changes those of a session's controls. *runtime.ControlError.
-func (s *Service) SetPermissions(ctx context.Context, sessionID string, next Permissions, audit Audit) error {
+func (s *ControlEditor) SetPermissions(ctx context.Context, sessionID string, next Permissions, audit Audit) error {
 	if err := audit.check(); err != nil {
 		return err
 	}
@@ -142,7 +163,7 @@ func (s *Service) SetPermissions(ctx context.Context, sessionID string, next Per
 }
 
 // Settings reads the settings of a scope.
-func (s *Service) Settings(ctx context.Context, sessionID string, scope Scope) (map[string]json.RawMessage, error) {
+func (s *ControlEditor) Settings(ctx context.Context, sessionID string, scope Scope) (map[string]json.RawMessage, error) {
 	controls, defaults, err := s.Controls(ctx, sessionID)
 	if err == nil {
 		err = checkScope(ctx, scope)
@@ -193,9 +214,9 @@ func (e SettingsEdit) merged(current map[string]json.RawMessage) map[string]json
 }
 
 // EditSettings changes settings of a scope. *PartsError, *LockedError, *session.SettingsLimitError.
-func (s *Service) EditSettings(ctx context.Context, sessionID string, scope Scope, edit SettingsEdit, audit Audit) (
+func (s *ControlEditor) EditSettings(ctx context.Context, sessionID string, scope Scope, edit SettingsEdit, audit Audit) (
 	Change, error) {
-	if err := s.Check(ctx, EditControls, sessionID); err != nil {
+	if err := s.access.Check(ctx, EditControls, sessionID); err != nil {
 		return Change{}, err
 	}
 	if err := edit.check(); err != nil {
@@ -210,9 +231,9 @@ func (s *Service) EditSettings(ctx context.Context, sessionID string, scope Scop
 }
 
 // DeleteSetting removes one setting of a scope; errors as of EditSettings.
-func (s *Service) DeleteSetting(ctx context.Context, sessionID string, scope Scope, key string, audit Audit) (
+func (s *ControlEditor) DeleteSetting(ctx context.Context, sessionID string, scope Scope, key string, audit Audit) (
 	Change, error) {
-	if err := s.Check(ctx, EditControls, sessionID); err != nil {
+	if err := s.access.Check(ctx, EditControls, sessionID); err != nil {
 		return Change{}, err
 	}
 	return s.editSettings(ctx, sessionID, scope, audit,
@@ -222,7 +243,7 @@ func (s *Service) DeleteSetting(ctx context.Context, sessionID string, scope Sco
 		})
 }
 
-func (s *Service) editSettings(
+func (s *ControlEditor) editSettings(
 	ctx context.Context, sessionID string, scope Scope, audit Audit,
 	edit func(map[string]json.RawMessage) map[string]json.RawMessage,
 ) (Change, error) {
@@ -236,18 +257,18 @@ func (s *Service) editSettings(
 }
 
 // edit is apply for who has not checked the session yet.
-func (s *Service) edit(
+func (s *ControlEditor) edit(
 	ctx context.Context, sessionID string, scope Scope, audit *session.ControlAudit,
 	edit func(session.Controls) session.Controls,
 ) (Change, error) {
-	if err := s.Check(ctx, EditControls, sessionID); err != nil {
+	if err := s.access.Check(ctx, EditControls, sessionID); err != nil {
 		return Change{}, err
 	}
 	return s.apply(ctx, sessionID, scope, audit, edit)
 }
 
 // apply edits the controls of a scope, unless they are locked.
-func (s *Service) apply(
+func (s *ControlEditor) apply(
 	ctx context.Context, sessionID string, scope Scope, audit *session.ControlAudit,
 	edit func(session.Controls) session.Controls,
 ) (Change, error) {
@@ -256,12 +277,12 @@ func (s *Service) apply(
 	}
 	var changed session.ControlChange
 	err := session.ErrDefaultsLocked
-	if scope != ScopeDefault || !s.opts.DefaultsLocked {
-		changed, err = s.opts.Controls.EditControls(ctx, sessionID,
+	if scope != ScopeDefault || !s.locked {
+		changed, err = s.store.EditControls(ctx, sessionID,
 			session.ControlEdit{Defaults: scope == ScopeDefault, Audit: audit, Edit: edit})
 	}
 	if errors.Is(err, session.ErrDefaultsLocked) {
-		controls, defaults, err := s.opts.Controls.Controls(ctx, sessionID)
+		controls, defaults, err := s.store.Controls(ctx, sessionID)
 		if err != nil {
 			return Change{}, err
 		}

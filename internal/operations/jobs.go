@@ -6,46 +6,101 @@ import (
 	"harness/queue"
 )
 
+// Jobs is what the operations need of the queue. *queue.Queue implements it.
+type Jobs interface {
+	// Job reads a job: queue.ErrNotFound.
+	Job(ctx context.Context, id string) (queue.Job, error)
+	// Jobs lists a project's jobs, oldest first, of one state or of all (""). An unknown project has none.
+	Jobs(ctx context.Context, projectID string, state queue.State) ([]queue.Job, error)
+	// Cancel ends a queued job or asks a running one to end: queue.ErrNotFound, *queue.TerminalError.
+	Cancel(ctx context.Context, id, reason string) (queue.Job, error)
+	// Counts are the health figures.
+	Counts(ctx context.Context) (queue.Counts, error)
+	// Browse lists jobs of all projects. queue.ErrBadCursor.
+	Browse(ctx context.Context, want queue.Browse) (queue.JobPage, error)
+	// Again enqueues a job that ended once more. queue.ErrNotFound, queue.ErrNotOver, *queue.Error.
+	Again(ctx context.Context, id string) (queue.EnqueueResult, error)
+	// CancelAll cancels many jobs.
+	CancelAll(ctx context.Context, filter queue.Filter, reason string) (canceled []queue.Job, more bool, err error)
+}
+
+// JobAdmin lists and cancels jobs.
+type JobAdmin struct {
+	access *Access
+	jobs   Jobs
+}
+
 // QueueEnabled tells whether there is a job queue.
-func (s *Service) QueueEnabled() bool { return s.opts.Jobs != nil }
+func (s *JobAdmin) QueueEnabled() bool { return s.jobs != nil }
 
 // Job reads a job: queue.ErrNotFound, ErrQueueOff.
-func (s *Service) Job(ctx context.Context, jobID string) (queue.Job, error) {
-	if s.opts.Jobs == nil {
+func (s *JobAdmin) Job(ctx context.Context, jobID string) (queue.Job, error) {
+	if s.jobs == nil {
 		return queue.Job{}, ErrQueueOff
 	}
-	if err := s.CheckJob(ctx, jobID); err != nil {
+	if err := s.access.CheckJob(ctx, jobID); err != nil {
 		return queue.Job{}, err
 	}
-	return s.opts.Jobs.Job(ctx, jobID)
+	return s.jobs.Job(ctx, jobID)
 }
 
 // Jobs lists a project's jobs, oldest first, of one state or of all (""). An unknown project has none. ErrQueueOff.
-func (s *Service) Jobs(ctx context.Context, projectID string, state queue.State) ([]queue.Job, error) {
-	if s.opts.Jobs == nil {
+func (s *JobAdmin) Jobs(ctx context.Context, projectID string, state queue.State) ([]queue.Job, error) {
+	if s.jobs == nil {
 		return nil, ErrQueueOff
 	}
-	if err := s.CheckProject(ctx, projectID); err != nil {
+	if err := s.access.CheckProject(ctx, projectID); err != nil {
 		return nil, err
 	}
-	return s.opts.Jobs.Jobs(ctx, projectID, state)
+	return s.jobs.Jobs(ctx, projectID, state)
 }
 
 // CancelJob ends a queued job or asks a running one to end: queue.ErrNotFound, *queue.TerminalError, ErrQueueOff.
-func (s *Service) CancelJob(ctx context.Context, jobID, reason string) (queue.Job, error) {
-	if s.opts.Jobs == nil {
+func (s *JobAdmin) CancelJob(ctx context.Context, jobID, reason string) (queue.Job, error) {
+	if s.jobs == nil {
 		return queue.Job{}, ErrQueueOff
 	}
-	if err := s.CheckJob(ctx, jobID); err != nil {
+	if err := s.access.CheckJob(ctx, jobID); err != nil {
 		return queue.Job{}, err
 	}
-	return s.opts.Jobs.Cancel(ctx, jobID, reason)
+	return s.jobs.Cancel(ctx, jobID, reason)
 }
 
 // CountJobs are the figures of the queue. ErrQueueOff.
-func (s *Service) CountJobs(ctx context.Context) (queue.Counts, error) {
-	if s.opts.Jobs == nil {
+func (s *JobAdmin) CountJobs(ctx context.Context) (queue.Counts, error) {
+	if s.jobs == nil {
 		return queue.Counts{}, ErrQueueOff
 	}
-	return s.opts.Jobs.Counts(ctx)
+	return s.jobs.Counts(ctx)
+}
+
+// BrowseJobs lists jobs of all projects, the youngest first. queue.ErrBadCursor, ErrQueueOff.
+func (s *JobAdmin) BrowseJobs(ctx context.Context, want queue.Browse) (queue.JobPage, error) {
+	if s.jobs == nil {
+		return queue.JobPage{}, ErrQueueOff
+	}
+	if err := boardLimit(&want.Limit); err != nil {
+		return queue.JobPage{}, err
+	}
+	return s.jobs.Browse(ctx, want)
+}
+
+// JobAgain enqueues a job that ended once more. queue.ErrNotFound, queue.ErrNotOver, *queue.Error, ErrQueueOff.
+func (s *JobAdmin) JobAgain(ctx context.Context, jobID string) (queue.EnqueueResult, error) {
+	if s.jobs == nil {
+		return queue.EnqueueResult{}, ErrQueueOff
+	}
+	return s.jobs.Again(ctx, jobID)
+}
+
+// CancelJobs cancels the jobs of a filter that are not over, and tells whether more are left. *InvalidError for a
+// filter that selects all there are; ErrQueueOff.
+func (s *JobAdmin) CancelJobs(ctx context.Context, filter queue.Filter, reason string) ([]queue.Job, bool, error) {
+	if s.jobs == nil {
+		return nil, false, ErrQueueOff
+	}
+	if filter == (queue.Filter{}) {
+		return nil, false, invalid("state", "Say which jobs: give at least one of state, type, project, session, since and until")
+	}
+	return s.jobs.CancelAll(ctx, filter, reason)
 }

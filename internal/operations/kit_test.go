@@ -15,6 +15,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 	"harness/queue"
 	"harness/queue/jobs"
 	"harness/tests/lifecycletest"
@@ -30,7 +31,7 @@ type site struct {
 	*operations.Service
 	t        *testing.T
 	journal  *journal.Journal
-	sessions *session.Service
+	sessions *manager.Service
 	dir      string
 }
 
@@ -41,7 +42,7 @@ func open(t *testing.T, db *database.DB, adapter func(sink func(name string) run
 	t.Helper()
 	s := &site{t: t, dir: t.TempDir(), journal: journal.New(db, journal.Options{Logger: zerolog.Nop()})}
 	lifecycletest.Run(t, s.journal)
-	s.sessions = session.New(session.Options{Journal: s.journal, DB: db, NodeID: "node", WorkspaceRoot: s.dir,
+	s.sessions = manager.New(manager.Options{Journal: s.journal, DB: db, NodeID: "node", WorkspaceRoot: s.dir,
 		Logger: zerolog.Nop(), Defaults: session.Controls{ApprovalPolicy: "untrusted", NetworkAccess: "restricted",
 			FilesystemSandbox: "read-only"}})
 	lifecycletest.Run(t, s.sessions)

@@ -8,22 +8,46 @@ import (
 	"harness/internal/services/session"
 )
 
+// ProjectStore is what Projects needs of sessions.
+type ProjectStore interface {
+	// ProjectsAt lists all projects, and the cursor of the event stream at which the list is true.
+	ProjectsAt(ctx context.Context) (projects []session.Project, pos int64, err error)
+	CreateProject(ctx context.Context, name string, workingDirectory *string) (session.Project, error)
+	// RenameProject changes name and, when setDirectory, the working directory (nil clears it).
+	RenameProject(ctx context.Context, projectID, name string, workingDirectory *string, setDirectory bool) (
+		session.Project, error)
+	DeleteProject(ctx context.Context, projectID string) (session.Project, error)
+	// MoveChats takes the chats out of the project, archived first when archive is set. ErrProjectNotFound,
+	// *session.NotMaterializedError.
+	MoveChats(ctx context.Context, projectID string, archive bool) (session.MovedChats, error)
+	// DeleteChats deletes the chats; skipped are those that another caller deleted meanwhile. ErrProjectNotFound.
+	DeleteChats(ctx context.Context, projectID string) (deleted, skipped int, err error)
+	// AgentSessions lists the worker sessions of a project or of "session:<id>". ErrProjectNotFound.
+	AgentSessions(ctx context.Context, owner string) ([]session.AgentSession, error)
+}
+
+// Projects keeps the projects that sessions are in.
+type Projects struct {
+	access *Access
+	store  ProjectStore
+}
+
 // CreateProject makes a project. *InvalidError, *session.DuplicateNameError.
-func (s *Service) CreateProject(ctx context.Context, name string, workingDirectory *string) (session.Project, error) {
+func (s *Projects) CreateProject(ctx context.Context, name string, workingDirectory *string) (session.Project, error) {
 	if auth.ProjectsFrom(ctx) != nil {
 		return session.Project{}, &LimitedError{"it makes no further ones"}
 	}
 	if err := checkProject(name, workingDirectory); err != nil {
 		return session.Project{}, err
 	}
-	return s.opts.Sessions.CreateProject(ctx, name, workingDirectory)
+	return s.store.CreateProject(ctx, name, workingDirectory)
 }
 
 // RenameProject changes a project's name and, when setDirectory, its working directory (nil clears it); errors as of
 // CreateProject, and session.ErrProjectNotFound.
-func (s *Service) RenameProject(ctx context.Context, projectID, name string, workingDirectory *string,
+func (s *Projects) RenameProject(ctx context.Context, projectID, name string, workingDirectory *string,
 	setDirectory bool) (session.Project, error) {
-	if err := s.CheckProject(ctx, projectID); err != nil {
+	if err := s.access.CheckProject(ctx, projectID); err != nil {
 		return session.Project{}, err
 	}
 	if setDirectory && auth.ProjectsFrom(ctx) != nil { // it is where its sessions may work
@@ -32,12 +56,12 @@ func (s *Service) RenameProject(ctx context.Context, projectID, name string, wor
 	if err := checkProject(name, workingDirectory); err != nil {
 		return session.Project{}, err
 	}
-	return s.opts.Sessions.RenameProject(ctx, projectID, name, workingDirectory, setDirectory)
+	return s.store.RenameProject(ctx, projectID, name, workingDirectory, setDirectory)
 }
 
 // ProjectsAt implements Projects.
-func (s *Service) ProjectsAt(ctx context.Context) ([]session.Project, int64, error) {
-	all, pos, err := s.opts.Sessions.ProjectsAt(ctx)
+func (s *Projects) ProjectsAt(ctx context.Context) ([]session.Project, int64, error) {
+	all, pos, err := s.store.ProjectsAt(ctx)
 	if limit := auth.ProjectsFrom(ctx); limit != nil {
 		all = slices.DeleteFunc(slices.Clone(all), func(p session.Project) bool { return !limit.Has(p.ID) })
 	}
@@ -45,33 +69,30 @@ func (s *Service) ProjectsAt(ctx context.Context) ([]session.Project, int64, err
 }
 
 // DeleteProject implements Projects.
-func (s *Service) DeleteProject(ctx context.Context, projectID string) (session.Project, error) {
-	if err := s.CheckProject(ctx, projectID); err != nil {
-		return session.Project{}, err
-	}
-	return s.opts.Sessions.DeleteProject(ctx, projectID)
+func (s *Projects) DeleteProject(ctx context.Context, projectID string) (session.Project, error) {
+	return after(s.access.CheckProject(ctx, projectID), func() (session.Project, error) {
+		return s.store.DeleteProject(ctx, projectID)
+	})
 }
 
 // MoveChats implements Projects.
-func (s *Service) MoveChats(ctx context.Context, projectID string, archive bool) (session.MovedChats, error) {
-	if err := s.CheckProject(ctx, projectID); err != nil {
-		return session.MovedChats{}, err
-	}
-	return s.opts.Sessions.MoveChats(ctx, projectID, archive)
+func (s *Projects) MoveChats(ctx context.Context, projectID string, archive bool) (session.MovedChats, error) {
+	return after(s.access.CheckProject(ctx, projectID), func() (session.MovedChats, error) {
+		return s.store.MoveChats(ctx, projectID, archive)
+	})
 }
 
 // DeleteChats implements Projects.
-func (s *Service) DeleteChats(ctx context.Context, projectID string) (deleted, skipped int, err error) {
-	if err := s.CheckProject(ctx, projectID); err != nil {
+func (s *Projects) DeleteChats(ctx context.Context, projectID string) (deleted, skipped int, err error) {
+	if err := s.access.CheckProject(ctx, projectID); err != nil {
 		return 0, 0, err
 	}
-	return s.opts.Sessions.DeleteChats(ctx, projectID)
+	return s.store.DeleteChats(ctx, projectID)
 }
 
 // AgentSessions implements Projects.
-func (s *Service) AgentSessions(ctx context.Context, owner string) ([]session.AgentSession, error) {
-	if err := s.CheckProject(ctx, owner); err != nil {
-		return nil, err
-	}
-	return s.opts.Sessions.AgentSessions(ctx, owner)
+func (s *Projects) AgentSessions(ctx context.Context, owner string) ([]session.AgentSession, error) {
+	return after(s.access.CheckProject(ctx, owner), func() ([]session.AgentSession, error) {
+		return s.store.AgentSessions(ctx, owner)
+	})
 }

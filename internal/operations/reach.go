@@ -3,7 +3,6 @@ package operations
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -26,12 +25,12 @@ func (e *LimitedError) Error() string {
 
 // CheckSession tells whether a session is within the limit of who asks: session.ErrNotFound when it is not, and when it
 // is not there.
-func (s *Service) CheckSession(ctx context.Context, sessionID string) error {
+func (s *Access) CheckSession(ctx context.Context, sessionID string) error {
 	limit := auth.ProjectsFrom(ctx)
 	if limit == nil {
 		return nil
 	}
-	projects, err := s.opts.Sessions.ProjectsOf(ctx, sessionID)
+	projects, err := s.lookups.ProjectsOf(ctx, sessionID)
 	if err == nil && !limit.Has(projects[sessionID]) {
 		err = session.ErrNotFound
 	}
@@ -40,7 +39,7 @@ func (s *Service) CheckSession(ctx context.Context, sessionID string) error {
 
 // CheckProject tells whether a project, or the session that stands in a project's place as "session:<id>", is within the
 // limit of who asks: session.ErrProjectNotFound.
-func (s *Service) CheckProject(ctx context.Context, owner string) error {
+func (s *Access) CheckProject(ctx context.Context, owner string) error {
 	limit := auth.ProjectsFrom(ctx)
 	if limit.Has(owner) {
 		return nil
@@ -57,11 +56,11 @@ func (s *Service) CheckProject(ctx context.Context, owner string) error {
 
 // CheckRequest tells whether an interactive request is of a session within the limit of who asks:
 // session.ErrRequestNotFound.
-func (s *Service) CheckRequest(ctx context.Context, requestID string, kind runtime.RequestKind) error {
+func (s *Access) CheckRequest(ctx context.Context, requestID string, kind runtime.RequestKind) error {
 	if auth.ProjectsFrom(ctx) == nil {
 		return nil
 	}
-	sessionID, err := s.opts.Sessions.SessionOfRequest(ctx, requestID, kind)
+	sessionID, err := s.lookups.SessionOfRequest(ctx, requestID, kind)
 	if err == nil {
 		err = s.CheckSession(ctx, sessionID)
 	}
@@ -72,14 +71,14 @@ func (s *Service) CheckRequest(ctx context.Context, requestID string, kind runti
 }
 
 // CheckJob tells whether a job is within the limit of who asks: queue.ErrNotFound.
-func (s *Service) CheckJob(ctx context.Context, jobID string) error {
+func (s *Access) CheckJob(ctx context.Context, jobID string) error {
 	if auth.ProjectsFrom(ctx) == nil {
 		return nil
 	}
-	if s.opts.Jobs == nil {
+	if s.jobs == nil {
 		return ErrQueueOff
 	}
-	job, err := s.opts.Jobs.Job(ctx, jobID)
+	job, err := s.jobs.Job(ctx, jobID)
 	if err == nil {
 		err = s.CheckProject(ctx, job.ProjectID)
 	}
@@ -98,7 +97,7 @@ func checkScope(ctx context.Context, scope Scope) error {
 }
 
 // within are the requests of sessions within the limit of who asks.
-func (s *Service) within(ctx context.Context, requests []session.Request) ([]session.Request, error) {
+func (s *Access) within(ctx context.Context, requests []session.Request) ([]session.Request, error) {
 	limit := auth.ProjectsFrom(ctx)
 	if limit == nil || len(requests) == 0 {
 		return requests, nil
@@ -108,54 +107,11 @@ func (s *Service) within(ctx context.Context, requests []session.Request) ([]ses
 		sessions[i] = r.SessionID
 	}
 	slices.Sort(sessions)
-	projects, err := s.opts.Sessions.ProjectsOf(ctx, slices.Compact(sessions)...)
+	projects, err := s.lookups.ProjectsOf(ctx, slices.Compact(sessions)...)
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(slices.Clone(requests), func(r session.Request) bool {
 		return !limit.Has(projects[r.SessionID])
 	}), nil
-}
-
-// settle puts a new session of who is limited to projects into one of them, and keeps it in its folder. The folder is
-// compared by name; links in it lead where they lead.
-func (s *Service) settle(ctx context.Context, in session.Create) (session.Create, error) {
-	limit := auth.ProjectsFrom(ctx)
-	if limit == nil {
-		return in, nil
-	}
-	if ids := limit.IDs(); in.ProjectID == "" && len(ids) == 1 {
-		in.ProjectID = ids[0]
-	}
-	if in.ProjectID == "" {
-		return in, &LimitedError{"name the one the session is to be opened in (projectId)"}
-	}
-	all, _, err := s.ProjectsAt(ctx)
-	if err != nil {
-		return in, err
-	}
-	at := slices.IndexFunc(all, func(p session.Project) bool { return p.ID == in.ProjectID })
-	if at < 0 {
-		return in, session.ErrProjectNotFound
-	}
-	folder := all[at].WorkingDirectory
-	switch {
-	case folder == nil && in.Cwd != "":
-		return in, &LimitedError{"the project has no folder, so that its sessions work in the server's; leave cwd out"}
-	case folder == nil:
-	case in.Cwd == "":
-		in.Cwd = *folder
-	case !under(in.Cwd, *folder):
-		return in, &LimitedError{"its sessions work in the folder of the project or below it; leave cwd out"}
-	}
-	return in, nil
-}
-
-// under tells whether a path is a folder or below it.
-func under(path, folder string) bool {
-	if !filepath.IsAbs(path) {
-		return false
-	}
-	inside, err := filepath.Rel(filepath.Clean(folder), filepath.Clean(path))
-	return err == nil && filepath.IsLocal(inside)
 }

@@ -9,22 +9,42 @@ import (
 	"harness/internal/services/session"
 )
 
+// RequestStore is what Decider needs of sessions.
+type RequestStore interface {
+	// Requests lists the pending interactive requests of a session, oldest first. An unknown session has none.
+	Requests(ctx context.Context, sessionID string, kind runtime.RequestKind) ([]session.Request, error)
+	// Pending lists the pending requests of a session, oldest first, AllPending those of all but workers.
+	Pending(ctx context.Context, sessionID string) ([]session.Request, error)
+	AllPending(ctx context.Context) ([]session.Request, error)
+	// Settle decides a pending request exactly once: ErrRequestNotFound, or *session.SettledError naming how it was
+	// settled before.
+	Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply, decidedBy string) (
+		session.Request, error)
+}
+
+// Decider lists and decides interactive requests: approvals, requests for input and tool calls.
+type Decider struct {
+	access   *Access
+	store    RequestStore
+	runtimes *RuntimeAdmin
+}
+
 // Requests lists the pending interactive requests of a session of one kind, oldest first. An unknown session has none.
-func (s *Service) Requests(ctx context.Context, sessionID string, kind runtime.RequestKind) ([]session.Request, error) {
-	_, found, err := s.find(ctx, ListRequests, sessionID)
+func (s *Decider) Requests(ctx context.Context, sessionID string, kind runtime.RequestKind) ([]session.Request, error) {
+	_, found, err := s.access.find(ctx, ListRequests, sessionID)
 	if err != nil || !found {
 		return nil, err
 	}
-	return s.opts.Sessions.Requests(ctx, sessionID, kind)
+	return s.store.Requests(ctx, sessionID, kind)
 }
 
 // SessionOfRequest is the session an interactive request belongs to, whatever became of it. session.ErrRequestNotFound.
-func (s *Service) SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string,
+func (s *Decider) SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string,
 	err error) {
-	if err := s.CheckRequest(ctx, requestID, kind); err != nil {
+	if err := s.access.CheckRequest(ctx, requestID, kind); err != nil {
 		return "", err
 	}
-	return s.opts.Sessions.SessionOfRequest(ctx, requestID, kind)
+	return s.access.lookups.SessionOfRequest(ctx, requestID, kind)
 }
 
 // accepted is the decision that lets a runtime go on.
@@ -39,9 +59,9 @@ type ApprovalDecision struct {
 }
 
 // DecideApproval settles an approval. session.ErrRequestNotFound, *session.SettledError, *runtime.ReplyError.
-func (s *Service) DecideApproval(ctx context.Context, requestID string, in ApprovalDecision, decidedBy string) (
+func (s *Decider) DecideApproval(ctx context.Context, requestID string, in ApprovalDecision, decidedBy string) (
 	session.Request, error) {
-	if err := s.CheckRequest(ctx, requestID, runtime.RequestApproval); err != nil {
+	if err := s.access.CheckRequest(ctx, requestID, runtime.RequestApproval); err != nil {
 		return session.Request{}, err
 	}
 	if err := checkReply(in.Decision, in.Scope, in.Message); err != nil {
@@ -50,7 +70,7 @@ func (s *Service) DecideApproval(ctx context.Context, requestID string, in Appro
 	if in.UpdatedInput != nil && in.Decision != accepted {
 		return session.Request{}, invalid("updatedInput", "Arguments go with the decision accept only")
 	}
-	return s.opts.Sessions.Settle(ctx, requestID, runtime.RequestApproval,
+	return s.store.Settle(ctx, requestID, runtime.RequestApproval,
 		runtime.Reply{Decision: in.Decision, Scope: in.Scope, Choice: in.Choice, Option: in.Option, Message: in.Message,
 			UpdatedInput: in.UpdatedInput}, decidedBy)
 }
@@ -64,9 +84,9 @@ type ToolInputDecision struct {
 
 // DecideToolInput settles a request for input; errors as of DecideApproval, and *InvalidError for answers that would go
 // nowhere.
-func (s *Service) DecideToolInput(ctx context.Context, requestID string, in ToolInputDecision, decidedBy string) (
+func (s *Decider) DecideToolInput(ctx context.Context, requestID string, in ToolInputDecision, decidedBy string) (
 	session.Request, error) {
-	if err := s.CheckRequest(ctx, requestID, runtime.RequestToolInput); err != nil {
+	if err := s.access.CheckRequest(ctx, requestID, runtime.RequestToolInput); err != nil {
 		return session.Request{}, err
 	}
 	if err := checkReply(in.Decision, "", in.Message); err != nil {
@@ -86,7 +106,7 @@ func (s *Service) DecideToolInput(ctx context.Context, requestID string, in Tool
 			reply.Answers = in.Answers
 		}
 	}
-	return s.opts.Sessions.Settle(ctx, requestID, runtime.RequestToolInput, reply, decidedBy)
+	return s.store.Settle(ctx, requestID, runtime.RequestToolInput, reply, decidedBy)
 }
 
 func hasMembers(object json.RawMessage) bool {
@@ -105,9 +125,9 @@ type ToolCallAnswer struct {
 
 // AnswerToolCall settles a tool call; errors as of DecideApproval, and *InvalidError for parts of which only one would
 // be told.
-func (s *Service) AnswerToolCall(ctx context.Context, requestID string, in ToolCallAnswer, decidedBy string) (
+func (s *Decider) AnswerToolCall(ctx context.Context, requestID string, in ToolCallAnswer, decidedBy string) (
 	session.Request, error) {
-	if err := s.CheckRequest(ctx, requestID, runtime.RequestToolCall); err != nil {
+	if err := s.access.CheckRequest(ctx, requestID, runtime.RequestToolCall); err != nil {
 		return session.Request{}, err
 	}
 	if err := checkReply(accepted, "", in.Refusal); err != nil {
@@ -136,7 +156,7 @@ func (s *Service) AnswerToolCall(ctx context.Context, requestID string, in ToolC
 	case in.Text != nil:
 		reply.ContentItems = textItem(*in.Text)
 	}
-	return s.opts.Sessions.Settle(ctx, requestID, runtime.RequestToolCall, reply, decidedBy)
+	return s.store.Settle(ctx, requestID, runtime.RequestToolCall, reply, decidedBy)
 }
 
 // successOf is what a runtime's own form of an answer says of its success, nil when it says nothing.
@@ -158,4 +178,46 @@ func textItem(text string) json.RawMessage {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}{{"inputText", text}})
+}
+
+// Pending lists the pending requests of a session, of all but workers for "", oldest first.
+func (s *Decider) Pending(ctx context.Context, sessionID string) ([]session.Request, error) {
+	if sessionID == "" {
+		all, err := s.store.AllPending(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return s.access.within(ctx, all)
+	}
+	if err := s.access.Check(ctx, ListRequests, sessionID); err != nil {
+		return nil, err
+	}
+	return s.store.Pending(ctx, sessionID)
+}
+
+// RuntimeOfRequest is the runtime that asked an interactive request. session.ErrRequestNotFound.
+func (s *Decider) RuntimeOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (string, error) {
+	sessionID, err := s.SessionOfRequest(ctx, requestID, kind)
+	if err != nil {
+		return "", err
+	}
+	found, err := s.access.lookups.Lookup(ctx, sessionID)
+	return found.Runtime, err
+}
+
+// ReasonWaits tells whether the reason of a denial reaches the agent with the next message only: its runtime takes none
+// with the denial.
+func (s *Decider) ReasonWaits(ctx context.Context, denied session.Request) (bool, error) {
+	if !denied.ReasonGiven() {
+		return false, nil
+	}
+	of, err := s.access.lookups.Lookup(ctx, denied.SessionID)
+	if err != nil {
+		return false, err
+	}
+	adapter, err := s.runtimes.chosen(of.Runtime)
+	if err != nil {
+		return false, err
+	}
+	return !runtime.CapabilitiesOf(adapter).DenyReason, nil
 }

@@ -2,11 +2,9 @@ package operations
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 
 	"harness/internal/runtime"
-	"harness/internal/services/session"
 )
 
 // RuntimeStatus is whether a runtime may be used, as its operator says.
@@ -43,7 +41,7 @@ func (e *DisabledRuntimeError) Error() string {
 }
 
 // RuntimeStates are those of all runtimes, the default one first. Nothing is asked of any.
-func (s *Service) RuntimeStates() ([]RuntimeState, error) {
+func (s *RuntimeAdmin) RuntimeStates() ([]RuntimeState, error) {
 	var all []RuntimeState
 	for _, name := range s.runtimeNames() {
 		adapter, err := s.chosen(name)
@@ -59,35 +57,10 @@ func (s *Service) RuntimeStates() ([]RuntimeState, error) {
 }
 
 // offered is the word on a runtime, and whether that is RuntimeDisabled for want of its program.
-func (s *Service) offered(name string, status runtime.Status) (word RuntimeStatus, missing bool) {
-	word = cmp.Or(s.opts.RuntimeStatus[name], RuntimeActive)
+func (s *RuntimeAdmin) offered(name string, status runtime.Status) (word RuntimeStatus, missing bool) {
+	word = cmp.Or(s.statuses[name], RuntimeActive)
 	if word != RuntimeDisabled && status.State == runtime.StateUnavailable && status.Missing {
 		return RuntimeDisabled, true
 	}
 	return word, false
-}
-
-// CheckEnabled refuses a runtime that the operator switched off: *DisabledRuntimeError.
-func (s *Service) CheckEnabled(name string) error {
-	if s.opts.RuntimeStatus[name] == RuntimeDisabled {
-		return &DisabledRuntimeError{Runtime: name}
-	}
-	return nil
-}
-
-// RuntimeOfRequest is the runtime that asked an interactive request. session.ErrRequestNotFound.
-func (s *Service) RuntimeOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (string, error) {
-	sessionID, err := s.SessionOfRequest(ctx, requestID, kind)
-	if err != nil {
-		return "", err
-	}
-	found, err := s.opts.Sessions.Lookup(ctx, sessionID)
-	return found.Runtime, err
-}
-
-// Find is the session of an id, whatever is to be done with it: errors as of Check with Read. Its Activity is not
-// filled in.
-func (s *Service) Find(ctx context.Context, sessionID string) (session.Session, error) {
-	found, _, err := s.find(ctx, Read, sessionID)
-	return found, err
 }

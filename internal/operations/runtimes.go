@@ -21,6 +21,14 @@ type Runtimes interface {
 	Load(name string) session.Load
 }
 
+// RuntimeAdmin lists the runtimes and logs them in.
+type RuntimeAdmin struct {
+	access    *Access
+	runtimes  Runtimes
+	statuses  map[string]RuntimeStatus
+	providers func(name string) []environment.ProviderStatus
+}
+
 // Runtime is what is known of one of the server's runtimes.
 type Runtime struct {
 	Name    string
@@ -45,7 +53,7 @@ const (
 )
 
 // Runtimes are those of this server, the default one first.
-func (s *Service) Runtimes(ctx context.Context) ([]Runtime, error) {
+func (s *RuntimeAdmin) Runtimes(ctx context.Context) ([]Runtime, error) {
 	all := []Runtime{}
 	for _, name := range s.runtimeNames() {
 		one, err := s.Runtime(ctx, name)
@@ -58,7 +66,7 @@ func (s *Service) Runtimes(ctx context.Context) ([]Runtime, error) {
 }
 
 // Runtime is one of them, the default one for "". *session.UnknownRuntimeError.
-func (s *Service) Runtime(ctx context.Context, name string) (Runtime, error) {
+func (s *RuntimeAdmin) Runtime(ctx context.Context, name string) (Runtime, error) {
 	adapter, err := s.chosen(name)
 	if err != nil {
 		return Runtime{}, err
@@ -68,9 +76,9 @@ func (s *Service) Runtime(ctx context.Context, name string) (Runtime, error) {
 		return Runtime{}, err
 	}
 	one := Runtime{Name: adapter.Name(), Default: adapter.Name() == s.DefaultRuntime(), Status: adapter.Status(),
-		Capabilities: runtime.CapabilitiesOf(adapter), Auth: auth, Load: s.opts.Runtimes.Load(adapter.Name())}
-	if s.opts.Providers != nil {
-		one.Providers = s.opts.Providers(one.Name)
+		Capabilities: runtime.CapabilitiesOf(adapter), Auth: auth, Load: s.runtimes.Load(adapter.Name())}
+	if s.providers != nil {
+		one.Providers = s.providers(one.Name)
 	}
 	one.Offered, _ = s.offered(one.Name, one.Status)
 	if installer, ok := adapter.(runtime.Installer); ok {
@@ -87,7 +95,7 @@ func (s *Service) Runtime(ctx context.Context, name string) (Runtime, error) {
 }
 
 // DefaultRuntime is the name of the runtime new sessions get, "" of a server without any.
-func (s *Service) DefaultRuntime() string {
+func (s *RuntimeAdmin) DefaultRuntime() string {
 	if names := s.runtimeNames(); len(names) > 0 {
 		return names[0]
 	}
@@ -95,7 +103,7 @@ func (s *Service) DefaultRuntime() string {
 }
 
 // Models are those a runtime offers, the default one's for "". *session.UnknownRuntimeError, *DisabledRuntimeError.
-func (s *Service) Models(ctx context.Context, name string) ([]runtime.Model, error) {
+func (s *RuntimeAdmin) Models(ctx context.Context, name string) ([]runtime.Model, error) {
 	adapter, err := s.usable(name)
 	if err != nil {
 		return nil, err
@@ -104,7 +112,7 @@ func (s *Service) Models(ctx context.Context, name string) ([]runtime.Model, err
 }
 
 // Login begins a login of a runtime. *session.UnknownRuntimeError, *runtime.UnsupportedError.
-func (s *Service) Login(ctx context.Context, name string) (runtime.Login, error) {
+func (s *RuntimeAdmin) Login(ctx context.Context, name string) (runtime.Login, error) {
 	adapter, err := s.usable(name)
 	if err != nil {
 		return runtime.Login{}, err
@@ -122,7 +130,7 @@ func (s *Service) Login(ctx context.Context, name string) (runtime.Login, error)
 
 // FinishLogin ends a login of a runtime with the code its page showed. *session.UnknownRuntimeError,
 // *runtime.UnsupportedError, and errors of runtime.LoginFinisher.
-func (s *Service) FinishLogin(ctx context.Context, name, id, code string) error {
+func (s *RuntimeAdmin) FinishLogin(ctx context.Context, name, id, code string) error {
 	adapter, err := s.usable(name)
 	if err != nil {
 		return err
@@ -136,7 +144,7 @@ func (s *Service) FinishLogin(ctx context.Context, name, id, code string) error 
 }
 
 // cannotLogIn refuses a way to log in that a runtime does not have, with the way it has.
-func (s *Service) cannotLogIn(ctx context.Context, adapter runtime.Adapter, operation string) error {
+func (s *RuntimeAdmin) cannotLogIn(ctx context.Context, adapter runtime.Adapter, operation string) error {
 	auth, err := adapter.Auth(ctx)
 	if err != nil {
 		return err
@@ -147,7 +155,7 @@ func (s *Service) cannotLogIn(ctx context.Context, adapter runtime.Adapter, oper
 
 // TakeKey logs a runtime in with the key of a model provider, which is kept nowhere here.
 // *session.UnknownRuntimeError, *runtime.UnsupportedError, and errors of runtime.KeyTaker, none of which tells the key.
-func (s *Service) TakeKey(ctx context.Context, name string, key runtime.ProviderKey) (runtime.TakenKey, error) {
+func (s *RuntimeAdmin) TakeKey(ctx context.Context, name string, key runtime.ProviderKey) (runtime.TakenKey, error) {
 	adapter, err := s.usable(name)
 	if err != nil {
 		return runtime.TakenKey{}, err
@@ -169,25 +177,25 @@ func (s *Service) TakeKey(ctx context.Context, name string, key runtime.Provider
 	return taken, err
 }
 
-func (s *Service) runtimeNames() []string {
-	if s.opts.Runtimes == nil {
+func (s *RuntimeAdmin) runtimeNames() []string {
+	if s.runtimes == nil {
 		return nil
 	}
-	return s.opts.Runtimes.Runtimes()
+	return s.runtimes.Runtimes()
 }
 
 // usable is chosen for what asks or starts the runtime: *DisabledRuntimeError.
-func (s *Service) usable(name string) (runtime.Adapter, error) {
+func (s *RuntimeAdmin) usable(name string) (runtime.Adapter, error) {
 	adapter, err := s.chosen(name)
 	if err == nil {
-		err = s.CheckEnabled(adapter.Name())
+		err = s.access.CheckEnabled(adapter.Name())
 	}
 	return adapter, err
 }
 
-func (s *Service) chosen(name string) (runtime.Adapter, error) {
-	if s.opts.Runtimes == nil {
+func (s *RuntimeAdmin) chosen(name string) (runtime.Adapter, error) {
+	if s.runtimes == nil {
 		return nil, &session.UnknownRuntimeError{Runtime: name}
 	}
-	return s.opts.Runtimes.Chosen(name)
+	return s.runtimes.Chosen(name)
 }

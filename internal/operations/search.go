@@ -13,6 +13,9 @@ type Searching interface {
 	Search(ctx context.Context, query search.Query) (search.Page, error)
 }
 
+// Finder searches titles and transcripts.
+type Finder struct{ index Searching }
+
 // MaxHits is how many hits a client may ask for at once; it gets defaultHits when it names none.
 const (
 	MaxHits     = 100
@@ -20,7 +23,7 @@ const (
 )
 
 // Search finds titles and entries of sessions within the limit of who asks.
-func (s *Service) Search(ctx context.Context, query search.Query) (search.Page, error) {
+func (s *Finder) Search(ctx context.Context, query search.Query) (search.Page, error) {
 	var p problems
 	p.count("limit", query.Limit, MaxHits)
 	if err := p.err(); err != nil {
@@ -32,5 +35,5 @@ func (s *Service) Search(ctx context.Context, query search.Query) (search.Page, 
 	if limit := auth.ProjectsFrom(ctx); limit != nil {
 		query.Projects = append([]string{}, limit.IDs()...)
 	}
-	return s.opts.Searching.Search(ctx, query)
+	return s.index.Search(ctx, query)
 }

@@ -7,6 +7,27 @@ import (
 	"harness/queue/jobs"
 )
 
+// SuggestionStore keeps suggested requests. *jobs.Suggestions implements it; it works with the queue switched off too.
+type SuggestionStore interface {
+	// Upsert stores a suggestion and announces it, and returns what is stored then.
+	Upsert(ctx context.Context, sessionID, requestKey string, next jobs.Suggestion) (jobs.Suggestion, error)
+}
+
+// Suggester has suggested requests made. *jobs.Suggester implements it.
+type Suggester interface {
+	// Request queues a suggestion; RequestAndWait waits for it as well, as long as a client may be kept waiting.
+	// *queue.Error.
+	Request(ctx context.Context, in jobs.SuggestPayload) (jobs.Suggested, error)
+	RequestAndWait(ctx context.Context, in jobs.SuggestPayload) (jobs.Suggested, error)
+}
+
+// Suggestions makes and stores suggested requests.
+type Suggestions struct {
+	access    *Access
+	store     SuggestionStore
+	suggester Suggester
+}
+
 // SuggestionWish is what a client wants suggested: a model and effort, "" for the default ones, and a draft to go on
 // from.
 type SuggestionWish struct {
@@ -15,33 +36,33 @@ type SuggestionWish struct {
 }
 
 // CanSuggest tells whether anybody makes suggestions.
-func (s *Service) CanSuggest() bool { return s.opts.Suggester != nil }
+func (s *Suggestions) CanSuggest() bool { return s.suggester != nil }
 
 // Suggest queues a suggestion of what to ask next in a session; SuggestAndWait waits for it as well. ErrQueueOff,
 // *queue.Error.
-func (s *Service) Suggest(ctx context.Context, sessionID string, wish SuggestionWish) (jobs.Suggested, error) {
+func (s *Suggestions) Suggest(ctx context.Context, sessionID string, wish SuggestionWish) (jobs.Suggested, error) {
 	payload, err := s.suggestion(ctx, sessionID, wish)
 	if err != nil {
 		return jobs.Suggested{}, err
 	}
-	return s.opts.Suggester.Request(ctx, payload)
+	return s.suggester.Request(ctx, payload)
 }
 
 // SuggestAndWait is Suggest for who waits for the suggestion, as long as a client may be kept waiting.
-func (s *Service) SuggestAndWait(ctx context.Context, sessionID string, wish SuggestionWish) (jobs.Suggested, error) {
+func (s *Suggestions) SuggestAndWait(ctx context.Context, sessionID string, wish SuggestionWish) (jobs.Suggested, error) {
 	payload, err := s.suggestion(ctx, sessionID, wish)
 	if err != nil {
 		return jobs.Suggested{}, err
 	}
-	return s.opts.Suggester.RequestAndWait(ctx, payload)
+	return s.suggester.RequestAndWait(ctx, payload)
 }
 
-func (s *Service) suggestion(ctx context.Context, sessionID string, wish SuggestionWish) (jobs.SuggestPayload, error) {
-	found, _, err := s.find(ctx, Suggest, sessionID)
+func (s *Suggestions) suggestion(ctx context.Context, sessionID string, wish SuggestionWish) (jobs.SuggestPayload, error) {
+	found, _, err := s.access.find(ctx, Suggest, sessionID)
 	if err != nil {
 		return jobs.SuggestPayload{}, err
 	}
-	if s.opts.Suggester == nil {
+	if s.suggester == nil {
 		return jobs.SuggestPayload{}, ErrQueueOff
 	}
 	var p problems
@@ -58,12 +79,12 @@ func (s *Service) suggestion(ctx context.Context, sessionID string, wish Suggest
 
 // StoreSuggestion stores a suggestion that somebody made, and returns what is stored then. ErrMissingSuggestion,
 // ErrQueueOff.
-func (s *Service) StoreSuggestion(ctx context.Context, sessionID, requestKey string, next jobs.Suggestion) (
+func (s *Suggestions) StoreSuggestion(ctx context.Context, sessionID, requestKey string, next jobs.Suggestion) (
 	jobs.Suggestion, error) {
-	if err := s.Check(ctx, StoreSuggested, sessionID); err != nil {
+	if err := s.access.Check(ctx, StoreSuggested, sessionID); err != nil {
 		return jobs.Suggestion{}, err
 	}
-	if s.opts.Suggestions == nil {
+	if s.store == nil {
 		return jobs.Suggestion{}, ErrQueueOff
 	}
 	var p problems
@@ -76,5 +97,5 @@ func (s *Service) StoreSuggestion(ctx context.Context, sessionID, requestKey str
 	if next.Status == jobs.SuggestionComplete && next.Suggestion == "" {
 		return jobs.Suggestion{}, ErrMissingSuggestion
 	}
-	return s.opts.Suggestions.Upsert(ctx, sessionID, requestKey, next)
+	return s.store.Upsert(ctx, sessionID, requestKey, next)
 }

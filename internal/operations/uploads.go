@@ -30,6 +30,12 @@ const (
 // uploadPrefix begins an image of a message that was uploaded before; its id follows.
 const uploadPrefix = "upload:"
 
+// Uploader keeps pictures for messages.
+type Uploader struct {
+	access  *Access
+	uploads Uploads
+}
+
 // Upload is a picture that was uploaded for messages of a session.
 type Upload struct {
 	artifact.Ref
@@ -39,8 +45,8 @@ type Upload struct {
 
 // Upload keeps a picture for messages of a session. Its type is what its content says: *InvalidError for what is no
 // picture that messages take, or longer than MaxUpload.
-func (s *Service) Upload(ctx context.Context, sessionID, name string, content []byte) (Upload, error) {
-	if err := s.Check(ctx, Send, sessionID); err != nil {
+func (s *Uploader) Upload(ctx context.Context, sessionID, name string, content []byte) (Upload, error) {
+	if err := s.access.Check(ctx, Send, sessionID); err != nil {
 		return Upload{}, err
 	}
 	found := http.DetectContentType(content)
@@ -50,7 +56,7 @@ func (s *Service) Upload(ctx context.Context, sessionID, name string, content []
 	if len(content) > MaxUpload {
 		return Upload{}, invalid("body", fmt.Sprintf("Has %d bytes; at most %d are taken", len(content), MaxUpload))
 	}
-	ref, err := s.opts.Uploads.Put(ctx, sessionID, name, found, content)
+	ref, err := s.uploads.Put(ctx, sessionID, name, found, content)
 	return Upload{ref, uploadPrefix + ref.ID}, err
 }
 
@@ -64,10 +70,6 @@ func (p Pictures) Load(ctx context.Context, sessionID string, images []string) (
 		return nil, err
 	}
 	return all, checkImages(all)
-}
-
-func (s *Service) pictures(ctx context.Context, sessionID string, images []string) ([]string, error) {
-	return Pictures{s.opts.Uploads}.Load(ctx, sessionID, images)
 }
 
 // uploaded are the images of a message with the content of those that were uploaded in its session, as data URLs.

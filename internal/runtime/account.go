@@ -2,7 +2,7 @@ package runtime
 
 import "context"
 
-// AuthState tells whether a runtime would find credentials.
+// AuthState reports whether a runtime would find credentials.
 type AuthState string
 
 // The states of a runtime's credentials. Found ones were not tried: whether its model provider takes them shows in the
@@ -47,7 +47,7 @@ type Model struct {
 
 // Installer is an adapter that knows which agent it drives and how to get it.
 type Installer interface {
-	// Install tells that.
+	// Install says how to install it.
 	Install() Install
 }
 
@@ -86,7 +86,7 @@ type KeyTaker interface {
 // ProviderKey is a secret, and the provider it is for: "" for the one that the runtime has or is configured with.
 type ProviderKey struct{ Provider, Key string }
 
-// TakenKey tells what became of a key.
+// TakenKey is the result of storing a key.
 type TakenKey struct {
 	// Provider is the one it was taken for, "" of a runtime that has one only.
 	Provider string

@@ -29,8 +29,8 @@ type Asked struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Options are the answers the runtime offers beside the plain decisions, in its order.
 	Options []Option `json:"options,omitempty"`
-	// Context is what the adapter needs to answer after a restart beyond the request's own parameters; nobody else reads
-	// it.
+	// Context is what the adapter needs to answer after a restart beyond the request's own parameters; only the
+	// adapter reads it.
 	Context json.RawMessage `json:"context,omitempty"`
 }
 

@@ -24,9 +24,9 @@ type BackgroundTask struct {
 	StartedAt int64
 	// CanEnd says that EndBackground can end this one alone.
 	CanEnd bool
-	// Found says that the task was found among the processes of the runtime: what a running turn has begun is found, too, and
-	// is part of that turn. Shared says that it cannot be told which conversation the task is for: it is for the one that had
-	// a turn at StartedAt. Dir is the folder it works in.
+	// Found says that the task was found among the processes of the runtime: tasks of a running turn are found,
+	// too, and are part of that turn. Shared says that the task's conversation is unknown: it counts for the
+	// one that had a turn at StartedAt. Dir is the folder it works in.
 	Found, Shared bool
 	Dir           string
 }
@@ -53,7 +53,7 @@ type Backgrounder interface {
 // Restarter is a runtime that changes the model and the levels of a conversation by another process, which would end the
 // background work of the one that runs.
 type Restarter interface {
-	// RestartsFor tells whether a conversation has background work in a process that a message with these wishes would
+	// RestartsFor reports whether a conversation has background work in a process that a message with these wishes would
 	// replace. What is empty in them stays.
 	RestartsFor(in StartTurn) bool
 }

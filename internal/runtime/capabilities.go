@@ -30,11 +30,11 @@ type Capabilities struct {
 	// (StartTurn.Aside). ApproveForSession says that an approval can hold for the whole session.
 	DenyReason        bool `json:"denyReason"`
 	ApproveForSession bool `json:"approveForSession"`
-	// Plan and Usage say that the runtime tells of its plan and of the tokens it used.
+	// Plan and Usage say that the runtime reports its plan and the tokens it used.
 	Plan  bool `json:"plan"`
 	Usage bool `json:"usage"`
-	// Subagents says that it may hand work on to agents of its own, SelfStartedTurns that it may begin turns nobody asked
-	// for.
+	// Subagents says that it may hand work on to agents of its own, SelfStartedTurns that it may begin turns
+	// without a request.
 	Subagents        bool `json:"subagents"`
 	SelfStartedTurns bool `json:"selfStartedTurns"`
 	// ParallelToolCalls says that it may run, and ask about, several tools at once.
@@ -52,8 +52,8 @@ type Capabilities struct {
 	// KeepsFullAccessPair says that danger-full-access with a restricted network is taken as it is sent, although nothing
 	// restricts the network then: clients of codex-manager send it.
 	KeepsFullAccessPair bool `json:"-"`
-	// ImplicitSources are what the agent can be held to of what it reads by itself (ImplicitAll, ...), what it does unless
-	// told otherwise first; none where that is not known.
+	// ImplicitSources are the levels to which the agent can be limited in what it reads by itself (ImplicitAll,
+	// ...), its default first; none where that is unknown.
 	ImplicitSources []string `json:"implicitSources"`
 	// Unasked is what of the agent's own runs without a question under the approval policy untrusted, in its own names.
 	Unasked []string `json:"unasked"`
@@ -84,8 +84,8 @@ func (c Capabilities) MaxToolCalls() int {
 	return 1
 }
 
-// CapabilitiesOf is what an adapter says it can do, together with what its methods show. It is what everybody else
-// looks at: an adapter's own Capabilities say nothing of what a method shows.
+// CapabilitiesOf is what an adapter says it can do, together with what its methods show. All callers use this:
+// an adapter's own Capabilities do not include what a method shows.
 func CapabilitiesOf(adapter Adapter) Capabilities {
 	c := adapter.Capabilities()
 	_, c.Steer = Has[Steerer](adapter, OpSteer)

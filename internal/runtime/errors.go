@@ -57,7 +57,7 @@ func (processGone) Error() string { return ErrUnavailable.Error() }
 // Unwrap makes errors.Is match ErrUnavailable.
 func (processGone) Unwrap() error { return ErrUnavailable }
 
-// Refused tells whether an error says that what was asked cannot be done as it was asked, or as things stand: in the
+// Refused reports whether an error says that what was asked cannot be done as it was asked, or as things stand: in the
 // runtime's words or the adapter's.
 func Refused(err error) bool {
 	for _, kind := range []error{ErrUnsupported, ErrInvalidParams, ErrInvalidState, ErrAuthRequired, ErrTooLarge} {

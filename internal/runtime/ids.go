@@ -23,5 +23,5 @@ func KnownID(native string) string {
 	return longID + hex.EncodeToString(sum[:])
 }
 
-// StandsForLonger tells whether an id is one that KnownID made.
+// StandsForLonger reports whether an id is one that KnownID made.
 func StandsForLonger(id string) bool { return strings.HasPrefix(id, longID) }

@@ -11,8 +11,8 @@ func (s Span) Of(line []byte) []byte {
 	return line[s[0]:s[1]:s[1]]
 }
 
-// Layout tells where the members of a JSON-RPC line stand in it, so that whoever shows them need not read the line
-// again. A member the line does not have is nowhere.
+// Layout has the offsets of the members of a JSON-RPC line, so that readers need not parse it again. A member
+// the line does not have is nowhere.
 type Layout struct {
 	Method Span `json:"method"`
 	Params Span `json:"params,omitzero"`

@@ -18,7 +18,7 @@ type Namer interface {
 	NamesThreads() bool
 }
 
-// Historian is a runtime that can tell of the conversations it has stored.
+// Historian is a runtime that can list the conversations it has stored.
 type Historian interface {
 	// ListThreads returns one page of stored conversations, newest first.
 	ListThreads(ctx context.Context, in ListThreads) (ThreadPage, error)
@@ -91,7 +91,7 @@ type Passer interface {
 	Call(ctx context.Context, method string, params any) (json.RawMessage, error)
 }
 
-// FailureReader is a runtime whose turns tell more of why they failed than the vocabulary's word for it does.
+// FailureReader is a runtime whose turns report more about their failure than the vocabulary's word for it.
 type FailureReader interface {
 	// FailureKind is the Kind of a failed turn, whose Error and Kind are as its description (Turn.Native) has them.
 	FailureKind(turn Turn) error
@@ -103,7 +103,7 @@ type Portable interface {
 	// MemoryFiles names those of a conversation, with slashes and below a folder that each machine has its own of; none
 	// when there are none (yet).
 	MemoryFiles(in ResumeThread) (folder string, names []string, err error)
-	// MemoryWritten tells whether all that the runtime has said in a conversation is in them: it may write a moment later.
+	// MemoryWritten reports whether all that the runtime has said in a conversation is in them: it may write a moment later.
 	MemoryWritten(ctx context.Context, in ResumeThread) (bool, error)
 	// MemoryPlace is where a file that another machine calls name goes here for a conversation that works in cwd, with slashes
 	// and below the same folder. What the runtime needs to find it there is made, and the conversation is read anew from it.
@@ -147,7 +147,7 @@ func (e *UnsupportedError) Unwrap() error { return ErrUnsupported }
 
 // Selective is an adapter whose agents differ: what a method of it does, the one that runs may not offer.
 type Selective interface {
-	// Offers tells whether an operation (OpSteer, ...) works with the agent of this adapter.
+	// Offers reports whether an operation (OpSteer, ...) works with the agent of this adapter.
 	Offers(operation string) bool
 }
 

@@ -1,8 +1,8 @@
 // Package runtime is the vocabulary between the harness and the coding-agent runtimes it supervises.
 //
-// It owns the adapter interface, the capability object, the neutral meaning of what a runtime says (Signal and Change)
-// and of what it is told (StartTurn, Reply, ...). It must never know a provider's shapes: those stay in runtime/<name>.
-// It imports nothing of this module.
+// It owns the adapter interface, the capability object, and the neutral meaning of a runtime's output (Signal
+// and Change) and input (StartTurn, Reply, ...). It must never know a provider's shapes: those stay in
+// runtime/<name>. It imports nothing of this module.
 package runtime
 
 import (
@@ -19,11 +19,11 @@ import (
 type Adapter interface {
 	// Name is the runtime's name as stored with a session, for example "codex".
 	Name() string
-	// Capabilities tells what this runtime can do; callers refuse what it can not.
+	// Capabilities returns what this runtime can do; callers refuse what it cannot.
 	Capabilities() Capabilities
 	// Status reports the runtime process as it is now; it never blocks.
 	Status() Status
-	// Auth tells whether the runtime would find credentials. It asks no network and no person, starts nothing, and names
+	// Auth reports whether the runtime would find credentials. It asks no network and no person, starts nothing, and names
 	// no secret.
 	Auth(ctx context.Context) (AuthStatus, error)
 	// Models lists the models the runtime offers, the best known first. It may have to ask the runtime.
@@ -51,15 +51,15 @@ type Adapter interface {
 	StartTurn(ctx context.Context, in StartTurn) (StartedTurn, error)
 	// InterruptTurn asks a running turn to end; its TurnCompleted follows as a signal.
 	InterruptTurn(ctx context.Context, threadID, turnID string) error
-	// CheckReply tells whether the runtime takes a reply to a request, without asking it: *ReplyError when it does not.
+	// CheckReply reports whether the runtime takes a reply to a request, without asking it: *ReplyError when it does not.
 	CheckReply(ref RequestRef, reply Reply) error
 	// Answer settles an interactive request. ErrRequestGone when the process that asked is no longer the one running.
 	Answer(ctx context.Context, ref RequestRef, reply Reply) error
 }
 
-// Sink receives everything an adapter hears, one batch at a time, in the order the runtime said it. It may block: the
-// adapter then reads on into a bounded queue and at last stops reading, so that nothing is dropped. It must not call
-// back into the adapter.
+// Sink receives everything an adapter reads, one batch at a time, in the runtime's order. It may block: the
+// adapter then reads on into a bounded queue and at last stops reading, so that nothing is dropped. It must not
+// call back into the adapter.
 type Sink func(Batch)
 
 // Batch is everything one native line means. It is stored in one transaction, in order, once. Without signals it only
@@ -67,10 +67,10 @@ type Sink func(Batch)
 type Batch struct {
 	// Generation names the runtime process that said it (a UUIDv7 per start).
 	Generation string
-	// Offset is where the line ends in what its process wrote, counted in bytes over the whole generation; 0 when the
-	// process can not outlive this one. It is stored with what the batch changes, so that whoever attaches to the process
-	// later reads on from there and nothing is taken in twice. The lines of a generation come in the order of their
-	// offsets.
+	// Offset is where the line ends in the output of its process, counted in bytes over the whole generation; 0
+	// when the process cannot outlive this one. It is stored with the batch's changes, so that a server that
+	// attaches later reads on from there and processes nothing twice. The lines of a generation come in the
+	// order of their offsets.
 	Offset int64
 	// Native is the line as the runtime wrote it, nil when it is the raw form of the signal itself.
 	Native  json.RawMessage
@@ -81,9 +81,9 @@ type Batch struct {
 	// what the batch changes. Who goes on with the process gets it in Resumption.State, who starts the next one of its
 	// conversation asks for it (stdio.Setup.LastState).
 	State json.RawMessage
-	// Refuse, when set, answers a request in the batch which nobody can be asked, and returns when that was sent. Unlike
-	// the adapter it may be called from the Sink: the request is to be answered before the batch is stored, or a server
-	// that dies in between leaves the agent waiting.
+	// Refuse, when set, answers a request in the batch that cannot be decided, and returns when that was sent.
+	// Unlike the adapter it may be called from the Sink: the request must be answered before the batch is
+	// stored, or a server that dies in between leaves the agent waiting.
 	Refuse func(ctx context.Context, request Signal) error
 	// Stored, when set, is to be called once the batch is stored for good, or once a later one of the same generation is.
 	// It does not block.
@@ -99,7 +99,7 @@ func (b *Batch) Size() int {
 	return size
 }
 
-// SignalKind tells the kinds of Signal apart.
+// SignalKind is the kind of a Signal.
 type SignalKind string
 
 // The kinds of signal.
@@ -127,8 +127,8 @@ type Signal struct {
 	Layout Layout
 	// RequestID is the native id of a request, byte for byte.
 	RequestID json.RawMessage
-	// ThreadID, TurnID and ItemID are set when the frame names them. A conversation this process was told a session's id
-	// for goes by that one, any other one by the runtime's own.
+	// ThreadID, TurnID and ItemID are set when the frame names them. A conversation with a session's id goes by
+	// that one, any other one by the runtime's own.
 	ThreadID, TurnID, ItemID string
 	ReceivedAt               time.Time
 	// Change is what the signal means for stored state, nil when nothing.
@@ -196,8 +196,8 @@ type TurnCompleted struct {
 	TurnID string
 	Status TurnStatus
 	Error  string
-	// Kind says what the error is: one of the sentinels (ErrAuthRequired, ErrTransient, ...), several of them joined, or nil
-	// when the runtime does not tell.
+	// Kind says what the error is: one of the sentinels (ErrAuthRequired, ErrTransient, ...), several of them
+	// joined, or nil when the runtime does not say.
 	Kind error
 	// ProviderStatus is the HTTP status that the model provider refused with, 0 when it is not known.
 	ProviderStatus int
@@ -253,7 +253,7 @@ const (
 // TextDelta says that a text of the signal's item grew. It changes nothing stored; it may be stored together with the
 // ones after it.
 type TextDelta struct {
-	// Key tells the texts of one item apart.
+	// Key separates the texts of one item.
 	Key string
 	// Into is where the text shows in the item: TextContent, or TextDetails with the path of a member
 	// ("details/summary/0"), "" for nowhere.
@@ -338,8 +338,8 @@ type Turn struct {
 	Native json.RawMessage
 }
 
-// ThreadState is what is stored of a conversation beyond the runtime's own description of it, from which an adapter can
-// tell how the runtime would describe it now without being asked.
+// ThreadState is what is stored of a conversation beyond the runtime's own description of it. From it an
+// adapter can say how the runtime would describe it now without asking.
 type ThreadState struct {
 	ID string
 	// Title is what it is called, Opening the message it began with, "" when there is none.
@@ -435,11 +435,12 @@ type StartTurn struct {
 	// Continues says that something was said before: a conversation that the runtime has lost is refused with
 	// ErrThreadNotFound then, rather than begun anew as if nothing had been.
 	Continues bool
-	// History, when set, is what was said before in a conversation that the runtime has lost: it is begun anew, and the
-	// agent is told that first. It is no part of the message. Only for runtimes with Capabilities.Reconstruct.
+	// History, when set, has the earlier messages of a conversation that the runtime has lost: it is begun
+	// anew, and the agent gets them first. It is not part of the message. Only for runtimes with
+	// Capabilities.Reconstruct.
 	History string
-	// Aside, when set, is what the agent is told beside the message, of which it is no part. Only for runtimes without
-	// Capabilities.DenyReason.
+	// Aside, when set, is text that the agent gets besides the message, and not part of it. Only for runtimes
+	// without Capabilities.DenyReason.
 	Aside                  string
 	Cwd, Model, Effort     string
 	ApprovalPolicy         string

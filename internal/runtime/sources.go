@@ -1,6 +1,6 @@
 package runtime
 
-// What an agent may read by itself, without being told in a message: values of Capabilities.ImplicitSources.
+// What an agent may read by itself, without a message that says so: values of Capabilities.ImplicitSources.
 const (
 	// ImplicitAll is what lies in its home and in the folder it works in: settings, instructions, MCP servers.
 	ImplicitAll = "all"
@@ -13,7 +13,7 @@ const (
 // Kinds of sources, as in Source.Kind.
 const (
 	SourceSettings     = "settings"     // what it may do and with what, MCP servers among it
-	SourceInstructions = "instructions" // texts it is told before all messages
+	SourceInstructions = "instructions" // texts it gets before all messages
 )
 
 // Source is a file that an agent reads by itself for a conversation. It never holds what is in the file.

@@ -45,8 +45,8 @@ type Status struct {
 	Version    string // as the runtime reports it, "" before it did
 	// Reason says in one line why the runtime is not ready and what to do about it.
 	Reason string
-	// Suspended says of a runtime that is ready that its process does not run now: somebody has stopped it (SIGSTOP). It is
-	// known before any probe is left unanswered.
+	// Suspended says of a runtime that is ready that its process is stopped (SIGSTOP). It is known before any
+	// probe is left unanswered.
 	Suspended bool
 	// Missing says of an unavailable runtime that its program is not on this machine.
 	Missing  bool
@@ -69,11 +69,11 @@ type ShimStatus struct {
 	Servers int64
 }
 
-// Exit tells how a runtime process ended.
+// Exit says how a runtime process ended.
 type Exit struct {
 	Code   *int    `json:"code"`
 	Signal *string `json:"signal"`
 	At     time.Time
-	// Reason says why the runtime was ended, when it did not end by itself and nobody asked for it; "" otherwise.
+	// Reason says why the runtime was ended, when it did not end by itself or on request; "" otherwise.
 	Reason string `json:"reason,omitempty"`
 }

@@ -212,7 +212,8 @@ func TestQU12CancelInterruptsTheTurn(t *testing.T) {
 	})
 }
 
-// QU-10, QU-11, QU-13: a completed job leaves no placeholder: its fallback takes their place, what the worker wrote stays.
+// QU-10, QU-11, QU-13: a completed job leaves no placeholder: its fallback replaces them, and the worker's
+// own entries stay.
 func TestQU10QU11QU13TargetsOfACompletedJob(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		var b *bench

@@ -22,14 +22,14 @@ type Intent struct {
 	ActionType     string
 	Payload        json.RawMessage
 	IdempotencyKey string
-	// Agent is who asks, SourceSessionID and TurnID what it may touch, JobID why.
+	// Agent is the requester, SourceSessionID and TurnID what it may touch, JobID why.
 	Agent, SourceSessionID, TurnID, ProjectID, JobID string
 
 	// refused is why it is out of scope; it is not executed then.
 	refused string
 }
 
-// ActionResult is what became of an action, in the words of the wire.
+// ActionResult is the outcome of an action, with the names of the wire.
 type ActionResult struct {
 	ActionType string `json:"actionType"`
 	// performed, already_resolved, not_eligible, conflict, forbidden, invalid or failed
@@ -160,7 +160,7 @@ func deriveKey(intent Intent) string {
 	return "auto:" + hex.EncodeToString(sum[:])
 }
 
-// unfence takes the content out of one markdown code fence, which models like to add.
+// unfence removes one markdown code fence around the content, which models like to add.
 func unfence(text string) string {
 	text = strings.TrimSpace(text)
 	rest, fenced := strings.CutPrefix(text, "```")

@@ -50,7 +50,7 @@ func jobPhase(jobID string, in Instruction) phase {
 		name: `Queue job "` + in.JobKind + `"`, details: append(details, detail{"queueJobId", jobID})}
 }
 
-// outcome words an end: "Queue job "x" completed.", with the key of a bootstrap behind the verb.
+// outcome is the text of an end: "Queue job "x" completed.", with the key of a bootstrap behind the verb.
 func (p phase) outcome(verb, rest string) string {
 	if key, ok := strings.CutPrefix(p.id, "extension-bootstrap::"); ok {
 		verb += " (" + key + ")"
@@ -58,7 +58,7 @@ func (p phase) outcome(verb, rest string) string {
 	return p.name + " " + verb + rest
 }
 
-// noteTime bounds one note: a job is not held up by a store that does not take it.
+// noteTime bounds one note: a job does not wait for a store that refuses it.
 const noteTime = 2 * time.Second
 
 // noted runs a phase and records it in the transcript. do calls began with the turn it began; without a turn
@@ -71,7 +71,7 @@ func (a *agents) noted(ctx context.Context, one worker, p phase, do func(began f
 	put := func(status transcript.Status, content string, more ...detail) {
 		text := encodeDetails(append(slices.Clone(p.details), more...))
 		entry.Status, entry.Content, entry.Details = status, content, &text
-		// The last word is had also when the job was canceled.
+		// The last status is written also when the job was canceled.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
 		defer cancel()
 		if err := a.Sessions.UpsertTranscript(ctx, one.sessionID, entry); err != nil && !stale(err) {

@@ -2,7 +2,7 @@
 // instruction, and suggest_request, which has one propose the next message of a chat.
 //
 // It owns worker sessions (agent_workers), suggested requests (suggested_requests), and what becomes of the transcript
-// entries a job promised. It must never know HTTP, a provider's words, or how an extension is run.
+// entries a job promised. It must never know HTTP, a provider's protocol, or how an extension is run.
 package jobs
 
 import (

@@ -9,7 +9,7 @@ import (
 	"harness/queue/jobs"
 )
 
-// While a worker works, the store is asked about its turn when the turn may have ended, and not with every word of it.
+// While a worker works, the store is read when the turn may have ended, and not with every delta of it.
 func TestATurnIsNotReadWithEachOfItsEvents(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db, func(o *jobs.Options, f *fakeSessions) {
@@ -28,7 +28,7 @@ func TestATurnIsNotReadWithEachOfItsEvents(t *testing.T) {
 		}
 		b.sessions.mu.Lock()
 		defer b.sessions.mu.Unlock()
-		// Two turns, of which each is looked at when it began and when it ended.
+		// Two turns, each read when it began and when it ended.
 		for _, kind := range []string{"turn", "requests", "entries"} {
 			if n := b.sessions.reads[kind]; n < 1 || n > 8 {
 				t.Errorf("%d reads of the %s", n, kind)

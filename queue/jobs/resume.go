@@ -35,9 +35,9 @@ type step struct {
 // retried.
 var errOutcomeUnknown = errors.New("outcome unknown")
 
-// begin asks for a turn of its own in a session, as a step of the job. A turn that runs there already is waited for:
-// what is steered into it would run as that turn may, and end with it. So is a runtime that takes no more messages for
-// now.
+// begin asks for a turn of its own in a session, as a step of the job. It waits for a turn that runs there
+// already: a message steered into that one would have its rights, and end with it. It also waits for a
+// runtime that is at capacity.
 func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string, message session.Message,
 	watcher *turnWatcher) (step, error) {
 	message.Alone = true

@@ -11,8 +11,8 @@ import (
 	"harness/queue/jobs"
 )
 
-// What a runtime says to an instruction decides whether it is sent again: not when it may have been taken, and only as
-// a turn of its own.
+// The runtime's answer to an instruction decides whether it is sent again: not when it may have been
+// accepted, and only as a turn of its own.
 func TestAnInstructionIsSentAgainOnlyWhenItWasNotTaken(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		for name, c := range map[string]struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 	"harness/queue"
 	"harness/queue/jobs"
 	"harness/tests/polling"
@@ -79,7 +80,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 // A job whose runtime has all the turns it may waits for one to end, and then does what it is for. RA-28
 func TestAJobWaitsForARuntimeThatIsBusy(t *testing.T) {
-	one := func(o *session.Options) {
+	one := func(o *manager.Options) {
 		o.RuntimeLimits = func(string) session.RuntimeLimits { return session.RuntimeLimits{Turns: 1} }
 	}
 	sessiontest.Each(t, func(t *testing.T, s *sessiontest.Site) {

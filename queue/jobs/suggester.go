@@ -29,7 +29,7 @@ type Suggested struct {
 	Suggestion string
 }
 
-// Suggester takes requests for suggestions. Make it with NewSuggester.
+// Suggester accepts requests for suggestions. Make it with NewSuggester.
 type Suggester struct {
 	*Suggestions
 	queue Queue
@@ -85,7 +85,7 @@ func (s *Suggester) Await(ctx context.Context, in SuggestPayload, out Suggested)
 	defer cancel()
 	poll := time.Tick(suggestionPoll)
 	for {
-		// The job first: what it stored at its end is seen then.
+		// The job first: a suggestion stored at its end is then there.
 		job, err := s.queue.Job(ctx, out.JobID)
 		if err != nil && !errors.Is(err, queue.ErrNotFound) {
 			return Suggested{}, err

@@ -11,7 +11,7 @@ import (
 	"harness/transcript"
 )
 
-// Transcripts upserts entries of other packages' sessions as part of a job's own transaction. *session.Service
+// Transcripts upserts entries of other packages' sessions as part of a job's own transaction. *manager.Service
 // implements it.
 type Transcripts interface {
 	// UpsertTranscriptIn stores and announces an entry; nothing happens for a session that is gone or an entry that

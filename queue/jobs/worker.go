@@ -20,7 +20,7 @@ import (
 	"harness/transcript"
 )
 
-// Sessions is what workers need of package session. *session.Service implements it.
+// Sessions is what workers need of package session. *manager.Service implements it.
 type Sessions interface {
 	Transcripts
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)

@@ -16,6 +16,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 	"harness/stream"
 	"harness/tests/dbtest"
 	"harness/tests/lifecycletest"
@@ -27,7 +28,7 @@ const patience = time.Minute
 
 // Site is a session service whose one runtime is the scripted agent.
 type Site struct {
-	*session.Service
+	*manager.Service
 	DB      *database.DB
 	Journal *journal.Journal
 	Agent   scripted.Site
@@ -37,7 +38,7 @@ type Site struct {
 }
 
 // Each runs a test on a site of its own on every engine.
-func Each(t *testing.T, test func(t *testing.T, s *Site), edits ...func(*session.Options)) {
+func Each(t *testing.T, test func(t *testing.T, s *Site), edits ...func(*manager.Options)) {
 	t.Helper()
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
@@ -46,18 +47,18 @@ func Each(t *testing.T, test func(t *testing.T, s *Site), edits ...func(*session
 }
 
 // Open starts a site, which ends with the test. Its sessions are opened with what the agent can keep.
-func Open(t *testing.T, db *database.DB, edits ...func(*session.Options)) *Site {
+func Open(t *testing.T, db *database.DB, edits ...func(*manager.Options)) *Site {
 	t.Helper()
 	s := &Site{t: t, DB: db, Agent: scripted.Site{Dir: t.TempDir()}}
 	s.Journal = journal.New(db, journal.Options{Logger: zerolog.Nop(), Upcast: stream.Upcast})
 	s.Start(s.Journal)
-	sessions := session.Options{Journal: s.Journal, DB: db, NodeID: "node", WorkspaceRoot: s.Agent.Dir,
+	sessions := manager.Options{Journal: s.Journal, DB: db, NodeID: "node", WorkspaceRoot: s.Agent.Dir,
 		Logger: zerolog.Nop(), Defaults: session.Controls{ApprovalPolicy: "untrusted", NetworkAccess: "enabled",
 			FilesystemSandbox: "danger-full-access"}}
 	for _, edit := range edits {
 		edit(&sessions)
 	}
-	s.Service = session.New(sessions)
+	s.Service = manager.New(sessions)
 	options := s.Agent.Options(t)
 	options.Sink, options.Resume = s.Sink(scripted.Name), s.Resumption
 	s.Runtime = scripted.New(options)

@@ -46,7 +46,7 @@ type Options struct {
 type Result struct {
 	// Code is the script.
 	Code []byte
-	// Uses are what the code takes from outside of itself, by file and place.
+	// Uses are the outside names that the code uses, by file and position.
 	Uses []Use
 	// Files are the files it was made from, with links followed.
 	Files []string
@@ -118,7 +118,7 @@ func run(o Options, confined *confinement) api.BuildResult {
 		Format:        format(o.Target),
 		GlobalName:    globalName(o.Target),
 		Platform:      platform(o.Target),
-		// Without Node as the platform esbuild would look at no field of a package.json at all.
+		// Without Node as the platform esbuild would ignore all fields of a package.json.
 		MainFields: []string{"module", "main"},
 		Target:     api.ES2023,
 		Charset:    api.CharsetUTF8,

@@ -171,7 +171,8 @@ var ownPlace = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`import\.meta\.(url|dirname|filename)|__dirname|__filename`)
 })
 
-// placed makes a file's words for its own place true: after bundling they would name the bundle.
+// placed replaces a file's names for its own path with the real ones: after bundling they would name the
+// bundle.
 func placed(text string, loader api.Loader, path, tsconfig string) (string, api.Loader) {
 	if !ownPlace().MatchString(text) || loader == api.LoaderJSON || loader == api.LoaderText {
 		return text, loader

@@ -12,7 +12,7 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// Use is a name the code takes from outside of itself: a global, a member of one (Options.Members) or a module of Node.
+// Use is an outside name that the code uses: a global, a member of one (Options.Members) or a module of Node.
 type Use struct {
 	Name string
 	// Module says that Name is a module and no global.
@@ -39,13 +39,13 @@ var (
 	metaUse  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bimport_meta\d*\.(url|dirname|filename|resolve)\b`) })
 )
 
-// keywords are the words that can not be names, and those that are always there.
+// keywords are the words that cannot be names, and those that are always there.
 var keywords = strings.Fields(
 	`arguments await break case catch class const continue debugger default delete do else enum eval export extends
 	false finally for function if implements import in instanceof interface let new null package private protected public return static super
 	switch this throw true try typeof undefined var void while with yield NaN Infinity`)
 
-// freeUses finds what a bundle takes from outside, one Use per name and file. sourceMap is the bundle's.
+// freeUses finds the outside names of a bundle, one Use per name and file. sourceMap is the bundle's.
 func freeUses(code, sourceMap []byte, members []string) ([]Use, error) {
 	names := map[string]bool{}
 	for _, name := range word().FindAllString(string(code), -1) {
@@ -102,7 +102,7 @@ func isGuard(name, line string, from, to int) bool {
 	if strings.HasSuffix(line[:from], "typeof ") {
 		return true
 	}
-	// A member of globalThis is undefined when it is not there; only going on from it fails.
+	// A member of globalThis is undefined when it does not exist; only a use of that value fails.
 	return strings.HasPrefix(name, "globalThis.") && (to >= len(line) || !strings.ContainsRune(".([", rune(line[to])))
 }
 

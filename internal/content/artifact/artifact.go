@@ -57,7 +57,7 @@ type Options struct {
 	ObjectBytes int64
 	// MaxBytes bounds an artifact: DefaultMaxBytes when 0.
 	MaxBytes int64
-	// Redact takes out what must not be stored; the hash is of what it returns. nil takes out nothing.
+	// Redact removes what must not be stored; the hash is of what it returns. nil removes nothing.
 	Redact func(content []byte) []byte
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time

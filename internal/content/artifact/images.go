@@ -14,7 +14,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// BytesError says that the bytes of an artifact could not be kept; the transaction it was to be part of goes on.
+// BytesError says that the bytes of an artifact could not be stored; the transaction it was to be part of
+// continues.
 type BytesError struct{ Err error }
 
 // Error implements error.

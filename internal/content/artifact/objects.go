@@ -17,7 +17,7 @@ import (
 type Objects interface {
 	// Put stores an object that is not there yet.
 	Put(ctx context.Context, name string, content []byte) error
-	// Open reads one, and Remove takes it away, also one that is not there.
+	// Open reads one, and Remove deletes it, also one that is not there.
 	Open(ctx context.Context, name string) (io.ReadSeekCloser, error)
 	Remove(ctx context.Context, name string) error
 	// Each visits the objects whose names begin with a text.
@@ -30,7 +30,7 @@ const DefaultObjectBytes = 1 << 20
 const (
 	// objectsBegin begins the names of objects.
 	objectsBegin = "artifacts/"
-	// orphanAge is how old an object is that no row names before it is taken away: its row may still be under way.
+	// orphanAge is how old an object without a row is before it is deleted: its row may still be under way.
 	orphanAge = time.Hour
 	// putPatience bounds how long an object may take to be stored.
 	putPatience = time.Minute
@@ -94,7 +94,7 @@ func (o *objects) open(ctx context.Context, hash string, size int64) (io.ReadSee
 	return o.store.Open(ctx, name)
 }
 
-// drop lets go of the object; the sweep takes it away.
+// drop releases the object; the sweep deletes it.
 func (o *objects) drop(ctx context.Context, tx database.Tx, hash string) error {
 	if _, err := tx.ExecContext(ctx, `delete from artifact_objects where hash = $1`, hash); err != nil {
 		return fmt.Errorf("remove the bytes %s: %w", hash, err)
@@ -102,7 +102,7 @@ func (o *objects) drop(ctx context.Context, tx database.Tx, hash string) error {
 	return o.rows.drop(ctx, tx, hash)
 }
 
-// Sweep takes away the objects that no artifact has any more, an hour after they were stored, and counts them.
+// Sweep deletes the objects without an artifact, an hour after they were stored, and counts them.
 func (s *Store) Sweep(ctx context.Context) (removed int64, err error) {
 	o, is := s.bytes.(*objects)
 	if !is {

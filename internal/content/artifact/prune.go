@@ -8,8 +8,8 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Prune takes away the artifacts of sessions that are gone, a few at a time, and the bytes that no other refers to.
-// removed counts the rows.
+// Prune deletes the artifacts of sessions that are gone, a few at a time, and the bytes that no other refers
+// to. removed counts the rows.
 func (s *Store) Prune(ctx context.Context) (removed int64, err error) {
 	const most = 100
 	for {
@@ -28,7 +28,7 @@ func (s *Store) Prune(ctx context.Context) (removed int64, err error) {
 	}
 }
 
-// Remove takes an artifact away, and its bytes when no other refers to them. One that is not there is no error.
+// Remove deletes an artifact, and its bytes when no other refers to them. One that is not there is no error.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	var hash string
 	_, err := s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {

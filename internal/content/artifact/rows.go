@@ -11,7 +11,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// partBytes is how much of a content is in a row: to bind a text takes several times its size of memory.
+// partBytes is how much of a content is in a row: binding a text needs several times its size of memory.
 const partBytes = 768 << 10
 
 // rows keeps contents in the database.

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Serve answers a request for an artifact: its bytes with type, name, ETag (their hash) and ranges. It returns
-// ErrNotFound for the caller to word, and other failures of the store; what it returns nil for is answered.
+// Serve answers a request for an artifact: its bytes with type, name, ETag (their hash) and ranges. It
+// returns ErrNotFound, for which the caller writes the answer, and other failures of the store; with nil the
+// request is answered.
 func (s *Store) Serve(w http.ResponseWriter, r *http.Request, id string, download bool) (err error) {
 	ref, content, err := s.Open(r.Context(), id)
 	if err != nil {

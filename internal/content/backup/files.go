@@ -182,7 +182,7 @@ func openRegular(dir *os.Root, name string) (*os.File, error) {
 	return file, err
 }
 
-// errOther says that a name is of another file than the one that was looked at.
+// errOther says that a name is of another file than the one that was checked.
 var errOther = errors.New("it is another file")
 
 // openTries is how often an entry is opened that cannot be opened although it is what it was: an agent that puts a link
@@ -191,7 +191,7 @@ const openTries = 20
 
 // again tries to open an entry of a folder as what it was when it was looked at. errOther, and what try returns for an
 // entry that did not change.
-func again(dir *os.Root, name string, looked fs.FileInfo, try func() error) error {
+func again(dir *os.Root, name string, want fs.FileInfo, try func() error) error {
 	for tries := 1; ; tries++ {
 		err := try()
 		if err == nil || errors.Is(err, errOther) {
@@ -201,7 +201,7 @@ func again(dir *os.Root, name string, looked fs.FileInfo, try func() error) erro
 		switch {
 		case gone != nil:
 			return gone
-		case !os.SameFile(looked, now):
+		case !os.SameFile(want, now):
 			return errOther
 		case tries == openTries:
 			return err
@@ -209,7 +209,7 @@ func again(dir *os.Root, name string, looked fs.FileInfo, try func() error) erro
 	}
 }
 
-// openAs opens a file if it is the one that was looked at. errOther.
+// openAs opens a file if it is the one that was checked. errOther.
 func openAs(in *os.Root, name string, want fs.FileInfo) (file *os.File, err error) {
 	err = again(in, name, want, func() (err error) {
 		file, err = openFile(in, name, want)
@@ -233,7 +233,7 @@ func openFile(in *os.Root, name string, want fs.FileInfo) (*os.File, error) {
 	return file, nil
 }
 
-// openFolder opens a folder if it is the one that was looked at. errOther.
+// openFolder opens a folder if it is the one that was checked. errOther.
 func openFolder(in *os.Root, name string, want fs.FileInfo) (*os.Root, error) {
 	dir, err := in.OpenRoot(name)
 	if err != nil {

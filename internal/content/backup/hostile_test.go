@@ -234,7 +234,7 @@ func TestPipesInAHomeAreNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A file or a folder that is swapped for a link while a backup looks at it puts nothing of elsewhere into the archive.
+// A file or folder that is swapped for a link during a backup adds nothing from elsewhere to the archive.
 func TestSwappedLinksAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	k, home := keep(t, database.SQLite), t.TempDir()

@@ -1,6 +1,6 @@
 // Package backup writes all that a server keeps into one archive and puts it back, and moves a store to another engine.
 //
-// It owns the archive: the rows of the store as they were at one moment, as lines of JSON that either engine takes, the
+// It owns the archive: the rows of the store as they were at one moment, as lines of JSON for either engine, the
 // files of the data directory and of runtimes' homes, and a manifest with the hash of each part. It must never know
 // what the rows mean, but for the contents of artifacts, which one engine keeps as files and the other as rows.
 package backup

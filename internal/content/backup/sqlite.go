@@ -46,7 +46,7 @@ const (
 )
 
 // sqlite writes one state of a SQLite file, which others may be using: the file and its log, copied while both are
-// locked. SQLite itself does not open them: who writes the folder would say by names and links what that opens.
+// locked. SQLite itself does not open them: names and links in the folder would decide what it opens.
 func (w *writer) sqlite(ctx context.Context, at *level, name string, file *os.File) (err error) {
 	folder, err := os.MkdirTemp(w.beside, ".harness-backup-*")
 	if err != nil {

@@ -17,8 +17,8 @@ const (
 	stopPatience = 2 * time.Second
 )
 
-// clean takes the words of what was deleted out of SQLite's index, which keeps them until it is written anew, and then out
-// of the store's log. It does nothing when nothing was deleted. pause comes between two transactions.
+// clean removes the words of deleted entries from SQLite's index, which keeps them until it is rewritten, and
+// then from the store's log. It does nothing when nothing was deleted. pause comes between two transactions.
 func (x *Index) clean(ctx context.Context, pause func(took time.Duration)) error {
 	db := x.opts.DB
 	if db.Engine() != database.SQLite {

@@ -185,7 +185,7 @@ func (x *Index) readEvents(ctx context.Context, next *state, c *changes) error {
 	return nil
 }
 
-// fresh are entries of a session that are not in the index, at most one more than so many that no step takes more.
+// fresh are entries of a session that are not in the index, at most one more than a step indexes.
 func (x *Index) fresh(ctx context.Context, session, which string) ([]key, error) {
 	return database.ReadAll(ctx, x.opts.DB.Read(), "read new entries", readKey, `select session_id, message_id
 		from transcript_entries e where session_id = $1 and `+which+` and not exists (select 1 from search_documents d

@@ -29,7 +29,7 @@ type Options struct {
 	// Head is the position of the last event this process knows of.
 	Head   func() int64
 	Logger zerolog.Logger
-	// Pause is how long nothing happens before the index goes on (default 1 s; it waits no longer than 10 times that),
+	// Pause is how long nothing happens before the index continues (default 1 s; it waits no longer than 10 times that),
 	// Wait how long a search waits for the index (default 2 s).
 	Pause, Wait time.Duration
 }

@@ -12,7 +12,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// scripts are texts by their number, and queries with the numbers of the texts that have what is looked for.
+// scripts are texts by their number, and queries with the numbers of the texts that match.
 func scripts() (texts []string, wanted map[string][]int) {
 	texts = []string{
 		0:  "明天下午三点开项目评审会议",
@@ -64,7 +64,7 @@ func scripts() (texts []string, wanted map[string][]int) {
 	}
 }
 
-// Of every script what is looked for is found, and nothing else, the same on both engines.
+// In every script all matches are found, and nothing else, the same on both engines.
 func TestSearchOverScripts(t *testing.T) {
 	t.Parallel()
 	texts, wanted := scripts()
@@ -100,8 +100,8 @@ func TestSearchOverScripts(t *testing.T) {
 	})
 }
 
-// Among entries of random signs the words of a language without spaces are found where they are, and nowhere else, page
-// by page.
+// Among entries of random signs the words of a language without spaces are found where they are, and nowhere
+// else, page by page.
 func TestSearchAmongRandomSigns(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same texts each time

@@ -13,12 +13,12 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Query is what is looked for.
+// Query is a search.
 type Query struct {
 	// Text is words and phrases in quotes, all of which are to be found, without case and accents; the last word may be the
 	// beginning of one.
 	Text string
-	// Session and Project select nothing when they are "". Projects, when not nil, are all that is looked through.
+	// Session and Project select nothing when they are "". Projects, when not nil, are all that is searched.
 	Session, Project string
 	Projects         []string
 	// Cursor is the Next of the page before, "" for the first. Limit is how many hits at most.
@@ -26,7 +26,7 @@ type Query struct {
 	Limit  int
 }
 
-// Hit is a title or an entry that has what is looked for.
+// Hit is a title or an entry that matches.
 type Hit struct {
 	SessionID, Title string
 	// EntryID and TurnID are "" for a title.
@@ -106,8 +106,8 @@ func (x *Index) Search(ctx context.Context, query Query) (Page, error) {
 	}
 }
 
-// maxExamined is how many documents with all terms are looked at for a page whether they have what is looked for in one
-// piece, before the page is given out shorter.
+// maxExamined is how many documents with all terms are checked for the exact phrase of a page, before the
+// page is returned shorter.
 const maxExamined = 1000
 
 // show puts the text of a hit in. It is none when it is deleted meanwhile, or has the terms but not one after the other.

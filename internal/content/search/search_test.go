@@ -115,7 +115,8 @@ func (k *kit) documents(session string) (n int) {
 	return n
 }
 
-// What was stored before a search is found by it, what changed by its new words only, and what is gone not at all.
+// A search finds what was stored before it; a changed text by its new words only, and a deleted one not at
+// all.
 func TestSearchFollows(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -169,8 +170,8 @@ func TestSearchFollows(t *testing.T) {
 	})
 }
 
-// An index that is behind what the journal keeps begins anew, in as many steps as it takes, and one that was not there
-// goes on where it was.
+// An index that is behind what the journal keeps is rebuilt, in as many steps as needed; one that was only
+// stopped continues where it was.
 func TestSearchBeginsAnew(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Mark is a stretch of a snippet that was looked for, in UTF-16 units: from Start on, up to before End.
+// Mark is a matching range of a snippet, in UTF-16 units: from Start on, up to before End.
 type Mark struct {
 	Start int `json:"start"`
 	End   int `json:"end"`
@@ -17,7 +17,7 @@ const (
 	snippetBytes = 240
 )
 
-// snippetOf is the part of a text that has the first word looked for, with what is marked in it.
+// snippetOf is the part of a text that has the first match, with the matches in it.
 func snippetOf(text string, want wanted) (snippet string, marks []Mark) {
 	text = prepared(text)
 	marks = []Mark{}

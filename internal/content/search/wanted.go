@@ -6,25 +6,26 @@ import (
 	"strings"
 )
 
-// piece is a unit that is looked for. begins: a longer word that begins so is one, too.
-type piece struct {
+// searchUnit is a unit of a query. begins: a longer word that begins so matches, too.
+type searchUnit struct {
 	text           string
 	joined, begins bool
 }
 
-// term is what the engine is asked for. begins is as in piece.
+// term is a term for the engine. begins is as in searchUnit.
 type term struct {
 	text   string
 	begins bool
 }
 
-// wanted is what a query looks for: all terms, and then in the text itself each needle, whose pieces follow each other.
+// wanted is a parsed query: all terms, and then in the text itself each needle, whose units follow each
+// other.
 type wanted struct {
 	terms   []term
-	needles [][]piece
+	needles [][]searchUnit
 }
 
-// parse reads a query: words, and phrases in quotes. Signs that stand together are looked for together.
+// parse reads a query: words, and phrases in quotes. Adjacent signs are one phrase.
 func parse(query string) (wanted, error) {
 	var w wanted
 	parts := strings.Split(prepared(query), `"`)
@@ -32,9 +33,9 @@ func parse(query string) (wanted, error) {
 	for i, part := range parts {
 		units := unitsOf(part)
 		words += len(units)
-		var phrase []piece
+		var phrase []searchUnit
 		for at, u := range units {
-			one := piece{text: u.text, joined: u.joined,
+			one := searchUnit{text: u.text, joined: u.joined,
 				begins: !u.sign && i == len(parts)-1 && at == len(units)-1}
 			if len(phrase) > 0 && i%2 == 0 && !u.joined {
 				w.needles = append(w.needles, phrase)
@@ -61,7 +62,7 @@ func parse(query string) (wanted, error) {
 }
 
 // termsOfNeedle are the terms that a text with a needle has.
-func termsOfNeedle(needle []piece) (terms []term) {
+func termsOfNeedle(needle []searchUnit) (terms []term) {
 	for i, one := range needle {
 		switch {
 		case i+1 < len(needle) && needle[i+1].joined:
@@ -101,7 +102,7 @@ func (w wanted) spell(open, end, begins, and string) string {
 
 // exact reports whether a text with all terms may still miss a needle.
 func (w wanted) exact() bool {
-	return !slices.ContainsFunc(w.needles, func(needle []piece) bool {
+	return !slices.ContainsFunc(w.needles, func(needle []searchUnit) bool {
 		return len(needle) > 2 || len(needle) == 2 && !needle[1].joined
 	})
 }
@@ -133,7 +134,7 @@ func (w wanted) at(units []unit) (longest int) {
 	return longest
 }
 
-func matches(units []unit, needle []piece) bool {
+func matches(units []unit, needle []searchUnit) bool {
 	if len(units) < len(needle) {
 		return false
 	}

@@ -16,8 +16,9 @@ const (
 	maxWords = 32
 )
 
-// unit is a piece of a text as it is compared, without case and accents, and where (bytes) it stands: a word, which is a
-// run of letters and digits, or one sign of a script whose words have no signs between them or grow at their ends.
+// unit is a part of a text as it is compared, without case and accents, and its position (bytes): a word,
+// which is a run of letters and digits, or one sign of a script whose words have no signs between them or
+// grow at their ends.
 type unit struct {
 	text     string
 	from, to int
@@ -140,8 +141,8 @@ func spelled(r rune) (string, bool) {
 }
 
 // dropped reports marks without which a word is the same: accents, the points of Hebrew and Arabic, and dots
-// that make a
-// letter of an Indian script one of another language. The vowels of those scripts, and the voice of kana, are none.
+// that make a letter of an Indian script one of another language. The vowels of those scripts, and the voice
+// of kana, are none.
 func dropped(r rune) bool {
 	switch r {
 	case '\u3099', '\u309a': // voiced kana

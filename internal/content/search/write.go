@@ -89,7 +89,7 @@ func (w writer) lite(ctx context.Context, d document) error {
 	return err
 }
 
-// postgres gives the words as they are: Postgres would find other ones in a text than SQLite.
+// postgres stores the words as they are: Postgres would find other ones in a text than SQLite.
 func (w writer) postgres(ctx context.Context, d document) error {
 	_, err := w.tx.ExecContext(ctx, `insert into search_documents (session, message, words)
 		values ($1, $2, array_to_tsvector(string_to_array($3, ' ')))

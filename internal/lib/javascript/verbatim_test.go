@@ -7,7 +7,7 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// Every byte is told apart at every place, whatever stands beside it.
+// Every byte is classified at every position, whatever its neighbours.
 func TestVerbatimEndsAtTheFirstByteThatIsEscaped(t *testing.T) {
 	t.Parallel()
 	for b := range 256 {

@@ -50,7 +50,7 @@ func (l *Locks) leave(key string) {
 	}
 }
 
-// Users tells how many hold a lock or wait for it, by key.
+// Users returns how many hold a lock or wait for it, by key.
 func (l *Locks) Users() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -37,7 +37,7 @@ func TestLocks(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			held++ // the race detector would tell of two
+			held++ // the race detector would report two
 			most = max(most, held)
 			held--
 			release()

@@ -39,7 +39,7 @@ func (l *Loops) Go(loop func(running context.Context)) {
 }
 
 // Stop ends the goroutines' context and waits for them as long as ctx allows; its error says that what was still
-// running. It tells whether they have ended by it: not when they had not been started, or were stopped before.
+// running. It reports whether they have ended by it: not when they had not been started, or were stopped before.
 func (l *Loops) Stop(ctx context.Context, what string) (ended bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -45,7 +45,7 @@ var ErrNotFound = fmt.Errorf("there is no such object: %w", fs.ErrNotExist)
 // answerPatience bounds how long the store may take to begin its answer.
 const answerPatience = 30 * time.Second
 
-// Open makes a Store. It asks nobody yet; see Check.
+// Open makes a Store. It makes no request yet; see Check.
 func Open(opts Options) (*Store, error) {
 	endpoint, err := url.Parse(opts.Endpoint)
 	if err != nil || endpoint.Host == "" {
@@ -122,7 +122,7 @@ func status(err error) int {
 	return 0
 }
 
-// Check tells whether the bucket can be reached, with the remedy when it cannot.
+// Check reports whether the bucket can be reached, with the remedy when it cannot.
 func (s *Store) Check(ctx context.Context) error {
 	_, err := s.list(ctx, "", "", 1)
 	switch {
@@ -137,7 +137,7 @@ func (s *Store) Check(ctx context.Context) error {
 
 // Put stores an object that is not there yet. One that is stays as it is, which is no error.
 func (s *Store) Put(ctx context.Context, name string, content []byte) error {
-	_, err := s.do(ctx, http.MethodPut, name, nil, http.Header{"If-None-Match": {"*"}, // whoever comes second changes nothing
+	_, err := s.do(ctx, http.MethodPut, name, nil, http.Header{"If-None-Match": {"*"}, // a second writer changes nothing
 		"Content-Type": {"application/octet-stream"}}, content)
 	if err != nil && status(err) != http.StatusPreconditionFailed {
 		return fmt.Errorf("store object %s: %w", name, err)

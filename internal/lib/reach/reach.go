@@ -1,7 +1,7 @@
-// Package reach tells how near an address is: on the internet, in a private network, at this machine, or where no
-// request of an agent or an extension may go.
+// Package reach classifies how near an address is: on the internet, in a private network, at this machine, or
+// where no request of an agent or an extension may go.
 //
-// It owns that list, for all that connects where somebody else says. It must never know who asks.
+// It owns that list, for all code that connects to an address from outside. It must never know the caller.
 package reach
 
 import (
@@ -13,7 +13,7 @@ import (
 // Reach is how near an address is.
 type Reach int
 
-// From the one that is refused always to the one that is everybody's.
+// From the one that is always refused to the public one.
 const (
 	// Never is link-local, a service of a cloud that hands out credentials, multicast, and what is no address of a host.
 	Never Reach = iota
@@ -25,7 +25,8 @@ const (
 	Public
 )
 
-// Of tells how near an address is. One in which IPv6 carries an address of IPv4 is at most as far as that one.
+// Of returns how near an address is. An IPv6 address that carries an IPv4 address is at most as far as that
+// one.
 func Of(ip netip.Addr) Reach { return of(ip, net.InterfaceAddrs) }
 
 func of(ip netip.Addr, own func() ([]net.Addr, error)) Reach {
@@ -85,7 +86,7 @@ func carriedBy(ip netip.Addr) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// isInterface tells whether an address is one of this machine's. When they cannot be listed, every address may be.
+// isInterface reports whether an address is one of this machine's. When they cannot be listed, every address may be.
 func isInterface(ip netip.Addr, list func() ([]net.Addr, error)) bool {
 	addresses, err := list()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Every way to write an address is judged by where it leads.
+// Every spelling of an address is classified by where it leads.
 func TestHowNearAnAddressIs(t *testing.T) {
 	t.Parallel()
 	own := func() ([]net.Addr, error) {

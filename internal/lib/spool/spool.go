@@ -157,7 +157,7 @@ func (s *Spool) Close() {
 	}
 	s.pieces = nil
 	if s.file != nil {
-		_ = s.file.Close() // nobody reads it any more
+		_ = s.file.Close() // it has no reader any more
 		s.file = nil
 	}
 	s.folder.bytes.Release(s.taken)

@@ -83,7 +83,7 @@ func (s *Store) All() (map[string]string, error) {
 	return all, nil
 }
 
-// Trusted tells whether the content of this hash was consented to at this place (see Place).
+// Trusted reports whether the content of this hash was consented to at this place (see Place).
 func (s *Store) Trusted(place, hash string) (bool, error) {
 	all, err := s.All()
 	return err == nil && hash != "" && all[place] == hash, err
@@ -163,7 +163,7 @@ func Place(path string) (string, error) {
 
 // Remedy says how to consent to what stands at a place and has a hash.
 func Remedy(place, hash string) string {
-	return fmt.Sprintf("nobody consented to it as it is now (%s): look at it, then run: harness trust %s", hash,
+	return fmt.Sprintf("there is no consent to it as it is now (%s): look at it, then run: harness trust %s", hash,
 		Quote(place))
 }
 

@@ -22,8 +22,8 @@ func (w workloads) Find(_ context.Context, token string) (*auth.Principal, conte
 	return nil, nil, nil
 }
 
-// Logins come in as named tokens do, workloads by their issuer's tokens; one that is refused is nobody else, also where no
-// token is needed, and on the extension routes. What people log in by is open, in one spelling alone.
+// Logins authenticate as named tokens do, workloads by their issuer's tokens. A refused one gets no other identity,
+// also where no token is needed, and on the extension routes. Login routes are open, in one spelling alone.
 func TestGuardKnowsLoginsAndWorkloads(t *testing.T) {
 	t.Parallel()
 	access, end := context.WithCancel(t.Context())

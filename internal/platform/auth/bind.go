@@ -27,7 +27,7 @@ func CheckBind(host string, hasAuth, insecure bool) error {
 	return &BindError{Host: host}
 }
 
-// IsLoopback tells whether host (no port; brackets allowed) is "localhost" or
+// IsLoopback reports whether host (no port; brackets allowed) is "localhost" or
 // a loopback address. An empty host listens everywhere and is not loopback.
 func IsLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {

@@ -18,11 +18,12 @@ const (
 // TooManyGuesses is the code of a request that shows a token that does not count while its address is braked.
 const TooManyGuesses = "too_many_guesses"
 
-// Brake slows down guesses of tokens: after maxGuesses wrong ones within a second, tokens from that address are refused
-// until the second is over. A secret of a person's choice is not even compared then, so that a right one is refused, too:
-// else the answer would tell it apart. Tokens that a server or an issuer made count all the same. They have 256 random bits
-// or a signature, so no guess finds one at any speed, and a guesser locks out no other client of its address.
-// All of loopback is one address, and so is a /64 of IPv6. Safe for concurrent use; nil brakes nothing.
+// Brake slows down guesses of tokens: after maxGuesses wrong ones within a second, tokens from that address are
+// refused until the second is over. A secret of a person's choice is not even compared then, so that a right
+// one is refused, too: otherwise the answer would reveal it. Tokens that a server or an issuer made count all
+// the same. They have 256 random bits or a signature, so no guess finds one at any speed, and a guesser locks
+// out no other client of its address. All of loopback is one address, and so is a /64 of IPv6. Safe for
+// concurrent use; nil brakes nothing.
 type Brake struct {
 	now func() time.Time
 

@@ -76,7 +76,7 @@ func TestBrakeCountsAddresses(t *testing.T) {
 	}
 }
 
-// A crowd of addresses takes the place of the oldest, and no more memory.
+// Many new addresses replace the oldest, and use no more memory.
 func TestBrakeForgetsTheOldest(t *testing.T) {
 	t.Parallel()
 	clock := &clock{now: time.Unix(1_800_000_000, 0)}

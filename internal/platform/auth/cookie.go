@@ -109,7 +109,7 @@ func (l *Logins) cookie(r *http.Request, value string, age int) *http.Cookie {
 		MaxAge: age, HttpOnly: true, Secure: l.options.secureCookies(r), SameSite: http.SameSiteStrictMode}
 }
 
-// HasCookie tells whether a request comes with the cookie of a login, whatever that is worth.
+// HasCookie reports whether a request comes with the cookie of a login, whatever that is worth.
 func HasCookie(r *http.Request) bool { return len(r.CookiesNamed(cookieName(r))) > 0 }
 
 // cookieToken is the token of a login. It counts for the server's own pages alone: unlike a header, a cookie comes

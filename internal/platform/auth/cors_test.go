@@ -10,7 +10,7 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// What a listed origin's page is told, and that nobody else is told anything.
+// Only pages of listed origins get CORS headers.
 func TestCORS(t *testing.T) {
 	t.Parallel()
 	const page = "http://localhost:5173"

@@ -51,10 +51,10 @@ type Options struct {
 	// Brake slows down guesses of tokens, nil does not.
 	Brake *Brake
 
-	// Open tells further requests that need no token; nil: none.
+	// Open reports further requests that need no token; nil: none.
 	Open func(r *http.Request) bool
 
-	// Refused is told the code of every refusal; nil is told nothing.
+	// Refused gets the code of every refusal; nil is not called.
 	Refused func(code string)
 }
 
@@ -70,8 +70,8 @@ type Options struct {
 //     unauthorized. Only health, login and the console's files are open; a
 //     new route is closed unless listed here. Without one set, what comes from this machine
 //     where that is not trusted, what comes from another machine
-//     once there were named tokens, and whoever shows a token that does
-//     not count: a revoked token never becomes somebody with more rights.
+//     once there were named tokens, and a caller with a token that does
+//     not count: a revoked token never gives its holder more rights.
 //
 // What passes carries a Principal in its context. Agents have a port of their own (AgentGuard).
 func Guard(o Options) func(http.Handler) http.Handler {
@@ -235,7 +235,7 @@ func (o Options) hostAllowed() func(host string) bool {
 	}
 }
 
-// originMatters tells whether a foreign page could do harm with this request
+// originMatters reports whether a foreign page could do harm with this request
 // without reading its answer.
 func originMatters(r *http.Request) bool {
 	switch r.Method {
@@ -249,8 +249,8 @@ func (o Options) originAllowed(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	switch len(origins) {
 	case 0:
-		// No browser leaves Origin out of a cross-site request that changes
-		// state; should one do, this newer header still tells.
+		// No browser leaves Origin out of a cross-site request that changes state; should one do, this newer
+		// header still shows it.
 		return !strings.EqualFold(r.Header.Get("Sec-Fetch-Site"), "cross-site")
 	case 1:
 		return OriginAllowed(origins[0], o.scheme(r), r.Host, o.AllowedOrigins)

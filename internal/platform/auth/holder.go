@@ -22,8 +22,9 @@ type holder struct {
 	access context.Context //nolint:containedctx // it spans the token's life, not a call's
 }
 
-// holderOf is who shows one of this server's own tokens. One with the prefix of the owner's, of named ones or of logins that
-// does not count is refused: whoever shows it means to come in by it, and nobody else's rights will do.
+// holderOf is the holder of one of this server's own tokens. A token with the prefix of the owner's, of named
+// ones or of logins that does not count is refused: the caller meant to use it, and must not get other rights
+// instead.
 func (o Options) holderOf(token tokenCheck, shown []string) (found holder, is, refused bool) {
 	if token.accepts(shown) {
 		return holder{principal: ownerPrincipal()}, true, false

@@ -127,7 +127,7 @@ func (s *KeySet) text(ctx context.Context) ([]byte, error) {
 	if !strings.HasPrefix(s.source, "https://") && !strings.HasPrefix(s.source, "http://") {
 		return os.ReadFile(s.source)
 	}
-	// Whoever asked may go; the keys are for the others, too.
+	// The caller may go away; the keys are for the others, too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keysPatience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.source, nil)

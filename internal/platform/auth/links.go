@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// linkPrefix begins the code of every link. A code is taken in the place of a token when somebody logs in, and
+	// linkPrefix begins the code of every link. A code is accepted in the place of a token at login, and
 	// nowhere else.
 	linkPrefix = "hrk_"
 	// linkAge is how long a link counts, once.

@@ -22,9 +22,8 @@ func (n named) Find(secret string) (auth.Principal, context.Context, bool) {
 
 func (n named) Any() bool { return n.any }
 
-// A named token lets in wherever the owner's does, and nobody who shows one gets more than it gives. Without the
-// owner's token who calls from this machine without one stays as before; other machines need one as soon as there was
-// one.
+// A named token works wherever the owner's does, and its holder gets only its rights. Without an owner's token,
+// callers from this machine need no token, as before; other machines need one as soon as there was one.
 func TestGuardKnowsNamedTokens(t *testing.T) {
 	t.Parallel()
 	const good, bad, local, remote = "hrn_good", "hrn_revoked", "127.0.0.1:5", "10.0.0.9:5"
@@ -77,11 +76,11 @@ func TestGuardKnowsNamedTokens(t *testing.T) {
 			access, withdraw := context.WithCancel(t.Context())
 			defer withdraw()
 			var principal auth.Principal
-			var told context.Context
+			var accessCtx context.Context
 			guard := auth.Guard(auth.Options{Token: c.owner, Named: named{good, access, !c.none}})(
 				http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 					principal, _ = auth.PrincipalFrom(r.Context())
-					told = auth.AccessFrom(r.Context())
+					accessCtx = auth.AccessFrom(r.Context())
 				}))
 			r := httptest.NewRequest(http.MethodGet, c.target, nil)
 			r.Host, r.RemoteAddr = "localhost", c.peer
@@ -97,7 +96,7 @@ func TestGuardKnowsNamedTokens(t *testing.T) {
 				return
 			}
 			withdraw()
-			if ends := told.Err() != nil; ends != (c.actor == "token:ann") {
+			if ends := accessCtx.Err() != nil; ends != (c.actor == "token:ann") {
 				t.Errorf("its access ends: %t", ends)
 			}
 		})

@@ -34,7 +34,7 @@ const (
 	RoleCI Role = "ci"
 )
 
-// Valid tells whether r is one of the four roles (case matters).
+// Valid reports whether r is one of the four roles (case matters).
 func (r Role) Valid() bool {
 	switch r {
 	case RoleMember, RoleAdmin, RoleOwner, RoleSystem:
@@ -56,7 +56,7 @@ func (r Role) Word() string {
 type Principal struct {
 	Actor string
 	Role  Role
-	// Session is the one an agent works for, "" when that is not known. Nobody else has one.
+	// Session is the one an agent works for, "" when that is unknown. Only agents have one.
 	Session string
 	// TokenID is that of the named token that was shown, "" for none.
 	TokenID string
@@ -95,7 +95,7 @@ func PrincipalFrom(ctx context.Context) (Principal, bool) {
 	return p, ok
 }
 
-// Named tells a principal that is somebody, from those that everybody without a token is.
+// Named separates a person or program with a token from the principals of callers without one.
 func (p Principal) Named() bool {
 	return p.Role == RoleOwner || p.Role == RoleSystem || p.TokenID != "" || p.Signed || p.Provider != ""
 }
@@ -105,7 +105,7 @@ type Named interface {
 	// Find is the principal of who shows a secret, and a context that ends when that does not count any more: the token
 	// was revoked, has expired, or has another role. false: no token that counts has the secret.
 	Find(secret string) (Principal, context.Context, bool)
-	// Any tells whether there is such a token or ever was one: the last one's end opens no door.
+	// Any reports whether there is such a token or ever was one: the last one's end opens no door.
 	Any() bool
 }
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Projects are those a principal is limited to: of everything that belongs to another one, or to none, it neither sees
-// nor changes anything. nil limits nobody. It does not change.
+// Projects are those a principal is limited to: it neither sees nor changes anything of another project, or of
+// none. nil is no limit. It does not change.
 type Projects struct{ ids []string }
 
 // LimitTo makes a limit to the projects with these ids; without any it leaves nothing.
@@ -17,7 +17,7 @@ func LimitTo(ids ...string) *Projects {
 	return &Projects{slices.Compact(ids)}
 }
 
-// Has tells whether what belongs to a project, "" for none, is within the limit.
+// Has reports whether what belongs to a project, "" for none, is within the limit.
 func (p *Projects) Has(id string) bool { return p == nil || id != "" && slices.Contains(p.ids, id) }
 
 // IDs are the projects, sorted; nil without a limit.

@@ -12,7 +12,7 @@ import (
 
 // Behind a proxy that ends TLS, the server's own page is one of https: only a trusted proxy may say so, and it makes no
 // other origin ours.
-func TestATrustedProxyTellsTheSchemeOfTheBrowser(t *testing.T) {
+func TestTrustedProxyReportsBrowserScheme(t *testing.T) {
 	t.Parallel()
 	own, tls := "Origin: https://harness.example", "X-Forwarded-Proto: https"
 	ask := func(name string, want int, headers ...string) request {

@@ -22,7 +22,7 @@ type RBACMode string
 
 // The modes.
 const (
-	// RBACDisabled: a loopback peer is admin, nobody else gets in.
+	// RBACDisabled: a loopback peer is admin, all others are refused.
 	RBACDisabled RBACMode = "disabled"
 	// RBACHeader: a shared token vouches for the role header.
 	RBACHeader RBACMode = "header"
@@ -132,7 +132,7 @@ func forbidden(code string) *Refusal {
 	return &Refusal{HTTPStatus: http.StatusForbidden, Status: "forbidden", Code: code}
 }
 
-// Authorize tells on whose behalf a request comes, and refuses a role that is not among those allowed. With
+// Authorize returns the principal of a request, and refuses a role that is not among those allowed. With
 // insufficient_role the principal is set all the same, for the record.
 func (r *RBAC) Authorize(req *http.Request, allowed ...Role) (Principal, *Refusal) {
 	principal, refusal := r.identify(req)
@@ -257,7 +257,7 @@ func (r *RBAC) claims(ctx context.Context, token string) (jwt.MapClaims, *Refusa
 
 var (
 	errTooLong  = errors.New("bearer token is too long")
-	errCritical = errors.New("bearer token has critical headers nobody here understands")
+	errCritical = errors.New("bearer token has critical headers that are not supported")
 )
 
 // verify checks signature, times, issuer and audience.

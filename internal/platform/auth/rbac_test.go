@@ -307,7 +307,7 @@ func TestInsufficientRole_LC17(t *testing.T) {
 	}
 }
 
-// A server of mode jwt without a key lets nobody in.
+// A server of mode jwt without a key refuses all requests.
 func TestJWTWithoutKey(t *testing.T) {
 	t.Parallel()
 	rules := auth.NewRBAC(auth.RBACOptions{Mode: auth.RBACJWT, JWTSecret: " "})

@@ -84,7 +84,7 @@ func (s *Signed) access(token string, claims jwt.MapClaims) context.Context {
 	return s.lives.Until(token, time.UnixMilli(int64(at*1000)).Add(jwtLeeway).Sub(s.rbac.opts.Clock()))
 }
 
-// Words are what a refused holder is told.
+// Words is the message for a refused holder.
 func (r *Refusal) Words() string {
 	switch r.Code {
 	case "unauthorized":

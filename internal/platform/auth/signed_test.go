@@ -15,8 +15,8 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// A signed token lets in wherever a token is taken, on sockets too, with its own role, actor and projects; what is
-// opened by it ends with it. One that does not hold never makes its holder somebody with more rights, and the extension
+// A signed token works wherever a token does, on sockets too, with its own role, actor and projects; a
+// connection opened by it ends with it. An invalid one never gives its holder more rights, and the extension
 // routes word its refusal themselves.
 func TestGuardKnowsSignedTokens(t *testing.T) {
 	t.Parallel()

@@ -67,7 +67,7 @@ func shownTokens(r *http.Request) (shown []string) {
 	return shown
 }
 
-// accepts tells whether the token is among those shown.
+// accepts reports whether the token is among those shown.
 func (t tokenCheck) accepts(shown []string) bool { return t.set && slices.ContainsFunc(shown, t.equal) }
 
 // isLogin reports whether a secret is of a login at a provider.

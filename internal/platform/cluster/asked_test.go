@@ -43,7 +43,7 @@ func (p *trio) converse() *conversation {
 	return c
 }
 
-// until waits for something, and tells whether it came before the end.
+// until waits for something, and reports whether it came before the end.
 func (c *conversation) until(is func() bool) bool {
 	for !is() {
 		select {
@@ -55,14 +55,14 @@ func (c *conversation) until(is func() bool) bool {
 	return true
 }
 
-// over tells whether a turn is known to have ended.
+// over reports whether a turn is known to have ended.
 func (p *trio) over(turn string) bool {
 	var status string
 	err := p.db.Read().QueryRowContext(p.t.Context(), `select status from turns where turn_id = $1`, turn).Scan(&status)
 	return err == nil && status != "inProgress"
 }
 
-// say has a message accepted, and returns its turn, "" when nobody knows; false at the end.
+// say sends a message until it is accepted, and returns its turn, "" when unknown; false at the end.
 func (c *conversation) say(p *trio, i int) (turn string, goOn bool) {
 	tries := 0
 	return turn, c.until(func() bool {
@@ -99,12 +99,12 @@ func (c *conversation) say(p *trio, i int) (turn string, goOn bool) {
 // once.
 func (p *trio) checkConversation(c *conversation) {
 	p.t.Helper()
-	heard := func() int {
+	received := func() int {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return len(c.accepted)
 	}
-	last := heard()
+	last := received()
 	answer := func() string {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -116,7 +116,7 @@ func (p *trio) checkConversation(c *conversation) {
 				p.count(`select count(*) from turns where session_id = $1 and status = 'inProgress'`, c.session))
 		}
 	}()
-	p.eventually("is a message accepted", func() bool { return heard() > last })
+	p.eventually("is a message accepted", func() bool { return received() > last })
 	close(c.stop)
 	c.client.Wait()
 	for _, answer := range c.refused {
@@ -130,7 +130,7 @@ func (p *trio) checkConversation(c *conversation) {
 	slices.Sort(c.accepted)
 	accepted := len(slices.Compact(c.accepted))
 	if accepted != len(c.accepted) || completed < accepted || all > accepted+c.unknown+1 { // the last answer may be missing
-		p.violated("of %d messages that were accepted, and %d of which nobody knows, %d turns are stored, %d of them completed",
+		p.violated("of %d messages that were accepted, and %d of unknown outcome, %d turns are stored, %d of them completed",
 			len(c.accepted), c.unknown, all, completed)
 	}
 	p.t.Logf("%d messages were accepted of the owner through other nodes, of %d it does not know, %d turns are stored", accepted,

@@ -19,8 +19,8 @@ func clock(db *database.DB) string {
 // started at another time.
 const clockServer = `(extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint`
 
-// noteClock notes since when leases are told by the clock of the server that answers. The first that there ever was is
-// as if it had always been.
+// noteClock notes since when the clock of the answering server decides about leases. The first clock ever
+// counts as if it had always been there.
 func noteClock(ctx context.Context, db *database.DB, tx database.Tx) error {
 	if db.Engine() != database.Postgres {
 		return nil
@@ -28,14 +28,14 @@ func noteClock(ctx context.Context, db *database.DB, tx database.Tx) error {
 	_, err := tx.ExecContext(ctx, `update node_clock set since = case when server = 0 then 0 else `+clock(db)+` end,
 		server = `+clockServer+` where server <> `+clockServer)
 	if err != nil {
-		return fmt.Errorf("note whose clock leases are told by: %w", err)
+		return fmt.Errorf("note whose clock decides about leases: %w", err)
 	}
 	return nil
 }
 
-// trusted is a condition of SQL: leases have been told by the present clock for as long as one lasts, which is the
-// statement's parameter, in ms. Until then those of nodes that live may seem to be over, by a clock that is ahead of the
-// one before, or because nobody could renew his before the server was back.
+// trusted is a condition of SQL: the present clock has decided about leases for one lease's duration, which is
+// the statement's parameter, in ms. Until then leases of live nodes may seem expired: the clock may be ahead of
+// the one before, or the node could not renew before the server was back.
 func trusted(db *database.DB, parameter string) string {
 	if db.Engine() != database.Postgres {
 		return parameter + ` >= 0`

@@ -7,9 +7,9 @@ import (
 	"harness/tests/dbtest"
 )
 
-// After another server of the database has taken over nobody takes a node's place for as long as a lease lasts: its
-// clock may be ahead, and whoever lives has not renewed his lease there yet.
-func TestNobodyTakesOverForALeasesTimeAfterAFailover(t *testing.T) {
+// After a failover of the database no server takes over a node for one lease's duration: the new clock may be
+// ahead, and live nodes have not renewed their leases there yet.
+func TestNoTakeoverWithinOneLeaseAfterFailover(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
 	taker := node(t, db, "taker", newGuard(), beat)
@@ -50,7 +50,7 @@ func TestNobodyTakesOverForALeasesTimeAfterAFailover(t *testing.T) {
 		t.Fatal(err)
 	}
 	if overFor("at once") {
-		t.Error("a node counts as over by the clock of a server that nobody has renewed a lease at")
+		t.Error("a lease counts as expired by the clock of a server without a renewal yet")
 	}
 	ended := watched(t, db, taker)
 	await(t, "is the new server noted", nil, func() bool { server, _, _ := since(); return server != former })

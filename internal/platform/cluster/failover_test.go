@@ -61,7 +61,7 @@ func (p *standbyTrio) begin() *standbyTrio {
 	return p
 }
 
-// takesNoWrites tells whether a server says that its database refuses.
+// takesNoWrites reports whether a server says that its database refuses.
 func takesNoWrites(s *programtest.Server) bool {
 	status, raw, err := s.Try(http.MethodGet, "/api/health", nil)
 	var health struct{ Store *struct{ State string } }
@@ -205,7 +205,7 @@ func (p *standbyTrio) breakOff(old int) {
 	})
 }
 
-// What a primary that was cut off does is nobody's: it acknowledges nothing, and nothing that is there alone is shown.
+// A primary that was cut off has no effect: it acknowledges nothing, and rows that it alone has are not shown.
 func TestACutOffPrimaryAcknowledgesNothing(t *testing.T) {
 	t.Parallel()
 	p := newStandbyTrio(t, "")

@@ -88,8 +88,9 @@ func theWaySwallows(t *testing.T, what dbtest.Direction) {
 	p.report()
 }
 
-// A server is replaced by one of another version within the grace, while the others go on with theirs: its turn goes on,
-// and nothing is lost. One that does not know the store's schema is refused, and harms nobody.
+// A server is replaced by one of another version within the grace, while the others continue: its turn
+// continues, and nothing is lost. One that does not know the store's schema is refused, without effect on the
+// others.
 func TestServersOfTwoVersionsShareAStore(t *testing.T) {
 	t.Parallel()
 	other, err := earlier()

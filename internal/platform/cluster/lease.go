@@ -1,7 +1,8 @@
-// Package cluster owns who is who among the servers of one store: a node id belongs to one running server at a time.
+// Package cluster owns the identity of the servers of one store: a node id belongs to one running server at a
+// time.
 //
-// It knows nothing of what a node does. A lease ends by the database's clock, and whoever ends another's has watched it
-// be silent for as long by its own.
+// It knows nothing of what a node does. A lease expires by the database's clock. A server that ends another
+// node has also seen it unresponsive for as long by its own clock.
 package cluster
 
 import (
@@ -38,7 +39,7 @@ const (
 type Guard interface {
 	// Hold allows what runs to go on until stop, and to be gone on with until kill.
 	Hold(stop, kill time.Duration) error
-	// Lift takes all bounds away. Held tells whether there are some.
+	// Lift takes all bounds away. Held reports whether there are some.
 	Lift() error
 	Held() bool
 }
@@ -52,14 +53,14 @@ type Options struct {
 	Place string
 	// Owner says in words which server this is, for the message that refuses another one.
 	Owner string
-	// Lost is told, once, that another server has taken the node id: this one must end.
+	// Lost is called, once, when another server has taken the node id: this one must end.
 	Lost   func(error)
 	Logger zerolog.Logger
 	// Grace is how long after the end of the lease others wait before they end what this node ran.
 	Grace time.Duration
-	// Guard is asked while there are other nodes; nil: nobody takes this one's place by itself.
+	// Guard is called while there are other nodes; nil: no server takes over this node by itself.
 	Guard Guard
-	// CountTakeover is told within a transaction, before anything else in it, that a node id changes hands.
+	// CountTakeover is called within a transaction, before anything else in it, when a node id changes hands.
 	CountTakeover func(ctx context.Context, tx database.Tx) error
 	// Version is this server's, for people.
 	Version string
@@ -102,7 +103,8 @@ type Lease struct {
 	process string
 	beating lifecycle.Loops
 
-	// sure is until when (boottime) others leave this node alone, as long as it is guarded; nobody ends one that is not.
+	// sure is until when (boottime) others leave this node alone while it is guarded; a node without a guard is
+	// never ended.
 	sure              atomic.Int64
 	guarded, draining atomic.Bool
 	wanted            atomic.Bool // there are other nodes
@@ -149,7 +151,7 @@ func (l *Lease) take(ctx context.Context) error {
 	var silent time.Time // since when, by our clock
 	var last holder
 	for {
-		now, taken, err := l.tryTake(ctx, last, !silent.IsZero() && time.Since(silent) >= l.opts.Patience)
+		now, taken, err := l.tryAcquire(ctx, last, !silent.IsZero() && time.Since(silent) >= l.opts.Patience)
 		switch {
 		case err != nil:
 			return err
@@ -157,7 +159,7 @@ func (l *Lease) take(ctx context.Context) error {
 			return nil
 		case silent.IsZero():
 			l.opts.Logger.Info().Str("node", l.opts.NodeID).Str("by", now.owner).Dur("patience", l.opts.Patience).
-				Msg("this node id was in use when its server was last heard of; waiting to see whether it still runs")
+				Msg("this node id was in use at its server's last heartbeat; waiting to find out whether it still runs")
 			silent, last = time.Now(), now
 		case now != last:
 			return &HeldError{NodeID: l.opts.NodeID, Owner: now.owner}
@@ -170,14 +172,15 @@ func (l *Lease) take(ctx context.Context) error {
 	}
 }
 
-// tryTake takes the node id when nobody has it, who has it ran in this place, or is the one given up. Else it tells who
-// has it.
-func (l *Lease) tryTake(ctx context.Context, silent holder, giveUp bool) (now holder, taken bool, err error) {
+// tryAcquire acquires the node id when it is free, when its holder ran in this place, or when its holder is the
+// one given up. Otherwise it returns the holder.
+func (l *Lease) tryAcquire(ctx context.Context, silent holder, giveUp bool) (now holder, taken bool, err error) {
 	// What a process before this one ran is still bound by what that one said last.
 	held, began := l.opts.Guard != nil && l.opts.Guard.Held(), boottime.Now()
 	err = l.opts.DB.Update(ctx, func(tx database.Tx) error {
 		taken = false
-		// First, as whoever ends another node locks it: else the two could wait for each other.
+		// First, in the order in which a server that ends another node locks it: otherwise the two could
+		// deadlock.
 		if err := l.opts.CountTakeover(ctx, tx); err != nil {
 			return err
 		}
@@ -229,8 +232,8 @@ func (l *Lease) holder(ctx context.Context, q database.Querier) (h holder, err e
 	return h, err
 }
 
-// beat says that this process lives until ctx ends or the node id is somebody else's. While the store does not answer
-// nobody can take it.
+// beat renews the lease until ctx ends or another server has the node id. While the store does not answer no
+// server can take it.
 func (l *Lease) beat(ctx context.Context) {
 	ticker := time.Tick(l.opts.Beat)
 	for failing := false; ; {
@@ -245,7 +248,7 @@ func (l *Lease) beat(ctx context.Context) {
 			return
 		case err != nil:
 			if !failing {
-				l.opts.Logger.Warn().Err(err).Msg("cannot tell the database that this node lives; trying again")
+				l.opts.Logger.Warn().Err(err).Msg("cannot renew this node's lease; trying again")
 			}
 		case lost != nil:
 			l.opts.Lost(lost)
@@ -300,8 +303,8 @@ func (l *Lease) beatOnce(ctx context.Context) (lost *LostError, err error) {
 	return nil, l.guard(began, guarded, others)
 }
 
-// guard sets what this node runs bounds while there are others, before any of them may take its place; and takes them
-// away when nobody may any more.
+// guard confines what this node runs while there are others, before any of them may take over. It removes the
+// guard when no other node may.
 func (l *Lease) guard(began time.Duration, guarded bool, others int) error {
 	l.sure.Store(int64(began + l.own()))
 	if l.opts.Guard == nil {
@@ -337,10 +340,10 @@ func (l *Lease) Sure() error {
 	return &UnsureError{NodeID: l.opts.NodeID}
 }
 
-// Draining tells whether this node is to begin nothing new.
+// Draining reports whether this node is to begin nothing new.
 func (l *Lease) Draining() bool { return l.draining.Load() }
 
-// Alike tells whether all other nodes have a node port and are of this version, as of the last renewal of this lease.
+// Alike reports whether all other nodes have a node port and are of this version, as of the last renewal of this lease.
 func (l *Lease) Alike() bool { return l.alike.Load() }
 
 // Owned is nil when the node id is this process's within a transaction; else *LostError.
@@ -350,7 +353,7 @@ func (l *Lease) Owned(ctx context.Context, tx database.Tx) error {
 		now, err = holder{}, nil
 	}
 	if err == nil && now.process != l.process {
-		err = &LostError{NodeID: l.opts.NodeID, Owner: cmp.Or(now.owner, "nobody now")}
+		err = &LostError{NodeID: l.opts.NodeID, Owner: cmp.Or(now.owner, "no server now")}
 	}
 	return err
 }

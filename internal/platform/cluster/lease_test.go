@@ -75,7 +75,7 @@ func TestARunningNodeIsNotTaken(t *testing.T) {
 		}
 		select {
 		case err := <-first.lost:
-			t.Errorf("the first server was told %v", err)
+			t.Errorf("the first server got %v", err)
 		default:
 		}
 	})
@@ -104,10 +104,10 @@ func TestASilentNodeIsTaken(t *testing.T) {
 		select {
 		case err := <-frozen.lost:
 			if !strings.Contains(err.Error(), "taken over by another server") {
-				t.Errorf("the loser was told %v", err)
+				t.Errorf("the loser got %v", err)
 			}
 		case <-time.After(hang):
-			t.Fatal("the loser was not told")
+			t.Fatal("the loser was not notified")
 		}
 		if err := frozen.Release(t.Context()); err != nil {
 			t.Fatal(err)
@@ -122,7 +122,7 @@ func TestASilentNodeIsTaken(t *testing.T) {
 	})
 }
 
-// Nodes that were not heard of for long are forgotten with what belongs to them, others are not.
+// Nodes without a heartbeat for long are deleted with their rows, others are not.
 func TestNodesOfLongAgoAreForgotten(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

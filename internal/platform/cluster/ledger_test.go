@@ -13,7 +13,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// ledger is what writers were told of what they wrote.
+// ledger has the answers that writers got.
 type ledger struct {
 	mu sync.Mutex
 	// acked is by name when it was acknowledged, refused are the answers that were neither that nor "come again".
@@ -69,7 +69,8 @@ func (l *ledger) since(node int, after time.Time) (n int) {
 	return n
 }
 
-// awaitAll waits until each of some nodes has acknowledged writes after a time, and tells how long that took each.
+// awaitAll waits until each of some nodes has acknowledged writes after a time, and returns how long that took
+// each.
 func (p *trio) awaitAll(l *ledger, after time.Time, nodes ...int) (took []time.Duration) {
 	p.t.Helper()
 	for _, node := range nodes {

@@ -12,16 +12,16 @@ import (
 	"harness/tests/nettest"
 )
 
-// ear is a socket of a host that hears what others send it.
-type ear struct {
+// listener is a socket of a host that receives what others send it.
+type listener struct {
 	t    *testing.T
 	host *nettest.Host
 	conn *net.UDPConn
 }
 
-func newEar(t *testing.T, host *nettest.Host) *ear {
+func newEar(t *testing.T, host *nettest.Host) *listener {
 	t.Helper()
-	e := &ear{t: t, host: host}
+	e := &listener{t: t, host: host}
 	if err := host.Inside(func() (err error) {
 		e.conn, err = net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(host.Address()), Port: 7})
 		return err
@@ -36,15 +36,16 @@ func newEar(t *testing.T, host *nettest.Host) *ear {
 	return e
 }
 
-func (e *ear) say(to *ear, word string) {
+func (e *listener) say(to *listener, word string) {
 	e.t.Helper()
 	if _, err := e.conn.WriteTo([]byte(word), to.conn.LocalAddr()); err != nil {
 		e.t.Fatal(err)
 	}
 }
 
-// hears the next word that comes. What was sent before it and has not come then is lost: one bridge keeps the order.
-func (e *ear) hears(want string) {
+// expect waits for the next datagram. Anything sent before it that has not come is lost: one bridge keeps the
+// order.
+func (e *listener) expect(want string) {
 	e.t.Helper()
 	if err := e.conn.SetReadDeadline(time.Now().Add(hang)); err != nil {
 		e.t.Fatal(err)
@@ -52,7 +53,7 @@ func (e *ear) hears(want string) {
 	buffer := make([]byte, 64)
 	n, err := e.conn.Read(buffer)
 	if got := string(buffer[:n]); err != nil || got != want {
-		e.t.Fatalf("%s heard %q (%v), want %q", e.host.Name, got, err, want)
+		e.t.Fatalf("%s received %q (%v), want %q", e.host.Name, got, err, want)
 	}
 }
 
@@ -67,14 +68,14 @@ func TestALinkIsCutInOneDirection(t *testing.T) {
 	network.Drop(a.host, b.host)
 	a.say(b, "is lost")
 	b.say(a, "arrives")
-	a.hears("arrives")
+	a.expect("arrives")
 	c.say(b, "arrives, too")
-	b.hears("arrives, too")
+	b.expect("arrives, too")
 	a.say(c, "arrives as well")
-	c.hears("arrives as well")
+	c.expect("arrives as well")
 	network.Mend(b.host, a.host)
 	a.say(b, "after it")
-	b.hears("after it")
+	b.expect("after it")
 
 	network.Lose(a.host, b.host, 50)
 	for range 400 {
@@ -82,14 +83,14 @@ func TestALinkIsCutInOneDirection(t *testing.T) {
 	}
 	network.Mend(a.host, b.host)
 	a.say(b, "the last")
-	heard := 0
-	for buffer := make([]byte, 64); ; heard++ {
+	received := 0
+	for buffer := make([]byte, 64); ; received++ {
 		if n, err := b.conn.Read(buffer); err != nil || string(buffer[:n]) == "the last" {
 			break
 		}
 	}
-	if heard < 100 || heard > 300 {
-		t.Errorf("%d of 400 words arrived while half of them are lost", heard)
+	if received < 100 || received > 300 {
+		t.Errorf("%d of 400 datagrams arrived while half of them are lost", received)
 	}
 }
 
@@ -147,7 +148,7 @@ func TestANetworkIsCut(t *testing.T) {
 		t.Errorf("a connection whose packets are refused ends with %v", err)
 	}
 	network.Mend(a, b)
-	if _, err := conn.Write([]byte("to nobody")); err != nil {
+	if _, err := conn.Write([]byte("to no host")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {

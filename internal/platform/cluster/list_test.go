@@ -9,7 +9,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// Nodes are listed as they are, and one that is drained hears of it; only a restart ends that.
+// Nodes are listed as they are, and one that is drained learns it; only a restart ends that.
 func TestANodeIsDrained(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -35,7 +35,7 @@ func TestANodeIsDrained(t *testing.T) {
 		if err := cluster.Drain(t.Context(), db, "second"); err != nil {
 			t.Fatal(err)
 		}
-		await(t, "does it hear", nil, second.Draining)
+		await(t, "does it drain", nil, second.Draining)
 		if err := first.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"harness/tests/nettest"
 )
 
-// asRoot tells whether networks and disks can be made here. Root has to: what is missing then fails the test.
+// asRoot reports whether networks and disks can be made here. Root has to: what is missing then fails the test.
 func asRoot(t *testing.T) bool {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -48,7 +48,7 @@ func newNetworkTrio(t *testing.T) *standbyTrio {
 	return n.begin()
 }
 
-// lose has a machine fall silent before its processes end: nobody is told.
+// lose disconnects a machine before its processes end: no peer is notified.
 func (n *network) lose(member int) {
 	n.dbs[member].Unplug()
 	n.pair.Kill(member)
@@ -95,5 +95,5 @@ func (n *network) interrupt(chance *rand.Rand) (what string, mend func()) {
 		one, other = other, one
 	}
 	n.net.Drop(one, other)
-	return fmt.Sprintf("%s is not heard by %s", one.Name, other.Name), mend
+	return fmt.Sprintf("%s cannot reach %s", one.Name, other.Name), mend
 }

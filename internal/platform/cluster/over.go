@@ -7,8 +7,9 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Over tells whether a node's lease is over and nothing it runs goes on: its runtimes are stopped by themselves, or it
-// was ended. Nobody's is for a lease's time after another server of the store has taken over.
+// Over reports whether a node's lease has expired and nothing it runs continues: its runtimes stop by
+// themselves, or it was ended. For one lease's duration after a failover of the store no lease counts as
+// expired.
 func (l *Lease) Over(ctx context.Context, q database.Querier, nodeID string) (bool, error) {
 	var lapsed int64
 	err := q.QueryRowContext(ctx, `select count(*) from nodes where node_id = $1 and lease_until <= `+clock(l.opts.DB)+

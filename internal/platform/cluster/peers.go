@@ -57,7 +57,7 @@ func Runners(ctx context.Context, db *database.DB, self string) ([]string, error
 		lease_until > `+clock(db)+` and roles like '%`+RoleRunner+`%' order by node_id`, self)
 }
 
-// First tells whether a node is the one, of those whose leases are not over, that does what one of them is enough for.
+// First reports whether a node is the one, of those whose leases are not over, that does what one of them is enough for.
 // Two may think so of themselves for a moment.
 func First(ctx context.Context, db *database.DB, self string) (bool, error) {
 	var before int64
@@ -69,7 +69,7 @@ func First(ctx context.Context, db *database.DB, self string) (bool, error) {
 	return before == 0, nil
 }
 
-// Shows tells whether a node whose lease is not over shows the certificate with this fingerprint.
+// Shows reports whether a node whose lease is not over shows the certificate with this fingerprint.
 func Shows(ctx context.Context, db *database.DB, certificate string) (bool, error) {
 	var found int64
 	err := db.Read().QueryRowContext(ctx, `select count(*) from nodes where certificate = $1 and process <> '' and lease_until > `+

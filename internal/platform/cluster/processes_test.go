@@ -340,7 +340,7 @@ func (p *trio) kill() {
 	if took := time.Since(began); took > overWithin {
 		p.violated("the turn was ended after %s", took)
 	}
-	p.checkJournal("of nobody")
+	p.checkJournal("of no session")
 	p.eventually("are its runtimes gone", func() bool { return len(p.runtimes()) == 0 })
 }
 
@@ -435,7 +435,7 @@ func TestANodeIsCutOff(t *testing.T) {
 	p.report()
 }
 
-// A server that is killed and comes back within the grace goes on with its turn: nobody has ended it.
+// A server that is killed and comes back within the grace continues its turn: no other node has ended it.
 func TestAServerThatComesBackInTimeKeepsItsTurns(t *testing.T) {
 	t.Parallel()
 	p := newTrio(t, graceOfNodes, "")

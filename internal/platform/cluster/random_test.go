@@ -77,45 +77,45 @@ func faultsAtRandom(p *standbyTrio, seed uint64) {
 }
 
 // fault does one by chance and ends it.
-func (p *standbyTrio) fault(chance *rand.Rand, tell func(what string)) {
+func (p *standbyTrio) fault(chance *rand.Rand, report func(what string)) {
 	p.t.Helper()
 	node, lasts := chance.IntN(3), time.Duration(500+chance.IntN(3500))*time.Millisecond
 	if chance.IntN(6) == 0 {
-		lasts += leaseOfNodes // somebody's lease is over
+		lasts += leaseOfNodes // a lease expires
 	}
 	switch chance.IntN(10) {
 	case 0:
-		tell("the primary is lost")
+		report("the primary is lost")
 		p.failOver()
 	case 1:
-		tell("the server of node a is killed and started again")
+		report("the server of node a is killed and started again")
 		p.a.Kill()
 		again := p.siteA.Start()
 		p.replacing.Lock()
 		p.a = again
 		p.replacing.Unlock()
 	case 2:
-		tell(fmt.Sprintf("the server of node %s stands still for %s", nodeName(node), lasts))
+		report(fmt.Sprintf("the server of node %s stands still for %s", nodeName(node), lasts))
 		server := p.node(node)
 		p.signal(server, syscall.SIGSTOP)
 		<-time.After(lasts)
 		p.signal(server, syscall.SIGCONT)
 	case 3:
 		by := []time.Duration{time.Hour, 26 * time.Hour, 40 * 24 * time.Hour}[chance.IntN(3)] * time.Duration(1-2*chance.IntN(2))
-		tell(fmt.Sprintf("the clock of node %s is wrong by %s from now on", nodeName(node), by))
+		report(fmt.Sprintf("the clock of node %s is wrong by %s from now on", nodeName(node), by))
 		p.clocks[node].move(by)
 		<-time.After(lasts)
 	case 4:
 		if p.disk == nil {
 			return
 		}
-		tell(fmt.Sprintf("the disk of node a is full for %s", lasts))
+		report(fmt.Sprintf("the disk of node a is full for %s", lasts))
 		p.disk.Fill()
 		<-time.After(lasts)
 		p.disk.Free()
 	default:
 		what, mend := p.wires.interrupt(chance)
-		tell(fmt.Sprintf("%s for %s", what, lasts))
+		report(fmt.Sprintf("%s for %s", what, lasts))
 		<-time.After(lasts)
 		mend()
 	}

@@ -38,8 +38,8 @@ type access struct {
 
 const registerCount = 4
 
-// useRegisters has clients write and read registers at nodes until check. Only the nodes that are named read: one at a
-// standby, or at a primary that was cut off, may not know yet what the new one was told.
+// useRegisters has clients write and read registers at nodes until check. Only the named nodes read: one at a
+// standby, or at a primary that was cut off, may not have the latest writes yet.
 func (p *trio) useRegisters(readers ...*programtest.Server) *registers {
 	r := &registers{session: p.session(), began: time.Now(), stop: make(chan struct{}), history: map[int][]access{}}
 	for n := range 3 {
@@ -88,8 +88,8 @@ func (r *registers) use(n int, node func() *programtest.Server, register int, wr
 	}
 }
 
-// operations are the accesses of one register as porcupine takes them. A write of which nobody knows ends when the first
-// reader who saw it was answered, and is left out when nobody did: that takes nothing from what is required.
+// operations are the accesses of one register as porcupine takes them. A write of unknown outcome ends when the
+// first reader that saw it was answered, and is left out when no reader did, which weakens no requirement.
 func operations(history []access) (all []porcupine.Operation) {
 	seen := map[int]time.Duration{}
 	for _, a := range history {
@@ -189,6 +189,6 @@ func (p *trio) checkRegisters(r *registers) {
 	if undecided > registerCount/2 {
 		p.violated("%d of %d registers are undecided", undecided, registerCount)
 	}
-	p.t.Logf("%d registers: %d writes, %d reads, %d writes of which nobody knows; %d undecided after %s", registerCount, writes, reads,
+	p.t.Logf("%d registers: %d writes, %d reads, %d writes of unknown outcome; %d undecided after %s", registerCount, writes, reads,
 		unknown, undecided, checkPatience)
 }

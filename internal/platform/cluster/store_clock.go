@@ -18,19 +18,19 @@ type storeClock struct {
 
 // read looks at it.
 func (c *storeClock) read(ctx context.Context, db *database.DB, q database.Querier) error {
-	var told int64
+	var reading int64
 	from := boottime.Now()
-	if err := q.QueryRowContext(ctx, `select `+clock(db)).Scan(&told); err != nil {
+	if err := q.QueryRowContext(ctx, `select `+clock(db)).Scan(&reading); err != nil {
 		return fmt.Errorf("read the store's clock: %w", err)
 	}
-	c.note(time.Duration(told)*time.Millisecond, from, boottime.Now())
+	c.note(time.Duration(reading)*time.Millisecond, from, boottime.Now())
 	return nil
 }
 
 // note takes what the clock said between two times. What was noted before stays as long as it can be true: the clock goes
 // evenly, however long an answer takes.
-func (c *storeClock) note(told, from, to time.Duration) {
-	c.ahead.Store(min(max(c.ahead.Load(), int64(told-to)), int64(told+time.Millisecond-from)))
+func (c *storeClock) note(reading, from, to time.Duration) {
+	c.ahead.Store(min(max(c.ahead.Load(), int64(reading-to)), int64(reading+time.Millisecond-from)))
 }
 
 func (c *storeClock) now() time.Time { return time.Unix(0, int64(boottime.Now())+c.ahead.Load()) }

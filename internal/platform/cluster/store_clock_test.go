@@ -10,23 +10,23 @@ import (
 // The clock stays as it is while an answer allows it, and follows the store's when that is another one.
 func TestTheStoresClockGoesEvenly(t *testing.T) {
 	t.Parallel()
-	c, told := &storeClock{}, time.Duration(time.Now().Add(-time.Hour).UnixMilli())*time.Millisecond
+	c, reading := &storeClock{}, time.Duration(time.Now().Add(-time.Hour).UnixMilli())*time.Millisecond
 	ahead := func() time.Duration { return time.Duration(c.ahead.Load()) }
-	c.note(told, 10*time.Second, 10*time.Second+20*time.Millisecond)
+	c.note(reading, 10*time.Second, 10*time.Second+20*time.Millisecond)
 	first := ahead()
-	if at := first + 10*time.Second + 20*time.Millisecond; at < told || at > told+21*time.Millisecond {
-		t.Errorf("at the answer it is %s, the store said %s", at, told)
+	if at := first + 10*time.Second + 20*time.Millisecond; at < reading || at > reading+21*time.Millisecond {
+		t.Errorf("at the answer it is %s, the store said %s", at, reading)
 	}
-	c.note(told+5*time.Second, 14*time.Second, 17*time.Second) // an answer that took long
+	c.note(reading+5*time.Second, 14*time.Second, 17*time.Second) // an answer that took long
 	if ahead() != first {
 		t.Errorf("it was moved by %s", ahead()-first)
 	}
-	c.note(told+10*time.Second, 20*time.Second, 20*time.Second+10*time.Millisecond)
+	c.note(reading+10*time.Second, 20*time.Second, 20*time.Second+10*time.Millisecond)
 	if moved := (ahead() - first).Abs(); moved > 11*time.Millisecond {
 		t.Errorf("it was moved by %s", moved)
 	}
 	for _, by := range []time.Duration{time.Hour, -time.Hour} {
-		c.note(told+12*time.Second+by, 22*time.Second, 22*time.Second+10*time.Millisecond)
+		c.note(reading+12*time.Second+by, 22*time.Second, 22*time.Second+10*time.Millisecond)
 		if moved := ahead() - first; (moved - by).Abs() > 22*time.Millisecond {
 			t.Errorf("another clock is %s off, it was moved by %s", by, moved)
 		}

@@ -13,7 +13,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// ErrTaken says that somebody else ended a node first, or that it lives.
+// ErrTaken says that another server ended the node first, or that it lives.
 var ErrTaken = errors.New("the node is not to be ended by this server")
 
 // Silent is a node whose lease is over, and its grace.

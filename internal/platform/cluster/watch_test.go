@@ -20,16 +20,16 @@ type guard struct {
 	mu         sync.Mutex
 	held       bool
 	stop, kill time.Duration
-	told       chan struct{}
+	changed    chan struct{}
 }
 
-func newGuard() *guard { return &guard{told: make(chan struct{}, 1)} }
+func newGuard() *guard { return &guard{changed: make(chan struct{}, 1)} }
 
 func (g *guard) Hold(stop, kill time.Duration) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.held, g.stop, g.kill = true, stop, kill
-	g.tell()
+	g.notify()
 	return nil
 }
 
@@ -37,7 +37,7 @@ func (g *guard) Lift() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.held = false
-	g.tell()
+	g.notify()
 	return nil
 }
 
@@ -47,14 +47,14 @@ func (g *guard) Held() bool {
 	return g.held
 }
 
-func (g *guard) tell() {
+func (g *guard) notify() {
 	select {
-	case g.told <- struct{}{}:
+	case g.changed <- struct{}{}:
 	default:
 	}
 }
 
-// grace is so long that a slow machine ends nobody.
+// grace is so long that a slow machine ends no node.
 const grace = time.Minute
 
 func node(t *testing.T, db *database.DB, id string, g cluster.Guard, pace time.Duration) *cluster.Lease {
@@ -144,7 +144,7 @@ func TestASilentNodeIsEndedOnce(t *testing.T) {
 		case ended = <-a:
 		case ended = <-b:
 		case <-time.After(hang):
-			t.Fatal("nobody ended the silent node")
+			t.Fatal("no server ended the unresponsive node")
 		}
 		if ended.NodeID != "silent" {
 			t.Errorf("%s was ended", ended.NodeID)
@@ -179,7 +179,7 @@ func TestOnlyANodeBesideOthersIsBound(t *testing.T) {
 			t.Errorf("guarded %d, held %t, sure %v", bound, g.Held(), alone.Sure())
 		}
 		other := node(t, db, "other", newGuard(), beat)
-		await(t, "is it bounded", g.told, func() bool {
+		await(t, "is it bounded", g.changed, func() bool {
 			if bound, _ := guarded(t, db, "alone"); bound != 0 && !g.Held() {
 				t.Fatal("it may be ended before its runtimes are bounded")
 			} else {
@@ -195,7 +195,7 @@ func TestOnlyANodeBesideOthersIsBound(t *testing.T) {
 		if err := other.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		await(t, "is it free again", g.told, func() bool { return !g.Held() })
+		await(t, "is it free again", g.changed, func() bool { return !g.Held() })
 		if bound, _ := guarded(t, db, "alone"); bound != 0 {
 			t.Error("its runtimes are free while others may end them")
 		}
@@ -203,7 +203,7 @@ func TestOnlyANodeBesideOthersIsBound(t *testing.T) {
 }
 
 // A node that cannot renew its lease is not sure from before the end of it on, and sure again when it can.
-func TestANodeThatCannotRenewIsNotSure(t *testing.T) {
+func TestNodeThatCannotRenewHoldsNoLease(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
 	lease := node(t, db, "first", newGuard(), beat)

@@ -15,7 +15,7 @@ type wires interface {
 	restore(member int)
 	// lead has the address at which the third server looks for the primary lead to a member.
 	lead(member int)
-	// interrupt breaks something by chance, and tells what it is; mend ends that.
+	// interrupt injects a random fault, and returns what it is; mend ends that.
 	interrupt(chance *rand.Rand) (what string, mend func())
 }
 
@@ -50,7 +50,7 @@ func (p proxies) interrupt(chance *rand.Rand) (what string, mend func()) {
 	return "node " + nodeName(node) + " is " + interrupt(link, cut, direction) + " its database", link.Mend
 }
 
-// interrupt breaks the connections of a link, or has it swallow what is said in a direction, and tells which.
+// interrupt breaks the connections of a link, or drops what is sent in a direction, and returns which.
 func interrupt(link *dbtest.Proxy, cut bool, what dbtest.Direction) string {
 	switch {
 	case cut:
@@ -58,10 +58,10 @@ func interrupt(link *dbtest.Proxy, cut bool, what dbtest.Direction) string {
 		return "cut off from"
 	case what == dbtest.ToServer:
 		link.Swallow(what)
-		return "not heard by"
+		return "unable to reach"
 	case what == dbtest.ToClient:
 		link.Swallow(what)
-		return "hearing nothing of"
+		return "receiving nothing from"
 	}
 	link.Swallow(what)
 	return "swallowed on the way to"

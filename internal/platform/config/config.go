@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// Config is the complete, validated configuration. It is a value: packages take
-// the few fields they need, nobody changes it after Load. Field comments name
-// the variable; units are in the type.
+// Config is the complete, validated configuration. It is a value: packages take the few fields they need, and
+// it does not change after Load. Field comments name the variable; units are in the type.
 type Config struct {
 	Host            string        // HOST
 	Port            int           // PORT; 0 lets the system choose
@@ -110,7 +109,7 @@ type Config struct {
 	notes   []string
 }
 
-// Serves tells whether this server answers clients, Runs whether it runs agents and owns their sessions.
+// Serves reports whether this server answers clients, Runs whether it runs agents and owns their sessions.
 func (c *Config) Serves() bool { return slices.Contains(c.Roles, RoleAPI) }
 
 // Runs is as Serves says.
@@ -170,7 +169,7 @@ type Tasks struct {
 	RuntimeEvents      bool   // HARNESS_TASKS_RUNTIME_EVENTS
 }
 
-// Notify is who is told what a person would want to know.
+// Notify says which events a person is notified of, and where.
 type Notify struct {
 	PublicURL                 string        // HARNESS_PUBLIC_URL; "" makes no links
 	WebhookURL, WebhookSecret string        // HARNESS_NOTIFY_WEBHOOK_URL, _SECRET (secrets)
@@ -270,8 +269,8 @@ const (
 	SourceDefault     Source = "default"
 )
 
-// Source tells where the value of the named variable came from; SourceDefault
-// for a Config that was not loaded.
+// Source returns where the value of the named variable came from; SourceDefault for a Config that was not
+// loaded.
 func (c *Config) Source(name string) Source {
 	if s, ok := c.sources[name]; ok {
 		return s

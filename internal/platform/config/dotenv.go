@@ -19,11 +19,10 @@ type dotenvFile struct {
 	notes []string
 }
 
-// dotenvLayer reads a `.env`; a missing one is an empty layer. Variables that
-// are not ours are ignored, and so is what is no assignment: the file is
-// commonly that of another program, whose dialect it is in.
-// One that has variables of ours counts only with consent: it names programs to
-// run and doors to open, and whoever wrote the folder wrote it.
+// dotenvLayer reads a `.env`; a missing one is an empty layer. Variables that are not ours are ignored, and so
+// are lines that are no assignment: the file is commonly that of another program, in its dialect. A file with
+// variables of ours counts only with consent: it names programs to run and doors to open, and anyone who can
+// write the folder wrote it.
 func dotenvLayer(path string, consent Consent) (dotenvFile, error) {
 	text, err := ReadFile(path)
 	switch {
@@ -84,15 +83,14 @@ func (f *dotenvFile) own(path, text string) (map[string]string, error) {
 	return set, nil
 }
 
-// expands tells of a "$" that the parser would expand: a password "ab$cd" would
-// silently become "ab", which codex-manager's own reader of the same file does
-// not do.
+// expands reports a "$" that the parser would expand: a password "ab$cd" would silently become "ab", which
+// codex-manager's own reader of the same file does not do.
 func expands(value string) bool {
 	return value != "" && !strings.HasPrefix(value, "'") && !strings.HasPrefix(value, "#") &&
 		strings.Contains(strings.ReplaceAll(value, `\$`, ""), "$")
 }
 
-// isOwn tells whether a name of a .env is a setting, or begins as those of this program alone.
+// isOwn reports whether a name of a .env is a setting, or begins as those of this program alone.
 func isOwn(name string) bool {
 	_, known := find(name)
 	return known && strings.ToUpper(name) == name || strings.HasPrefix(name, ownPrefix)

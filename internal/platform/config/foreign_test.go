@@ -80,7 +80,7 @@ func TestWhatIsNoFileIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A fault in a config file is told with its line, and a name that is no setting with the one that was meant.
+// A fault in a config file is reported with its line, and an unknown name with the setting that was meant.
 func TestFaultsHaveTheirLine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ file, text, says string }{

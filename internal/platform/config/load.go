@@ -19,7 +19,7 @@ type Options struct {
 	Consent Consent        // asked before a `.env`, or a config file it names, counts; nil consents to any
 }
 
-// Consent tells whether the operator consented to a file with this content; the error says how to.
+// Consent reports whether the operator consented to a file with this content; the error says how to.
 type Consent func(path string, content []byte) error
 
 // layer is one source with the raw values it holds, by Key.
@@ -152,7 +152,7 @@ func configPath(flags *pflag.FlagSet, environ []string) string {
 	return path
 }
 
-// trusts tells whether this run consents to what it finds: --trust, or
+// trusts reports whether this run consents to what it finds: --trust, or
 // HARNESS_TRUST in the environment. No file can say so.
 func trusts(flags *pflag.FlagSet, environ []string) (bool, error) {
 	raw, _ := lookup(environ, trustEnv)

@@ -187,7 +187,7 @@ func otherValue(v Variable) string {
 	}
 	special := map[string]string{
 		"HARNESS_PUBLIC_URL": "https://a.example/harness", "HARNESS_NOTIFY_KINDS": "job.failed",
-		"HARNESS_NOTIFY_WEBHOOK_URL": "https://a.example/told", "HARNESS_NOTIFY_NTFY_URL": "http://a.example/topic",
+		"HARNESS_NOTIFY_WEBHOOK_URL": "https://a.example/notified", "HARNESS_NOTIFY_NTFY_URL": "http://a.example/topic",
 		"HARNESS_S3_ENDPOINT":          "https://s3.example.com:9000",
 		"HARNESS_ARCHIVE":              "/srv/archive",
 		"HARNESS_NOTIFY_PUSH_SERVICES": "a.example,*.a.example,http://127.0.0.1:81", "HARNESS_NOTIFY_PUSH_CONTACT": "mailto:a@b.example",
@@ -317,14 +317,14 @@ func TestErrorsAreOurs(t *testing.T) {
 // consent.
 func TestADotenvNeedsConsent(t *testing.T) {
 	t.Parallel()
-	refuse := func(string, []byte) error { return errors.New("nobody consented") }
+	refuse := func(string, []byte) error { return errors.New("no consent") }
 	load := func(p *place, consent Consent) (*Config, error) {
 		return Load(Options{Environ: p.env, Dir: p.dir, Consent: consent})
 	}
 	for _, text := range []string{"PORT=4000\n", "HARNESS_CONFIG=c.yaml\n", "HARNESS_ALLOWED_ORIGINS=\n"} {
 		p := newPlace(t).file(".env", text).file("c.yaml", "port: 4000\n")
 		var failed *FileError
-		if _, err := load(p, refuse); !errors.As(err, &failed) || !strings.Contains(err.Error(), "nobody consented") {
+		if _, err := load(p, refuse); !errors.As(err, &failed) || !strings.Contains(err.Error(), "no consent") {
 			t.Errorf("%q: %v", text, err)
 		}
 		asked := ""
@@ -341,7 +341,7 @@ func TestADotenvNeedsConsent(t *testing.T) {
 	p := newPlace(t).file(".env", "HARNESS_CONFIG=c.yaml\n").file("c.yaml", "port: 4000\n")
 	onlyDotenv := func(path string, _ []byte) error {
 		if filepath.Base(path) != ".env" {
-			return errors.New("nobody consented")
+			return errors.New("no consent")
 		}
 		return nil
 	}
@@ -362,7 +362,7 @@ func TestADotenvNeedsConsent(t *testing.T) {
 		t.Errorf("consenting .env: %v", err)
 	}
 	if _, err := newPlace(t).file("c.yaml", "harness_trust: true\n").load(); err != nil {
-		t.Errorf("a file nobody names: %v", err)
+		t.Errorf("a file that is not named: %v", err)
 	}
 	p = newPlace(t).file("c.yaml", "harness_trust: true\n")
 	p.flags = []string{"--config=c.yaml"}

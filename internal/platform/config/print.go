@@ -45,7 +45,7 @@ func (v Variable) shown(c *Config) string {
 type Setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	// Source is where it was set, as Config.Source tells it.
+	// Source is where it was set, as in Config.Source.
 	Source Source `json:"source"`
 }
 
@@ -79,7 +79,7 @@ func SecretNames() []string {
 // does not have.
 func (c *Config) OwnSecrets() []string {
 	if c.DatabaseURL == "" {
-		return SecretNames() // a password there is somebody else's
+		return SecretNames() // a password there belongs to another service
 	}
 	return append(SecretNames(), "PGPASSWORD", "PGSSLPASSWORD")
 }

@@ -109,9 +109,9 @@ func TestSecretNames(t *testing.T) {
 		"HARNESS_NOTIFY_WEBHOOK_URL", "HARNESS_NOTIFY_NTFY_URL", "HARNESS_S3_ACCESS_KEY_ID", "HARNESS_WORKSPACE_REMOTE"}
 	got := SecretNames()
 	for _, v := range Variables() {
-		telling := strings.HasSuffix(v.Name, "_SECRET") || strings.HasSuffix(v.Name, "_TOKEN") ||
+		isSecret := strings.HasSuffix(v.Name, "_SECRET") || strings.HasSuffix(v.Name, "_TOKEN") ||
 			strings.HasSuffix(v.Name, "_KEY") || strings.HasSuffix(v.Name, "PASSWORD")
-		if (telling || slices.Contains(want, v.Name)) != slices.Contains(got, v.Name) {
+		if (isSecret || slices.Contains(want, v.Name)) != slices.Contains(got, v.Name) {
 			t.Errorf("%s: named %t", v.Name, slices.Contains(got, v.Name))
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The levels of a runtime are those of its settings, and the names that are told of these are settings. codex has the
-// defaults of all alone.
+// The levels of a runtime are those of its settings, and the names in them are settings. codex uses the general
+// defaults.
 func TestLevelsOfRuntimes(t *testing.T) {
 	t.Parallel()
 	for runtime, want := range map[string]string{"codex": "", "claude": "HARNESS_RUNTIME_CLAUDE",
@@ -23,7 +23,7 @@ func TestLevelsOfRuntimes(t *testing.T) {
 		}
 		if named := func(v Variable) bool { return v.Name == setting+"_SANDBOX" }; want != "" &&
 			!slices.ContainsFunc(Variables(), named) {
-			t.Errorf("%s is told of %s_SANDBOX, which is no setting", runtime, setting)
+			t.Errorf("%s names %s_SANDBOX, which is not a setting", runtime, setting)
 		}
 	}
 }

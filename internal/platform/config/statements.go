@@ -57,7 +57,7 @@ func firstOf(value string) byte {
 	return 0
 }
 
-// closes tells whether a quote ends in a text.
+// closes reports whether a quote ends in a text.
 func closes(text string, quote byte) bool {
 	for i := range len(text) {
 		if text[i] == quote && (i == 0 || text[i-1] != '\\') {

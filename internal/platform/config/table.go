@@ -154,7 +154,7 @@ func retentionVariables() []Variable {
 	const century = 36_500 // days
 	return grouped("Retention", []Variable{
 		{Name: "HARNESS_JOURNAL_KEEP_DAYS", Default: "90", Max: century,
-			Doc:   "Age from which events leave the journal; who resumes from before is told of the gap. Transcripts stay. 0 keeps all.",
+			Doc:   "Age from which events leave the journal; a client that resumes from before gets a gap notice. Transcripts stay. 0 keeps all.",
 			field: func(c *Config) any { return &c.Retention.JournalDays }},
 		{Name: "HARNESS_RECORDS_KEEP_DAYS", Default: "90", Max: century,
 			Doc: "Age from which records of what is over go: settled approvals and questions, ended jobs, extension " +
@@ -166,7 +166,7 @@ func retentionVariables() []Variable {
 			field: func(c *Config) any { return &c.Retention.Records }},
 		{Name: "HARNESS_ARCHIVED_KEEP_DAYS", Default: "365", Max: century,
 			Doc: "Days a session has been archived after which its transcript goes; the session stays, and what codex still " +
-				"has is taken in again when " +
+				"has is imported again when " +
 				"it is read. 0 keeps all.",
 			field: func(c *Config) any { return &c.Retention.ArchivedDays }},
 		{Name: "HARNESS_ARCHIVED_KEEP", Default: "0",
@@ -205,7 +205,7 @@ func runtimeVariables() []Variable {
 			Doc:   "Folder where codex keeps its own state; unset leaves the choice to codex.",
 			field: func(c *Config) any { return &c.CodexHome }},
 		{Name: "OPENAI_API_KEY", Secret: true,
-			Doc:   "Handed on to the runtime; /api/health tells only whether it is set.",
+			Doc:   "Handed on to the runtime; /api/health shows only whether it is set.",
 			field: func(c *Config) any { return &c.OpenAIAPIKey }},
 		{Name: "HARNESS_RUNTIME_START_TIMEOUT_MS", Default: "30000", Min: 1,
 			Doc:   "Longest time from spawning a runtime to its answer to initialize.",
@@ -257,7 +257,7 @@ func runtimeVariables() []Variable {
 			field: func(c *Config) any { return &c.SpoolBytes }},
 		{Name: "HARNESS_KEEP_NATIVE", Default: "ring", Enum: []string{"ring", "all", "off"},
 			Doc: "What is kept of the lines of a runtime whose words are translated (none of codex): the last 2,000 of a " +
-				"session in DATA_DIR/native, all as events nobody is shown, or none.",
+				"session in DATA_DIR/native, all as events that are not shown, or none.",
 			field: func(c *Config) any { return &c.KeepNative }},
 		{Name: "HARNESS_RUNTIME_CONFINE", Default: "auto", Enum: []string{"auto", "required", "off"},
 			Doc: "Hide the data directory and the server's settings from runtimes, and keep them from its ports; auto starts with a " +
@@ -274,7 +274,7 @@ func runtimeVariables() []Variable {
 			Doc:   "Leave the runtimes running when the server is stopped, for the next one to go on with (an upgrade).",
 			field: func(c *Config) any { return &c.KeepRuntimes }},
 		{Name: "HARNESS_TURN_IDLE_TIMEOUT_MS", Default: "600000", check: zeroOrSecond, Allowed: "0, or at least 1000",
-			Doc: "Time an agent may say nothing in a turn, with nobody asked anything, before the turn is stopped; its " +
+			Doc: "Time an agent may send nothing in a turn, without an open request, before the turn is stopped; its " +
 				"process is ended when that does not help. " +
 				"Not of codex. 0 waits for ever.",
 			field: func(c *Config) any { return &c.TurnIdle }},
@@ -297,7 +297,7 @@ func runtimeVariables() []Variable {
 			field:   func(c *Config) any { return &c.RuntimeEnvAllow }},
 		{Name: "HARNESS_RUNTIME_STATUS", check: isRuntimeStatus,
 			Allowed: "a comma-separated list of RUNTIME=STATUS with active, preview, deprecated or disabled",
-			Doc: "What clients are told of runtimes; unnamed ones are active, agents of HARNESS_ACP_AGENTS a preview. " +
+			Doc: "Status of runtimes that clients see; unnamed ones are active, agents of HARNESS_ACP_AGENTS a preview. " +
 				"A disabled one is neither started nor asked.",
 			field: func(c *Config) any { return &c.RuntimeStatus }},
 		{Name: "HARNESS_RUNTIME_CREDENTIALS", Default: "namespaced", check: isCredentialLevel,

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// notifyKinds are what there is to tell; package notify has the same.
+// notifyKinds are the kinds of notifications; package notify has the same.
 const notifyKinds = "approval.waiting,question.waiting,turn.ended,turn.failed,job.failed"
 
 // pushServices are those of Chrome, Firefox, Edge and Safari.
@@ -32,10 +32,10 @@ func notifyVariables() []Variable {
 			field: func(c *Config) any { return &c.Notify.NtfyToken }},
 		{Name: "HARNESS_NOTIFY_KINDS", Default: notifyKinds, Allowed: "a comma-separated list of " + notifyKinds,
 			check: func(s string) bool { return slices.Contains(strings.Split(notifyKinds, ","), s) },
-			Doc:   "What is told.",
+			Doc:   "Which events are notified.",
 			field: func(c *Config) any { return &c.Notify.Kinds }},
 		{Name: "HARNESS_NOTIFY_AFTER_MS", Default: "0", Max: 86_400_000,
-			Doc:   "How long an approval or a question waits before it is told; one that is decided by then is not.",
+			Doc:   "How long an approval or a question waits before its notification; one that is decided by then has none.",
 			field: func(c *Config) any { return &c.Notify.After }},
 		{Name: "HARNESS_NOTIFY_PUSH_SERVICES", Default: pushServices, check: isPushService,
 			Allowed: "a comma-separated list of hosts, *.hosts and origins, or none",
@@ -47,7 +47,7 @@ func notifyVariables() []Variable {
 				"Safari's wants one.",
 			field: func(c *Config) any { return &c.Notify.PushContact }},
 		{Name: "HARNESS_NOTIFY_DECIDE_LINKS", Default: "false",
-			Doc: "Put a link into what tells of an approval, by which whoever has it may approve or decline this one for an hour, without " +
+			Doc: "Put a link into the notification of an approval. For an hour its holder may approve or decline this one without " +
 				"logging in.",
 			field: func(c *Config) any { return &c.Notify.DecideLinks }},
 	})

@@ -3,7 +3,7 @@ package config
 func toolVariables() []Variable {
 	return grouped("Tools", []Variable{
 		{Name: "HARNESS_NATIVE_TOOLS", Default: "on", Enum: []string{"on", "off"},
-			Doc: "Whether agents have tools of their own. off: no session has them, and runtimes that cannot be told so " +
+			Doc: "Whether agents have tools of their own. off: no session has them, and runtimes that cannot disable them " +
 				"open none (nativeToolsOff of their capabilities). A session can be opened without them in any case.",
 			field: func(c *Config) any { return &c.Tools.Native }},
 		{Name: "HARNESS_TOOLS",
@@ -17,7 +17,7 @@ func toolVariables() []Variable {
 			Doc:   "What of them runs unasked: nothing, what only reads, or everything (which takes HARNESS_ALLOW_YOLO).",
 			field: func(c *Config) any { return &c.Tools.Mode }},
 		{Name: "HARNESS_ALLOW_YOLO", Default: "false",
-			Doc:   "Consent to what asks nobody: the mode yolo of tools, and sessions without sandbox and approvals by JSON-RPC (yolo_mode).",
+			Doc:   "Consent to running without approvals: the mode yolo of tools, and sessions without sandbox and approvals by JSON-RPC (yolo_mode).",
 			field: func(c *Config) any { return &c.AllowYolo }},
 		{Name: "HARNESS_TOOLS_ALLOW",
 			Allowed: "a comma-separated list of tools, and classes (read-only, write, network, dangerous)",

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A name that begins like a setting and is none has no effect, and is told.
-func TestNamesThatAreNoSettingAreTold(t *testing.T) {
+// An unknown name that begins like a setting has no effect, and is reported.
+func TestUnknownSettingNamesAreReported(t *testing.T) {
 	t.Parallel()
 	p := envPlace(t, "HARNESS_PROT=1", "HARNESS_TRUST=false", "HARNESS_TEST_X=1", "HARNESS_KEEP_RUNTIMES=true", "OTHER=1").
 		file(".env", "HARNESS_ALOWED_HOSTS=x\nCOMPANY=1\n")

@@ -13,8 +13,8 @@ import (
 
 func notEmpty(s string) bool { return strings.TrimSpace(s) != "" }
 
-// zeroOrSecond accepts 0, which switches something off, and times (ms) long enough to tell a slow machine from one that
-// does nothing.
+// zeroOrSecond accepts 0, which switches something off, and times (ms) long enough to distinguish a slow
+// machine from a hung one.
 func zeroOrSecond(s string) bool {
 	n, err := strconv.Atoi(s)
 	return err == nil && (n == 0 || n >= 1000)

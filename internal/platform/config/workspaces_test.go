@@ -21,7 +21,7 @@ func TestRemotesOfFolders(t *testing.T) {
 			t.Errorf("%q: %v", remote, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "password@") {
-			t.Errorf("the refusal tells the password: %v", err)
+			t.Errorf("the refusal contains the password: %v", err)
 		}
 	}
 	for _, set := range [][]string{{"HARNESS_WORKSPACES=git"}, {"HARNESS_WORKSPACE_REMOTE=/srv/w.git"}} {

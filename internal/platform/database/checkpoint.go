@@ -73,9 +73,9 @@ func (c *checkpointer) run(ctx context.Context) {
 	}
 }
 
-// restart makes the writer begin the log anew. It does so by itself as soon as nobody reads the log, but among many
-// readers there is always one: the log would grow for as long as they keep coming. The writer stands still until those
-// that read it now have finished; who comes meanwhile reads the database, to which everything was moved.
+// restart makes the writer begin the log anew. SQLite does so by itself when no reader uses the log, but among
+// many readers there is always one: the log would grow without bound. The writer waits until the current
+// readers have finished; later readers use the database, to which everything was moved.
 func (c *checkpointer) restart(ctx context.Context) (pages int, err error) {
 	err = c.writer.with(ctx, func(conn *sql.Conn) (err error) {
 		pages, _, err = impatiently(ctx, conn, "truncate")
@@ -123,8 +123,8 @@ func patience(ctx context.Context, conn *sql.Conn, wait time.Duration) error {
 	return nil
 }
 
-// checkpoint tells how many pages the log has then, and how many of them are moved. One that was kept from moving all
-// of them is no error: the next one goes on.
+// checkpoint returns how many pages the log has then, and how many of them are moved. Moving only some of them
+// is not an error: the next one continues.
 func checkpoint(ctx context.Context, on Querier, mode string) (pages, moved int, err error) {
 	var busy int
 	if err := on.QueryRowContext(ctx, "pragma wal_checkpoint("+mode+")").Scan(&busy, &pages, &moved); err != nil {
@@ -133,7 +133,7 @@ func checkpoint(ctx context.Context, on Querier, mode string) (pages, moved int,
 	return pages, moved, nil
 }
 
-// committed is told each commit of the writer, with about how many bytes it wrote.
+// committed is called after each commit of the writer, with about how many bytes it wrote.
 func (c *checkpointer) committed(bytes int) {
 	counts := int64(1 + bytes/checkpointBytes)
 	if now := c.commits.Add(counts); now/checkpointEvery == (now-counts)/checkpointEvery {

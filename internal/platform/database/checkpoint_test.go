@@ -57,8 +57,8 @@ func TestTheLogIsBounded(t *testing.T) {
 		t.Fatal("the test has no point")
 	}
 	path := filepath.Join(t.TempDir(), "log.db")
-	told := make(chan error, rounds+1)
-	db := openLog(t, Options{Path: path, Synchronous: "NORMAL", Checkpointed: func(_ int, err error) { told <- err }}, bound)
+	reported := make(chan error, rounds+1)
+	db := openLog(t, Options{Path: path, Synchronous: "NORMAL", Checkpointed: func(_ int, err error) { reported <- err }}, bound)
 	value := strings.Repeat("x", perRow*pageSize)
 	commits(t, db, 2, value)
 
@@ -99,7 +99,7 @@ func TestTheLogIsBounded(t *testing.T) {
 	longest := int64(0)
 	for range rounds {
 		commits(t, db, checkpointEvery, value)
-		if err := <-told; err != nil {
+		if err := <-reported; err != nil {
 			t.Error(err)
 		}
 		info, err := os.Stat(path + "-wal")
@@ -114,16 +114,16 @@ func TestTheLogIsBounded(t *testing.T) {
 	}
 }
 
-// A reader that stays keeps the log, and costs the writer no more than a moment now and then: it waits for nobody for long, and afterwards
-// it is as patient as before.
+// A reader that stays keeps the log, and costs the writer no more than a moment now and then: its waits are
+// bounded, and afterwards its patience is as before.
 func TestAReaderThatStaysDoesNotStopTheWriter(t *testing.T) {
 	t.Parallel()
-	told := make(chan int, 16)
+	reported := make(chan int, 16)
 	db := openLog(t, Options{Path: filepath.Join(t.TempDir(), "log.db"), Synchronous: "NORMAL", Checkpointed: func(pages int, err error) {
 		if err != nil {
 			t.Error(err)
 		}
-		told <- pages
+		reported <- pages
 	}}, 10)
 	commits(t, db, 2, "x")
 	rows, err := db.Read().QueryContext(t.Context(), `select id from t`)
@@ -131,7 +131,7 @@ func TestAReaderThatStaysDoesNotStopTheWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	commits(t, db, checkpointEvery, "x")
-	if pages := <-told; pages <= 10 {
+	if pages := <-reported; pages <= 10 {
 		t.Errorf("the log has %d pages although it is read", pages)
 	}
 	var wait int
@@ -144,22 +144,22 @@ func TestAReaderThatStaysDoesNotStopTheWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	commits(t, db, checkpointEvery, "x")
-	if pages := <-told; pages > 10 {
+	if pages := <-reported; pages > 10 {
 		t.Errorf("the log has still %d pages", pages)
 	}
 }
 
-// A checkpoint that fails is told, and the next one is tried.
-func TestFailedCheckpointsAreTold(t *testing.T) {
+// A checkpoint that fails is reported, and the next one is tried.
+func TestFailedCheckpointsAreReported(t *testing.T) {
 	t.Parallel()
-	told := make(chan error, 16)
-	db := openLog(t, Options{Path: filepath.Join(t.TempDir(), "log.db"), Checkpointed: func(_ int, err error) { told <- err }}, writerPages)
+	reported := make(chan error, 16)
+	db := openLog(t, Options{Path: filepath.Join(t.TempDir(), "log.db"), Checkpointed: func(_ int, err error) { reported <- err }}, writerPages)
 	if err := db.checkpoints.pool.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
 		commits(t, db, checkpointEvery, "x")
-		if err := <-told; err == nil {
+		if err := <-reported; err == nil {
 			t.Error("a checkpoint without a connection succeeded")
 		}
 	}

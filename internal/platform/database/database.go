@@ -52,12 +52,12 @@ type DB struct {
 	writer *writer
 	reads  *statements
 	// silent looks after the connections to Postgres, nil on SQLite.
-	silent *lookout
+	watchdog *connWatchdog
 	// checkpoints is nil on Postgres.
 	checkpoints *checkpointer
 }
 
-// Engine tells which database this is, for the few statements that differ.
+// Engine returns which database this is, for the few statements that differ.
 func (db *DB) Engine() Engine { return db.engine }
 
 // Read is the pool for reads outside a transaction. A read sees every write committed before it began.
@@ -107,13 +107,14 @@ type Last struct {
 	Early bool
 }
 
-// UpdateHolding is Update for a transaction others wait for: it runs hold first, a query of one row of numbers (one
-// number on SQLite) without parameters that locks what they wait for, and hands fn its answer, unless it is "" and fn
-// does so itself; fn may leave a last statement to run with the commit. On Postgres either costs no round trip of its
-// own, and statements of a Bulk may be sent later than they are made: their error is that of a later one.
+// UpdateHolding is Update for a transaction others wait for. It runs hold first, a query of one row of numbers
+// (one number on SQLite) without parameters that locks what they wait for. It passes the row to fn, unless hold
+// is "" and fn does so itself; fn may leave a last statement to run with the commit. On Postgres either costs
+// no round trip of its own, and statements of a Bulk may be sent later than they are made: their error is that
+// of a later one.
 //
-// Unlike Update it returns before a commit of SQLite survives loss of power, so that the next transaction may begin:
-// nobody is told of this one before Committed.Synced. That is also how long reads take that see it.
+// Unlike Update it returns before a commit of SQLite survives loss of power, so that the next transaction may
+// begin: publish its effects only after Committed.Synced. Reads that see it take that long, too.
 func (db *DB) UpdateHolding(ctx context.Context, hold string, fn func(tx Tx, held []int64) (Last, error)) (
 	Committed, error) {
 	if db.engine == Postgres {
@@ -155,8 +156,8 @@ func (db *DB) Ping(ctx context.Context) error {
 func (db *DB) Close() error {
 	if db.writer == nil { // some may be the same
 		err := errors.Join(db.write.Close(), db.read.Close(), db.raw.Close())
-		if db.silent != nil {
-			db.silent.close()
+		if db.watchdog != nil {
+			db.watchdog.close()
 		}
 		return err
 	}

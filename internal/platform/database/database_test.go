@@ -81,7 +81,7 @@ func TestErrorsNameTheCauseAndNeverThePassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, opts := range map[string]database.Options{
-		"nobody listens":   {URL: "postgres://ann:" + canary + "@127.0.0.1:1/db"},
+		"nothing listens":  {URL: "postgres://ann:" + canary + "@127.0.0.1:1/db"},
 		"not a url":        {URL: "postgres://ann:" + canary + "@127.0.0.1:port/db"},
 		"path is no place": {Path: filepath.Join(readOnly, "db")},
 	} {

@@ -133,8 +133,8 @@ func kindOf(mode fs.FileMode) string {
 // createFile makes the file beside its place and moves it there: a kill leaves a whole file or none, never an empty
 // one, which would be taken for a damaged one.
 func createFile(ctx context.Context, path string) (err error) {
-	// SQLite makes its files readable by everybody, and its other files like this one: transcripts are their owner's
-	// (0600).
+	// SQLite makes its files readable by all users, and its other files like this one: transcripts are their
+	// owner's (0600).
 	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
 	if err != nil {
 		return fmt.Errorf("make the database: %w (set DATA_DIR to a folder this user may write)", err)

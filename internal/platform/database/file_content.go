@@ -13,8 +13,8 @@ import (
 // checkBound is how long Open may look for damage inside a file; a larger file is looked through in part.
 const checkBound = 250 * time.Millisecond
 
-// checkContent refuses a file with damage inside, or with tables and neither our application_id nor the marker, which
-// it tells of.
+// checkContent refuses a file with damage inside, or with tables and neither our application_id nor the marker,
+// which it reports.
 func checkContent(ctx context.Context, db *sql.DB, path, marker string, id uint32) (marked bool, err error) {
 	tables, err := readTables(ctx, db)
 	if err == nil {
@@ -31,7 +31,7 @@ func checkContent(ctx context.Context, db *sql.DB, path, marker string, id uint3
 	return marked, nil
 }
 
-// damaged tells damage from what keeps SQLite from reading a sound file.
+// damaged separates damage from errors that keep SQLite from reading an intact file.
 func damaged(path string, err error) error {
 	const corrupt, notADatabase = 11, 26
 	var (

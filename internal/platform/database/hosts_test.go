@@ -45,9 +45,10 @@ func TestThePrimaryIsFoundBehindAnotherHost(t *testing.T) {
 	}
 }
 
-// A primary that falls silent, with no connection to it broken, is waited for once: nobody asks it again before it
-// answers, so the one that took over is written to as soon as that is known, and each new connection is made at once.
-func TestASilentPrimaryIsPassedOver(t *testing.T) {
+// An unresponsive primary, with its connections still open, is waited for once: it gets no further request
+// before it answers. The new primary gets writes as soon as it is known, and each new connection is made at
+// once.
+func TestUnresponsivePrimaryIsSkipped(t *testing.T) {
 	t.Parallel()
 	pair := dbtest.NewPair(t)
 	way := pair.Way()

@@ -42,8 +42,8 @@ func Look(ctx context.Context, opts Options) (*DB, error) {
 	if err := wal.Check(path); err != nil {
 		return nil, damagedLog(path, err)
 	}
-	// Without a log nobody uses the file, and none is made. With one, what is in it counts, and the file beside it is
-	// there to be shared.
+	// Without a log the file is unused, and no log is made. With one, its content counts, and the file beside
+	// it is there to be shared.
 	how := "mode=ro&readonly_shm=1"
 	if _, err := os.Stat(opts.Path + "-wal"); errors.Is(err, fs.ErrNotExist) {
 		how += "&immutable=1"

@@ -32,8 +32,8 @@ type Options struct {
 	Sync func(log *os.File) error
 	// MaxConns bounds the Postgres pool; 0 means 16.
 	MaxConns int
-	// Checkpointed is told each time SQLite's log was moved into the database, how many pages (4 KiB) of log there are
-	// then; or why it could not be. It is called from a goroutine that Close waits for, and may be nil.
+	// Checkpointed is called each time SQLite's log was moved into the database, with the pages (4 KiB) of log
+	// there are then, or with the error. It is called from a goroutine that Close waits for, and may be nil.
 	Checkpointed func(pages int, err error)
 	// Mended is called when frames of SQLite's log in which a bit was flipped were put right, with their number. It may be
 	// nil.

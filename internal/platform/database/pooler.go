@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// errShared is a pooler that gives each transaction another connection. Time-outs, listeners and prepared statements would
-// be those of somebody else, and so would be a commit that does not wait for the disk.
+// errShared is a pooler that gives each transaction another connection. Timeouts, listeners and prepared
+// statements would belong to another client, and so would a commit that does not wait for the disk.
 var errShared = errors.New("DATABASE_URL leads to a pooler that gives each transaction another connection (PgBouncer: " +
 	"pool_mode=transaction): name Postgres itself in it, or have the pooler keep a connection for each client " +
 	"(pool_mode=session, and at least 25 of them for each server)")

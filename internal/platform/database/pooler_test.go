@@ -19,7 +19,7 @@ func TestAPoolerOfTransactionsIsRefused(t *testing.T) {
 		"transaction":          {"transaction", "", "", true},
 		"statement":            {"statement", "", "", true},
 		"in turn":              {"transaction", "server_round_robin = 1\nmin_pool_size = 2", "", true},
-		"prepared by nobody":   {"transaction", "", "&default_query_exec_mode=exec", true},
+		"nothing prepared":     {"transaction", "", "&default_query_exec_mode=exec", true},
 		"session":              {"session", "", "", false},
 		"session, for readers": {"session", "", "&default_query_exec_mode=exec", false},
 	} {

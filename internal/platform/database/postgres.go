@@ -16,8 +16,8 @@ import (
 // What a connection to Postgres may take before the server gives its transaction up. A process that is frozen, or cut
 // off, within a transaction keeps its locks until then, and what it had not committed is gone.
 const (
-	// idleWrite bounds the pause between two statements of a writing transaction, idleRead that of a reading one, which
-	// nobody waits for.
+	// idleWrite bounds the pause between two statements of a writing transaction, idleRead that of a reading
+	// one, which blocks no writer.
 	idleWrite = 1500 * time.Millisecond
 	idleRead  = time.Minute
 	// lockWait bounds how long a writer waits for a lock. It is longer than a frozen process may keep one.
@@ -37,14 +37,14 @@ func openPostgres(ctx context.Context, opts Options) (*DB, error) {
 		return nil, fmt.Errorf("DATABASE_URL is not a Postgres URL like postgres://user:password@host:5432/name: %w",
 			redact(err))
 	}
-	silent := guard(config)
+	unresponsive := guard(config)
 	config.Tracer = tracer{}
 	maxConns := opts.MaxConns
 	if maxConns == 0 {
 		maxConns = 16
 	}
 	db := &DB{
-		engine: Postgres, silent: silent,
+		engine: Postgres, watchdog: unresponsive,
 		write: openPool(config, writeConns, map[string]time.Duration{
 			"idle_in_transaction_session_timeout": idleWrite, "lock_timeout": lockWait, "statement_timeout": longStatement,
 			"transaction_timeout": longTransaction,

@@ -38,7 +38,7 @@ func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, he
 	committed := false
 	defer func() {
 		if err != nil && own != nil && own.cut.Load() {
-			err = errors.Join(errSilent, err)
+			err = errors.Join(errUnresponsive, err)
 		}
 		if committed {
 			db.lost.Store(0)
@@ -46,11 +46,11 @@ func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, he
 			db.lost.Add(1)
 		}
 		_ = conn.Close() // back to the pool, or closed already
-		silent := errors.Is(err, errSilent)
-		if silent {
-			db.silent.cutIdle()
+		unresponsive := errors.Is(err, errUnresponsive)
+		if unresponsive {
+			db.watchdog.cutIdle()
 		}
-		if silent || isReadOnly(err) {
+		if unresponsive || isReadOnly(err) {
 			// Our connections are to a server that was demoted, or over a network that has forgotten them. Those opened from now
 			// on are to the one that took over, or to this one as it is when it may be written again.
 			for _, pool := range []*sql.DB{db.write, db.read} {
@@ -118,7 +118,7 @@ func (t *postgresTx) raw(fn func(conn *pgx.Conn) error) error {
 }
 
 // line is the way of the transaction's connection, nil when it has none.
-func (t *postgresTx) line() (found *line) {
+func (t *postgresTx) line() (found *monitoredConn) {
 	_ = t.raw(func(conn *pgx.Conn) error { // its errors are the next call's, too
 		found = lineOf(conn.PgConn())
 		return nil
@@ -126,8 +126,8 @@ func (t *postgresTx) line() (found *line) {
 	return found
 }
 
-// rollback leaves no transaction open: the connection goes when Postgres cannot be told, or does not answer; false
-// then.
+// rollback leaves no transaction open: the connection is closed when Postgres cannot be reached, or does not
+// answer; false then.
 func (t *postgresTx) rollback(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockWait)
 	defer cancel()
@@ -160,7 +160,7 @@ func (t *postgresTx) commit(ctx context.Context, last Last) error {
 		}
 		results := conn.SendBatch(ctx, batch)
 		if err := t.results(results, statements, last); err != nil {
-			_ = results.Close() // what it could tell, COMMIT has told
+			_ = results.Close() // COMMIT has returned its error already
 			return err
 		}
 		if err := results.Close(); err != nil && last.Early {

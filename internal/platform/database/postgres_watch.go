@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// stalled is how long somebody may keep others waiting for a lock while Postgres waits for its next word, or for it to
-// read an answer, in the middle of a statement: no time-out of Postgres ends that.
+// stalled is how long a client may hold a lock others wait for, in the middle of a statement, while Postgres
+// waits for its next message or for it to read an answer: no timeout of Postgres ends that.
 const stalled = 2 * time.Second
 
 // endStalled ends the transactions that a connection waits for and that are stuck with their clients within a
@@ -14,8 +14,8 @@ const stalled = 2 * time.Second
 const endStalled = `select count(*) from (select pg_terminate_backend(pid) from pg_stat_activity where pid = any(pg_blocking_pids($1))
 	and state = 'active' and wait_event_type = 'Client' and extract(epoch from clock_timestamp() - state_change) * 1000 > $2) as ended`
 
-// watch looks after a connection that may have to wait for a lock, until stop, which tells what went wrong with
-// looking.
+// watch monitors a connection that may have to wait for a lock, until stop, which returns the error of the
+// monitoring.
 func (db *DB) watch(ctx context.Context, pid uint32) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)

@@ -133,7 +133,7 @@ func TestAFlippedBitInTheLogLosesNothing(t *testing.T) {
 	}
 }
 
-// lostBySQLite tells whether SQLite shows fewer rows, and no error.
+// lostBySQLite reports whether SQLite shows fewer rows, and no error.
 func lostBySQLite(t *testing.T, files killed, all int) bool {
 	t.Helper()
 	db, err := sql.Open("sqlite", files.leave(t))
@@ -166,7 +166,7 @@ func TestAMendedLogIsWhatWasWritten(t *testing.T) {
 
 // Damage that no bit explains is refused where it was synced, and is the log's end where it was not: a loss of power
 // leaves such.
-func TestDamageToTheLogIsToldFromItsEnd(t *testing.T) {
+func TestLogDamageIsDistinguishedFromItsEnd(t *testing.T) {
 	t.Parallel()
 	const all, synced = 40, 25
 	path := filepath.Join(t.TempDir(), "rot.db")

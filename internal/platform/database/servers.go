@@ -32,7 +32,7 @@ func NoteServers(ctx context.Context) (context.Context, *Servers) {
 	return context.WithValue(ctx, serversKey{}, s), s
 }
 
-// Asked tells whether any server was asked anything.
+// Asked reports whether any server was asked anything.
 func (s *Servers) Asked() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *Servers) note(name string) {
 	s.asked, s.name = true, name
 }
 
-// tracer tells Servers what pgx is asked to do.
+// tracer reports to Servers what pgx is asked to do.
 type tracer struct{}
 
 // TraceQueryStart implements pgx.QueryTracer.

@@ -10,8 +10,8 @@ import (
 	"harness/tests/polling"
 )
 
-// A commit that waits for the standby, and whose waiting somebody breaks off at the server, is not taken for one that
-// the standby has: whether it is there is asked.
+// A commit waits for the standby, and an operator breaks off the wait at the server. It does not count as
+// replicated: the standby is checked.
 func TestACommitWhoseStandbyWasNotWaitedForIsInDoubt(t *testing.T) {
 	t.Parallel()
 	pair := dbtest.NewPair(t)

@@ -146,7 +146,7 @@ func (r reader) QueryRowContext(ctx context.Context, query string, args ...any) 
 	} else {
 		row = r.pool.QueryRowContext(ctx, query, args...)
 	}
-	_ = r.awaitSeen(ctx) // a context that ends meanwhile ends the row, too, or nobody waits for it any more
+	_ = r.awaitSeen(ctx) // a context that ends meanwhile ends the row, too, or the caller is gone
 	return row
 }
 

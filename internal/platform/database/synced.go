@@ -21,8 +21,8 @@ type Committed struct {
 // Server is Conn.Server of where the transaction was made, "" when that is not known.
 func (c Committed) Server() string { return c.server }
 
-// Synced returns when the transaction survives loss of power: until then nobody may be told of it. After an error,
-// which is Transient, it may be called again, for as long as that takes.
+// Synced returns when the transaction survives loss of power: until then its effects must not be published.
+// After an error, which is Transient, it may be called again, for as long as that takes.
 func (c Committed) Synced(ctx context.Context) error {
 	if c.log == nil {
 		return nil
@@ -30,7 +30,7 @@ func (c Committed) Synced(ctx context.Context) error {
 	return c.log.await(ctx, c.number)
 }
 
-// Certain tells that Synced has nothing to wait for.
+// Certain reports that Synced need not wait.
 func (c Committed) Certain() bool { return c.log == nil || c.log.synced.Load() >= c.number }
 
 // SyncError says that SQLite's log could not be brought to the disk.
@@ -56,8 +56,8 @@ type logSync struct {
 	unmarked func(err error)
 	// ends is how far the log went with the last transaction.
 	ends atomic.Pointer[wal.Mark]
-	// turn holds a token while nobody syncs. These belong to who has it: file, the log; marker, where it is noted how much
-	// of that is synced; lost, the salt of a log of which a sync failed; behind, that the last note failed.
+	// turn holds a token while no goroutine syncs. The holder owns these: file, the log; marker, which records
+	// how much of it is synced; lost, the salt of a log whose sync failed; behind, that the last record failed.
 	turn   chan struct{}
 	file   *os.File
 	marker *wal.Marker

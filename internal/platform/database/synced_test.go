@@ -38,9 +38,9 @@ func insert(ctx context.Context, value string) func(tx Tx, _ []int64) (Last, err
 
 const one = `select 1`
 
-// Nobody learns of a transaction that a loss of power could take back, not even by reading; the next one runs meanwhile, and is synced
-// with the ones before it.
-func TestNothingIsSeenBeforeItIsSynced(t *testing.T) {
+// No reader sees a transaction that a loss of power could undo; the next one runs meanwhile, and is synced with
+// the ones before it.
+func TestNothingIsVisibleBeforeItIsSynced(t *testing.T) {
 	t.Parallel()
 	held := newHeldSync()
 	close(held.let) // open
@@ -108,8 +108,8 @@ func TestNothingIsSeenBeforeItIsSynced(t *testing.T) {
 	}
 }
 
-// After a sync that failed the system takes for written what may not be. So it is all written again, to the database, before anybody is
-// told; reads go on meanwhile.
+// After a failed sync the system may report pages as written that are not. So everything is written again, to
+// the database, before it is published; reads continue meanwhile.
 func TestAFailedSyncIsMadeUpFor(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log.db")

@@ -19,7 +19,7 @@ type sqliteError interface {
 	Code() int // with its extension
 }
 
-// Transient tells whether an error is the store's condition and not the transaction's fault: the connection broke, the
+// Transient reports whether an error is the store's condition and not the transaction's fault: the connection broke, the
 // server is restarting or read-only, the disk is full or fails, a lock was not to be had in time. The same transaction
 // may be tried again, and succeeds once the store is well. It says nothing about whether a failed COMMIT took effect
 // (see ErrCommit).
@@ -39,8 +39,8 @@ func Transient(err error) bool {
 	return errors.As(err, &nerr) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed")
 }
 
-// Refused is Transient of errors that can be nobody's but the store's, wherever they come from: its own refusals, and
-// its server not being there. That a connection broke may be said of others, too.
+// Refused is Transient of errors that only the store returns, wherever they surface: its own refusals, and its
+// server being unreachable. A broken connection may be another service's.
 func Refused(err error) bool {
 	var (
 		pg   *pgconn.PgError
@@ -54,7 +54,7 @@ func Refused(err error) bool {
 	case errors.As(err, new(*SyncError)):
 		return true
 	}
-	return errors.Is(err, errSilent) || ownWords(err) != nil || errors.As(err, new(*pgconn.ConnectError))
+	return errors.Is(err, errUnresponsive) || ownWords(err) != nil || errors.As(err, new(*pgconn.ConnectError))
 }
 
 // Reason words a store's error for those who are to know what it is and not how it is reached: without host, user or
@@ -93,7 +93,7 @@ func ownWords(err error) error {
 func transientState(state string) bool {
 	switch state {
 	case readOnlyTransaction,
-		"25P03", "25P04", // the transaction idled or lasted too long: whoever was in it was frozen or cut off
+		"25P03", "25P04", // the transaction idled or lasted too long: its client was frozen or cut off
 		"42501": // a right was taken from us, or not yet given on the server that took over
 		return true
 	}

@@ -16,7 +16,7 @@ import (
 // Who writes has the turn: waiting for it in Go is fair, waiting for SQLite's write lock is not.
 type writer struct {
 	open func() (*lite.Conn, error)
-	turn chan struct{} // holds one token while nobody has the turn
+	turn chan struct{} // holds one token while no writer has the turn
 	log  *logSync      // nil when a commit need not survive loss of power
 
 	// These belong to who has the turn.
@@ -126,7 +126,8 @@ func (w *writer) drop() error {
 	return err
 }
 
-// update runs fn in one transaction and tells how many bytes were handed over in it. The errors are those of DB.Update.
+// update runs fn in one transaction and returns how many bytes were written in it. The errors are those of
+// DB.Update.
 func (w *writer) update(ctx context.Context, fn func(tx Tx) error) (committed Committed, bytes int, err error) {
 	if err := w.take(ctx); err != nil {
 		return Committed{}, 0, fmt.Errorf("begin transaction: %w", err)

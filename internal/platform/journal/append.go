@@ -115,8 +115,8 @@ var (
 		`insert into journal_sequences (session_id, seq) select * from ({rows}) as v where true
 		on conflict (session_id) do update set seq = journal_sequences.seq + excluded.seq returning session_id, seq`,
 		sequenceKinds...)
-	// Only SQLite's (appendAtOnce). Nobody goes on after an insert that failed: it need not note what it would have to
-	// undo of its first rows.
+	// SQLite only (appendAtOnce). A failed insert ends the batch, so there is no need to note how to undo its
+	// first rows.
 	insertEvents = database.NewBulk(`insert or fail into journal_events (`+rows+`) {rows}`,
 		append(eventKinds[:len(eventKinds):len(eventKinds)], database.Int)...)
 )
@@ -155,7 +155,7 @@ func parameters(records []Record, checked bool) []any {
 	return args
 }
 
-// text is what an event says, without a copy: nobody changes it from here on.
+// text returns the content of an event without a copy: it must not change afterwards.
 func text(raw json.RawMessage) string { return unsafe.String(unsafe.SliceData(raw), len(raw)) }
 
 func boolInt(b bool) int64 {

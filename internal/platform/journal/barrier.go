@@ -7,14 +7,14 @@ import (
 	"harness/internal/platform/database"
 )
 
-// barrier keeps what was read from being shown before it survives the loss of the database's primary: a row is visible
-// there before the standby has it when its commit does not wait (early release), or its waiting was broken off. A
-// transaction that the reader makes after it, that writes something and waits, comes after it in the database's log.
+// barrier delays reads until they survive the loss of the database's primary. A row is visible there before the
+// standby has it when its commit does not wait (early release), or when its wait was broken off. A later
+// transaction that writes and waits comes after it in the database's log.
 //
-// Of what was read once nobody waits again: what survives up to a position is remembered, and many readers at once wait
-// for one transaction.
+// The barrier remembers the position up to which rows survive, so no reader waits twice. Many concurrent
+// readers share one transaction.
 type barrier struct {
-	turn    chan struct{} // a token while nobody makes a transaction
+	turn    chan struct{} // a token while no goroutine makes a transaction
 	durable atomic.Pointer[durable]
 }
 

@@ -44,8 +44,8 @@ func hasty(t *testing.T, pair *dbtest.Pair) *database.DB {
 	return dbtest.Connect(t, database.Options{URL: parsed.String()})
 }
 
-// What the primary alone has may be gone after a failover: nobody is shown it before the standby has it, in whatever way
-// it is read. Many who read it wait for one transaction.
+// What only the primary has may be gone after a failover. No reader gets it before the standby has it, however
+// it is read. Many readers wait for one transaction.
 func TestWhatOnlyThePrimaryHasIsNotShown(t *testing.T) {
 	t.Parallel()
 	pair, db := replicated(t)
@@ -189,7 +189,7 @@ func TestAFormerPrimaryShowsNothingNew(t *testing.T) {
 	}
 	add(hasty, "of the former one") // it is at the same position as that of the new one
 	if !polling.Until(time.Minute, func() bool { return waits(t, db) == 1 }) {
-		t.Error("nobody waits at the former primary")
+		t.Error("no commit waits at the former primary")
 	}
 	want("of both")
 	pair.Kill(former)

@@ -14,8 +14,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// However much waits, a transaction ends with the unit that reaches its bound of events or of bytes; order, numbers and
-// what is told between stay as submitted.
+// However much is queued, a transaction ends with the unit that reaches its bound of events or of bytes. Order,
+// numbers and the ephemeral events between stay as submitted.
 func TestATransactionIsBounded(t *testing.T) {
 	t.Parallel()
 	large := append(append([]byte{'"'}, bytes.Repeat([]byte{'x'}, 900<<10)...), '"')
@@ -67,9 +67,9 @@ func TestATransactionIsBounded(t *testing.T) {
 							}
 							results <- err
 						})
-					told := fmt.Sprintf("e%d-told", i)
-					want = append(want, told)
-					if err := j.PublishEphemeral(t.Context(), journal.Event{Type: told}); err != nil {
+					published := fmt.Sprintf("e%d-ephemeral", i)
+					want = append(want, published)
+					if err := j.PublishEphemeral(t.Context(), journal.Event{Type: published}); err != nil {
 						t.Fatal(err)
 					}
 				}

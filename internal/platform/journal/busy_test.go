@@ -11,13 +11,13 @@ import (
 	"harness/tests/dbtest"
 )
 
-// A writer that always has something to write, and no event to tell, hears of other processes' events all the same.
-func TestABusyWriterHearsOfOthers(t *testing.T) {
+// A writer that always has units to write, without events, still publishes other processes' events.
+func TestBusyWriterReceivesOtherProcessesEvents(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
 	busy := start(t, db, journal.Options{PollInterval: 20 * time.Millisecond})
 	other := start(t, db, journal.Options{})
-	heard := listen(busy)
+	received := listen(busy)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
@@ -42,5 +42,5 @@ func TestABusyWriterHearsOfOthers(t *testing.T) {
 	if _, err := other.Append(t.Context(), journal.Event{Type: "from the other", Source: "test"}); err != nil {
 		t.Fatal(err)
 	}
-	heard.until(t, "from the other", "from")
+	received.until(t, "from the other", "from")
 }

@@ -9,7 +9,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// committed is a batch that took effect. Nobody hears of it before it survives whatever a commit is to survive.
+// committed is a batch that took effect. Subscribers see it only once it is durable.
 type committed struct {
 	transaction database.Committed
 	batch       []*submission
@@ -80,11 +80,11 @@ func (c *committed) park() {
 	}
 }
 
-// conclude publishes a batch and tells every unit.
+// conclude publishes a batch and calls the callback of every unit.
 func (j *Journal) conclude(ctx context.Context, c *committed) {
 	err := j.awaitSynced(ctx, c)
 	if !c.began.IsZero() {
-		j.unheard.Add(-1)
+		j.unpublished.Add(-1)
 	}
 	if err != nil {
 		for _, s := range c.batch {
@@ -137,7 +137,7 @@ func (j *Journal) awaitSynced(ctx context.Context, c *committed) error {
 	}
 }
 
-// Overlaps tells whether it is better to have part of what is to be written run while the rest is on its way to the
+// Overlaps reports whether it is better to have part of what is to be written run while the rest is on its way to the
 // disk than to write it all at once: a transaction has a price of its own, and the longer the disk takes compared to
 // it, the fewer there should be. False when nothing can run meanwhile, which on Postgres is so.
 func (j *Journal) Overlaps() bool {

@@ -9,8 +9,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// The condition is that of the index journal_events_deltas: words of package stream, which tell deltas from other
-// events of an item.
+// The condition is that of the index journal_events_deltas. Its event types are those of package stream, and
+// separate deltas from other events of an item.
 const (
 	deltasOfItem = `select ` + stored + ` from journal_events
 		where session_id = $1 and item_id = $2 and type = 'runtime.notification' and meta like '%"text":{%' and ` + isKept + ` order by pos`

@@ -9,9 +9,10 @@ import (
 	"harness/internal/platform/database"
 )
 
-// committedAnyway resolves the one doubt a commit can leave: the connection broke while the answer was under way. It
-// asks for as long as that takes, under the head's lock: a backend that is still committing our batch holds it, so what
-// is seen then is final. Records that are there get their numbers in their sessions, which the answer would have told.
+// committedAnyway resolves the one doubt a commit can leave: the connection broke before the answer came. It
+// retries for as long as needed, under the head's lock. A backend that is still committing our batch holds that
+// lock, so the result is final. Records that are there get their sequence numbers, which the lost answer
+// carried.
 func (j *Journal) committedAnyway(ctx context.Context, cause error, name string, records []Record) (committed bool) {
 	if !errors.Is(cause, database.ErrCommit) {
 		return false
@@ -58,7 +59,7 @@ func (j *Journal) committedAnyway(ctx context.Context, cause error, name string,
 // signature is a batch's name in the head, where the last ones of several writers stand.
 func signature(name string) string { return name + ";" }
 
-// renumber gives records the numbers in their sessions with which they are stored, and tells whether they are.
+// renumber gives records the numbers in their sessions with which they are stored, and reports whether they are.
 func renumber(records, stored []Record) bool {
 	if len(stored) != len(records) {
 		return false

@@ -13,9 +13,9 @@ import (
 	"harness/tests/polling"
 )
 
-// A commit whose answer was lost on the way is found out about: what it did is done once, with events or without, also
-// when another process has stored something since, and its events are told with the numbers they have.
-func TestACommitWhoseAnswerIsLostIsFoundOutAbout(t *testing.T) {
+// A commit whose answer was lost is resolved: its unit takes effect once, with events or without, also when
+// another process has stored something since. Its events are published with their stored numbers.
+func TestLostCommitAnswerIsResolved(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ others, events int }{
 		"the last batch is ours": {0, 2}, "another process has stored something since": {1, 2},
@@ -48,7 +48,7 @@ func TestACommitWhoseAnswerIsLostIsFoundOutAbout(t *testing.T) {
 					t.Fatalf("never: %s", event)
 				}
 			}
-			// The commit waits for the standby, and whoever stores something then for the commit.
+			// The commit waits for the standby, and later writers wait for the commit.
 			pair.Isolate()
 			appended := make(chan []journal.Record, 1)
 			err := ours.Submit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -80,20 +80,20 @@ func TestACommitWhoseAnswerIsLostIsFoundOutAbout(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			told := <-appended
+			published := <-appended
 			all := readAll(t, theirs)
 			requireGapFree(t, all)
-			for i := range told {
-				if told[i].Seq != int64(2+i) || told[i].Pos != int64(2+i) {
-					t.Errorf("told was %+v", told[i])
+			for i := range published {
+				if published[i].Seq != int64(2+i) || published[i].Pos != int64(2+i) {
+					t.Errorf("ephemeral was %+v", published[i])
 				}
 			}
 			var done int
 			if err := db.Read().QueryRowContext(t.Context(), `select count(*) from times_done`).Scan(&done); err != nil || done != 1 {
 				t.Errorf("it was done %d times: %v", done, err)
 			}
-			if len(all) != 1+c.events+others || len(told) != c.events {
-				t.Errorf("told were %+v; stored are %+v", told, all)
+			if len(all) != 1+c.events+others || len(published) != c.events {
+				t.Errorf("ephemeral were %+v; stored are %+v", published, all)
 			}
 		})
 	}

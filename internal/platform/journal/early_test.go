@@ -12,8 +12,9 @@ import (
 	"harness/tests/polling"
 )
 
-// crowd are two processes that write one store behind a synchronous standby, each by a way of its own.
-type crowd struct {
+// twoWriters are two processes that write one store behind a synchronous standby, each through a proxy of its
+// own.
+type twoWriters struct {
 	t    *testing.T
 	pair *dbtest.Pair
 	db   *database.DB // of the test itself, at the first primary
@@ -24,10 +25,10 @@ type crowd struct {
 	done chan error
 }
 
-// newCrowd has written one event by each process, and lets none of them read by itself.
-func newCrowd(t *testing.T, opts journal.Options) *crowd {
+// newTwoWriters has written one event by each process, and disables their polling.
+func newTwoWriters(t *testing.T, opts journal.Options) *twoWriters {
 	t.Helper()
-	c := &crowd{t: t, done: make(chan error, 8)}
+	c := &twoWriters{t: t, done: make(chan error, 8)}
 	c.pair, c.db = replicated(t)
 	opts.Barrier, opts.EarlyRelease = true, func() bool { return true }
 	for i := range c.logs {
@@ -49,14 +50,14 @@ func newCrowd(t *testing.T, opts journal.Options) *crowd {
 }
 
 // write begins to store an event.
-func (c *crowd) write(by int, what string) {
+func (c *twoWriters) write(by int, what string) {
 	go func() {
 		_, err := c.logs[by].Append(c.t.Context(), journal.Event{SessionID: "s", Type: what})
 		c.done <- err
 	}()
 }
 
-func (c *crowd) eventually(what string, is func() bool) {
+func (c *twoWriters) eventually(what string, is func() bool) {
 	c.t.Helper()
 	if !polling.Until(time.Minute, is) {
 		c.t.Fatalf("never: %s", what)
@@ -64,13 +65,13 @@ func (c *crowd) eventually(what string, is func() bool) {
 }
 
 // stored waits for so many events to be in the store.
-func (c *crowd) stored(n int) {
+func (c *twoWriters) stored(n int) {
 	c.t.Helper()
 	c.eventually("are the events stored", func() bool { return ask(c.t, c.db, `select count(*) from journal_events`) >= n })
 }
 
-// untold fails when anybody was told of anything that the standby does not have.
-func (c *crowd) untold() {
+// checkDurable fails when a subscriber got an event that the standby does not have.
+func (c *twoWriters) checkDurable() {
 	c.t.Helper()
 	select {
 	case err := <-c.done:
@@ -86,8 +87,9 @@ func (c *crowd) untold() {
 	}
 }
 
-// finished waits for both writes, and checks that they are stored once, and that both processes tell the same.
-func (c *crowd) finished() {
+// finished waits for both writes, and checks that each is stored once, and that both processes published the
+// same.
+func (c *twoWriters) finished() {
 	c.t.Helper()
 	for range 2 {
 		if err := <-c.done; err != nil {
@@ -113,25 +115,25 @@ func (c *crowd) finished() {
 	}
 }
 
-// Where several processes write, none waits for another's standby; nobody is told of what the standby does not have,
-// and whatever is lost on the way, each event is stored once, in one order for all.
-func TestTheHeadIsLetGoBeforeTheStandbyHasABatch(t *testing.T) {
+// Where several processes write, none waits for another's standby, and no subscriber gets what the standby
+// lacks. Whatever fails on the way, each event is stored once, in one order for all.
+func TestHeadIsReleasedBeforeStandbyHasBatch(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]func(c *crowd){
-		"nothing is lost": func(c *crowd) { c.pair.Rejoin() },
-		"the connection between both commits": func(c *crowd) {
+	for name, lose := range map[string]func(c *twoWriters){
+		"nothing is lost": func(c *twoWriters) { c.pair.Rejoin() },
+		"the connection between both commits": func(c *twoWriters) {
 			c.ways[0].Cut()
 			c.ways[0].Mend()
 			c.pair.Rejoin()
 		},
-		"all connections": func(c *crowd) {
+		"all connections": func(c *twoWriters) {
 			for _, way := range c.ways {
 				way.Cut()
 				way.Mend()
 			}
 			c.pair.Rejoin()
 		},
-		"the server": func(c *crowd) {
+		"the server": func(c *twoWriters) {
 			lost := c.pair.Primary()
 			c.pair.Promote()
 			for _, way := range c.ways {
@@ -144,14 +146,14 @@ func TestTheHeadIsLetGoBeforeTheStandbyHasABatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newCrowd(t, journal.Options{PollInterval: 50 * time.Millisecond})
+			c := newTwoWriters(t, journal.Options{PollInterval: 50 * time.Millisecond})
 			c.pair.Isolate()
 			c.write(0, "first")
 			c.stored(3)
 			c.write(1, "second")
 			c.stored(4)
 			c.eventually("do both wait for the standby", func() bool { return waits(t, c.db) >= 2 })
-			c.untold()
+			c.checkDurable()
 			lose(c)
 			c.finished()
 		})
@@ -161,7 +163,7 @@ func TestTheHeadIsLetGoBeforeTheStandbyHasABatch(t *testing.T) {
 // One that writes alone keeps the head until the standby has its batch: to let go earlier would gain nothing.
 func TestALoneWriterKeepsTheHead(t *testing.T) {
 	t.Parallel()
-	c := newCrowd(t, journal.Options{PollInterval: time.Hour})
+	c := newTwoWriters(t, journal.Options{PollInterval: time.Hour})
 	c.write(1, "its own")
 	if err := <-c.done; err != nil {
 		t.Fatal(err)
@@ -185,20 +187,20 @@ func TestALoneWriterKeepsTheHead(t *testing.T) {
 	requireGapFree(t, readAll(t, c.logs[0]))
 }
 
-// A process that ends between both commits has told nobody of what it wrote; what of it the standby gets counts once,
-// for everybody else as well.
+// A process that ends between both commits has published none of its batch. What the standby gets of it counts
+// once, for all other processes as well.
 func TestAProcessEndsBetweenBothCommits(t *testing.T) {
 	t.Parallel()
-	c := newCrowd(t, journal.Options{PollInterval: 50 * time.Millisecond})
+	c := newTwoWriters(t, journal.Options{PollInterval: 50 * time.Millisecond})
 	c.pair.Isolate()
 	c.write(0, "first")
 	c.stored(3)
 	c.eventually("does it wait for the standby", func() bool { return waits(t, c.db) >= 1 })
-	c.untold()
+	c.checkDurable()
 	c.ways[0].Cut() // for good, as the system does it for a process that was killed
 	c.write(1, "second")
 	c.stored(4)
-	c.untold()
+	c.checkDurable()
 	c.pair.Rejoin()
 	if err := <-c.done; err != nil {
 		t.Error(err)
@@ -208,7 +210,7 @@ func TestAProcessEndsBetweenBothCommits(t *testing.T) {
 	if len(records) != 4 || records[2].Type != "first" || records[3].Type != "second" {
 		t.Errorf("stored are %+v", records)
 	}
-	c.eventually("is it told to the other one's subscribers", func() bool {
+	c.eventually("is it published to the other one's subscribers", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return slices.Equal(c.seen[1][len(c.seen[1])-2:], []string{"first", "second"})

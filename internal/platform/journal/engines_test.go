@@ -53,7 +53,7 @@ func operate(t *testing.T, j *journal.Journal, random *rand.Rand) {
 			t.Fatal(err)
 		}
 		return journal.Event{SessionID: pick("", "s1", "s2", "s\x00 3"), TurnID: pick("", "t"), ItemID: pick("", "i 1"),
-			Type: pick("a", "b.c"), Time: 1 + random.Int64N(1<<40), Source: pick("", "codex"), Actor: pick("", "somebody"),
+			Type: pick("a", "b.c"), Time: 1 + random.Int64N(1<<40), Source: pick("", "codex"), Actor: pick("", "someone"),
 			Role: pick("", "operator"), Broadcast: random.IntN(9) == 0, TraceID: pick("", "0af7651916cd43dd8448eb211c80319c"),
 			Meta: json.RawMessage(pick(`{}`, `{"b":1,"a":[ 2 ]}`)), Payload: payload}
 	}

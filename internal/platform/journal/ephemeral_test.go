@@ -14,15 +14,15 @@ import (
 	"harness/tests/dbtest"
 )
 
-// heard collects what a journal hands out, records and what is told, in the order it comes.
-type heard struct {
+// collector collects what a journal publishes, records and ephemeral events, in order.
+type collector struct {
 	mu   sync.Mutex
 	all  []string
 	news chan struct{}
 }
 
-func listen(j *journal.Journal) *heard {
-	h := &heard{news: make(chan struct{}, 1)}
+func listen(j *journal.Journal) *collector {
+	h := &collector{news: make(chan struct{}, 1)}
 	j.Subscribe(func(records []journal.Record) {
 		for _, r := range records {
 			h.add(r.Type)
@@ -36,7 +36,7 @@ func listen(j *journal.Journal) *heard {
 	return h
 }
 
-func (h *heard) add(what string) {
+func (h *collector) add(what string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all = append(h.all, what)
@@ -47,7 +47,7 @@ func (h *heard) add(what string) {
 }
 
 // until waits for something and returns all that begins with the prefix, up to it.
-func (h *heard) until(t *testing.T, last, prefix string) []string {
+func (h *collector) until(t *testing.T, last, prefix string) []string {
 	t.Helper()
 	for {
 		h.mu.Lock()
@@ -64,8 +64,9 @@ func (h *heard) until(t *testing.T, last, prefix string) []string {
 	}
 }
 
-// What is told keeps its place among the units of its producer, whatever others commit, also in another process.
-func TestToldKeepsItsPlace(t *testing.T) {
+// Ephemeral events keep their order among the units of their producer, whatever others commit, also in another
+// process.
+func TestEphemeralEventsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
 		db := dbtest.Open(t, engine)
@@ -119,8 +120,8 @@ func TestToldKeepsItsPlace(t *testing.T) {
 	})
 }
 
-// What is told waits for no transaction of its own: it arrives while the store takes no write at all.
-func TestToldNeedsNoCommit(t *testing.T) {
+// An ephemeral event needs no transaction of its own: it arrives while the store accepts no write at all.
+func TestEphemeralEventsNeedNoCommit(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		j := start(t, db, journal.Options{})
@@ -141,10 +142,10 @@ func TestToldNeedsNoCommit(t *testing.T) {
 		case err := <-done:
 			t.Fatal(err)
 		}
-		if err := j.PublishEphemeral(t.Context(), journal.Event{Type: "told"}); err != nil {
+		if err := j.PublishEphemeral(t.Context(), journal.Event{Type: "ephemeral"}); err != nil {
 			t.Fatal(err)
 		}
-		h.until(t, "told", "")
+		h.until(t, "ephemeral", "")
 		close(release)
 		if err := <-done; err != nil {
 			t.Fatal(err)
@@ -152,13 +153,13 @@ func TestToldNeedsNoCommit(t *testing.T) {
 	})
 }
 
-// A unit that fails takes nothing that was told with it, and a listener that left hears nothing.
-func TestToldSurvivesItsNeighbours(t *testing.T) {
+// A failed unit takes no ephemeral event with it, and a cancelled subscriber gets nothing.
+func TestEphemeralEventsSurviveFailedUnits(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		j := start(t, db, journal.Options{Gather: 50 * time.Millisecond})
 		h := listen(j)
-		cancel := j.SubscribeEphemeral(func([]journal.Event) { t.Error("a listener that left was told") })
+		cancel := j.SubscribeEphemeral(func([]journal.Event) { t.Error("a cancelled subscriber was called") })
 		cancel()
 		cancel()
 		bad := errors.New("bad unit")
@@ -170,17 +171,17 @@ func TestToldSurvivesItsNeighbours(t *testing.T) {
 				return []journal.Event{{Type: fmt.Sprintf("unit %d", i)}}, nil
 			}, nil)
 			if err == nil {
-				err = j.PublishEphemeral(t.Context(), journal.Event{Type: fmt.Sprintf("told %d", i)})
+				err = j.PublishEphemeral(t.Context(), journal.Event{Type: fmt.Sprintf("ephemeral %d", i)})
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		h.until(t, "told 19", "")
+		h.until(t, "ephemeral 19", "")
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if len(h.all) != 36 {
-			t.Errorf("%d of 20 told and 16 stored: %v", len(h.all), h.all)
+			t.Errorf("%d of 20 ephemeral and 16 stored: %v", len(h.all), h.all)
 		}
 	})
 	t.Run("stopped", func(t *testing.T) {
@@ -188,7 +189,7 @@ func TestToldSurvivesItsNeighbours(t *testing.T) {
 		j := start(t, dbtest.Open(t, database.SQLite), journal.Options{})
 		stop(t, j)
 		if err := j.PublishEphemeral(t.Context(), journal.Event{}); !errors.Is(err, journal.ErrStopped) {
-			t.Errorf("telling a stopped journal: %v", err)
+			t.Errorf("publishing on a stopped journal: %v", err)
 		}
 	})
 }

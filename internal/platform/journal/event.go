@@ -10,8 +10,8 @@ import (
 	"encoding/json"
 )
 
-// SchemaVersion is written with every new event. Readers upcast older versions (Options.Upcast). Since version 2 the
-// meta of a runtime's line tells where its parts stand.
+// SchemaVersion is written with every new event. Readers upcast older versions (Options.Upcast). Since version
+// 2 the meta of a runtime's line has the offsets of its parts.
 const SchemaVersion = 2
 
 // Event is what a producer appends.
@@ -24,7 +24,7 @@ type Event struct {
 	Type string
 	// Time is in ms since the epoch; 0 means now.
 	Time int64
-	// Source is the package or runtime the event came from, Actor who caused it ("" when nobody did).
+	// Source is the package or runtime the event came from, Actor who caused it ("" for none).
 	Source, Actor string
 	// Role is what Actor was allowed as, "" when that is not known. It is stored as the member role of Meta, and is not filled
 	// in when events are read.
@@ -35,8 +35,8 @@ type Event struct {
 	TraceID, SpanID string
 	// Meta is what had to be known at the time of the event to show it later, as one JSON object; nil means {}.
 	Meta json.RawMessage
-	// Known is what the producer has Meta as, which spares readers in this process to decode it; nil in what was read from
-	// the store. Nobody changes it.
+	// Known is the decoded Meta from the producer, which spares readers in this process to decode it. It is nil
+	// in records read from the store. It must not change.
 	Known any
 	// Payload is the source event, kept byte for byte; nil means null. It must be valid UTF-8 JSON.
 	Payload json.RawMessage

@@ -16,8 +16,8 @@ func (j *Journal) holdHead() string {
 	return headPosition + j.db.LockClause()
 }
 
-// checkFence refuses a batch of a process that is its node no more (Options.Owned). As long as nobody took anything
-// from anybody it costs a comparison.
+// checkFence refuses a batch of a process that no longer holds its node (Options.Owned). While no takeover was
+// counted it costs one comparison.
 func (j *Journal) checkFence(ctx context.Context, tx database.Tx, held []int64) error {
 	if len(held) < 2 || held[1] == j.takeovers || j.opts.Owned == nil {
 		return nil

@@ -11,12 +11,12 @@ import (
 	"harness/tests/dbtest"
 )
 
-// A process whose place was taken writes nothing from the taking on, whatever it has under way; as long as nobody takes
-// anything nobody is asked.
+// A process whose node was taken over writes nothing afterwards, whatever it has in progress. While there is no
+// takeover, Owned is not called.
 func TestAFencedWriterWritesNothing(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
-	errLost := errors.New("it is somebody else's")
+	errLost := errors.New("another process owns it")
 	var asked atomic.Int32
 	var lost atomic.Bool
 	fenced := start(t, db, journal.Options{Owned: func(context.Context, database.Tx) error {

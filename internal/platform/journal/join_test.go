@@ -14,7 +14,7 @@ import (
 	"harness/tests/polling"
 )
 
-// heldHead is the head of a store on Postgres while somebody else has it.
+// heldHead is the head of a store on Postgres while another process holds its lock.
 type heldHead struct {
 	t  *testing.T
 	db *database.DB
@@ -90,7 +90,7 @@ func TestABatchIsClosedOnceTheHeadIsHeld(t *testing.T) {
 		}
 	}
 	if left != 1 {
-		t.Errorf("%d were told that they had left, want 1", left)
+		t.Errorf("%d unit callbacks reported that they had left, want 1", left)
 	}
 	if types := typesOf(readAll(t, j)); !slices.Equal(types, []string{"first", "second", "third"}) {
 		t.Errorf("stored are %q", types)
@@ -99,7 +99,7 @@ func TestABatchIsClosedOnceTheHeadIsHeld(t *testing.T) {
 
 // When one of those that came meanwhile spoils the transaction, each has one of its own, and none that came later comes
 // in between.
-func TestWhatCameMeanwhileHarmsNobodyElse(t *testing.T) {
+func TestConcurrentUnitAffectsNoOther(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
 	j := start(t, db, journal.Options{PollInterval: time.Hour})
@@ -119,7 +119,7 @@ func TestWhatCameMeanwhileHarmsNobodyElse(t *testing.T) {
 	runs := 0
 	held := holdHead(t, db)
 	submit(say("first", func() {
-		if runs++; runs == 2 { // it runs by itself, and somebody comes just then
+		if runs++; runs == 2 { // it runs by itself, and another unit comes just then
 			submit(say("last", nothing))
 		}
 	}))

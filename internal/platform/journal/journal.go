@@ -13,14 +13,14 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Unit is one change of state together with the events that tell of it. It runs inside the writer's transaction, after
-// every change committed before it and alone: a read followed by a write in a Unit is a compare-and-set. It may run
-// more than once (when another unit of the same batch failed), so it must have no effect but through tx. Returning an
+// Unit is one change of state together with its events. It runs inside the writer's transaction, alone, after
+// every change committed before it: a read followed by a write in a Unit is a compare-and-set. It may run more
+// than once (when another unit of the same batch failed), so its only effects must go through tx. Returning an
 // error undoes it.
 type Unit func(ctx context.Context, tx database.Tx) ([]Event, error)
 
-// Done is told the outcome of a submitted unit after the commit and after subscribers have been handed the records. The
-// next units wait for it: it must not block. Units after this one may have run already.
+// Done gets the outcome of a submitted unit after the commit, and after subscribers got the records. The next
+// units wait for it: it must not block. Units after this one may have run already.
 type Done func(records []Record, err error)
 
 // Subscriber is handed committed records in pos order, without gaps or repeats, from one goroutine. It must not block,
@@ -44,17 +44,20 @@ type Options struct {
 	PollInterval time.Duration
 	// Upcast, when set, brings an event written in an older schema version to SchemaVersion.
 	Upcast func(version int, event Event) Event
-	// Origin, when set, tells from a unit's context who caused it and in which trace; events that say so themselves keep
-	// their own.
+	// Origin, when set, returns from a unit's context who caused it and in which trace. Events that set these
+	// fields themselves keep them.
 	Origin func(ctx context.Context) Origin
-	// Before, when set, is told the events of a transaction before they are stored, within it; first is the position of
-	// the first of them. Their own numbers are not set yet. Its error undoes the transaction, as one of a unit.
+	// Before, when set, gets the events of a transaction within it, before they are stored; first is the
+	// position of the first of them. Their sequence numbers are not set yet. Its error undoes the transaction,
+	// as one of a unit.
 	Before func(ctx context.Context, tx database.Tx, first int64, events []Record) error
-	// TraceOf, when set, tells the W3C trace of a turn ("" for none), which events of it have that have none of their own.
+	// TraceOf, when set, returns the W3C trace of a turn ("" for none), which applies to its events without a
+	// trace of their own.
 	TraceOf func(sessionID, turnID string) (traceID, spanID string)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Observe, when set, is told the size and duration of every committed batch, Refused each time the store refuses one.
+	// Observe, when set, gets the size and duration of every committed batch. Refused is called each time the
+	// store refuses one.
 	Observe func(units, events int, took time.Duration)
 	Refused func()
 	// Damaged, when set, is called with the position of a row that is not as it was written, each time one is read.
@@ -64,20 +67,20 @@ type Options struct {
 	Recorded func(over OutageError, until time.Time) Event
 	// Announce, when set, is called after events of this process were committed. It must not block.
 	Announce func()
-	// Told, when set, is given the ephemeral events of this process as they are passed on, and the position after which
-	// they stand. It must not block, and does not change them.
+	// Told, when set, gets the ephemeral events of this process as they are published, and the position they
+	// follow. It must not block, and must not change them.
 	Told func(after int64, events []Event)
-	// Owned, when set on Postgres, tells within a transaction whether this process is its node still. It is asked when
-	// CountTakeover was called since; its error refuses all units, and nothing of theirs is written.
+	// Owned, when set on Postgres, checks within a transaction that this process still holds its node. It is
+	// called only after CountTakeover; its error refuses all units, and nothing of theirs is written.
 	Owned func(ctx context.Context, tx database.Tx) error
 	// Barrier, on Postgres, keeps what is read from being shown before it survives what a commit survives, the loss of the
 	// primary where there is a synchronous standby. It is for a store that other processes write, too.
 	Barrier bool
 	// Archived keeps events from being pruned that are in no archive yet.
 	Archived bool
-	// EarlyRelease tells whether to let go of the head before a batch survives, when others write, too: they wait for each
-	// other's transactions then and not for each other's standby. It is for while all of them have a Barrier. Nobody is told
-	// of a batch sooner for it. nil: never.
+	// EarlyRelease reports whether to release the head's lock before a batch is durable, when others write,
+	// too. Writers then wait for each other's transactions but not for each other's standby. All of them must
+	// have a Barrier. Subscribers get a batch no sooner for it. nil: never.
 	EarlyRelease func() bool
 }
 
@@ -110,10 +113,10 @@ type Journal struct {
 	takeovers   int64        // known to the writer; -1 before it has asked
 	took        atomic.Int64 // by the last commit, ns
 
-	syncing  chan *committed // to who publishes what is on its way to the disk
-	underWay atomic.Int64    // batches there, or about to be
-	unheard  atomic.Int64    // batches that are being written, or are and subscribers do not have them
-	alone    bool            // the writer's: nothing else was to be written while the last batch was synced
+	syncing     chan *committed // to who publishes what is on its way to the disk
+	underWay    atomic.Int64    // batches there, or about to be
+	unpublished atomic.Int64    // batches being written, or written and not yet published
+	alone       bool            // the writer's: nothing else was to be written while the last batch was synced
 	// runs and syncs are how long transactions take lately to run and to be synced, ns.
 	runs, syncs atomic.Int64
 
@@ -250,9 +253,9 @@ func (j *Journal) Stop(ctx context.Context) error {
 	}
 }
 
-// Pending tells whether subscribers are about to be handed more: something is being written, or waits for that. It is a
+// Pending reports whether subscribers are about to be handed more: something is being written, or waits for that. It is a
 // hint: while the writer takes a unit from the queue that one may be missed.
-func (j *Journal) Pending() bool { return j.unheard.Load() > 0 || len(j.queue) > 0 }
+func (j *Journal) Pending() bool { return j.unpublished.Load() > 0 || len(j.queue) > 0 }
 
 // Stopping is closed when the journal takes no new units any more.
 func (j *Journal) Stopping() <-chan struct{} { return j.stopping }
@@ -267,8 +270,8 @@ func (j *Journal) Submit(ctx context.Context, unit Unit, done Done) error {
 	return j.submit(&submission{ctx: ctx, unit: unit, done: done})
 }
 
-// SubmitOpen is Submit of a unit that others join until it runs: whole is closed when nobody else is expected to. While
-// nothing else is to be written the writer waits for that, but for no longer than half of what the last commit took,
+// SubmitOpen is Submit of a unit that others join until it runs: whole is closed when no other is expected to.
+// While nothing else is queued the writer waits for whole, but for at most half of the last commit's duration,
 // and Options.Gather: a commit is saved when two units become one.
 func (j *Journal) SubmitOpen(ctx context.Context, unit Unit, done Done, whole <-chan struct{}) error {
 	return j.submit(&submission{ctx: ctx, unit: unit, done: done, whole: whole})

@@ -184,7 +184,7 @@ func (v *view) wait(t *testing.T) []journal.Record {
 	return v.records
 }
 
-func TestAFailedOrRefusedUnitHarmsNobodyElse(t *testing.T) {
+func TestFailedOrRefusedUnitAffectsNoOther(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		j := start(t, db, journal.Options{})

@@ -20,7 +20,7 @@ func TestABatchTakesFewRoundTrips(t *testing.T) {
 	network, db := distantStore(t, 0)
 	log := start(t, db, journal.Options{PollInterval: time.Hour})
 	note := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return []journal.Event{{SessionID: "s", Type: "t", Source: "test"}}, noteHead.Exec(ctx, tx, []any{"nobody", int64(1)})
+		return []journal.Event{{SessionID: "s", Type: "t", Source: "test"}}, noteHead.Exec(ctx, tx, []any{"none", int64(1)})
 	}
 	ask := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return nil, tx.QueryRowContext(ctx, `select pos from journal_head where id = $1`, 1).Scan(new(int64))

@@ -10,7 +10,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// openUnit submits a unit that others may join, and tells when it has run.
+// openUnit submits a unit that others may join, and signals when it has run.
 func openUnit(t *testing.T, j *journal.Journal, whole <-chan struct{}) (done chan struct{}) {
 	t.Helper()
 	done = make(chan struct{})

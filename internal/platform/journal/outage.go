@@ -33,8 +33,7 @@ type outage struct {
 	logged time.Time
 }
 
-// Outage tells whether the store refuses writes, and since when; nil while it takes them, as far as the last write
-// told.
+// Outage reports whether the store refuses writes, and since when; nil while the last write succeeded.
 func (j *Journal) Outage() *OutageError {
 	if o := j.outage.Load(); o != nil {
 		return &o.OutageError
@@ -101,7 +100,7 @@ func (j *Journal) withOutages(batch []*submission) []*submission {
 		unit: func(context.Context, database.Tx) ([]Event, error) { return events, nil }}})
 }
 
-// probe is what the writer tries while the store refuses and nobody waits for anything: it writes, and tells nothing.
+// probe is the write the writer tries during an outage when no unit waits: it has no events.
 func probe() *submission {
 	return &submission{ctx: context.Background(), done: func([]Record, error) {},
 		unit: func(context.Context, database.Tx) ([]Event, error) { return nil, nil }}
@@ -110,8 +109,8 @@ func probe() *submission {
 // probeAfter is how long the last write may be past before Probe makes one.
 const probeAfter = 5 * time.Second
 
-// Probe tells whether the store takes writes: *OutageError when it does not. When nothing was written lately it writes,
-// and tells nobody.
+// Probe reports whether the store accepts writes: *OutageError when it does not. When there was no recent write
+// it makes one, without events.
 func (j *Journal) Probe(ctx context.Context) error {
 	if o := j.Outage(); o != nil {
 		return o

@@ -108,7 +108,7 @@ func TestAStoreThatRefusesIsOutwaited(t *testing.T) {
 				t.Fatal(err)
 			}
 			j := start(t, db, journal.Options{})
-			heard := listen(j)
+			received := listen(j)
 			said := 0
 			say := func(n int, stored chan<- error) {
 				t.Helper()
@@ -166,7 +166,7 @@ func TestAStoreThatRefusesIsOutwaited(t *testing.T) {
 					t.Fatalf("after the outage: %v, %v", err, j.Outage())
 				}
 			}
-			heard.until(t, fmt.Sprint(said-1), "heard")
+			received.until(t, fmt.Sprint(said-1), "none")
 			records := readAll(t, journal.New(dbtest.Connect(t, opts), journal.Options{}))
 			requireGapFree(t, records)
 			for i, record := range records {
@@ -181,7 +181,7 @@ func TestAStoreThatRefusesIsOutwaited(t *testing.T) {
 	}
 }
 
-// When nobody waits for anything any more, the end of the outage is found out all the same.
+// The end of an outage is detected even when no unit waits.
 func TestTheEndOfAnOutageIsFoundOut(t *testing.T) {
 	t.Parallel()
 	f := raised("53100")

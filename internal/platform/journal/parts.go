@@ -16,7 +16,7 @@ const Payload = `case when journal_events.payload = ''
 		order by number) as parts)
 	else journal_events.payload end`
 
-// inParts tells whether a payload is stored in parts.
+// inParts reports whether a payload is stored in parts.
 func inParts(payload json.RawMessage) bool { return len(payload) > database.PartBytes }
 
 // insertParts writes the payloads that are stored in parts.

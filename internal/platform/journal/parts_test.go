@@ -30,7 +30,7 @@ func longPayloads() []json.RawMessage {
 	return payloads
 }
 
-// EV-14: no row holds more than a part of a long payload, and whoever reads the event has all of it.
+// EV-14: no row holds more than a part of a long payload, and a reader of the event gets all of it.
 func TestLongEventsAreStoredInPartsAndReadBackByteForByte(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -20,18 +20,18 @@ func TestPendingIsWhatSubscribersDoNotHave(t *testing.T) {
 		if log.Pending() {
 			t.Error("something is pending before anything was written")
 		}
-		heard, second := make(chan bool, 2), make(chan struct{})
+		received, second := make(chan bool, 2), make(chan struct{})
 		// The second unit ends once the first one's subscribers have seen that there is more, which they do at the latest
 		// when it runs.
 		_, cancel := log.Subscribe(func([]journal.Record) {
 			select {
 			case <-second:
-				heard <- log.Pending()
+				received <- log.Pending()
 			default:
 				for deadline := time.Now().Add(time.Minute); !log.Pending() && time.Now().Before(deadline); {
 					runtime.Gosched()
 				}
-				heard <- log.Pending()
+				received <- log.Pending()
 				close(second)
 			}
 		})
@@ -56,7 +56,7 @@ func TestPendingIsWhatSubscribersDoNotHave(t *testing.T) {
 			return unit(ctx, tx)
 		}, done))
 		close(end)
-		if !<-heard || <-heard {
+		if !<-received || <-received {
 			t.Error("the second batch is to be pending while the first is handed out, and nothing after it")
 		}
 		failed := errors.New("failed")

@@ -33,8 +33,8 @@ func (j *Journal) Prune(ctx context.Context, keep int64) (deleted int64, err err
 // clock that was wrong.
 const clockSkew = 24 * 3600 * 1000
 
-// PruneBefore deletes the events before the first one that is not older than a time (ms), and returns how many went.
-// The newest event stays: who has heard all resumes without a gap.
+// PruneBefore deletes the events before the first one that is not older than a time (ms), and returns how many.
+// The newest event stays: a client that has everything resumes without a gap.
 func (j *Journal) PruneBefore(ctx context.Context, at int64) (deleted int64, err error) {
 	return j.prune(ctx, func(ctx context.Context, tx database.Tx, oldest, head, limit int64) (int64, error) {
 		var young sql.NullInt64
@@ -51,10 +51,10 @@ func (j *Journal) PruneBefore(ctx context.Context, at int64) (deleted int64, err
 	})
 }
 
-// prune has the journal begin at the position that limit names, which is between the oldest one and the one it is given,
-// until it names none, and returns how many events it deleted. They are no more, to everybody, once that is committed,
-// which is short and holds the head; their rows go after that, without it, so that nobody who writes waits for them. What
-// a process leaves behind that ends in between goes with the next pruning.
+// prune moves the journal's start to the position that limit returns, which is between the oldest one and its
+// argument, until it returns none. It returns how many events it deleted. The events are gone for all readers
+// once that is committed, which is short and holds the head. Their rows are deleted afterwards without the
+// head, so that no writer waits for that. A process that ends in between leaves rows for the next pruning.
 func (j *Journal) prune(ctx context.Context, limit func(ctx context.Context, tx database.Tx, oldest, head, most int64) (
 	int64, error)) (int64, error) {
 	oldest, _, err := Bounds(ctx, j.db.Read())

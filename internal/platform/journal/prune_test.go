@@ -142,7 +142,7 @@ func TestRowsThatPruningLeftBehindAreNoEvents(t *testing.T) {
 				"all, short": func() ([]journal.Record, error) {
 					return j.Read(t.Context(), journal.Query{Short: true})
 				},
-				"what a session is told": func() ([]journal.Record, error) {
+				"records of a session": func() ([]journal.Record, error) {
 					return j.Read(t.Context(), journal.Query{After: 3, Session: "s"})
 				},
 				"of a session": func() ([]journal.Record, error) { return j.ReadSession(t.Context(), "s", 0, 0) },
@@ -159,7 +159,7 @@ func TestRowsThatPruningLeftBehindAreNoEvents(t *testing.T) {
 				}
 				for i := range records {
 					if records[i].Pos <= 30 {
-						t.Errorf("%s: the event at %d is told", what, records[i].Pos)
+						t.Errorf("%s: the event at %d is shown", what, records[i].Pos)
 					}
 				}
 			}

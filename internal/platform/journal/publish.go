@@ -28,11 +28,11 @@ func (j *Journal) Look() {
 	}
 }
 
-// publish hands out records this process just committed, after those of other processes that were committed before
-// them, and what was told between them.
+// publish publishes records this process just committed, after those other processes committed before them, and
+// the ephemeral events between them.
 func (j *Journal) publish(ctx context.Context, records []Record, between []ephemeral) {
 	if len(records) > 0 && records[0].Pos != j.head.Load()+1 && !j.catchUp(ctx, records[0].Pos) {
-		return // what was told would come before what was said earlier
+		return // ephemeral events would come before earlier records
 	}
 	done := 0
 	for _, t := range between {

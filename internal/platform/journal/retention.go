@@ -14,7 +14,7 @@ type Retention struct {
 	Max int
 }
 
-// Pruner removes what is kept no longer, as of Now, and tells Pruned of what went by table.
+// Pruner removes expired rows, as of Now, and calls Pruned with the count of each table.
 type Pruner struct {
 	Journal *Journal
 	Now     time.Time

@@ -55,7 +55,7 @@ func TestRowsThatOnlyThePrimaryHasAreNotAnswered(t *testing.T) {
 		answered <- log.Settled(ctx)
 	}()
 	if !polling.Until(time.Minute, func() bool { return waits(t, db) > 0 }) {
-		t.Fatal("nobody waits for the standby")
+		t.Fatal("no commit waits for the standby")
 	}
 	select {
 	case err := <-answered:
@@ -120,8 +120,8 @@ func TestAStandbyIsRead(t *testing.T) {
 	}
 }
 
-// Somebody breaks off what a batch without events waits for: its rows are visible at the primary, and told to nobody, in
-// whatever process, before the standby has them.
+// An operator breaks off the wait of a batch without events: its rows are visible at the primary. No process
+// publishes them before the standby has them.
 func TestABatchWithoutEventsWhoseWaitWasBrokenOffIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	pair, db := replicated(t)
@@ -134,12 +134,12 @@ func TestABatchWithoutEventsWhoseWaitWasBrokenOffIsNotAnswered(t *testing.T) {
 	written := make(chan error, 1)
 	go func() {
 		_, err := writer.Commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			return nil, noteHead.Exec(ctx, tx, []any{"somebody", int64(7)})
+			return nil, noteHead.Exec(ctx, tx, []any{"someone", int64(7)})
 		})
 		written <- err
 	}()
 	visible := func() bool {
-		return ask(t, db, `select count(*) from journal_sequences where session_id = 'somebody'`) == 1
+		return ask(t, db, `select count(*) from journal_sequences where session_id = 'someone'`) == 1
 	}
 	if !polling.Until(time.Minute, func() bool { return waits(t, db) == 1 }) {
 		t.Fatal("the batch does not wait for the standby")
@@ -177,7 +177,7 @@ func TestWhatAProcessHasWrittenIsKnownToSurvive(t *testing.T) {
 	pair, db := replicated(t)
 	log := start(t, db, journal.Options{Barrier: true, PollInterval: time.Hour})
 	if _, err := log.Commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return nil, noteHead.Exec(ctx, tx, []any{"somebody", int64(7)})
+		return nil, noteHead.Exec(ctx, tx, []any{"someone", int64(7)})
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,8 @@ func syncing(t *testing.T, sync func(log *os.File) error) *database.DB {
 	return db
 }
 
-// While a transaction is on its way to the disk the next one runs. Nobody hears of either before it is there, and what
-// is told in between keeps its place.
+// While a transaction is on its way to the disk the next one runs. Subscribers see neither before it is synced,
+// and ephemeral events in between keep their order.
 func TestTheNextTransactionRunsWhileOneIsSynced(t *testing.T) {
 	t.Parallel()
 	var holding atomic.Bool
@@ -41,15 +41,15 @@ func TestTheNextTransactionRunsWhileOneIsSynced(t *testing.T) {
 		return log.Sync()
 	})
 	j := start(t, db, journal.Options{})
-	heard := make(chan string, 16)
+	received := make(chan string, 16)
 	j.Subscribe(func(records []journal.Record) {
 		for _, r := range records {
-			heard <- r.Type
+			received <- r.Type
 		}
 	})
 	j.SubscribeEphemeral(func(events []journal.Event) {
 		for _, e := range events {
-			heard <- e.Type
+			received <- e.Type
 		}
 	})
 	ran, acknowledged, busy := make(chan string, 16), make(chan string, 16), make(chan struct{})
@@ -78,15 +78,15 @@ func TestTheNextTransactionRunsWhileOneIsSynced(t *testing.T) {
 	if got := <-ran; got != "second" {
 		t.Fatalf("%s ran", got)
 	}
-	if err := j.PublishEphemeral(t.Context(), journal.Event{SessionID: "s", Type: "told"}); err != nil {
+	if err := j.PublishEphemeral(t.Context(), journal.Event{SessionID: "s", Type: "ephemeral"}); err != nil {
 		t.Fatal(err)
 	}
 	say("third")
 	select {
 	case name := <-acknowledged:
 		t.Errorf("%s was acknowledged before it was synced", name)
-	case name := <-heard:
-		t.Errorf("%s was heard before it was synced", name)
+	case name := <-received:
+		t.Errorf("%s was published before it was synced", name)
 	default:
 	}
 	if j.Head() != 0 {
@@ -94,9 +94,9 @@ func TestTheNextTransactionRunsWhileOneIsSynced(t *testing.T) {
 	}
 	holding.Store(false)
 	close(let)
-	for _, want := range []string{"first", "second", "told", "third"} {
-		if got := <-heard; got != want {
-			t.Errorf("heard %s, want %s", got, want)
+	for _, want := range []string{"first", "second", "ephemeral", "third"} {
+		if got := <-received; got != want {
+			t.Errorf("received %s, want %s", got, want)
 		}
 	}
 	for _, want := range []string{"first", "second", "third"} {
@@ -118,7 +118,8 @@ func TestALogThatCannotBeSyncedIsOutwaited(t *testing.T) {
 		}
 		return log.Sync()
 	})
-	// Somebody reads an old state for as long as the log fails: it cannot be moved into the database, either.
+	// An open reader keeps an old state for as long as the log fails, so the log cannot be checkpointed,
+	// either.
 	j := start(t, db, journal.Options{})
 	if _, err := j.Append(t.Context(), journal.Event{SessionID: "s", Type: "before"}); err != nil {
 		t.Fatal(err)
@@ -150,13 +151,13 @@ func TestALogThatCannotBeSyncedIsOutwaited(t *testing.T) {
 	var outage *journal.OutageError
 	if _, err := j.Append(journal.Patient(t.Context(), 50*time.Millisecond),
 		journal.Event{SessionID: "s", Type: "left"}); !errors.As(err, &outage) {
-		t.Fatalf("who waits is told %v", err)
+		t.Fatalf("a waiting caller gets %v", err)
 	}
 	if !errors.Is(outage, syscall.EIO) && outage.Cause == nil {
 		t.Errorf("the cause is %v", outage.Cause)
 	}
 	if err := j.AwaitWrites(journal.Patient(t.Context(), time.Millisecond)); !errors.As(err, &outage) {
-		t.Errorf("who comes is told %v", err)
+		t.Errorf("a new caller gets %v", err)
 	}
 	select {
 	case err := <-stored:

@@ -100,7 +100,8 @@ func (j *Journal) join(batch []*submission) []*submission {
 	return batch
 }
 
-// awaitWhole waits until nobody else is expected to join a unit (SubmitOpen), or there is something else to write.
+// awaitWhole waits until no other caller is expected to join a unit (SubmitOpen), or there is something else to
+// write.
 func (j *Journal) awaitWhole(first *submission) []*submission {
 	batch := []*submission{first}
 	if first.whole == nil || len(j.queue) > 0 {
@@ -235,20 +236,20 @@ type outcome struct {
 	err          error
 }
 
-// maxEvents and maxBytes bound a transaction: with so many events, or bytes of their payloads, it takes no further
-// unit. Nobody then waits for more than this and one unit, and what is published at once is less than what the stream
-// keeps for its readers.
+// maxEvents and maxBytes bound a transaction: with so many events, or bytes of their payloads, it accepts no
+// further unit. So no caller waits for more than this and one unit, and one publish stays within the stream's
+// buffer.
 const (
 	maxEvents = 1024
 	maxBytes  = 2 << 20
 )
 
-// commit runs the batch, or as much of it as one transaction takes, and hands it over to be published. It returns the
-// rest: all of it on an error, when nobody has been told. An open one is closed once the head is held, which may have
-// been waited for.
+// commit runs the batch, or as much of it as one transaction accepts, and hands it over to be published. It
+// returns the remainder: all of it on an error, when no callback was called. An open batch is closed once the
+// head is held, which may involve a wait.
 func (j *Journal) commit(ctx context.Context, batch []*submission, open bool) (left []*submission, err error) {
 	began, overlaps := time.Now(), j.underWay.Load() > 0
-	j.unheard.Add(1)
+	j.unpublished.Add(1)
 	j.batches++
 	name := j.batchPrefix + strconv.FormatInt(j.batches, 10)
 	var (
@@ -313,7 +314,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission, open bool) (l
 			s.park()
 		}
 		if !j.committedAnyway(ctx, err, name, records) {
-			j.unheard.Add(-1)
+			j.unpublished.Add(-1)
 			return batch, err
 		}
 	}
@@ -325,7 +326,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission, open bool) (l
 	return left, nil
 }
 
-// releasesEarly tells whether to let go of the head before a batch survives, which is at pos when that is taken: when
+// releasesEarly reports whether to let go of the head before a batch survives, which is at pos when that is taken: when
 // another process has written since this one did, and so is about to write, presumably. A batch without events is not
 // found again once others have signed the head.
 func (j *Journal) releasesEarly(pos int64, events int) bool {

@@ -1,5 +1,4 @@
-// Package telemetry owns what the process tells about itself: log lines,
-// metrics and trace ids, and that no secret is ever among them.
+// Package telemetry owns the process's log lines, metrics and trace ids, and that no secret is ever among them.
 //
 // It must never know what a session or a runtime is beyond its id, and it
 // imports no other package: settings and secrets are handed in.
@@ -57,8 +56,8 @@ func isTerminal(w io.Writer) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// stamp adds the time. zerolog's own timestamp has whole seconds unless a
-// global variable of the library is changed for everybody.
+// stamp adds the time. zerolog's own timestamp has whole seconds unless a global variable of the library is
+// changed for all its users.
 type stamp struct{}
 
 // Run implements zerolog.Hook.

@@ -113,9 +113,8 @@ func (r *Redactor) find(text []byte, isJSON bool) []span {
 	return spans
 }
 
-// insideEscape tells that the next byte belongs to an escape such as \n: what
-// follows is then not the secret's first character, and cutting there would
-// break the line's JSON.
+// insideEscape reports that the next byte belongs to an escape such as \n: the bytes after it are then not the
+// secret's first character, and cutting there would break the line's JSON.
 func insideEscape(before []byte) bool {
 	n := 0
 	for n < len(before) && before[len(before)-1-n] == '\\' {

@@ -49,7 +49,7 @@ const (
 type Runtime struct {
 	profile      Profile
 	bin, version string // of the program, and of this server
-	silence      stdio.Silence
+	silence      stdio.TurnWatchdog
 	// starts and calls are the bounds of a greeting and of a call.
 	starts, calls time.Duration
 	log           zerolog.Logger
@@ -92,7 +92,7 @@ var (
 func New(options Options) *Runtime {
 	launch, supervise := options.Setup.Launch, options.Setup.Supervise
 	r := &Runtime{profile: options.Profile, bin: options.Bin, version: options.Setup.Version,
-		silence: options.Setup.Silence, log: launch.Logger, calls: cmp.Or(supervise.CallTimeout, defaultCallTimeout),
+		silence: options.Setup.TurnWatchdog, log: launch.Logger, calls: cmp.Or(supervise.CallTimeout, defaultCallTimeout),
 		starts: supervise.StartTimeout, store: supervise.Sink, door: options.Setup.Door, tools: options.Setup.Tools,
 		survives: launch.Shims != nil && launch.Detach,
 		natives:  map[string]string{}, folders: map[string]string{}, began: map[string]time.Time{}, nativeToolsOff: options.Setup.NativeToolsOff}

@@ -10,7 +10,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// asks is what a request of the agent means. What nobody can answer has no Change: it is refused.
+// asks translates a request of the agent. A request that cannot be answered has no Change: it is refused.
 func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signal, changed bool) {
 	of := t.state.Talks[p.SessionID]
 	permission, elicits := l.Method == methodPermission && len(p.Options) > 0, l.Method == methodElicit && p.Mode == "form"
@@ -49,7 +49,7 @@ func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signa
 }
 
 // permission is the request of a permission to run a tool.
-func (t *translator) permission(of *talk, id json.RawMessage, one *tool, p *params) runtime.Signal {
+func (t *translator) permission(of *conversation, id json.RawMessage, one *tool, p *params) runtime.Signal {
 	in := wire.Asking{Place: of.place(), ItemID: one.Item}
 	var reason *string
 	if p.ToolCall.Title != "" {
@@ -80,8 +80,8 @@ func (t *translator) permission(of *talk, id json.RawMessage, one *tool, p *para
 	return signal
 }
 
-// neutral is an option in the words of all runtimes. What holds for longer than the session, or nobody knows for how
-// long, has no scope: it is never chosen but by its id.
+// neutral is an option in the vocabulary of all runtimes. An option that lasts longer than the session, or for
+// an unknown time, has no scope: it is only ever chosen by its id.
 func (o option) neutral(p *Profile) runtime.Option {
 	out := runtime.Option{ID: wire.Clean(o.ID), Label: wire.Clean(o.Name), Decision: actionDecline}
 	if strings.HasPrefix(o.Kind, "allow") {
@@ -97,7 +97,7 @@ func (o option) neutral(p *Profile) runtime.Option {
 }
 
 // question is a form of the agent, as questions; the schema goes along to word the answer.
-func question(of *talk, id json.RawMessage, p *params) runtime.Signal {
+func question(of *conversation, id json.RawMessage, p *params) runtime.Signal {
 	signal := wire.AskUser(id, wire.Asking{Place: of.place()}, form.Of(p.Schema).Questions()...)
 	change, _ := signal.Change.(runtime.InteractiveRequested) // the builder makes one
 	if message := wire.Clean(p.Message); message != "" {
@@ -108,8 +108,8 @@ func question(of *talk, id json.RawMessage, p *params) runtime.Signal {
 	return signal
 }
 
-// told notes an answer that is about to be sent.
-func (t *translator) told(id json.RawMessage, decision string) {
+// noteAnswer notes an answer that is about to be sent.
+func (t *translator) noteAnswer(id json.RawMessage, decision string) {
 	of, request := t.state.asking(id)
 	if of == nil {
 		return
@@ -125,10 +125,10 @@ func (t *translator) told(id json.RawMessage, decision string) {
 	}
 }
 
-// answered closes the requests that got an answer, once the agent says more; about is the call it says that of, over
-// that this one is, whoever answered. A call that was declined ends with its request, unless the agent itself is
-// telling of it: not every agent does.
-func (t *translator) answered(of *talk, about string, over bool, at int64) (signals []runtime.Signal) {
+// answered closes the requests that got an answer, once the agent sends more. about is the call of that
+// message, over that the call ended, whatever the answer was. A declined call ends with its request, unless the
+// agent itself reports its end: not every agent does.
+func (t *translator) answered(of *conversation, about string, over bool, at int64) (signals []runtime.Signal) {
 	for _, request := range slices.Clone(of.Asked) {
 		if request.Answer == "" && (!over || request.Tool != about) {
 			continue
@@ -142,7 +142,7 @@ func (t *translator) answered(of *talk, about string, over bool, at int64) (sign
 }
 
 // resolve says that a request is waited for no more.
-func (of *talk) resolve(request *asked) []runtime.Signal {
+func (of *conversation) resolve(request *asked) []runtime.Signal {
 	of.Asked = slices.DeleteFunc(of.Asked, func(one *asked) bool { return one == request })
 	return []runtime.Signal{wire.RequestResolved(of.Thread, request.ID)}
 }

@@ -24,8 +24,8 @@ func (r *Runtime) commands() commands.Process {
 		Variables: []string{"CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"}}
 }
 
-// EndBackground implements runtime.Backgrounder. An agent that hears of the end would begin work of its own about it: that
-// is cancelled.
+// EndBackground implements runtime.Backgrounder. An agent that is notified of the end would begin a turn of its
+// own about it: that turn is cancelled.
 func (r *Runtime) EndBackground(ctx context.Context, in runtime.ResumeThread, id string) error {
 	if p := protocolOf(r.process.Current()); p != nil && in.NativeID != "" {
 		p.mu.Lock()

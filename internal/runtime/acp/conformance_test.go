@@ -124,7 +124,7 @@ func (s *site) loggedOut(t *testing.T, store *runtimetest.Store, key string) *ru
 	return agent
 }
 
-// shared is one process for several tests, each of which hears of its own conversations.
+// shared is one process for several tests, each of which gets the events of its own conversations.
 type shared struct {
 	*runtimetest.Agent
 	mu     sync.Mutex
@@ -141,7 +141,7 @@ func (s *shared) Sink(batch runtime.Batch) {
 	}
 	s.mu.Unlock()
 	if store != nil {
-		batch.Offset = 0 // a store hears some lines of the process only
+		batch.Offset = 0 // a store gets only some lines of the process
 		store.Sink(batch)
 	} else if batch.Stored != nil {
 		batch.Stored()
@@ -199,7 +199,7 @@ func target(t *testing.T, script runtimetest.Script, new func(t *testing.T) *sit
 	}
 }
 
-// script is what the model is told in the names of the tools an agent has.
+// script is the model's script, with the names of an agent's tools.
 func script() runtimetest.Script {
 	return runtimetest.Script{
 		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string {
@@ -236,7 +236,7 @@ func TestGeminiConforms(t *testing.T) {
 				key := "key-" + uuid.NewString()
 				s := made(t, "GOOGLE_GEMINI_BASE_URL="+runtimetest.Locked(t, model.Root(), key))
 				plant(t, filepath.Join(s.home, ".gemini", "settings.json"),
-					`{"security":{"auth":{"selectedType":"gemini-api-key"}}}`) // else it may be that nobody asks for one there
+					`{"security":{"auth":{"selectedType":"gemini-api-key"}}}`) // else the agent may not ask for one there
 				return s.loggedOut(t, store, key)
 			}
 			tried.Proxied = func(t *testing.T, store *runtimetest.Store, proxy *runtimetest.Proxy) *runtimetest.Agent {
@@ -259,9 +259,9 @@ type bridged struct {
 	loggedOut func(t *testing.T, model *mockmodel.Server, store *runtimetest.Store, locked, key string) *runtimetest.Agent
 }
 
-// The bridges of Claude Code and codex, and OpenCode's own server of the protocol, with the real agents behind them,
-// keep what every adapter promises. What a line is read from is the transport's matter, which is tried with Gemini.
-// What they read by themselves is what is told. RA-16
+// The bridges of Claude Code and codex, and OpenCode's own server of the protocol, keep what every adapter
+// promises, with the real agents behind them. How lines are read is up to the transport, which is tested with
+// Gemini. Each reports the sources it reads by itself. RA-16
 func TestBridgesConform(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]bridged{
@@ -300,10 +300,10 @@ func TestBridgesConform(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var told []string
+			var listed []string
 			for _, source := range found {
 				if source.Kind == runtime.SourceInstructions && len(source.SHA256) == 64 {
-					told = append(told, source.Scope+" "+filepath.Base(source.Path))
+					listed = append(listed, source.Scope+" "+filepath.Base(source.Path))
 				}
 			}
 			var read []string
@@ -315,7 +315,7 @@ func TestBridgesConform(t *testing.T) {
 			}
 			slices.Sort(read)
 			slices.Reverse(read) // the home first
-			if got := strings.Join(told, ", "); got != one.reads || got != strings.Join(read, ", ") {
+			if got := strings.Join(listed, ", "); got != one.reads || got != strings.Join(read, ", ") {
 				t.Errorf("it is said to read %s and has read %s; want %s", got, strings.Join(read, ", "), one.reads)
 			}
 		})
@@ -340,7 +340,7 @@ func TestABridgeAsks(t *testing.T) {
 	})
 }
 
-// answerQuestion has an agent ask a person by a form, and the model hear the answer.
+// answerQuestion lets an agent ask a person with a form, and the model receive the answer.
 func answerQuestion(t *testing.T, agent *runtimetest.Agent, store *runtimetest.Store, model *mockmodel.Server,
 	say func(string) string) {
 	t.Helper()
@@ -370,7 +370,7 @@ func answerQuestion(t *testing.T, agent *runtimetest.Agent, store *runtimetest.S
 	if !slices.ContainsFunc(model.Outputs(), func(o mockmodel.Output) bool {
 		return strings.Contains(o.Text, `"B"`) || strings.Contains(o.Text, "=B")
 	}) {
-		t.Errorf("the model heard %v", model.Outputs())
+		t.Errorf("the model received %v", model.Outputs())
 	}
 }
 
@@ -446,8 +446,8 @@ func openCodeAt(t *testing.T, model *mockmodel.Server, shims bool, provider stri
 	return s
 }
 
-// What Gemini tells of earlier turns when it loads a conversation is no part of the turn that follows.
-func TestALoadedHistoryIsNotToldAgain(t *testing.T) {
+// Earlier turns that Gemini replays when it loads a conversation are not part of the turn that follows.
+func TestLoadedHistoryIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	store, model := runtimetest.NewStore(), mockmodel.Start(t)
 	s := newSite(t, model, acp.Gemini(), false, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+model.Root())
@@ -482,6 +482,6 @@ func TestALoadedHistoryIsNotToldAgain(t *testing.T) {
 	}
 	requests := model.Requests()
 	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "MOCK_REPLY[one]") {
-		t.Errorf("the model was not told of earlier turns: %s", last)
+		t.Errorf("the model did not get the earlier turns: %s", last)
 	}
 }

@@ -40,8 +40,8 @@ func TestALongLineIsHeldTwice(t *testing.T) {
 				profile := Profile{Name: "acp:test"}
 				p = &protocol{Conn: &stdio.Conn{}, runtime: &Runtime{profile: profile},
 					translator: translator{profile: &profile, threads: map[string]string{"s": "thread"}}}
-				p.translator.begin("s", talk{Thread: "thread", Turn: "t"}, userItem{Type: wire.ItemUserMessage, ID: "t:user"}, 1)
-				p.heard = map[string]time.Time{}
+				p.translator.begin("s", conversation{Thread: "thread", Turn: "t"}, userItem{Type: wire.ItemUserMessage, ID: "t:user"}, 1)
+				p.lastOutput = map[string]time.Time{}
 				call := update(`"sessionUpdate":"tool_call","toolCallId":"c","title":"yes","rawInput":{"command":"yes"}`)
 				if _, err := p.Read([]byte(call), time.Now()); err != nil {
 					t.Fatal(err)
@@ -53,7 +53,7 @@ func TestALongLineIsHeldTwice(t *testing.T) {
 				words = max(words, bytes.Count(signal.Raw, []byte("said")))
 			}
 			if words != one.words {
-				t.Errorf("%d words of %d are told", words, one.words)
+				t.Errorf("%d deltas of %d are published", words, one.words)
 			}
 			if stored := p.translator.state.encode(); bytes.Contains(stored, []byte("left out")) {
 				t.Error("what stands for the text is remembered")
@@ -65,9 +65,9 @@ func TestALongLineIsHeldTwice(t *testing.T) {
 // A long text that is compared with another one shows as the difference, as short ones do.
 func TestLongTextsAreCompared(t *testing.T) {
 	profile := Profile{Name: "acp:test"}
-	p := &protocol{Conn: &stdio.Conn{}, runtime: &Runtime{profile: profile}, heard: map[string]time.Time{},
+	p := &protocol{Conn: &stdio.Conn{}, runtime: &Runtime{profile: profile}, lastOutput: map[string]time.Time{},
 		translator: translator{profile: &profile, threads: map[string]string{"s": "thread"}}}
-	p.translator.begin("s", talk{Thread: "thread", Turn: "t"}, userItem{Type: wire.ItemUserMessage, ID: "t:user"}, 1)
+	p.translator.begin("s", conversation{Thread: "thread", Turn: "t"}, userItem{Type: wire.ItemUserMessage, ID: "t:user"}, 1)
 	around := strings.Repeat(`line\n`, 1<<18)
 	said, err := p.Read([]byte(`{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call",`+
 		`"toolCallId":"c","kind":"edit","status":"completed","content":[{"type":"diff","path":"/f","oldText":"`+around+`old\n`+

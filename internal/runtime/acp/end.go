@@ -34,7 +34,7 @@ type outcome struct {
 }
 
 // end is what the answer to a turn's message means: everything that is open in the turn ends, and it.
-func (t *translator) end(of *talk, l *line, at int64) []runtime.Signal {
+func (t *translator) end(of *conversation, l *line, at int64) []runtime.Signal {
 	var out outcome
 	_ = json.Unmarshal(l.Result, &out) // members of another type than expected are skipped
 	turn := wire.Turn{ID: of.Turn, Status: runtime.TurnDone, StartedAt: of.StartedAt, CompletedAt: at}
@@ -73,7 +73,7 @@ func (t *translator) end(of *talk, l *line, at int64) []runtime.Signal {
 	return append(signals, wire.TurnCompleted(of.Thread, turn))
 }
 
-// clears tells whether a message is the agent's command to forget the conversation.
+// clears reports whether a message is the agent's command to forget the conversation.
 func (p *Profile) clears(input []json.RawMessage) bool {
 	var only struct{ Type, Text string }
 	return p.Clear != "" && len(input) == 1 && json.Unmarshal(input[0], &only) == nil && only.Type == "text" &&
@@ -123,7 +123,7 @@ func failure(r *refusal) *wire.Failure {
 	return failed
 }
 
-// status is the HTTP status of the model provider that a refusal tells, 0 for none.
+// status is the HTTP status of the model provider in a refusal, 0 for none.
 func (r *refusal) status(said string) int {
 	var data struct {
 		Kind string `json:"errorKind"`
@@ -135,7 +135,7 @@ func (r *refusal) status(said string) int {
 	return map[string]int{"model_not_found": http.StatusNotFound, "billing_error": http.StatusPaymentRequired}[data.Kind]
 }
 
-// ofProvider tells whether a refusal passes on that the model's provider failed: Gemini CLI has a code of HTTP for it,
+// ofProvider reports whether a refusal passes on that the model's provider failed: Gemini CLI has a code of HTTP for it,
 // OpenCode the name of its error.
 func (r *refusal) ofProvider() bool {
 	var data struct {
@@ -145,7 +145,7 @@ func (r *refusal) ofProvider() bool {
 	return r.Code == http.StatusInternalServerError || data.Name == "APIError"
 }
 
-// beginsWithStatus are failures that some agents tell as the status and what the provider said.
+// beginsWithStatus matches failures that some agents report as the status followed by the provider's message.
 var beginsWithStatus = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(?:Error:\s*)?([45]\d\d)\b`)
 })

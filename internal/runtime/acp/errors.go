@@ -46,7 +46,7 @@ func (r *refusal) error(p *Profile, method string) error {
 	return out
 }
 
-// refuse is the line that answers a request nobody can decide on.
+// refuse is the line that answers a request that cannot be decided.
 func refuse(request runtime.Signal) ([]byte, error) {
 	out := message{Version: "2.0", ID: request.RequestID}
 	switch request.Method {

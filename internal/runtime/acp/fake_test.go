@@ -17,10 +17,10 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// runAsFake makes the test binary an agent that never answers a message; its value says what it does when a turn is
-// cancelled: obey or ignore. With ask it asks in each turn, and ends it as a good one as soon as it is answered; with wait,
-// too, unless it was cancelled before. With auto it begins in a mode in which it asks nobody, and ends each turn as a good one
-// only if it was put into the mode that asks.
+// runAsFake makes the test binary an agent that never answers a message; its value says what it does when a
+// turn is cancelled: obey or ignore. With ask it requests approval in each turn, and completes the turn once it
+// is answered; with wait, too, unless it was cancelled before. With auto it begins in a mode without approvals,
+// and completes a turn only after a change to the mode with approvals.
 const runAsFake = "HARNESS_TEST_FAKE_AGENT"
 
 // fakeAgent is an agent in trouble, which real ones cannot be brought to be.
@@ -84,7 +84,7 @@ func fake(t *testing.T, mode string, shims bool, store *runtimetest.Store, silen
 	t.Helper()
 	profile := acp.Profile{Name: "acp:fake", Command: []string{runtimetest.Executable(t)}, RejectEndsTurn: mode == "ask"}
 	s := newSite(t, mockmodel.Start(t), profile, shims, runAsFake+"="+mode)
-	s.options.Setup.Silence = stdio.Silence(silence)
+	s.options.Setup.TurnWatchdog = stdio.TurnWatchdog(silence)
 	return s.start(t, store)
 }
 
@@ -102,7 +102,7 @@ func begin(t *testing.T, agent *runtimetest.Agent) (thread, turn string) {
 	return opened.ID, started.TurnID
 }
 
-// An agent whose modes are not known, and that begins in one that asks nobody, is put into the one that asks.
+// An agent with unknown modes that begins in one without approvals is switched to the one with approvals.
 func TestAnAgentOfNoKnownModesAsks(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
@@ -112,8 +112,8 @@ func TestAnAgentOfNoKnownModesAsks(t *testing.T) {
 	}
 }
 
-// An agent that says nothing in a turn is told to end it, and the turn has failed.
-func TestASilentTurnIsEnded(t *testing.T) {
+// An agent that sends nothing in a turn is asked to end it, and the turn has failed.
+func TestUnresponsiveTurnIsEnded(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
 	agent := fake(t, "obey", false, store, 2*time.Second) // it has as long again to obey
@@ -152,7 +152,7 @@ func TestACancelledRequestInterruptsItsTurn(t *testing.T) {
 }
 
 // One that does not even do that loses its process, which the next message starts again.
-func TestASilentAgentIsEnded(t *testing.T) {
+func TestUnresponsiveAgentIsEnded(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
 	agent := fake(t, "ignore", false, store, 50*time.Millisecond)
@@ -166,7 +166,7 @@ func TestASilentAgentIsEnded(t *testing.T) {
 	}
 }
 
-// A server that dies between telling of a turn and sending its message leaves a turn that the next server ends.
+// A server that dies between publishing a turn and sending its message leaves a turn that the next server ends.
 func TestATurnWhoseMessageWasNotSentIsEnded(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()

@@ -27,7 +27,7 @@ func FuzzTranslator(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		for _, profile := range Shipped() {
 			tr := heir{translator: translator{profile: &profile, threads: map[string]string{"s": "thread"}}}
-			signals := tr.begin("s", talk{Thread: "thread", Turn: "t"}, userItem{Type: wire.ItemUserMessage, ID: "t:user"}, 1)
+			signals := tr.begin("s", conversation{Thread: "thread", Turn: "t"}, userItem{Type: wire.ItemUserMessage, ID: "t:user"}, 1)
 			for _, raw := range [][]byte{first, second, first} {
 				var l line
 				if json.Unmarshal(raw, &l) != nil {
@@ -41,8 +41,8 @@ func FuzzTranslator(f *testing.F) {
 				if l.Method == "" {
 					continue // an answer of another turn
 				}
-				signals = append(signals, tr.hear(&l, 2, 2)...)
-				tr.told(l.ID, actionDecline)
+				signals = append(signals, tr.feed(&l, 2, 2)...)
+				tr.noteAnswer(l.ID, actionDecline)
 				tr.resume()
 				if raw := tr.stored; len(raw) > maxState || !json.Valid(raw) {
 					t.Fatalf("the state takes %d bytes: %.200s", len(raw), raw)

@@ -57,8 +57,8 @@ func (s *state) needs() (from int64) {
 	return from
 }
 
-// keepOld puts texts into the state, at the end of a line, that would have more than a span of the output kept. It tells
-// whether there were any.
+// keepOld stores texts in the state, at the end of a line, that would otherwise need more than a span of the
+// output. It reports whether there were any.
 func (s *state) keepOld(end, span int64) (changed bool) {
 	s.each(func(g *grown, most int) {
 		if g.From > 0 && end-g.From >= span {

@@ -38,7 +38,7 @@ func over(call string) *line {
 
 func begun(profile *Profile) *heir {
 	h := &heir{translator: translator{profile: profile, threads: map[string]string{"s": "thread"}}}
-	h.begin("s", talk{Thread: "thread", Turn: "t"}, userItem{Type: wire.ItemUserMessage, ID: "t:user"}, 1)
+	h.begin("s", conversation{Thread: "thread", Turn: "t"}, userItem{Type: wire.ItemUserMessage, ID: "t:user"}, 1)
 	return h
 }
 
@@ -80,10 +80,10 @@ func TestWhatATextCostsDoesNotGrowWithIt(t *testing.T) {
 		stored := func(pieces int) (bytes, largest int) {
 			h := begun(&profile)
 			first, next := lines()
-			h.hear(first, 2, maxSpan)
+			h.feed(first, 2, maxSpan)
 			for range pieces {
 				before := h.stored
-				h.hear(next, 2, maxSpan)
+				h.feed(next, 2, maxSpan)
 				if string(h.stored) != string(before) {
 					bytes, largest = bytes+len(h.stored), max(largest, len(h.stored))
 				}
@@ -99,8 +99,8 @@ func TestWhatATextCostsDoesNotGrowWithIt(t *testing.T) {
 	}
 }
 
-// Whoever goes on at whatever line tells the whole message, and all a command has put out, also when more came between
-// than is kept to be read again.
+// A server that resumes at any line publishes the whole message, and all output of a command. That holds even
+// when more output came between than is kept for rereading.
 func TestATextIsReadAgain(t *testing.T) {
 	t.Parallel()
 	profile := CodexBridge()
@@ -108,21 +108,21 @@ func TestATextIsReadAgain(t *testing.T) {
 	for _, span := range []int64{0, 1, 3, maxSpan} {
 		h := begun(&profile)
 		var said []runtime.Signal
-		hear := func(l *line) {
+		feed := func(l *line) {
 			h.resume()
-			said = append(said, h.hear(l, 2, span)...)
+			said = append(said, h.feed(l, 2, span)...)
 		}
-		hear(command("c"))
-		hear(put("c", "one "))
-		hear(chunk("Gr"))
-		hear(put("c", "two "))
-		hear(chunk("üße "))
-		hear(chunk("\u2028<&>"))
-		hear(put("c", strings.Repeat("three ", 100_000)))
-		hear(put("c", "four"))
-		hear(over("c"))
-		hear(&line{ID: json.RawMessage(`"turn:t"`), Result: json.RawMessage(`{"stopReason":"end_turn"}`)})
-		all := append(begun(&profile).begin("s", talk{Thread: "thread", Turn: "t"},
+		feed(command("c"))
+		feed(put("c", "one "))
+		feed(chunk("Gr"))
+		feed(put("c", "two "))
+		feed(chunk("üße "))
+		feed(chunk("\u2028<&>"))
+		feed(put("c", strings.Repeat("three ", 100_000)))
+		feed(put("c", "four"))
+		feed(over("c"))
+		feed(&line{ID: json.RawMessage(`"turn:t"`), Result: json.RawMessage(`{"stopReason":"end_turn"}`)})
+		all := append(begun(&profile).begin("s", conversation{Thread: "thread", Turn: "t"},
 			userItem{Type: wire.ItemUserMessage, ID: "t:user"}, 1), said...)
 		runtimetest.CheckRules(t, runtimetest.Rules{Tidy: true}, all, false)
 		var message, output string
@@ -153,10 +153,10 @@ func TestTheStateIsBounded(t *testing.T) {
 	const span = 50
 	for i := range 3 * maxTools {
 		id := "call-" + jsonInt(i)
-		h.hear(command(id), 2, span)
-		h.hear(put(id, "some output"), 2, span)
-		h.hear(chunk(strings.Repeat("y", maxText/8)), 2, span)
-		h.hear(&line{ID: json.RawMessage(jsonInt(i)), Method: methodPermission, Params: json.RawMessage(
+		h.feed(command(id), 2, span)
+		h.feed(put(id, "some output"), 2, span)
+		h.feed(chunk(strings.Repeat("y", maxText/8)), 2, span)
+		h.feed(&line{ID: json.RawMessage(jsonInt(i)), Method: methodPermission, Params: json.RawMessage(
 			`{"sessionId":"s","toolCall":{"toolCallId":"` + id + `"},"options":[{"optionId":"o","kind":"allow_once"}]}`)}, 2,
 			span)
 		of := h.state.Talks["s"]
@@ -169,7 +169,7 @@ func TestTheStateIsBounded(t *testing.T) {
 	}
 	last := "call-" + jsonInt(3*maxTools-1)
 	for range 3 {
-		h.hear(put(last, strings.Repeat("x", maxOutput)), 2, 1)
+		h.feed(put(last, strings.Repeat("x", maxOutput)), 2, 1)
 	}
 	if len(h.stored) > maxOutput+maxText+maxTools*1024 {
 		t.Errorf("the state takes %d bytes", len(h.stored))

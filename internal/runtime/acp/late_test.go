@@ -7,8 +7,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// OpenCode says that a call is in progress, then asks whether it may run; the two lines may change places. What nobody
-// has answered is open.
+// OpenCode reports that a call is in progress, then asks for approval; the two lines may arrive in either
+// order. An unanswered request is open.
 func TestACallInProgressAnswersNothing(t *testing.T) {
 	t.Parallel()
 	p := &player{t: t, profile: OpenCode()}
@@ -25,7 +25,7 @@ func TestACallInProgressAnswersNothing(t *testing.T) {
 		p.play(*late)
 		for _, signal := range p.signals {
 			if _, resolved := signal.Change.(runtime.RequestResolved); resolved {
-				t.Errorf("nobody has answered, and the request is closed: %s", signal.Raw)
+				t.Errorf("there was no answer, and the request is closed: %s", signal.Raw)
 			}
 		}
 		return

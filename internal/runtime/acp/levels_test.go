@@ -59,14 +59,14 @@ func reaches(t *testing.T, made func(*testing.T, *mockmodel.Server, bool) *site,
 			person.End(t, turn.TurnID)
 		}
 		if got := ground.Reached(); got != want {
-			t.Errorf("%s: it could %+v, promised is %+v; the model heard %v", policy, got, want, model.Outputs())
+			t.Errorf("%s: it could %+v, promised is %+v; the model received %v", policy, got, want, model.Outputs())
 		}
 	}
 }
 
-// TestNothingIsConfined: each agent of the protocol is opened with the one level that promises nothing, and gets as far
-// as its user does; where a person is asked first, not a step further than that person lets it. Any other level is
-// refused before an agent hears of it.
+// TestNothingIsConfined: each agent of the protocol is opened with the one level that promises nothing, and can
+// do what its user can. Where a person is asked first, it goes no further than that person allows. Any other
+// level is refused before the agent is involved.
 func TestNothingIsConfined(t *testing.T) {
 	t.Parallel()
 	keeps := runtimetest.Everything()

@@ -25,7 +25,7 @@ const (
 	methodWithdraw   = "$/cancel_request"
 )
 
-// turnPrefix begins the id session/prompt is sent with: its answer ends exactly the turn it names, whoever reads it.
+// turnPrefix begins the id of session/prompt: its answer ends exactly the turn it names, for any reader.
 const turnPrefix = "turn:"
 
 // line is a line of JSON-RPC, of either side.

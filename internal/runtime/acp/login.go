@@ -14,7 +14,7 @@ var _ interface {
 	runtime.Selective
 } = (*Runtime)(nil)
 
-// takesKeys tells whether the agent can be given a key.
+// takesKeys reports whether the agent can be given a key.
 func (p *Profile) takesKeys() bool { return p.KeyMethod != "" || p.KeyVariable != "" }
 
 // remedy says how the agent is logged in.
@@ -74,14 +74,14 @@ func (r *Runtime) heldKey() string {
 	return r.key
 }
 
-// startedWithKey tells whether the last process was started with a key.
+// startedWithKey reports whether the last process was started with a key.
 func (r *Runtime) startedWithKey() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.keyed
 }
 
-// loggedIn tells whether a key is held by this server, or by the process that runs.
+// loggedIn reports whether a key is held by this server, or by the process that runs.
 func (r *Runtime) loggedIn() bool {
 	if r.heldKey() != "" {
 		return true
@@ -127,7 +127,7 @@ func (p *protocol) logInAgain(ctx context.Context) error {
 	}
 	var refused *runtime.Error
 	if err := p.logIn(ctx, p.runtime.heldKey()); errors.As(err, &refused) {
-		// It may repeat the key; whoever needs the login hears of it.
+		// The message may contain the key; the caller that needs the login gets the error.
 		p.runtime.log.Warn().Msg(p.runtime.profile.title() + " does not take the key of its login any more; log in again")
 	} else if err != nil {
 		return err

@@ -57,7 +57,7 @@ func (r *Runtime) MemoryFiles(in runtime.ResumeThread) (folder string, names []s
 	return folder, names, nil
 }
 
-// begins tells whether a file's beginning has some words.
+// begins reports whether a file's beginning has some words.
 func begins(home *os.Root, name, words string) (is bool, err error) {
 	file, err := home.Open(name)
 	if err != nil {
@@ -68,8 +68,8 @@ func begins(home *os.Root, name, words string) (is bool, err error) {
 	return bytes.Contains(head, []byte(words)), err
 }
 
-// MemoryWritten implements runtime.Portable. The agent has written a turn down when it tells of its end; one that could
-// not, for want of space, writes nothing more of that conversation.
+// MemoryWritten implements runtime.Portable. The agent has written a turn to its files when it reports the end.
+// One that could not, for lack of space, writes nothing more of that conversation.
 func (r *Runtime) MemoryWritten(_ context.Context, in runtime.ResumeThread) (bool, error) {
 	folder, names, err := r.MemoryFiles(in)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// requireNoNativeTools refuses a conversation that is to have none of the agent's own tools: no agent behind this
-// protocol can be told so. Gemini CLI reads its settings for that only where root owns them and every folder above.
+// requireNoNativeTools refuses a conversation without the agent's own tools: no agent behind this protocol can
+// disable them. Gemini CLI reads such settings only from a folder that root owns, with all its parents.
 func (r *Runtime) requireNoNativeTools(ctx context.Context, thread string) error {
 	if r.nativeToolsOff == nil {
 		return nil

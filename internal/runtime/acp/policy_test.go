@@ -48,7 +48,7 @@ func TestWhatGeminisPolicyRefusesIsDeclined(t *testing.T) {
 				t.Errorf("it is shown as %s", signal.Raw)
 			}
 		case runtime.InteractiveRequested:
-			t.Errorf("somebody is asked: %s", signal.Raw)
+			t.Errorf("an approval is requested: %s", signal.Raw)
 		}
 	}
 	if calls != 1 {

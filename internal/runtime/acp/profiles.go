@@ -14,8 +14,8 @@ import (
 type Profile struct {
 	// Name is the runtime's name, Title what it is called for people.
 	Name, Title string
-	// Command is the program and its arguments; the program is looked for on the PATH. {tools} stands for the name of
-	// the server's tools, or a text that nobody guesses where there are none.
+	// Command is the program and its arguments; the program is looked up on the PATH. {tools} stands for the
+	// name of the server's tools, or an unguessable text where there are none.
 	Command []string
 	// Env is what its processes are given, as NAME=value; {settings} stands for the file with Settings, {trust} for whether
 	// it is to trust the workspace: true where it is given the tools of the server.
@@ -54,15 +54,15 @@ type Profile struct {
 	Clear string
 	// Forms says that it asks persons questions.
 	Forms bool
-	// SharesServers says that an MCP server given to one of its conversations is there for all in the same folder, so that
-	// it is given none: nobody could tell which one calls.
+	// SharesServers says that an MCP server given to one conversation serves all in the same folder. Such an
+	// agent gets none, since a call's conversation would be unknown.
 	SharesServers bool
 	// TrustsFor is the folder of a workspace whose settings count once the agent trusts it, which it has to for taking MCP
 	// servers: such a workspace is not opened then. "" for an agent that takes servers anywhere.
 	TrustsFor string
 	// SessionMeta is a JSON object given as _meta when a conversation is opened or loaded, "" for none.
 	SessionMeta string
-	// NoPlan says that it does not tell what it plans.
+	// NoPlan says that it does not report its plan.
 	NoPlan bool
 	// QuestionTools are tools that show as the question they ask.
 	QuestionTools []string
@@ -76,8 +76,8 @@ type Profile struct {
 	RejectEndsTurn bool
 	// ErrorsAsText: a turn that failed ends as a good one does, with the error as a text of no message.
 	ErrorsAsText bool
-	// PolicySays is a regular expression of what a failed call says that the agent's own policy refused, "" where that
-	// cannot be told.
+	// PolicySays is a regular expression for the output of a failed call that the agent's own policy refused,
+	// "" where that cannot be detected.
 	PolicySays string
 	// RefusedAs is the tool that the agent runs, and completes, in the place of a call that it refuses, "" for none: its
 	// input has the tool that the model called, and an error.
@@ -88,12 +88,13 @@ type Profile struct {
 	// {minute} stands for when it was begun, {id} for the first 8 characters of the agent's id. Such a file is emptied when
 	// it is loaded in that minute, and can be taken to another machine. "" for an agent that keeps them in another way.
 	History string
-	// Implicit is how much the agent reads by itself (runtime.ImplicitAll, ...), "" where nobody knows; Reads are the
-	// files it does, as far as they are known, by variables of its processes ($NAME, ${NAME:-OTHERWISE}), {settings}, and
-	// the folder of the conversation: {cwd}, with those above it {above}, up to the project's root {project}.
+	// Implicit is how much the agent reads by itself (runtime.ImplicitAll, ...), "" where that is unknown.
+	// Reads are the files it reads, as far as they are known, by variables of its processes ($NAME,
+	// ${NAME:-OTHERWISE}), {settings}, and the folder of the conversation: {cwd}, with those above it {above},
+	// up to the project's root {project}.
 	Implicit string
 	Reads    []string
-	// Preview says that nobody has tried this agent with this server.
+	// Preview says that this agent was not tested with this server.
 	Preview bool
 }
 
@@ -212,7 +213,7 @@ func (p *Profile) nameIn(callID string) string {
 	return name
 }
 
-// refused tells of a call that failed whether the agent's policy refused it.
+// refused reports whether a failed call was refused by the agent's policy.
 func (p *Profile) refused(output string) bool {
 	return p.PolicySays != "" && regexp.MustCompile(p.PolicySays).MatchString(output)
 }
@@ -239,8 +240,8 @@ func (p *Profile) policies() (policies []string) {
 	return policies
 }
 
-// modeFor is the agent's mode for an approval policy, "" to leave the one it has. An agent whose modes are not known may
-// begin in one that asks nobody, as the Claude bridge does, so it is put into the one that asks.
+// modeFor is the agent's mode for an approval policy, "" to leave the current one. An agent with unknown modes
+// may begin in one without approvals, as the Claude bridge does, so it is switched to the one with approvals.
 func (p *Profile) modeFor(policy string, now settings) string {
 	if len(p.Modes) == 0 && policy != "" {
 		return now.asks
@@ -251,7 +252,7 @@ func (p *Profile) modeFor(policy string, now settings) string {
 // title is what it is called for people.
 func (p *Profile) title() string { return cmp.Or(p.Title, p.Name) }
 
-// facts are those of the agent, as far as the profile and the agent itself tell; loads says that it opens earlier
+// facts are those of the agent, from the profile and from the agent itself; loads says that it opens earlier
 // conversations.
 func (p *Profile) facts(loads bool) runtime.Facts {
 	f := runtime.Facts{State: runtime.StateMemory, Resume: runtime.ResumeReconstruct, Cancellation: runtime.CancelBestEffort,

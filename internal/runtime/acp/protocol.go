@@ -26,8 +26,8 @@ type protocol struct {
 	agent agent
 	// settings are the mode and the model conversations run with, as far as that is known.
 	settings map[string]settings
-	// heard is when an agent last said something in a turn, by turn.
-	heard map[string]time.Time
+	// lastOutput is when an agent last sent something in a turn, by turn.
+	lastOutput map[string]time.Time
 	// totals are what the conversations have used, by session.
 	totals map[string]wire.Tokens
 	// unsent are turns of a server before this one whose message never reached the process.
@@ -35,7 +35,7 @@ type protocol struct {
 	// reserved are the conversations a message is on its way to, labels those of turns whose message was sent.
 	reserved map[string]bool
 	labels   map[string]string
-	// loggedIn says that the process was given a key, and greeting what is to be told of it once it has been.
+	// loggedIn says that the process was given a key, and greeting what to send it after that.
 	loggedIn bool
 	greeting json.RawMessage
 	// retired is closed when the process is to end for one with another key.
@@ -99,7 +99,7 @@ func protocolOf(c *stdio.Conn) *protocol {
 
 func (r *Runtime) speak(c *stdio.Conn) stdio.Protocol {
 	return &protocol{Conn: c, runtime: r, translator: translator{profile: &r.profile, tools: r.toolServer(), threads: map[string]string{}},
-		settings: map[string]settings{}, heard: map[string]time.Time{}, totals: map[string]wire.Tokens{},
+		settings: map[string]settings{}, lastOutput: map[string]time.Time{}, totals: map[string]wire.Tokens{},
 		reserved: map[string]bool{}, labels: map[string]string{}, loading: map[string]int{}, quiet: map[string]time.Time{},
 		retired: make(chan struct{})}
 }
@@ -143,7 +143,7 @@ func (p *protocol) Resume(stored runtime.Resumption) {
 	for id, thread := range p.translator.threads {
 		native[thread] = id
 	}
-	p.translator.state.Talks = map[string]*talk{}
+	p.translator.state.Talks = map[string]*conversation{}
 	for _, running := range stored.Turns {
 		prompt, sent := prompts[running.TurnID]
 		delete(prompts, running.TurnID)
@@ -155,7 +155,7 @@ func (p *protocol) Resume(stored runtime.Resumption) {
 			id = prompt.Native
 			p.translator.threads[id] = running.ThreadID
 		}
-		p.heard[running.TurnID] = time.Now()
+		p.lastOutput[running.TurnID] = time.Now()
 		if known := before.Talks[id]; known != nil && known.Turn == running.TurnID {
 			p.translator.state.Talks[id] = known
 			continue
@@ -164,7 +164,7 @@ func (p *protocol) Resume(stored runtime.Resumption) {
 			p.unsent = append(p.unsent, running)
 		}
 		if id != "" {
-			p.translator.state.Talks[id] = &talk{Thread: running.ThreadID, Turn: running.TurnID, Cwd: prompt.Cwd}
+			p.translator.state.Talks[id] = &conversation{Thread: running.ThreadID, Turn: running.TurnID, Cwd: prompt.Cwd}
 		}
 	}
 	for _, over := range prompts { // their ends are stored
@@ -177,7 +177,7 @@ func (l label) encode() string {
 	return string(raw)
 }
 
-// known takes in what is known of a process. mu is held.
+// known stores what is known of a process. mu is held.
 func (p *protocol) known(h hello) {
 	_ = json.Unmarshal(h.Agent, &p.agent) // it was read when it came
 	maps.Copy(p.translator.threads, h.Threads)
@@ -229,7 +229,7 @@ func (p *protocol) Read(raw []byte, at time.Time) (stdio.Line, error) {
 	defer p.mu.Unlock()
 	p.translator.upTo = p.Taken()
 	signals, changed := p.translator.said(&l, at.UnixMilli())
-	p.hears(&l, signals, at)
+	p.noteOutput(&l, signals, at)
 	p.keepQuiet(&l, at)
 	changed = p.translator.state.keepOld(p.translator.upTo, p.runtime.span) || changed
 	if len(signals) == 0 && !changed {
@@ -286,8 +286,8 @@ func (p *protocol) Reread(raw []byte, end int64) {
 	p.translator.reread(&l, end)
 }
 
-// hears notes that the agent is not silent, and what a turn that ended has used. mu is held.
-func (p *protocol) hears(l *line, signals []runtime.Signal, at time.Time) {
+// noteOutput notes that the agent responds, and the usage of a turn that ended. mu is held.
+func (p *protocol) noteOutput(l *line, signals []runtime.Signal, at time.Time) {
 	var in struct {
 		SessionID string `json:"sessionId"`
 	}
@@ -296,11 +296,11 @@ func (p *protocol) hears(l *line, signals []runtime.Signal, at time.Time) {
 		p.loading[in.SessionID]++
 	}
 	if of := p.translator.state.Talks[in.SessionID]; of != nil {
-		p.heard[of.Turn] = at
+		p.lastOutput[of.Turn] = at
 	}
 	for _, signal := range signals {
 		if end, is := signal.Change.(runtime.TurnCompleted); is {
-			delete(p.heard, end.TurnID)
+			delete(p.lastOutput, end.TurnID)
 		}
 		if signal.Method == wire.MethodTokenUsage {
 			var used struct {
@@ -385,7 +385,7 @@ func (p *protocol) Probe() (method string, params any) { return "harness/probe",
 // settle answers a request of the agent, once.
 func (p *protocol) settle(ctx context.Context, id json.RawMessage, decision string, result json.RawMessage) error {
 	p.mu.Lock()
-	p.translator.told(id, decision)
+	p.translator.noteAnswer(id, decision)
 	p.mu.Unlock()
 	return p.sendResult(ctx, id, result)
 }
@@ -398,8 +398,8 @@ func (p *protocol) sendResult(ctx context.Context, id, result json.RawMessage) e
 	return p.SendOnce(ctx, id, raw)
 }
 
-// stop asks a turn to end, and answers what the agent asks in it, and claimed, which somebody has claimed for that:
-// some agents end no turn before. They are told to stop first, so that none goes on with the answer. ErrNoActiveTurn.
+// stop asks a turn to end, and cancels the open requests of its agent, and those in claimed: some agents end no
+// turn before. The stop is sent first, so that no agent continues after the answer. ErrNoActiveTurn.
 func (p *protocol) stop(ctx context.Context, turnID string, claimed ...json.RawMessage) error {
 	p.mu.Lock()
 	native, of := p.translator.state.turn(turnID)
@@ -414,7 +414,7 @@ func (p *protocol) stop(ctx context.Context, turnID string, claimed ...json.RawM
 	}
 	claimed = append(claimed, p.ClaimIn(of.Thread)...)
 	for _, id := range claimed {
-		p.translator.told(id, actionCancel)
+		p.translator.noteAnswer(id, actionCancel)
 	}
 	p.mu.Unlock()
 	raw, err := written(message{Version: "2.0", Method: methodCancel, Params: map[string]string{"sessionId": native}})

@@ -84,7 +84,7 @@ func (r *Runtime) renew(ctx context.Context, given runtime.ProviderKey) error {
 	}
 }
 
-// busy tells whether a turn runs in a conversation, or is about to.
+// busy reports whether a turn runs in a conversation, or is about to.
 func (p *protocol) busy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

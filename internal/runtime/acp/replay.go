@@ -21,7 +21,7 @@ func (p Profile) Replay(sessionID, cwd string, lines []json.RawMessage) []runtim
 		}
 		switch turn := l.turn(); {
 		case l.Method == methodPrompt && turn != "":
-			t.state.Talks = map[string]*talk{l.params().SessionID: {Thread: sessionID, Turn: turn, Cwd: cwd}}
+			t.state.Talks = map[string]*conversation{l.params().SessionID: {Thread: sessionID, Turn: turn, Cwd: cwd}}
 			continue
 		case l.Method == "" && turn == "":
 			t.state.Talks = nil // a line was left out for its length: what it began is not known

@@ -50,7 +50,7 @@ func kept(t *testing.T, profile Profile, all []recorded) (map[string][]json.RawM
 	lines, want := map[string][]json.RawMessage{}, map[string]map[string]string{}
 	p := &player{t: t, profile: profile}
 	for _, r := range all {
-		heard, said, proc := len(p.heard), len(p.signals), p.proc
+		read, said, proc := len(p.lines), len(p.signals), p.proc
 		p.play(r)
 		about, begun := "", map[string]json.RawMessage{}
 		for _, signal := range p.signals[said:] {
@@ -61,8 +61,8 @@ func kept(t *testing.T, profile Profile, all []recorded) (map[string][]json.RawM
 				about = signal.ThreadID
 			}
 		}
-		if proc == p.proc && len(p.heard) > heard {
-			l := p.heard[heard]
+		if proc == p.proc && len(p.lines) > read {
+			l := p.lines[read]
 			if of := p.state.Talks[l.params().SessionID]; about == "" && of != nil {
 				about = of.Thread
 			}
@@ -104,9 +104,9 @@ func spoken(signal runtime.Signal) (id, text string) {
 	if signal.Method != wire.MethodItemCompleted {
 		return "", ""
 	}
-	told := wire.Members(wire.Members(signal.Params, "item")[0], "type", "id", "text")
-	if wire.Text(told[0]) != wire.ItemAgentMessage {
+	item := wire.Members(wire.Members(signal.Params, "item")[0], "type", "id", "text")
+	if wire.Text(item[0]) != wire.ItemAgentMessage {
 		return "", ""
 	}
-	return wire.Text(told[1]), wire.Text(told[2])
+	return wire.Text(item[1]), wire.Text(item[2])
 }

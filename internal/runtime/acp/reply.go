@@ -129,7 +129,7 @@ func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runt
 		return runtime.ErrRequestGone
 	}
 	p := protocolOf(conn)
-	// Whoever went away has answered all the same.
+	// The answer counts even when the caller went away.
 	ctx = context.WithoutCancel(ctx)
 	stops := reply.Decision == actionCancel && ref.Kind == runtime.RequestApproval
 	if stops {

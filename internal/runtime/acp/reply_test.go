@@ -36,7 +36,7 @@ func TestRepliesInTheAgentsOptions(t *testing.T) {
 		{runtime.Reply{Decision: "decline", Message: "why"}, offered, selected("cancel")},
 		{runtime.Reply{Decision: "decline"}, offered[:3], `{"outcome":{"outcome":"cancelled"}}`},
 		{runtime.Reply{Decision: "cancel"}, offered, `{"outcome":{"outcome":"cancelled"}}`},
-		{runtime.Reply{Refusal: "nobody"}, offered, `{"outcome":{"outcome":"cancelled"}}`},
+		{runtime.Reply{Refusal: "no one"}, offered, `{"outcome":{"outcome":"cancelled"}}`},
 		{runtime.Reply{Decision: "perhaps"}, offered, ""},
 		{runtime.Reply{Decision: "accept", UpdatedInput: json.RawMessage(`{}`)}, offered, ""},
 		{runtime.Reply{Decision: "accept", Raw: json.RawMessage(`{}`)}, offered, ""},

@@ -13,8 +13,7 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// SE-02: a conversation whose files Gemini has no more goes on in another one of its own, which is told what was said
-// before.
+// SE-02: a conversation whose files Gemini lost continues in a new one, which gets the earlier messages.
 func TestALostConversationIsBegunAnew(t *testing.T) {
 	t.Parallel()
 	model := mockmodel.Start(t)

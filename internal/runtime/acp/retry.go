@@ -13,7 +13,7 @@ import (
 const methodSDKMessage = "_claude/sdkMessage"
 
 // retried is what such a message says of a turn that cannot reach its model.
-func (t *translator) retried(of *talk, params json.RawMessage) []runtime.Signal {
+func (t *translator) retried(of *conversation, params json.RawMessage) []runtime.Signal {
 	var said struct {
 		Message struct {
 			Subtype string `json:"subtype"`

@@ -9,8 +9,8 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// attend looks after a process while it is up: it ends turns nobody sent a message of, those an agent says nothing in,
-// and the process itself for one with the key of a login.
+// attend watches a process while it is up. It ends turns without a message and turns in which the agent is
+// unresponsive, and ends the process itself for one with the key of a login.
 func (r *Runtime) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 	p := protocolOf(conn)
 	p.endUnsent()
@@ -35,9 +35,9 @@ func (p *protocol) watched() (turns []stdio.Turn) {
 	defer p.mu.Unlock()
 	for _, of := range p.translator.state.Talks {
 		if p.AsksIn(of.Thread) {
-			p.heard[of.Turn] = now
+			p.lastOutput[of.Turn] = now
 		}
-		turns = append(turns, stdio.Turn{ID: of.Turn, Heard: p.heard[of.Turn], Stopped: of.Silent != ""})
+		turns = append(turns, stdio.Turn{ID: of.Turn, LastOutput: p.lastOutput[of.Turn], Stopped: of.Silent != ""})
 	}
 	return turns
 }
@@ -54,7 +54,7 @@ func (p *protocol) endUnsent() {
 	}
 	p.mu.Unlock()
 	for _, running := range unsent {
-		_, _ = p.Tell(nil, wire.TurnCompleted(running.ThreadID, wire.Turn{ID: running.TurnID, Status: runtime.TurnInterrupted,
+		_, _ = p.Emit(nil, wire.TurnCompleted(running.ThreadID, wire.Turn{ID: running.TurnID, Status: runtime.TurnInterrupted,
 			CompletedAt: time.Now().UnixMilli(),
 			// of a process that is gone the end says as much
 			Error: &wire.Failure{Message: "the server was restarted before the message reached the agent; send it again"}}))

@@ -47,7 +47,7 @@ func (r *Runtime) Sources(_, cwd, _ string) ([]runtime.Source, error) {
 	return settingsOfState(sources.Files(candidates...), cwd), nil
 }
 
-// expand puts in the variables a path names; known tells that there were all of them.
+// expand replaces the variables in a path; known reports that all of them were set.
 func (r *Runtime) expand(path string) (expanded string, known bool) {
 	known = true
 	expanded = os.Expand(path, func(name string) string {

@@ -64,7 +64,7 @@ func TestWhatGeminiReadsByItself(t *testing.T) {
 	}
 }
 
-// Of an agent of the operator's own nobody knows what it reads, but for the files its configuration names. RA-16
+// What an agent of the operator's own reads is unknown, except for the files its configuration names. RA-16
 func TestWhatAnAgentOfOnesOwnReadsByItself(t *testing.T) {
 	t.Parallel()
 	home, project := t.TempDir(), t.TempDir()
@@ -90,14 +90,14 @@ func TestWhatAnAgentOfOnesOwnReadsByItself(t *testing.T) {
 		if err != nil || r.Capabilities().ImplicitSources != nil {
 			t.Errorf("%s: %v, %v", configuration, r.Capabilities().ImplicitSources, err)
 		}
-		var told []string
+		var listed []string
 		for _, one := range found {
 			path := strings.TrimPrefix(strings.TrimPrefix(one.Path, home+"/"), project+"/")
-			if told = append(told, one.Scope+" "+one.Kind+" "+path); len(one.SHA256) != 64 {
+			if listed = append(listed, one.Scope+" "+one.Kind+" "+path); len(one.SHA256) != 64 {
 				t.Errorf("%+v has no hash", one)
 			}
 		}
-		if got := strings.Join(told, ", "); got != want {
+		if got := strings.Join(listed, ", "); got != want {
 			t.Errorf("%s: it is said to read %s", configuration, got)
 		}
 	}

@@ -21,11 +21,11 @@ const (
 // state is all that translating a line needs of the lines before it, as JSON: the turns that run, by the agent's id of
 // their conversation.
 type state struct {
-	Talks map[string]*talk `json:"talks,omitempty"`
+	Talks map[string]*conversation `json:"talks,omitempty"`
 }
 
-// talk is a conversation with a turn.
-type talk struct {
+// conversation is a conversation with a turn.
+type conversation struct {
 	Thread    string `json:"thread"`
 	Turn      string `json:"turn"`
 	Cwd       string `json:"cwd,omitempty"`
@@ -97,35 +97,35 @@ func decodeState(raw json.RawMessage) state {
 }
 
 // turn finds the conversation of a turn.
-func (s *state) turn(id string) (native string, of *talk) {
-	for native, talk := range s.Talks {
-		if talk.Turn == id {
-			return native, talk
+func (s *state) turn(id string) (native string, of *conversation) {
+	for native, conversation := range s.Talks {
+		if conversation.Turn == id {
+			return native, conversation
 		}
 	}
 	return "", nil
 }
 
 // asking finds the conversation a request was asked in.
-func (s *state) asking(id json.RawMessage) (of *talk, request *asked) {
-	for _, talk := range s.Talks {
-		for _, one := range talk.Asked {
+func (s *state) asking(id json.RawMessage) (of *conversation, request *asked) {
+	for _, conversation := range s.Talks {
+		for _, one := range conversation.Asked {
 			if string(one.ID) == string(id) {
-				return talk, one
+				return conversation, one
 			}
 		}
 	}
 	return nil, nil
 }
 
-func (t *talk) tool(id string) *tool {
+func (t *conversation) tool(id string) *tool {
 	if i := slices.IndexFunc(t.Tools, func(one *tool) bool { return one.ID == id }); i >= 0 {
 		return t.Tools[i]
 	}
 	return nil
 }
 
-func (t *talk) place() wire.Place { return wire.Place{ThreadID: t.Thread, TurnID: t.Turn} }
+func (t *conversation) place() wire.Place { return wire.Place{ThreadID: t.Thread, TurnID: t.Turn} }
 
 // keepLast is a list that forgets what came first.
 func keepLast(list []string, one string, most int) []string {

@@ -63,6 +63,6 @@ func TestABridgeSaysWhatWasCleared(t *testing.T) {
 	}
 	requests := model.Requests()
 	if last := string(requests[len(requests)-1].Body); strings.Contains(last, "the blue word") {
-		t.Error("the model is told of what was cleared")
+		t.Error("the model gets what was cleared")
 	}
 }

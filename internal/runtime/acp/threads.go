@@ -78,8 +78,8 @@ func (o *offer) models(images bool) (models []runtime.Model, option string) {
 	return models, option
 }
 
-// Models implements runtime.Adapter. An agent tells of its models when a conversation is opened; one is for that when
-// none has been yet.
+// Models implements runtime.Adapter. An agent lists its models when a conversation is opened; one is opened for
+// that when there was none yet.
 func (r *Runtime) Models(ctx context.Context) ([]runtime.Model, error) {
 	if models, _ := r.offers(); len(models) > 0 {
 		return models, nil
@@ -139,7 +139,7 @@ func (r *Runtime) withMeta(params map[string]any) map[string]any {
 	return params
 }
 
-// learn takes in what an agent says of a conversation that was opened or loaded.
+// learn stores what an agent reports about a conversation that was opened or loaded.
 func (r *Runtime) learn(conn *stdio.Conn, native string, said offer) {
 	r.mu.Lock()
 	if models, _ := said.models(false); len(models) > 0 {
@@ -158,7 +158,7 @@ func (r *Runtime) learn(conn *stdio.Conn, native string, said offer) {
 	p.settings[native] = now
 }
 
-// unasked tells whether what the agent asks in a conversation is allowed without asking anybody.
+// unasked reports whether what the agent asks in a conversation is allowed without asking anybody.
 func (r *Runtime) unasked(p *protocol, native string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -310,18 +310,18 @@ func (r *Runtime) load(ctx context.Context, conn *stdio.Conn, thread, native, cw
 	_ = json.Unmarshal(result, &said) // an agent may say nothing of them
 	r.learn(conn, native, said)
 	if err := p.awaitHistory(ctx, r.calls, native); err != nil {
-		return fmt.Errorf("hear the history of conversation %s: %w", native, err)
+		return fmt.Errorf("read the history of conversation %s: %w", native, err)
 	}
 	p.opened(native, thread)
 	return nil
 }
 
-// quietProbes are as many answers in a row with no word of a conversation between them that its history is taken to be
-// told.
+// quietProbes is the number of answers in a row, with no message of a conversation between them, after which
+// its history counts as complete.
 const quietProbes = 2
 
-// awaitHistory returns when an agent has told the history of a conversation that it loads. It should have by the time
-// it answers, but not every agent has, and what it tells of old turns must not be taken for words of the next one.
+// awaitHistory returns when an agent has sent the whole history of a conversation it loads. It should have by
+// the time it answers, but not every agent has. Messages of old turns must not become part of the next one.
 func (p *protocol) awaitHistory(ctx context.Context, limit time.Duration, native string) error {
 	said := func() int {
 		p.mu.Lock()
@@ -342,7 +342,7 @@ func (p *protocol) awaitHistory(ctx context.Context, limit time.Duration, native
 	return nil
 }
 
-// CloseThread implements runtime.Adapter: an agent that closes conversations is told to.
+// CloseThread implements runtime.Adapter. It closes the conversation if the agent supports that.
 func (r *Runtime) CloseThread(ctx context.Context, threadID string) error {
 	native, _ := r.remember(threadID, "", "")
 	conn := r.process.Current()

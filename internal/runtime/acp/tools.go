@@ -13,7 +13,7 @@ import (
 // tool is a call of a tool that has not ended.
 type tool struct {
 	ID   string `json:"id"`
-	Item string `json:"item"` // "" until it was told of
+	Item string `json:"item"` // "" until it was published
 	// Type is the item it is shown as.
 	Type  string `json:"type,omitempty"`
 	Kind  string `json:"kind,omitempty"`
@@ -35,7 +35,7 @@ type tool struct {
 	grown
 }
 
-// onlyPutsOut tells that an update says nothing of a call but what it puts out, and that this is told piece by piece.
+// onlyPutsOut reports whether an update contains only output of a call that is published as deltas.
 func (u *update) onlyPutsOut(of *tool) bool {
 	return u.Kind == "tool_call_update" && u.Meta.Terminal.Data != "" && (u.Status == "" || u.Status == "in_progress") &&
 		(u.Title == "" || u.Title == of.Title) && (u.ToolKind == "" || u.ToolKind == of.Kind) &&
@@ -60,8 +60,8 @@ type toolContent struct {
 	NewText string  `json:"newText"`
 }
 
-// merge takes in what an update says of a call, by the end of its line, and returns what it added to the output that
-// shows while it runs.
+// merge applies an update to a call, at the end of its line, and returns what it added to the output shown
+// while it runs.
 func (t *tool) merge(u *update, p *Profile, end int64) (added string) {
 	t.Kind, t.Title = cmp.Or(u.ToolKind, t.Kind), bounds(cmp.Or(u.Title, t.Title), maxText)
 	t.Name = bounds(cmp.Or(u.Meta.Claude.Tool, u.Name, t.Name, p.nameIn(u.ToolCallID)), maxText)
@@ -129,7 +129,7 @@ func (t *tool) merge(u *update, p *Profile, end int64) (added string) {
 
 func ended(status string) bool { return status == "completed" || status == "failed" }
 
-// meaningful tells a value from one that says nothing.
+// meaningful reports whether a value says anything.
 func meaningful(raw json.RawMessage) bool {
 	switch string(bytes.TrimSpace(raw)) {
 	case "", "null", "{}", `""`:
@@ -143,7 +143,7 @@ const kindExecute = "execute"
 
 func changesFiles(kind string) bool { return kind == "edit" || kind == "delete" || kind == "move" }
 
-// known tells whether it is clear by now what the call does.
+// known reports whether it is clear by now what the call does.
 func (t *tool) known() bool {
 	switch {
 	case t.Kind == kindExecute && !t.MCP:
@@ -210,7 +210,7 @@ func (t *tool) called(p *Profile) (server, name string, arguments json.RawMessag
 	return p.Name, name, arguments
 }
 
-// isOf tells whether a call is one of a tool of an MCP server. What only a title says may be the words of a model.
+// isOf reports whether a call is one of a tool of an MCP server. What only a title says may be the words of a model.
 func (t *tool) isOf(p *Profile, server string) bool {
 	if server == "" || t.Name == "" && !t.MCP {
 		return false
@@ -296,7 +296,7 @@ func (t *tool) output() string {
 	return cmp.Or(wire.Text(out.Output), wire.Text(out.Error), said.String(), t.last(maxOutput))
 }
 
-// exitCode is how a command ended, nil when nobody says.
+// exitCode is how a command ended, nil when unknown.
 func (t *tool) exitCode() *int {
 	var out struct {
 		Metadata struct {

@@ -48,10 +48,10 @@ type option struct {
 }
 
 // begin notes a turn whose message is about to be sent, and says so.
-func (t *translator) begin(native string, of talk, user any, at int64) []runtime.Signal {
+func (t *translator) begin(native string, of conversation, user any, at int64) []runtime.Signal {
 	of.StartedAt = at
 	if t.state.Talks == nil {
-		t.state.Talks = map[string]*talk{}
+		t.state.Talks = map[string]*conversation{}
 	}
 	t.state.Talks[native], t.unsaid = &of, true
 	return []runtime.Signal{
@@ -67,8 +67,7 @@ func (l *line) params() (p params) {
 	return p
 }
 
-// said is what a line of the agent means; changed tells that the state is another one after it, but for what it added to
-// a text.
+// said translates a line of the agent; changed reports that the state changed beyond an addition to a text.
 func (t *translator) said(l *line, at int64) (signals []runtime.Signal, changed bool) {
 	p := l.params()
 	switch {
@@ -99,14 +98,14 @@ func (t *translator) said(l *line, at int64) (signals []runtime.Signal, changed 
 		}
 	}
 	if of == nil {
-		return signals, false // what was said in turns that are over is told again when a conversation is loaded
+		return signals, false // messages of past turns repeat when a conversation is loaded
 	}
 	more, changed := t.update(of, &p.Update, at)
 	return append(signals, more...), changed
 }
 
 // update is what an update means in a turn.
-func (t *translator) update(of *talk, u *update, at int64) (signals []runtime.Signal, changed bool) {
+func (t *translator) update(of *conversation, u *update, at int64) (signals []runtime.Signal, changed bool) {
 	switch u.Kind {
 	case "agent_message_chunk", "agent_thought_chunk":
 		signals = t.answered(of, "", false, at)
@@ -160,14 +159,14 @@ func (u *update) image() (image wire.Picture, is bool) {
 }
 
 // showImage says that the agent showed an image. What it wrote before is finished with it.
-func (of *talk) showImage(image wire.Picture, at int64) []runtime.Signal {
+func (of *conversation) showImage(image wire.Picture, at int64) []runtime.Signal {
 	of.Items++
 	shown := wire.AgentImage(of.Turn+":m"+jsonInt(of.Items), image)
 	return append(of.closeText(at), wire.ItemStarted(of.place(), shown, at), wire.ItemCompleted(of.place(), shown, at))
 }
 
-// grow adds to the text that grows, or begins one; plain tells that it did no more than add.
-func (t *translator) grow(of *talk, u *update, at int64) (signals []runtime.Signal, plain bool) {
+// grow adds to the open text, or begins one; plain reports that it only added.
+func (t *translator) grow(of *conversation, u *update, at int64) (signals []runtime.Signal, plain bool) {
 	added, thought := u.shown(), u.Kind == "agent_thought_chunk"
 	if added == "" {
 		return nil, true
@@ -210,7 +209,7 @@ func (t *text) item() any {
 	}
 }
 
-func (of *talk) closeText(at int64) []runtime.Signal {
+func (of *conversation) closeText(at int64) []runtime.Signal {
 	if of.Text == nil {
 		return nil
 	}
@@ -219,8 +218,8 @@ func (of *talk) closeText(at int64) []runtime.Signal {
 	return []runtime.Signal{wire.ItemCompleted(of.place(), item, at)}
 }
 
-// call is what an update of a tool call means; plain tells that it did no more than add to what the call puts out.
-func (t *translator) call(of *talk, u *update, at int64) (signals []runtime.Signal, plain bool) {
+// call translates an update of a tool call; plain reports that it only added to the call's output.
+func (t *translator) call(of *conversation, u *update, at int64) (signals []runtime.Signal, plain bool) {
 	if u.ToolCallID == "" || t.hides(u) {
 		return nil, true
 	}
@@ -258,7 +257,7 @@ func (t *translator) call(of *talk, u *update, at int64) (signals []runtime.Sign
 	return append(signals, t.close(of, one, status, at)...), false
 }
 
-// hides tells of a call that is shown by what it asks.
+// hides reports whether a call is shown by its request instead.
 func (t *translator) hides(u *update) bool {
 	name := u.Meta.Claude.Tool
 	if name == "" {
@@ -268,7 +267,7 @@ func (t *translator) hides(u *update) bool {
 }
 
 // open makes room for a call.
-func (t *translator) open(of *talk, id string, at int64) (one *tool, signals []runtime.Signal) {
+func (t *translator) open(of *conversation, id string, at int64) (one *tool, signals []runtime.Signal) {
 	if len(of.Tools) >= maxTools {
 		oldest := of.Tools[0]
 		signals = append(t.show(of, oldest, at), t.close(of, oldest, wire.StatusFailed, at)...)
@@ -279,7 +278,7 @@ func (t *translator) open(of *talk, id string, at int64) (one *tool, signals []r
 }
 
 // show begins the item of a call, once.
-func (t *translator) show(of *talk, one *tool, at int64) []runtime.Signal {
+func (t *translator) show(of *conversation, one *tool, at int64) []runtime.Signal {
 	if one.Item != "" {
 		return nil
 	}
@@ -293,7 +292,7 @@ func (t *translator) show(of *talk, one *tool, at int64) []runtime.Signal {
 }
 
 // close ends the item of a call, which has begun.
-func (t *translator) close(of *talk, one *tool, status string, at int64) (signals []runtime.Signal) {
+func (t *translator) close(of *conversation, one *tool, status string, at int64) (signals []runtime.Signal) {
 	if one.Declined && status != wire.StatusCompleted {
 		status = wire.StatusDeclined
 	}

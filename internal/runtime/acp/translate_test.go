@@ -43,16 +43,16 @@ type player struct {
 // heir is a translator one server after another goes on with.
 type heir struct {
 	translator
-	// heard are the lines of the process so far, whose numbers are where they end; stored is the state as the next server
-	// gets it.
-	heard  []line
+	// lines are the lines of the process so far, whose numbers are their end offsets; stored is the state as
+	// the next server gets it.
+	lines  []line
 	stored json.RawMessage
 }
 
-// hear is a line as a server takes it; span is that of Runtime.
-func (h *heir) hear(l *line, at, span int64) []runtime.Signal {
-	h.heard = append(h.heard, *l)
-	h.upTo = int64(len(h.heard))
+// feed processes a line as a server does; span is that of Runtime.
+func (h *heir) feed(l *line, at, span int64) []runtime.Signal {
+	h.lines = append(h.lines, *l)
+	h.upTo = int64(len(h.lines))
 	signals, changed := h.said(l, at)
 	if changed = h.state.keepOld(h.upTo, span) || changed; changed || h.unsaid {
 		h.stored, h.unsaid = h.state.encode(), false
@@ -66,9 +66,9 @@ func (h *heir) resume() {
 		h.stored = h.state.encode()
 	}
 	h.state = decodeState(h.stored)
-	for i, from := int64(0), h.state.needs(); from > 0 && i < int64(len(h.heard)); i++ {
+	for i, from := int64(0), h.state.needs(); from > 0 && i < int64(len(h.lines)); i++ {
 		if i >= from {
-			h.reread(&h.heard[i], i+1)
+			h.reread(&h.lines[i], i+1)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func (p *player) play(r recorded) {
 		}
 		p.options[string(l.ID)] = asked.Options
 	}
-	p.signals = append(p.signals, p.hear(&l, r.At, 5)...)
+	p.signals = append(p.signals, p.feed(&l, r.At, 5)...)
 	for i, begin := range p.waiting {
 		if begin != nil {
 			if signals := begin(); signals != nil {
@@ -167,7 +167,7 @@ func (p *player) sent(l *line, at int64) {
 			if p.state.Talks[in.SessionID] != nil {
 				return nil
 			}
-			of := talk{Thread: "thread-" + in.SessionID, Turn: turn, Cwd: "/home/dev/work"}
+			of := conversation{Thread: "thread-" + in.SessionID, Turn: turn, Cwd: "/home/dev/work"}
 			return p.begin(in.SessionID, of, userItem{Type: wire.ItemUserMessage, ID: turn + ":user", Content: in.Prompt}, at)
 		}
 		if signals := begin(); signals != nil {
@@ -196,7 +196,7 @@ func (p *player) sent(l *line, at int64) {
 		if decision == "" {
 			decision = actionCancel
 		}
-		p.told(l.ID, decision)
+		p.noteAnswer(l.ID, decision)
 	}
 }
 

@@ -72,9 +72,10 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	r.mu.Lock()
 	r.began[in.ThreadID] = time.Now()
 	r.mu.Unlock()
-	// From here on it is a turn, whatever becomes of the caller: one whose process is gone is told of as interrupted.
+	// From here on it is a turn, even without the caller: if its process is gone, it is published as
+	// interrupted.
 	ctx = context.WithoutCancel(ctx)
-	stored, err := p.begin(native, talk{Thread: in.ThreadID, Turn: turn, Cwd: cwd, Unasked: r.unasked(p, native),
+	stored, err := p.begin(native, conversation{Thread: in.ThreadID, Turn: turn, Cwd: cwd, Unasked: r.unasked(p, native),
 		Clears: r.profile.clears(in.Input)},
 		userItem{Type: wire.ItemUserMessage, ID: turn + ":user", Content: in.Input})
 	if err != nil {
@@ -101,9 +102,9 @@ func (r *Runtime) InterruptTurn(ctx context.Context, threadID, turnID string) er
 	return protocolOf(conn).stop(context.WithoutCancel(ctx), turnID)
 }
 
-// requireAlive has the process answer something: runtime.ErrProcessGone when it has ended, also when that is not noticed
-// yet. A turn is told of before its message is written, so one for a dead process could not go to the next one. A process
-// that is slow to answer is alive as far as is known.
+// requireAlive makes a round trip to the process: runtime.ErrProcessGone when it has ended, also when that was
+// not noticed yet. A turn is published before its message is written, so one for a dead process could not move
+// to the next process. A slow process counts as alive.
 func (p *protocol) requireAlive(ctx context.Context) error {
 	method, params := p.Probe()
 	_, err := p.Call(ctx, alivePatience, method, params)
@@ -128,15 +129,15 @@ func (p *protocol) reserve(native string) (release func(), err error) {
 	}, nil
 }
 
-// begin tells of a turn before its message is sent; stored is closed when that is known for good.
-func (p *protocol) begin(native string, of talk, user userItem) (stored <-chan struct{}, err error) {
+// begin publishes a turn before its message is sent; stored is closed once it is durable.
+func (p *protocol) begin(native string, of conversation, user userItem) (stored <-chan struct{}, err error) {
 	now := time.Now()
 	p.mu.Lock()
 	of.Total = p.totals[of.Thread]
 	signals := p.translator.begin(native, of, user, now.UnixMilli())
-	p.heard[of.Turn], p.labels[of.Turn] = now, label{Turn: of.Turn, Native: native, Cwd: of.Cwd}.encode()
+	p.lastOutput[of.Turn], p.labels[of.Turn] = now, label{Turn: of.Turn, Native: native, Cwd: of.Cwd}.encode()
 	p.mu.Unlock()
-	return p.Tell(beginning(of.Turn, native), signals...)
+	return p.Emit(beginning(of.Turn, native), signals...)
 }
 
 // over notes that the end of a turn is stored.

@@ -15,8 +15,8 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// Gemini CLI reaches its models at Vertex AI when its environment chooses that, also beside a key of the other kind. It
-// follows the server's settings only in folders of root that nobody else may write to.
+// Gemini CLI reaches its models at Vertex AI when its environment chooses that, also with a key of the other
+// kind present. It uses the server's settings only in folders of root that no other user may write to.
 func TestGeminiAtVertexAI(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -66,9 +66,9 @@ func rootsHome(t *testing.T) string {
 	return home
 }
 
-// RA-08: of Gemini CLI a key and a login with OAuth are both found, in the environment and in the home that it is given, and
-// told apart; where neither is there, both ways are named.
-func TestTheCredentialsOfGeminiAreToldApart(t *testing.T) {
+// RA-08: for Gemini CLI a key and a login with OAuth are both found, in the environment and in its home, and
+// distinguished. Where neither is there, both ways are named.
+func TestGeminiCredentialsAreDistinguished(t *testing.T) {
 	t.Parallel()
 	loggedIn := t.TempDir()
 	plant(t, filepath.Join(loggedIn, ".gemini", "oauth_creds.json"), `{"refresh_token":"1//secret"}`)
@@ -84,7 +84,7 @@ func TestTheCredentialsOfGeminiAreToldApart(t *testing.T) {
 		status, err := adapter.Auth(t.Context())
 		got := strings.Join(append([]string{string(status.State)}, status.Credentials...), " ")
 		if err != nil || got != want || (want == "missing") != (status.Remedy != "") {
-			t.Errorf("told is %+v, %v, want %s", status, err, want)
+			t.Errorf("got %+v, %v, want %s", status, err, want)
 		}
 		if want == "missing" && (!strings.Contains(status.Remedy, "GEMINI_API_KEY") || !strings.Contains(status.Remedy, "log in")) {
 			t.Errorf("what to do is %q", status.Remedy)

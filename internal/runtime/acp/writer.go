@@ -43,7 +43,7 @@ func (r *Runtime) callWhenFree(ctx context.Context, conn *stdio.Conn, method str
 	}
 }
 
-// openElsewhere tells whether a conversation is refused because another process has it open.
+// openElsewhere reports whether a conversation is refused because another process has it open.
 func openElsewhere(err error) bool {
 	var native *runtime.Error
 	if !errors.As(err, &native) {

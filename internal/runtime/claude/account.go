@@ -27,7 +27,7 @@ func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
 		}
 	}
 	login := r.launcher.Variable("CLAUDE_CODE_OAUTH_TOKEN") != ""
-	if r.setup.SessionHome == nil { // nobody logs in to a home of a session's own
+	if r.setup.SessionHome == nil { // a session's own home has no login
 		_, err := os.Stat(filepath.Join(r.configDir(), ".credentials.json"))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return status, fmt.Errorf("look for a login of Claude Code: %w", err)
@@ -93,7 +93,8 @@ func (o *offered) list() []runtime.Model {
 	return slices.Clone(o.models)
 }
 
-// Models implements runtime.Adapter. Every process tells them when it is greeted; without one, one is greeted for that.
+// Models implements runtime.Adapter. Every process reports them in its greeting; without a process, one is
+// started for that.
 func (r *Runtime) Models(ctx context.Context) ([]runtime.Model, error) {
 	if models := r.models.list(); models != nil {
 		return models, nil

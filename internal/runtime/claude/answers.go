@@ -148,7 +148,7 @@ func send(ctx context.Context, line *stdio.Conn, id string, given verdict) error
 	return nil
 }
 
-// refuse answers a request nobody decides on any more.
+// refuse answers a request that is not open any more.
 func refuse(ctx context.Context, line *stdio.Conn, id string) error {
 	return send(ctx, line, id, denied("The user interrupted this.", true))
 }

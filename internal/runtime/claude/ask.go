@@ -11,7 +11,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// maxAsked is how many requests may be open at once to be told apart.
+// maxAsked is how many requests may be open at once.
 const maxAsked = 256
 
 // question is what is kept with a request to answer it with, also after a restart (runtime.Asked.Context).
@@ -134,7 +134,7 @@ func inputID(input json.RawMessage) string {
 	return short(string(encode(value)))
 }
 
-// permits tells whether a person has allowed a use of a tool for the session.
+// permits reports whether a person has allowed a use of a tool for the session.
 func (s *state) permits(tool string, input json.RawMessage) bool {
 	wanted := ruleOf(tool, readInput(input))
 	return wanted.Tool != "" && slices.Contains(s.Allowed, wanted)
@@ -157,7 +157,7 @@ func readAnswer(response json.RawMessage) (given answer) {
 	return given
 }
 
-// sessionRule is how Claude Code is told to allow a use for the session.
+// sessionRule is the rule that makes Claude Code allow a use for the session.
 func sessionRule(tool string, in toolInput) json.RawMessage {
 	type native struct {
 		Tool string `json:"toolName"`
@@ -211,7 +211,8 @@ func controlResponse(requestID string, response any) []byte {
 	}{"control_response", inner{"success", requestID, response}}), '\n')
 }
 
-// controlRefusal is the line, with its end, that answers a request of the agent which nobody here can answer.
+// controlRefusal is the line, with its end, that answers a request of the agent which this server does not
+// know.
 func controlRefusal(requestID, why string) []byte {
 	type inner struct {
 		Subtype   string `json:"subtype"`

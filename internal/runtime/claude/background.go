@@ -44,7 +44,7 @@ func (s startedTask) kind() string {
 	}
 }
 
-// backgroundChanged takes in which background work runs now.
+// backgroundChanged stores which background work runs now.
 func (t *translation) backgroundChanged(tasks []startedTask) {
 	t.Background = len(tasks)
 	now := make([]working, 0, len(tasks))
@@ -62,7 +62,7 @@ func (t *translation) backgroundChanged(tasks []startedTask) {
 	t.sayBackground()
 }
 
-// backgroundCalled takes in which call began background work: its command says more than its description.
+// backgroundCalled stores which call began background work: its command says more than its description.
 func (t *translation) backgroundCalled(id, callID string) {
 	i := slices.IndexFunc(t.Working, func(w working) bool { return w.ID == id })
 	call := t.call(callID)
@@ -112,7 +112,8 @@ func (r *Runtime) speaking(threadID string) (*process, *protocol) {
 	return p, p.spoken.Load()
 }
 
-// EndBackground implements runtime.Backgrounder. Claude Code begins no turn about a task that it was told to stop.
+// EndBackground implements runtime.Backgrounder. Claude Code begins no turn about a task that it was asked to
+// stop.
 func (r *Runtime) EndBackground(ctx context.Context, in runtime.ResumeThread, id string) error {
 	p, spoken := r.speaking(in.ThreadID)
 	if spoken == nil {
@@ -145,7 +146,7 @@ func (r *Runtime) EndBackground(ctx context.Context, in runtime.ResumeThread, id
 		case <-line.Gone():
 			return nil
 		case <-ctx.Done():
-			return fmt.Errorf("%w: Claude Code was told to stop task %s and has not yet: %w", runtime.ErrTimeout, id, ctx.Err())
+			return fmt.Errorf("%w: Claude Code was asked to stop task %s and has not yet: %w", runtime.ErrTimeout, id, ctx.Err())
 		}
 	}
 	return p.awaitEnd(ctx, spoken, ended)
@@ -202,7 +203,7 @@ func unquoted(command string) string {
 	return strings.NewReplacer(`'`, "", `"`, "", `\`, "").Replace(command)
 }
 
-// works tells whether background work runs.
+// works reports whether background work runs.
 func (p *protocol) works(id string) bool {
 	return slices.ContainsFunc(p.now().working, func(w working) bool { return w.ID == id })
 }
@@ -213,7 +214,7 @@ func (r *Runtime) RestartsFor(in runtime.StartTurn) bool {
 	if spoken == nil || spoken.now().background == 0 {
 		return false
 	}
-	t := r.talk(in.ThreadID, in.NativeID)
+	t := r.conversation(in.ThreadID, in.NativeID)
 	t.mu.Lock()
 	was := t.controls
 	t.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"harness/internal/runtime"
 )
 
-// Background work is told with the turn that it began in and the command of its call, each time all of it; more than is
-// remembered still counts.
-func TestBackgroundTasksAreTold(t *testing.T) {
+// Background work is published with the turn it began in and the command of its call, as a whole each time.
+// Work beyond the remembered number still counts.
+func TestBackgroundTasksArePublished(t *testing.T) {
 	t.Parallel()
 	s := state{Thread: "thread"}
 	var last []runtime.BackgroundTask

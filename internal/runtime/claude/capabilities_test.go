@@ -7,7 +7,8 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// How Claude Code reaches tools of this server is told, and that it reaches none where there are none.
+// The capabilities say how Claude Code reaches this server's tools, and that it reaches none where there are
+// none.
 func TestHowItReachesOwnedTools(t *testing.T) {
 	t.Parallel()
 	for want, setup := range map[string]stdio.Setup{runtime.OwnedNone: {}, runtime.OwnedMCP: {Tools: "harness"}} {

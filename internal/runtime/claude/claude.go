@@ -40,7 +40,7 @@ type Runtime struct {
 	stopping bool
 	failure  error // why no process can be started, nil when one can
 	version  string
-	talks    map[string]*talk
+	talks    map[string]*conversation
 	login    *login // the one that waits for a code, nil for none
 }
 
@@ -54,7 +54,7 @@ var (
 
 // New makes an adapter that is not started, of the program named ("claude").
 func New(bin string, setup stdio.Setup) *Runtime {
-	r := &Runtime{bin: cmp.Or(bin, "claude"), setup: setup, talks: map[string]*talk{}}
+	r := &Runtime{bin: cmp.Or(bin, "claude"), setup: setup, talks: map[string]*conversation{}}
 	supervise, launch := &r.setup.Supervise, &r.setup.Launch
 	supervise.StartTimeout = cmp.Or(supervise.StartTimeout, 30*time.Second)
 	supervise.CallTimeout = cmp.Or(supervise.CallTimeout, 120*time.Second)

@@ -42,11 +42,11 @@ func (s *stage) requireCleared(after ...string) {
 	requests := s.model.Requests()
 	last := string(requests[len(requests)-1].Body)
 	if strings.Contains(last, "the blue word") {
-		s.t.Error("the model is told of what was cleared")
+		s.t.Error("the model gets what was cleared")
 	}
 	for _, text := range after {
 		if !strings.Contains(last, text) {
-			s.t.Errorf("the model is not told of %s", text)
+			s.t.Errorf("the model does not get %s", text)
 		}
 	}
 }

@@ -41,7 +41,7 @@ type controls struct {
 	Plan     bool   `json:"plan,omitempty"`
 }
 
-// strict fills in what nobody chose: the narrowest level.
+// strict sets what was not chosen to the narrowest level.
 func (c controls) strict() controls {
 	c.Approval, c.Sandbox, c.Network = cmp.Or(c.Approval, untrusted), cmp.Or(c.Sandbox, readOnly), cmp.Or(c.Network,
 		restricted)
@@ -119,7 +119,7 @@ func (r *Runtime) confines() bool {
 	return true
 }
 
-// mayBypass tells whether Claude Code runs commands without asking anybody: not as root, unless the environment says
+// mayBypass reports whether Claude Code runs commands without asking anybody: not as root, unless the environment says
 // that it is confined.
 func (r *Runtime) mayBypass() bool {
 	return os.Getuid() != 0 || r.launcher.Variable("IS_SANDBOX") == "1"

@@ -14,7 +14,7 @@ import (
 func (t *translation) result(e *event) {
 	if t.Turn == "" {
 		if len(e.Users) == 0 {
-			return // it could not start at all: whoever greets it hears of that
+			return // it could not start at all: the greeting fails with the reason
 		}
 		t.begin(e.Users[0])
 	}

@@ -54,7 +54,7 @@ type event struct {
 	ErrorStatus int `json:"error_status"`
 }
 
-// knownIDs puts what calls are told apart by in the words it is remembered by.
+// knownIDs replaces the ids of calls by the ones this server remembers (runtime.KnownID).
 func (e *event) knownIDs() {
 	for i := range e.Message.Content {
 		p := &e.Message.Content[i]

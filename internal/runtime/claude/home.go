@@ -46,7 +46,7 @@ func (r *Runtime) configDir() string {
 // ForgetThread implements runtime.Forgetter: what Claude Code wrote down of the conversation goes, and a home of the
 // session's own.
 func (r *Runtime) ForgetThread(ctx context.Context, in runtime.ResumeThread) (deletedFiles int, err error) {
-	t := r.talk(in.ThreadID, in.NativeID)
+	t := r.conversation(in.ThreadID, in.NativeID)
 	if err := r.set.Close(ctx, t.thread); err != nil {
 		return 0, err
 	}
@@ -101,22 +101,22 @@ func forget(configDir, native string) (files int, err error) {
 	return files, nil
 }
 
-// forgotten tells that a session of which there is a home or a process is stored nowhere: the server died before that.
-// In doubt it is not.
+// forgotten reports that a session with a home or a process is not stored: the server died before that. In
+// doubt it returns false.
 func (r *Runtime) forgotten(ctx context.Context, session string) bool {
 	if r.setup.KnownSession == nil {
 		return false
 	}
 	known, err := r.setup.KnownSession(ctx, session)
 	if err != nil {
-		r.setup.Launch.Logger.Warn().Err(err).Str("session", session).Msg("whether a session is known cannot be told")
+		r.setup.Launch.Logger.Warn().Err(err).Str("session", session).Msg("cannot find out whether a session is stored")
 		return false
 	}
 	return !known
 }
 
-// sweepHomes removes the homes of sessions that never came to be, once the processes nobody is served by are gone. One
-// in which something was said stays, whatever is stored: another database may know of it.
+// sweepHomes removes the homes of sessions that were never stored, once their stray processes are gone. A home
+// with messages stays in any case: another database may know its session.
 func (r *Runtime) sweepHomes(ctx context.Context, strays []*process) {
 	if r.setup.SessionHomes == nil {
 		return
@@ -157,7 +157,7 @@ func (r *Runtime) sweepHomes(ctx context.Context, strays []*process) {
 	})
 }
 
-// anySaid tells whether there is a history of any conversation in a folder of Claude Code's state. What cannot be looked
+// anySaid reports whether there is a history of any conversation in a folder of Claude Code's state. What cannot be looked
 // into may have one.
 func anySaid(configDir string) (bool, error) {
 	projects, err := os.ReadDir(filepath.Join(configDir, "projects"))

@@ -76,7 +76,7 @@ func TestTheHomeOfASessionThatNeverCameToBe(t *testing.T) {
 	}
 	for _, signal := range s.Signals() {
 		if signal.Kind == runtime.SignalExited && signal.Generation != s.Generations()[0] {
-			t.Errorf("the end of %s is told", signal.Generation)
+			t.Errorf("the end of %s is published", signal.Generation)
 		}
 	}
 }

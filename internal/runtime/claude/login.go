@@ -32,13 +32,13 @@ type login struct {
 // loginCode is what ends a login, as callLoginCode takes it.
 type loginCode struct{ Code, State string }
 
-// aside starts a process that serves nobody, in an empty folder. end ends it and forgets what there was of it.
+// aside starts a process without a session, in an empty folder. end ends it and removes its files.
 func (r *Runtime) aside(ctx context.Context) (p *process, end func(context.Context) error, err error) {
 	dir, err := os.MkdirTemp("", "harness-aside-")
 	if err != nil {
 		return nil, nil, fmt.Errorf("make an empty folder: %w", err)
 	}
-	t := &talk{native: uuid.NewString()}
+	t := &conversation{native: uuid.NewString()}
 	p = r.newProcess(t, hello{Native: t.native, Controls: controls{Cwd: dir}.strict()}, state{}, nil)
 	end = func(ctx context.Context) error {
 		err := p.Stop(context.WithoutCancel(ctx))
@@ -62,7 +62,7 @@ func (r *Runtime) aside(ctx context.Context) (p *process, end func(context.Conte
 func (r *Runtime) Login(ctx context.Context) (runtime.Login, error) {
 	if r.setup.SessionHome != nil {
 		return runtime.Login{}, &runtime.UnsupportedError{Runtime: Name, Operation: runtime.OpLogin,
-			Remedy: "each session has a home of its own, to which nobody logs in: " + remedy}
+			Remedy: "each session has a home of its own, which has no login: " + remedy}
 	}
 	p, end, err := r.aside(ctx)
 	if err != nil {
@@ -135,7 +135,7 @@ func (r *Runtime) FinishLogin(ctx context.Context, id, code string) error {
 	return err
 }
 
-// ask makes a request to a process that serves nobody; answer may be nil.
+// ask makes a request to a process without a session; answer may be nil.
 func (r *Runtime) ask(ctx context.Context, p *process, method string, params, answer any) error {
 	line, done, err := p.Use(ctx)
 	if err != nil {

@@ -23,14 +23,14 @@ func (r *Runtime) MemoryFiles(in runtime.ResumeThread) (folder string, names []s
 	if folder, err = r.stateOf(in.ThreadID); err != nil {
 		return "", nil, err
 	}
-	t := r.talk(in.ThreadID, in.NativeID)
+	t := r.conversation(in.ThreadID, in.NativeID)
 	names, err = fs.Glob(os.DirFS(folder), "projects/*/"+cmp.Or(t.goesOn().Cleared, t.described().NativeID)+".jsonl")
 	return folder, names, err
 }
 
 // MemoryWritten implements runtime.Portable. Claude Code writes down what it has said a moment later.
 func (r *Runtime) MemoryWritten(ctx context.Context, in runtime.ResumeThread) (bool, error) {
-	t := r.talk(in.ThreadID, in.NativeID)
+	t := r.conversation(in.ThreadID, in.NativeID)
 	if err := r.recall(ctx, t); err != nil {
 		return false, err
 	}
@@ -57,7 +57,7 @@ func (r *Runtime) MemoryPlace(_ runtime.ResumeThread, _, name string) (string, e
 }
 
 // goesOn is what goes on in the next process, as it is now.
-func (t *talk) goesOn() state {
+func (t *conversation) goesOn() state {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.live != nil {
@@ -68,7 +68,7 @@ func (t *talk) goesOn() state {
 	return t.carried
 }
 
-// holds tells whether a file has some words, looking from its end.
+// holds reports whether a file has some words, looking from its end.
 func holds(path string, words []byte) (found bool, err error) {
 	file, err := os.Open(path)
 	if err != nil {

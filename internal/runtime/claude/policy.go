@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// askReason is what Claude Code is told why a person is asked; it is nothing to show.
+// askReason is the reason for an approval that Claude Code gets; it is not shown.
 const askReason = "the approval policy of this session asks"
 
 // readers are the tools that change nothing outside the agent. What they start is seen by the hook, too.
@@ -26,7 +26,7 @@ type decision struct {
 	Permission, Reason string
 }
 
-// writesTree tells that a sub-agent is to get a working tree of its own, which is written for it.
+// writesTree reports that a sub-agent gets a working tree of its own, which is written for it.
 func writesTree(input json.RawMessage) bool {
 	var agent struct {
 		Isolation string `json:"isolation"`
@@ -46,7 +46,7 @@ func (c controls) decide(s *state, tool string, input json.RawMessage) decision 
 		if fetches && c.Network != enabled {
 			return decision{"deny", "This session has no network access: " + tool + " may not be used."}
 		}
-		return decision{} // its mode decides, and asks nobody
+		return decision{} // its mode decides, without an approval
 	case s.permits(tool, input):
 		return decision{"allow", "allowed for the session"}
 	case fetches && c.Network != enabled, c.Approval != onRequest && c.Approval != onFailure && !reads:
@@ -70,7 +70,8 @@ func (d decision) hookAnswer() any {
 	}{specific{"PreToolUse", d.Permission, d.Reason}}
 }
 
-// settled answers a request for permission without a person, where nobody is to be asked; false when a person is.
+// settled answers a request for permission without a person, where the policy allows no approvals; false when a
+// person decides.
 func (c controls) settled(s *state, request control) (verdict, bool) {
 	switch {
 	case request.Tool == toolNetwork && (c.Network == enabled || s.permits(request.Tool, request.Input)):
@@ -78,7 +79,7 @@ func (c controls) settled(s *state, request control) (verdict, bool) {
 	case request.Tool == toolQuestion:
 		return verdict{}, false
 	case c.Approval == never:
-		return denied("This session asks nobody, and its policy does not allow "+request.Tool+" here.", false), true
+		return denied("This session allows no approvals, and its policy does not allow "+request.Tool+" here.", false), true
 	}
 	return verdict{}, false
 }

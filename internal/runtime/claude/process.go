@@ -18,7 +18,7 @@ import (
 type process struct {
 	*stdio.Supervisor
 	retire chan struct{}
-	gone   func() // tells the set, nil for a process that serves nobody
+	gone   func() // removes it from the set, nil for a process without a session
 	// spoken is the conversation with it, nil until there is one.
 	spoken atomic.Pointer[protocol]
 }
@@ -33,7 +33,7 @@ func (p *process) busy() string {
 }
 
 // newProcess makes the supervisor of a conversation's process, which goes on with one that is inherited.
-func (r *Runtime) newProcess(t *talk, about hello, carried state, inherit []shim.Found) *process {
+func (r *Runtime) newProcess(t *conversation, about hello, carried state, inherit []shim.Found) *process {
 	p := &process{retire: make(chan struct{})}
 	options := r.setup.Supervise
 	options.Serves, options.Once = t.thread, true
@@ -89,15 +89,15 @@ func (r *Runtime) program(about hello) (stdio.Program, error) {
 }
 
 // sink passes on what a process says, and keeps it as long as it has something to do.
-func (r *Runtime) sink(t *talk, p *process, batch runtime.Batch) {
-	if t.thread == "" { // it serves nobody
+func (r *Runtime) sink(t *conversation, p *process, batch runtime.Batch) {
+	if t.thread == "" { // it has no session
 		if batch.Stored != nil {
 			batch.Stored()
 		}
 		return
 	}
-	// Whoever hears of an end may go on at once, so the process is let go of before it is told; one that has ended is
-	// nobody's any more, and the next one starts when that was told.
+	// The consumer of an end may continue at once, so the process is released before the end is published. A
+	// process that has ended is unused, and the next one starts after that.
 	ended := false
 	for _, signal := range batch.Signals {
 		switch signal.Change.(type) {
@@ -130,21 +130,21 @@ func (r *Runtime) sink(t *talk, p *process, batch runtime.Batch) {
 }
 
 // carryOn keeps what goes on in the next process, which may start as soon as this one is gone. Its caller holds mu.
-func (t *talk) carryOn(p *process) {
+func (t *conversation) carryOn(p *process) {
 	if spoken := p.spoken.Load(); spoken != nil {
 		t.carried = spoken.now().carried
 	}
 }
 
 // keep keeps the process of a turn until it rests.
-func (r *Runtime) keep(t *talk) {
+func (r *Runtime) keep(t *conversation) {
 	if release, kept := r.set.Keep(t.thread); kept && !t.hold(release) {
 		release()
 	}
 }
 
 // attend waits for the end of a process.
-func (r *Runtime) attend(t *talk, p *process) {
+func (r *Runtime) attend(t *conversation, p *process) {
 	r.working.Go(func() {
 		<-p.Done()
 		t.mu.Lock()
@@ -158,7 +158,8 @@ func (r *Runtime) attend(t *talk, p *process) {
 	})
 }
 
-// inherit goes on with one process, or tells its last words. One that serves nobody is returned; it is being ended.
+// inherit attaches to one process, or publishes its remaining output. One without a session is returned; it is
+// being ended.
 func (r *Runtime) inherit(ctx context.Context, found shim.Found) (stray *process) {
 	var about hello
 	var stored state
@@ -174,10 +175,10 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) (stray *process
 	about.Controls = about.Controls.strict()
 	if about.Thread == "" || r.forgotten(ctx, about.Thread) {
 		r.setup.Launch.Logger.Warn().Err(err).Str("generation", found.Generation).
-			Msg("a Claude Code of an earlier server serves nobody; ending it")
+			Msg("a Claude Code of an earlier server has no session; ending it")
 		return r.endStray(ctx, about, found)
 	}
-	t := r.talk(about.Thread, about.Native)
+	t := r.conversation(about.Thread, about.Native)
 	p := r.newProcess(t, about, stored, []shim.Found{found})
 	release, gone, adopted := r.set.Adopt(t.thread, p, time.Now())
 	p.gone = gone
@@ -201,9 +202,9 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) (stray *process
 	return nil
 }
 
-// endStray ends a process that was started for nobody, and tells nobody.
+// endStray ends a process without a session, and publishes nothing.
 func (r *Runtime) endStray(ctx context.Context, about hello, found shim.Found) *process {
-	p := r.newProcess(&talk{}, about, state{}, []shim.Found{found})
+	p := r.newProcess(&conversation{}, about, state{}, []shim.Found{found})
 	close(p.retire)
 	_ = p.Start(ctx) // it has no failures of its own
 	r.working.Go(func() { <-p.Done() })
@@ -211,7 +212,7 @@ func (r *Runtime) endStray(ctx context.Context, about hello, found shim.Found) *
 }
 
 // recall takes what goes on of a conversation from its last process under an earlier server.
-func (r *Runtime) recall(ctx context.Context, t *talk) error {
+func (r *Runtime) recall(ctx context.Context, t *conversation) error {
 	t.mu.Lock()
 	recalled := t.recalled
 	t.mu.Unlock()
@@ -231,8 +232,8 @@ func (r *Runtime) recall(ctx context.Context, t *talk) error {
 	return nil
 }
 
-// nativeToolsOff tells whether the agent of a conversation is to have no tools of its own.
-func (r *Runtime) nativeToolsOff(ctx context.Context, t *talk) (bool, error) {
+// nativeToolsOff reports whether the agent of a conversation is to have no tools of its own.
+func (r *Runtime) nativeToolsOff(ctx context.Context, t *conversation) (bool, error) {
 	t.mu.Lock()
 	off := t.nativeToolsOff
 	t.mu.Unlock()
@@ -244,7 +245,7 @@ func (r *Runtime) nativeToolsOff(ctx context.Context, t *talk) (bool, error) {
 
 // startProcess starts the process of a conversation.
 func (r *Runtime) startProcess(ctx context.Context, thread string, gone func()) (*process, error) {
-	t := r.talk(thread, "")
+	t := r.conversation(thread, "")
 	if err := r.recall(ctx, t); err != nil {
 		return nil, err
 	}

@@ -50,11 +50,11 @@ type protocol struct {
 	// tools is where it reaches the tools of this server, nil for nowhere.
 	tools *runtime.ToolServer
 
-	mu    sync.Mutex
-	state state
-	told  []byte // the state as it was told last
-	// heard is when something was said last, but for answers to requests of ours.
-	heard time.Time
+	mu        sync.Mutex
+	state     state
+	lastState []byte // the state as it was last published
+	// lastOutput is when something was last sent, except answers to requests of ours.
+	lastOutput time.Time
 	// failure is what a process said that could not start.
 	failure string
 	changed chan struct{}
@@ -75,7 +75,7 @@ type hello struct {
 func newProtocol(c *stdio.Conn, about hello, carried state, limit time.Duration,
 	greeted func(json.RawMessage)) *protocol {
 	p := &protocol{Conn: c, hello: about, limit: limit, greeted: greeted, changed: make(chan struct{}), state: carried,
-		heard: time.Now()}
+		lastOutput: time.Now()}
 	p.state.Thread, p.state.Cwd, p.state.Model = about.Thread, about.Controls.Cwd, about.Controls.Model
 	sum := sha256.Sum256([]byte(c.Generation()))
 	copy(p.marker[:], sum[:])
@@ -83,23 +83,23 @@ func newProtocol(c *stdio.Conn, about hello, carried state, limit time.Duration,
 	return p
 }
 
-// retold is a message that begins with what was said before in a conversation that was lost.
-type retold []any
+// replayed is a message that begins with the earlier messages of a lost conversation.
+type replayed []any
 
-// retoldMark is in the number of such a message: its history is not shown as the message. It leaves alone what counts
+// replayedMark is in the number of such a message: its history is not shown as the message. It leaves alone what counts
 // the connections to a process (bits 32 to 47) and a million requests of each.
-const retoldMark = 0xFFE << 20
+const replayedMark = 0xFFE << 20
 
-// isRetold tells the id of such a message. Nobody but this server chooses the ids of messages to Claude Code.
-func isRetold(messageID string) bool {
+// isReplayed reports the id of such a message. Only this server chooses the ids of messages to Claude Code.
+func isReplayed(messageID string) bool {
 	parsed, err := uuid.Parse(messageID)
 	return err == nil && parsed[12] == 0xFF && parsed[13]>>4 == 0xE
 }
 
 // messageID is the id of the message that a request is: the process's marker and the request's number.
 func (p *protocol) messageID(id int64, params any) string {
-	if _, is := params.(retold); is {
-		id |= retoldMark
+	if _, is := params.(replayed); is {
+		id |= replayedMark
 	}
 	var number [8]byte
 	binary.BigEndian.PutUint64(number[:], uint64(id)) //nolint:gosec // ids are positive
@@ -116,8 +116,8 @@ func (p *protocol) requestOf(messageID string) string {
 	var number [8]byte
 	copy(number[2:], parsed[len(p.marker):])
 	id := binary.BigEndian.Uint64(number[:])
-	if isRetold(messageID) {
-		id &^= retoldMark
+	if isReplayed(messageID) {
+		id &^= replayedMark
 	}
 	return strconv.FormatUint(id, 10)
 }
@@ -165,7 +165,7 @@ func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e.Type != "control_response" && e.Type != "keep_alive" {
-		p.heard = at
+		p.lastOutput = at
 	}
 	said, mine := p.answer(&e)
 	if mine {
@@ -190,8 +190,8 @@ func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
 		said.Signals[i].Generation, said.Signals[i].ReceivedAt = p.Generation(), at
 	}
 	if delta := e.Type == "stream_event" && e.Event.Type == "content_block_delta"; !delta {
-		if now := encode(p.state); !bytes.Equal(now, p.told) {
-			said.State, p.told = now, now
+		if now := encode(p.state); !bytes.Equal(now, p.lastState) {
+			said.State, p.lastState = now, now
 		}
 		close(p.changed)
 		p.changed = make(chan struct{})
@@ -278,7 +278,7 @@ func (p *protocol) Answered(method, _ string, result json.RawMessage) {
 	var said struct {
 		Version string `json:"claude_code_version"`
 	}
-	_ = json.Unmarshal(result, &said) // a version that is not told is not known
+	_ = json.Unmarshal(result, &said) // an unreported version is unknown
 	p.mu.Lock()
 	p.hello.Version = said.Version
 	note := encode(p.hello)
@@ -346,7 +346,8 @@ func (p *protocol) Frame(id int64, method string, params any) ([]byte, error) {
 	}{"control_request", strconv.FormatInt(id, 10), out}), '\n'), nil
 }
 
-// servers are the MCP servers of the process. They are told here and not on its command line, which others could read.
+// servers are the MCP servers of the process. They are sent here and not on its command line, which other users
+// could read.
 func (p *protocol) servers() map[string]any {
 	if p.tools == nil {
 		return nil
@@ -360,7 +361,7 @@ func (p *protocol) servers() map[string]any {
 		p.tools.Name: server{"http", p.tools.URL, map[string]string{"Authorization": "Bearer " + p.tools.Token}}}
 }
 
-// isOurs tells whether a tool is one of this server, which decides about it when it is called.
+// isOurs reports whether a tool is one of this server, which decides about it when it is called.
 func (p *protocol) isOurs(tool string) bool {
 	return p.tools != nil && strings.HasPrefix(tool, "mcp__"+p.tools.Name+"__")
 }
@@ -371,7 +372,7 @@ func (p *protocol) Refuse(request runtime.Signal) ([]byte, error) {
 	if err := json.Unmarshal(request.RequestID, &id); err != nil {
 		return nil, fmt.Errorf("read the id of a request: %w", err)
 	}
-	return controlRefusal(id, "nobody can answer this"), nil
+	return controlRefusal(id, "this request is not supported"), nil
 }
 
 // Overloaded implements stdio.Protocol.

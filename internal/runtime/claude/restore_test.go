@@ -9,8 +9,8 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// SE-02: a conversation whose history was removed is not begun anew as if nothing had been said; it goes on when Claude
-// Code is told what was.
+// SE-02: a conversation whose history was removed does not restart empty. It continues when Claude Code gets
+// the earlier messages.
 func TestALostConversationIsBegunAnew(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()

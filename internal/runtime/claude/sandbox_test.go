@@ -91,7 +91,7 @@ func TestLevelsAreEnforced(t *testing.T) {
 				t.Logf("it is not opened: %v", err)
 			}
 			if got := ground.Reached(); got != test.want {
-				t.Errorf("it could %+v, promised is %+v; the model heard %v", got, test.want, s.model.Outputs())
+				t.Errorf("it could %+v, promised is %+v; the model received %v", got, test.want, s.model.Outputs())
 			}
 		})
 	}
@@ -137,8 +137,8 @@ func TestLevelsThatCannotBeEnforced(t *testing.T) {
 	}
 }
 
-// Where nobody is to be asked, nobody is: what would have to be asked is denied, or runs where everything may.
-func TestNobodyIsAsked(t *testing.T) {
+// Where the policy allows no approvals there are none: such a call is denied, or runs where everything may.
+func TestNoApprovalIsRequested(t *testing.T) {
 	t.Parallel()
 	for level, runs := range map[string]bool{"read-only": false, "danger-full-access": true} {
 		t.Run(level, func(t *testing.T) {
@@ -153,8 +153,8 @@ func TestNobodyIsAsked(t *testing.T) {
 	}
 }
 
-// Of what keys are there only kinds are told.
-func TestCredentialsAreNotTold(t *testing.T) {
+// Of the keys that are present only their kinds are disclosed.
+func TestCredentialsAreNotDisclosed(t *testing.T) {
 	t.Parallel()
 	s := prepared(t, open(), nil)
 	found, err := s.Auth(t.Context())

@@ -16,9 +16,9 @@ func (r *Runtime) attendTo(ctx context.Context, p *process, line *stdio.Conn) er
 	silent := make(chan error, 1)
 	go func() {
 		spoken := p.spoken.Load()
-		silent <- r.setup.Silence.Attend(ctx, stdio.Watched{Name: Name, Title: "Claude Code", Log: r.setup.Launch.Logger,
+		silent <- r.setup.TurnWatchdog.Attend(ctx, stdio.Watched{Name: Name, Title: "Claude Code", Log: r.setup.Launch.Logger,
 			Turns: spoken.watched, Held: line.Held, Stop: func(ctx context.Context, _ string) error {
-				return spoken.hush(ctx, line, r.setup.Silence)
+				return spoken.hush(ctx, line, r.setup.TurnWatchdog)
 			}})
 	}()
 	select {
@@ -31,8 +31,8 @@ func (r *Runtime) attendTo(ctx context.Context, p *process, line *stdio.Conn) er
 	}
 }
 
-// watched is the turn in which the model is waited for: while a person is asked, or a command runs, which has a limit
-// of its own, nobody is silent.
+// watched is the turn that waits for the model. While a person is asked, or a command runs, which has a limit
+// of its own, the agent counts as responsive.
 func (p *protocol) watched() []stdio.Turn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,13 +42,13 @@ func (p *protocol) watched() []stdio.Turn {
 	}
 	if len(p.state.Asked) > 0 ||
 		slices.ContainsFunc(p.state.Tools, func(call toolCall) bool { return call.Name == toolShell }) {
-		p.heard = time.Now()
+		p.lastOutput = time.Now()
 	}
-	return []stdio.Turn{{ID: busy, Heard: p.heard, Stopped: p.state.Silent != ""}}
+	return []stdio.Turn{{ID: busy, LastOutput: p.lastOutput, Stopped: p.state.Silent != ""}}
 }
 
 // hush has a silent turn end, and say why.
-func (p *protocol) hush(ctx context.Context, line *stdio.Conn, silence stdio.Silence) error {
+func (p *protocol) hush(ctx context.Context, line *stdio.Conn, silence stdio.TurnWatchdog) error {
 	p.mu.Lock()
 	p.state.Silent = silence.Reason()
 	p.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 )
 
 // A turn is silent when the model is waited for, not a person or a command.
-func TestWhoIsSilent(t *testing.T) {
+func TestWatchedTurns(t *testing.T) {
 	t.Parallel()
 	long := time.Now().Add(-time.Hour)
 	for name, c := range map[string]struct {
@@ -20,9 +20,9 @@ func TestWhoIsSilent(t *testing.T) {
 		"a command runs":      {state{Turn: "t", Tools: []toolCall{{ID: "c", Name: toolShell}}}, true, false},
 		"a sub-agent":         {state{Turn: "t", Tools: []toolCall{{ID: "c", Name: "Agent"}}}, true, true},
 	} {
-		p := &protocol{state: c.state, heard: long}
+		p := &protocol{state: c.state, lastOutput: long}
 		turns := p.watched()
-		if watched := len(turns) == 1; watched != c.watched || watched && turns[0].Heard.Equal(long) != c.silent {
+		if watched := len(turns) == 1; watched != c.watched || watched && turns[0].LastOutput.Equal(long) != c.silent {
 			t.Errorf("%s: %+v", name, turns)
 		}
 	}

@@ -84,7 +84,7 @@ func (s *stage) onAsk(reply runtime.Reply) {
 	s.reply = func(runtime.Signal) runtime.Reply { return reply }
 }
 
-// turn says something, waits for the end and tells how often it was asked.
+// turn sends a message, waits for the end and returns the approvals that were requested.
 func (s *stage) turn(text string) (end runtime.TurnCompleted, asked []runtime.Signal) {
 	s.t.Helper()
 	s.mu.Lock()
@@ -120,7 +120,7 @@ func (s *stage) made(name string) bool {
 	return err == nil
 }
 
-func (s *stage) heard(match func(string) bool) bool {
+func (s *stage) received(match func(string) bool) bool {
 	for _, output := range s.model.Outputs() {
 		if match(output.Text) {
 			return true
@@ -141,8 +141,8 @@ func TestAnswers(t *testing.T) {
 	const reason = "not before the freeze is over"
 	s.onAsk(runtime.Reply{Decision: "decline", Message: reason})
 	if _, asked := s.turn("MOCK_CMD[touch refused]"); len(asked) != 1 || s.made("refused") ||
-		!s.heard(func(text string) bool { return strings.Contains(text, reason) }) {
-		t.Errorf("refused: asked %d times, ran %t; the model heard %v", len(asked), s.made("refused"), s.model.Outputs())
+		!s.received(func(text string) bool { return strings.Contains(text, reason) }) {
+		t.Errorf("refused: asked %d times, ran %t; the model received %v", len(asked), s.made("refused"), s.model.Outputs())
 	}
 	s.onAsk(runtime.Reply{Decision: "accept",
 		UpdatedInput: json.RawMessage(`{"command":"touch better","description":"other"}`)})
@@ -222,8 +222,8 @@ func TestSubagents(t *testing.T) {
 	}
 }
 
-// Whoever hears that a turn has ended may close the conversation, or change how it runs, at once.
-func TestAProcessIsFreeOnceItsTurnsEndIsTold(t *testing.T) {
+// A client that sees the end of a turn may close the conversation, or change its controls, at once.
+func TestProcessIsFreeOnceTurnEndIsPublished(t *testing.T) {
 	t.Parallel()
 	store, ended := runtimetest.NewStore(), make(chan error, 1)
 	g := newRig(t, store, false)
@@ -254,7 +254,7 @@ func TestAProcessIsFreeOnceItsTurnsEndIsTold(t *testing.T) {
 	}
 }
 
-// A message that comes while the end of a process is being told is for the next one.
+// A message that comes while the end of a process is being published is for the next process.
 func TestAMessageBesideTheEndOfAProcess(t *testing.T) {
 	t.Parallel()
 	store, answer := runtimetest.NewStore(), make(chan error, 2)
@@ -296,7 +296,8 @@ func TestAMessageBesideTheEndOfAProcess(t *testing.T) {
 	}
 }
 
-// A message that comes too late for the running turn becomes the turn after it; images, usage and models are told.
+// A message that comes too late for the running turn becomes the next turn; images, usage and models are
+// published.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, open(), nil)
@@ -384,9 +385,9 @@ func TestABusyProcessAnswersTheProbe(t *testing.T) {
 }
 
 // A turn in which the model says nothing ends, and says why; the conversation goes on.
-func TestASilentTurnIsEnded(t *testing.T) {
+func TestUnresponsiveTurnIsEnded(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, open(), func(g *rig) { g.setup.Silence = stdio.Silence(2 * time.Second) })
+	s := newStage(t, open(), func(g *rig) { g.setup.TurnWatchdog = stdio.TurnWatchdog(2 * time.Second) })
 	if end, _ := s.turn("MOCK_HOLD[for ever]"); end.Status != runtime.TurnFailed ||
 		!strings.Contains(end.Error, "said nothing for 2s (HARNESS_TURN_IDLE") {
 		t.Errorf("it ended %+v", end)
@@ -401,8 +402,8 @@ func TestASilentTurnIsEnded(t *testing.T) {
 	}
 }
 
-// A request to the model that the real Claude Code tries again is told as an error that is no end.
-func TestARequestThatIsTriedAgainIsTold(t *testing.T) {
+// A request to the model that the real Claude Code retries is published as an error that does not end the turn.
+func TestRetriedRequestIsPublished(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, open(), nil)
 	end, _ := s.turn("MOCK_HTTP_500")
@@ -413,7 +414,7 @@ func TestARequestThatIsTriedAgainIsTold(t *testing.T) {
 		}
 	}
 	if end.Status != runtime.TurnFailed || tried != 2 { // CLAUDE_CODE_MAX_RETRIES
-		t.Errorf("it was told of %d times and ended %+v", tried, end)
+		t.Errorf("it was published %d times and ended %+v", tried, end)
 	}
 }
 
@@ -513,7 +514,7 @@ func TestWhatClaudeCodeReadsByItself(t *testing.T) {
 	for _, request := range s.model.Requests() {
 		for _, mark := range []string{"mark of the project", "mark of the home"} {
 			if strings.Contains(string(request.Body), mark) {
-				t.Errorf("the model was told the %s", mark)
+				t.Errorf("the model got the %s", mark)
 			}
 		}
 	}

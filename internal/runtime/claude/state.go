@@ -59,8 +59,8 @@ type state struct {
 	Over    bool   `json:"over,omitempty"`
 	// Said is Claude Code's id of the last whole message of the model, by which it also writes it down.
 	Said string `json:"said,omitempty"`
-	// Cleared is Claude Code's name of the conversation since it was cleared, "" for the first name. Clearing says that it
-	// is yet to tell it.
+	// Cleared is Claude Code's name of the conversation since it was cleared, "" for the first name. Clearing
+	// says that the new name is still to come.
 	Cleared  string `json:"cleared,omitempty"`
 	Clearing bool   `json:"clearing,omitempty"`
 }

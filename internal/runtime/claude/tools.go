@@ -24,7 +24,7 @@ const (
 	toolTask     = "TaskUpdate"
 )
 
-// edits tells the tools that change files.
+// edits reports the tools that change files.
 func edits(tool string) bool {
 	return slices.Contains([]string{"Write", "Edit", "MultiEdit", "NotebookEdit"}, tool)
 }
@@ -141,7 +141,7 @@ func (t *translation) command(call toolCall, in toolInput, status string, out *o
 	return item
 }
 
-// edit is the change of a file that a call is about. Once it was made, Claude Code tells the difference.
+// edit is the change of a file by a call. Once it was made, Claude Code sends the difference.
 func edit(tool string, in toolInput, out *outcome) wire.FileEdit {
 	change := wire.FileEdit{Path: in.path(), Kind: "update", Diff: replaced(in.Old, cmp.Or(in.New, in.NewSource))}
 	if tool == "Write" {
@@ -235,14 +235,15 @@ func (t *translation) toolResults(e *event) {
 	}
 }
 
-// neverRan tells from the result of a call that Claude Code refused it by its own rules before it ran: there is no such
-// tool, its input is not valid, or a rule of the tool blocks it. A call that was cut short beside others may have run.
+// neverRan reports from a call's result that Claude Code refused it by its own rules before it ran. The tool
+// does not exist, its input is invalid, or a rule blocks it. A call that was cut short with others may have
+// run.
 func neverRan(result string) bool {
 	said, refused := strings.CutPrefix(result, "<tool_use_error>")
 	return refused && !strings.HasPrefix(said, "Cancelled:") && !strings.HasPrefix(said, "Sibling tool call")
 }
 
-// changed tells what the turn has changed so far, as long as that can be remembered.
+// changed publishes what the turn has changed so far, as long as that can be remembered.
 func (t *translation) changed(change wire.FileEdit) {
 	if diff := wire.TurnDiff(t.Diff, t.Cwd, []wire.FileEdit{change}); len(diff) <= maxDetail {
 		t.Diff = diff

@@ -21,7 +21,7 @@ type translation struct {
 // translate is what a line means; the state is that after it.
 func (s *state) translate(e *event, at int64) []runtime.Signal {
 	t := &translation{state: s, at: at}
-	t.take(e)
+	t.apply(e)
 	return t.out
 }
 
@@ -41,7 +41,7 @@ func (t *translation) begin(turn string) {
 	t.say(wire.TurnStarted(t.Thread, wire.Turn{ID: t.Turn, StartedAt: t.at, Model: t.Runs}))
 }
 
-// beginOwn begins a turn nobody asked for, or the one that was promised to a message.
+// beginOwn begins a turn without a request, or the one that was promised to a message.
 func (t *translation) beginOwn(turn string) {
 	own := t.Owed == ""
 	if !own {
@@ -57,7 +57,7 @@ func (t *translation) beginOwn(turn string) {
 	}
 }
 
-func (t *translation) take(e *event) {
+func (t *translation) apply(e *event) {
 	e.knownIDs()
 	inner := e.Parent != nil // what a sub-agent does is in the item of its call
 	switch e.Type {
@@ -67,7 +67,7 @@ func (t *translation) take(e *event) {
 		t.system(e)
 	case "user":
 		if e.IsReplay {
-			t.heard(e)
+			t.echoed(e)
 		} else if !inner {
 			t.toolResults(e)
 		}
@@ -146,8 +146,8 @@ func (t *translation) paid(id string) {
 	}
 }
 
-// heard is a message that the agent repeats when it takes it up.
-func (t *translation) heard(e *event) {
+// echoed handles a message that the agent repeats when it begins to process it.
+func (t *translation) echoed(e *event) {
 	if e.UUID == "" {
 		return
 	}
@@ -156,7 +156,7 @@ func (t *translation) heard(e *event) {
 	}
 	t.paid(runtime.KnownID(e.UUID))
 	said := e.Message.Content
-	if len(said) > 1 && isRetold(e.UUID) {
+	if len(said) > 1 && isReplayed(e.UUID) {
 		said = said[1:] // what was said before
 	}
 	t.whole(userMessage(e.UUID, said))
@@ -348,7 +348,7 @@ func (t *translation) finish(e *event, kind string) string {
 	return ""
 }
 
-// resolved says that a request waits for nobody any more; response is ours, nil when the agent took the request back.
+// resolved says that a request is not open any more; response is ours, nil when the agent withdrew the request.
 func (t *translation) resolved(requestID string, response json.RawMessage) {
 	one, open := t.close(requestID)
 	if !open {

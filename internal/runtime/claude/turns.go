@@ -27,13 +27,13 @@ func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runt
 	if err := r.check(wanted); err != nil {
 		return runtime.Thread{}, err
 	}
-	t := r.talk(cmp.Or(in.SessionID, uuid.NewString()), "")
+	t := r.conversation(cmp.Or(in.SessionID, uuid.NewString()), "")
 	t.mu.Lock()
 	t.controls, t.nativeToolsOff = wanted, in.NativeToolsOff
 	t.mu.Unlock()
 	_, release, err := r.set.Use(ctx, t.thread)
 	if err != nil {
-		if r.setup.ForgetHome != nil { // nobody will know of the conversation
+		if r.setup.ForgetHome != nil { // the conversation will never be stored
 			err = errors.Join(err, r.setup.ForgetHome(t.thread))
 		}
 		return runtime.Thread{}, err
@@ -45,7 +45,7 @@ func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runt
 // ResumeThread implements runtime.Adapter. Nothing is loaded before a message says with which controls.
 // runtime.ErrThreadNotFound when the conversation has no history, nor a process.
 func (r *Runtime) ResumeThread(_ context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
-	t := r.talk(in.ThreadID, in.NativeID)
+	t := r.conversation(in.ThreadID, in.NativeID)
 	if t.process() == nil {
 		if err := r.remembered(t); err != nil {
 			return runtime.Thread{}, err
@@ -55,7 +55,7 @@ func (r *Runtime) ResumeThread(_ context.Context, in runtime.ResumeThread) (runt
 }
 
 // remembered is runtime.ErrThreadNotFound when a conversation has no history.
-func (r *Runtime) remembered(t *talk) error {
+func (r *Runtime) remembered(t *conversation) error {
 	about := t.described()
 	dir, err := r.stateOf(about.ID)
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	if err != nil {
 		return runtime.StartedTurn{}, err
 	}
-	t := r.talk(in.ThreadID, in.NativeID)
+	t := r.conversation(in.ThreadID, in.NativeID)
 	select {
 	case t.sending <- struct{}{}:
 		defer func() { <-t.sending }()
@@ -93,9 +93,10 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 		if in.Alone {
 			return runtime.StartedTurn{}, runtime.ErrTurnActive
 		}
-		return r.tell(ctx, p, content)
+		return r.sendMessage(ctx, p, content)
 	}
-	// A process that has ended is let go of a moment after its end is told; the next one has only what is written.
+	// A process is released a moment after its end is published; the next one has only what was written to
+	// disk.
 	if p := t.process(); in.Continues && in.History == "" && (p == nil || p.Status().PID == 0) {
 		if err := r.remembered(t); err != nil {
 			return runtime.StartedTurn{}, err
@@ -109,9 +110,9 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	r.keep(t)
 	var said any = content
 	if in.History != "" {
-		said = retold(append([]any{textContent{"text", in.History}}, content...))
+		said = replayed(append([]any{textContent{"text", in.History}}, content...))
 	}
-	started, err := r.tell(ctx, p, said)
+	started, err := r.sendMessage(ctx, p, said)
 	if err != nil && p.busy() == "" {
 		t.rest()
 	}
@@ -119,7 +120,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 }
 
 // prepare is the process of a conversation with the controls that a message wants, in use.
-func (r *Runtime) prepare(ctx context.Context, t *talk, in runtime.StartTurn) (*process, func(), error) {
+func (r *Runtime) prepare(ctx context.Context, t *conversation, in runtime.StartTurn) (*process, func(), error) {
 	t.mu.Lock()
 	was, live := t.controls, t.live
 	t.mu.Unlock()
@@ -147,8 +148,8 @@ func (r *Runtime) prepare(ctx context.Context, t *talk, in runtime.StartTurn) (*
 	return p, release, err
 }
 
-// tell sends a message and returns what it became.
-func (r *Runtime) tell(ctx context.Context, p *process, content any) (runtime.StartedTurn, error) {
+// sendMessage sends a message and returns the turn it became.
+func (r *Runtime) sendMessage(ctx context.Context, p *process, content any) (runtime.StartedTurn, error) {
 	line, done, err := p.Use(ctx)
 	if err != nil {
 		return runtime.StartedTurn{}, err
@@ -175,7 +176,7 @@ func (r *Runtime) SteerTurn(ctx context.Context, threadID, turnID string, input 
 	if err != nil {
 		return err
 	}
-	_, err = r.tell(ctx, p, content)
+	_, err = r.sendMessage(ctx, p, content)
 	return err
 }
 
@@ -274,9 +275,9 @@ func (r *Runtime) EndProcess(ctx context.Context, threadID, reason string) error
 		return err
 	}
 	select {
-	case <-p.Done(): // and its end is told
+	case <-p.Done(): // and its end is published
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%w: the end of the process is not told yet: %w", runtime.ErrTimeout, ctx.Err())
+		return fmt.Errorf("%w: the end of the process is not published yet: %w", runtime.ErrTimeout, ctx.Err())
 	}
 }

@@ -24,8 +24,9 @@ const installCommand = "npm install -g @openai/codex"
 
 func (c *Codex) key() string { return c.launcher.Variable(keyVariable) }
 
-// logIn gives codex the key of its environment when its model asks for a login and there is none: codex sends the key
-// of the variable alone to nobody. It keeps it in its home, as `codex login` does. Without a key it is told what is missing.
+// logIn gives codex the key of its environment when its model requires a login and there is none: codex never
+// sends the key of the variable alone. codex stores it in its home, as `codex login` does. Without a key the
+// error says what is missing.
 func (c *conn) logIn(ctx context.Context) error {
 	key, options := c.codex.key(), c.codex.options
 	if key == "" && HasAuthFile(options.Home) {
@@ -115,7 +116,7 @@ func (c *Codex) Models(ctx context.Context) ([]runtime.Model, error) {
 	return models, nil
 }
 
-// HasAuthFile tells whether codex would find a stored login. home is CODEX_HOME, "" for codex's own default.
+// HasAuthFile reports whether codex would find a stored login. home is CODEX_HOME, "" for codex's own default.
 func HasAuthFile(home string) bool {
 	home, err := homeOf(home)
 	if err != nil {

@@ -120,7 +120,7 @@ func (c *Codex) EndBackground(ctx context.Context, in runtime.ResumeThread, id s
 		select {
 		case <-time.After(endStep):
 		case <-ctx.Done():
-			return fmt.Errorf("%w: codex was told to end command %s and has not yet: %w", runtime.ErrTimeout, id, ctx.Err())
+			return fmt.Errorf("%w: codex was asked to end command %s and has not yet: %w", runtime.ErrTimeout, id, ctx.Err())
 		}
 	}
 }

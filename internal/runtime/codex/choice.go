@@ -9,8 +9,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// chosen is the answer to an approval with one of the decisions codex offered for it: some of them amend a policy, and
-// no plain decision says so. It has to agree with the plain decision, which is what others are told.
+// chosen is the answer to an approval with one of the decisions codex offered for it: some of them amend a
+// policy, which no plain decision does. It must agree with the plain decision, which other clients see.
 func chosen(offered json.RawMessage, reply runtime.Reply) (json.RawMessage, error) {
 	refused := func(format string, args ...any) (json.RawMessage, error) {
 		return nil, &runtime.ReplyError{Field: "choice", Message: fmt.Sprintf(format, args...)}

@@ -50,10 +50,10 @@ type Options struct {
 	// given none; they need a door.
 	Door  runtime.Door
 	Tools string
-	// Implicit tells how much codex may read by itself for a conversation (runtime.ImplicitAll, ...; "" for what it does
-	// unless told otherwise), and where that works; nil tells nothing.
+	// Implicit returns how much codex may read by itself for a conversation (runtime.ImplicitAll, ...; "" for
+	// its default), and where that works. nil changes nothing.
 	Implicit func(ctx context.Context, threadID string) (implicit, cwd string, err error)
-	// NativeToolsOff tells whether codex is to have no tools of its own in a conversation; nil means that it has them.
+	// NativeToolsOff reports whether codex is to have no tools of its own in a conversation; nil means that it has them.
 	NativeToolsOff func(ctx context.Context, threadID string) (bool, error)
 	// Dir is the working directory of the process, "" for the server's.
 	Dir string
@@ -64,21 +64,21 @@ type Options struct {
 	Sink runtime.Sink
 	// Logger receives codex's stderr (info) and the supervision's own lines.
 	Logger zerolog.Logger
-	// Called, when set, hears of every call of codex that is over.
+	// Called, when set, gets every finished call of codex.
 	Called stdio.Called
-	// ClientVersion is our own version, told to codex.
+	// ClientVersion is our own version, sent to codex.
 	ClientVersion string
 	// StartTimeout bounds a start until codex answered initialize (30 s); CallTimeout every other request (120 s).
 	StartTimeout, CallTimeout time.Duration
 	// HangAfter is how long codex may leave a health probe unanswered before it is killed and restarted; after a quarter
 	// of it the status is unresponsive. 0 asks nothing and waits for ever.
 	HangAfter time.Duration
-	// UnloadAfter is how long a conversation may be idle before codex is told to unload it; its next message loads it
-	// again. 0 unloads none.
+	// UnloadAfter is how long a conversation may be idle before codex is asked to unload it; its next message
+	// loads it again. 0 unloads none.
 	UnloadAfter time.Duration
-	// RecycleBytes is the resident memory above which codex is restarted as soon as nothing ran in it and nothing waited
-	// for RecycleIdle (5 s). Above it conversations are unloaded after a tenth of UnloadAfter. 0 bounds nothing, and so
-	// does a system that does not tell.
+	// RecycleBytes is the resident memory above which codex is restarted, once nothing ran or waited in it for
+	// RecycleIdle (5 s). Above it conversations are unloaded after a tenth of UnloadAfter. With 0, or on a
+	// system without that figure, there is no bound.
 	RecycleBytes int64
 	RecycleIdle  time.Duration
 	// BackoffMin doubles from one failed start to the next up to BackoffMax (250 ms, 30 s).
@@ -86,8 +86,8 @@ type Options struct {
 	// Confine hides files from codex and what it runs; Stage is the program and first arguments that do it (process.Spec).
 	Confine confine.Plan
 	Stage   []string
-	// Inherits tells by name which variables of the server's environment codex gets; nil is all. Env is added as
-	// NAME=value.
+	// Inherits selects by name which variables of the server's environment codex gets; nil is all. Env is added
+	// as NAME=value.
 	Inherits func(name string) bool
 	Env      []string
 
@@ -99,7 +99,7 @@ type Options struct {
 	Detach bool
 	// KeepOnStop has Stop leave a codex behind a shim running, for the next server.
 	KeepOnStop bool
-	// Resume tells what is stored of a process that outlived its server.
+	// Resume loads what is stored of a process that outlived its server.
 	Resume func(ctx context.Context, generation string) (runtime.Resumption, error)
 }
 
@@ -113,7 +113,7 @@ type Codex struct {
 	mu sync.Mutex
 	// loginUntil is when a login that was begun is given up: a browser brings its end to this process.
 	loginUntil time.Time
-	// home is the CODEX_HOME codex told of.
+	// home is the CODEX_HOME that codex reported.
 	home string
 }
 
@@ -138,8 +138,8 @@ type Counters struct {
 	Orphans int64
 	// Hangs are the processes that were killed because they did not answer.
 	Hangs int64
-	// Unloads are the idle conversations codex was told to unload, Recycles the idle processes that were replaced because
-	// of their memory.
+	// Unloads counts the idle conversations codex was asked to unload, Recycles the idle processes that were
+	// replaced because of their memory.
 	Unloads, Recycles int64
 }
 

@@ -14,8 +14,8 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// probeMethod is the health probe. Every supported version answers it within milliseconds while turns run, tool calls
-// are quiet and approvals wait; it changes nothing and nobody is told of it.
+// probeMethod is the health probe. Every supported version answers it within milliseconds while turns run, tool
+// calls are quiet and approvals wait. It changes nothing and causes no notification.
 const probeMethod = "thread/loaded/list"
 
 // methodInitialize opens the conversation.
@@ -67,8 +67,8 @@ func (c *conn) Greet(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("codex failed to initialize: %w; its stderr is in the log", err)
 	}
-	if told := parseVersion(helloOf(said).UserAgent); told.tooOld() {
-		return fmt.Errorf("codex %s is too old: at least %s is needed; install it with: %s", told, oldest, installCommand)
+	if installed := parseVersion(helloOf(said).UserAgent); installed.tooOld() {
+		return fmt.Errorf("codex %s is too old: at least %s is needed; install it with: %s", installed, oldest, installCommand)
 	}
 	if err := c.logIn(ctx); err != nil && ctx.Err() == nil {
 		c.codex.options.Logger.Warn().Err(err).Msg("it is not known whether codex is logged in, or it could not be with " + keyVariable)
@@ -134,7 +134,7 @@ func (c *conn) Read(line []byte, at time.Time) (stdio.Line, error) {
 		s.WorkerOpening = s.ThreadID != "" && c.Announcing(announcesWorker)
 		c.turns.notice(s)
 		if hydrationNotice(s) || c.turns.hides(s.ThreadID, s.Method) {
-			c.codex.launcher.Natives.Hear(&s)
+			c.codex.launcher.Natives.Remember(&s)
 			return stdio.Line{}, nil
 		}
 	}
@@ -195,9 +195,9 @@ func (c *conn) Refuse(request runtime.Signal) ([]byte, error) {
 	message := "method not supported by this client: " + request.Method
 	switch {
 	case request.Method == wire.MethodElicit && request.Change == nil:
-		message = fmt.Sprintf("nobody can be asked: a form has at most %d bytes", runtime.LongItem)
+		message = fmt.Sprintf("no person can be asked: a form has at most %d bytes", runtime.LongItem)
 	case request.Change != nil:
-		message = "nobody can be asked: this client has no such thread of yours"
+		message = "no person can be asked: this client has no such thread of yours"
 	}
 	return c.encode(outgoing{ID: request.RequestID, Error: &rpcError{Code: codeMethodNotFound, Message: message}})
 }
@@ -248,9 +248,8 @@ func (c *Codex) use(ctx context.Context, thread string) (own *conn, v version, d
 	return own, own.version, func() { own.turns.leave(thread); unuse() }, nil
 }
 
-// Recalled tells how a conversation stands with the calls that servers before this one made in it: open while codex may
-// still answer one or has not announced the turn it named, lost when the process that runs has left one unanswered for
-// so long that nobody waits any more.
+// Recalled reports on a conversation's calls of earlier servers. open: codex may still answer one or has not
+// announced the turn it named. lost: the running process left one unanswered for so long that it is given up.
 func (c *Codex) Recalled(threadID string) (open, lost bool) {
 	own := connOf(c.process.Current())
 	if own == nil {

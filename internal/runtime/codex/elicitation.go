@@ -36,14 +36,14 @@ func elicitationOf(params json.RawMessage) elicitation {
 	}
 }
 
-// approval tells whether the runtime itself asks if a tool may run. Everything else is a question of the MCP server,
+// approval reports whether the runtime itself asks if a tool may run. Everything else is a question of the MCP server,
 // whose answer is content.
 func (e elicitation) approval() bool { return e.kind == "mcp_tool_call" }
 
-// form tells whether the answer is content that follows the schema; a URL is opened or not.
+// form reports whether the answer is content that follows the schema; a URL is opened or not.
 func (e elicitation) form() bool { return strings.HasSuffix(strings.ToLower(e.mode), "form") }
 
-// forSession tells whether the tool can be allowed for the rest of the session. codex says so with one word or a list
+// forSession reports whether the tool can be allowed for the rest of the session. codex says so with one word or a list
 // of them.
 func (e elicitation) forSession() bool {
 	var one string
@@ -61,7 +61,7 @@ func (e elicitation) decisions() json.RawMessage {
 	return json.RawMessage(`["accept","decline","cancel"]`)
 }
 
-// tooLong tells of a form that nobody could fill in.
+// tooLong reports a form that is too large to fill in.
 func (e elicitation) tooLong() bool { return !e.approval() && len(e.schema) > runtime.LongItem }
 
 func (e elicitation) summary() string {

@@ -35,8 +35,8 @@ func refusal(method string, e *rpcError) *runtime.Error {
 	return refused
 }
 
-// kinds are the words by which codex's refusals are told apart. It uses -32600 for nearly everything, so that the code
-// says little; some of its messages quote the code of another one.
+// kinds are the texts that classify codex's refusals. It uses -32600 for nearly everything, so the code says
+// little; some of its messages quote the code of another one.
 var kinds = []struct {
 	kind  error
 	parts []string
@@ -75,7 +75,7 @@ func kindOf(text string) error {
 // FailureKind implements runtime.FailureReader: codex's word for a failure is often "other", its message says more.
 func (c *Codex) FailureKind(turn runtime.Turn) error { return failureKind(turn.Kind, turn.Error) }
 
-func failureKind(told error, message string) error { return errors.Join(told, kindOf(message)) }
+func failureKind(sentinel error, message string) error { return errors.Join(sentinel, kindOf(message)) }
 
 // activeTurnIn is the turn id a refusal of the kind "expected active turn id `x` but found `y`" says is the running
 // one.
@@ -95,7 +95,7 @@ func activeTurnIn(err error) string {
 	return id
 }
 
-// alreadyInitialized tells that a connection was opened before.
+// alreadyInitialized reports that a connection was opened before.
 func alreadyInitialized(err error) bool {
 	native, ok := asNative(err)
 	return ok && strings.Contains(native.Message, "Already initialized")

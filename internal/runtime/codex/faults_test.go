@@ -91,7 +91,8 @@ func TestHangingStartIsBounded(t *testing.T) {
 	}
 }
 
-// A codex older than what was tried is not driven: who asks is told which version is needed and how to get it.
+// A codex older than the tested versions is not used: the caller's error names the version needed and how to
+// get it.
 func TestACodexThatIsTooOldIsNamed(t *testing.T) {
 	t.Parallel()
 	b := misbehaving(t, "old", nil)
@@ -275,7 +276,7 @@ func TestOverloadIsRetriedWhereItIsSafe(t *testing.T) {
 	}
 }
 
-// ST-27: a request nobody can answer is told to clients and refused, so that the turn goes on.
+// ST-27: an unknown request is shown to clients and refused, so that the turn continues.
 func TestUnknownRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	b := misbehaving(t, "x", nil)
@@ -314,7 +315,7 @@ func TestBackPressureLosesNothing(t *testing.T) {
 	}()
 	select {
 	case err := <-called:
-		t.Fatalf("the burst was read although nobody took it: %v", err)
+		t.Fatalf("the burst was read although the sink did not accept it: %v", err)
 	case <-time.After(500 * time.Millisecond):
 	}
 	close(block)

@@ -13,7 +13,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// homeDir is the CODEX_HOME in use: told, reported by codex (not by 0.101), or codex's own default.
+// homeDir is the CODEX_HOME in use: configured, reported by codex (not by 0.101), or codex's own default.
 func (c *Codex) homeDir() string {
 	c.mu.Lock()
 	reported := c.home
@@ -73,7 +73,7 @@ func (c *Codex) MemoryFiles(in runtime.ResumeThread) (folder string, names []str
 	return home, names, nil
 }
 
-// MemoryWritten implements runtime.Portable: codex has written a turn down when it tells of its end.
+// MemoryWritten implements runtime.Portable: codex has written a turn to its files when it reports its end.
 func (c *Codex) MemoryWritten(context.Context, runtime.ResumeThread) (bool, error) { return true, nil }
 
 // MemoryPlace implements runtime.Portable.

@@ -53,7 +53,8 @@ func (f *frame) kind() frameKind {
 	}
 }
 
-// legacy tells the `codex/event/...` duplicates 0.101 sends of everything; they are in no catalogue and dropped.
+// legacy reports the `codex/event/...` duplicates 0.101 sends of everything; they are in no catalogue and
+// dropped.
 func (f *frame) legacy() bool { return strings.HasPrefix(f.Method, "codex/event/") }
 
 // parseFrame reads a line. Params and result are parts of it, not copies: they may be as long as the line.

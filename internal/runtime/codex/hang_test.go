@@ -63,7 +63,7 @@ func TestAFrozenCodexIsNoticedAndReplaced(t *testing.T) {
 			}
 			if status := b.state(t, runtime.StateUnresponsive); status.PID != before.PID ||
 				!strings.Contains(status.Reason, "HARNESS_RUNTIME_HANG_MS") {
-				t.Errorf("unresponsive is told as %+v", status)
+				t.Errorf("unresponsive is reported as %+v", status)
 			}
 			end := b.wait(t, "its end", exited)
 			if end.Exit.Reason != "it did not answer for 3s" || end.Generation != before.Generation {
@@ -115,7 +115,7 @@ func TestAMuteCodexIsReplaced(t *testing.T) {
 	}
 }
 
-// A tool call that says nothing for long and an approval nobody decides are no hang, in any version.
+// A tool call that is quiet for long and an undecided approval are no hang, in any version.
 func TestAQuietTurnIsNoHang(t *testing.T) {
 	onEach(t, func(t *testing.T, version codextest.Version) {
 		b := setupWith(t, version, func(o *codex.Options) { o.HangAfter = 2 * time.Second })

@@ -53,15 +53,15 @@ func (c *Codex) wholeHistory(ctx context.Context, threadID string) ([]runtime.Tu
 	return thread.Turns, err
 }
 
-// hasNoTurns tells the refusal to read turns before the first user message, or of an ephemeral conversation.
+// hasNoTurns reports the refusal to read turns before the first user message, or of an ephemeral conversation.
 func hasNoTurns(e *runtime.Error) bool {
 	text := strings.ToLower(e.Message)
 	return strings.Contains(text, "includeturns") || strings.Contains(text, "not materialized") ||
 		strings.Contains(text, "ephemeral")
 }
 
-// hydrationNotice tells codex's advice not to read whole histories. Nobody but wholeHistory does, on behalf of no
-// client, so it is told to none.
+// hydrationNotice reports codex's advice not to read whole histories. Only wholeHistory does, without a client,
+// so clients do not get it.
 func hydrationNotice(s runtime.Signal) bool {
 	return s.Method == "deprecationNotice" && s.ThreadID == "" && strings.Contains(string(s.Params), "`includeTurns`")
 }

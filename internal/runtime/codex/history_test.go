@@ -10,9 +10,8 @@ import (
 	"harness/tests/codextest"
 )
 
-// The history of a conversation is read whole and in order, and codex's advice against reading it at once, where it
-// gives any, is told to nobody. What the adapter says of a conversation from what is stored is what codex says when it
-// is asked.
+// The history of a conversation is read whole and in order. codex's advice against reading it at once, if any,
+// is not published. The adapter's description of a conversation from the store equals codex's own.
 func TestHistoryIsReadAndDescribed(t *testing.T) {
 	onEach(t, func(t *testing.T, version codextest.Version) {
 		b := setup(t, version)
@@ -57,7 +56,7 @@ func TestHistoryIsReadAndDescribed(t *testing.T) {
 		}
 		for _, s := range b.all() {
 			if strings.Contains(s.Method, "deprecation") {
-				t.Errorf("told: %s", s.Raw)
+				t.Errorf("published: %s", s.Raw)
 			}
 		}
 	})

@@ -22,8 +22,8 @@ const (
 	pressed = 10
 )
 
-// unloadDelay is the configuration of a conversation that says how long codex keeps it when it was told to let go of
-// it: half an hour if not set.
+// unloadDelay is the setting of a conversation for how long codex keeps it after a request to unload it: half
+// an hour if not set.
 const unloadDelay = "thread_unload_delay_secs"
 
 // giveBack unloads idle conversations until ctx ends, or until the process was taken out of service because of the
@@ -66,7 +66,8 @@ func (c *Codex) giveBack(ctx context.Context, line *stdio.Conn, pid int) error {
 	}
 }
 
-// CloseThread implements runtime.Adapter: codex is told to unload it, where it knows how to (0.101 does not).
+// CloseThread implements runtime.Adapter: it asks codex to unload the thread, where that is supported (not in
+// 0.101).
 func (c *Codex) CloseThread(ctx context.Context, threadID string) error {
 	own := connOf(c.process.Current())
 	if own == nil {
@@ -116,7 +117,7 @@ func (c *Codex) loadedThreads(ctx context.Context, conn *conn) (threads []string
 	return threads, nil
 }
 
-// held tells whether something of a conversation is in the memory of its process only: a command of an earlier turn
+// held reports whether something of a conversation is in the memory of its process only: a command of an earlier turn
 // that still runs, or all of it, because codex writes one that was never used late (0.101) or not at all (an ephemeral
 // one).
 func (c *Codex) held(ctx context.Context, conn *conn, thread string) (bool, error) {
@@ -132,7 +133,7 @@ func (c *Codex) held(ctx context.Context, conn *conn, thread string) (bool, erro
 	return c.background(ctx, conn, thread)
 }
 
-// background tells whether commands of earlier turns still run in a conversation. They would end with it.
+// background reports whether commands of earlier turns still run in a conversation. They would end with it.
 func (c *Codex) background(ctx context.Context, conn *conn, thread string) (bool, error) {
 	terminals, err := c.terminals(ctx, conn, thread)
 	if unknownMethod(err) {
@@ -165,8 +166,8 @@ func (c *Codex) retire(ctx context.Context, conn *conn) bool {
 	return true
 }
 
-// busy tells that something is under way in a process: a turn, or a person's login. One that nobody has used has its
-// memory from the start.
+// busy reports that something is in progress in a process: a turn, or a person's login. An unused process has
+// its memory from the start.
 func (c *Codex) busy(conn *conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

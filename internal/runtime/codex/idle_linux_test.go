@@ -44,8 +44,8 @@ func (b *bundle) lastRequest() string {
 	return string(requests[len(requests)-1].Body)
 }
 
-// Sessions that are idle leave codex's memory, and nobody is told; one that is used again has its history and its
-// tools. What still runs or was accepted for the whole session stays.
+// Idle sessions are unloaded from codex's memory, without a notification to clients. One that is used again has
+// its history and its tools. What still runs or was accepted for the whole session stays.
 func TestIdleSessionsAreUnloaded(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, codextest.Default, func(o *codex.Options) { o.UnloadAfter = time.Second })
@@ -84,7 +84,7 @@ func TestIdleSessionsAreUnloaded(t *testing.T) {
 	for _, s := range b.all() {
 		if s.Method == "thread/closed" || s.Method == "thread/status/changed" &&
 			strings.Contains(string(s.Params), "notLoaded") {
-			t.Errorf("told: %s", s.Raw)
+			t.Errorf("published: %s", s.Raw)
 		}
 	}
 	if n := b.codex.Counters().Unloads; n < 2 {
@@ -143,7 +143,7 @@ func recycle(t *testing.T, version codextest.Version, shimmed bool) {
 	threads := make([]string, sessions)
 	for i := range threads {
 		threads[i] = b.thread(t, runtime.StartThread{ApprovalPolicy: "never", Sandbox: "danger-full-access"})
-		// As sessions do: a conversation nobody has written to is on disk once it has a name.
+		// As sessions do: a conversation without messages is on disk once it has a name.
 		if err := b.codex.NameThread(t.Context(), threads[i], "new"); err != nil {
 			t.Fatal(err)
 		}

@@ -88,8 +88,9 @@ func TestWhatCodexReadsByItself(t *testing.T) {
 	}
 }
 
-// Why codex cannot be held to reading nothing: with all that can be switched off for one conversation its model is told
-// neither of skills nor of MCP servers nor what the folder says, and still the instructions of its home. RA-16
+// Why codex cannot be limited to reading nothing: even with everything off that a conversation can switch off,
+// its model gets the instructions of its home. It gets no skills, no MCP servers and no instructions of the
+// folder. RA-16
 func TestWhatCodexCannotBeKeptFromReading(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, codextest.Default, nil, codextest.Config(mcptest.Config(os.Args[0], runAsMCP)))

@@ -97,9 +97,9 @@ func TestTheKeyOfTheEnvironmentLogsIn(t *testing.T) {
 	})
 }
 
-// Whether codex can work is told when it starts: what it was logged in with, and what is missing where its model asks
-// for a login.
-func TestTheLoginIsToldAtStart(t *testing.T) {
+// At its start codex's login state is logged: what it was logged in with, and what is missing where its model
+// requires a login.
+func TestLoginIsLoggedAtStart(t *testing.T) {
 	onEach(t, func(t *testing.T, version codextest.Version) {
 		for name, c := range map[string]struct {
 			options  []codextest.Option
@@ -113,11 +113,11 @@ func TestTheLoginIsToldAtStart(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				told := told{said: make(chan string, 100)}
+				lines := logLines{said: make(chan string, 100)}
 				home := codextest.Home(t, "http://127.0.0.1:9/v1", append(c.options, codextest.For(version))...)
 				recorder := newRecorder()
 				own := codex.New(codex.Options{Bin: codextest.Binary(t, version), Home: home, Mark: process.Mark(home, "codex"),
-					Sink: recorder.sink, Logger: zerolog.New(told).Level(zerolog.InfoLevel), StartTimeout: patience,
+					Sink: recorder.sink, Logger: zerolog.New(lines).Level(zerolog.InfoLevel), StartTimeout: patience,
 					Env: append(c.env, "HOME="+home)})
 				start(t, own)
 				if _, err := own.Call(t.Context(), "account/read", map[string]any{}); err != nil { // it waits for the start
@@ -125,11 +125,11 @@ func TestTheLoginIsToldAtStart(t *testing.T) {
 				}
 				text := ""
 				if c.says != "" {
-					text = <-told.said
+					text = <-lines.said
 				}
 				stop(t, own)
-				close(told.said)
-				for line := range told.said {
+				close(lines.said)
+				for line := range lines.said {
 					text += line
 				}
 				if !strings.Contains(text, c.says) || strings.Contains(text, "logged in") != (c.says != "") ||
@@ -141,10 +141,10 @@ func TestTheLoginIsToldAtStart(t *testing.T) {
 	})
 }
 
-// told hands over the lines of a log.
-type told struct{ said chan string }
+// logLines passes on the lines of a log.
+type logLines struct{ said chan string }
 
-func (l told) Write(line []byte) (int, error) {
+func (l logLines) Write(line []byte) (int, error) {
 	l.said <- string(line)
 	return len(line), nil
 }

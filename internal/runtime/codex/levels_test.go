@@ -9,9 +9,9 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// What a level promises is what happens, on each pinned codex, with and without a bubblewrap on the PATH: it tries to
-// write inside and outside of its folder, with a command and with a patch, and to reach the network, and nobody is
-// there to ask.
+// Each level keeps its promise, on each pinned codex, with and without a bubblewrap on the PATH. codex tries to
+// write inside and outside of its folder, with a command and with a patch, and to reach the network, without a
+// person to ask.
 func TestLevelsAreEnforced(t *testing.T) {
 	t.Parallel()
 	type machine struct {
@@ -63,7 +63,7 @@ func TestLevelsAreEnforced(t *testing.T) {
 					}
 					end := store.End(t, turn.TurnID)
 					if got := ground.Reached(); got != test.want || end.Status != runtime.TurnDone {
-						t.Errorf("it could %+v, promised is %+v; the turn ended %+v, the model heard %v", got, test.want, end,
+						t.Errorf("it could %+v, promised is %+v; the turn ended %+v, the model received %v", got, test.want, end,
 							s.model.Outputs())
 					}
 				})

@@ -76,7 +76,7 @@ func TestKilledMidTurnIsRestartedAndResumed(t *testing.T) {
 		if exit.Exit == nil || exit.Exit.Signal == nil || *exit.Exit.Signal != "SIGKILL" || exit.Exit.Code != nil {
 			t.Errorf("exit is %+v", exit.Exit)
 		}
-		// By the time the end is told, what the process left is gone.
+		// By the time the end is published, what the process left is gone.
 		if slices.Contains(b.marked(t), command) {
 			t.Errorf("command %d outlived codex", command)
 		}

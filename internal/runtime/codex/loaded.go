@@ -96,7 +96,7 @@ func (s *threadState) idle(since time.Time) bool {
 	return s.loaded && !s.kept && s.active == "" && s.using == 0 && s.unloading == nil && s.last.Before(since)
 }
 
-// busy tells that a turn runs in a thread, or that somebody is about to ask something of it.
+// busy reports that a turn runs in a thread, or that a caller is about to send a request for it.
 func (t *tracker) busy(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,7 +117,8 @@ func (t *tracker) idle(since time.Time) []string {
 	return ids
 }
 
-// beginUnload has everybody who wants a thread wait; false when it is not idle any more. endUnload lets them go on.
+// beginUnload makes all callers that want a thread wait; false when it is not idle any more. endUnload releases
+// them.
 func (t *tracker) beginUnload(id string, since time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,7 +141,7 @@ func (t *tracker) endUnload(id string, unloaded bool) {
 	}
 }
 
-// hides tells what codex says about a thread that we had unloaded: to clients nothing has changed.
+// hides reports notifications of codex about a thread that we had unloaded: for clients nothing has changed.
 func (t *tracker) hides(id, method string) bool {
 	if method != "thread/closed" && method != "thread/status/changed" {
 		return false
@@ -151,7 +152,7 @@ func (t *tracker) hides(id, method string) bool {
 	return s != nil && (s.parked || s.unloading != nil) // it may say so before its answer has been looked at
 }
 
-// present tells whether a thread is loaded as far as clients are concerned.
+// present reports whether a thread is loaded as far as clients are concerned.
 func (t *tracker) present(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,7 +167,7 @@ func (t *tracker) stored(id string) bool {
 	return s != nil && s.stored
 }
 
-// used tells whether any thread was, running whether one has a turn.
+// used reports whether any thread was, running whether one has a turn.
 func (t *tracker) used() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

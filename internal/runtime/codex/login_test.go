@@ -25,8 +25,8 @@ func TestALoginHasAPageAndACode(t *testing.T) {
 	}
 }
 
-// A key and a stored login are told apart; a key of the server that codex does not inherit is none.
-func TestCredentialsAreToldApart(t *testing.T) {
+// A key and a stored login are distinguished; a key of the server that codex does not inherit does not count.
+func TestCredentialsAreDistinguished(t *testing.T) {
 	none := func(string) bool { return false }
 	t.Setenv(keyVariable, "sk-of-the-server")
 	in := t.TempDir()

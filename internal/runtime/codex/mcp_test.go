@@ -41,7 +41,8 @@ func (a *asking) requests() []runtime.Signal {
 	return out
 }
 
-// say runs a turn in which codex asks once, answers, and returns how the turn ended and what the model was told last.
+// say runs a turn in which codex asks once, answers, and returns the turn's status and the last text the model
+// got.
 func (a *asking) say(what string, answer func(runtime.Signal) runtime.Reply) (runtime.TurnStatus, string) {
 	a.t.Helper()
 	turn := a.turn(a.t, runtime.StartTurn{ThreadID: a.thread}, what)
@@ -67,7 +68,7 @@ func (a *asking) say(what string, answer func(runtime.Signal) runtime.Reply) (ru
 	return status, outputs[len(outputs)-1].Text
 }
 
-// Whoever is asked decides whether a tool of an MCP server runs that does not say it only reads: for one call, for the
+// The person who is asked decides whether an MCP tool runs that is not marked read-only: for one call, for the
 // session, or not.
 func TestAnMCPToolRunsWhenItIsApproved(t *testing.T) {
 	t.Parallel()
@@ -92,15 +93,15 @@ func TestAnMCPToolRunsWhenItIsApproved(t *testing.T) {
 			return test.reply
 		})
 		if status != runtime.TurnDone || !strings.HasSuffix(said, test.said) {
-			t.Errorf("%+v: the turn is %s, the model was told %q", test.reply, status, said)
+			t.Errorf("%+v: the turn is %s, the model got %q", test.reply, status, said)
 		}
 	}
-	// Allowed for the session: nobody is asked again. A tool that only reads never asks.
+	// Allowed for the session: there is no second request. A read-only tool never asks.
 	if _, said := a.say("MOCK_CALL[tiny/wipe|{}]END", nil); !strings.HasSuffix(said, "wiped 3") {
-		t.Errorf("the model was told %q", said)
+		t.Errorf("the model got %q", said)
 	}
 	if _, said := a.say("MOCK_CALL[tiny/look|{}]END", nil); !strings.HasSuffix(said, "looked") {
-		t.Errorf("the model was told %q", said)
+		t.Errorf("the model got %q", said)
 	}
 }
 
@@ -139,7 +140,7 @@ func TestAnMCPServersQuestionsAreAnswered(t *testing.T) {
 			return test.reply
 		})
 		if !strings.HasSuffix(said, "the user said "+test.said) {
-			t.Errorf("%+v: the server was told %q", test.reply, said)
+			t.Errorf("%+v: the server got %q", test.reply, said)
 		}
 	}
 	_, said := a.say("MOCK_CALL[tiny/visit|{}]END", func(asked runtime.Signal) runtime.Reply {
@@ -151,7 +152,7 @@ func TestAnMCPServersQuestionsAreAnswered(t *testing.T) {
 		return runtime.Reply{Decision: "accept", Answers: json.RawMessage("{}")}
 	})
 	if !strings.Contains(said, `the user said {"action":"accept"`) {
-		t.Errorf("the server was told %q", said)
+		t.Errorf("the server got %q", said)
 	}
 }
 
@@ -182,7 +183,7 @@ func TestPermissionsAreGranted(t *testing.T) {
 			return test.reply
 		})
 		if status != test.status || test.said != "" && said != test.said {
-			t.Errorf("%+v: the turn is %s, the model was told %s", test.reply, status, said)
+			t.Errorf("%+v: the turn is %s, the model got %s", test.reply, status, said)
 		}
 	}
 }

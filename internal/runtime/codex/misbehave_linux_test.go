@@ -82,7 +82,7 @@ func TestABadCodexBehindAShimLeavesNothing(t *testing.T) {
 				t.Errorf("left: %v, %v", left, err)
 			}
 			for _, f := range s.found() {
-				// One whose end nobody stored waits for the next server; this sink stores nothing.
+				// One whose end is not stored waits for the next server; this sink stores nothing.
 				if f.Alive {
 					t.Errorf("shim %d is alive", f.State.PID)
 				}

@@ -5,12 +5,12 @@ import (
 	"errors"
 )
 
-// firstBare is the oldest version that is known to offer its model no tool of its own when it is told so. Before it, and
-// of a build whose version is not known, a conversation without its tools is refused.
+// firstBare is the oldest version known to offer its model no tool of its own when that is configured. For an
+// older or unknown version, a conversation without its tools is refused.
 var firstBare = version{0, 169, 0}
 
 // errKeepsTools means that this codex cannot be held to have no tools of its own.
-var errKeepsTools = errors.New("nativeTools off needs codex 0.169.0 or later, and this one is older or does not tell its version")
+var errKeepsTools = errors.New("nativeTools off needs codex 0.169.0 or later, and this one is older or of an unknown version")
 
 // toolsGo refuses versions that keep tools of their own.
 func (v version) toolsGo() error {
@@ -34,7 +34,7 @@ func takeTools(params, config object) {
 	config["web_search"] = "disabled"
 }
 
-// nativeToolsOff tells whether codex is to have no tools of its own in a conversation.
+// nativeToolsOff reports whether codex is to have no tools of its own in a conversation.
 func (c *Codex) nativeToolsOff(ctx context.Context, threadID string) (bool, error) {
 	if c.options.NativeToolsOff == nil {
 		return false, nil

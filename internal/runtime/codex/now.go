@@ -10,8 +10,8 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Describe tells how codex would describe a conversation now, from its description as last seen and from what is stored
-// since: codex need not be asked to show a conversation. Members this does not know stay as they were.
+// Describe returns how codex would describe a conversation now. It uses the last description seen and what was
+// stored since, so codex need not be asked. Members it does not know stay unchanged.
 func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.RawMessage {
 	var whole []byte
 	pieces := c.DescribePieces(raw, state)
@@ -101,7 +101,7 @@ func around(fields jsonobject.Object, name string) (before, after []byte) {
 	return fields.Encode(), nil
 }
 
-// DescribeItem tells how codex describes an item that ended, nil when it is none of codex's.
+// DescribeItem returns how codex describes an item that ended, nil when it is not an item of codex.
 func (c *Codex) DescribeItem(item runtime.Item) json.RawMessage {
 	native := item.Native
 	if native == nil {

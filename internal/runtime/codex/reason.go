@@ -27,9 +27,9 @@ func reasonApart(ref runtime.RequestRef, reply runtime.Reply) []json.RawMessage 
 	return []json.RawMessage{text}
 }
 
-// tellReason gives the agent the reason of a refusal that is about to be answered, whose answer has no place for it. It
+// sendReason gives the agent the reason of a refusal that is about to be answered, whose answer has no place for it. It
 // steers: the turn waits for the answer, so that its model is asked with both. A refusal never fails for its reason.
-func (c *Codex) tellReason(ctx context.Context, conn *conn, ref runtime.RequestRef, reason []json.RawMessage) {
+func (c *Codex) sendReason(ctx context.Context, conn *conn, ref runtime.RequestRef, reason []json.RawMessage) {
 	ctx, cancel := context.WithTimeout(ctx, reasonLimit)
 	defer cancel()
 	_, err := c.steer(ctx, conn, ref.ThreadID, ref.TurnID, reason)

@@ -31,8 +31,8 @@ func canonical(method string) string {
 	return method
 }
 
-// requested is what a request means; false when nobody can answer it, which is refused at once, so that the turn goes
-// on.
+// requested translates a request. It returns false for one that cannot be answered, which is refused at once,
+// so that the turn continues.
 func requested(method string, params json.RawMessage) (runtime.InteractiveRequested, bool) {
 	r, ok := wire.Requested(canonical(method), params)
 	if !ok {

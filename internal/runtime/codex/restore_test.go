@@ -38,17 +38,17 @@ func (b *bundle) end(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.exited(t, before.Generation)
-	heard := map[string]bool{before.Generation: true}
+	seen := map[string]bool{before.Generation: true}
 	for _, s := range b.all() {
 		if s.Kind == runtime.SignalExited {
-			heard[s.Generation] = true
+			seen[s.Generation] = true
 		}
 	}
-	b.wait(t, "the next codex", func(s runtime.Signal) bool { return s.Kind == runtime.SignalStarted && !heard[s.Generation] })
+	b.wait(t, "the next codex", func(s runtime.Signal) bool { return s.Kind == runtime.SignalStarted && !seen[s.Generation] })
 }
 
-// SE-02: a conversation whose file is gone is refused, goes on when codex is told what was said before, and is known
-// again after that, also to the next codex.
+// SE-02: a conversation whose file is gone is refused, and continues when codex gets the earlier messages.
+// After that it is known again, also to the next codex.
 func TestALostConversationIsBegunAnew(t *testing.T) {
 	onEach(t, func(t *testing.T, version codextest.Version) {
 		b := setup(t, version)
@@ -70,7 +70,7 @@ func TestALostConversationIsBegunAnew(t *testing.T) {
 			t.Errorf("the message shows as %q", got)
 		}
 		if seen := b.model.Asked("the second answer"); !strings.Contains(seen, before) {
-			t.Errorf("the model was not told what was said before: %.2000s", seen)
+			t.Errorf("the model did not get the earlier messages: %.2000s", seen)
 		}
 		b.end(t)
 		b.completed(t, b.turn(t, runtime.StartTurn{ThreadID: thread, Continues: true}, "MOCK_REPLY[the third answer]"))

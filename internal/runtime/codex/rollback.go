@@ -40,9 +40,9 @@ func (c *Codex) turnsOfHistory(ctx context.Context, threadID string, limit int) 
 	return last, nil
 }
 
-// RollBack takes back the last turns of a conversation, of which last are the newest ones as LastTurns lists them.
-// 0.101 counts them, later versions are told the first one to go. While a turn runs it is refused, as 0.101 does: later
-// versions would end that turn. *runtime.TooFewTurnsError.
+// RollBack removes the last turns of a conversation; last are the newest ones as LastTurns lists them. 0.101
+// counts them, later versions get the first one to remove. While a turn runs it is refused, as 0.101 does:
+// later versions would end that turn. *runtime.TooFewTurnsError.
 func (c *Codex) RollBack(ctx context.Context, threadID string, numTurns int, last []runtime.Turn) (
 	runtime.RolledBack, error) {
 	const method = "thread/rollback"

@@ -140,10 +140,10 @@ func TestAnUnansweredCallIsReportedOnce(t *testing.T) {
 	s := newSurvivor(t, "x")
 	s.leaveOpen("silent")
 	next := s.server(0, func(o *codex.Options) { o.KeepOnStop, o.CallTimeout = true, 300*time.Millisecond })
-	told := next.wait(t, "the report", unanswered)
+	report := next.wait(t, "the report", unanswered)
 	offset, stored := next.batchOf(unanswered)
-	if told.Method != "silent" || told.ThreadID != "t1" || offset != 0 {
-		t.Errorf("told %+v at %d", told, offset)
+	if report.Method != "silent" || report.ThreadID != "t1" || offset != 0 {
+		t.Errorf("report %+v at %d", report, offset)
 	}
 	stored()
 	s.status("the report is settled", openCalls(0))
@@ -184,7 +184,8 @@ func TestTheEndOfCodexReportsItsCalls(t *testing.T) {
 	}
 }
 
-// The dead server had read and stored an answer, but not told the shim so: the next one finds it in the spool.
+// The dead server had read and stored an answer, but had not acked it to the shim: the next one finds it in the
+// spool.
 func TestAnAnswerThatWasReadBeforeIsFoundInTheSpool(t *testing.T) {
 	t.Parallel()
 	s := newSurvivor(t, "x")
@@ -224,8 +225,8 @@ func TestAnAnswerThatWasReadBeforeIsFoundInTheSpool(t *testing.T) {
 	}
 }
 
-// A server refused a request and died before it was stored that there was one: the next one refuses it again, and codex
-// hears of it once.
+// A server refused a request and died before the request was stored: the next one refuses it again, and codex
+// gets the refusal once.
 func TestARefusalReachesCodexOnce(t *testing.T) {
 	t.Parallel()
 	s := newSurvivor(t, "x")

@@ -88,7 +88,7 @@ func sourcesOff(config object, implicit, cwd string) {
 	if implicit == runtime.ImplicitHome {
 		config["project_doc_max_bytes"] = 0
 		config["projects"] = object{cwd: object{"trust_level": "untrusted"}}
-		config["skills.include_instructions"] = false // those of the home go, too: codex cannot be told of the folder's alone
+		config["skills.include_instructions"] = false // those of the home go, too: codex cannot switch off the folder's alone
 	}
 }
 
@@ -143,7 +143,7 @@ func (c *Codex) resume(ctx context.Context, conn *conn, threadID, path string) (
 // writerPatience is how long another codex may still have a conversation open: one that was killed has it for a moment.
 const writerPatience = 10 * time.Second
 
-// openElsewhere tells the refusal to load a conversation that another codex writes to.
+// openElsewhere reports the refusal to load a conversation that another codex writes to.
 func openElsewhere(err error) bool {
 	native, ok := asNative(err)
 	return ok && strings.Contains(native.Message, "already has an active writer")
@@ -155,7 +155,7 @@ const closingPause = 50 * time.Millisecond
 // archivePatience is how long codex may not find a conversation that it unloads, and is to archive.
 const archivePatience = 3 * time.Second
 
-// closing tells the refusal to load a conversation that is being unloaded.
+// closing reports the refusal to load a conversation that is being unloaded.
 func closing(err error) bool {
 	native, ok := asNative(err)
 	return ok && strings.Contains(native.Message, "is closing; retry")
@@ -184,7 +184,7 @@ func (c *Codex) ListThreads(ctx context.Context, in runtime.ListThreads) (runtim
 	return out, nil
 }
 
-// forked tells the refusal to delete what another conversation goes back to.
+// forked reports the refusal to delete what another conversation goes back to.
 func forked(err error) bool {
 	native, ok := asNative(err)
 	return ok && strings.Contains(native.Message, "forked history")
@@ -209,7 +209,7 @@ func (c *Codex) ArchiveThread(ctx context.Context, threadID string) error {
 	if err := c.archive(ctx, threadID); err != nil {
 		return err
 	}
-	if v.tellsArchived() {
+	if v.reportsArchived() {
 		await(ctx)
 	}
 	return nil

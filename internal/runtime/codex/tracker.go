@@ -20,7 +20,7 @@ type tracker struct {
 	threads map[string]*threadState
 	// room is how many threads there may be before those are forgotten that were not used for the longest time.
 	room int
-	// natives is told the ids that answers name.
+	// natives gets the ids that answers name.
 	natives *stdio.Natives
 }
 
@@ -29,8 +29,8 @@ const keptThreads = 4096
 
 type threadState struct {
 	loaded bool
-	// parked says that we had it unloaded, which is nobody else's business; kept that it remembers what was accepted for
-	// the whole session.
+	// parked says that we had it unloaded, which stays internal; kept that codex remembers approvals for the
+	// whole session.
 	parked, kept bool
 	// stored says that codex is known to have it on disk, where another process finds it.
 	stored bool
@@ -66,8 +66,8 @@ func (t *tracker) threadLocked(id string) *threadState {
 	return s
 }
 
-// forgetLocked makes room. A thread that is neither loaded nor in use is as if it never had been seen, but that clients
-// are told that codex has it not loaded.
+// forgetLocked makes room. A thread that is neither loaded nor in use is forgotten completely, except that
+// clients are notified that codex has unloaded it.
 func (t *tracker) forgetLocked() {
 	idle := slices.DeleteFunc(slices.Collect(maps.Keys(t.threads)), func(id string) bool {
 		s := t.threads[id]

@@ -191,14 +191,14 @@ func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtim
 	}
 	// The request is claimed: it must reach codex although the caller may go away now. send is bounded by itself.
 	if reason := reasonApart(ref, reply); reason != nil {
-		c.tellReason(context.WithoutCancel(ctx), conn, ref, reason)
+		c.sendReason(context.WithoutCancel(ctx), conn, ref, reason)
 	}
 	if err := conn.answer(context.WithoutCancel(ctx), ref.RequestID, out); err != nil {
 		return runtime.WithKind(runtime.ErrRequestGone, err)
 	}
 	if ref.Method == wire.MethodApprovePermissions && reply.Decision == actionCancel {
-		// Of a refused permission the agent hears and goes on; a cancellation ends the turn, as it does for every other
-		// approval.
+		// codex gets a refused permission and continues; a cancellation ends the turn, as it does for every
+		// other approval.
 		err := c.InterruptTurn(ctx, ref.ThreadID, ref.TurnID)
 		if errors.Is(err, runtime.ErrNoActiveTurn) {
 			return nil // it ended by itself

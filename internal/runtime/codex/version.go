@@ -38,17 +38,17 @@ func (v version) String() string {
 // oldest is the oldest version this adapter was tried with.
 var oldest = version{0, 101, 0}
 
-// tooOld is whether it cannot be driven; what is unknown may be a build of somebody's own.
+// tooOld reports whether it cannot be used; an unknown version may be a custom build.
 func (v version) tooOld() bool { return v != (version{}) && oldest.after(v) }
 
 // lastOnFailure is the last version known to take the approval policy on-failure.
 var lastOnFailure = version{0, 101, 0}
 
-// lastWithoutArchived is the last version known not to tell that a conversation was archived.
+// lastWithoutArchived is the last version known not to report that a conversation was archived.
 var lastWithoutArchived = version{0, 101, 0}
 
-// tellsArchived is whether thread/archived may follow the answer to thread/archive.
-func (v version) tellsArchived() bool { return v == (version{}) || v.after(lastWithoutArchived) }
+// reportsArchived is whether thread/archived may follow the answer to thread/archive.
+func (v version) reportsArchived() bool { return v == (version{}) || v.after(lastWithoutArchived) }
 
 // lastPlainDenial is the last version known to take a refusal of its oldest approvals as a word.
 var lastPlainDenial = version{0, 101, 0}

@@ -1,9 +1,9 @@
 // Package environment decides what of the server's environment the process of a runtime gets, and which folders are its
 // home.
 //
-// A runtime runs what a model asks for, so all it gets can end up with whoever writes to that model. It owns which
-// variables are whose, what of them a runtime inherits, and the folders of credential namespaces (Homes); it must never
-// know what a runtime does with them.
+// A runtime runs what a model asks for, so all it gets may reach the author of the model's input. It owns which
+// variables belong to which runtime, what of them a runtime inherits, and the folders of credential namespaces
+// (Homes). It must never know what a runtime does with them.
 package environment
 
 import (
@@ -56,10 +56,9 @@ func owned() map[string][]string {
 	}
 }
 
-// Inherits tells which variables of the server's environment a runtime gets, by name; those of a cloud it gets when it
-// uses that one (Provider). Families are the runtimes whose
-// variables it gets; its own name stands for itself when none is given. A runtime that speaks for another provider (a
-// bridge) names that one.
+// Inherits selects which variables of the server's environment a runtime gets, by name; those of a cloud it
+// gets when it uses that one (Provider). Families are the runtimes whose variables it gets; its own name stands
+// for itself when none is given. A runtime that speaks for another provider (a bridge) names that one.
 func (p Policy) Inherits(runtime string, families ...string) func(name string) bool {
 	if len(families) == 0 {
 		families = []string{runtime}
@@ -104,7 +103,7 @@ func (p Policy) Inherits(runtime string, families ...string) func(name string) b
 	}
 }
 
-// matches tells whether a name is one of a list; an entry that ends in "*" is any with that beginning.
+// matches reports whether a name is one of a list; an entry that ends in "*" is any with that beginning.
 func matches(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(entry string) bool {
 		beginning, open := strings.CutSuffix(entry, "*")

@@ -43,7 +43,7 @@ func TestWhatARuntimeInherits(t *testing.T) {
 	}
 }
 
-// Whatever somebody calls a namespace, it is a folder of its own inside of ours.
+// Any name of a namespace makes a separate folder inside of ours.
 func TestNoNameEscapesOrMeetsAnother(t *testing.T) {
 	t.Parallel()
 	homes := environment.Homes{Dir: filepath.Join(t.TempDir(), "credentials")}
@@ -89,7 +89,7 @@ func TestAHomeIsItsUsersAlone(t *testing.T) {
 		t.Errorf("shared is %+v, %v", shared, err)
 	}
 	if _, err := os.Stat(homes.Dir); err == nil {
-		t.Error("a folder is made for nobody")
+		t.Error("a folder is made for an empty name")
 	}
 	home, err := homes.Of(environment.LevelNamespaced, "claude", "default", "")
 	if err != nil {
@@ -182,6 +182,6 @@ func TestASessionsHomeGoesWithIt(t *testing.T) {
 		t.Error(err)
 	}
 	if homes.Forget("claude", "") == nil {
-		t.Error("the home of nobody is removed")
+		t.Error("the home of an empty name is removed")
 	}
 }

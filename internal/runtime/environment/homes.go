@@ -31,8 +31,8 @@ const MaxName = 64
 // ErrName means that a name cannot be that of a namespace, a session or a runtime.
 var ErrName = errors.New("a name must be 1 to 64 bytes of printable text")
 
-// Homes are the homes of runtimes in one folder: namespaces/RUNTIME/NAMESPACE and sessions/RUNTIME/SESSION. No name
-// leads out of it, and no two names to the same place, also where the file system does not tell upper from lower case.
+// Homes are the homes of runtimes in one folder: namespaces/RUNTIME/NAMESPACE and sessions/RUNTIME/SESSION. No
+// name leads out of it, and no two names to the same folder, also on a file system that ignores case.
 type Homes struct {
 	// Dir is the folder, absolute. It is made when it is needed, for the server's user alone.
 	Dir string
@@ -261,7 +261,7 @@ func decode(folder string) (string, bool) {
 	return b.String(), err == nil && again == folder
 }
 
-// CheckName tells whether a name can be that of a namespace, a session or a runtime.
+// CheckName reports whether a name can be that of a namespace, a session or a runtime.
 func CheckName(name string) bool {
 	return name != "" && len(name) <= MaxName && utf8.ValidString(name) &&
 		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })

@@ -56,7 +56,7 @@ func ChosenProvider(family string, lookup func(name string) string) *ProviderSta
 	return nil
 }
 
-// status tells what is missing.
+// status returns what is missing.
 func (p Provider) status(lookup func(name string) string) ProviderStatus {
 	status := ProviderStatus{Name: p.Name, Title: p.Title, Chosen: p.Chosen(lookup), ChooseWith: p.choose(), Needs: p.Needs,
 		Missing: []string{}, Passed: []string{}, HeldBack: []HeldBack{}, Switched: p.Switch != ""}
@@ -107,7 +107,7 @@ func (p Policy) ProvidersOf(environ []string, name string, families ...string) [
 	return all
 }
 
-// about tells whether a variable is one of a provider's, also one that it does not need.
+// about reports whether a variable is one of a provider's, also one that it does not need.
 func (p Provider) about(name string) bool {
 	if matches(p.Passes, name) {
 		return true

@@ -26,7 +26,7 @@ type Need struct {
 	What string `json:"what"`
 	// AnyOf are the ways to give it: variables joined by "+", or a file below $HOME.
 	AnyOf []string `json:"anyOf"`
-	// Ambient says that it may come from the machine (the role of an instance), which nobody can look up here.
+	// Ambient says that it may come from the machine (the role of an instance), which cannot be looked up here.
 	Ambient bool `json:"ambient,omitempty"`
 }
 
@@ -93,7 +93,7 @@ func Providers() []Provider {
 	}
 }
 
-// Chosen tells whether a runtime with these variables is to use the provider.
+// Chosen reports whether a runtime with these variables is to use the provider.
 func (p Provider) Chosen(lookup func(name string) string) bool {
 	if p.Switch != "" {
 		return on(lookup(p.Switch))
@@ -124,12 +124,12 @@ func (p Provider) choose() string {
 	return strings.Trim(p.Says, `"`) + " in " + strings.TrimPrefix(p.Config, "$")
 }
 
-// on tells whether a switch is on, as the agents read it.
+// on reports whether a switch is on, as the agents read it.
 func on(value string) bool {
 	return !slices.Contains([]string{"", "0", "false", "no", "off"}, strings.ToLower(strings.TrimSpace(value)))
 }
 
-// met tells whether variables give what is needed.
+// met reports whether variables give what is needed.
 func (n Need) met(lookup func(name string) string) bool {
 	return slices.ContainsFunc(n.AnyOf, func(way string) bool {
 		if strings.HasPrefix(way, "$") {

@@ -76,7 +76,7 @@ func Of(schema json.RawMessage) (form Form) {
 	return form
 }
 
-// Has tells whether it has a field of that name.
+// Has reports whether it has a field of that name.
 func (form Form) Has(name string) bool {
 	return slices.ContainsFunc(form.fields, func(f field) bool { return f.name == name })
 }
@@ -97,7 +97,7 @@ func (f field) choices() []choice {
 	return named
 }
 
-// Questions words a form as the questions of an agent are, so that whoever can answer those can fill it in.
+// Questions converts a form to an agent's questions, so that clients that can answer those can fill it in.
 func (form Form) Questions() []wire.Question {
 	asked := make([]wire.Question, 0, len(form.fields))
 	for _, f := range form.fields {

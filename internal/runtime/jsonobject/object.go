@@ -20,8 +20,8 @@ type Member struct {
 	Value json.RawMessage
 }
 
-// Parse reads an object, nil when raw is none. Values are pieces of raw, not copies: nobody changes it from here on. Of
-// members that have one name the last one counts, in the place of the first.
+// Parse reads an object, nil when raw is none. Values are slices of raw, not copies: it must not change
+// afterwards. Of members with the same name the last one counts, at the position of the first.
 func Parse(raw json.RawMessage) Object {
 	if start := space(raw); start == len(raw) || raw[start] != '{' || !json.Valid(raw) {
 		return nil

@@ -22,8 +22,8 @@ type askedContext struct {
 	Questions int `json:"questions,omitempty"`
 }
 
-// ask notes a request; nil when it is known, or nobody's turn.
-func (t *translation) ask(id, native string, tool toolRef) *talk {
+// ask notes a request; nil when it is known, or belongs to no turn.
+func (t *translation) ask(id, native string, tool toolRef) *conversation {
 	in := t.asker(native)
 	if in == nil || id == "" || !fit(id) || len(in.Asked) >= maxAsked ||
 		slices.ContainsFunc(in.Asked, func(one asked) bool { return one.ID == id }) {
@@ -101,7 +101,7 @@ func (t *translation) question(raw json.RawMessage) {
 // questionID is what the n-th question of a request is called.
 func questionID(n int) string { return "q" + strconv.Itoa(n+1) }
 
-// request tells of a request, with what is needed to answer it.
+// request publishes a request, with what is needed to answer it.
 func (t *translation) request(signal runtime.Signal, with askedContext) {
 	if change, ok := signal.Change.(runtime.InteractiveRequested); ok {
 		change.Asked.Context = encoded(with)
@@ -112,7 +112,7 @@ func (t *translation) request(signal runtime.Signal, with askedContext) {
 
 // settled takes that a request waits no more. The item it was about is declined when the answer was no.
 func (t *translation) settled(id, reply string) {
-	for _, in := range t.Talks {
+	for _, in := range t.Conversations {
 		i := slices.IndexFunc(in.Asked, func(one asked) bool { return one.ID == id })
 		if i < 0 {
 			continue

@@ -7,8 +7,8 @@ import (
 	"harness/internal/runtime/process/commands"
 )
 
-// ListBackground implements runtime.Backgrounder. OpenCode keeps no list of what it has started, and does not tell a
-// command which conversation it is for: its processes are looked through.
+// ListBackground implements runtime.Backgrounder. OpenCode has no list of what it has started, and a command
+// does not know its conversation: its processes are searched.
 func (o *OpenCode) ListBackground(_ context.Context, in runtime.ResumeThread) ([]runtime.BackgroundTask, error) {
 	return o.commands().Tasks(in.NativeID)
 }

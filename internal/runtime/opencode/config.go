@@ -35,8 +35,8 @@ func usual() map[string]string {
 		"OPENCODE_ENABLE_QUESTION_TOOL": "1"}
 }
 
-// inherits tells which variables of the server's environment OpenCode gets. Its configuration and its password come
-// from here.
+// inherits selects which variables of the server's environment OpenCode gets. Its configuration and its
+// password come from here.
 func (o *OpenCode) inherits(name string) bool {
 	return name != configVariable && name != "OPENCODE_SERVER_PASSWORD" && o.handedOn(name)
 }
@@ -53,7 +53,7 @@ func (o *OpenCode) environment() []string {
 			env = append(env, name+"="+usual()[name])
 		}
 	}
-	if config, err := o.config(); err == nil { // told at the start otherwise
+	if config, err := o.config(); err == nil { // otherwise the start reports it
 		env = append(env, configVariable+"="+config)
 	}
 	return append(env, forced()...)
@@ -66,13 +66,13 @@ func (o *OpenCode) config() (string, error) {
 	for name, value := range map[string]bool{"snapshot": false, "lsp": false, "formatter": false} {
 		config[name] = value
 	}
-	if told := o.operators(); told != "" {
-		if err := json.Unmarshal([]byte(told), &config); err != nil {
+	if decoded := o.operators(); decoded != "" {
+		if err := json.Unmarshal([]byte(decoded), &config); err != nil {
 			return "", fmt.Errorf("%s is no JSON object (%w); see https://opencode.ai/docs/config", configVariable, err)
 		}
 	}
 	config["autoupdate"], config["share"] = false, "disabled"
-	// What nobody said anything about is asked for. Conversations have rules of their own above these.
+	// Permissions without a rule are asked for. Conversations have rules of their own above these.
 	permissions := map[string]string{"*": ask}
 	for _, tool := range looks() {
 		permissions[tool] = allow
@@ -117,7 +117,7 @@ func (o *OpenCode) Auth(context.Context) (runtime.AuthStatus, error) {
 			} `json:"options"`
 		} `json:"provider"`
 	}
-	_ = json.Unmarshal([]byte(o.operators()), &config) // one that is no JSON is told at the start
+	_ = json.Unmarshal([]byte(o.operators()), &config) // the start reports one that is not JSON
 	for _, provider := range config.Provider {
 		if provider.Options.APIKey != "" {
 			status.Credentials = []string{runtime.CredentialAPIKey}

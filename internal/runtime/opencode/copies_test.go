@@ -38,7 +38,7 @@ func TestALongLineIsHeldTwice(t *testing.T) {
 			var p *protocol
 			said := runtimetest.CheckCopies(t, []byte(one.line), func() func([]byte, time.Time) (stdio.Line, error) {
 				p = &protocol{Conn: &stdio.Conn{}, names: &names{}}
-				p.state = state{Talks: map[string]*talk{"n": {Thread: "thread", Turn: "msg1", Dir: "/work", Users: []string{"msg1"},
+				p.state = state{Conversations: map[string]*conversation{"n": {Thread: "thread", Turn: "msg1", Dir: "/work", Users: []string{"msg1"},
 					Message: "msg2", Busy: true}}}
 				if _, err := p.Read([]byte(part("open", `"type":"text","text":""`)), time.Now()); err != nil {
 					t.Fatal(err)
@@ -50,7 +50,7 @@ func TestALongLineIsHeldTwice(t *testing.T) {
 				words = max(words, bytes.Count(signal.Raw, []byte("said")))
 			}
 			if want := strings.Count(long, "said"); words < want {
-				t.Errorf("%d words of %d are told", words, want)
+				t.Errorf("%d deltas of %d are published", words, want)
 			}
 			if stored, err := json.Marshal(p.state); err != nil || bytes.Contains(stored, []byte("left out")) ||
 				len(stored) > longText {

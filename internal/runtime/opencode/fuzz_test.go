@@ -46,8 +46,8 @@ func FuzzTranslate(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(s.Talks) > maxTalks || len(raw) > (len(s.Talks)+1)*maxTalk {
-			t.Fatalf("the state of %d turns is %d bytes", len(s.Talks), len(raw))
+		if len(s.Conversations) > maxConversations || len(raw) > (len(s.Conversations)+1)*maxTalk {
+			t.Fatalf("the state of %d turns is %d bytes", len(s.Conversations), len(raw))
 		}
 		var again state
 		if err := json.Unmarshal(raw, &again); err != nil {

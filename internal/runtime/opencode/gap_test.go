@@ -14,19 +14,19 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// The stream of events breaks off while one turn goes on to its end, another asks and a third begins: all of it is told
-// once it is back, once.
+// The stream of events breaks off while one turn runs to its end, another asks and a third begins. All of it is
+// published once the stream is back, once.
 func TestEventsThatWereMissed(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
 	s := newSite(t, store.Sink, store.Resume)
 	o := s.behindProxy(t)
-	open := func() talk {
+	open := func() conversation {
 		thread, err := o.StartThread(t.Context(), full(s.dir, "untrusted"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return talk{t, o, store, thread}
+		return conversation{t, o, store, thread}
 	}
 	goesOn, asks, begins := open(), open(), open()
 	first := goesOn.say("MOCK_HOLD[gap]")
@@ -37,16 +37,16 @@ func TestEventsThatWereMissed(t *testing.T) {
 	if err := s.model.WaitHeld(t.Context(), "ask"); err != nil {
 		t.Fatal(err)
 	}
-	goesOn.eventually("the first piece", func() bool { return grown(store, first) != "" })
+	goesOn.eventually("the first piece", func() bool { return newText(store, first) != "" })
 
-	tell := func(signal syscall.Signal) {
+	signalBridge := func(signal syscall.Signal) {
 		if err := syscall.Kill(o.Status().PID, signal); err != nil {
 			t.Fatal(err)
 		}
 	}
-	tell(syscall.SIGUSR1)
+	signalBridge(syscall.SIGUSR1)
 	s.model.Release("gap")
-	goesOn.eventually("the end of a turn that nobody hears", func() bool {
+	goesOn.eventually("the end of a turn without a reader", func() bool {
 		read, err := o.ReadThread(t.Context(), goesOn.thread.Native(), true)
 		if err != nil {
 			t.Fatal(err)
@@ -62,10 +62,10 @@ func TestEventsThatWereMissed(t *testing.T) {
 	if _, err := s.waitAsked(t, "begun in the dark"); err != nil {
 		t.Fatal(err)
 	}
-	tell(syscall.SIGUSR2)
+	signalBridge(syscall.SIGUSR2)
 
 	goesOn.done(first)
-	if text := grown(store, first); text != "holding released gap" {
+	if text := newText(store, first); text != "holding released gap" {
 		t.Errorf("its pieces are %q", text)
 	}
 	goesOn.done(<-third)
@@ -94,8 +94,8 @@ func TestADeclineThatWasMissed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := talk{t, o, store, thread}
-	tell := func(signal syscall.Signal) {
+	k := conversation{t, o, store, thread}
+	signalBridge := func(signal syscall.Signal) {
 		if err := syscall.Kill(o.Status().PID, signal); err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestADeclineThatWasMissed(t *testing.T) {
 	made := filepath.Join(s.dir, "declined.txt")
 	turn := k.say("MOCK_PATCH[" + made + "]")
 	store.Asked(t, turn, runtime.RequestApproval)
-	tell(syscall.SIGUSR1)
+	signalBridge(syscall.SIGUSR1)
 	k.answer(turn, runtime.Reply{Decision: "decline"})
 	change := func(item runtime.Item) bool { return item.Type == "fileChange" }
 	declined := func(item runtime.Item) bool {
@@ -123,7 +123,7 @@ func TestADeclineThatWasMissed(t *testing.T) {
 	if !slices.ContainsFunc(read, declined) {
 		t.Errorf("it is read as %+v", read)
 	}
-	tell(syscall.SIGUSR2)
+	signalBridge(syscall.SIGUSR2)
 	k.done(turn)
 	shown := 0
 	for _, signal := range store.Signals() {
@@ -143,8 +143,9 @@ func TestADeclineThatWasMissed(t *testing.T) {
 	stop(t, o)
 }
 
-// A message that waits for OpenCode to come up is sent before its events are heard: its turn is told all the same.
-func TestEventsBeforeTheFirstAreHeard(t *testing.T) {
+// A message that waits for OpenCode to come up is sent before its events are read: its turn is published all
+// the same.
+func TestEventsBeforeTheFirstArePublished(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
 	s := newSite(t, store.Sink, store.Resume)
@@ -153,7 +154,7 @@ func TestEventsBeforeTheFirstAreHeard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := talk{t, o, store, thread}
+	k := conversation{t, o, store, thread}
 	turn := make(chan string, 1)
 	go func() {
 		defer close(turn)
@@ -186,8 +187,8 @@ func (s *site) waitAsked(t *testing.T, text string) (mockmodel.Request, error) {
 	}
 }
 
-// grown is what the pieces of a turn's messages add up to.
-func grown(store *runtimetest.Store, turn string) (text string) {
+// newText is what the pieces of a turn's messages add up to.
+func newText(store *runtimetest.Store, turn string) (text string) {
 	for _, signal := range store.Signals() {
 		if change, is := signal.Change.(runtime.TextDelta); is && signal.TurnID == turn &&
 			change.Into == runtime.TextContent {
@@ -197,8 +198,8 @@ func grown(store *runtimetest.Store, turn string) (text string) {
 	return text
 }
 
-// eventually polls for what no event tells.
-func (k talk) eventually(what string, condition func() bool) {
+// eventually polls for a condition without an event.
+func (k conversation) eventually(what string, condition func() bool) {
 	k.Helper()
 	if !polling.Until(patience, condition) {
 		k.Fatalf("never: %s", what)

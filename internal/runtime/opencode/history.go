@@ -52,7 +52,7 @@ func (o *OpenCode) ReadThread(ctx context.Context, threadID string, withTurns bo
 	}
 	defer l.done()
 	native := o.native(threadID)
-	info, err := l.look(ctx, native)
+	info, err := l.fetchSession(ctx, native)
 	if err != nil {
 		return runtime.Thread{}, err
 	}
@@ -69,9 +69,9 @@ func (o *OpenCode) ReadThread(ctx context.Context, threadID string, withTurns bo
 	return thread, nil
 }
 
-// turns are those that messages make, translated as if they were said one after the other. What a person said while the
-// agent worked is told from what began a turn by whether the agent's last message was finished for good. running is the
-// turn that runs, "" for none.
+// turns are those of the given messages, translated as if they came one after the other. A user message begins
+// a turn if the agent's last message was finished for good; otherwise it was steering. running is the turn that
+// runs, "" for none.
 func turns(native, folder string, messages []message, running string) []runtime.Turn {
 	var out []runtime.Turn
 	t := &translation{state: &state{}, past: true, dir: folder, name: func(native string) string { return native }}
@@ -94,7 +94,7 @@ func turns(native, folder string, messages []message, running string) []runtime.
 		t.out = nil
 	}
 	finish := func() {
-		if in := t.Talks[native]; in != nil && in.Turn != running {
+		if in := t.Conversations[native]; in != nil && in.Turn != running {
 			if in.Message != "" && !in.Finished { // its process ended while it wrote
 				in.fail(&nativeError{Name: errorAborted})
 			}

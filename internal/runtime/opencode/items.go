@@ -23,10 +23,10 @@ const (
 )
 
 // part takes a part of a message: an item that began, grew or ended.
-func (t *translation) part(in *talk, p part) {
-	if slices.Contains(in.Untold, p.MessageID) {
+func (t *translation) part(in *conversation, p part) {
+	if slices.Contains(in.AwaitingText, p.MessageID) {
 		if p.Type == "text" && !p.Synthetic && !p.Ignored {
-			in.Untold = slices.DeleteFunc(in.Untold, func(id string) bool { return id == p.MessageID })
+			in.AwaitingText = slices.DeleteFunc(in.AwaitingText, func(id string) bool { return id == p.MessageID })
 			t.user(in, p.MessageID, p.Text)
 		} else if p.isPicture() {
 			in.picture(p.MessageID, p.URL)
@@ -34,7 +34,7 @@ func (t *translation) part(in *talk, p part) {
 		return
 	}
 	if p.MessageID == "" || p.MessageID != in.Message || slices.Contains(in.Done, p.ID) || !fit(p.ID, p.Tool) {
-		return // of a message that is finished, or of nobody's turn
+		return // of a message that is finished, or of no turn
 	}
 	switch p.Type {
 	case "text", partReasoning:
@@ -49,12 +49,12 @@ func (t *translation) part(in *talk, p part) {
 	}
 }
 
-// isPicture tells whether a part is an image with its bytes.
+// isPicture reports whether a part is an image with its bytes.
 func (p *part) isPicture() bool {
 	return p.Type == "file" && strings.HasPrefix(p.Mime, "image/") && strings.HasPrefix(p.URL, "data:")
 }
 
-func (t *translation) text(in *talk, p part) {
+func (t *translation) text(in *conversation, p part) {
 	open := in.find(p.ID)
 	if open == nil {
 		kind := ""
@@ -66,7 +66,7 @@ func (t *translation) text(in *talk, p part) {
 	}
 	// What an unfinished one says here its pieces say, too; unless they are past.
 	if p.Time.End != 0 || open.Stale || t.past {
-		if added := open.grown(p.Text); added != "" {
+		if added := open.newText(p.Text); added != "" {
 			t.grow(in, open, added)
 		}
 	}
@@ -86,8 +86,8 @@ func textItem(open *item, text string) any {
 	return wire.Reasoning(open.ID, nil, []string{text})
 }
 
-// grow tells what was added to an item's text, which is taken as told.
-func (t *translation) grow(in *talk, open *item, added string) {
+// grow publishes what was added to an item's text.
+func (t *translation) grow(in *conversation, open *item, added string) {
 	switch open.Tool {
 	case "":
 		t.say(wire.MessageDelta(in.in(), open.ID, added))
@@ -98,18 +98,18 @@ func (t *translation) grow(in *talk, open *item, added string) {
 	}
 }
 
-func (t *translation) delta(in *talk, about said) {
+func (t *translation) delta(in *conversation, about said) {
 	open := in.find(about.PartID)
 	if open == nil || open.Stale || about.Field != "text" || about.Delta == "" || open.Tool != "" &&
 		open.Tool != kindReasoning {
 		return
 	}
-	open.tell(about.Delta)
+	open.notePublished(about.Delta)
 	t.grow(in, open, about.Delta)
 }
 
 // tool takes a call of a tool.
-func (t *translation) tool(in *talk, p part) {
+func (t *translation) tool(in *conversation, p part) {
 	open := in.find(p.ID)
 	if open == nil {
 		open = t.add(in, item{ID: p.ID, Call: runtime.KnownID(p.CallID), Tool: p.Tool})
@@ -119,7 +119,7 @@ func (t *translation) tool(in *talk, p part) {
 		t.begin(in, open, p.State)
 	}
 	if p.Tool == toolShell && !over {
-		if added := open.grown(p.State.Metadata.Output); added != "" {
+		if added := open.newText(p.State.Metadata.Output); added != "" {
 			t.grow(in, open, added)
 		}
 	}
@@ -134,13 +134,13 @@ func (t *translation) tool(in *talk, p part) {
 	}
 }
 
-// changesFiles tells the tools that show as changes of files.
+// changesFiles reports the tools that show as changes of files.
 func changesFiles(tool string) bool {
 	return slices.Contains([]string{"edit", "write", "multiedit", "patch", "apply_patch"}, tool)
 }
 
-// changed tells what the turn has changed so far, as long as that can be remembered.
-func (t *translation) changed(in *talk, p part) {
+// changed publishes what the turn has changed so far, as long as that can be remembered.
+func (t *translation) changed(in *conversation, p part) {
 	var input toolInput
 	_ = json.Unmarshal(p.State.Input, &input) // as in toolItem
 	if diff := wire.TurnDiff(in.Diff, in.Dir, edits(p.Tool, p.State, input)); len(diff) <= maxDiff {
@@ -149,8 +149,8 @@ func (t *translation) changed(in *talk, p part) {
 	}
 }
 
-// begin tells that a tool is called, once.
-func (t *translation) begin(in *talk, open *item, now toolState) {
+// begin publishes that a tool is called, once.
+func (t *translation) begin(in *conversation, open *item, now toolState) {
 	if open.Begun {
 		return
 	}
@@ -163,19 +163,19 @@ func (t *translation) begin(in *talk, open *item, now toolState) {
 
 const toolShell = "bash"
 
-// shown tells the tools that are items: a question and a plan are told otherwise.
+// shown reports the tools that are items: a question and a plan are published otherwise.
 func shown(tool string) bool {
 	return tool != "question" && tool != "todowrite" && tool != "todoread"
 }
 
-// saysDeclined tells whether the error of a call says that a person or a rule refused it. The event with the answer can
+// saysDeclined reports whether the error of a call says that a person or a rule refused it. The event with the answer can
 // be missed, and the messages that are read again have only this.
 func saysDeclined(text string) bool {
 	return strings.HasPrefix(text, "The user rejected permission to use this") ||
 		strings.HasPrefix(text, "The user has specified a rule which prevents")
 }
 
-func toolItem(in *talk, open *item, now toolState) any {
+func toolItem(in *conversation, open *item, now toolState) any {
 	word := map[string]string{"running": "inProgress", "completed": "completed", "error": "failed"}[now.Status]
 	if now.Status == "error" && (open.Declined || saysDeclined(now.Error)) {
 		word = "declined"
@@ -221,7 +221,7 @@ func refusedItem(open *item, now toolState, word string) any {
 	return item
 }
 
-func shellItem(in *talk, open *item, now toolState, input toolInput, word string, over bool) any {
+func shellItem(in *conversation, open *item, now toolState, input toolInput, word string, over bool) any {
 	command := wire.Command{ID: open.ID, Command: input.Command, Cwd: input.Workdir, Status: word}
 	if command.Command == "" {
 		command.Command = now.Metadata.Command
@@ -272,8 +272,8 @@ func edits(tool string, now toolState, input toolInput) []wire.FileEdit {
 	return []wire.FileEdit{edit}
 }
 
-// closeItems ends what a finished message left open. A text without an end has been told as far as it is known.
-func (t *translation) closeItems(in *talk) {
+// closeItems ends what a finished message left open. A text without an end was published as far as it is known.
+func (t *translation) closeItems(in *conversation) {
 	for _, open := range slices.Clone(in.Open) {
 		t.cutShort(in, open)
 	}
@@ -281,7 +281,7 @@ func (t *translation) closeItems(in *talk) {
 }
 
 // cutShort ends the item of a call that has no end.
-func (t *translation) cutShort(in *talk, open item) {
+func (t *translation) cutShort(in *conversation, open item) {
 	if open.Begun && open.Tool != "" && open.Tool != kindReasoning && shown(open.Tool) {
 		t.say(wire.ItemCompleted(in.in(), toolItem(in, &open, toolState{Status: "error", Error: "The call was cut short."}),
 			t.at))
@@ -289,7 +289,7 @@ func (t *translation) cutShort(in *talk, open item) {
 }
 
 // add makes an item known.
-func (t *translation) add(in *talk, one item) *item {
+func (t *translation) add(in *conversation, one item) *item {
 	if len(in.Open) >= maxOpen {
 		t.cutShort(in, in.Open[0])
 		in.over(in.Open[0].ID)

@@ -71,8 +71,8 @@ func noteMessage(into map[string]string, line []byte) {
 	if !ok || method != wire.MethodItemCompleted {
 		return
 	}
-	told := wire.Members(wire.Members(layout.Params.Of(line), "item")[0], "type", "id", "text")
-	if wire.Text(told[0]) == wire.ItemAgentMessage {
-		into[wire.Text(told[1])] = wire.Text(told[2])
+	decoded := wire.Members(wire.Members(layout.Params.Of(line), "item")[0], "type", "id", "text")
+	if wire.Text(decoded[0]) == wire.ItemAgentMessage {
+		into[wire.Text(decoded[1])] = wire.Text(decoded[2])
 	}
 }

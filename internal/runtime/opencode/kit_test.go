@@ -171,7 +171,7 @@ func (s *site) agent() *runtimetest.Agent {
 	}
 }
 
-// shared is one OpenCode for several tests: each hears of the conversations it opened.
+// shared is one OpenCode for several tests: each gets the events of the conversations it opened.
 type shared struct {
 	*site
 	*opencode.OpenCode

@@ -8,7 +8,7 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-func toldLine(t *testing.T, kind string, properties map[string]any) bridge.Line {
+func eventLine(t *testing.T, kind string, properties map[string]any) bridge.Line {
 	t.Helper()
 	properties["sessionID"] = "ses_1"
 	raw, err := json.Marshal(map[string]any{"type": kind, "properties": properties})
@@ -18,25 +18,25 @@ func toldLine(t *testing.T, kind string, properties map[string]any) bridge.Line 
 	return bridge.Line{Event: raw}
 }
 
-// Under load OpenCode writes events down late, and a message that is announced is finished already, its text there
-// before its pieces: nothing is lost and nothing told twice.
+// Under load OpenCode writes events late: a message may be finished when it is announced, its text before its
+// deltas. Nothing is lost and nothing is published twice.
 func TestEventsThatAreWrittenLate(t *testing.T) {
 	t.Parallel()
 	type object = map[string]any
 	assistant := object{"info": object{"id": "msg_2", "role": "assistant", "parentID": "msg_1",
 		"time": object{"created": 2, "completed": 9}}}
 	text := func(text string, end int) bridge.Line {
-		return toldLine(t, "message.part.updated",
+		return eventLine(t, "message.part.updated",
 			object{"part": object{"id": "prt_1", "messageID": "msg_2", "type": "text", "text": text,
 				"time": object{"start": 3, "end": end}}})
 	}
 	piece := func(text string) bridge.Line {
-		return toldLine(t, "message.part.delta", object{"messageID": "msg_2", "partID": "prt_1", "field": "text",
+		return eventLine(t, "message.part.delta", object{"messageID": "msg_2", "partID": "prt_1", "field": "text",
 			"delta": text})
 	}
 	begin := []bridge.Line{
-		toldLine(t, "message.updated", object{"info": object{"id": "msg_1", "role": "user", "time": object{"created": 1}}}),
-		toldLine(t, "message.updated", assistant)}
+		eventLine(t, "message.updated", object{"info": object{"id": "msg_1", "role": "user", "time": object{"created": 1}}}),
+		eventLine(t, "message.updated", assistant)}
 	for name, lines := range map[string][]bridge.Line{
 		"in time":                {text("", 0), piece("one "), piece("two"), text("one two", 9)},
 		"text before its pieces": {text("one ", 0), piece("one "), piece("two"), text("one two", 9)},
@@ -45,19 +45,19 @@ func TestEventsThatAreWrittenLate(t *testing.T) {
 	} {
 		var s state
 		var signals []runtime.Signal
-		for _, l := range append(append(append([]bridge.Line{}, begin...), lines...), toldLine(t, "session.idle", object{})) {
+		for _, l := range append(append(append([]bridge.Line{}, begin...), lines...), eventLine(t, "session.idle", object{})) {
 			said, _ := s.translate(l, 10, func(string) string { return "session" })
 			signals = append(signals, said...)
 		}
 		checkRules(t, signals, false)
-		told := false
+		published := false
 		for _, signal := range signals {
 			if change, is := signal.Change.(runtime.ItemChanged); is && change.Done && change.Item.Content == "one two" {
-				told = true
+				published = true
 			}
 		}
-		if !told || len(s.Talks) != 0 {
-			t.Errorf("%s: the text was told: %t, the state is %+v", name, told, s)
+		if !published || len(s.Conversations) != 0 {
+			t.Errorf("%s: the text was published: %t, the state is %+v", name, published, s)
 		}
 	}
 }

@@ -20,15 +20,15 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// talk is a conversation with the real OpenCode in a test.
-type talk struct {
+// conversation is a conversation with the real OpenCode in a test.
+type conversation struct {
 	*testing.T
 	*opencode.OpenCode
 	store  *runtimetest.Store
 	thread runtime.Thread
 }
 
-func (s *shared) talk(t *testing.T, store *runtimetest.Store, in runtime.StartThread) talk {
+func (s *shared) openConversation(t *testing.T, store *runtimetest.Store, in runtime.StartThread) conversation {
 	t.Helper()
 	in.SessionID = uuid.NewString()
 	s.mu.Lock()
@@ -38,10 +38,10 @@ func (s *shared) talk(t *testing.T, store *runtimetest.Store, in runtime.StartTh
 	if err != nil {
 		t.Fatal(err)
 	}
-	return talk{t, s.OpenCode, store, thread}
+	return conversation{t, s.OpenCode, store, thread}
 }
 
-func (k talk) say(text string) string {
+func (k conversation) say(text string) string {
 	k.Helper()
 	started, err := k.StartTurn(k.Context(), runtime.StartTurn{ThreadID: k.thread.ID, Input: runtimetest.Text(text)})
 	if err != nil {
@@ -50,7 +50,7 @@ func (k talk) say(text string) string {
 	return started.TurnID
 }
 
-func (k talk) answer(turn string, reply runtime.Reply) runtime.InteractiveRequested {
+func (k conversation) answer(turn string, reply runtime.Reply) runtime.InteractiveRequested {
 	k.Helper()
 	asked := k.store.Asked(k.T, turn, runtime.RequestApproval)
 	if err := k.Answer(k.Context(), runtimetest.Ref(asked), reply); err != nil {
@@ -59,7 +59,7 @@ func (k talk) answer(turn string, reply runtime.Reply) runtime.InteractiveReques
 	return asked.Change.(runtime.InteractiveRequested)
 }
 
-func (k talk) done(turn string) {
+func (k conversation) done(turn string) {
 	k.Helper()
 	if end := k.store.End(k.T, turn); end.Status != runtime.TurnDone {
 		k.Errorf("the turn ended %+v", end)
@@ -93,11 +93,11 @@ func TestOpenCode(t *testing.T) {
 }
 
 // A turn in which the model says nothing ends, and says why.
-func TestASilentTurnIsEnded(t *testing.T) {
+func TestUnresponsiveTurnIsEnded(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
 	site := newSite(t, store.Sink, store.Resume)
-	site.options.Supervise.KeepOnStop, site.options.Silence = false, stdio.Silence(12*time.Second)
+	site.options.Supervise.KeepOnStop, site.options.TurnWatchdog = false, stdio.TurnWatchdog(12*time.Second)
 	plantSources(t, site)
 	agent := site.agent()
 	thread, err := agent.StartThread(t.Context(), runtime.StartThread{SessionID: uuid.NewString(), Cwd: site.dir})
@@ -132,20 +132,20 @@ func plantSources(t *testing.T, s *site) {
 	}
 }
 
-// requireSources checks that what lies in the home has reached the model, and nothing of the folder, and that this is what is told.
-// RA-16
+// requireSources checks that the home's sources reached the model, that the folder's did not, and that the
+// adapter reports this. RA-16
 func requireSources(t *testing.T, s *site, sourcer runtime.Sourcer) {
 	t.Helper()
 	home := false
 	for _, request := range s.model.Requests() {
 		home = home || strings.Contains(string(request.Body), "mark of the home")
 		if strings.Contains(string(request.Body), "mark of the project") {
-			t.Error("the model was told what lies in the folder")
+			t.Error("the model got what lies in the folder")
 		}
 	}
 	found, err := sourcer.Sources("", s.dir, runtime.ImplicitHome)
 	if err != nil || !home || len(found) != 1 || filepath.Base(found[0].Path) != "AGENTS.md" || found[0].Scope != runtime.SourceOfHome {
-		t.Errorf("what lies in the home was told: %t; it is said to read %+v, %v", home, found, err)
+		t.Errorf("the model got what lies in the home: %t; it is said to read %+v, %v", home, found, err)
 	}
 	if exists(filepath.Join(s.dir, "server")) {
 		t.Error("the folder started a server")
@@ -174,11 +174,11 @@ func levelsHold(t *testing.T, s *shared, store *runtimetest.Store) {
 	} {
 		ground, web := runtimetest.NewGround(t, folder(t)), runtimetest.NewGround(t, "")
 		test.levels.Cwd = ground.Dir
-		k := s.talk(t, store, test.levels)
+		k := s.openConversation(t, store, test.levels)
 		k.done(k.say(ground.Tries(script().Command, func(file string) string { return "MOCK_PATCH[" + file + "]" }) +
 			` MOCK_CALL[webfetch|{"url":"` + web.URL + `","format":"text"}]END MOCK_CALL[read|{"filePath":"` + private + `"}]END`))
 		if got := ground.Reached(); got != test.want || web.Reached().Network != test.fetches {
-			t.Errorf("%+v: it could %+v and fetched: %t; the model heard %v", test.levels, got, web.Reached().Network, s.model.Outputs())
+			t.Errorf("%+v: it could %+v and fetched: %t; the model received %v", test.levels, got, web.Reached().Network, s.model.Outputs())
 		}
 		if all := test.want == runtimetest.Everything(); leaked() != all {
 			t.Errorf("%+v: a file outside was read: %t", test.levels, leaked())
@@ -196,7 +196,7 @@ func levelsHold(t *testing.T, s *shared, store *runtimetest.Store) {
 // An approval for the session holds in that session, and in no other of the same folder.
 func approvalsStay(t *testing.T, s *shared, store *runtimetest.Store) {
 	dir := folder(t)
-	one, other := s.talk(t, store, full(dir, "untrusted")), s.talk(t, store, full(dir, "untrusted"))
+	one, other := s.openConversation(t, store, full(dir, "untrusted")), s.openConversation(t, store, full(dir, "untrusted"))
 	turn := one.say("MOCK_CMD[touch " + filepath.Join(dir, "a") + "]")
 	one.answer(turn, runtime.Reply{Decision: "accept", Scope: "session"})
 	one.done(turn)
@@ -223,7 +223,7 @@ func subAgents(t *testing.T, s *shared, store *runtimetest.Store) {
 		return `MOCK_CALL[task|{"description":"a task","prompt":"MOCK_CMD[touch ` + filepath.Join(dir, file) +
 			`]","subagent_type":"general"}]END`
 	}
-	k := s.talk(t, store, full(dir, "untrusted"))
+	k := s.openConversation(t, store, full(dir, "untrusted"))
 	turn := k.say(task("asked"))
 	if first := k.answer(turn, runtime.Reply{Decision: "accept", Scope: "turn"}); first.Asked.Tool != "task" {
 		t.Errorf("asked %+v", first)
@@ -236,7 +236,7 @@ func subAgents(t *testing.T, s *shared, store *runtimetest.Store) {
 		t.Fatal(err)
 	}
 	k.done(turn)
-	free := s.talk(t, store, full(dir, "never"))
+	free := s.openConversation(t, store, full(dir, "never"))
 	last := free.say(task("free"))
 	free.done(last)
 	if !exists(filepath.Join(dir, "asked")) || !exists(filepath.Join(dir, "free")) {
@@ -255,7 +255,7 @@ func subAgents(t *testing.T, s *shared, store *runtimetest.Store) {
 }
 
 // asked waits for the n-th request of a turn.
-func (k talk) asked(turn string, n int) runtime.Signal {
+func (k conversation) asked(turn string, n int) runtime.Signal {
 	k.Helper()
 	var requests []runtime.Signal
 	if !polling.Until(patience, func() bool {
@@ -276,7 +276,7 @@ func (k talk) asked(turn string, n int) runtime.Signal {
 }
 
 // items are the types of a turn's finished items.
-func (k talk) items(turn string) string {
+func (k conversation) items(turn string) string {
 	var types []string
 	for _, signal := range k.store.Signals() {
 		if change, is := signal.Change.(runtime.ItemChanged); is && change.Done && change.TurnID == turn {
@@ -289,7 +289,7 @@ func (k talk) items(turn string) string {
 // Conversations are listed, named, put away, read, forked and deleted; a fork knows what was said, and may do no more.
 func library(t *testing.T, s *shared, store *runtimetest.Store) {
 	dir := folder(t)
-	k := s.talk(t, store, runtime.StartThread{Cwd: dir})
+	k := s.openConversation(t, store, runtime.StartThread{Cwd: dir})
 	native := k.thread.Native()
 	turns := []string{k.say("MOCK_REPLY[first]")}
 	k.done(turns[0])
@@ -334,7 +334,7 @@ func library(t *testing.T, s *shared, store *runtimetest.Store) {
 	s.mu.Lock()
 	s.stores[fork.Native()] = store
 	s.mu.Unlock()
-	second := talk{t, s.OpenCode, store, runtime.Thread{ID: fork.Native()}}
+	second := conversation{t, s.OpenCode, store, runtime.Thread{ID: fork.Native()}}
 	second.done(second.say("MOCK_CMD[touch " + filepath.Join(dir, "fork") + "]"))
 	if history, err := s.ReadThread(t.Context(), fork.Native(), true); err != nil || len(history.Turns) != 3 ||
 		exists(filepath.Join(dir, "fork")) {
@@ -360,7 +360,7 @@ func library(t *testing.T, s *shared, store *runtimetest.Store) {
 // A file that is written is a change of that file, with what is in it, before and after it was allowed.
 func files(t *testing.T, s *shared, store *runtimetest.Store) {
 	dir := folder(t)
-	k := s.talk(t, store, full(dir, "untrusted"))
+	k := s.openConversation(t, store, full(dir, "untrusted"))
 	file := filepath.Join(dir, "made.txt")
 	turn := k.say("MOCK_PATCH[" + file + "]")
 	if asked := k.answer(turn, runtime.Reply{Decision: "accept"}); asked.Asked.Subject != runtime.SubjectFileChange {
@@ -375,9 +375,9 @@ func files(t *testing.T, s *shared, store *runtimetest.Store) {
 		}
 	}
 	if content, err := os.ReadFile(file); err != nil || !found {
-		t.Errorf("the file is %q, %v; told of it: %t", content, err, found)
+		t.Errorf("the file is %q, %v; reported: %t", content, err, found)
 	}
-	edits := s.talk(t, store, full(dir, "on-request"))
+	edits := s.openConversation(t, store, full(dir, "on-request"))
 	outside := filepath.Join(folder(t), "outside.txt")
 	turn = edits.say("MOCK_PATCH[" + filepath.Join(dir, "free.txt") + "] MOCK_PATCH[" + outside + "]")
 	edits.answer(turn, runtime.Reply{Decision: "decline"})
@@ -390,7 +390,7 @@ func files(t *testing.T, s *shared, store *runtimetest.Store) {
 // A command gets OpenCode's environment, and the shell of its user, but not the password of OpenCode's server: what it prints is a
 // transcript's.
 func commandsEnvironment(t *testing.T, s *shared, store *runtimetest.Store) {
-	k := s.talk(t, store, full(folder(t), "never"))
+	k := s.openConversation(t, store, full(folder(t), "never"))
 	k.done(k.say("MOCK_CMD[env; echo name=$0]"))
 	printed := ""
 	for _, output := range s.model.Outputs() {
@@ -408,7 +408,7 @@ func commandsEnvironment(t *testing.T, s *shared, store *runtimetest.Store) {
 // had.
 func levelsChange(t *testing.T, s *shared, store *runtimetest.Store) {
 	dir := folder(t)
-	k := s.talk(t, store, full(dir, "never"))
+	k := s.openConversation(t, store, full(dir, "never"))
 	try := func(name string, in runtime.StartTurn) {
 		in.ThreadID, in.Input = k.thread.ID, runtimetest.Text("MOCK_CMD[touch "+filepath.Join(dir, name)+"]")
 		started, err := k.StartTurn(t.Context(), in)
@@ -436,10 +436,10 @@ func levelsChange(t *testing.T, s *shared, store *runtimetest.Store) {
 	}
 }
 
-// Images reach the model; what OpenCode has no place for is refused, and a model it does not have is told as such.
+// Images reach the model; what OpenCode does not support is refused, and a missing model is reported as such.
 func inputs(t *testing.T, s *shared, store *runtimetest.Store) {
 	const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-	k := s.talk(t, store, runtime.StartThread{Cwd: folder(t), Model: "mock/m"})
+	k := s.openConversation(t, store, runtime.StartThread{Cwd: folder(t), Model: "mock/m"})
 	started, err := k.StartTurn(t.Context(), runtime.StartTurn{ThreadID: k.thread.ID, Model: "mock/m",
 		Input: append(runtimetest.Text("MOCK_REPLY[seen]"), json.RawMessage(`{"type":"image","url":"data:image/png;base64,`+pixel+`"}`))})
 	if err != nil {

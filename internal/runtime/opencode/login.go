@@ -11,9 +11,8 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-// TakeKey implements runtime.KeyTaker. OpenCode stores the key in its home. In the folders it works in it goes on with
-// the keys it found when it began there, so it is told to begin anew, which ends turns: while one runs, no key is
-// taken.
+// TakeKey implements runtime.KeyTaker. OpenCode stores the key in its home. Its open folders keep using the
+// keys they began with, so OpenCode is restarted in them, which ends turns: while one runs, no key is accepted.
 func (o *OpenCode) TakeKey(ctx context.Context, given runtime.ProviderKey) (runtime.TakenKey, error) {
 	l, err := o.use(ctx)
 	if err != nil {
@@ -47,11 +46,11 @@ func refused(kind error, why string) error {
 	return &runtime.Error{Runtime: Name, Method: callLogin, Message: why, Kind: kind}
 }
 
-// busy tells whether a turn runs in any conversation.
+// busy reports whether a turn runs in any conversation.
 func (p *protocol) busy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.state.Talks) > 0
+	return len(p.state.Conversations) > 0
 }
 
 // provider is the one that a key is for: one OpenCode knows, that of the configured model when none is named.

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// names tells which session a conversation of OpenCode's is, and where it works.
+// names maps a conversation of OpenCode to its session and its folder.
 type names struct {
 	mu       sync.Mutex
 	byNative map[string]known

@@ -33,7 +33,7 @@ func (o *OpenCode) toolServer(thread string) string {
 	return serverPrefix + hex.EncodeToString(sum[:])[:nameDigits]
 }
 
-// nativeToolsOff tells whether a conversation is to have none of OpenCode's own tools.
+// nativeToolsOff reports whether a conversation is to have none of OpenCode's own tools.
 func (o *OpenCode) nativeToolsOff(ctx context.Context, thread string) (bool, error) {
 	if o.options.NativeToolsOff == nil {
 		return false, nil

@@ -35,7 +35,7 @@ const Tested = "1.18.33"
 const (
 	defaultStartTimeout = 30 * time.Second
 	defaultCallTimeout  = 120 * time.Second
-	// untitled begins the title of a conversation nobody has named: without one OpenCode asks its model for one.
+	// untitled begins the title of an unnamed conversation: without a title OpenCode asks its model for one.
 	untitled = "untitled session of harness"
 )
 

@@ -42,8 +42,8 @@ type protocol struct {
 
 	mu     sync.Mutex
 	state  state
-	stored []byte // the state as it was told last
-	// awaited are messages that were sent, to be told what became of them.
+	stored []byte // the state as it was last published
+	// awaited are messages that were sent, with the caller that waits for the outcome.
 	awaited map[string]awaited
 	// stamp is that of the last message's id.
 	stamp int64
@@ -75,7 +75,7 @@ func (p *protocol) Resume(stored runtime.Resumption) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_ = json.Unmarshal(stored.State, &p.state) // nothing was said before: nothing to know
-	for native, in := range p.state.Talks {
+	for native, in := range p.state.Conversations {
 		p.names.learn(in.Thread, native, in.Dir)
 	}
 }
@@ -122,24 +122,24 @@ func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
 	return out, nil
 }
 
-// settle tells who waits for it what became of a message. mu is held.
+// settle sends the outcome of a message to its waiting caller. mu is held.
 func (p *protocol) settle(l bridge.Line) {
 	if len(p.awaited) == 0 {
 		return
 	}
-	tell := func(message string, told outcome) {
+	report := func(message string, result outcome) {
 		if waits, is := p.awaited[message]; is {
 			delete(p.awaited, message)
-			waits.outcome <- told // there is room: a complaint takes one place, this is the only other one
+			waits.outcome <- result // buffered: an error uses one slot, this the only other one
 		}
 	}
-	for _, in := range p.state.Talks {
+	for _, in := range p.state.Conversations {
 		for _, message := range in.Users {
-			tell(message, outcome{turn: in.Turn})
+			report(message, outcome{turn: in.Turn})
 		}
 	}
 	for _, message := range p.state.Ended { // begun and over in one line
-		tell(message, outcome{turn: message})
+		report(message, outcome{turn: message})
 	}
 	var e struct {
 		Type       string `json:"type"`
@@ -149,7 +149,7 @@ func (p *protocol) settle(l bridge.Line) {
 		} `json:"properties"`
 	}
 	if json.Unmarshal(l.Event, &e) != nil || e.Type != "session.error" || e.Properties.Error == nil ||
-		p.state.Talks[e.Properties.Session] != nil {
+		p.state.Conversations[e.Properties.Session] != nil {
 		return
 	}
 	for _, waits := range p.awaited {
@@ -172,8 +172,8 @@ func (e *nativeError) refusal() error {
 	return out
 }
 
-// await has what becomes of a message told, once; given up with forget.
-func (p *protocol) await(message, native string) (told <-chan outcome, forget func()) {
+// await returns the outcome of a message, once; forget cancels it.
+func (p *protocol) await(message, native string) (outcomes <-chan outcome, forget func()) {
 	waits := awaited{native: native, outcome: make(chan outcome, 2)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -192,7 +192,7 @@ func (p *protocol) await(message, native string) (told <-chan outcome, forget fu
 func (p *protocol) turn(native string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if in := p.state.Talks[native]; in != nil {
+	if in := p.state.Conversations[native]; in != nil {
 		return in.Turn
 	}
 	return ""
@@ -236,7 +236,7 @@ func frame(c bridge.Command) ([]byte, error) {
 
 // Refuse implements stdio.Protocol. Every request of the translator's has a Change.
 func (p *protocol) Refuse(request runtime.Signal) ([]byte, error) {
-	return nil, fmt.Errorf("opencode asks %s, which nobody knows", request.Method)
+	return nil, fmt.Errorf("opencode asks %s, which is unknown", request.Method)
 }
 
 // Overloaded implements stdio.Protocol.
@@ -251,15 +251,15 @@ func (p *protocol) Probe() (method string, params any) {
 // refusal is the error of an answer that is none.
 func refusal(method string, status int, body json.RawMessage) error {
 	out := &runtime.Error{Runtime: Name, Method: method, Code: status, Data: body}
-	var told struct {
+	var decoded struct {
 		Name    string `json:"name"`
 		Message string `json:"message"`
 		Data    struct {
 			Message string `json:"message"`
 		} `json:"data"`
 	}
-	if json.Unmarshal(body, &out.Message) != nil && json.Unmarshal(body, &told) == nil {
-		out.Message = strings.TrimSpace(told.Message + " " + told.Data.Message)
+	if json.Unmarshal(body, &out.Message) != nil && json.Unmarshal(body, &decoded) == nil {
+		out.Message = strings.TrimSpace(decoded.Message + " " + decoded.Data.Message)
 	}
 	if out.Message == "" {
 		out.Message = fmt.Sprintf("status %d", status)

@@ -8,9 +8,9 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Replay translates lines that were kept of OpenCode in a session that works in cwd, without a process and without
-// knowing what happened before: events as OpenCode wrote them, and how a conversation stood as the bridge told it. A
-// line that is neither is passed over; all are said at the time 0.
+// Replay translates stored lines of OpenCode in a session that works in cwd, without a process and without
+// earlier state: events as OpenCode wrote them, and the bridge's snapshots. Other lines are skipped; all have
+// the time 0.
 func Replay(sessionID, cwd string, lines []json.RawMessage) []runtime.Signal {
 	var s state
 	var all []runtime.Signal

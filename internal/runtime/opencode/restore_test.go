@@ -7,7 +7,7 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// SE-02: a conversation that OpenCode has deleted goes on in another one of its own, which is told what was said before.
+// SE-02: a conversation that OpenCode has deleted continues in a new one, which gets the earlier messages.
 func TestALostConversationIsBegunAnew(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()

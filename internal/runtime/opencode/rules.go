@@ -97,7 +97,7 @@ func (l levels) rules(server string, bare bool) ([]rule, error) {
 	return out, nil
 }
 
-// inForce tells whether permissions say what rules do, besides what was allowed for the session since.
+// inForce reports whether permissions say what rules do, besides what was allowed for the session since.
 func inForce(permissions, rules []rule) bool {
 	if len(rules) == 0 {
 		return false

@@ -13,36 +13,36 @@ import (
 func (o *OpenCode) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 	p, _ := conn.Protocol().(*protocol)
 	l := &line{protocol: p, limit: o.options.Supervise.CallTimeout}
-	return o.options.Silence.Attend(ctx, stdio.Watched{Name: Name, Title: "OpenCode", Log: o.options.Launch.Logger,
+	return o.options.TurnWatchdog.Attend(ctx, stdio.Watched{Name: Name, Title: "OpenCode", Log: o.options.Launch.Logger,
 		Turns: p.watched, Held: conn.Held,
 		Stop: func(ctx context.Context, turn string) error {
-			native := p.hush(turn, o.options.Silence)
+			native := p.hush(turn, o.options.TurnWatchdog)
 			return l.command(ctx, "interrupt", native,
 				call{Command: bridge.Command{Steps: abort(native, o.names.of(native).folder)}}, nil)
 		}})
 }
 
-// watched are the turns in which the model is waited for: while a person is asked, or a command runs, which has a limit
-// of its own, nobody is silent.
+// watched are the turns that wait for the model. While a person is asked, or a command runs, which has a limit
+// of its own, the agent counts as responsive.
 func (p *protocol) watched() (turns []stdio.Turn) {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, in := range p.state.Talks {
-		if in.heard.IsZero() || len(in.Asked) > 0 ||
+	for _, in := range p.state.Conversations {
+		if in.lastOutput.IsZero() || len(in.Asked) > 0 ||
 			slices.ContainsFunc(in.Open, func(one item) bool { return one.Begun && one.Tool == toolShell }) {
-			in.heard = now
+			in.lastOutput = now
 		}
-		turns = append(turns, stdio.Turn{ID: in.Turn, Heard: in.heard, Stopped: in.Silent != ""})
+		turns = append(turns, stdio.Turn{ID: in.Turn, LastOutput: in.lastOutput, Stopped: in.Silent != ""})
 	}
 	return turns
 }
 
 // hush notes why a silent turn is to end, and returns whose it is.
-func (p *protocol) hush(turn string, silence stdio.Silence) (native string) {
+func (p *protocol) hush(turn string, silence stdio.TurnWatchdog) (native string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for id, in := range p.state.Talks {
+	for id, in := range p.state.Conversations {
 		if in.Turn == turn {
 			in.Silent, native = silence.Reason(), id
 		}

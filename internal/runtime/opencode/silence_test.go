@@ -6,28 +6,28 @@ import (
 )
 
 // A turn is silent when the model is waited for, not a person or a command; what its sub-agents say is said in it.
-func TestWhoIsSilent(t *testing.T) {
+func TestWatchedTurns(t *testing.T) {
 	t.Parallel()
 	long := time.Now().Add(-time.Hour)
 	for name, c := range map[string]struct {
-		talk
+		conversation
 		silent bool
 	}{
-		"the model":         {talk{heard: long}, true},
-		"nobody listened":   {talk{}, false},
-		"a person is asked": {talk{heard: long, Asked: []asked{{ID: "a"}}}, false},
-		"a command runs":    {talk{heard: long, Open: []item{{ID: "i", Tool: toolShell, Begun: true}}}, false},
-		"another tool runs": {talk{heard: long, Open: []item{{ID: "i", Tool: "task", Begun: true}}}, true},
+		"the model":         {conversation{lastOutput: long}, true},
+		"no reader yet":     {conversation{}, false},
+		"a person is asked": {conversation{lastOutput: long, Asked: []asked{{ID: "a"}}}, false},
+		"a command runs":    {conversation{lastOutput: long, Open: []item{{ID: "i", Tool: toolShell, Begun: true}}}, false},
+		"another tool runs": {conversation{lastOutput: long, Open: []item{{ID: "i", Tool: "task", Begun: true}}}, true},
 	} {
 		c.Turn = "t"
-		p := &protocol{state: state{Talks: map[string]*talk{"n": &c.talk}}}
-		if turns := p.watched(); len(turns) != 1 || turns[0].Heard.Equal(long) != c.silent {
+		p := &protocol{state: state{Conversations: map[string]*conversation{"n": &c.conversation}}}
+		if turns := p.watched(); len(turns) != 1 || turns[0].LastOutput.Equal(long) != c.silent {
 			t.Errorf("%s: %+v", name, turns)
 		}
 	}
-	s := state{Talks: map[string]*talk{"ses_0": {Turn: "t", Children: []string{"ses_1"}, heard: long}}}
-	s.translate(toldLine(t, "message.part.updated", map[string]any{}), 5000, func(string) string { return "" })
-	if heard := s.Talks["ses_0"].heard; time.Since(heard) > time.Minute {
-		t.Errorf("after words of a sub-agent it was heard at %s", heard)
+	s := state{Conversations: map[string]*conversation{"ses_0": {Turn: "t", Children: []string{"ses_1"}, lastOutput: long}}}
+	s.translate(eventLine(t, "message.part.updated", map[string]any{}), 5000, func(string) string { return "" })
+	if lastOutput := s.Conversations["ses_0"].lastOutput; time.Since(lastOutput) > time.Minute {
+		t.Errorf("after output of a sub-agent the last output was at %s", lastOutput)
 	}
 }

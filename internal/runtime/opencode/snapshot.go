@@ -9,20 +9,20 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-// snapshot takes how a conversation stands after events were missed. What was told is known from the state, so only
-// what is new is told: the messages are taken as if they had just been said, requests that wait and are not known are
-// asked, known ones that wait no more are closed.
+// snapshot applies a conversation's status after events were missed. The state has what was published, so only
+// news is published. Messages are processed as if they had just come, new open requests are asked, and known
+// ones that are not open any more are closed.
 func (t *translation) snapshot(s bridge.Snapshot) []runtime.Signal {
-	in := t.Talks[s.Session]
+	in := t.Conversations[s.Session]
 	t.past = true
-	t.sent = func(message string) bool { return slices.Contains(s.Unheard, message) }
+	t.sent = func(message string) bool { return slices.Contains(s.Unconfirmed, message) }
 	var messages []message
 	_ = json.Unmarshal(s.Messages, &messages) // a list that is none has nothing new
 	for _, one := range messages {
 		var info messageInfo
-		if json.Unmarshal(one.Info, &info) == nil && news(in, info, s.Unheard) {
+		if json.Unmarshal(one.Info, &info) == nil && news(in, info, s.Unconfirmed) {
 			t.again(s.Session, one, info)
-			in = t.Talks[s.Session]
+			in = t.Conversations[s.Session]
 		}
 	}
 	t.waiting(s)
@@ -37,20 +37,20 @@ func (t *translation) snapshot(s bridge.Snapshot) []runtime.Signal {
 		return t.out
 	}
 	if s.Aborted && in.Message == "" {
-		in.fail(&nativeError{Name: errorAborted}) // it was called off before the agent went to work, which nothing else tells
+		in.fail(&nativeError{Name: errorAborted}) // it was cancelled before the agent began, which has no other event
 	}
 	t.idle(s.Session, in)
 	return t.out
 }
 
-// news tells whether a listed message may have something new for a turn (nil: none runs): it is part of it, or a
-// message of a person nobody has heard of.
-func news(in *talk, info messageInfo, unheard []string) bool {
+// news reports whether a listed message may have something new for a turn (nil: none runs): it is part of it,
+// or an unconfirmed message of a person.
+func news(in *conversation, info messageInfo, unconfirmed []string) bool {
 	switch {
 	case in == nil:
-		return slices.Contains(unheard, info.ID)
+		return slices.Contains(unconfirmed, info.ID)
 	case info.Role == "user":
-		return slices.Contains(in.Users, info.ID) || slices.Contains(unheard, info.ID)
+		return slices.Contains(in.Users, info.ID) || slices.Contains(unconfirmed, info.ID)
 	}
 	return info.ID >= in.Message
 }
@@ -60,7 +60,7 @@ func (t *translation) again(native string, one message, info messageInfo) {
 	begun := info
 	begun.Time.Completed, begun.Error, begun.Summary = 0, nil, nil
 	t.message(native, encoded(begun))
-	in := t.Talks[native]
+	in := t.Conversations[native]
 	if in == nil {
 		return
 	}
@@ -107,14 +107,15 @@ func (t *translation) waiting(s bridge.Snapshot) {
 		switch in := t.asker(one.SessionID); {
 		case in == nil || one.SessionID == s.Session && one.Tool.MessageID != "" &&
 			(one.Tool.MessageID != in.Message || in.Finished):
-			// Of a turn that was interrupted, or a message that is finished: it stays in the list, and waits for nobody.
+			// Of a turn that was interrupted, or a message that is finished: it stays in the list, without
+			// effect.
 		case i < len(permissions):
 			t.permission(raw)
 		default:
 			t.question(raw)
 		}
 	}
-	if in := t.Talks[s.Session]; in != nil {
+	if in := t.Conversations[s.Session]; in != nil {
 		for _, known := range slices.Clone(in.Asked) {
 			if !slices.Contains(waits, known.ID) {
 				t.settled(known.ID, "")

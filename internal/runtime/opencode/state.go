@@ -7,22 +7,23 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// state is all the translator has to remember from one line to the next: of conversations that are in a turn, and
-// nothing of others. It is stored with what the lines meant, so that whoever reads on knows what was told.
+// state is all the translator has to remember from one line to the next, about conversations in a turn only. It
+// is stored with the signals of the lines, so that the next reader knows what was published.
 type state struct {
 	// Talks are the conversations in a turn, by OpenCode's own id.
-	Talks map[string]*talk `json:"talks,omitempty"`
+	Conversations map[string]*conversation `json:"talks,omitempty"`
 	// Ended are the messages that began the last turns that are over: OpenCode may describe such a message once more.
 	Ended []string `json:"ended,omitempty"`
 }
 
 // Bounds of what is remembered: more is nothing a real turn needs.
 const (
-	// maxEnded bounds state.Ended, maxTalks state.Talks: beyond it no turn is told of.
-	maxEnded, maxTalks = 8, 256
-	// maxUsers bounds talk.Users and talk.Untold, maxDone talk.Done, of which the first are let go of; maxOpen bounds
-	// talk.Open, whose first is ended for another one; maxAsked bounds talk.Asked: an agent that asks more is not listened
-	// to, and its tool waits until the turn is interrupted; maxChildren bounds talk.Children.
+	// maxEnded bounds state.Ended, maxConversations state.Conversations: beyond it no turn is published.
+	maxEnded, maxConversations = 8, 256
+	// maxUsers bounds conversation.Users and conversation.AwaitingText, maxDone conversation.Done, of which the
+	// oldest are dropped; maxOpen bounds conversation.Open, whose oldest is ended for another one; maxAsked
+	// bounds conversation.Asked: further requests are ignored, and their tools wait until the turn is
+	// interrupted; maxChildren bounds conversation.Children.
 	maxUsers, maxDone, maxOpen, maxAsked, maxChildren = 256, 1024, 256, 256, 256
 	// maxID is how long (bytes) an id of OpenCode's, or a tool's name, may be, which take 30: what has a longer one is not
 	// taken. Those of calls are the model's and can be longer (runtime.KnownID).
@@ -34,7 +35,7 @@ const (
 	maxTalk = 6 << 20
 )
 
-// fit tells whether ids and names are short enough to be remembered.
+// fit reports whether ids and names are short enough to be remembered.
 func fit(ids ...string) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool { return len(id) > maxID })
 }
@@ -50,8 +51,8 @@ func keepLast(list []string, one string, most int) []string {
 // cut is the beginning of a text, as much as is remembered.
 func cut(text string) string { return text[:min(len(text), maxWords)] }
 
-// talk is a conversation in a turn.
-type talk struct {
+// conversation is a conversation in a turn.
+type conversation struct {
 	// Thread is the session's id, Dir the folder.
 	Thread string `json:"thread"`
 	Dir    string `json:"dir,omitempty"`
@@ -59,9 +60,9 @@ type talk struct {
 	// Turn is the message that began the turn, Started when (ms).
 	Turn    string `json:"turn"`
 	Started int64  `json:"started"`
-	// Users are the turn's messages of a person, Untold those whose text has not come yet.
-	Users  []string `json:"users"`
-	Untold []string `json:"untold,omitempty"`
+	// Users are the turn's messages of a person, AwaitingText those whose text has not come yet.
+	Users        []string `json:"users"`
+	AwaitingText []string `json:"untold,omitempty"`
 	// Message is the agent's last message, Done its parts that are over. Finished says that it is; parts of it may come
 	// even so: OpenCode writes an event down when it is sent, and says then how things are by now.
 	Message  string   `json:"message,omitempty"`
@@ -86,10 +87,10 @@ type talk struct {
 	// nothing in it.
 	Failure *failure `json:"failure,omitempty"`
 	Silent  string   `json:"silent,omitempty"`
-	// heard is when something was said in it last, zero when nobody listened yet.
-	heard time.Time
-	// pictures are the images of messages in Untold, as data URLs. They are too large for the state that is kept: a process
-	// that ends between the images of a message and its text loses them.
+	// lastOutput is when something was last sent in it, zero when no server read it yet.
+	lastOutput time.Time
+	// pictures are the images of messages in AwaitingText, as data URLs. They are too large for the stored
+	// state: a process that ends between the images of a message and its text loses them.
 	pictures map[string][]string
 }
 
@@ -103,11 +104,11 @@ type item struct {
 	Call  string `json:"call,omitempty"`
 	Tool  string `json:"tool,omitempty"`
 	Begun bool   `json:"begun,omitempty"`
-	// Told is how much (bytes) of its text was told, and Sum what that text adds up to. Stale says that it grew while
-	// nobody listened.
-	Told  int    `json:"told,omitempty"`
-	Sum   uint64 `json:"sum,omitempty"`
-	Stale bool   `json:"stale,omitempty"`
+	// Published is how much (bytes) of its text was published, and Sum the checksum of that. Stale says that it
+	// grew while no server read it.
+	Published int    `json:"told,omitempty"`
+	Sum       uint64 `json:"sum,omitempty"`
+	Stale     bool   `json:"stale,omitempty"`
 	// Declined says that a person refused the call.
 	Declined bool `json:"declined,omitempty"`
 }
@@ -127,7 +128,7 @@ type failure struct {
 }
 
 // picture keeps an image of a message of a person until its text comes.
-func (t *talk) picture(message, url string) {
+func (t *conversation) picture(message, url string) {
 	if t.pictures == nil {
 		t.pictures = map[string][]string{}
 	}
@@ -137,7 +138,7 @@ func (t *talk) picture(message, url string) {
 }
 
 // find is an open item by its id, nil when there is none.
-func (t *talk) find(id string) *item {
+func (t *conversation) find(id string) *item {
 	i := slices.IndexFunc(t.Open, func(one item) bool { return one.ID == id })
 	if i < 0 {
 		return nil
@@ -146,7 +147,7 @@ func (t *talk) find(id string) *item {
 }
 
 // ofCall is the open item of a call, nil when there is none.
-func (t *talk) ofCall(call string) *item {
+func (t *conversation) ofCall(call string) *item {
 	i := slices.IndexFunc(t.Open, func(one item) bool { return call != "" && one.Call == call })
 	if i < 0 {
 		return nil
@@ -154,29 +155,29 @@ func (t *talk) ofCall(call string) *item {
 	return &t.Open[i]
 }
 
-// over notes that an item has ended: nothing is told of it any more.
-func (t *talk) over(id string) {
+// over notes that an item has ended: nothing more of it is published.
+func (t *conversation) over(id string) {
 	t.Open = slices.DeleteFunc(t.Open, func(one item) bool { return one.ID == id })
 	t.Done = keepLast(t.Done, id, maxDone)
 }
 
 // in is where the turn is.
-func (t *talk) in() wire.Place { return wire.Place{ThreadID: t.Thread, TurnID: t.Turn} }
+func (t *conversation) in() wire.Place { return wire.Place{ThreadID: t.Thread, TurnID: t.Turn} }
 
-// grown tells what has been added to a text since it was told last, and takes it as told. Nothing when the text is
-// another one now.
-func (i *item) grown(full string) string {
-	if len(full) <= i.Told || sum(0, full[:i.Told]) != i.Sum && i.Told > 0 {
+// newText returns what was added to a text since it was last published, and counts it as published. It returns
+// nothing when the text is another one now.
+func (i *item) newText(full string) string {
+	if len(full) <= i.Published || sum(0, full[:i.Published]) != i.Sum && i.Published > 0 {
 		return ""
 	}
-	added := full[i.Told:]
-	i.tell(added)
+	added := full[i.Published:]
+	i.notePublished(added)
 	return added
 }
 
-func (i *item) tell(added string) {
+func (i *item) notePublished(added string) {
 	i.Sum = sum(i.Sum, added)
-	i.Told += len(added)
+	i.Published += len(added)
 }
 
 // sum goes on adding up a text (FNV-1a, 64 bits; from 0 it begins).

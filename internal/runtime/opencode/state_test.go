@@ -35,21 +35,21 @@ func TestWhatATextCostsDoesNotGrowWithIt(t *testing.T) {
 		for range pieces {
 			say("message.part.delta", `"messageID":"msg_2","partID":"prt_2","field":"text","delta":"twenty letters or so "`)
 		}
-		if len(s.Talks) != 1 || s.Talks["ses_1"].find("prt_2") == nil {
+		if len(s.Conversations) != 1 || s.Conversations["ses_1"].find("prt_2") == nil {
 			t.Fatalf("no text grows: %+v", s)
 		}
 		return bytes, largest
 	}
 	fewBytes, _ := stored(few)
 	manyBytes, largest := stored(many)
-	// The length of what was told is a number in it, which has more digits in the end.
+	// The state holds the length of the published text, a number that grows by a few digits.
 	if manyBytes > (fewBytes+8*few)*many/few || largest > 2048 {
 		t.Errorf("%d pieces store %d bytes, %d store %d, up to %d at once", few, fewBytes, many, manyBytes, largest)
 	}
 }
 
-// A turn that never ends, in which nothing is settled and everything is called by long names, is remembered within
-// bounds, and as it was: what there was no room for is told as ended, or not taken.
+// A turn that never ends, with nothing settled and long names everywhere, is remembered within bounds and
+// unchanged. What did not fit is published as ended, or refused.
 func TestTheStateIsBounded(t *testing.T) {
 	t.Parallel()
 	var s state
@@ -87,21 +87,21 @@ func TestTheStateIsBounded(t *testing.T) {
 		say("session.created", object{"info": object{"id": id, "parentID": "ses_1"}})
 		message("u"+id[1:], "user")
 	}
-	in := s.Talks["ses_1"]
+	in := s.Conversations["ses_1"]
 	if in == nil || in.Turn != "msg_1" || len(in.Open) != maxOpen-1 || len(in.Done) != maxDone || len(in.Users) != maxUsers ||
-		len(in.Untold) > maxUsers || len(in.Asked) != maxAsked || len(in.Children) != maxChildren {
+		len(in.AwaitingText) > maxUsers || len(in.Asked) != maxAsked || len(in.Children) != maxChildren {
 		t.Fatalf("it remembers %d items, %d that ended, %d and %d messages, %d requests, %d children", len(in.Open), len(in.Done),
-			len(in.Users), len(in.Untold), len(in.Asked), len(in.Children))
+			len(in.Users), len(in.AwaitingText), len(in.Asked), len(in.Children))
 	}
 	if stored := encoded(s); len(stored) > maxTalk || in.find(fmt.Sprintf("%0*d", maxID, maxDone-1)) == nil {
 		t.Errorf("its state takes %d bytes, or it has forgotten the last call", len(stored))
 	}
-	for i := range 2 * maxTalks {
+	for i := range 2 * maxConversations {
 		l := bridge.Line{Sent: true, Event: encoded(map[string]any{"type": "message.updated", "properties": object{
 			"sessionID": fmt.Sprint("ses_", i), "info": object{"id": fmt.Sprint("msg_t", i), "role": "user"}}})}
 		_, _ = s.translate(l, 1, func(native string) string { return native })
 	}
-	if len(s.Talks) != maxTalks {
-		t.Errorf("it remembers %d turns", len(s.Talks))
+	if len(s.Conversations) != maxConversations {
+		t.Errorf("it remembers %d turns", len(s.Conversations))
 	}
 }

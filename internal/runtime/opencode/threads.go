@@ -102,7 +102,7 @@ func (o *OpenCode) ResumeThread(ctx context.Context, in runtime.ResumeThread) (r
 	if native == "" {
 		native = in.ThreadID
 	}
-	info, err := l.look(ctx, native)
+	info, err := l.fetchSession(ctx, native)
 	if err != nil {
 		return runtime.Thread{}, err
 	}
@@ -110,8 +110,8 @@ func (o *OpenCode) ResumeThread(ctx context.Context, in runtime.ResumeThread) (r
 	return o.described(info), nil
 }
 
-// look reads a conversation. runtime.ErrThreadNotFound when there is none.
-func (l *line) look(ctx context.Context, native string) (sessionInfo, error) {
+// fetchSession reads a conversation. runtime.ErrThreadNotFound when there is none.
+func (l *line) fetchSession(ctx context.Context, native string) (sessionInfo, error) {
 	var info sessionInfo
 	err := l.request(ctx, "look", native, bridge.Step{Do: http.MethodGet, Path: pathOf(native, "")}, &info)
 	return info, missing(err)
@@ -150,7 +150,7 @@ func (o *OpenCode) ArchiveThread(ctx context.Context, threadID string) error {
 		return err
 	}
 	defer l.done()
-	info, err := l.look(ctx, o.native(threadID))
+	info, err := l.fetchSession(ctx, o.native(threadID))
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (o *OpenCode) ForkThread(ctx context.Context, threadID string) (runtime.Thr
 	}
 	defer l.done()
 	native := o.native(threadID)
-	was, err := l.look(ctx, native)
+	was, err := l.fetchSession(ctx, native)
 	if err != nil {
 		return runtime.Thread{}, err
 	}

@@ -19,7 +19,7 @@ type translation struct {
 	at   int64
 	name func(native string) string
 	dir  string
-	// sent tells the messages that were sent from here.
+	// sent reports the messages that were sent by this server.
 	sent func(message string) bool
 	// past says that what is taken happened before, and the pieces of texts with it.
 	past bool
@@ -27,7 +27,7 @@ type translation struct {
 	out []runtime.Signal
 }
 
-// translate tells what a line means, and changes the state. known is false for a line that is about no turn.
+// translate translates a line, and changes the state. known is false for a line that is about no turn.
 func (s *state) translate(line bridge.Line, at int64, name func(native string) string) (signals []runtime.Signal,
 	known bool) {
 	t := &translation{state: s, at: at, name: name, dir: line.Directory, sent: func(string) bool { return line.Sent }}
@@ -46,10 +46,10 @@ func (s *state) translate(line bridge.Line, at int64, name func(native string) s
 	}
 	var about said
 	_ = json.Unmarshal(e.Properties, &about) // members of another type than expected are skipped
-	known = s.Talks[about.SessionID] != nil
+	known = s.Conversations[about.SessionID] != nil
 	t.event(e, about)
 	if in := t.asker(about.SessionID); in != nil {
-		in.heard = time.Now() // not at: how long ago that is does not depend on the date
+		in.lastOutput = time.Now() // not at: how long ago that is does not depend on the date
 	}
 	return t.out, known || len(t.out) > 0
 }
@@ -57,7 +57,7 @@ func (s *state) translate(line bridge.Line, at int64, name func(native string) s
 func (t *translation) say(signals ...runtime.Signal) { t.out = append(t.out, signals...) }
 
 func (t *translation) event(e event, about said) {
-	in := t.Talks[about.SessionID]
+	in := t.Conversations[about.SessionID]
 	switch e.Type {
 	case "session.created":
 		t.child(about.Info)
@@ -103,18 +103,18 @@ func (t *translation) event(e event, about said) {
 // child notes that a sub-agent has a conversation of its own: what it asks is asked in the turn it works for.
 func (t *translation) child(raw json.RawMessage) {
 	var info sessionInfo
-	_ = json.Unmarshal(raw, &info) // nobody's child then
+	_ = json.Unmarshal(raw, &info) // it has no parent then
 	if parent := t.asker(info.ParentID); parent != nil && info.ID != "" && fit(info.ID) && len(parent.Children) < maxChildren {
 		parent.Children = append(parent.Children, info.ID)
 	}
 }
 
 // asker is the conversation in whose turn another one works: itself, or the one it is a child of; nil for none.
-func (t *translation) asker(native string) *talk {
-	if in := t.Talks[native]; in != nil {
+func (t *translation) asker(native string) *conversation {
+	if in := t.Conversations[native]; in != nil {
 		return in
 	}
-	for _, in := range t.Talks {
+	for _, in := range t.Conversations {
 		if slices.Contains(in.Children, native) {
 			return in
 		}
@@ -122,7 +122,7 @@ func (t *translation) asker(native string) *talk {
 	return nil
 }
 
-func (t *translation) updated(about said, in *talk) {
+func (t *translation) updated(about said, in *conversation) {
 	var info sessionInfo
 	if json.Unmarshal(about.Info, &info) != nil || info.ParentID != "" {
 		return
@@ -148,7 +148,7 @@ func (t *translation) message(native string, raw json.RawMessage) {
 	if json.Unmarshal(raw, &info) != nil || info.ID == "" || !fit(native, info.ID) {
 		return
 	}
-	in := t.Talks[native]
+	in := t.Conversations[native]
 	if info.Role == "user" {
 		t.prompted(native, in, info)
 		return
@@ -167,45 +167,45 @@ func (t *translation) message(native string, raw json.RawMessage) {
 }
 
 // prompted takes a message of a person: it begins a turn, or belongs to the one that runs.
-func (t *translation) prompted(native string, in *talk, info messageInfo) {
+func (t *translation) prompted(native string, in *conversation, info messageInfo) {
 	switch {
 	case in == nil && (info.Summary != nil || slices.Contains(t.Ended, info.ID)):
 		return // an old one is described again
 	case in == nil && (t.asker(native) != nil || t.name(native) == "" && !t.sent(info.ID)):
 		return // what an agent says to its sub-agent, or what is none of ours
-	case in == nil && len(t.Talks) >= maxTalks:
+	case in == nil && len(t.Conversations) >= maxConversations:
 		return
 	case in == nil:
-		in = &talk{Thread: cmp.Or(t.name(native), native), Dir: t.dir, Turn: info.ID, Started: info.Time.Created}
-		if t.Talks == nil {
-			t.Talks = map[string]*talk{}
+		in = &conversation{Thread: cmp.Or(t.name(native), native), Dir: t.dir, Turn: info.ID, Started: info.Time.Created}
+		if t.Conversations == nil {
+			t.Conversations = map[string]*conversation{}
 		}
-		t.Talks[native] = in
+		t.Conversations[native] = in
 		t.say(wire.TurnStarted(in.Thread, wire.Turn{ID: in.Turn, StartedAt: in.Started}))
 	case slices.Contains(in.Users, info.ID):
 		return
 	}
-	if len(in.Untold) >= maxUsers {
+	if len(in.AwaitingText) >= maxUsers {
 		t.flushUsers(in)
 	}
-	in.Users, in.Untold = keepLast(in.Users, info.ID, maxUsers), append(in.Untold, info.ID)
+	in.Users, in.AwaitingText = keepLast(in.Users, info.ID, maxUsers), append(in.AwaitingText, info.ID)
 }
 
-// flushUsers tells of messages that have no text.
-func (t *translation) flushUsers(in *talk) {
-	for _, id := range in.Untold {
+// flushUsers publishes messages that have no text.
+func (t *translation) flushUsers(in *conversation) {
+	for _, id := range in.AwaitingText {
 		t.user(in, id)
 	}
-	in.Untold = nil
+	in.AwaitingText = nil
 }
 
-func (t *translation) user(in *talk, id string, texts ...string) {
+func (t *translation) user(in *conversation, id string, texts ...string) {
 	item := wire.UserMessageWithImages(id, in.pictures[id], texts...)
 	delete(in.pictures, id)
 	t.say(wire.ItemStarted(in.in(), item, t.at), wire.ItemCompleted(in.in(), item, t.at))
 }
 
-func (t *translation) plan(in *talk, todos []todo) {
+func (t *translation) plan(in *conversation, todos []todo) {
 	words := map[string]string{"pending": "pending", "in_progress": "inProgress", "completed": "completed"}
 	var steps []wire.Step
 	for _, one := range todos {
@@ -216,7 +216,7 @@ func (t *translation) plan(in *talk, todos []todo) {
 	t.say(wire.PlanUpdated(in.in(), steps...))
 }
 
-func (t *translation) status(in *talk, now status) {
+func (t *translation) status(in *conversation, now status) {
 	switch {
 	case now.Type == "busy":
 		in.Busy, in.Idle = true, 0
@@ -228,7 +228,7 @@ func (t *translation) status(in *talk, now status) {
 
 // fail remembers why a turn is going to end. The first reason stays, but for an abort, which is what a person asked
 // for.
-func (t *talk) fail(e *nativeError) {
+func (t *conversation) fail(e *nativeError) {
 	if e == nil || e.Name == "" || t.Failure != nil && e.Name != errorAborted {
 		return
 	}
@@ -243,10 +243,10 @@ const (
 	errorAuth     = "ProviderAuthError"
 )
 
-// idle ends the turn, unless there is more to come: after an abort or an error OpenCode is idle before it has told how
-// its last message ended, and is idle again then; and one that has not begun to work is not idle again. One that is idle
-// twice without that end has broken off.
-func (t *translation) idle(native string, in *talk) {
+// idle ends the turn, unless more is to come. After an abort or an error OpenCode is idle before it has
+// reported how its last message ended, and is idle again then. One that has not begun to work is not idle
+// again. One that is idle twice without that end has broken off.
+func (t *translation) idle(native string, in *conversation) {
 	switch {
 	case in.Message == "" && !in.Busy && in.Failure == nil:
 		return
@@ -264,7 +264,7 @@ func (t *translation) idle(native string, in *talk) {
 	t.end(native, in)
 }
 
-func (t *translation) end(native string, in *talk) {
+func (t *translation) end(native string, in *conversation) {
 	t.flushUsers(in)
 	t.closeItems(in)
 	for _, open := range in.Asked {
@@ -279,7 +279,7 @@ func (t *translation) end(native string, in *talk) {
 		turn.Status, turn.Error = runtime.TurnFailed, f.wire()
 	}
 	t.say(wire.TurnCompleted(in.Thread, turn))
-	delete(t.Talks, native)
+	delete(t.Conversations, native)
 	t.Ended = append(t.Ended, in.Users[max(0, len(in.Users)-maxEnded):]...)
 	t.Ended = slices.Clone(t.Ended[max(0, len(t.Ended)-maxEnded):])
 }

@@ -93,7 +93,7 @@ func (o *OpenCode) enter(ctx context.Context, l *line, in runtime.StartTurn, nat
 	was := o.names.of(native)
 	var permissions []rule
 	if was.folder == "" || was.levels == (levels{}) {
-		info, err := l.look(ctx, native)
+		info, err := l.fetchSession(ctx, native)
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func sameFolder(a, b string) bool {
 	return err == nil && one == other
 }
 
-// send is line.send, while nobody else holds sending.
+// send is line.send; the caller holds sending.
 func (o *OpenCode) send(ctx context.Context, l *line, native string, p *prompt) (turn string, err error) {
 	o.sending.RLock()
 	defer o.sending.RUnlock()
@@ -151,7 +151,7 @@ func (o *OpenCode) send(ctx context.Context, l *line, native string, p *prompt) 
 // send sends a message and returns which turn it is in.
 func (l *line) send(ctx context.Context, native string, p *prompt) (turn string, err error) {
 	p.MessageID = l.newMessageID(time.Now())
-	told, forget := l.await(p.MessageID, native)
+	outcomes, forget := l.await(p.MessageID, native)
 	defer forget()
 	ctx, cancel := context.WithTimeout(ctx, l.limit)
 	defer cancel()
@@ -164,7 +164,7 @@ func (l *line) send(ctx context.Context, native string, p *prompt) (turn string,
 	var looks <-chan time.Time
 	for {
 		select {
-		case in := <-told:
+		case in := <-outcomes:
 			if in.err == nil {
 				return in.turn, nil
 			}
@@ -269,7 +269,7 @@ func (l *line) withdraw(ctx context.Context, native, turnID string, messages []s
 func (p *protocol) waiting(native string) (messages []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	in := p.state.Talks[native]
+	in := p.state.Conversations[native]
 	if in == nil {
 		return nil
 	}

@@ -28,7 +28,7 @@ func Started(pid int) uint64 {
 	return state.number(22)
 }
 
-// Suspended tells whether a process is stopped, by SIGSTOP or a debugger.
+// Suspended reports whether a process is stopped, by SIGSTOP or a debugger.
 func Suspended(pid int) bool {
 	state := statOf(pid)
 	return len(state) > 0 && (state[0][0] == 'T' || state[0][0] == 't')
@@ -67,12 +67,12 @@ func (s stat) number(field int) uint64 {
 
 func (s stat) dead() bool { return len(s) == 0 || s[0][0] == 'Z' || s[0][0] == 'X' }
 
-// memoryless tells what has no environment to wait for: a dead process, a kernel thread (field 23 is the size of the
-// memory).
+// memoryless reports a process without an environment to wait for: a dead one, or a kernel thread (field 23 is
+// the size of the memory).
 func (s stat) memoryless() bool { return s.dead() || s.number(23) == 0 }
 
-// bare tells a program that was given an empty environment: its start and end (fields 50 and 51) are set and the same.
-// So are, for an instant, those of a program that is just being given one.
+// bare reports a program that was given an empty environment: its start and end (fields 50 and 51) are set and
+// equal. For an instant that is also true of a program that is just being given one.
 func (s stat) bare() bool { return s.number(51) > 0 && s.number(50) == s.number(51) }
 
 // Began is when a process started, zero when there is no such process.

@@ -13,7 +13,8 @@ func Resident(int) int64 { return 0 }
 // Suspended is false: this system does not say cheaply whether a process is stopped.
 func Suspended(int) bool { return false }
 
-// Started tells only whether a process is there (1) or not (0): this system does not say cheaply when it started.
+// Started returns only whether a process is there (1) or not (0): on this system its start time is expensive to
+// get.
 func Started(pid int) uint64 {
 	if pid > 0 && syscall.Kill(pid, 0) == nil {
 		return 1

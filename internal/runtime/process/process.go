@@ -137,7 +137,7 @@ func (p *Process) Stdout() io.Reader { return p.stdout }
 // Done is closed when the process is gone and its stderr is drained.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Exit tells how the process ended. Valid after Done.
+// Exit returns how the process ended. Valid after Done.
 func (p *Process) Exit() vocabulary.Exit { return p.exit }
 
 // Stop asks the process to end (stdin closed, SIGTERM), kills its whole process group when it has not done so after
@@ -160,7 +160,7 @@ func (p *Process) Stop(grace time.Duration) {
 func (p *Process) Kill() {
 	select {
 	case <-p.done:
-		// The group id may belong to somebody else by now.
+		// The group id may belong to another process by now.
 		return
 	default:
 	}

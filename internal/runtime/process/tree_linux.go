@@ -39,9 +39,8 @@ func Name(pid int) string {
 	return string(bytes.TrimSpace(name))
 }
 
-// KeepDescendants makes this process the parent of every process below it whose own parent ends. Without it such a
-// process gets the machine's first process as its parent, and nothing tells any more where it came from. ReapOrphans
-// must be called now and then.
+// KeepDescendants makes this process the parent of every process below it whose own parent ends. Without it the
+// machine's first process becomes the parent, and the origin is lost. Call ReapOrphans from time to time.
 func KeepDescendants() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become the parent of orphaned descendants: %w", err)
@@ -49,12 +48,12 @@ func KeepDescendants() error {
 	return nil
 }
 
-// ReapOrphans waits for the children of this process that have ended, as long as the next one is not the one that
-// somebody else waits for.
+// ReapOrphans waits for the children of this process that have ended, and stops at one that another goroutine
+// waits for.
 func ReapOrphans(except int) {
 	for {
 		var child ended
-		// Looked at first and waited for by its id: waiting for any child could take the one of somebody else.
+		// Peeked first and waited for by its id: waiting for any child could take one of another goroutine.
 		err := unix.Waitid(unix.P_ALL, 0, (*unix.Siginfo)(unsafe.Pointer(&child)), unix.WEXITED|unix.WNOHANG|unix.WNOWAIT,
 			nil)
 		if errors.Is(err, unix.EINTR) {
@@ -69,7 +68,7 @@ func ReapOrphans(except int) {
 	}
 }
 
-// ended is what waitid(2) tells of a child, on machines of 64 bits.
+// ended is what waitid(2) reports of a child, on machines of 64 bits.
 type ended struct {
 	_   [4]int32 // signal, error, code, and nothing
 	pid int32

@@ -20,8 +20,8 @@ const (
 	endTime   = time.Second
 )
 
-// script is a runtime whose processes are words: "a#2" is the second process of conversation a. It notes what it is
-// told.
+// script is a runtime whose processes are words: "a#2" is the second process of conversation a. It logs its
+// calls.
 type script struct {
 	t   *testing.T
 	set *Set[string]
@@ -77,8 +77,8 @@ func (s *script) failing(err error) {
 	s.fail = err
 }
 
-// heard is what was said since it was asked last.
-func (s *script) heard() string {
+// drainLog returns and clears the log.
+func (s *script) drainLog() string {
 	synctest.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +89,7 @@ func (s *script) heard() string {
 
 func (s *script) want(said string) {
 	s.t.Helper()
-	if got := s.heard(); got != said {
+	if got := s.drainLog(); got != said {
 		s.t.Errorf("said %q, want %q", got, said)
 	}
 }
@@ -127,7 +127,7 @@ func (s *script) over(name string) {
 	s.alive = slices.DeleteFunc(s.alive, func(other string) bool { return other == name })
 }
 
-// dies ends a process that nobody told to.
+// dies ends a process without a request.
 func (s *script) dies(name string) {
 	s.over(name)
 	s.gone[name]()
@@ -143,7 +143,7 @@ func (s *script) use(id string) (name string, done func()) {
 	return name, done
 }
 
-// uses is use by somebody else: what comes of it is said.
+// uses is use by another caller: its result is logged.
 func (s *script) uses(ctx context.Context, id string) {
 	s.t.Helper()
 	go func() {

@@ -52,7 +52,7 @@ func (s *Set[P]) enter(threadID string) *entry[P] {
 
 // start starts an entry's process.
 func (s *Set[P]) start(e *entry[P]) {
-	over := false // the process ended before its start was told
+	over := false // the process ended before its start was published
 	process, err := s.options.Start(s.ctx, e.threadID, func() {
 		s.mu.Lock()
 		starting := e.state == Starting
@@ -93,7 +93,7 @@ func (s *Set[P]) release(e *entry[P]) {
 	s.rest(e)
 }
 
-// rest lets an entry that nobody uses make room, or end in a while. mu is held.
+// rest makes an unused entry evictable, or ends it in a while. mu is held.
 func (s *Set[P]) rest(e *entry[P]) {
 	if e.uses > 0 || e.state != Running {
 		return

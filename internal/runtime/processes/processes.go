@@ -24,12 +24,13 @@ type Options[P any] struct {
 	Max int
 	// Idle is how long a process may be unused before it is ended; 0 is for ever.
 	Idle time.Duration
-	// Start starts the process of a conversation, which may have had one before; it bounds itself. gone is to be called
-	// when the process has ended without being told to. ctx ends with the Set.
+	// Start starts the process of a conversation, which may have had one before; it bounds itself. Call gone
+	// when the process has ended without a request. ctx ends with the Set.
 	Start func(ctx context.Context, threadID string, gone func()) (P, error)
 	// End ends a process and returns when it is gone. It bounds itself.
 	End func(threadID string, process P)
-	// Waits, when set, hears that a use has to wait for a place, and how many are before it. It must not call the Set.
+	// Waits, when set, is called when a use has to wait for a slot, with the number of uses before it. It must
+	// not call the Set.
 	Waits func(threadID string, before int)
 }
 
@@ -190,8 +191,8 @@ func (s *Set[P]) Adopt(threadID string, process P, startedAt time.Time) (done, g
 	return sync.OnceFunc(func() { s.release(e) }), func() { s.gone(e) }, true
 }
 
-// Leaving notes that the process of a conversation has ended by itself, before anybody else is told of it: nobody gets
-// it from then on, and whoever wants one waits until its gone is called.
+// Leaving notes that the process of a conversation has ended by itself, before that is published. From then on
+// no caller gets it, and new callers wait until its gone is called.
 func (s *Set[P]) Leaving(threadID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,7 +229,7 @@ func (s *Set[P]) Close(ctx context.Context, threadID string) error {
 	}
 }
 
-// Stop ends all processes, used or not, and waits for that as long as ctx allows. Whoever waits for one gets
+// Stop ends all processes, used or not, and waits for that as long as ctx allows. Callers waiting for one get
 // runtime.ErrUnavailable. Calling it twice is allowed.
 func (s *Set[P]) Stop(ctx context.Context) error {
 	s.mu.Lock()
@@ -269,8 +270,8 @@ func (s *Set[P]) List() (processes []Info[P], waiting int) {
 	return processes, len(s.waiting)
 }
 
-// Report adds a Set's processes, as each tells of itself, and how many uses wait to the status of its runtime. One that
-// is still being made is left out.
+// Report adds a Set's processes, by their own status, and the number of waiting uses to the status of its
+// runtime. A process that is still starting is left out.
 func Report[P interface {
 	comparable
 	Status() runtime.Status

@@ -11,7 +11,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// Everybody who uses a conversation shares its process; unused for a while it is ended, and the next use resumes it in
+// All users of a conversation share its process; unused for a while it is ended, and the next use resumes it in
 // a new one.
 func TestIdleProcessesAreClosedAndResumed(t *testing.T) {
 	play(t, Options[string]{Idle: time.Minute}, func(t *testing.T, s *script) {
@@ -45,7 +45,7 @@ func TestIdleProcessesAreClosedAndResumed(t *testing.T) {
 	})
 }
 
-// Without an idle time nothing is ever closed, without a bound nobody waits.
+// Without an idle time nothing is ever closed, without a bound no use waits.
 func TestNoBounds(t *testing.T) {
 	play(t, Options[string]{}, func(t *testing.T, s *script) {
 		for _, id := range []string{"a", "b", "c", "d", "e"} {
@@ -63,7 +63,7 @@ func TestWaitingInOrder(t *testing.T) {
 	play(t, Options[string]{Max: 2, Idle: time.Hour}, func(t *testing.T, s *script) {
 		_, doneA := s.use("a")
 		_, doneB := s.use("b")
-		s.heard()
+		s.drainLog()
 		for _, id := range []string{"c", "d", "c", "e"} {
 			s.uses(t.Context(), id)
 			pass(time.Millisecond)
@@ -82,7 +82,7 @@ func TestWaitingInOrder(t *testing.T) {
 		pass(endTime + startTime)
 		// Both uses of c had their turn in one process, which then makes room for d, and that for e.
 		pass(2 * (endTime + startTime))
-		got := s.heard()
+		got := s.drainLog()
 		if want := "start c#1, use c#1, use c#1, end c#1, start d#1, use d#1, end d#1, start e#1, use e#1"; got != want {
 			t.Errorf("said %q, want %q", got, want)
 		}
@@ -95,19 +95,19 @@ func TestWaitingInOrder(t *testing.T) {
 	})
 }
 
-// Who does not wait any longer is told why and what to do, and loses nobody's place.
+// A caller that stops waiting gets the reason and what to do, and no other caller loses its position.
 func TestGivingUp(t *testing.T) {
 	play(t, Options[string]{Max: 1}, func(t *testing.T, s *script) {
 		_, done := s.use("a")
-		s.heard()
+		s.drainLog()
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		s.uses(t.Context(), "b")
 		s.uses(short, "c")
 		s.uses(t.Context(), "d")
-		s.heard()
+		s.drainLog()
 		pass(time.Second)
-		said := s.heard()
+		said := s.drainLog()
 		for _, words := range []string{"c failed", runtime.ErrUnavailable.Error(), "all 1 processes of scripted",
 			"1 others waited", "HARNESS_RUNTIME_MAX_PROCESSES"} {
 			if !strings.Contains(said, words) {
@@ -133,17 +133,17 @@ func TestGivingUp(t *testing.T) {
 	})
 }
 
-// A start that fails is told to all who wait for it, and its place goes to the next.
+// A failed start is reported to all who wait for it, and its slot goes to the next.
 func TestFailedStart(t *testing.T) {
 	play(t, Options[string]{Max: 1}, func(t *testing.T, s *script) {
 		s.failing(errors.New("no such program"))
 		s.uses(t.Context(), "a")
 		s.uses(t.Context(), "a")
 		s.uses(t.Context(), "b")
-		s.heard()
+		s.drainLog()
 		s.failing(nil)
 		pass(2 * startTime)
-		said := s.heard()
+		said := s.drainLog()
 		if strings.Count(said, "a failed: no such program") != 2 || strings.Count(said, "start") != 1 ||
 			!strings.Contains(said, "use b#1") {
 			t.Errorf("said %q", said)
@@ -151,12 +151,12 @@ func TestFailedStart(t *testing.T) {
 	})
 }
 
-// A process that dies is nobody's any more: the next use starts another one, and its place is free.
+// A dead process is released: the next use starts another one, and its slot is free.
 func TestDeath(t *testing.T) {
 	play(t, Options[string]{Max: 1, Idle: time.Minute}, func(t *testing.T, s *script) {
 		_, done := s.use("a")
 		s.uses(t.Context(), "b")
-		s.heard()
+		s.drainLog()
 		s.dies("a#1")
 		pass(startTime)
 		s.want("start b#1, use b#1")
@@ -173,13 +173,13 @@ func TestDeath(t *testing.T) {
 	})
 }
 
-// From the moment that a process is known to have ended nobody gets it; the next one starts once that was told.
-func TestADeathThatIsBeingTold(t *testing.T) {
+// Once a process is known to have ended no caller gets it; the next one starts after that was published.
+func TestDeathWhileItIsPublished(t *testing.T) {
 	play(t, Options[string]{Max: 1, Idle: time.Minute}, func(t *testing.T, s *script) {
 		_, done := s.use("a")
 		done()
-		s.heard()
-		s.set.Leaving("nobody")
+		s.drainLog()
+		s.set.Leaving("unknown")
 		s.set.Leaving("a")
 		s.over("a#1")
 		if _, kept := s.set.Keep("a"); kept {
@@ -206,7 +206,7 @@ func TestAdopt(t *testing.T) {
 		doneA, goneA, first := s.set.Adopt("a", "a#old", began)
 		doneB, _, second := s.set.Adopt("b", "b#old", began.Add(time.Second))
 		_, _, third := s.set.Adopt("b", "b#twice", began)
-		s.alive = nil // they are not started here, and End is told of them all the same
+		s.alive = nil // they are not started here, and End is called for them all the same
 		if !first || !second || third {
 			t.Errorf("adopted %t, %t, %t", first, second, third)
 		}
@@ -221,16 +221,16 @@ func TestAdopt(t *testing.T) {
 		s.want("") // there is still one, which is as many as there may be
 		doneA()
 		s.want("end a#old")
-		goneA() // as it was told to
+		goneA() // as it was asked to
 		pass(endTime + startTime)
 		s.want("start c#1, use c#1")
 	})
 }
 
-// CloseThread frees a process that nobody uses, and none that somebody does.
+// CloseThread frees an unused process, and none in use.
 func TestClose(t *testing.T) {
 	play(t, Options[string]{}, func(t *testing.T, s *script) {
-		if err := s.set.Close(t.Context(), "nobody"); err != nil {
+		if err := s.set.Close(t.Context(), "unknown"); err != nil {
 			t.Error(err)
 		}
 		_, done := s.use("a")
@@ -275,14 +275,14 @@ func TestKeep(t *testing.T) {
 func TestStop(t *testing.T) {
 	play(t, Options[string]{Max: 2}, func(t *testing.T, s *script) {
 		s.use("a")
-		s.heard()
+		s.drainLog()
 		s.uses(t.Context(), "b")
 		s.uses(t.Context(), "c")
 		if err := s.set.Stop(t.Context()); err != nil {
 			t.Error(err)
 		}
 		synctest.Wait()
-		said := s.heard()
+		said := s.drainLog()
 		for _, words := range []string{"end a#1", "b failed: " + context.Canceled.Error(),
 			"c failed: " + runtime.ErrUnavailable.Error()} {
 			if !strings.Contains(said, words) {

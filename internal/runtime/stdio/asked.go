@@ -11,9 +11,9 @@ import (
 // openRequest is a request of the agent that waits for a person.
 type openRequest struct{ thread, turn string }
 
-// notice keeps account of what the agent asks. A request nobody can decide on is refused; the channel is closed when
-// that is done. It must not be stored before: a server that dies in between would leave one behind that no other server
-// hears of, and the agent would wait for ever.
+// notice tracks the agent's requests. A request that cannot be decided is refused; the channel is closed once
+// that is sent. It must not be stored before: if this server died in between, no other server would see the
+// request, and the agent would wait forever.
 func (c *Conn) notice(signals []runtime.Signal) (refused <-chan struct{}) {
 	for _, s := range signals {
 		switch change := s.Change.(type) {
@@ -45,13 +45,13 @@ func (c *Conn) notice(signals []runtime.Signal) (refused <-chan struct{}) {
 	return refused
 }
 
-// refuse answers a request that nobody can decide on, after what comes before it.
+// refuse refuses a request that cannot be decided, after what comes before it.
 func (c *Conn) refuse(s runtime.Signal, before <-chan struct{}) (refused <-chan struct{}) {
 	return c.reply(s.Method, func() error { return c.sendRefusal(context.Background(), s) }, before)
 }
 
-// reply answers a request without a person, after what comes before it. The channel is closed when that is done, nil
-// when nobody has to wait.
+// reply answers a request without a person, after what comes before it. The channel is closed when that is
+// done, nil when no caller has to wait.
 func (c *Conn) reply(method string, send func() error, before <-chan struct{}) <-chan struct{} {
 	done := make(chan struct{})
 	c.refusing.Go(func() {
@@ -61,7 +61,7 @@ func (c *Conn) reply(method string, send func() error, before <-chan struct{}) <
 		}
 		if err := send(); err != nil {
 			c.log.Warn().Err(err).Str("method", method).
-				Msg("a request of " + c.name + " that nobody is asked could not be answered")
+				Msg("a request of " + c.name + " that needs no person could not be answered")
 		}
 	})
 	if c.pipes.ack == nil {
@@ -103,7 +103,7 @@ func (c *Conn) Claim(requestID json.RawMessage) bool {
 	return open
 }
 
-// AsksIn tells whether the agent waits for a person in a conversation.
+// AsksIn reports whether the agent waits for a person in a conversation.
 func (c *Conn) AsksIn(threadID string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,10 +115,11 @@ func (c *Conn) AsksIn(threadID string) bool {
 	return false
 }
 
-// Quiet tells that the agent waits for nobody, has said nothing since a time, and that all it said is stored.
+// Quiet reports whether the agent has no open request, has sent nothing since a time, and all it sent is
+// stored.
 func (c *Conn) Quiet(since time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.requests) == 0 && len(c.orphaned) == 0 && c.made.Add(time.Duration(c.spoke.Load())).Before(since) &&
-		c.stored.Load() >= c.told.Load()
+		c.stored.Load() >= c.lastBatch.Load()
 }

@@ -131,7 +131,7 @@ func (c *Conn) abandon(key string, p *pending) bool {
 	return true
 }
 
-// Announcing tells whether a request with this Call.Announces has no answer yet, also one of a server before this one.
+// Announcing reports whether a request with this Call.Announces has no answer yet, also one of a server before this one.
 func (c *Conn) Announcing(as string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,7 +148,7 @@ func (c *Conn) Announcing(as string) bool {
 	return false
 }
 
-// Overdue tells a deadline, which is the runtime's failure, from a caller that went away.
+// Overdue separates a deadline, which is the runtime's failure, from a caller that went away.
 func (c *Conn) Overdue(ctx context.Context, method string) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %s did not answer %s", runtime.ErrTimeout, c.name, method)

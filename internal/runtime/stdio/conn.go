@@ -38,9 +38,9 @@ type pipes struct {
 	settled func(label string)
 	// note keeps a value for the next server; nil when there is none.
 	note func(value json.RawMessage)
-	// ack says up to which offset the process's output is stored for good; nil when nobody keeps it.
+	// ack says up to which offset the process's output is durable; nil without a spool.
 	ack func(offset int64)
-	// stalled says that what keeps the process's output takes nothing for now; nil when nobody keeps it.
+	// stalled reports that the spool accepts no output for now; nil without a spool.
 	stalled func() bool
 }
 
@@ -57,7 +57,7 @@ type Conn struct {
 	log        zerolog.Logger
 	out        *queue
 	counters   *Counters
-	called     Called // nil when nobody listens
+	called     Called // nil for no callback
 	natives    *Natives
 	protocol   Protocol
 	pulse      pulse
@@ -80,16 +80,16 @@ type Conn struct {
 	gone     chan struct{}
 	refusing sync.WaitGroup
 	probing  sync.WaitGroup
-	// made is when the connection was, spoke how long after that (ns) the process last said something; told and stored are
-	// the offsets of the last batch, and of the last that is stored.
-	made                time.Time
-	spoke, told, stored atomic.Int64
-	// onStarted hears once that the process can be used, hello is what it said about itself then.
+	// made is when the connection was, spoke how long after that (ns) the process last sent something.
+	// lastBatch and stored are the offsets of the last batch, and of the last that is stored.
+	made                     time.Time
+	spoke, lastBatch, stored atomic.Int64
+	// onStarted is called once when the process can be used; hello is what it said about itself then.
 	onStarted func()
 	hello     json.RawMessage
 
-	// offset is where the output begins that we read, attachment how many servers have talked to the process, us included;
-	// inherited says that there were others. pushed is the last offset told.
+	// offset is where the output begins that we read, attachment how many servers have attached to the process,
+	// us included. inherited says that there were others. pushed is the last offset passed on.
 	offset, attachment, pushed int64
 	inherited                  bool
 	// taken is where the line ends that is being read.
@@ -99,8 +99,8 @@ type Conn struct {
 const (
 	// attachmentShift keeps the request ids of one server apart from those of the servers before it.
 	attachmentShift = 32
-	// positionStep is how much may be read that concerns nobody before the position is told by itself, so that a spool can
-	// be let go.
+	// positionStep is how much irrelevant output may be read before the position is sent alone, so that a spool
+	// can be trimmed.
 	positionStep = 1 << 20
 )
 
@@ -122,7 +122,7 @@ func (c *Conn) Protocol() Protocol { return c.protocol }
 // Generation names the process.
 func (c *Conn) Generation() string { return c.generation }
 
-// Inherited tells that servers before us talked to the process.
+// Inherited reports whether servers before us attached to the process.
 func (c *Conn) Inherited() bool { return c.inherited }
 
 // Hello is what the process said about itself when it was greeted, nil when that is not known.
@@ -166,7 +166,7 @@ func (c *Conn) read() {
 			break
 		}
 		c.taken = lines.offset
-		if said, first := c.take(line); said.silent() {
+		if said, first := c.take(line); said.internal() {
 			c.passed(lines.offset)
 		} else {
 			c.push(first, lines.offset, said)
@@ -193,7 +193,7 @@ func (c *Conn) push(first <-chan struct{}, offset int64, said Line) {
 		State: said.State, Refuse: c.sendRefusal}
 	if ack := c.pipes.ack; ack != nil {
 		c.pushed = offset
-		c.told.Store(offset)
+		c.lastBatch.Store(offset)
 		kept := c.kept(offset)
 		batch.Offset, batch.Stored = offset, func() {
 			c.stored.Store(max(offset, c.stored.Load()))
@@ -206,7 +206,7 @@ func (c *Conn) push(first <-chan struct{}, offset int64, said Line) {
 	c.out.pushAfter(first, batch)
 }
 
-// passed notes output that concerns nobody.
+// passed notes output that is not relevant.
 func (c *Conn) passed(offset int64) {
 	if c.pipes.ack != nil && offset-c.pushed >= positionStep {
 		c.push(nil, offset, Line{})
@@ -226,7 +226,7 @@ func (c *Conn) take(line []byte) (said Line, first <-chan struct{}) {
 		return Line{}, nil
 	}
 	for i := range said.Signals {
-		c.natives.Hear(&said.Signals[i])
+		c.natives.Remember(&said.Signals[i])
 	}
 	first = c.notice(said.Signals)
 	if said.Reply != nil {

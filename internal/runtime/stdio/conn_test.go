@@ -11,7 +11,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// gate lets one write through when it is told to.
+// gate lets one write through when the test opens it.
 type gate struct{ open chan struct{} }
 
 func (g gate) Write(b []byte) (int, error) {
@@ -27,8 +27,8 @@ func plainConn(g gate, in io.Reader, ack func(int64)) *Conn {
 		zerolog.Nop(), speakPlain)
 }
 
-// A request that is refused is not told to anybody, so not stored either, before the refusal is on its way: a server
-// that dies in between is followed by one that reads the request again.
+// A refused request is not published, so not stored either, before the refusal is written: a server that dies
+// in between is followed by one that reads the request again.
 func TestARefusalGoesOutBeforeItsRequestIsStored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -62,8 +62,8 @@ func TestARefusalGoesOutBeforeItsRequestIsStored(t *testing.T) {
 	})
 }
 
-// What one line means is one batch: its signals, the line and the state after it, with the place where the line ends.
-// Lines that concern nobody make none.
+// The result of one line is one batch: its signals, the line and the state after it, with the offset where the
+// line ends. Irrelevant lines make none.
 func TestALineIsABatch(t *testing.T) {
 	t.Parallel()
 	in, out := io.Pipe()
@@ -94,7 +94,7 @@ func TestALineIsABatch(t *testing.T) {
 		}
 		batch.Stored()
 		if acked != want.offset {
-			t.Errorf("told to be stored up to %d, want %d", acked, want.offset)
+			t.Errorf("acked up to %d, want %d", acked, want.offset)
 		}
 	}
 	<-c.gone

@@ -11,7 +11,7 @@ import (
 // expectLimit is how long a call waits for the news it caused, should this version of the agent have none.
 const expectLimit = 250 * time.Millisecond
 
-// expectations are notifications somebody waits for.
+// expectations are notifications that callers wait for.
 type expectations struct {
 	mu   sync.Mutex
 	open map[expectation]chan struct{}
@@ -19,10 +19,10 @@ type expectations struct {
 
 type expectation struct{ method, thread string }
 
-// Expect waits for a notification from now on: await returns when the sink has taken it, or at last after a short
-// while; end gives it up. One caller at a time waits for the same. It is for agents that tell of a change beside
-// answering the call that made it: a caller who stores the change at once would be ahead of the news, and clients would
-// see the two in an order that depends on luck.
+// Expect waits for a notification from now on: await returns when the sink accepted it, or at last after a
+// short while; end cancels it. One caller at a time waits for the same. It is for agents that send a change
+// besides answering the call that made it. A caller that stores the change at once would be ahead of the
+// notification, and clients would see the two in random order.
 func (s *Supervisor) Expect(method, threadID string) (await func(context.Context), end func()) {
 	e := &s.expected
 	e.mu.Lock()
@@ -48,7 +48,7 @@ func (s *Supervisor) Expect(method, threadID string) (await func(context.Context
 	}
 }
 
-// delivered is told of everything the sink has taken.
+// delivered gets everything the sink has accepted.
 func (e *expectations) delivered(batch runtime.Batch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -45,8 +45,8 @@ type Launch struct {
 	// Confine hides files from the processes; Stage is the program and first arguments that do it (process.Spec).
 	Confine confine.Plan
 	Stage   []string
-	// Inherits tells by name which variables of the server's environment the processes get; nil is all. Env is added as
-	// NAME=value.
+	// Inherits selects by name which variables of the server's environment the processes get; nil is all. Env
+	// is added as NAME=value.
 	Inherits func(name string) bool
 	Env      []string
 	// Shims, when set, is where processes that outlive a server are kept. With Detach they are started behind a shim
@@ -54,12 +54,12 @@ type Launch struct {
 	Shims  *shim.Host
 	Detach bool
 	Logger zerolog.Logger
-	// Called, when set, is told of every call that is over: its method, how long it took, with its tries, and its error.
+	// Called, when set, gets every finished call: its method, how long it took, with its tries, and its error.
 	// It must not block.
 	Called Called
 }
 
-// Called hears of a call of a runtime that is over.
+// Called gets a finished call of a runtime.
 type Called func(ctx context.Context, method string, took time.Duration, err error)
 
 // Program is what one process is started with beyond its Launch.
@@ -117,7 +117,8 @@ func (l *Launcher) lives(generation string) bool {
 	return l.living[generation]
 }
 
-// Found are the shims that earlier servers left of this runtime and that nobody goes on with yet, oldest first.
+// Found are the shims that earlier servers left of this runtime and that no server has attached to yet, oldest
+// first.
 func (l *Launcher) Found() []shim.Found {
 	if l.launch.Shims == nil {
 		return nil
@@ -134,7 +135,7 @@ func (l *Launcher) Found() []shim.Found {
 // nameless is how long a folder that does not name its runtime may be one that another runtime is about to fill.
 const nameless = time.Minute
 
-// beingMade tells whether a folder may be that of a shim which another runtime starts at this moment. Nothing runs in it
+// beingMade reports whether a folder may be that of a shim which another runtime starts at this moment. Nothing runs in it
 // yet: what is to run is written down first.
 func beingMade(f shim.Found) bool {
 	id, err := uuid.Parse(f.Generation)
@@ -145,7 +146,7 @@ func beingMade(f shim.Found) bool {
 	return time.Since(made) < nameless
 }
 
-// open starts a process, behind a shim when it is to outlive us. The link's end has to be told (over).
+// open starts a process, behind a shim when it is to outlive us. Call over at the link's end.
 func (l *Launcher) open(ctx context.Context, limit time.Duration, own func() (Program, error)) (*link, error) {
 	path, args, err := l.launch.Command()
 	if err != nil {

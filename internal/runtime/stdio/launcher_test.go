@@ -11,8 +11,8 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// The folder of a shim that another runtime is starting is nobody's to clean up, however early it is looked at; one that
-// was left so by a server that died is.
+// The folder of a shim that another runtime is starting must not be cleaned up, however early another one
+// looks. One that a dead server left like that is cleaned up.
 func TestAShimThatIsBeingStartedIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -54,9 +54,9 @@ func (l *link) keeper() *runtime.ShimStatus {
 	return &runtime.ShimStatus{PID: l.shim.State.PID, Version: l.shim.State.Version, Servers: l.shim.Attachment}
 }
 
-// inherit takes over what earlier servers left: it goes on with the newest process that still runs, tells what dead
-// ones said and nobody heard, and ends whatever it can not go on with. It returns when nothing is left of the past, the
-// living process included; ran tells that there was one.
+// inherit takes over what earlier servers left. It continues with the newest process that still runs, publishes
+// unread output of dead ones, and ends whatever it cannot continue with. It returns when nothing of earlier
+// servers is left, the living process included; ran reports that there was one.
 func (s *Supervisor) inherit(ctx context.Context) (ran bool) {
 	found := s.options.Inherit()
 	var keep *shim.Found
@@ -72,7 +72,7 @@ func (s *Supervisor) inherit(ctx context.Context) (ran bool) {
 		if ctx.Err() != nil {
 			return false
 		}
-		s.bury(ctx, f)
+		s.retireShim(ctx, f)
 	}
 	if keep == nil || ctx.Err() != nil {
 		return false
@@ -85,7 +85,7 @@ func (s *Supervisor) inherit(ctx context.Context) (ran bool) {
 		s.log.Warn().Err(err).Str("generation", keep.Generation).Int("pid", keep.State.RuntimePID).
 			Msg("a running " + s.name + " can not be taken over; ending it")
 		s.launcher.over(keep.Generation)
-		s.bury(ctx, *keep)
+		s.retireShim(ctx, *keep)
 		s.launcher.sweep()
 		return false
 	}
@@ -113,8 +113,8 @@ func (s *Supervisor) attach(ctx context.Context, f shim.Found) (*link, error) {
 	return l, nil
 }
 
-// bury ends a shim that is not to go on and tells what its process said before the end.
-func (s *Supervisor) bury(ctx context.Context, f shim.Found) {
+// retireShim ends a shim that is not to continue and publishes what its process sent before the end.
+func (s *Supervisor) retireShim(ctx context.Context, f shim.Found) {
 	after, killed, err := shim.Reap(ctx, f)
 	if killed > 0 {
 		s.launcher.Counters.Orphans.Add(int64(killed))
@@ -134,7 +134,7 @@ func (s *Supervisor) bury(ctx context.Context, f shim.Found) {
 	_, _ = s.run(ctx, l)
 }
 
-// seed gives a connection the state it would have, had it heard everything from the start.
+// seed gives a connection the state it would have after reading everything from the start.
 func (c *Conn) seed(l *link) {
 	if l.shim == nil {
 		return
@@ -162,7 +162,7 @@ func (c *Conn) seed(l *link) {
 		c.protocol.Resume(l.resume)
 		if err = c.reread(*l.found, l.resume.Offset); err != nil {
 			c.log.Error().Err(err).Msg("the spool could not be read again; the beginning of what " + c.name +
-				" is in the middle of saying is missing where it is told as a whole")
+				" is in the middle of saying is missing from the complete text")
 		}
 	}
 }

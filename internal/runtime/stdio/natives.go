@@ -13,9 +13,9 @@ import (
 // maxNatives bounds the ids that are remembered, in bytes.
 const maxNatives = 16 << 20
 
-// Natives are an agent's own ids that are too long to be known by (runtime.KnownID): the agent is told them in full.
-// They are heard from what it says, by all its processes alike; after a restart they are those of turns that run, and
-// what is heard again.
+// Natives are an agent's own ids that are too long for runtime.KnownID: the agent gets them in full. They are
+// learned from the output of all its processes; after a restart they are those of running turns, and of output
+// that is read again.
 type Natives struct {
 	mu    sync.Mutex
 	byID  map[string]string
@@ -57,9 +57,9 @@ func (n *Natives) describe(raw json.RawMessage) {
 	n.Known(named.ID)
 }
 
-// Hear remembers the long ids of a signal: members of its parameters, or of objects in them. Signals that are passed on
-// are heard.
-func (n *Natives) Hear(s *runtime.Signal) {
+// Remember stores the long ids of a signal: members of its parameters, or of objects in them. Call it for every
+// signal that is passed on.
+func (n *Natives) Remember(s *runtime.Signal) {
 	if !runtime.StandsForLonger(s.ThreadID) && !runtime.StandsForLonger(s.TurnID) {
 		return
 	}
@@ -83,7 +83,7 @@ var standIn = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`("[^"\\]*"\s*:\s*|[\[,]\s*)"id-sha256-[0-9a-f]{64}"`)
 })
 
-// textMember is the member of a message that is somebody's words, whatever they are.
+// textMember is the member with the text of a message, whatever its content.
 var textMember = []byte(`"text"`)
 
 // restore puts the agent's own ids into a frame to it.

@@ -17,7 +17,7 @@ func TestNativesAreRestoredWhereAFrameNamesThem(t *testing.T) {
 	want := fmt.Sprintf(`{"params":{"input":%s,"threadId":%s,"turnId":%q,"expectedTurnId":%s}}`, said, quoted(long),
 		unknown, quoted(long))
 	if got := string(n.restore([]byte(frame))); got != want {
-		t.Errorf("the agent is told\n%s\nwant\n%s", got, want)
+		t.Errorf("the agent gets\n%s\nwant\n%s", got, want)
 	}
 	for i := range 3 { // a runtime that makes up ids does not fill the memory
 		n.Known(strings.Repeat("z", maxNatives/2) + fmt.Sprint(i))

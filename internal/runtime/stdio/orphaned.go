@@ -22,11 +22,11 @@ type orphanedCall struct {
 	Announces string `json:"announces,omitempty"`
 
 	label string
-	// gaveUp: its caller is of this server, and was told so.
+	// gaveUp: its caller is of this server, and got that answer.
 	gaveUp bool
 }
 
-// labelOf names a call for whoever attaches to the process next.
+// labelOf names a call for the next server that attaches to the process.
 func labelOf(call orphanedCall) string {
 	label, err := json.Marshal(call)
 	if err != nil {
@@ -35,8 +35,8 @@ func labelOf(call orphanedCall) string {
 	return string(label)
 }
 
-// orphanedCalls are the open calls a shim remembers, without those whose answers the server before us has read (up to
-// an offset) but had no time to settle. answered tells which request a line answers, "" for none.
+// orphanedCalls are the open calls a shim remembers, without those whose answers the server before us has read
+// (up to an offset) but had no time to settle. answered returns which request a line answers, "" for none.
 func orphanedCalls(f shim.Found, state shim.State, read int64, answered func(line []byte) string) (
 	map[string]orphanedCall, error) {
 	calls := map[string]orphanedCall{}
@@ -66,7 +66,7 @@ func (c *Conn) orphanAnswered(said Line) bool {
 		return false
 	}
 	c.log.Info().Str("call", call.Method).Str("session", call.Thread).Bool("refused", said.Refusal != nil).
-		Msg(c.name + " answered a call that nobody waits for any more")
+		Msg(c.name + " answered a call without a waiting caller")
 	p := &pending{method: call.Method, thread: call.Thread, label: call.label, announces: call.Announces}
 	if said.Refusal != nil {
 		c.settle(p)
@@ -89,7 +89,7 @@ func (c *Conn) reportOrphaned(ended bool) {
 	c.mu.Unlock()
 	for _, call := range calls {
 		c.log.Warn().Str("call", call.Method).Str("session", call.Thread).
-			Msg(c.name + " never answered a call that nobody waits for any more; it is not repeated")
+			Msg(c.name + " never answered a call without a waiting caller; it is not repeated")
 		s := runtime.Signal{Kind: runtime.SignalUnanswered, Generation: c.generation, Method: call.Method,
 			ThreadID: call.Thread, RequestID: json.RawMessage(strconv.FormatInt(call.ID, 10)), ReceivedAt: time.Now()}
 		c.out.push(runtime.Batch{Generation: c.generation, Signals: []runtime.Signal{s}, Stored: func() {
@@ -98,8 +98,8 @@ func (c *Conn) reportOrphaned(ended bool) {
 	}
 }
 
-// Recalled tells how a conversation stands with the calls that servers before this one made in it: open while the agent
-// may still answer one, lost when it has left one unanswered for so long that nobody waits any more.
+// Recalled reports on a conversation's calls of earlier servers: open while the agent may still answer one,
+// lost when one stayed unanswered for so long that it is given up.
 func (c *Conn) Recalled(threadID string) (open, lost bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,11 +9,11 @@ import (
 	"harness/internal/runtime"
 )
 
-// Tell passes on what did not come from the agent, after all it has said so far; the signals get their process and time
-// here. What is told this way is told again by nobody: a server that dies at once may leave it unstored. stored is
-// closed when it is. native is kept among the agent's lines, nil for nothing. runtime.ErrUnavailable when the process is
-// gone, whose end is the last thing that is told of it.
-func (c *Conn) Tell(native json.RawMessage, signals ...runtime.Signal) (stored <-chan struct{}, err error) {
+// Emit passes on signals that did not come from the agent, after all it has sent so far; the signals get their
+// process and time here. They are never repeated: a server that dies at once may leave them unstored. stored is
+// closed when they are. native is stored among the agent's lines, nil for nothing. It returns
+// runtime.ErrUnavailable when the process is gone, whose end is always the last signal.
+func (c *Conn) Emit(native json.RawMessage, signals ...runtime.Signal) (stored <-chan struct{}, err error) {
 	now, done := time.Now(), make(chan struct{})
 	for i := range signals {
 		signals[i].Generation, signals[i].ReceivedAt = c.generation, now

@@ -134,11 +134,11 @@ func plainAgent(mode string, in io.Reader, out io.Writer) int {
 			say("ready 1.2.3")
 		case "call ping":
 			say("ok %s pong", id)
-		case "call tell":
+		case "call notify":
 			say("news %s one two three", rest)
 			say("hm")
 			say("what is this")
-			say("ok %s told", id)
+			say("ok %s notified", id)
 		case "call ask":
 			say("ask q1 %s", rest)
 			say("ok %s asked", id)
@@ -153,7 +153,7 @@ func plainAgent(mode string, in io.Reader, out io.Writer) int {
 			}
 		case "call refuse":
 			say("refused %s not like this", id)
-		case "call hold": // answered by nobody
+		case "call hold": // never answered
 		case "call freeze":
 			ignored := make(chan os.Signal, 1)
 			signal.Notify(ignored, syscall.SIGWINCH)

@@ -30,8 +30,8 @@ func TestAProcessIsStartedWithItsOwnProgram(t *testing.T) {
 					return Program{Args: []string{""}, Env: []string{"CHANGED=yes"}, Dir: dir}, nil
 				}
 			})
-			if got := a.must("tell", "t"); got != `"told"` {
-				t.Fatalf("told %s by %s", got, self)
+			if got := a.must("notify", "t"); got != `"notified"` {
+				t.Fatalf("got %s from %s", got, self)
 			}
 			pid := a.Status().PID
 			if kept, changed := process.Variable(pid, "KEPT"), process.Variable(pid, "CHANGED"); kept != "1" ||

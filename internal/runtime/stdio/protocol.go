@@ -21,36 +21,36 @@ import (
 // conversation. Read and Answered are called by one goroutine, in the order of the lines, and must not wait for the
 // agent, which may be waiting for us to read. The others may be called from any goroutine.
 type Protocol interface {
-	// Greet shakes hands, with a process nobody has talked to or one that a server before us began to greet
-	// (Conn.Inherited). Conn.Started has been called by the time it returns nil. Its error is shown to operators, so it
-	// says what to do.
+	// Greet does the handshake, with a new process or one that a server before us began to greet
+	// (Conn.Inherited). Conn.Started has been called by the time it returns nil. Its error is shown to
+	// operators, so it says what to do.
 	Greet(ctx context.Context) error
-	// Resume tells of a process that outlived its server and was greeted before; it comes before all else.
+	// Resume is called for a process that outlived its server and was greeted before; it comes before all else.
 	Resume(stored runtime.Resumption)
-	// Read tells what a line is. One that is none of the agent's lines is an error: it is counted and skipped.
+	// Read parses a line. One that is not a line of the agent is an error: it is counted and skipped.
 	Read(line []byte, at time.Time) (Line, error)
 	// AnswerIn is the id of the request a line answers, in decimal; "" when it answers none. It is asked of lines that are
 	// not read otherwise.
 	AnswerIn(line []byte) string
-	// Answered tells of an answer that is no refusal. Method is "" when nobody waits for it: the request was given up, or
-	// is not known to be open although a server before us made it.
+	// Answered gets an answer that is not a refusal. Method is "" when no caller waits for it: the request was
+	// given up, or is not known to be open although a server before us made it.
 	Answered(method, threadID string, result json.RawMessage)
 
-	// Describe tells what has to be known of a request to make it.
+	// Describe returns what is needed to make a request.
 	Describe(method string, params any) Call
 	// Frame is the line of a request, with its end. The answer is to name the id.
 	Frame(id int64, method string, params any) ([]byte, error)
-	// Refuse is the line, with its end, that answers a request of the agent which nobody can decide on: one without a
-	// Change, or one about a conversation that is not the agent's.
+	// Refuse is the line, with its end, that answers a request of the agent that cannot be decided: one without
+	// a Change, or one about a conversation that is not the agent's.
 	Refuse(request runtime.Signal) ([]byte, error)
-	// Overloaded tells the refusals after which a Repeatable request is made again.
+	// Overloaded reports the refusals after which a Repeatable request is made again.
 	Overloaded(err error) bool
 	// Probe is a request that changes nothing and that a healthy agent answers at once, whatever it does.
 	Probe() (method string, params any)
 }
 
-// Rereader is a Protocol whose state leaves out what it can read again: its process's output is kept for that, by whoever
-// keeps it.
+// Rereader is a Protocol whose state leaves out what it can read again: the spool keeps its process's output
+// for that.
 type Rereader interface {
 	// Needs is the offset from which on the output is to be kept, after the line that was read last; 0 when the state is
 	// complete. It is called by the goroutine that calls Read.
@@ -69,8 +69,8 @@ type Line struct {
 	// Refusal makes the error of a refusal, given the request's method; nil when the answer is none.
 	Refusal func(method string) error
 
-	// Reply, when set, is the line, with its end, that answers a request of the agent which concerns nobody else; ReplyTo
-	// is the request's id, JSON. It is written, once, before anything after it is passed on.
+	// Reply, when set, is the line, with its end, that answers a request of the agent that concerns only the
+	// transport; ReplyTo is the request's id, JSON. It is written, once, before anything after it is passed on.
 	Reply   []byte
 	ReplyTo json.RawMessage
 
@@ -83,8 +83,8 @@ type Line struct {
 	settles *pending // the request the line answers, open until the line is stored
 }
 
-// silent tells a line that is passed on to nobody.
-func (l *Line) silent() bool {
+// internal reports whether a line is not passed on at all.
+func (l *Line) internal() bool {
 	return len(l.Signals) == 0 && l.Native == nil && l.State == nil && l.Reply == nil
 }
 
@@ -94,7 +94,7 @@ type Call struct {
 	ThreadID string
 	// Repeatable requests may be made again without asking what became of the first one.
 	Repeatable bool
-	// Harmless requests change nothing: when a server dies before the answer came, nobody has to be told.
+	// Harmless requests change nothing: when a server dies before the answer came, no report is needed.
 	Harmless bool
 	// Announces is what the answer is given to the Protocol's Announce as, also when the caller gave up or its server
 	// died; "" for an answer that only its caller needs.

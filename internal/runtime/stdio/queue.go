@@ -48,8 +48,8 @@ func (q *queue) pushAfter(first <-chan struct{}, batch runtime.Batch) {
 	q.add(queued{Batch: batch, first: first})
 }
 
-// pushAnswer hands out an answer when the sink has taken all that was said before it: whoever asked then sees it
-// stored, or about to be.
+// pushAnswer delivers an answer when the sink has accepted all that was sent before it: the caller then finds
+// it stored, or about to be.
 func (q *queue) pushAnswer(answered func()) {
 	if !q.add(queued{answered: answered}) {
 		answered()
@@ -121,7 +121,7 @@ func (q *queue) drain() {
 	}
 }
 
-// empty tells that everything was taken and done with.
+// empty reports whether everything was accepted and processed.
 func (q *queue) empty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

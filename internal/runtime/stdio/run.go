@@ -84,7 +84,7 @@ func (s *Supervisor) run(ctx context.Context, l *link) (ready bool, err error) {
 	return ready, cause
 }
 
-// ended tells of a process's end, and lets go of what its shim kept once that is stored.
+// ended publishes a process's end, and releases what its shim kept once that is stored.
 func (s *Supervisor) ended(conn *Conn, l *link, exit runtime.Exit) {
 	if !l.over {
 		s.set(func(status *runtime.Status) {
@@ -108,7 +108,7 @@ func (s *Supervisor) ended(conn *Conn, l *link, exit runtime.Exit) {
 	case <-stored:
 		l.shim.Forget()
 	case <-time.After(forgetLimit):
-		// The next server finds the folder and tells of the end again; the store knows that it has heard it.
+		// The next server finds the folder and publishes the end again; the store ignores the repetition.
 	}
 }
 
@@ -163,7 +163,7 @@ func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 			continue
 		case <-looks:
 			if err := s.examine(&health); err != nil {
-				// Stopped, it would not hear of any other signal.
+				// Stopped, it would not receive any other signal.
 				l.pipes.kill()
 				return err
 			}

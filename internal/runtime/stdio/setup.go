@@ -21,7 +21,7 @@ type Setup struct {
 	// ForgetHome removes what there is of one, nil for nothing.
 	SessionHome func(session string) (home environment.Home, keep []string, err error)
 	ForgetHome  func(session string) error
-	// SessionHomes are the sessions that have one, nil where others may have made some of them; KnownSession tells whether
+	// SessionHomes are the sessions that have one, nil where others may have made some of them; KnownSession reports whether
 	// a session is stored. What is left of one that never was goes at the next start.
 	SessionHomes func() ([]string, error)
 	KnownSession func(ctx context.Context, session string) (bool, error)
@@ -32,14 +32,14 @@ type Setup struct {
 	// be given none; they need a door.
 	Door  runtime.Door
 	Tools string
-	// NativeToolsOff tells whether the agent is to have no tools of its own in a conversation, nil for none of them; false of
+	// NativeToolsOff reports whether the agent is to have no tools of its own in a conversation, nil for none of them; false of
 	// a conversation that is not stored yet.
 	NativeToolsOff func(ctx context.Context, threadID string) (bool, error)
 	// Idle and MaxProcesses are for a runtime with a process for each conversation (processes.Options).
 	Idle         time.Duration
 	MaxProcesses int
 	// Silence is how long an agent may say nothing in a turn.
-	Silence Silence
-	// Version is the server's, to be told to the agent.
+	TurnWatchdog TurnWatchdog
+	// Version is the server's, sent to the agent.
 	Version string
 }

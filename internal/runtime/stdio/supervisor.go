@@ -42,21 +42,21 @@ type Options struct {
 	HangAfter time.Duration
 	// BackoffMin doubles from one failed start to the next up to BackoffMax (250 ms, 30 s).
 	BackoffMin, BackoffMax time.Duration
-	// Started, when set, hears that a process can be used, before anybody uses it, and tells its version ("" when
-	// unknown).
+	// Started, when set, is called once a process can be used, before any caller uses it, and returns its
+	// version ("" when unknown).
 	Started func(*Conn) (version string)
 	// Attend, when set, runs beside a process that is up, until ctx ends. The process is stopped when it returns an error:
 	// *RetiredError for one that was taken out of service.
 	Attend func(ctx context.Context, c *Conn, pid int) error
 	// KeepOnStop has Stop leave a process behind a shim running, for the next server.
 	KeepOnStop bool
-	// Resume tells what is stored of a process that outlived its server.
+	// Resume loads what is stored of a process that outlived its server.
 	Resume func(ctx context.Context, generation string) (runtime.Resumption, error)
 	// Inherit are the shims earlier servers left to this supervisor, oldest first; all of the launcher's runtime by
 	// default.
 	Inherit func() []shim.Found
-	// Program, when set, tells before each start what its process is started with beyond Launch: the arguments of one
-	// conversation.
+	// Program, when set, returns before each start what its process is started with beyond Launch: the
+	// arguments of one conversation.
 	Program func() (Program, error)
 	// Once ends the supervision with the first process, however it ends.
 	Once bool
@@ -84,7 +84,7 @@ type Supervisor struct {
 
 // RetiredError says that a process was taken out of service (Supervisor.Retire) and why; another one follows at once.
 type RetiredError struct {
-	// Exit is the reason in the runtime.Exit, Message tells callers of it and what to do.
+	// Exit is the reason in the runtime.Exit. Message is the error for callers, with what to do.
 	Exit, Message string
 }
 
@@ -232,7 +232,7 @@ func (s *Supervisor) supervise(ctx context.Context) {
 	})
 }
 
-// missing tells of a process that could not be started because there is no such program.
+// missing reports whether a process could not be started because there is no such program.
 func missing(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
 }
@@ -250,7 +250,7 @@ func (s *Supervisor) down(err error, retry time.Duration, soon bool) {
 	})
 }
 
-// replaced tells that a process was taken out of service, so that the next one is started at once.
+// replaced reports whether a process was taken out of service, so that the next one is started at once.
 func (s *Supervisor) replaced(err error) bool {
 	var retired *RetiredError
 	if !errors.As(err, &retired) {

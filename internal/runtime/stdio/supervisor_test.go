@@ -24,8 +24,8 @@ func TestAnyAgentThatSpeaksLines(t *testing.T) {
 					return version
 				}
 			})
-			if got := a.must("tell", "t"); got != `"told"` {
-				t.Errorf("told %s", got)
+			if got := a.must("notify", "t"); got != `"notified"` {
+				t.Errorf("got %s", got)
 			}
 			if status := a.Status(); status.State != runtime.StateReady || status.Version != "1.2.3" ||
 				(status.Shim != nil) != detach {
@@ -66,8 +66,8 @@ func TestAnyAgentThatSpeaksLines(t *testing.T) {
 			if exit.Exit.Code == nil || *exit.Exit.Code != 3 {
 				t.Errorf("ended %+v", exit.Exit)
 			}
-			if got := a.must("tell", "t"); got != `"told"` || a.Status().Generation == asked.Generation {
-				t.Errorf("the next process told %s", got)
+			if got := a.must("notify", "t"); got != `"notified"` || a.Status().Generation == asked.Generation {
+				t.Errorf("the next process answered %s", got)
 			}
 		})
 	}
@@ -84,11 +84,11 @@ func TestProcessesOfOneRuntimeLiveSideBySide(t *testing.T) {
 				return func(_ *agent, o *Options) { o.Once, o.Serves = true, thread }
 			}
 			one := k.agent(serving("a"))
-			one.must("tell", "a")
+			one.must("notify", "a")
 			other := k.agent(serving("b"))
-			other.must("tell", "b")
+			other.must("notify", "b")
 			generation := other.Status().Generation
-			one.must("tell", "a") // the start of the other one swept, too
+			one.must("notify", "a") // the start of the other one swept, too
 			if _, err := one.call("die", "a"); !errors.Is(err, runtime.ErrUnavailable) {
 				t.Error(err)
 			}
@@ -105,7 +105,7 @@ func TestProcessesOfOneRuntimeLiveSideBySide(t *testing.T) {
 			if status := one.Status(); status.State != runtime.StateStopped || status.Restarts != 0 {
 				t.Errorf("status %+v", status)
 			}
-			if got := other.must("tell", "b"); got != `"told"` || other.Status().Generation != generation {
+			if got := other.must("notify", "b"); got != `"notified"` || other.Status().Generation != generation {
 				t.Error("the other process did not survive")
 			}
 		})
@@ -118,7 +118,7 @@ func TestTheNextServerGoesOn(t *testing.T) {
 	t.Parallel()
 	k := newRuntime(t, "", true)
 	a := k.agent(func(_ *agent, o *Options) { o.KeepOnStop = true })
-	a.must("tell", "t")
+	a.must("notify", "t")
 	_, said := a.waitMethod("three")
 	held := make(chan error, 1)
 	go func() {
@@ -144,14 +144,14 @@ func TestTheNextServerGoesOn(t *testing.T) {
 			return stored, nil
 		}
 	})
-	b.must("tell", "t")
+	b.must("notify", "t")
 	_, next := b.waitMethod("three")
 	if next.Generation != said.Generation || next.Offset <= last.Offset || string(next.State) != "2" {
 		t.Errorf("went on with %+v", next)
 	}
 	c := b.Current()
 	if p, _ := c.Protocol().(*plain); len(p.turns) != 1 || p.turns[0] != "u" || !c.Inherited() {
-		t.Errorf("the protocol was told %+v", p)
+		t.Errorf("the protocol got %+v", p)
 	}
 	if !c.AsksIn("t") || !c.Claim(asked.RequestID) {
 		t.Error("what the agent asked the server before is forgotten")
@@ -181,10 +181,10 @@ func TestAFrozenProcessIsReplaced(t *testing.T) {
 	if !strings.HasPrefix(exit.Exit.Reason, "it did not answer for") {
 		t.Errorf("it ended because %q", exit.Exit.Reason)
 	}
-	a.must("tell", "t")
+	a.must("notify", "t")
 }
 
-// A process is retired only while nobody uses it, and another one follows.
+// A process is retired only while it is unused, and another one follows.
 func TestAProcessThatIsUsedIsNotRetired(t *testing.T) {
 	t.Parallel()
 	try, retired := make(chan int64), make(chan bool)
@@ -208,7 +208,7 @@ func TestAProcessThatIsUsedIsNotRetired(t *testing.T) {
 		try <- uses
 		return <-retired
 	}
-	a.must("tell", "t")
+	a.must("notify", "t")
 	generation, uses := a.Status().Generation, a.Uses()
 	_, done, err := a.Use(t.Context())
 	if err != nil {
@@ -230,7 +230,7 @@ func TestAProcessThatIsUsedIsNotRetired(t *testing.T) {
 	if !attempt(a.Uses()) {
 		t.Error("not retired although nothing needs it")
 	}
-	a.must("tell", "t") // waits for the next one
+	a.must("notify", "t") // waits for the next one
 	if a.Status().Generation == generation {
 		t.Error("it was not replaced")
 	}

@@ -86,8 +86,8 @@ func (s *Supervisor) Uses() int64 {
 	return s.uses
 }
 
-// Free tells whether a process can be done without: nobody uses it or has since it was used so often, nothing waits in
-// it, it was silent since a time, and what it said is stored.
+// Free reports whether a process can be retired: it is unused and has been since so many uses, no call waits in
+// it, it was quiet since a time, and its output is stored.
 func (s *Supervisor) Free(c *Conn, uses int64, since time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,9 +99,9 @@ func (s *Supervisor) freeLocked(c *Conn, uses int64, since time.Time) bool {
 		c.Quiet(since) && s.out.empty()
 }
 
-// Retire takes a process that is free out of service. From then on callers wait for the next one, so that no message
-// reaches the one that ends. busy, when true, keeps it. Whoever attends to the process then has it ended by returning a
-// *RetiredError.
+// Retire takes a free process out of service. From then on callers wait for the next one, so that no message
+// reaches the one that ends. busy, when true, prevents it. The attending function then ends the process by
+// returning a *RetiredError.
 func (s *Supervisor) Retire(c *Conn, uses int64, since time.Time, busy func() bool, reason string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

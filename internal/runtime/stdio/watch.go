@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// watchSteps is how often a process is looked at within Options.HangAfter. As many silent looks in a row make a hang:
-	// a server that was stopped itself, or had no processor for a while, looks once when it goes on and then hears what
-	// has come meanwhile.
+	// watchSteps is how often a process is checked within Options.HangAfter. As many checks in a row without
+	// output make a hang. A server that was stopped itself, or had no processor for a while, checks once when
+	// it continues and then reads what has arrived.
 	watchSteps = 4
 )
 
@@ -22,7 +22,7 @@ const (
 // for.
 type pulse struct {
 	source  io.Reader
-	heard   atomic.Int64
+	lines   atomic.Int64
 	waiting atomic.Bool
 }
 
@@ -32,34 +32,34 @@ func (p *pulse) Read(b []byte) (int, error) {
 	n, err := p.source.Read(b)
 	p.waiting.Store(false)
 	if n > 0 {
-		p.heard.Add(1)
+		p.lines.Add(1)
 	}
 	return n, err
 }
 
-// watch judges whether a process still answers. It is used from one goroutine.
+// watch detects whether a process still answers. It is used from one goroutine.
 type watch struct {
 	conn  *Conn
 	every time.Duration
-	heard int64
+	lines int64
 	asked bool
 	// silent counts the looks since the probe was sent at which nothing had come.
 	silent int
 }
 
-// Held tells that what the process says does not get through for now, so that its silence says nothing: its output is not
-// kept (the disk is full, HARNESS_SPOOL_BYTES is reached), is not read, or what was read is not stored yet.
+// Held reports whether the process's output is stalled, so that silence proves nothing. Its output is not kept
+// (the disk is full, HARNESS_SPOOL_BYTES is reached), is not read, or what was read is not stored yet.
 func (c *Conn) Held() bool {
 	return !c.pulse.waiting.Load() || c.pipes.stalled != nil && c.pipes.stalled() || c.out.standing() > standstill
 }
 
-// look returns how long the probe has been unanswered. Whatever the process says counts as an answer, and while it is
-// held there is nothing to judge: afterwards it is asked anew.
-func (w *watch) look() time.Duration {
-	heard, held := w.conn.pulse.heard.Load(), w.conn.Held()
+// check returns how long the probe has been unanswered. Any output of the process counts as an answer. While
+// the process is held the result is unknown: afterwards it is probed anew.
+func (w *watch) check() time.Duration {
+	lines, held := w.conn.pulse.lines.Load(), w.conn.Held()
 	switch {
-	case heard != w.heard || held:
-		w.heard, w.asked, w.silent = heard, false, 0
+	case lines != w.lines || held:
+		w.lines, w.asked, w.silent = lines, false, 0
 	case !w.asked:
 		w.asked = true
 		w.conn.probe()
@@ -103,7 +103,7 @@ func (e *hungError) Error() string {
 
 // examine looks at the process once and shows what it sees. *hungError when it is to be given up.
 func (s *Supervisor) examine(w *watch) error {
-	silent := w.look()
+	silent := w.check()
 	state := s.Status().State
 	switch {
 	case silent >= s.options.HangAfter:

@@ -13,8 +13,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// A process is not judged while what it said is not read: its answer may be in what waits.
-func TestAServerThatDoesNotReadDoesNotJudge(t *testing.T) {
+// A process is not checked for a hang while its output is not read: the answer may be in what is queued.
+func TestServerThatDoesNotReadDetectsNoHang(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		open := make(chan struct{})
@@ -31,7 +31,7 @@ func TestAServerThatDoesNotReadDoesNotJudge(t *testing.T) {
 		look := func(times int) (silent time.Duration) {
 			for range times {
 				synctest.Wait()
-				silent = w.look()
+				silent = w.check()
 			}
 			return silent
 		}
@@ -40,14 +40,14 @@ func TestAServerThatDoesNotReadDoesNotJudge(t *testing.T) {
 		}
 		_, _ = io.WriteString(out, "news t one\n") // read, and then there is no room
 		if silent := look(10 * watchSteps); silent != 0 {
-			t.Errorf("judged %s silent while nothing was read", silent)
+			t.Errorf("unresponsive for %s while nothing was read", silent)
 		}
 		q.next()
 		if silent := look(1); silent != 0 {
-			t.Errorf("judged %s silent by what was before the store took something again", silent)
+			t.Errorf("unresponsive for %s, from before the store took something again", silent)
 		}
 		if silent := look(3); silent != 3*time.Second {
-			t.Errorf("silent for %s, want it judged again", silent)
+			t.Errorf("unresponsive for %s, want it checked again", silent)
 		}
 		_ = out.Close()
 		<-c.gone
@@ -55,9 +55,9 @@ func TestAServerThatDoesNotReadDoesNotJudge(t *testing.T) {
 	})
 }
 
-// A process whose output is not kept for now is not judged, and neither are its turns: not by the probe, and not by how long it
-// said nothing. Afterwards both begin anew.
-func TestAProcessThatIsHeldIsNotJudged(t *testing.T) {
+// A process whose output is not kept for now is not checked for a hang, and neither are its turns. Afterwards
+// both timers begin anew.
+func TestStalledProcessIsNotCheckedForHang(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		open := make(chan struct{})
@@ -71,12 +71,12 @@ func TestAProcessThatIsHeldIsNotJudged(t *testing.T) {
 		look := func(times int) (silent time.Duration) {
 			for range times {
 				synctest.Wait()
-				silent = w.look()
+				silent = w.check()
 			}
 			return silent
 		}
 		if silent := look(10 * watchSteps); silent != 0 {
-			t.Errorf("judged %s silent while nothing was kept", silent)
+			t.Errorf("unresponsive for %s while nothing was kept", silent)
 		}
 		stalled = false
 		if silent := look(3); silent != 2*time.Second {
@@ -85,7 +85,7 @@ func TestAProcessThatIsHeldIsNotJudged(t *testing.T) {
 		c.out.push(runtime.Batch{Signals: []runtime.Signal{{Method: "waits"}}})
 		<-time.After(2 * standstill)
 		if silent := look(3); silent != 0 || !c.Held() {
-			t.Errorf("judged %s silent while the store refused", silent)
+			t.Errorf("unresponsive for %s while the store refused", silent)
 		}
 		c.out.next()
 		c.out.close()
@@ -100,8 +100,8 @@ func TestAProcessThatIsHeldIsNotJudged(t *testing.T) {
 		began, ended := time.Now(), make(chan struct{})
 		go func() {
 			defer close(ended)
-			_ = Silence(8*time.Second).Attend(ctx, Watched{Log: zerolog.Nop(), Held: held.Load,
-				Turns: func() []Turn { return []Turn{{ID: "t", Heard: began}} },
+			_ = TurnWatchdog(8*time.Second).Attend(ctx, Watched{Log: zerolog.Nop(), Held: held.Load,
+				Turns: func() []Turn { return []Turn{{ID: "t", LastOutput: began}} },
 				Stop:  func(context.Context, string) error { stops.Add(1); return nil }})
 		}()
 		<-time.After(time.Minute)

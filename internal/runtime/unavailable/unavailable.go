@@ -1,5 +1,5 @@
-// Package unavailable stands in for a runtime that the server cannot drive as it is set up: it says why, wherever
-// somebody asks.
+// Package unavailable stands in for a runtime that the server cannot use as configured: each of its answers
+// says why.
 //
 // It owns nothing. It must never know why.
 package unavailable
@@ -24,7 +24,8 @@ func (r *Runtime) refusal() error { return fmt.Errorf("%w: %s", runtime.ErrUnava
 // Name implements runtime.Adapter.
 func (r *Runtime) Name() string { return r.name }
 
-// Capabilities implements runtime.Adapter. No level is refused, so that who opens a session is told the reason instead.
+// Capabilities implements runtime.Adapter. No level is refused, so that a caller that opens a session gets the
+// reason instead.
 func (r *Runtime) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{ProcessPer: runtime.ProcessPerRuntime, NativeToolsOff: true,
 		Sandboxes:        []string{"read-only", "workspace-write", "danger-full-access"},

@@ -60,7 +60,7 @@ func ChangedFiles(about json.RawMessage) (paths []string, more bool) {
 			} `json:"kind"`
 		}
 		if json.Unmarshal(change, &one) != nil || one.Path == "" {
-			return nil, true // it changes what nobody here can read
+			return nil, true // it changes something that cannot be read here
 		}
 		paths = append(paths, one.Path)
 		if one.Kind.MovePath != "" {

@@ -7,7 +7,7 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// Call is a call of a tool as an item tells of it.
+// Call is a call of a tool as its item shows it.
 type Call struct {
 	// ID is the runtime's own, Server whose tool it is ("" for one of the runtime's own that has no server).
 	ID, Server string
@@ -22,7 +22,7 @@ type Call struct {
 	Said, Result, ExitCode, DurationMS json.RawMessage
 }
 
-// IsTool tells types of items that are calls of tools from what else a runtime tells of.
+// IsTool separates types of items that are calls of tools from the others.
 func IsTool(kind string) bool {
 	switch kind {
 	case ItemCommand, ItemFileChange, ItemToolCall:

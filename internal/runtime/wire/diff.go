@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// TurnDiff adds changes of files to the unified diff of a turn. Paths in the folder cwd are told from there, as codex
-// tells them.
+// TurnDiff adds changes of files to the unified diff of a turn. Paths in the folder cwd are relative to it, as
+// in codex.
 func TurnDiff(so, cwd string, edits []FileEdit) string {
 	var out strings.Builder
 	out.WriteString(so)

@@ -6,7 +6,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// The changes of a turn add up to one diff that `git apply` takes, whichever way an agent told of them.
+// The changes of a turn add up to one diff that `git apply` accepts, whichever way an agent reported them.
 func TestTheDiffOfATurn(t *testing.T) {
 	t.Parallel()
 	so := ""

@@ -30,10 +30,10 @@ const markerBegin = "[harness left out "
 // markers are made with a seed that no agent knows: none can write another text's marker.
 var markerSeed = sync.OnceValue(maphash.MakeSeed)
 
-// Elide returns a line with its long texts shortened. At each end at least so many bytes of the text stay: a translator
-// that keeps no more of a text than that, from either end, keeps the same as of the whole line. A line that is short,
-// or no JSON, is returned as it is, and texts that are values of a member in whole are left alone. The line is used by
-// Restore, nobody may change it from here on.
+// Elide returns a line with its long texts shortened. At each end at least so many bytes of the text stay: a
+// translator that keeps no more of a text than that, from either end, keeps the same as of the whole line. A
+// line that is short, or not JSON, is returned as it is, and texts that are values of a member in whole are
+// left alone. Restore uses the line, so it must not change afterwards.
 func Elide(line []byte, ends int, whole ...string) ([]byte, *Elided) {
 	if len(line) < elidedFrom || !json.Valid(line) {
 		return line, nil
@@ -46,7 +46,7 @@ func Elide(line []byte, ends int, whole ...string) ([]byte, *Elided) {
 	return short, e
 }
 
-// Long tells whether a line has a text, the value of a member of that name, which Elide would shorten.
+// Long reports whether a line has a text, the value of a member of that name, which Elide would shorten.
 func Long(line []byte, member string) (long bool) {
 	if len(line) >= elidedFrom && json.Valid(line) {
 		jsonobject.EachString(line, func(name []byte, start, end int) {
@@ -90,8 +90,8 @@ func middle(text []byte, ends int) (head, tail int) {
 	return head, tail
 }
 
-// skip goes on in the inside of a JSON string until at least so many bytes of its text were passed, or to its end, and
-// tells how many were.
+// skip advances in the inside of a JSON string until at least so many bytes of its text were passed, or to its
+// end, and returns how many were.
 func skip(text []byte, at, most int) (end, size int) {
 	for at < len(text) && size < most {
 		plain := bytes.IndexByte(text[at:min(len(text), at+most-size)], '\\')

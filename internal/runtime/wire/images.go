@@ -15,7 +15,7 @@ import (
 // maxItemImages is how many images of an item are found: as many as a message may have.
 const maxItemImages = 20
 
-// ImageTypes are the types of images that are told from other bytes.
+// ImageTypes are the types of images that are recognized by their bytes.
 func ImageTypes() []string { return []string{"image/png", "image/jpeg", "image/gif", "image/webp"} }
 
 // imageMembers are the members in which the items of all runtimes have the bytes of images.
@@ -61,7 +61,7 @@ func imageIn(text []byte) (image runtime.Image, is bool) {
 		}
 		text = data
 	}
-	const head = 64 // characters of base64 that tell a type
+	const head = 64 // characters of base64 that determine a type
 	begin := strings.TrimSuffix(strings.ReplaceAll(string(text[:min(len(text), head)]), `\/`, "/"), `\`)
 	begin = begin[:len(begin)/4*4]
 	decoded, err := base64.StdEncoding.DecodeString(begin)

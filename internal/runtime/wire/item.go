@@ -116,7 +116,7 @@ func ReadItem(raw json.RawMessage) (runtime.Item, bool) {
 	return item, true
 }
 
-// Refused tells a command that was not run: it is told of while it is refused, and left out of histories.
+// Refused reports a command that was not run: it is shown while it is refused, and left out of histories.
 func Refused(item json.RawMessage) bool {
 	var kind struct{ Type, Status string }
 	return json.Unmarshal(item, &kind) == nil && kind.Type == ItemCommand && kind.Status == StatusDeclined
@@ -157,5 +157,5 @@ func indented(raw json.RawMessage) string {
 	if err := json.Indent(&out, raw, "", "  "); err != nil {
 		return string(raw)
 	}
-	return unsafe.String(unsafe.SliceData(out.Bytes()), out.Len()) // no copy: nobody changes it
+	return unsafe.String(unsafe.SliceData(out.Bytes()), out.Len()) // no copy: it must not change
 }

@@ -20,8 +20,8 @@ var spoken = []string{"internal/runtime/wire/", "internal/runtime/codex/", "api/
 // files are the subjects of requests, one of which is called as an item is.
 var files = []string{"internal/runtime/asked.go"}
 
-// The names of the vocabulary stand in this package alone: whoever else wrote one out would be a place to change for
-// the next runtime.
+// The names of the vocabulary are in this package alone: any other copy would need a change for the next
+// runtime.
 func TestNamesStandHereAlone(t *testing.T) {
 	t.Parallel()
 	forbidden := names(t)

@@ -96,7 +96,7 @@ var sentences = sync.OnceValue(func() []sentence {
 // saidAtMost is how much (bytes) of a text is read for a status: a refusal says it at its beginning.
 const saidAtMost = 16 << 10
 
-// StatusIn is the HTTP status of a model provider that a text tells, 0 for none.
+// StatusIn is the HTTP status of a model provider in a text, 0 for none.
 func StatusIn(text string) int {
 	text = text[:min(len(text), saidAtMost)]
 	if found := statusIn().FindStringSubmatch(text); found != nil {
@@ -141,7 +141,7 @@ func reset(text string) string {
 	return ""
 }
 
-// failure is a turn's error as runtimes tell it.
+// failure is a turn's error as runtimes report it.
 type failure struct {
 	Message string          `json:"message"`
 	Info    json.RawMessage `json:"codexErrorInfo"`
@@ -171,7 +171,7 @@ func readFailure(raw json.RawMessage) (e failure, readable bool) {
 	return e, true
 }
 
-// providerStatus is the status that the model provider refused with, 0 when a turn's error does not tell it.
+// providerStatus is the status that the model provider refused with, 0 when a turn's error does not have it.
 func providerStatus(raw json.RawMessage) int {
 	e, _ := readFailure(raw)
 	return e.status
@@ -179,7 +179,7 @@ func providerStatus(raw json.RawMessage) int {
 
 // failureKind is what a turn's error is and what a person can do about it: by the status of the model provider, and where
 // there is none by its word (codexErrorInfo). It is nil and "" when both say nothing.
-func failureKind(raw json.RawMessage) (kind error, remedy string) { //nolint:staticcheck // kind is what was told, no failure
+func failureKind(raw json.RawMessage) (kind error, remedy string) { //nolint:staticcheck // kind is a result, not a failure
 	e, readable := readFailure(raw)
 	if !readable {
 		return nil, ""
@@ -220,7 +220,7 @@ func wordOf(info json.RawMessage) (word string, status int) {
 }
 
 // ofWord is what a failure is without a status.
-func ofWord(word string) (kind error, remedy string) { //nolint:staticcheck // kind is what was told, no failure
+func ofWord(word string) (kind error, remedy string) { //nolint:staticcheck // kind is a result, not a failure
 	switch word {
 	case "serverOverloaded", "internalServerError":
 		return runtime.ErrProvider, "The model provider has a problem of its own. Send the message again later."

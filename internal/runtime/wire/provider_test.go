@@ -10,7 +10,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// Each status of a model provider has a remedy of its own, however the runtime tells the status.
+// Each status of a model provider has a remedy of its own, however the runtime reports the status.
 func TestEveryStatusOfAProviderHasItsRemedy(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
@@ -43,7 +43,7 @@ func TestEveryStatusOfAProviderHasItsRemedy(t *testing.T) {
 }
 
 // Sentences of agents that stand for a status, or have it in words of their own.
-func TestSentencesThatTellAStatus(t *testing.T) {
+func TestSentencesWithAStatus(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{
 		"Internal error: API Error: Repeated 529 Overloaded errors. The API is at capacity":                                      529,
@@ -62,7 +62,7 @@ func TestSentencesThatTellAStatus(t *testing.T) {
 		strings.Repeat("x", saidAtMost) + "API Error: 404":                 0,
 	} {
 		if status := StatusIn(text); status != want {
-			t.Errorf("%q tells %d, want %d", text, status, want)
+			t.Errorf("%q has status %d, want %d", text, status, want)
 		}
 	}
 }

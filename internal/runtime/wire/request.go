@@ -6,7 +6,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// Requested is what a request asks a person or a client's tool; false when nobody can answer it.
+// Requested is what a request asks a person or a client's tool; false when it cannot be answered.
 func Requested(method string, params json.RawMessage) (asked runtime.InteractiveRequested, ok bool) {
 	about := Lookup(method)
 	if about.Asks == "" {

@@ -30,26 +30,26 @@ func retryOf(method, turnID string, raw json.RawMessage) runtime.Change {
 	if method != MethodError && method != MethodWarning {
 		return nil
 	}
-	var told struct {
+	var reported struct {
 		WillRetry bool            `json:"willRetry"`
 		Error     json.RawMessage `json:"error"`
 		Retry     retry           `json:"retry"`
 		Message   string          `json:"message"`
 	}
-	_ = json.Unmarshal(brief(raw), &told) // members of another type say nothing
+	_ = json.Unmarshal(brief(raw), &reported) // members of another type say nothing
 	var failed struct {
 		Message string `json:"message"`
 		Details string `json:"additionalDetails"`
 	}
-	_ = json.Unmarshal(told.Error, &failed)
-	message := cmp.Or(failed.Message, told.Message)
+	_ = json.Unmarshal(reported.Error, &failed)
+	message := cmp.Or(failed.Message, reported.Message)
 	counted := reconnecting().FindStringSubmatch(message)
-	if !told.WillRetry && (method == MethodError || counted == nil) {
+	if !reported.WillRetry && (method == MethodError || counted == nil) {
 		return nil
 	}
-	change := runtime.TurnRetrying{TurnID: turnID, Attempt: max(0, told.Retry.Attempt), Of: max(0, told.Retry.Of),
-		Reason: strings.TrimSpace(Clean(cmp.Or(failed.Details, message))), Remedy: retryRemedy(told.Error),
-		ProviderStatus: providerStatus(told.Error)}
+	change := runtime.TurnRetrying{TurnID: turnID, Attempt: max(0, reported.Retry.Attempt), Of: max(0, reported.Retry.Of),
+		Reason: strings.TrimSpace(Clean(cmp.Or(failed.Details, message))), Remedy: retryRemedy(reported.Error),
+		ProviderStatus: providerStatus(reported.Error)}
 	if len(counted) > 0 && change.Attempt == 0 {
 		change.Attempt, _ = strconv.Atoi(counted[1]) // no number is none
 		change.Of, _ = strconv.Atoi(counted[2])

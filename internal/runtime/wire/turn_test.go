@@ -12,11 +12,11 @@ import (
 // What a turn failed with, and what to do about it, follows from codex's own word for it, as recorded of the real one.
 func TestKindOfAFailure(t *testing.T) {
 	t.Parallel()
-	type told struct {
+	type reported struct {
 		kind   error
 		remedy string
 	}
-	for raw, want := range map[string]told{
+	for raw, want := range map[string]reported{
 		`{"message":"m","codexErrorInfo":{"httpConnectionFailed":{"httpStatusCode":401}}}`:          {runtime.ErrAuthRequired, "Log in"},
 		`{"message":"m","codexErrorInfo":"unauthorized"}`:                                           {runtime.ErrAuthRequired, "Log in"},
 		`{"message":"m","codexErrorInfo":{"responseTooManyFailedAttempts":{"httpStatusCode":429}}}`: {runtime.ErrLimitReached, "limit"},

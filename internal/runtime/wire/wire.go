@@ -65,17 +65,17 @@ type Method struct {
 	Broadcast bool
 	// Replaceable: a later notification of the kind, or the finished item, says as much.
 	Replaceable bool
-	// Asks is what a request waits for, Subject what it is about; "" for a notification and for requests nobody can be
-	// asked.
+	// Asks is what a request waits for, Subject what it is about; "" for a notification and for requests that
+	// cannot be answered by a person.
 	Asks    runtime.RequestKind
 	Subject runtime.Subject
 
 	text text
 }
 
-// text says of a notification that adds to a text of an item where that stands in the finished item
-// (runtime.TextDelta.Into, with known set even when that is nowhere), and which member tells the texts of one item
-// apart. outlives: more may come after the turn's end.
+// text describes a notification that adds to a text of an item: where the text is in the finished item
+// (runtime.TextDelta.Into, with known set even when that is nowhere), and which member separates the texts of one
+// item. outlives: more may come after the turn's end.
 type text struct {
 	known, outlives bool
 	into, index     string
@@ -111,8 +111,8 @@ var methods = map[string]Method{
 	MethodCallTool:           {Asks: runtime.RequestToolCall, Subject: runtime.SubjectTool},
 }
 
-// Lookup is what follows from a method's name. Of a name this version has not heard of only the kind shows: a delta of
-// an item is replaceable.
+// Lookup is what follows from a method's name. Of an unknown name only the kind shows: a delta of an item is
+// replaceable.
 func Lookup(method string) Method {
 	known, ok := methods[method]
 	if !ok && strings.HasPrefix(method, "item/") {

@@ -19,7 +19,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// origin begins the text of a checkpoint, so that no signature is taken for one of something else.
+// origin begins the text of a checkpoint, so that a signature of something else is not valid for it.
 const origin = "harness audit log"
 
 // pruned begins that of the row up to which the log was removed because of its age.

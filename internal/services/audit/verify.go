@@ -9,20 +9,20 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Verdict is what a look at the whole log came to.
+// Verdict is the result of a check of the whole log.
 type Verdict struct {
 	// Rows is how many rows there are, Checkpoints how many signed states of the chain hold, Signed up to which row the
 	// last of them does.
 	Rows, Checkpoints, Signed int64
-	// Faults say in words what is wrong and where; none when the log is whole.
+	// Faults say what is wrong and where; none when the log is whole.
 	Faults []string
 }
 
 // maxFaults bounds the list: what comes after a break is not reported row by row.
 const maxFaults = 100
 
-// Verify looks at the whole log: every row is there, is what it was, and the chain reaches as far as it was signed.
-// keys are those that signed the checkpoints.
+// Verify checks the whole log: every row is there, is what it was, and the chain reaches as far as it was
+// signed. keys are those that signed the checkpoints.
 func Verify(ctx context.Context, q database.Querier, keys note.Verifiers) (Verdict, error) {
 	v := Verdict{}
 	fault := func(format string, args ...any) {

@@ -29,7 +29,7 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// Format is the version of what a bundle looks like.
+// Format is the version of a bundle's layout.
 const Format = 1
 
 // maxArtifact is how long an artifact may be to be in a bundle, maxArtifacts how long all of them, in bytes.
@@ -89,7 +89,7 @@ type Manifest struct {
 	Version string      `json:"version"`
 	// Oldest is the number of the oldest record that is kept, 1 as a rule.
 	Oldest int64 `json:"oldest_record"`
-	// Redacted is how many secrets were taken out.
+	// Redacted is how many secrets were removed.
 	Redacted  int        `json:"redacted"`
 	Files     []File     `json:"files"`
 	Artifacts []Artifact `json:"artifacts"`

@@ -8,7 +8,8 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// shape is how secrets of a kind look; what its group "secret" matches is taken out, or all of it when there is none.
+// shape is the pattern of a kind of secret; its group "secret" is redacted, or the whole match when there is
+// none.
 type shape struct {
 	pattern *regexp.Regexp
 	group   int
@@ -59,13 +60,13 @@ var shapes = sync.OnceValue(func() []shape {
 	return all
 })
 
-// Cleaner takes secrets out of what goes into a bundle: those that are known, and whatever looks like one.
+// Cleaner redacts what goes into a bundle: known secrets, and whatever looks like one.
 type Cleaner struct{ known *telemetry.Redactor }
 
 // NewCleaner makes one that knows the secrets of a server.
 func NewCleaner(secrets ...string) *Cleaner { return &Cleaner{telemetry.NewRedactor(secrets...)} }
 
-// Clean is a text without its secrets, and how many were taken out. What was JSON stays JSON.
+// Clean is a text without its secrets, and how many were redacted. JSON stays JSON.
 func (c *Cleaner) Clean(text []byte) (cleaned []byte, taken int) {
 	cleaned = c.known.Line(text)
 	taken = bytes.Count(cleaned, []byte(telemetry.Redacted)) - bytes.Count(text, []byte(telemetry.Redacted))

@@ -35,7 +35,7 @@ func planted() map[string]struct{ text, secret string } {
 	}
 }
 
-// OB-11: secrets of every kind are taken out of plain text, of JSON and of JSON in JSON, which stay JSON.
+// OB-11: secrets of every kind are redacted in plain text, in JSON and in JSON within JSON, which stay JSON.
 func TestSecretsAreTakenOut(t *testing.T) {
 	t.Parallel()
 	cleaner := bundle.NewCleaner("the-server's-own")

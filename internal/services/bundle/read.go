@@ -88,8 +88,8 @@ func (b *Bundle) decode() error {
 	return nil
 }
 
-// record is a record as the journal had it. What was taken out of a line of a runtime has moved its parts, so they are
-// looked for again.
+// record is a record as the journal had it. Redaction in a line of a runtime has moved its parts, so they are
+// located again.
 func (l *line) record(sessionID string) (journal.Record, error) {
 	r := journal.Record{Pos: l.Pos, Seq: l.Seq, SchemaVersion: l.SchemaVersion, Event: journal.Event{
 		SessionID: database.EncodeText(sessionID), TurnID: database.EncodeText(l.TurnID),

@@ -9,7 +9,7 @@ import (
 	"harness/internal/services/bundle"
 )
 
-// TE-01: what real runtimes were recorded saying is redacted: nothing is left in it that looks like a secret.
+// TE-01: the recordings of real runtimes are redacted: nothing is left in them that looks like a secret.
 func TestRecordingsHaveNoSecret(t *testing.T) {
 	t.Parallel()
 	cleaner := bundle.NewCleaner()

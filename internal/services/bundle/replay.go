@@ -222,8 +222,8 @@ func whole(events []tasks.Event) (all []tasks.Event) {
 	return all
 }
 
-// compare compares two events. Where a secret was taken out, before or after a text was cut or hashed, only what it is
-// about is compared.
+// compare compares two events. Where a secret was redacted, before or after a text was cut or hashed, only
+// their subject is compared.
 func compare(want, got *tasks.Event, of Manifest) (Difference, bool) {
 	d := Difference{Of: "event"}
 	if want != nil {

@@ -22,7 +22,7 @@ type Transcript struct {
 	Actor     string            `json:"actor,omitempty"`
 	Reason    string            `json:"reason,omitempty"`
 	Started   bool              `json:"started"`
-	// Stdout and Stderr are what it said, in pieces or at once.
+	// Stdout and Stderr are its output, in deltas or at once.
 	Stdout string `json:"stdout,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
 	// Completed is how it ended, as the event has it: who ran it and where, the sandbox, the result or a reference to it,

@@ -1,5 +1,5 @@
-// Package codexmanager takes over what a codex-manager keeps in its data directory: projects, sessions with their
-// controls and settings, transcripts and jobs.
+// Package codexmanager imports the data directory of a codex-manager: projects, sessions with their controls
+// and settings, transcripts and jobs.
 //
 // It owns the formats of those files, and what their readers make of them. It must never know how a session, a project
 // or a job is stored here.

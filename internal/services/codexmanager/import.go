@@ -9,6 +9,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 	"harness/queue"
 )
 
@@ -45,8 +46,8 @@ type Run func(ctx context.Context, unit func(ctx context.Context, tx database.Tx
 // sessionsAtOnce is how many sessions a transaction imports.
 const sessionsAtOnce = 25
 
-// Import stores what the directory has, as this node's and as sessions of a runtime (codex's). What is here already
-// stays as it is, so it may be repeated: it goes on where it was broken off, and takes what was added since.
+// Import stores what the directory has, as this node's and as sessions of a runtime (codex's). Existing rows
+// stay as they are, so it may be repeated: it continues after an interruption, and adds what is new.
 func (d *Directory) Import(ctx context.Context, nodeID, runtimeName string, run Run) (Report, error) {
 	i := &importing{Directory: d, nodeID: nodeID, runtime: runtimeName, run: run, Report: Report{Left: []string{}},
 		projectOf: map[string]string{}}
@@ -98,7 +99,7 @@ func (i *importing) unit(ctx context.Context, do func(ctx context.Context, tx da
 func (i *importing) projects(ctx context.Context) error {
 	return i.unit(ctx, func(ctx context.Context, tx database.Tx) (err error) {
 		if defaults := i.metadata.DefaultControls; defaults != nil {
-			if i.Defaults, err = session.ImportDefaults(ctx, tx, *defaults.meaning()); err != nil {
+			if i.Defaults, err = manager.ImportDefaults(ctx, tx, *defaults.meaning()); err != nil {
 				return err
 			}
 		}
@@ -108,7 +109,7 @@ func (i *importing) projects(ctx context.Context) error {
 				i.leave("project %s: %s", id, err)
 				continue
 			}
-			imported, err := session.ImportProject(ctx, tx, project)
+			imported, err := manager.ImportProject(ctx, tx, project)
 			var taken *session.DuplicateNameError
 			if errors.As(err, &taken) {
 				i.projectOf[id] = taken.ProjectID
@@ -140,7 +141,7 @@ func (i *importing) sessions(ctx context.Context, ids []string) error {
 					in.ProjectID = nil // it was deleted
 				}
 			}
-			result, err := session.Import(ctx, tx, in)
+			result, err := manager.Import(ctx, tx, in)
 			var deleted *session.DeletedError
 			switch {
 			case errors.As(err, &deleted):

@@ -13,6 +13,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 	"harness/queue"
 	"harness/transcript"
 )
@@ -49,9 +50,9 @@ func (d *Directory) sessions() (kept, left []string) {
 }
 
 // session is a session as its readers see it. wrong names entries that are left out, with the reasons.
-func (d *Directory) session(id, nodeID, runtimeName string) (in session.Imported, wrong []string) {
+func (d *Directory) session(id, nodeID, runtimeName string) (in manager.Imported, wrong []string) {
 	m := d.metadata
-	in = session.Imported{ID: id, Runtime: runtimeName, NodeID: nodeID, Title: m.Titles[id], SystemOwned: m.SystemOwned[id],
+	in = manager.Imported{ID: id, Runtime: runtimeName, NodeID: nodeID, Title: m.Titles[id], SystemOwned: m.SystemOwned[id],
 		CreatedAt: bornAt(id)}
 	if of, is := m.ProjectOf[id]; is {
 		in.ProjectID = &of
@@ -104,14 +105,14 @@ func (e entry) check() error {
 	return database.CheckKeys("messageId", e.MessageID, "turnId", e.TurnID)
 }
 
-// meaning is an entry as a codex-manager shows it: what the file does not say of an entry is taken from when its turn
-// ran, and an item of the turn has the turn's times, too.
+// meaning is an entry as a codex-manager shows it: missing times come from when its turn ran, and an item of
+// the turn has the turn's times, too.
 func (e entry) meaning(timing map[string]run) transcript.Entry {
 	shown := transcript.Entry{MessageID: e.MessageID, TurnID: e.TurnID, Role: e.Role, Type: e.Type, Content: e.Content,
 		Details: e.Details, Status: transcript.Status(e.Status), StartedAt: millis(e.StartedAt),
 		CompletedAt: millis(e.CompletedAt)}
 	turn := timing[e.TurnID]
-	started, completed, item := millis(turn.StartedAt), millis(turn.CompletedAt), session.IsItem(e.Type)
+	started, completed, item := millis(turn.StartedAt), millis(turn.CompletedAt), manager.IsItem(e.Type)
 	if started != nil && (shown.StartedAt == nil || item && *started < *shown.StartedAt) {
 		shown.StartedAt = started
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// patience is how long is waited at most before the store is looked at again.
+	// patience is the longest pause before the next poll of the store.
 	patience = 5 * time.Second
 	// slowest is how long is waited at most before a message is sent again.
 	slowest = 15 * time.Minute
@@ -223,7 +223,7 @@ func (n *Notifier) send(ctx context.Context, target Target, m Message) error {
 	return nil
 }
 
-// answeredError is an answer that takes no message.
+// answeredError is an answer that refuses a message.
 type answeredError struct {
 	target string
 	code   int

@@ -48,7 +48,8 @@ func (n *Notifier) follow(ctx context.Context) {
 	}
 }
 
-// catchUp takes all events there are. at.stored is -1 until the place is read, and again after another process moved it.
+// catchUp reads all new events. at.stored is -1 until the cursor is read, and again after another process
+// moved it.
 func (n *Notifier) catchUp(ctx context.Context, at *cursor) (err error) {
 	if at.stored < 0 {
 		if *at, err = n.begin(ctx); err != nil {

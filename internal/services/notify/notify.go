@@ -74,7 +74,7 @@ type Message struct {
 
 // Target is where messages are sent to.
 type Target interface {
-	// Name is one word, of which it is known what was not sent yet.
+	// Name is one word, under which unsent messages are stored.
 	Name() string
 	// Request makes the HTTP request for a message. Its error holds no secret.
 	Request(ctx context.Context, m Message) (*http.Request, error)
@@ -128,8 +128,8 @@ type Options struct {
 	Logger zerolog.Logger
 	// Clock is that of events, time.Now when nil.
 	Clock func() time.Time
-	// Pause is how long news may take to be looked at (default 500 ms), Retry how long the second attempt waits for the
-	// first, which itself is given up after half of that (default 10 s).
+	// Pause is how long news may wait to be read (default 500 ms), Retry how long the second attempt waits
+	// for the first, which itself is given up after half of that (default 10 s).
 	Pause, Retry time.Duration
 }
 

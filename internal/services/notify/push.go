@@ -27,7 +27,7 @@ const (
 
 // Subscriber is the holder of a subscription and its access: withdrawing the access ends the subscription.
 type Subscriber struct {
-	// Holder is the same for all browsers of who has one access, Proof what shows that the access is still that one.
+	// Holder is the same for all browsers of one access, Proof what shows that the access is still that one.
 	Holder, Proof string
 	// Until is when the access ends, in ms; 0 for never.
 	Until int64
@@ -35,7 +35,7 @@ type Subscriber struct {
 	Projects []string
 }
 
-// Browser is a place that a push service of a browser takes messages for (PushSubscription of the Push API).
+// Browser is an endpoint of a browser at its push service (PushSubscription of the Push API).
 type Browser struct {
 	// Endpoint is the URL messages are sent to; it is secret.
 	Endpoint string
@@ -146,7 +146,7 @@ func (p *Push) Subscribe(ctx context.Context, who Subscriber, browser Browser) (
 	return made, nil
 }
 
-// bound ends the oldest subscriptions of a holder who has too many.
+// bound ends the oldest subscriptions of a holder with too many.
 func (p *Push) bound(ctx context.Context, tx database.Tx, holder string) error {
 	all, err := subscriptionsOf(ctx, tx, holder)
 	if err != nil {
@@ -169,7 +169,7 @@ func (p *Push) List(ctx context.Context, holder string) ([]Subscription, error) 
 // Unsubscribe ends a subscription of a holder, and what waits for it. Errors: ErrNoSubscription.
 func (p *Push) Unsubscribe(ctx context.Context, holder, id string) error {
 	err := p.opts.DB.Update(ctx, func(tx database.Tx) error {
-		// What is no id may be no text that Postgres takes.
+		// Postgres may refuse the text of an invalid id.
 		one, err := scanSubscription(tx.QueryRowContext(ctx, selectSubscription+` where id = $1`, database.EncodeText(id)))
 		if errors.Is(err, sql.ErrNoRows) || err == nil && one.Holder != holder {
 			return ErrNoSubscription

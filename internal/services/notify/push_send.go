@@ -59,7 +59,7 @@ func (b *browser) Request(ctx context.Context, m Message) (*http.Request, error)
 	return made.Request, nil
 }
 
-// request takes the request that the library made, for the notifier to send.
+// request wraps the request that the library made, for the notifier to send.
 type request struct{ *http.Request }
 
 // Do implements webpush.HTTPClient.

@@ -22,8 +22,7 @@ type webhook struct {
 	key []byte
 }
 
-// NewWebhook makes a target that takes signed JSON. A secret that begins with whsec_ goes on with the key in base64, any
-// other one is the key.
+// NewWebhook makes a target for signed JSON. A secret is whsec_ and the key in base64, or the key itself.
 func NewWebhook(url, secret string) (Target, error) {
 	if !isEndpoint(url) {
 		return nil, errors.New("HARNESS_NOTIFY_WEBHOOK_URL is no http or https URL (it is not shown, it may be secret)")

@@ -12,7 +12,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
-	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 	"harness/transcript"
 )
 
@@ -91,7 +91,7 @@ func Run(ctx context.Context, opts Options) (bytes int64, err error) {
 // requests looks at interactive requests and waiting messages, of which there are few.
 func (o Options) requests(ctx context.Context) error {
 	return o.DB.Snapshot(ctx, func(q database.Querier) error {
-		requests, messages, err := session.Damaged(ctx, q)
+		requests, messages, err := manager.Damaged(ctx, q)
 		for _, id := range requests {
 			o.Found(Row{Table: "interactive_requests", Key: id})
 		}

@@ -1,62 +1,28 @@
 package session
 
 import (
-	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
+	"reflect"
+	"strconv"
+	"strings"
 
-	"harness/internal/platform/database"
-	"harness/internal/runtime"
+	"harness/internal/lib/javascript"
 )
 
-// defaults are the controls of a session that never had any: the stored ones, else the configured ones. Locked ones are
-// the configured ones, whatever was stored before they were locked.
-func (s *Service) defaults(ctx context.Context, q database.Querier) (Controls, error) {
-	if s.opts.DefaultsLocked {
-		return s.opts.Defaults.complete(), nil
-	}
-	var stored string
-	err := q.QueryRowContext(ctx, `select controls from default_controls where id = 1`).Scan(&stored)
-	if errors.Is(err, sql.ErrNoRows) {
-		return s.opts.Defaults.complete(), nil
-	}
-	if err != nil {
-		return Controls{}, fmt.Errorf("read default controls: %w", err)
-	}
-	return decodeControls(stored, s.opts.Defaults)
-}
-
-// effective turns a row into what the rest of the product sees: title and controls are always set.
-func (stored storedSession) effective(defaults Controls) (Session, error) {
-	session := stored.Session
-	if session.Title == "" {
-		session.Title = NewChatTitle
-	}
-	session.Controls = defaults.complete()
-	if stored.controls.Valid {
-		controls, err := decodeControls(stored.controls.String, defaults)
-		if err != nil {
-			return Session{}, fmt.Errorf("controls of session %s: %w", session.ID, err)
-		}
-		session.Controls = controls
-	}
-	return session, nil
-}
-
-// complete makes Settings an object, so that it never shows as null, and ends what does not go with the approval
+// Complete makes Settings an object, so that it never shows as null, and ends what does not go with the approval
 // policy.
-func (c Controls) complete() Controls {
+func (c Controls) Complete() Controls {
 	if c.Settings == nil {
 		c.Settings = map[string]json.RawMessage{}
 	}
-	c.AcceptEdits = c.AcceptEdits && c.ApprovalPolicy == policyOnRequest
+	c.AcceptEdits = c.AcceptEdits && c.ApprovalPolicy == PolicyOnRequest
 	return c
 }
 
-// with overlays what a client asked for.
-func (c Controls) with(model, approval, network, sandbox *string) Controls {
+// With overlays what a client asked for.
+func (c Controls) With(model, approval, network, sandbox *string) Controls {
 	before := c
 	if model != nil {
 		c.Model = model
@@ -70,68 +36,152 @@ func (c Controls) with(model, approval, network, sandbox *string) Controls {
 	return c.settleNetwork(before, network != nil)
 }
 
-func (c Controls) model() string {
+func (c Controls) ModelName() string {
 	if c.Model == nil {
 		return ""
 	}
 	return *c.Model
 }
 
-// checkControls refuses levels a runtime does not enforce: *runtime.ControlError.
-func checkControls(adapter runtime.Adapter, c Controls) error {
-	return runtime.CapabilitiesOf(adapter).CheckControls(adapter.Name(), c.ApprovalPolicy, c.FilesystemSandbox,
-		c.NetworkAccess)
+const (
+	PolicyOnRequest   = "on-request"
+	SandboxFullAccess = "danger-full-access"
+)
+
+// DecidedByAcceptEdits is who decided what Controls.AcceptEdits approved.
+const DecidedByAcceptEdits = "mode:acceptEdits"
+
+// Levels of network access.
+const (
+	NetworkRestricted = "restricted"
+	NetworkEnabled    = "enabled"
+)
+
+// Unrestrictable tells whether controls restrict the network in a sandbox that restricts nothing.
+func (c Controls) Unrestrictable() bool {
+	return c.FilesystemSandbox == SandboxFullAccess && c.NetworkAccess == NetworkRestricted
 }
 
-// checkChangedControls is checkControls for a session of a named runtime; levels it had before stay allowed. A runtime
-// that is not configured any more refuses every turn anyway.
-func (s *Service) checkChangedControls(runtimeName string, before, after Controls) error {
-	adapter, _ := s.adapter(runtimeName)
-	if adapter == nil {
-		return nil
+// EffectiveNetwork is the network access an agent has with these controls.
+func (c Controls) EffectiveNetwork() string {
+	if c.Unrestrictable() {
+		return NetworkEnabled
 	}
-	changed := func(was, is string) string {
-		if was == is {
-			return ""
+	return c.NetworkAccess
+}
+
+// WithSandbox changes the sandbox alone: in full access the network is enabled, and what it was counts again after it.
+func (c Controls) WithSandbox(sandbox string) Controls { return c.With(nil, nil, nil, &sandbox) }
+
+// OpenNetwork enables the network that nobody named and that the sandbox cannot restrict.
+func (c Controls) OpenNetwork() Controls {
+	if c.Unrestrictable() {
+		c.NetworkBefore, c.NetworkAccess = c.NetworkAccess, NetworkEnabled
+	}
+	return c
+}
+
+// settleNetwork makes the network follow the sandbox, which was another one before, unless somebody named it.
+func (c Controls) settleNetwork(before Controls, named bool) Controls {
+	switch {
+	case named:
+		c.NetworkBefore = ""
+	case c.FilesystemSandbox != SandboxFullAccess && c.NetworkBefore != "":
+		c.NetworkAccess, c.NetworkBefore = c.NetworkBefore, ""
+	case before.FilesystemSandbox != SandboxFullAccess:
+		return c.OpenNetwork()
+	}
+	return c
+}
+
+// PlainControls are controls as they are stored.
+type PlainControls Controls
+
+// shownControls are controls as clients see them.
+type shownControls struct {
+	PlainControls
+	Effective *effectiveControls `json:"effective,omitempty"`
+}
+
+// effectiveControls are the levels an agent has in place of those that were sent.
+type effectiveControls struct {
+	NetworkAccess string `json:"networkAccess"`
+}
+
+// MarshalJSON is the controls as they were sent, with what they come to where that is something else.
+func (c Controls) MarshalJSON() ([]byte, error) {
+	shown := shownControls{PlainControls: PlainControls(c)}
+	shown.NetworkBefore = ""
+	if c.Unrestrictable() {
+		shown.Effective = &effectiveControls{NetworkEnabled}
+	}
+	return javascript.MustEncode(shown), nil
+}
+
+// ControlEdit is one change of controls.
+type ControlEdit struct {
+	// Defaults edits the controls new sessions start with instead of the session's own.
+	Defaults bool
+	// Edit makes the next controls of the current ones. It may run more than once and must not change what it is given.
+	Edit func(Controls) Controls
+	// Audit says who changes and through what; nil leaves no entry in the transcript.
+	Audit *ControlAudit
+}
+
+// ControlAudit is the provenance of a change, as clients give it.
+type ControlAudit struct{ Actor, Source string }
+
+// ControlChange is the outcome of an edit: both controls as they are afterwards.
+type ControlChange struct {
+	Controls, Defaults Controls
+	Changed            bool
+}
+
+// Summary is controls in one line, as clients and audit entries show them.
+func (c Controls) Summary() string {
+	model := "default"
+	if c.Model != nil {
+		model = *c.Model
+	}
+	return strings.Join([]string{model, c.ApprovalPolicy, c.NetworkAccess, c.FilesystemSandbox,
+		"settings:" + strconv.Itoa(len(c.Settings))}, " | ")
+}
+
+// Equal compares controls; settings are the same when they are the same JSON values, whatever the order of their
+// members.
+func (c Controls) Equal(other Controls) bool {
+	if c.ModelName() != other.ModelName() || (c.Model == nil) != (other.Model == nil) ||
+		c.ApprovalPolicy != other.ApprovalPolicy ||
+		c.NetworkAccess != other.NetworkAccess || c.FilesystemSandbox != other.FilesystemSandbox ||
+		c.AcceptEdits != other.AcceptEdits || c.NonInteractive != other.NonInteractive || c.NativeTools != other.NativeTools ||
+		c.NetworkBefore != other.NetworkBefore {
+		return false
+	}
+	return maps.EqualFunc(c.Settings, other.Settings, func(a, b json.RawMessage) bool {
+		var left, right any
+		if json.Unmarshal(a, &left) != nil || json.Unmarshal(b, &right) != nil {
+			return string(a) == string(b)
 		}
-		return is
-	}
-	if !before.unrestrictable() {
-		if err := checkNetwork(adapter, after, false); err != nil {
-			return err
-		}
-	}
-	return checkControls(adapter, Controls{ApprovalPolicy: changed(before.ApprovalPolicy, after.ApprovalPolicy),
-		FilesystemSandbox: changed(before.FilesystemSandbox, after.FilesystemSandbox),
-		NetworkAccess:     changed(before.NetworkAccess, after.NetworkAccess)})
+		return reflect.DeepEqual(left, right)
+	})
 }
 
-func encodeControls(controls *Controls) (sql.NullString, error) {
-	if controls == nil {
-		return sql.NullString{}, nil
-	}
-	for key, value := range controls.Settings {
-		if !json.Valid(value) {
-			return sql.NullString{}, fmt.Errorf("encode controls: setting %q is not JSON", key)
-		}
-	}
-	return sql.NullString{String: string(encode(plainControls(controls.complete()))), Valid: true}, nil
+// MaxSettings and MaxSettingsBytes bound the settings of a session, and those of new sessions: all of them are stored
+// anew with each change, twice more in the entry that tells of it.
+const (
+	MaxSettings      = 256
+	MaxSettingsBytes = 128 << 10
+)
+
+// SettingsLimitError says that an edit would leave so many settings, and bytes of their names and values.
+type SettingsLimitError struct{ Count, Bytes int }
+
+// Error implements error.
+func (e *SettingsLimitError) Error() string {
+	return fmt.Sprintf(
+		"there would be %d settings of %d bytes; at most %d of %d bytes together are kept: delete some, or keep large values elsewhere",
+		e.Count, e.Bytes, MaxSettings, MaxSettingsBytes)
 }
 
-// decodeControls reads stored controls; fields an older version did not store come from the defaults.
-func decodeControls(stored string, defaults Controls) (Controls, error) {
-	controls := defaults
-	controls.Settings = nil
-	if err := json.Unmarshal([]byte(stored), &controls); err != nil {
-		return Controls{}, fmt.Errorf("decode stored controls: %w", err)
-	}
-	return controls.complete(), nil
-}
-
-func storeControls(ctx context.Context, tx database.Tx, sessionID string, controls Controls) error {
-	encoded, err := encodeControls(&controls)
-	if err != nil {
-		return err
-	}
-	return updateSession(ctx, tx, sessionID, `controls = $2`, encoded)
-}
+// DecidedByNonInteractive is who declined what was asked in a session without a person (Controls.NonInteractive).
+const DecidedByNonInteractive = "mode:nonInteractive"

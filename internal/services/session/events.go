@@ -1,211 +1,22 @@
 package session
 
-import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-
-	"harness/internal/lib/javascript"
-	"harness/internal/platform/database"
-	"harness/internal/platform/journal"
-	"harness/stream"
-	"harness/transcript"
-)
-
 // Types of events this package also hears, when another node caused them.
 const (
-	eventProjectUpdated = "session_project_updated"
-	eventSessionDeleted = "session_deleted"
-
-	eventApprovalResolved  = "approval_resolved"
-	eventToolInputResolved = "tool_user_input_resolved"
-	eventToolCallResolved  = "tool_call_resolved"
-	eventTranscriptUpdated = "transcript_updated"
+	EventDeleted = "session_deleted"
 )
 
 // RemovesEntries tells of a type of event whether entries of its session may be gone.
 func RemovesEntries(eventType string) bool {
-	return eventType == eventTranscriptPruned || eventType == eventSessionDeleted
+	return eventType == EventTranscriptPruned || eventType == EventDeleted
 }
 
 // EventMessageSent is the type of the event that tells that a message was sent, and with which controls.
 const EventMessageSent = "message.sent"
 
-// source names this package in the events it causes itself.
-const source = "harness"
+// Types of the package's internal events: kept for the record, shown to no client.
+const (
+	EventTranscriptPruned = "transcript.pruned"
+)
 
-// deletedMessage is what clients of a deleted session are told.
-const deletedMessage = "This chat was permanently deleted and is no longer available."
-
-// isoTime is a time in ms in the spelling of the wire.
-func isoTime(at int64) string { return javascript.ISOTime(at) }
-
-// encode is for what always encodes: texts, numbers and raw JSON that was parsed before.
-func encode(value any) json.RawMessage { return javascript.MustEncode(value) }
-
-func quote(text string) json.RawMessage { return encode(text) }
-
-// transcriptPruned tells that something left a session's transcript: whoever has read it has an old version. It shows
-// no frame.
-func transcriptPruned(sessionID, kind string, rows, at int64) journal.Event {
-	return journal.Event{SessionID: sessionID, Type: eventTranscriptPruned, Time: at, Source: source,
-		Payload: encode(struct {
-			Kind string `json:"kind"`
-			Rows int64  `json:"rows"`
-		}{kind, rows})}
-}
-
-// sessionEvent is an event of one session; systemOwned keeps it from everybody who does not follow exactly this
-// session.
-func sessionEvent(sessionID, kind string, at int64, systemOwned bool, payload json.RawMessage) journal.Event {
-	event := journal.Event{SessionID: sessionID, Type: kind, Time: at, Source: source, Payload: payload}
-	if systemOwned {
-		event.Meta = stream.EncodeMeta(stream.Meta{SystemOwned: true})
-	}
-	return event
-}
-
-// transcriptUpdated tells of an entry; asSent is the entry within the event's payload.
-func transcriptUpdated(sessionID string, entry *transcript.Entry, at int64, systemOwned bool) (event journal.Event,
-	asSent json.RawMessage) {
-	payload, from := entry.AppendUpdate(make([]byte, 0, entry.Size()), sessionID)
-	event = sessionEvent(sessionID, eventTranscriptUpdated, at, systemOwned, payload)
-	// Clients choose these ids, and the journal stores them as columns too.
-	event.TurnID, event.ItemID = database.EncodeText(entry.TurnID), database.EncodeText(entry.MessageID)
-	return event, payload[from : len(payload)-1]
-}
-
-func sessionDeleted(gone DeletedError, systemOwned bool) journal.Event {
-	event := sessionEvent(gone.SessionID, eventSessionDeleted, gone.DeletedAt, systemOwned, encode(struct {
-		Status    string `json:"status"`
-		SessionID string `json:"sessionId"`
-		Title     string `json:"title"`
-		Message   string `json:"message"`
-		DeletedAt string `json:"deletedAt"`
-	}{"deleted", gone.SessionID, gone.Title, deletedMessage, isoTime(gone.DeletedAt)}))
-	event.Broadcast = !systemOwned
-	return event
-}
-
-func sessionProjectUpdated(sessionID string, projectID, previous *string, at int64, systemOwned bool) journal.Event {
-	event := sessionEvent(sessionID, eventProjectUpdated, at, systemOwned, encode(struct {
-		Status            string  `json:"status"`
-		SessionID         string  `json:"sessionId"`
-		ProjectID         *string `json:"projectId"`
-		PreviousProjectID *string `json:"previousProjectId"`
-	}{"ok", sessionID, projectID, previous}))
-	event.Broadcast = !systemOwned
-	return event
-}
-
-// sessionReleased is what clients are told when all chats leave a project at once: no status, no previous project.
-func sessionReleased(sessionID string, at int64) journal.Event {
-	event := sessionEvent(sessionID, eventProjectUpdated, at, false, encode(struct {
-		SessionID string  `json:"sessionId"`
-		ProjectID *string `json:"projectId"`
-	}{SessionID: sessionID}))
-	event.Broadcast = true
-	return event
-}
-
-func projectUpserted(project Project, at int64) journal.Event {
-	return journal.Event{Type: "project_upserted", Time: at, Source: source, Broadcast: true,
-		Payload: encode(map[string]any{
-			"project": struct {
-				ProjectID        string  `json:"projectId"`
-				Name             string  `json:"name"`
-				WorkingDirectory *string `json:"workingDirectory"`
-				CreatedAt        string  `json:"createdAt"`
-				UpdatedAt        string  `json:"updatedAt"`
-			}{project.ID, project.Name, project.WorkingDirectory, isoTime(project.CreatedAt), isoTime(project.UpdatedAt)},
-		})}
-}
-
-func projectDeleted(projectID string, at int64) journal.Event {
-	return journal.Event{Type: "project_deleted", Time: at, Source: source, Broadcast: true, Payload: encode(struct {
-		ProjectID  string   `json:"projectId"`
-		SessionIDs []string `json:"sessionIds"`
-	}{projectID, []string{}})}
-}
-
-// sessionRolledBack tells which turns left the transcript, in the order they ran.
-func sessionRolledBack(sessionID string, turnIDs []string, at int64, systemOwned bool) journal.Event {
-	return sessionEvent(sessionID, "session_rolled_back", at, systemOwned, encode(struct {
-		Status    string   `json:"status"`
-		SessionID string   `json:"sessionId"`
-		TurnIDs   []string `json:"turnIds"`
-	}{"ok", sessionID, turnIDs}))
-}
-
-// sessionRenamed tells the other nodes of a new title. It is no event of the session: clients are told by the runtime.
-func sessionRenamed(sessionID, title string, at int64) journal.Event {
-	return journal.Event{Type: eventSessionRenamed, Time: at, Source: source, Payload: encode(struct {
-		SessionID string `json:"sessionId"`
-		Title     string `json:"title"`
-	}{sessionID, title})}
-}
-
-// sessionCreated tells that somebody opened a session.
-func sessionCreated(session Session) journal.Event {
-	return journal.Event{SessionID: session.ID, Type: eventSessionCreated, Source: source, Payload: encode(struct {
-		Runtime        string `json:"runtime"`
-		Cwd            string `json:"cwd"`
-		SystemOwned    bool   `json:"systemOwned"`
-		ApprovalPolicy string `json:"approvalPolicy"`
-		Sandbox        string `json:"filesystemSandbox"`
-		NetworkAccess  string `json:"networkAccess"`
-	}{session.Runtime, session.Cwd, session.SystemOwned, session.Controls.ApprovalPolicy,
-		session.Controls.FilesystemSandbox, session.Controls.NetworkAccess})}
-}
-
-// messageSent tells that somebody sent a message, which begins a turn or is part of it. Its words are the transcript's:
-// they go with the session, this stays. controls are those its turn runs with, nil for a turn that runs already.
-func messageSent(sessionID, turnID string, input []json.RawMessage, controls *Controls, at int64) journal.Event {
-	said := sha256.New()
-	size := 0
-	for _, part := range input {
-		_, _ = said.Write(append(part, '\n')) // a hash takes everything
-		size += len(part)
-	}
-	return journal.Event{SessionID: sessionID, TurnID: turnID, Type: EventMessageSent, Time: at, Source: source,
-		Payload: encode(struct {
-			TurnID   string      `json:"turnId"`
-			Bytes    int         `json:"bytes"`
-			Hash     string      `json:"hash"`
-			Controls *sentLevels `json:"controls,omitempty"`
-		}{turnID, size, "sha256:" + hex.EncodeToString(said.Sum(nil)), sentLevelsOf(controls)})}
-}
-
-// sentLevels are the levels of the controls a message was sent with.
-type sentLevels struct {
-	Approval   string `json:"approvalPolicy"`
-	Filesystem string `json:"filesystemSandbox"`
-	Network    string `json:"networkAccess"`
-}
-
-func sentLevelsOf(controls *Controls) *sentLevels {
-	if controls == nil {
-		return nil
-	}
-	return &sentLevels{controls.ApprovalPolicy, controls.FilesystemSandbox, controls.NetworkAccess}
-}
-
-// turnStopped tells that somebody stopped a turn.
-func turnStopped(sessionID, turnID string, at int64) journal.Event {
-	return journal.Event{SessionID: sessionID, TurnID: turnID, Type: eventTurnStopped, Time: at, Source: source,
-		Payload: encode(struct {
-			TurnID string `json:"turnId"`
-		}{turnID})}
-}
-
-// requestResolved tells how an interactive request ended.
-func requestResolved(r Request, systemOwned bool, actor string) journal.Event {
-	told := resolution(r)
-	if r.Status == RequestResolved && r.DecidedBy != "" {
-		told = append(append(bytes.Clone(told[:len(told)-1]), `,"decidedBy":`...), append(quote(r.DecidedBy), '}')...)
-	}
-	event := sessionEvent(r.SessionID, wordsOf(r.Kind).event, r.SettledAt, systemOwned, told)
-	event.TurnID, event.ItemID, event.Actor = r.TurnID, r.ItemID, actor
-	return event
-}
+// EventSource names this package in the events it causes itself.
+const EventSource = "harness"

@@ -1,11 +1,9 @@
 package session
 
 import (
-	"context"
+	"encoding/json"
 	"fmt"
-	"slices"
 
-	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 )
@@ -53,116 +51,66 @@ func (e *ElsewhereError) Unwrap() error { return runtime.ErrUnavailable }
 // DoneBy is "": any node that makes sessions may do it.
 func (e *ElsewhereError) DoneBy() string { return "" }
 
-// CheckRuns tells whether this node runs agents: *ElsewhereError.
-func (s *Service) CheckRuns() error {
-	if s.opts.NoRuntimes {
-		return &ElsewhereError{Node: s.opts.NodeID, Why: NoRuntimes}
-	}
-	return nil
-}
-
-// CheckNew tells whether this node makes sessions for people: *ElsewhereError.
-func (s *Service) CheckNew() error {
-	if err := s.CheckRuns(); err != nil {
-		return err
-	}
-	if s.opts.Draining != nil && s.opts.Draining() {
-		return &ElsewhereError{Node: s.opts.NodeID, Why: drainedWhy}
-	}
-	return nil
-}
-
-// drainedWhy is why a node that is to go begins nothing, after its name.
-const drainedWhy = "is being drained and begins nothing new; turns that run go on. " +
-	"Send it again when its server has been started anew"
-
 // NoRuntimes is why a node without agents does nothing that needs one, after its name.
 const NoRuntimes = "runs no agents (HARNESS_ROLES), and no node that does can be asked now: harness nodes list shows which have " +
 	"the role runner, and whether they live; start one with HARNESS_NODE_ADDRESS"
 
-// CheckOwner is the one rule about who may use a session's runtime: the node that created or adopted the session.
-// *NotOwnerError for every other one. What needs no runtime (reads, entries, controls, projects, decisions) every node
-// may do. While this node is not sure that it is the owner still: *journal.OutageError, nothing was done.
-func (s *Service) CheckOwner(session Session) error {
-	if s.Owns(session) {
-		return s.sure()
-	}
-	return &NotOwnerError{SessionID: session.ID, Owner: session.NodeID, Node: s.opts.NodeID}
+// TakenError says that another node took a session while its runtime was being asked: what that did is not stored.
+type TakenError struct {
+	SessionID string
+	// Node is the one that was asked.
+	Node string
 }
 
-// sure asks whether others can have taken this node for dead: then what it remembers may be wrong by now.
-func (s *Service) sure() error {
-	if s.opts.Sure == nil {
-		return nil
-	}
-	if err := s.opts.Sure(); err != nil {
-		return &journal.OutageError{Engine: s.db.Engine(), Since: s.opts.Clock(), Cause: err}
-	}
-	return nil
+// Error implements error.
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("session %s was taken from node %s by another one while that was silent; the message is not stored. "+
+		"Look at the session, and send it again", e.SessionID, e.Node)
 }
 
-// drained refuses a message on a node that is to go: runtime.ErrUnavailable. Workers go on with what they do.
-func (s *Service) drained(systemOwned bool) error {
-	if systemOwned || s.opts.Draining == nil || !s.opts.Draining() {
-		return nil
+// Unwrap makes it an answer that is worth another try.
+func (e *TakenError) Unwrap() error { return runtime.ErrUnavailable }
+
+// EventTaken tells that a session goes on at another node; it shows no frame.
+const EventTaken = "session.taken"
+
+// Taking tells what an event says of a session that goes on at another node: whose it was, and whose it is.
+func Taking(event *journal.Event) (from, by string, is bool) {
+	if event.Type != EventTaken {
+		return "", "", false
 	}
-	return fmt.Errorf("%w: node %s %s", runtime.ErrUnavailable, s.opts.NodeID, drainedWhy)
+	var told struct{ From, By string }
+	err := json.Unmarshal(event.Payload, &told)
+	return told.From, told.By, err == nil
 }
 
-// Owns tells whether a session is this node's.
-func (s *Service) Owns(session Session) bool { return session.NodeID == s.opts.NodeID }
-
-// owned finds a session of this node and its runtime. Errors are those of Lookup, *NotOwnerError, and
-// runtime.ErrUnavailable.
-func (s *Service) owned(ctx context.Context, sessionID string) (Session, runtime.Adapter, error) {
-	session, err := s.adopt(ctx, sessionID)
-	if err == nil {
-		err = s.CheckOwner(session)
-	}
-	if err != nil {
-		return Session{}, nil, err
-	}
-	adapter, err := s.adapter(session.Runtime)
-	return session, adapter, err
+// PinnedError refuses to take a session whose node is gone: it could not go on here as it was. Nothing was changed.
+type PinnedError struct {
+	SessionID, Owner string
+	// Memory says that it is what the runtime remembers that is missing here, and not the session's folder.
+	Memory bool
+	Reason string
 }
 
-// adoptNodes makes everything of nodes that are gone this node's, before what they left open is settled as its own.
-func (s *Service) adoptNodes(ctx context.Context, tx database.Tx) error {
-	gone := s.opts.AdoptNodes
-	if s.opts.OnlyNode {
-		var err error
-		if gone, err = otherNodes(ctx, tx, s.opts.NodeID); err != nil {
-			return err
-		}
-	}
-	gone = slices.DeleteFunc(slices.Clone(gone), func(node string) bool { return node == s.opts.NodeID })
-	if len(gone) == 0 {
-		return nil
-	}
-	if err := journal.CountTakeover(ctx, tx); err != nil {
-		return err
-	}
-	for _, node := range gone {
-		for _, table := range []string{"sessions", "turns", "interactive_requests", "runtime_spools", "thread_deletions",
-			"open_rollbacks"} {
-			next := ""
-			if table == "sessions" {
-				next = ", epoch = epoch + 1"
-			}
-			result, err := tx.ExecContext(ctx, `update `+table+` set node_id = $2`+next+` where node_id = $1`, node,
-				s.opts.NodeID)
-			if err != nil {
-				return fmt.Errorf("adopt the %s of node %s: %w", table, node, err)
-			}
-			if count, err := result.RowsAffected(); err == nil && table == "sessions" {
-				s.opts.Logger.Info().Str("from", node).Int64("sessions", count).Msg("adopted the sessions of a node that is gone")
-			}
-		}
-	}
-	return nil
+// Error implements error.
+func (e *PinnedError) Error() string {
+	return fmt.Sprintf("session %s cannot go on at this node: %s. It waits for node %s: start that one's server again; "+
+		"nothing was changed", e.SessionID, e.Reason, e.Owner)
 }
 
-func otherNodes(ctx context.Context, tx database.Tx, own string) ([]string, error) {
-	return database.ReadTexts(ctx, tx, "list the nodes with sessions",
-		`select distinct node_id from sessions where node_id <> $1`, own)
+// Code names it for programs.
+func (e *PinnedError) Code() string {
+	if e.Memory {
+		return "memory_pinned"
+	}
+	return "workspace_pinned"
+}
+
+// LeftOpenError refuses to take a session in which a turn may still go on at its node, which does not answer.
+type LeftOpenError struct{ SessionID, Owner string }
+
+// Error implements error.
+func (e *LeftOpenError) Error() string {
+	return fmt.Sprintf("node %s does not answer, and a turn it ran in session %s is not ended yet: ask again, it is when that "+
+		"node's grace (HARNESS_NODE_GRACE_MS) is over, or its server back; nothing was done", e.Owner, e.SessionID)
 }

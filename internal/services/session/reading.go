@@ -1,154 +1,38 @@
 package session
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 
-	"harness/internal/platform/database"
-	"harness/internal/platform/journal"
-	"harness/internal/runtime"
-	"harness/internal/runtime/jsonobject"
 	"harness/transcript"
 )
 
-// Get reads a session with its whole transcript.
-func (s *Service) Get(ctx context.Context, sessionID string) (Detail, error) {
-	return s.Read(ctx, sessionID, Reading{})
+// Figures are what a list can show of a session beside what goes on in it.
+type Figures struct {
+	// Plan is the runtime's last plan, {"turnId","explanation","plan"}, Usage what it used, {"total","last",
+	// "modelContextWindow"} in tokens, both in the words of wire; nil when it told none.
+	Plan, Usage json.RawMessage
+	// LastEntryAt is the time (ms) of the transcript's last entry, 0 when it has none.
+	LastEntryAt int64
+	// ReadTo is the entry up to which the reader who asks has read, "" for none, Unread that there is something behind it.
+	ReadTo string
+	Unread bool
 }
 
-// Read reads a session with its transcript, or a window of it: the same entries in the same order, at one position of
-// the event stream. It shows what is stored and asks no runtime. A history from elsewhere that is being taken in is
-// waited for, not longer than 5 s; without it the answer says HistoryPending. A window costs the same whatever the
-// length of the transcript. Errors are those of Lookup, and transcript.ErrBadCursor.
-func (s *Service) Read(ctx context.Context, sessionID string, want Reading) (Detail, error) {
-	session, err := s.Lookup(ctx, sessionID)
-	if err != nil {
-		return Detail{}, err
-	}
-	if err := s.awaitHistory(ctx, session); err != nil {
-		return Detail{}, err
-	}
-	s.load(session.Runtime, sessionID)
-	detail := Detail{Count: -1}
-	err = s.db.Snapshot(ctx, func(q database.Querier) error {
-		if detail.Session, err = s.storedIn(ctx, q, sessionID); err != nil {
-			return err
-		}
-		detail.HistoryPending = detail.Session.historyAt == 0
-		if adapter, err := s.adapter(session.Runtime); err == nil && detail.Session.Capabilities == nil {
-			detail.Session.Capabilities = encode(runtime.CapabilitiesOf(adapter))
-		}
-		if detail.Version, err = s.version(ctx, q, detail.Session, want); err != nil {
-			return err
-		}
-		if detail.Unchanged = want.Has != nil && want.Has(detail.Version); detail.Unchanged {
-			return nil
-		}
-		return s.readEntries(ctx, q, &detail, want)
-	})
-	return detail, err
+// TranscriptPage is a stretch of a session's transcript that is found by counting, and how many entries there are.
+type TranscriptPage struct {
+	Entries []transcript.Entry
+	Total   int64
 }
 
-func (s *Service) readEntries(ctx context.Context, q database.Querier, detail *Detail, want Reading) (err error) {
-	window := want.Window
-	if err := s.fillActivity(ctx, q, &detail.Session); err != nil {
-		return err
-	}
-	if want.Figures {
-		if err := fillFigures(ctx, q, &detail.Session); err != nil {
-			return err
-		}
-		if err := fillRead(ctx, q, want.Reader, &detail.Session); err != nil {
-			return err
-		}
-	}
-	if window == nil {
-		err = s.readWhole(ctx, q, detail, want.Pieces)
-	} else {
-		err = s.readWindow(ctx, q, detail, want)
-	}
-	if err == nil && want.Count {
-		detail.Count, err = s.entries.Count(ctx, q, detail.Session.ID)
-	}
-	if err == nil {
-		detail.Pos, err = cursorOf(ctx, q)
-	}
-	return err
+// Pieces takes a whole read while it is made, so that none has to be in memory whole. An error of it ends the read.
+type Pieces interface {
+	// Entries takes the next entries of the transcript: JSON with commas between, gone when it returns.
+	Entries(encoded []byte) error
+	// Item takes the next item of a turn as the runtime describes it: JSON. Turns are numbered as in Detail.Thread.
+	Item(turn int, encoded []byte) error
 }
 
-func (s *Service) readWindow(ctx context.Context, q database.Querier, detail *Detail, want Reading) error {
-	id := detail.Session.ID
-	stretch, err := s.entries.Window(ctx, q, id, *want.Window)
-	if err != nil {
-		return err
-	}
-	detail.Transcript, detail.Older, detail.Newer = stretch.Entries, stretch.Older, stretch.Newer
-	turns, err := readTurnsOf(ctx, q, id, stretch.Entries)
-	if err != nil {
-		return err
-	}
-	if err := s.showTexts(ctx, q, id, detail.Transcript); err != nil {
-		return err
-	}
-	if words := s.describerOf(detail.Session); words != nil {
-		state, err := s.threadState(ctx, q, detail.Session)
-		if err != nil {
-			return err
-		}
-		detail.Session.Thread = words.Describe(detail.Session.Thread, state)
-	}
-	transcript.Settle(detail.Transcript, times(turns))
-	if want.OmitDetails {
-		for i := range detail.Transcript {
-			detail.Transcript[i].OmitDetails()
-		}
-	}
-	return nil
-}
-
-// version names what a reader gets. It costs three look-ups by key, whatever the length of the transcript: every change
-// of an entry either comes with an event, which moves the session's sequence number, or is a new entry, or takes in a
-// history.
-func (s *Service) version(ctx context.Context, q database.Querier, session Session, want Reading) (string, error) {
-	seq, err := journal.Sequence(ctx, q, session.ID)
-	if err != nil {
-		return "", err
-	}
-	last, err := s.entries.Last(ctx, q, session.ID)
-	if err != nil {
-		return "", err
-	}
-	// What was read when the journal still had more tells a cursor that may be lost by now.
-	oldest, _, err := journal.Bounds(ctx, q)
-	if err != nil {
-		return "", err
-	}
-	read := ""
-	if want.Figures {
-		if read, err = readTo(ctx, q, want.Reader, session.ID); err != nil {
-			return "", err
-		}
-	}
-	sum := sha256.Sum256(encode(struct {
-		Session                    Session
-		Seq, Last, History, Oldest int64
-		ActiveTurn                 string
-		Unresponsive               bool
-		Window                     *transcript.Window
-		Figures, Count, Omit       bool
-		ReadTo                     string
-	}{session, seq, last, session.historyAt, oldest, s.view.active(session.ID), s.unresponsive(session), want.Window,
-		want.Figures, want.Count, want.OmitDetails, read}))
-	return hex.EncodeToString(sum[:16]), nil
-}
-
-// withoutTurns is a runtime's description of a conversation without the history some answers carry in it.
-func withoutTurns(raw json.RawMessage) json.RawMessage {
-	fields := jsonobject.Parse(raw)
-	if turns := fields.Get("turns"); turns == nil || string(turns) == "[]" {
-		return raw
-	}
-	return fields.Set("turns", json.RawMessage("[]")).Encode()
+// ImagePath is where an image of a session is read.
+func ImagePath(sessionID, imageID string) string {
+	return "/api/sessions/" + sessionID + "/images/" + imageID
 }

@@ -1,14 +1,8 @@
 package session
 
 import (
-	"cmp"
-	"context"
 	"fmt"
-	"slices"
 	"strings"
-
-	"harness/internal/platform/database"
-	"harness/internal/runtime"
 )
 
 // UnknownRuntimeError refuses a runtime this server does not have.
@@ -24,94 +18,53 @@ func (e *UnknownRuntimeError) Error() string {
 		strings.Join(e.Known, ", "))
 }
 
-// Attach adds a runtime. Service and adapter need each other (the adapter wants a Sink), so adapters usually come after
-// New.
-func (s *Service) Attach(adapter runtime.Adapter) {
-	s.adaptersMu.Lock()
-	defer s.adaptersMu.Unlock()
-	s.adapters = append(s.adapters, adapter)
-}
-
-// Runtimes are the names of the runtimes this server has, the default one first.
-func (s *Service) Runtimes() []string {
-	var names []string
-	for _, adapter := range s.allAdapters() {
-		if adapter.Name() == s.opts.DefaultRuntime {
-			names = slices.Insert(names, 0, adapter.Name())
-		} else {
-			names = append(names, adapter.Name())
-		}
-	}
-	return names
-}
-
-// Chosen finds a runtime by its name, the default one for "". *UnknownRuntimeError.
-func (s *Service) Chosen(name string) (runtime.Adapter, error) {
-	if name == "" {
-		name = s.opts.DefaultRuntime
-	}
-	known := s.allAdapters()
-	for _, adapter := range known {
-		if name == "" || adapter.Name() == name {
-			return adapter, nil
-		}
-	}
-	return nil, &UnknownRuntimeError{Runtime: name, Known: s.Runtimes()}
-}
-
-// adapter finds the runtime of a session that exists. runtime.ErrUnavailable when this server does not have it any
-// more.
-func (s *Service) adapter(name string) (runtime.Adapter, error) {
-	for _, adapter := range s.allAdapters() {
-		if adapter.Name() == name {
-			return adapter, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: no runtime named %q is configured: add it to HARNESS_RUNTIMES",
-		runtime.ErrUnavailable, name)
-}
-
-func (s *Service) allAdapters() []runtime.Adapter {
-	s.adaptersMu.RLock()
-	defer s.adaptersMu.RUnlock()
-	return slices.Clone(s.adapters)
-}
-
 // RuntimeLevels are the levels of a runtime's sessions whose creator names none; "" is that of all runtimes. Setting is
 // what the names of the settings that choose them begin with, "" for a runtime without.
 type RuntimeLevels struct{ ApprovalPolicy, Sandbox, Setting string }
 
-func (s *Service) levelsOf(runtimeName string) RuntimeLevels {
-	if s.opts.RuntimeLevels == nil {
-		return RuntimeLevels{}
-	}
-	return s.opts.RuntimeLevels(runtimeName)
+// RuntimeLimits bound what one runtime has to do at once; 0 is no bound.
+type RuntimeLimits struct {
+	// Turns is how many of its turns may run. A message that would begin one more waits for a place, in the order of
+	// arrival.
+	Turns int
+	// Messages is how many messages and new sessions may be on their way to it, those that wait for a place, a process or
+	// the end of a turn among them. SessionMessages is how many messages of one session may be. More are refused with
+	// *LimitError.
+	Messages, SessionMessages int
 }
 
-// defaultsFor are the default controls for a runtime's sessions: a model is one of the default runtime's, and it may
-// have levels of its own.
-func (s *Service) defaultsFor(runtimeName string, defaults Controls) Controls {
-	levels := s.levelsOf(runtimeName)
-	defaults.ApprovalPolicy = cmp.Or(levels.ApprovalPolicy, defaults.ApprovalPolicy)
-	defaults.FilesystemSandbox = cmp.Or(levels.Sandbox, defaults.FilesystemSandbox)
-	if preferred, err := s.Chosen(""); err != nil || preferred.Name() != runtimeName {
-		defaults.Model = nil
-	}
-	return defaults
+// Load is what a runtime has to do now, and the most it may have.
+type Load struct {
+	Limits RuntimeLimits
+	// Turns run; Messages are on their way, Waiting of them wait for a turn of another session to end.
+	Turns, Messages, Waiting int
 }
 
-// checkRuntime refuses the name of a runtime that neither this server nor any stored session has.
-func (s *Service) checkRuntime(ctx context.Context, q database.Querier, name string) error {
-	if known := s.Runtimes(); !slices.Contains(known, name) {
-		var n int64
-		err := q.QueryRowContext(ctx, `select count(*) from (select 1 from sessions where runtime = $1 limit 1) stored`,
-			name).Scan(&n)
-		if err != nil {
-			return fmt.Errorf("look for sessions of %s: %w", name, err)
-		}
-		if n == 0 {
-			return &UnknownRuntimeError{Runtime: name, Known: known}
-		}
-	}
-	return nil
+// LimitError refuses a message or a new session because too many are on their way already. Nothing was done.
+type LimitError struct {
+	Runtime string
+	// SessionID is the session whose limit it is, "" for the runtime's.
+	SessionID string
+	Limit     int
+	// Setting is what sets the limit.
+	Setting string
 }
+
+// Error implements error.
+func (e *LimitError) Error() string {
+	whose := "runtime " + e.Runtime
+	if e.SessionID != "" {
+		whose = "session " + e.SessionID
+	}
+	return fmt.Sprintf(
+		"%d messages of %s are on their way already, which is as many as there may be (%s): send it again later", e.Limit,
+		whose, e.Setting)
+}
+
+// What is kept of the lines of agents whose words are translated (runtime.Batch.Native).
+const (
+	// NativeRing keeps the last lines of each session in manager.Options.NativeLines.
+	NativeRing = "ring"
+	// NativeAll keeps every line as an event of the journal, which shows to no client.
+	NativeAll = "all"
+)

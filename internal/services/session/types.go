@@ -1,8 +1,7 @@
-// Package session owns projects, sessions, their controls, turns and interactive requests: the state behind the REST
-// resources.
+// Package session says what projects, sessions, controls, turns and interactive requests are: their types, their errors
+// and the rules that need no store. Package manager runs them.
 //
-// It turns runtime signals into stored state and journal events, and client wishes into runtime calls. It must never
-// know HTTP, a websocket, or a provider's JSON shapes.
+// It must never know HTTP, a websocket, or a provider's JSON shapes.
 package session
 
 import (
@@ -79,10 +78,10 @@ type Session struct {
 	Activity Activity
 	// Figures are filled in where ListQuery or Reading ask for them, else nil.
 	Figures *Figures
-	// historyAt is up to when (ms) the runtime's own history is stored here, 0 when it has to be taken in.
-	historyAt int64
-	// epoch counts its owners.
-	epoch int64
+	// HistoryAt is up to when (ms) the runtime's own history is stored here, 0 when it has to be taken in.
+	HistoryAt int64 `json:"-"`
+	// Epoch counts its owners.
+	Epoch int64 `json:"-"`
 	// Thread is the runtime's own description of the conversation, byte for byte as last seen.
 	Thread json.RawMessage
 }
@@ -110,7 +109,7 @@ type Activity struct {
 	// LastError is why the last turn failed, or why the running one tries again to reach its model; nil else.
 	LastError *TurnError
 	// RetryableTurnID is the last turn when it was cut off before any tool ran, so that it can be tried again
-	// (Service.Retry); "" otherwise.
+	// (manager.Service.Retry); "" otherwise.
 	RetryableTurnID string
 	// Background is the work that goes on outside the turns, the oldest first.
 	Background []BackgroundTask
@@ -252,14 +251,14 @@ type Message struct {
 	// its error keeps the message from being sent. nil stores nothing.
 	Begin journal.Unit `json:"-"`
 	// Key names the request it came with where the same one may come again, "" where it does not: what it makes is found by
-	// it (Service.Made), which is asked before it is sent.
+	// it (manager.Service.Made), which is asked before it is sent.
 	Key string `json:"-"`
 	// Names are Images as a client named them, which a message is queued with; nil when they are the same.
 	Names []string `json:"-"`
-	// accepted is stored together with the turn that the runtime made of it; nil stores nothing.
-	accepted func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error)
-	// retries is the turn whose messages it stands for (Service.Retry).
-	retries string
+	// Accepted is stored together with the turn that the runtime made of it; nil stores nothing.
+	Accepted func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error) `json:"-"`
+	// Retries is the turn whose messages it stands for (manager.Service.Retry).
+	Retries string `json:"-"`
 }
 
 // Deleted reports a deletion.
@@ -334,9 +333,9 @@ type DeletedError struct {
 	Title     string
 	// DeletedAt is in ms.
 	DeletedAt int64
-	// runtime is that of the conversation, nativeID its own id there; "" where that was not kept.
-	runtime, nativeID string
-	systemOwned       bool
+	// runtime is that of the conversation, NativeID its own id there; "" where that was not kept.
+	Runtime, NativeID string
+	SystemOwned       bool
 }
 
 // Error implements error.

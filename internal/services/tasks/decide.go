@@ -16,7 +16,7 @@ import (
 // Decision is a person's answer to a tool call that asks.
 type Decision struct {
 	Allow bool
-	// Attempt and InputHash are those of the call that was looked at.
+	// Attempt and InputHash are those of the call that was shown.
 	Attempt   int
 	InputHash string
 	// Reason is why, in that person's words.

@@ -8,7 +8,7 @@ const (
 	ContractVersion = "1.0"
 )
 
-// Event is one thing that happened in a session, in the words of the task API.
+// Event is one thing that happened in a session, in the vocabulary of the task API.
 type Event struct {
 	SchemaVersion int `json:"schema_version"`
 	// Seq counts the events of the session, from 1.

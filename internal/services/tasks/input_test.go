@@ -13,7 +13,7 @@ import (
 	"harness/internal/lib/jcs"
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
-	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 	"harness/internal/services/tasks"
 	"harness/tests/dbtest"
 	"harness/tests/sessiontest"
@@ -52,7 +52,7 @@ func keeping(t *testing.T, engine database.Engine) (*site, *artifact.Store) {
 	t.Helper()
 	var store *artifact.Store
 	db := dbtest.Open(t, engine)
-	s := &site{t: t, Site: sessiontest.Open(t, db, func(o *session.Options) {
+	s := &site{t: t, Site: sessiontest.Open(t, db, func(o *manager.Options) {
 		store = artifact.New(artifact.Options{DB: db, Journal: o.Journal, Dir: t.TempDir()})
 		o.Keep = func(ctx context.Context, sessionID, name, contentType string, content []byte) (json.RawMessage, error) {
 			ref, err := store.Put(ctx, sessionID, name, contentType, content)

@@ -16,7 +16,7 @@ type lane struct {
 	news    chan struct{} // filled when something in the session may stand otherwise
 }
 
-// wake has the tasks of a session run, or looked at again.
+// wake has the tasks of a session run, or checked again.
 func (s *Service) wake(sessionID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *Service) leave(l *lane) bool {
 	}
 }
 
-// pause waits for news of the session, or for the time to look without any.
+// pause waits for news of the session, or for the next poll.
 func (s *Service) pause(ctx context.Context, l *lane) {
 	poll := time.NewTimer(s.opts.Poll)
 	defer poll.Stop()

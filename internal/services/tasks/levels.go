@@ -47,8 +47,8 @@ type confinement struct {
 	Filesystem string `json:"filesystem"`
 }
 
-// confines is what of the levels holds a tool of the runtime: an empty object when they are not known. Nothing holds the
-// network of who may do everything.
+// confines is what the levels confine a tool of the runtime to: an empty object when they are not known. Full
+// access has no network limit.
 func (l *levels) confines() any {
 	if l == nil || l.Filesystem == "" {
 		return struct{}{}

@@ -13,10 +13,10 @@ import (
 	"harness/stream"
 )
 
-// Log derives the events of a session from its records, which it takes one after the other, from the first on or from
-// where a mark was made. The same records give the same events, with the same numbers.
+// Log derives the events of a session from its records, one after the other, from the first one or from a
+// marker on. The same records give the same events, with the same numbers.
 type Log struct {
-	// Redact, when set, takes out of long contents what must not be stored.
+	// Redact, when set, removes from long contents what must not be stored.
 	Redact func([]byte) []byte
 
 	about About
@@ -68,7 +68,7 @@ type openTask struct {
 	Attempts map[string]int `json:"attempts,omitempty"`
 }
 
-// NewLog makes a log that has taken nothing.
+// NewLog makes a log without records.
 func NewLog(about About) *Log { return &Log{about: about, state: state{Facts: about.Begin}} }
 
 // Seq is the number of the last event, Journal that of the last record.
@@ -269,7 +269,7 @@ func (l *Log) close(outcome Outcome) {
 	l.state.LastTurn, l.state.Task = t.Turn, nil
 }
 
-// shortFailure is a failure whose raw words, when they are long, are an artifact.
+// shortFailure is a failure whose raw text, when it is long, is an artifact.
 func (l *Log) shortFailure(f *Failure) any {
 	raw, ref := l.shorten("failure", f.Raw)
 	if ref == nil {

@@ -208,10 +208,10 @@ func (l *Log) onToolItem(kind string, raw json.RawMessage, done bool) {
 	l.complete(c, completion{ExitCode: item.ExitCode, DurationMS: item.DurationMS, IsError: item.Failed, Preview: result, Ref: ref})
 }
 
-// maxRefusal is how much (bytes) of a runtime's words stands in the reason of a denial.
+// maxRefusal is how much (bytes) of a runtime's text stands in the reason of a denial.
 const maxRefusal = 500
 
-// refusalOf is why a runtime did not run a call, with its own words where it gave some.
+// refusalOf is why a runtime did not run a call, with its own text where it gave one.
 func refusalOf(item wire.Call) string {
 	const unrun = "the runtime did not run it"
 	said := wire.Text(item.Result)
@@ -334,7 +334,7 @@ func (l *Log) onResolution(record *journal.Record) {
 		l.evaluate(c, tools.Opinion{Source: tools.SourceHarness, Result: tools.Deny, Rule: "expired"})
 		l.deny(c, "", "it is asked no more")
 	case resolution.Status != "resolved":
-		// The runtime goes on without an answer, or ends.
+		// The runtime continues without an answer, or ends.
 	case allowed:
 		c.Waits = false
 		l.evaluate(c, tools.Opinion{Source: tools.SourceUser, Result: tools.Allow, Rule: "user_approved"})

@@ -84,7 +84,7 @@ func (l *Log) onText(kind string, raw json.RawMessage) {
 
 func blockID(item, part, index string) string { return item + "/" + part + "/" + index }
 
-// takeDelta is a piece of a text.
+// onDelta adds a text delta.
 func (l *Log) onDelta(method string, params json.RawMessage) {
 	given := wire.Members(params, "itemId", "delta", "contentIndex", "summaryIndex")
 	item, delta := wire.Text(given[0]), wire.Text(given[1])

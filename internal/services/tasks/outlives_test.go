@@ -9,8 +9,8 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// A command that outlives a turn which ended well has not failed: its call says that it goes on, and one of a turn that was
-// interrupted does not.
+// A command that outlives a completed turn has not failed: its call says that it still runs. One of an
+// interrupted turn has failed.
 func TestACommandThatOutlivesItsTurn(t *testing.T) {
 	t.Parallel()
 	const lines = `{"method":"turn/started","params":{"threadId":"s","turn":{"id":"t","items":[],"status":"inProgress"}}}

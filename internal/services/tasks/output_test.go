@@ -11,8 +11,8 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// EV-10, EV-13: every piece of output says its kind and the block it belongs to, which the whole then has; use is counted
-// each by its name.
+// EV-10, EV-13: every output delta has its kind and the block it belongs to, which the whole then has; each
+// count of usage has its own name.
 func TestOutputComesInItsBlocks(t *testing.T) {
 	t.Parallel()
 	line := func(method string, params map[string]any) runtime.Signal {

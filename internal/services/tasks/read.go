@@ -14,14 +14,14 @@ import (
 // readRecords is how many records are read at once.
 const readRecords = 256
 
-// Reader reads the events of a session from a number on, and goes on when there are more.
+// Reader reads the events of a session from a number on, and continues when there are more.
 type Reader struct {
 	s     *Service
 	log   *Log
 	after int64
 	// left are events that were derived and not given out yet.
 	left []Event
-	// Oldest is the number of the oldest event that is kept, as far as it was looked for; 1 as a rule.
+	// Oldest is the number of the oldest event that is kept, as far as it was read; usually 1.
 	Oldest int64
 }
 
@@ -40,7 +40,7 @@ func (s *Service) Reader(ctx context.Context, sessionID string, after int64) (*R
 	return r, err
 }
 
-// from goes on from a mark.
+// from continues from a marker.
 func (r *Reader) from(m mark) error {
 	var at state
 	if err := json.Unmarshal([]byte(m.state), &at); err != nil {
@@ -93,7 +93,7 @@ func (r *Reader) keep(events []Event) {
 	}
 }
 
-// skip goes on from the mark before a record when those before it were pruned.
+// skip continues from the marker before a record when those before it were pruned.
 func (r *Reader) skip(ctx context.Context, record int64) error {
 	if record == r.log.Journal()+1 {
 		return nil

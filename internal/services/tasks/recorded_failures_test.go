@@ -17,8 +17,8 @@ import (
 	"harness/tests/runtimetest/scripted"
 )
 
-// RA-25: what real agents said when their model's server limited them, broke, was given too much or took no login is a
-// failure with a code, whether trying again helps, the runtime, its words, and what it wrote.
+// RA-25: errors of real agents whose model's server limited them, broke, got too much or refused the login
+// are failures with a code, whether a retry helps, the runtime, its text, and its raw output.
 func TestFailuresOfRealAgents(t *testing.T) {
 	t.Parallel()
 	codes := map[string]string{"err-429": tasks.CodeRate, "err-500": tasks.CodeModel, "err-drop": tasks.CodeModel,

@@ -12,9 +12,10 @@ import (
 	"harness/internal/platform/telemetry"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 )
 
-// errNotQueued keeps the message of a task from being sent that was stopped, or ended, meanwhile.
+// errNotQueued stops the delivery of a task that was stopped, or ended, meanwhile.
 var errNotQueued = errors.New("the task waits no longer")
 
 // errArchived is why a task ends that waits in a session which was archived.
@@ -23,7 +24,7 @@ var errArchived = errors.New("the session was archived; unarchive it, then submi
 // unlessArchived is a unit that begins a task, in a session that is not archived.
 func (s *Service) unlessArchived(sessionID string, begin journal.Unit) journal.Unit {
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		archived, err := session.ArchivedIn(ctx, tx, sessionID)
+		archived, err := manager.ArchivedIn(ctx, tx, sessionID)
 		if err == nil && archived {
 			err = journal.Refuse(errArchived)
 		}
@@ -34,7 +35,7 @@ func (s *Service) unlessArchived(sessionID string, begin journal.Unit) journal.U
 	}
 }
 
-// send begins the turn of a task that waits, as soon as the session has none and its runtime takes one more.
+// send begins the turn of a task that waits, once the session has no turn and its runtime accepts one more.
 func (s *Service) send(ctx context.Context, l *lane, t Task, runtimeName string) error {
 	message, before, mode, err := s.message(ctx, t)
 	if err != nil {
@@ -213,7 +214,7 @@ func (s *Service) bind(ctx context.Context, t Task, turnID string) error {
 	return err
 }
 
-// afterRefusal goes on with a task that was started and whose message its runtime did not simply take.
+// afterRefusal continues with a started task whose message its runtime did not simply accept.
 func (s *Service) afterRefusal(ctx context.Context, l *lane, t Task, runtimeName string, cause error) error {
 	if !refused(cause) {
 		return s.recall(ctx, l, t, runtimeName, cause)

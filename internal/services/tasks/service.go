@@ -19,7 +19,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// Sessions is what tasks need of sessions. *session.Service implements it.
+// Sessions is what tasks need of sessions. *manager.Service implements it.
 type Sessions interface {
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
 	CheckOwner(session session.Session) error
@@ -50,7 +50,7 @@ type Options struct {
 	// Artifacts, when set, keep what runtimes are given; Tools, when set, are those of this server that agents are given.
 	Artifacts Artifacts
 	Tools     func() []Tool
-	// Redact, when set, takes out of long contents what must not be stored, as the store of Artifacts does.
+	// Redact, when set, removes from long contents what must not be stored, as the store of Artifacts does.
 	Redact func([]byte) []byte
 	Logger zerolog.Logger
 	// Poll is the interval at which the store is polled for missed notifications (1 s). Unknown is how long a
@@ -101,7 +101,7 @@ func New(options Options) *Service {
 	return s
 }
 
-// Start goes on with the tasks that an earlier server of this node left. It comes after the sessions' start.
+// Start resumes the tasks that an earlier server of this node left. It comes after the sessions' start.
 func (s *Service) Start(ctx context.Context) error {
 	return s.loops.Start(ctx, func(ctx context.Context) error {
 		left, err := database.ReadTexts(ctx, s.db.Read(), "read the sessions with tasks",
@@ -148,7 +148,7 @@ func (s *Service) onRecords(records []journal.Record) {
 		for news := range s.readers[id] {
 			signal(news)
 		}
-		// The words of an item neither end a turn nor begin one.
+		// The deltas of an item neither end a turn nor begin one.
 		if l := s.lanes[id]; l != nil && record.ItemID == "" {
 			signal(l.news)
 		}

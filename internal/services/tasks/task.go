@@ -93,7 +93,7 @@ type Outcome struct {
 type Failure struct {
 	// Code is one of the codes below.
 	Code string `json:"code"`
-	// Message is the runtime's words, Raw the same as it wrote them (JSON).
+	// Message is the runtime's text, Raw its JSON as written.
 	Message string          `json:"message"`
 	Raw     json.RawMessage `json:"raw,omitempty"`
 	// Retryable says that the same task may go well later.
@@ -142,14 +142,13 @@ func (e *LimitError) Error() string {
 		e.Of, e.Limit)
 }
 
-// PartError says that a decision has a part that the call has no place for, or lacks one; the call goes on waiting.
+// PartError says that a decision has a part that the call does not accept, or lacks one; the call stays open.
 type PartError struct{ Part, Message string }
 
 // Error implements error.
 func (e *PartError) Error() string { return e.Part + ": " + e.Message }
 
-// MismatchError says that a decision is about another attempt or input than the one that is asked about, which goes on
-// waiting.
+// MismatchError says that a decision is about another attempt or input than the open one, which stays open.
 type MismatchError struct {
 	CallID string
 	// Attempt and InputHash are those that are asked about.

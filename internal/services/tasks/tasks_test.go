@@ -117,7 +117,7 @@ func kind(name string) func(tasks.Event) bool {
 	return func(e tasks.Event) bool { return e.Type == name }
 }
 
-// written are events as clients see them.
+// written are events as clients get them.
 func written(events []tasks.Event) string {
 	encoded, err := json.Marshal(events)
 	if err != nil {
@@ -310,7 +310,8 @@ func TestTasksAreStopped(t *testing.T) {
 	})
 }
 
-// What waits in a session that is archived never begins, and says why; unarchived, the session takes tasks again.
+// A task that waits in an archived session never begins, and says why; unarchived, the session accepts tasks
+// again.
 func TestTasksOfAnArchivedSessionDoNotBegin(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		session := s.NewSession()

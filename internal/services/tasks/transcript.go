@@ -35,9 +35,9 @@ type ToolResult struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Transcript is what was said in a session, derived from its events: by the user when a task was started, by the model when
-// an output was complete, and each attempt of a call of a tool with its result. The same events give the same transcript, and
-// what events say twice (a piece of text, and the whole) is in it once.
+// Transcript is the conversation of a session, derived from its events: the user's messages when a task was
+// started, the model's when an output was complete, and each attempt of a tool call with its result. The same
+// events give the same transcript; text that events repeat (a delta, and the whole) is in it once.
 func Transcript(events []Event) []Said {
 	all := []Said{}
 	for _, e := range events {

@@ -7,8 +7,9 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// requireTranscript holds the transcript of events against them: every attempt of a call is used once and has, unless its
-// task goes on, one result, an error with its reason when it was denied; every completed output is there once.
+// requireTranscript compares the transcript of events with them: every attempt of a call is used once and
+// has, unless its task still runs, one result, an error with its reason when it was denied; every completed
+// output is there once.
 func requireTranscript(t *testing.T, events []tasks.Event) (uses, denials int) {
 	t.Helper()
 	said := tasks.Transcript(events)
@@ -86,7 +87,7 @@ func mustEncode(t *testing.T, value any) []byte {
 	return encoded
 }
 
-// EV-20: the user's words, the assistant's, a call that ran and one that was denied, each once.
+// EV-20: the user's messages, the assistant's, a call that ran and one that was denied, each once.
 func TestTranscriptOfEvents(t *testing.T) {
 	t.Parallel()
 	event := func(seq int64, kind, payload string) tasks.Event {

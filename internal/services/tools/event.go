@@ -19,7 +19,8 @@ type Call struct {
 	InputHash string
 	// Workspace is the folder it works in.
 	Workspace string
-	// Epoch is how often its session had been taken by another node when it was made: one of before that is not begun.
+	// Epoch is how often its session had moved to another node when the call was made: one of an earlier
+	// epoch is not begun.
 	Epoch int64
 }
 
@@ -125,7 +126,7 @@ type Recorder interface {
 // Answer is what a person decided about a call.
 type Answer struct {
 	Allow bool
-	// Actor is who decided, Reason why, in that person's words.
+	// Actor is the decider, Reason the reason in that person's words.
 	Actor, Reason string
 }
 

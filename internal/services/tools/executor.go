@@ -167,7 +167,7 @@ func (d *decision) run(ctx context.Context, own Opinion) (Outcome, error) {
 	return d.execute(ctx, snapshot)
 }
 
-// reason is why the call is denied, in the same words each time.
+// reason is why the call is denied, with the same text each time.
 func (d *decision) reason(snapshot Snapshot) string {
 	switch {
 	case d.refusal != "":

@@ -315,8 +315,8 @@ func (s *shelf) Keep(_ context.Context, _ tools.Call, name, contentType string, 
 	return json.RawMessage(`{"name":"` + name + `","type":"` + contentType + `"}`), nil
 }
 
-// TL-19, TL-21: output comes in pieces before the end, characters whole; a long result is an artifact with a short
-// preview.
+// TL-19, TL-21: output comes in deltas before the end, characters whole; a long result is an artifact with a
+// short preview.
 func TestOutputAndLongResults(t *testing.T) {
 	t.Parallel()
 	long := `{"text":"` + strings.Repeat("é", 10_000) + `"}`

@@ -64,7 +64,7 @@ type Policy struct {
 	NonInteractive bool
 }
 
-// CheckPolicy refuses words that are no mode or class, and the mode yolo without the operator's consent to it.
+// CheckPolicy refuses unknown modes and classes, and the mode yolo without the operator's consent to it.
 func CheckPolicy(p Policy, allowYolo bool) error {
 	switch {
 	case p.Mode == ModeYolo && !allowYolo:
@@ -133,7 +133,7 @@ func (p Policy) Settle(opinions ...Opinion) Snapshot {
 	return s
 }
 
-// Reason says in words why a call was not simply allowed; "" when it was.
+// Reason is the text why a call was not simply allowed; "" when it was.
 func (s Snapshot) Reason() string {
 	if s.Decision == Allow {
 		return ""

@@ -170,7 +170,7 @@ func TestOpinionsAreSettled(t *testing.T) {
 	}
 }
 
-// TL-07: running everything unasked takes the operator's consent; words that mean nothing are refused rather than
+// TL-07: running everything unasked needs the operator's consent; unknown words are refused rather than
 // skipped.
 func TestAPolicyIsChecked(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ func (d *decision) execute(ctx context.Context, snapshot Snapshot) (Outcome, err
 	timeout := cmp.Or(d.tool.Timeout, d.opts.Timeout)
 	held := sandbox.Confinement(limits)
 	held.TimeoutMS = timeout.Milliseconds()
-	// The last look before it runs: who gave the call up meanwhile must not see it done.
+	// The last check before it runs: a caller that gave up meanwhile must not see it done.
 	if gone := ctx.Err(); gone != nil {
 		return Outcome{}, errors.Join(gone, d.cancelled(ctx, snapshot))
 	}

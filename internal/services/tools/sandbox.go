@@ -23,7 +23,7 @@ type Sandbox interface {
 
 // Limits bound one run.
 type Limits struct {
-	// Network lets it reach other machines, ReadOnly keeps it from changing the workspace.
+	// Network allows other machines, ReadOnly denies changes of the workspace.
 	Network, ReadOnly bool
 	// Hidden are places (real paths, absolute) that are not there for a run though they are within the workspace.
 	Hidden []string

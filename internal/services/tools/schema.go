@@ -70,8 +70,8 @@ func (s schema) check(value json.RawMessage) string {
 	return strings.ToValidUTF8(said, "")
 }
 
-// issue words the library's error, which is "validating root: validating /properties/path: type: 1 has type ...", as
-// clients of such daemons know it. What is not known here is passed on in the library's words.
+// issue rewrites the library's error, which is "validating root: validating /properties/path: type: 1 has
+// type ...", as clients of such daemons know it. An unknown error is passed on as it is.
 func issue(said string) string {
 	place := "/"
 	for strings.HasPrefix(said, "validating ") {

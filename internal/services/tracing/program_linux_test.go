@@ -192,7 +192,7 @@ func TestAHangingCollectorHoldsNothingBack(t *testing.T) {
 	}
 }
 
-// A setting that is wrong is said at the start, and one that is not looked at does no harm.
+// A wrong setting is reported at the start, and one that is not used does no harm.
 func TestWrongSettingsOfTraces(t *testing.T) {
 	t.Parallel()
 	site := programtest.New(t, programtest.WithoutAgent(),

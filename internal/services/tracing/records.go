@@ -103,7 +103,7 @@ func (t *Tracer) resolved(record *journal.Record) {
 	t.record(span)
 }
 
-// line looks at what a runtime said.
+// line handles a line of a runtime.
 func (t *Tracer) line(record *journal.Record) {
 	meta, _ := record.Known.(*stream.Meta)
 	line, ok := stream.LineOf(&record.Event, meta)

@@ -50,7 +50,7 @@ const (
 	attrStatus   = attribute.Key("http.response.status_code")
 )
 
-// queued bounds the records that wait to be looked at; those beyond it make no spans.
+// queued bounds the records that wait for the Tracer; those beyond it make no spans.
 const queued = 4096
 
 // Tracer makes spans. nil makes none: all methods may be called on it.
@@ -88,7 +88,7 @@ func (t *Tracer) Start(ctx context.Context) error {
 	})
 }
 
-// Stop ends it. What was not looked at yet makes no spans.
+// Stop ends it. Queued records make no spans.
 func (t *Tracer) Stop(ctx context.Context) error {
 	if t == nil {
 		return nil

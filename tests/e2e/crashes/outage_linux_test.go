@@ -251,7 +251,7 @@ func refused(i *programtest.Server, path string, body any) {
 	}
 }
 
-// tellsOutage asks health, readiness and the metrics.
+// reportsOutage reads health, readiness and the metrics.
 func reportsOutage(i *programtest.Server) bool {
 	i.T.Helper()
 	ready, why := i.Call(http.MethodGet, "/api/ready", nil)

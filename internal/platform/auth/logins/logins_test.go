@@ -141,7 +141,7 @@ func TestLogins(t *testing.T) {
 			t.Errorf("another session of the provider ended %d %v", n, err)
 		}
 		if n, err := s.EndAt(t.Context(), "corp", "", ""); n != 0 || err != nil || bobs.Err() != nil {
-			t.Errorf("a logout of nobody ended %d %v", n, err)
+			t.Errorf("a logout without a login ended %d %v", n, err)
 		}
 		if n, err := s.EndAt(t.Context(), "public", "ann", ""); n != 0 || err != nil || one.Err() != nil {
 			t.Errorf("another provider ended %d %v", n, err)

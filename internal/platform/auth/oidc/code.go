@@ -112,7 +112,7 @@ func complete(ctx context.Context, issuer *issuer, token *oauth2.Token, subject 
 		return fmt.Errorf("%w: its UserInfo: %w", ErrUnavailable, err)
 	}
 	if info.Subject != subject { // Core 1.0, section 5.3.2
-		return refused("invalid_bearer_token", "UserInfo is about somebody else than the ID token")
+		return refused("invalid_bearer_token", "UserInfo and the ID token are about different people")
 	}
 	for name, claim := range more {
 		if _, is := claims[name]; !is {

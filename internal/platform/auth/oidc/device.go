@@ -103,7 +103,7 @@ func (s *Set) Refresh(ctx context.Context, name, subject, refresh string) (Ident
 	}
 	who, err := s.refreshed(ctx, p, issuer, client, token, raw)
 	if err == nil && who.Subject != subject {
-		err = refused("invalid_bearer_token", "the refreshed ID token is about somebody else")
+		err = refused("invalid_bearer_token", "the refreshed ID token is about another person")
 	}
 	if err != nil {
 		return Identity{}, fmt.Errorf("refresh a login: %w", err)

@@ -65,7 +65,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	return err
 }
 
-// expire ends what has expired, and tells when the next does.
+// expire ends what has expired, and returns when the next does.
 func (s *Service) expire() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

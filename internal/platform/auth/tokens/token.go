@@ -34,7 +34,7 @@ const (
 	Admin    Role = "admin"
 )
 
-// principal is that of the holder; false for a role nobody knows.
+// principal is that of the holder; false for an unknown role.
 func (r Role) principal() (auth.Role, bool) {
 	switch r {
 	case Viewer:
@@ -67,7 +67,7 @@ type Token struct {
 	ExpiresAt, RevokedAt int64
 }
 
-// counts tells whether the token lets anybody in at a time.
+// counts reports whether the token lets anybody in at a time.
 func (t Token) counts(at int64) bool {
 	return t.RevokedAt == 0 && (t.ExpiresAt == 0 || at < t.ExpiresAt)
 }

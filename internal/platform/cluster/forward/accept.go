@@ -42,7 +42,7 @@ type Acceptor struct {
 func (a *Acceptor) Server(handler http.Handler) *http.Server {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP2(true)
-	settings := a.Identity.config(func(*x509.Certificate) error { return errors.New("nobody was asked") })
+	settings := a.Identity.config(func(*x509.Certificate) error { return errors.New("no check was made") })
 	settings.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		return a.Identity.config(func(shown *x509.Certificate) error { return a.known(hello.Context(), shown) }), nil
 	}
@@ -80,7 +80,7 @@ func (a *Acceptor) Guard(next http.Handler) http.Handler {
 	})
 }
 
-// who tells in whose name a node asks.
+// who returns the principal on whose behalf a node sends the request.
 func (a *Acceptor) who(w http.ResponseWriter, r *http.Request) (auth.Principal, []byte, error) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return auth.Principal{}, nil, errors.New("no certificate was shown")

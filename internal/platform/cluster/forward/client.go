@@ -123,8 +123,8 @@ func (c *Client) Ask(r *http.Request, owner, body string) (*http.Response, error
 	return nil, &UnreachableError{owner, max(peer.Lease, time.Second), err}
 }
 
-// Open begins a long request of this node itself, in nobody's name, for which the other one must have a route of its own:
-// body goes out while the answer comes in. The answer's body is to be closed.
+// Open begins a long request of this node itself, without a user principal, for which the other node needs a
+// route of its own: body goes out while the answer comes in. The caller closes the answer's body.
 func (c *Client) Open(ctx context.Context, node, path string, body io.Reader) (*http.Response, error) {
 	peer, err := c.find(ctx, node)
 	if err != nil {

@@ -24,9 +24,9 @@ type peeked struct {
 // Read implements net.Conn.
 func (p *peeked) Read(data []byte) (int, error) { return p.reader.Read(data) }
 
-// dial connects to a node and waits for its first word. In TLS 1.3 the side that connects is through before the other one
-// has looked at its certificate: a request sent at once could be refused with the connection, and nobody would know that
-// nothing was done.
+// dial connects to a node and waits for its first byte. In TLS 1.3 the connecting side finishes before the
+// other one has checked its certificate. A request sent at once could be refused with the connection, and the
+// caller would not know that it had no effect.
 func dial(ctx context.Context, address string, settings *tls.Config) (conn net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, handshake)
 	defer cancel()

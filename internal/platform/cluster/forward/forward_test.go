@@ -27,12 +27,12 @@ import (
 // node is a node whose port answers every request that it lets through, and notes in whose name it came.
 type node struct {
 	*Identity
-	address string
-	lease   *cluster.Lease
-	heard   chan auth.Principal
+	address  string
+	lease    *cluster.Lease
+	received chan auth.Principal
 }
 
-// breaksOff is a path that is heard and not answered.
+// breaksOff is a path whose request is received and not answered.
 const breaksOff = "/breaks-off"
 
 // newNode starts one; beat is how often it renews its lease.
@@ -46,7 +46,7 @@ func newNode(t *testing.T, db *database.DB, id string, files Files, beat time.Du
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &node{Identity: identity, address: listener.Addr().String(), heard: make(chan auth.Principal, 10)}
+	n := &node{Identity: identity, address: listener.Addr().String(), received: make(chan auth.Principal, 10)}
 	accept := &Acceptor{Identity: identity, DB: db, Logger: zerolog.Nop()}
 	server := accept.Server(accept.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == breaksOff {
@@ -57,7 +57,7 @@ func newNode(t *testing.T, db *database.DB, id string, files Files, beat time.Du
 		if err != nil {
 			t.Error(err)
 		}
-		n.heard <- who
+		n.received <- who
 		w.Header().Set("Retry-After", "7")
 		w.Header().Set("Set-Cookie", "a=b")
 		w.WriteHeader(http.StatusAccepted)
@@ -95,7 +95,7 @@ func issue(ca *certtest.Authority, id string) Files {
 	return Files(ca.Issue(id, time.Now().Add(time.Hour)))
 }
 
-// answerOf is the answer to a request in somebody's name.
+// answerOf is the answer to a request for a principal.
 func answerOf(t *testing.T, c *Client, owner string, who auth.Principal) (status int, body string, err error) {
 	t.Helper()
 	answer, err := c.Ask(asked(t, who), owner, "hello")
@@ -115,8 +115,8 @@ func answerOf(t *testing.T, c *Client, owner string, who auth.Principal) (status
 
 var operator = auth.Principal{Actor: "ann", Role: auth.RoleOperator, TokenID: "t-1", Projects: auth.LimitTo("p", "q")}
 
-// The owner hears the request as it was sent, and who asked; whether the nodes' certificates are made or given.
-func TestTheOwnerHearsWhoAsks(t *testing.T) {
+// The owner gets the request as it was sent, and its principal, with generated and with given certificates.
+func TestOwnerGetsRequestAndPrincipal(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		ca := certtest.New(t)
@@ -129,8 +129,8 @@ func TestTheOwnerHearsWhoAsks(t *testing.T) {
 				if err != nil || status != http.StatusAccepted || body != "POST /api/x%2Fy?z=1 hello" {
 					t.Fatalf("%s: %d %q %v", name, status, body, err)
 				}
-				if heard := <-a.heard; !reflect.DeepEqual(heard, who) {
-					t.Errorf("%s: heard %+v, asked %+v", name, heard, who)
+				if received := <-a.received; !reflect.DeepEqual(received, who) {
+					t.Errorf("%s: received %+v, sent %+v", name, received, who)
 				}
 			}
 		}
@@ -161,7 +161,7 @@ func TestWhatWasNotSignedIsRefused(t *testing.T) {
 		"another node's signature": {c, with(func(a *ask) { a.from = "c" }), operator},
 		"in another node's name":   {b, with(func(a *ask) { a.from = "c" }), operator},
 		"signed by another key":    {c, honest, operator},
-		"a name nobody has":        {b, with(func(a *ask) { a.from = "nobody" }), operator},
+		"an unknown name":          {b, with(func(a *ask) { a.from = "unknown" }), operator},
 		"to another node":          {b, with(func(a *ask) { a.to = "c" }), operator},
 		"another method":           {b, with(func(a *ask) { a.method = http.MethodDelete }), operator},
 		"another path":             {b, with(func(a *ask) { a.uri = "/api/y" }), operator},
@@ -170,7 +170,7 @@ func TestWhatWasNotSignedIsRefused(t *testing.T) {
 		"of the future":            {b, with(func(a *ask) { a.now = a.now.Add(time.Minute) }), operator},
 		"an agent":                 {b, honest, auth.Principal{Actor: "agent:s", Role: auth.RoleAgent}},
 		"an unknown role":          {b, honest, auth.Principal{Actor: "x", Role: "root"}},
-		"nobody":                   {b, honest, auth.Principal{Role: auth.RoleOwner}},
+		"no principal":             {b, honest, auth.Principal{Role: auth.RoleOwner}},
 		"as it should be":          {b, honest, operator},
 	} {
 		signature, err := test.signer.sign(test.ask, test.who)
@@ -199,8 +199,8 @@ func TestWhatWasNotSignedIsRefused(t *testing.T) {
 			t.Errorf("%s: answered %d", name, status)
 		}
 	}
-	if len(a.heard) != 1 {
-		t.Errorf("the owner has heard %d requests, want the one that was as it should be", len(a.heard))
+	if len(a.received) != 1 {
+		t.Errorf("the owner has received %d requests, want the valid one", len(a.received))
 	}
 }
 
@@ -222,8 +222,8 @@ func send(t *testing.T, c *Client, to cluster.Peer, signatures ...string) int {
 	return answer.StatusCode
 }
 
-// A node that asks in nobody's name reaches no route of clients.
-func TestNobodysNameOpensNoRouteOfClients(t *testing.T) {
+// A request of a node without a user principal reaches no route of clients.
+func TestNodeRequestReachesNoClientRoute(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
 	a, b := newNode(t, db, "a", Files{}, 0), newNode(t, db, "b", Files{}, 0)
@@ -232,8 +232,8 @@ func TestNobodysNameOpensNoRouteOfClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusForbidden || len(a.heard) != 0 {
-		t.Errorf("answered %d, %v, with %d heard", answer.StatusCode, err, len(a.heard))
+	if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusForbidden || len(a.received) != 0 {
+		t.Errorf("answered %d, %v, with %d received", answer.StatusCode, err, len(a.received))
 	}
 	change(t, db, `update nodes set lease_until = 1 where node_id = 'a'`)
 	if answer, err := client.Open(t.Context(), "a", "/api/sessions", strings.NewReader("")); err == nil {
@@ -273,8 +273,8 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 	if _, _, err := answerOf(t, other.client(t, db), "other", operator); !errors.As(err, &unreachable) {
 		t.Errorf("an owner that shows another certificate: %v", err)
 	}
-	if heard := len(made.heard) + len(given.heard) + len(other.heard); heard > 0 {
-		t.Errorf("%d requests were heard", heard)
+	if received := len(made.received) + len(given.received) + len(other.received); received > 0 {
+		t.Errorf("%d requests were received", received)
 	}
 }
 
@@ -297,7 +297,7 @@ func change(t *testing.T, db *database.DB, statement string) {
 	}
 }
 
-// An owner that is away is told from one that will not come by itself, and a request that was not sent from one whose
+// The error says whether an owner that is away will return by itself, and whether the request was sent or its
 // answer was lost.
 func TestOwnersThatAreAway(t *testing.T) {
 	t.Parallel()
@@ -316,7 +316,7 @@ func TestOwnersThatAreAway(t *testing.T) {
 		turn            bool
 		atLeast, atMost time.Duration
 	}{
-		{"nobody listens", `update nodes set address = '127.0.0.1:1' where node_id = 'owner'`, false, time.Second, 4 * time.Hour},
+		{"nothing listens", `update nodes set address = '127.0.0.1:1' where node_id = 'owner'`, false, time.Second, 4 * time.Hour},
 		{"its lease is over", `update nodes set lease_until = lease_until - 4 * 3600 * 1000 - 1000 where node_id = 'owner'`, false,
 			time.Second, cluster.Patience},
 		{"its grace is over", `update nodes set grace = 0 where node_id = 'owner'`, true, 0, 0},
@@ -342,12 +342,12 @@ func TestOwnersThatAreAway(t *testing.T) {
 			t.Errorf("in the name of %+v: %v", who, err)
 		}
 	}
-	if len(owner.heard) > 0 {
-		t.Error("the owner has heard something")
+	if len(owner.received) > 0 {
+		t.Error("the owner has received a request")
 	}
 }
 
-// Half a certificate, and one that others would refuse, is told at the start.
+// Half a certificate, and one that others would refuse, are reported at the start.
 func TestCertificatesThatAreOfNoUse(t *testing.T) {
 	t.Parallel()
 	ours, theirs := certtest.New(t), certtest.New(t)

@@ -41,7 +41,7 @@ type Identity struct {
 	roots       *x509.CertPool // nil without a CA
 }
 
-// NewIdentity reads a node's certificate, or makes one that nobody has seen: its key never leaves the process.
+// NewIdentity reads a node's certificate, or makes one: its key never leaves the process.
 func NewIdentity(nodeID string, files Files) (*Identity, error) {
 	made := files == Files{}
 	id := &Identity{NodeID: nodeID}
@@ -86,7 +86,7 @@ func NewIdentity(nodeID string, files Files) (*Identity, error) {
 	return id, nil
 }
 
-// makeCertificate makes one that counts for itself: who may show it is told by the node's row, not by its words.
+// makeCertificate makes a self-signed one: the node's row says who may show it, not its subject.
 func makeCertificate(nodeID string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -131,7 +131,7 @@ func methodOf(key crypto.PublicKey) (jwt.SigningMethod, error) {
 	return nil, errors.New("the key of a node's certificate must be ECDSA P-256 or P-384, Ed25519, or RSA of 2048 bits or more")
 }
 
-// signed tells whether the CA has signed what a node shows; without one nobody is asked.
+// signed reports whether the CA has signed what a node shows; without a CA it checks nothing.
 func (id *Identity) signed(shown []*x509.Certificate) error {
 	if len(shown) == 0 {
 		return errors.New("no certificate was shown")
@@ -153,7 +153,7 @@ func (id *Identity) config(check func(*x509.Certificate) error) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.certificate}, NextProtos: []string{"h2"},
 		ClientAuth: tls.RequireAnyClientCert, SessionTicketsDisabled: true,
-		// Names tell nothing here: VerifyConnection, which every handshake asks, knows the very certificate.
+		// Names prove nothing here: VerifyConnection runs in every handshake and knows the exact certificate.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if err := id.signed(state.PeerCertificates); err != nil {

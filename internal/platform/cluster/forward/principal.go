@@ -80,7 +80,7 @@ func read(text string, key crypto.PublicKey) (*claims, error) {
 	return c, nil
 }
 
-// check tells who asks, when what was signed is this request.
+// check returns the principal, when the signature is of this request.
 func (c *claims) check(a ask) (auth.Principal, error) {
 	err := jwt.NewValidator(jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(skew), jwt.WithIssuer(a.from),
 		jwt.WithAudience(a.to), jwt.WithTimeFunc(func() time.Time { return a.now })).Validate(c)
@@ -92,7 +92,7 @@ func (c *claims) check(a ask) (auth.Principal, error) {
 	case c.Method != a.method || c.URI != a.uri || c.Body != hash(a.body):
 		return auth.Principal{}, errors.New("the signature of who asks is that of another request")
 	case c.Actor == "" || !passes(c.Role):
-		return auth.Principal{}, fmt.Errorf("nobody is let in as %q with role %q", c.Actor, c.Role)
+		return auth.Principal{}, fmt.Errorf("no access as %q with role %q", c.Actor, c.Role)
 	}
 	who := auth.Principal{Actor: c.Actor, Role: c.Role, TokenID: c.TokenID, Signed: c.Signed, Provider: c.Provider, Name: c.Name}
 	if !c.Unlimited {
@@ -101,7 +101,7 @@ func (c *claims) check(a ask) (auth.Principal, error) {
 	return who, nil
 }
 
-// passes tells whether one of this role may ask through another node. Agents may not: what they may do depends on the
+// passes reports whether one of this role may ask through another node. Agents may not: what they may do depends on the
 // node they run at.
 func passes(role auth.Role) bool {
 	return role.Valid() || role == auth.RoleOperator || role == auth.RoleCI

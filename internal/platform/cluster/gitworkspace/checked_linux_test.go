@@ -89,7 +89,7 @@ func TestAHistoryThatAttacksGitIsRefused(t *testing.T) {
 	}
 }
 
-// What somebody else has pushed to the remote is looked at, too, before a folder is made of it.
+// What another writer has pushed to the remote is checked, too, before a workspace is made of it.
 func TestAnAttackInTheRemoteIsNotRestored(t *testing.T) {
 	t.Parallel()
 	for cause, make := range attacks {
@@ -121,13 +121,13 @@ func TestAnOldHistoryIsTaken(t *testing.T) {
 	s.git("init", "--quiet", "-b", "main")
 	empty := s.object("tree", "")
 	for name, commit := range map[string]string{
-		"padded": s.commit(s.object("tree", entry("040000", "sub", s.object("tree", entry("100664", "a", s.object("blob", "a"))))), good),
-		"zone":   s.commit(empty, "author A <a@example.org> 1700000000 +051800\ncommitter "+byA+"\n"),
-		"space":  s.commit(empty, "author A<a@example.org> 1700000000 +0000\ncommitter "+byA+"\n"),
-		"nobody": s.commit(empty, "author <a@example.org> 1700000000 +0000\ncommitter "+byA+"\n"),
-		"date":   s.commit(empty, "author A <a@example.org> 01700000000 +0000\ncommitter "+byA+"\n"),
-		"email":  s.commit(empty, "author A <a> b> 1700000000 +0000\ncommitter "+byA+"\n"),
-		"two":    s.commit(empty, "author "+byA+"\n"+good),
+		"padded":   s.commit(s.object("tree", entry("040000", "sub", s.object("tree", entry("100664", "a", s.object("blob", "a"))))), good),
+		"zone":     s.commit(empty, "author A <a@example.org> 1700000000 +051800\ncommitter "+byA+"\n"),
+		"space":    s.commit(empty, "author A<a@example.org> 1700000000 +0000\ncommitter "+byA+"\n"),
+		"noauthor": s.commit(empty, "author <a@example.org> 1700000000 +0000\ncommitter "+byA+"\n"),
+		"date":     s.commit(empty, "author A <a@example.org> 01700000000 +0000\ncommitter "+byA+"\n"),
+		"email":    s.commit(empty, "author A <a> b> 1700000000 +0000\ncommitter "+byA+"\n"),
+		"two":      s.commit(empty, "author "+byA+"\n"+good),
 	} {
 		s.git("update-ref", "refs/heads/"+name, commit)
 		s.git("update-ref", "refs/tags/"+name, s.object("tag", "object "+commit+"\ntype commit\ntag "+name+"\n\nno tagger\n"))

@@ -167,7 +167,8 @@ func (s *Store) Stop(context.Context) error {
 	return os.RemoveAll(s.scratch)
 }
 
-// use is for who works with git: it waits until nobody else does. An error when the Store is not started, or ctx is over.
+// use gives the caller exclusive use of git, and waits for it. An error when the Store is not started, or ctx
+// is over.
 func (s *Store) use(ctx context.Context) (context.Context, func(), error) {
 	s.mu.Lock()
 	if !s.started {

@@ -228,7 +228,7 @@ func TestAFoldersGitIsHeld(t *testing.T) {
 	s.git("init", "--quiet", "-b", "main")
 	// Whatever a folder may get git to start is started like this.
 	secret := filepath.Join(t.TempDir(), "secret")
-	s.do(os.WriteFile(secret, []byte("the secret"), 0o644)) //nolint:gosec // readable for whoever sees it
+	s.do(os.WriteFile(secret, []byte("the secret"), 0o644)) //nolint:gosec // readable for every user that can reach it
 	script := filepath.Join(s.folder, "attack")
 	s.write("attack", "#!/bin/sh\ncat "+secret+" "+one.repository()+"/config >/scratch/found 2>&1\nls / >>/scratch/found\ntouch /workspace/changed\n")
 	s.do(os.Chmod(script, 0o755)) //nolint:gosec // a program
@@ -260,19 +260,19 @@ func TestFoldersOfAnotherUser(t *testing.T) {
 		t.Log("only root can act as another user: this is tried where root runs the tests")
 		return
 	}
-	const nobody = 65534
+	const unprivileged = 65534
 	s := newSite(t)
 	open, err := os.MkdirTemp("", "harness-test-") //nolint:usetesting // t.TempDir is in a folder of this user's alone
 	s.do(err)
 	t.Cleanup(func() { s.do(os.RemoveAll(open)) })
 	s.folder = filepath.Join(open, "folder")
-	s.do(errors.Join(os.Chmod(open, 0o711), os.Mkdir(s.folder, 0o700), os.Chown(s.folder, nobody, nobody))) //nolint:gosec // as homes are
-	one := New(Options{Dir: t.TempDir(), Remote: s.remote, Bubblewrap: s.bubblewrapForAll(open), User: &User{UID: nobody, GID: nobody}})
+	s.do(errors.Join(os.Chmod(open, 0o711), os.Mkdir(s.folder, 0o700), os.Chown(s.folder, unprivileged, unprivileged))) //nolint:gosec // as homes are
+	one := New(Options{Dir: t.TempDir(), Remote: s.remote, Bubblewrap: s.bubblewrapForAll(open), User: &User{UID: unprivileged, GID: unprivileged}})
 	s.do(one.Start(t.Context()))
 	t.Cleanup(func() { s.do(one.Stop(t.Context())) })
 	s.write("a", "theirs")
 	s.write("root", "not theirs")
-	s.do(errors.Join(os.Chown(filepath.Join(s.folder, "a"), nobody, nobody), os.Chmod(filepath.Join(s.folder, "root"), 0o600)))
+	s.do(errors.Join(os.Chown(filepath.Join(s.folder, "a"), unprivileged, unprivileged), os.Chmod(filepath.Join(s.folder, "root"), 0o600)))
 	if _, refusal, err := one.Store(t.Context(), "s/0", s.folder); err != nil || !strings.Contains(refusal, "cannot be read") {
 		t.Errorf("a file of the server's was read: %q, %v", refusal, err)
 	}
@@ -284,7 +284,7 @@ func TestFoldersOfAnotherUser(t *testing.T) {
 	for _, name := range []string{"", "a"} {
 		info, err := os.Lstat(filepath.Join(s.folder, name))
 		s.do(err)
-		if owner := info.Sys().(*syscall.Stat_t).Uid; owner != nobody {
+		if owner := info.Sys().(*syscall.Stat_t).Uid; owner != unprivileged {
 			t.Errorf("%q belongs to %d", name, owner)
 		}
 	}
@@ -300,7 +300,7 @@ func (s *site) bubblewrapForAll(folder string) string {
 	return path
 }
 
-// What nobody needs any more is removed, here and at the remote, and nothing else.
+// Unused snapshots are removed, here and at the remote, and nothing else.
 func TestSnapshotsAreForgotten(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -25,7 +25,7 @@ var passed = []string{"HOME", "USER", "LOGNAME", "XDG_CONFIG_HOME", "XDG_RUNTIME
 
 func (s *Store) repository() string { return filepath.Join(s.opts.Dir, "repository.git") }
 
-// git runs git in this server's repository, to which nobody else writes.
+// git runs git in this server's repository, to which no other process writes.
 func (s *Store) git(ctx context.Context, in io.Reader, args ...string) (string, error) {
 	process := exec.CommandContext(ctx, s.opts.Git, args...)
 	process.Args[0] = "git"

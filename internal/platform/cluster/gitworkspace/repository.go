@@ -26,7 +26,7 @@ type repository struct {
 	// Config are the settings that name its remotes and branches, and who commits.
 	Config []setting `json:"config"`
 
-	index string // the tree of what is staged, "" when it cannot be told
+	index string // the tree of what is staged, "" when unknown
 }
 
 type reference struct {
@@ -97,7 +97,7 @@ func (c confined) readRepository(ctx context.Context) (*repository, error) {
 	if r.Tags, err = own.tags(ctx, tags); err != nil {
 		return nil, err
 	}
-	r.Refs = slices.DeleteFunc(r.Refs, func(ref reference) bool { return ref.peel(tags) == "" }) // of a file, which is unheard of
+	r.Refs = slices.DeleteFunc(r.Refs, func(ref reference) bool { return ref.peel(tags) == "" }) // of a file, which no server supports
 	for i, ref := range r.Refs {
 		r.Refs[i].commit = ref.peel(tags)
 	}

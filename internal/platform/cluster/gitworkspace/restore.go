@@ -164,7 +164,7 @@ func (c confined) restoreTags(ctx context.Context, tags []string) error {
 	return err
 }
 
-// restoreIndex stages what was staged, or what HEAD has where that could not be told.
+// restoreIndex stages what was staged, or what HEAD has where that is unknown.
 func (c confined) restoreIndex(ctx context.Context) error {
 	staged, err := c.line(ctx, nil, "ls-tree", "--name-only", snapshotRef, "index")
 	if err != nil {

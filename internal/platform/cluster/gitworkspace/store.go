@@ -95,7 +95,7 @@ func removed(path string) error {
 	return nil
 }
 
-// inspect tells whether a folder is a repository: refusedError when all of one could not be had from the folder alone.
+// inspect reports whether a folder is a repository: refusedError when all of one could not be had from the folder alone.
 func inspect(folder string) (repository bool, err error) {
 	info, err := os.Lstat(folder)
 	if err != nil || !info.IsDir() {
@@ -282,7 +282,7 @@ func (b *bounded) Write(piece []byte) (int, error) {
 	return b.to.Write(piece)
 }
 
-// isName tells whether a text can be a name of snapshots: nothing that git or a file system reads as more than that.
+// isName reports whether a text can be a name of snapshots: nothing that git or a file system reads as more than that.
 func isName(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || strings.HasPrefix(part, ".") || strings.HasPrefix(part, "-") || strings.HasSuffix(part, ".lock") ||
@@ -298,7 +298,7 @@ func isName(name string) bool {
 	return true
 }
 
-// isObject tells whether a text is an object's id.
+// isObject reports whether a text is an object's id.
 func isObject(id string) bool {
 	return (len(id) == 40 || len(id) == 64) && strings.Trim(id, "0123456789abcdef") == ""
 }

@@ -11,13 +11,14 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// SQLite writes its log (WAL) frame by frame, and of each the header and the page by themselves: a transaction of some
-// upserts is a hundred system calls. Here the frames are held as they come, and written together with the one that
-// completes the transaction, before SQLite hears that this one is written, and so before anybody can see the
-// transaction.
+// SQLite writes its log (WAL) frame by frame, and of each the header and the page separately: a transaction of
+// some upserts is a hundred system calls. Here the frames are buffered, and written together with the one that
+// completes the transaction. That happens before SQLite gets the result of that write, and so before a reader
+// can see the transaction.
 //
-// What is written is the same, and in the same order. Whatever else is done with the file comes after what is held.
-// What is held when a transaction has ended is of one that was given up, and is forgotten: from then on others may
+// The bytes and their order are the same. Any other operation on the file comes after the buffered frames.
+// Frames still buffered when a transaction has ended are of one that was rolled back, and are discarded: from
+// then on others may write in their place.
 // write to its place.
 
 // logFile is what stands in place of SQLite's own methods for the file of its log, outside of Go's heap.
@@ -153,8 +154,8 @@ func (l *logFile) header(bytes []byte) {
 	}
 }
 
-// LogEnd tells the salt of the log, which its frames share and another log has not, and behind which of its bytes the last
-// transaction of this connection ends. The end is 0 while there is none.
+// LogEnd returns the salt of the log, which its frames share and another log does not, and the offset where the
+// last transaction of this connection ends. The end is 0 while there is none.
 func (c *Conn) LogEnd() (salt uint64, end int64) {
 	if c.log == 0 {
 		return 0, 0

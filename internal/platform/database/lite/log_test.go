@@ -153,7 +153,7 @@ func TestWhatIsCommittedIsInTheFiles(t *testing.T) {
 	}
 }
 
-// endKnown tells whether a connection knows the end of the log that is there.
+// endKnown reports whether a connection knows the end of the log that is there.
 func endKnown(t *testing.T, conn *lite.Conn, path string) bool {
 	t.Helper()
 	log, err := os.ReadFile(path + "-wal")

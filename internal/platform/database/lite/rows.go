@@ -75,7 +75,7 @@ type rows struct {
 	statement *statement // nil once closed
 	texts     block
 	row       bool // the statement stands at one
-	stepped   bool // nobody was given it yet
+	stepped   bool // not returned to the caller yet
 }
 
 // Columns implements driver.Rows.

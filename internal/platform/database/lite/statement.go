@@ -244,7 +244,7 @@ func valueOf(arg any) (value, error) {
 	case float64:
 		return value{kind: sqlite3.SQLITE_FLOAT, float: converted}, nil
 	case []byte:
-		// Nobody changes it while it is copied.
+		// It must not change while it is copied.
 		blob := unsafe.String(unsafe.SliceData(converted), len(converted))
 		return given(value{kind: sqlite3.SQLITE_BLOB, text: blob}, converted != nil), nil
 	case bool:

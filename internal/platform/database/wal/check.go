@@ -1,8 +1,8 @@
-// Package wal looks through SQLite's log (its write-ahead log) before SQLite does, which takes a damaged frame for the
-// end of the log and forgets every commit behind it.
+// Package wal checks SQLite's log (its write-ahead log) before SQLite does, which treats a damaged frame as the
+// end of the log and drops every commit behind it.
 //
-// A damaged frame can be the end: a loss of power leaves what was not synced in any state. A Mark tells the two apart.
-// The server writes one after each sync, so a damaged frame before it was whole on the disk.
+// A damaged frame can be the end: a loss of power leaves what was not synced in any state. A Mark distinguishes
+// the two. The server writes one after each sync, so a damaged frame before it was whole on the disk.
 package wal
 
 import (
@@ -193,7 +193,7 @@ func unlessEnd(err error) error {
 	return nil
 }
 
-// header takes in the log's header, and tells whether it is whole or was put right.
+// header processes the log's header, and reports whether it is whole or was repaired.
 func (s *scanner) header(data []byte) bool {
 	var mended []byte
 	var made []flip
@@ -223,7 +223,7 @@ func (s *scanner) header(data []byte) bool {
 	return true
 }
 
-// plausible tells whether a header has what stands in each.
+// plausible reports whether a header has what stands in each.
 func plausible(header []byte, order binary.ByteOrder) bool {
 	const version = 3_007_000
 	page := binary.BigEndian.Uint32(header[8:])
@@ -238,7 +238,7 @@ func isBig(order binary.ByteOrder) uint32 {
 	return 0
 }
 
-// frame goes on over a frame, and tells whether it is whole or was put right. next is the frame behind it, as far as there
+// frame goes on over a frame, and reports whether it is whole or was put right. next is the frame behind it, as far as there
 // is one: what makes that whole, too, is what was written.
 func (s *scanner) frame(data, next []byte, number int, at int64) bool {
 	salts := binary.BigEndian.Uint64(data[8:]) ^ s.salt

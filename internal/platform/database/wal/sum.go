@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// checksum is SQLite's checksum of 32-bit words, taken in pairs (file format, section 4.2).
+// checksum is SQLite's checksum of 32-bit words, in pairs (file format, section 4.2).
 type checksum struct{ a, b uint32 }
 
 // over goes on with bytes, whose number is a multiple of 8.
@@ -34,7 +34,7 @@ type repair struct {
 	sum   checksum
 }
 
-// repairs tells whether data is whole: whether the sum that goes on from a start over the spans is the one stored at
+// repairs reports whether data is whole: whether the sum that goes on from a start over the spans is the one stored at
 // sumAt; if it is not, by the change of which bit it would be. There may be several: a change of the highest bits of a
 // word has the same effect in many places.
 func repairs(data []byte, order binary.ByteOrder, start checksum, sumAt int, spans ...span) (found []repair, whole bool) {

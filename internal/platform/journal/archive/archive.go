@@ -42,9 +42,10 @@ type Options struct {
 	DB      *database.DB
 	Files   Files
 	Logger  zerolog.Logger
-	// Turn tells whether it is this process that archives, of several; nil: always. Two at once do no harm.
+	// Turn reports whether it is this process that archives, of several; nil: always. Two at once do no harm.
 	Turn func(ctx context.Context) (bool, error)
-	// Stored is told of each range that was archived, with its number of events and the bytes of its object. nil: nobody.
+	// Stored is called for each archived range, with its number of events and the bytes of its object. nil: not
+	// called.
 	Stored func(events, bytes int64)
 	// Events, Bytes (of lines) and Age (of its first event) close a range: 20,000, 64 MiB and 24 h when 0.
 	Events int64

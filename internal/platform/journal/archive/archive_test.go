@@ -62,7 +62,7 @@ func add(t *testing.T, log *journal.Journal, count int) {
 	t.Helper()
 	for i := range count {
 		if _, err := log.Append(t.Context(), journal.Event{SessionID: fmt.Sprintf("s%d", i%2), Type: "t", Source: "test",
-			Actor: "somebody", TurnID: "turn", Payload: json.RawMessage(fmt.Sprintf(`{"n": %d, "text":"<ä>"}`, i))}); err != nil {
+			Actor: "someone", TurnID: "turn", Payload: json.RawMessage(fmt.Sprintf(`{"n": %d, "text":"<ä>"}`, i))}); err != nil {
 			t.Fatal(err)
 		}
 	}

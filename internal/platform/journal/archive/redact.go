@@ -51,7 +51,7 @@ func (a *Archiver) rewrite(ctx context.Context, name string) error {
 		}
 		return fresh.write(&line.Record, line)
 	})
-	if errors.Is(err, fs.ErrNotExist) { // somebody has it kept no longer
+	if errors.Is(err, fs.ErrNotExist) { // another process removed it already
 		return a.opts.Journal.NoteArchived(ctx, func(ctx context.Context, tx database.Tx) error {
 			_, err := tx.ExecContext(ctx, `delete from journal_archive_sessions where first_pos = $1`, old.From)
 			return err

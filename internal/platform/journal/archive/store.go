@@ -71,7 +71,7 @@ func (a *Archiver) clean(ctx context.Context) error {
 				return err
 			})
 		}
-		// From here nobody keeps it.
+		// From here on no row refers to it.
 		if err := change(`update journal_archive_garbage set due_at = 0 where name = $1`); err != nil {
 			return err
 		}

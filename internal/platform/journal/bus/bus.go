@@ -1,8 +1,8 @@
-// Package bus tells the other nodes on one Postgres that the journal has new events, so that they read them at once
+// Package bus notifies the other nodes on one Postgres of new journal events, so that they read them at once
 // instead of at their next poll.
 //
-// It owns when that is said and what is heard of others. It carries no events: what is said may be lost, and the poll
-// finds everything. It must never know what events are about.
+// It owns when a node sends a notification and what it does on one. It carries no events: notifications may be
+// lost, and the poll finds everything. It must never know what events are about.
 package bus
 
 import (
@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// gather is how long a node waits after it told others something until it does so again: what is committed
-	// meanwhile is told at once.
+	// gather is the minimum time between two notifications of a node: events committed meanwhile share one
+	// notification.
 	gather = 2 * time.Millisecond
 	// checkTimeout bounds what is asked of Postgres over a channel.
 	checkTimeout = 5 * time.Second
@@ -32,17 +32,17 @@ type Options struct {
 	DB *database.DB
 	// Self names this node: what it says itself is not news.
 	Self string
-	// Look is called whenever there may be events of other nodes: they said so, or may have while nobody listened. It
-	// must not block.
+	// Look is called whenever other nodes may have new events: on a notification, and after a time without a
+	// listener. It must not block.
 	Look   func()
 	Logger zerolog.Logger
 	// CheckAfter is how long a channel may be silent before it is looked whether it works (default 15 s).
 	CheckAfter time.Duration
-	// Told and Heard, when set, are called for each word that went out, and for each of another node.
+	// Told and Heard, when set, are called for each notification sent, and for each received from another node.
 	Told, Heard func()
 }
 
-// Bus tells other nodes of new events, and hears of theirs.
+// Bus notifies other nodes of new events, and receives their notifications.
 type Bus struct {
 	opts Options
 	news chan struct{}
@@ -54,7 +54,7 @@ type Bus struct {
 	running   sync.WaitGroup
 }
 
-// New makes a bus. It says and hears nothing before Start.
+// New makes a bus. It sends and receives nothing before Start.
 func New(opts Options) *Bus {
 	if opts.CheckAfter <= 0 {
 		opts.CheckAfter = 15 * time.Second
@@ -62,7 +62,7 @@ func New(opts Options) *Bus {
 	return &Bus{opts: opts, news: make(chan struct{}, 1)}
 }
 
-// Announce has the others hear that there are new events. It never blocks; several calls may be one word.
+// Announce notifies the other nodes of new events. It never blocks; several calls may share one notification.
 func (b *Bus) Announce() {
 	select {
 	case b.news <- struct{}{}:
@@ -70,8 +70,8 @@ func (b *Bus) Announce() {
 	}
 }
 
-// Start begins to tell and to hear. Without its channel it tries again until there is one. Calling it twice is allowed;
-// after Stop nothing begins.
+// Start begins to send and receive. It retries until it has a channel. Calling it twice is allowed; after Stop
+// nothing begins.
 func (b *Bus) Start(ctx context.Context) error {
 	b.lifecycle.Lock()
 	defer b.lifecycle.Unlock()
@@ -80,8 +80,8 @@ func (b *Bus) Start(ctx context.Context) error {
 	}
 	b.started = true
 	ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	b.running.Go(func() { b.keep(ctx, b.tell) })
-	b.running.Go(func() { b.keep(ctx, b.hear) })
+	b.running.Go(func() { b.keep(ctx, b.announceLoop) })
+	b.running.Go(func() { b.keep(ctx, b.listenLoop) })
 	return nil
 }
 
@@ -131,8 +131,8 @@ func (b *Bus) open(ctx context.Context, use func(context.Context, *database.Chan
 	return errors.Join(err, channel.Close(closing))
 }
 
-// tell says that there is news as often as there is, at most once per gather.
-func (b *Bus) tell(ctx context.Context, channel *database.Channel) error {
+// announceLoop sends a notification for new events, at most one per gather.
+func (b *Bus) announceLoop(ctx context.Context, channel *database.Channel) error {
 	for {
 		select {
 		case <-b.news:
@@ -140,7 +140,7 @@ func (b *Bus) tell(ctx context.Context, channel *database.Channel) error {
 			return ctx.Err()
 		}
 		within, cancel := context.WithTimeout(ctx, checkTimeout)
-		err := channel.Tell(within, b.opts.Self)
+		err := channel.Notify(within, b.opts.Self)
 		cancel()
 		if err != nil {
 			b.Announce() // it is still news
@@ -157,19 +157,19 @@ func (b *Bus) tell(ctx context.Context, channel *database.Channel) error {
 	}
 }
 
-// hear looks whenever another node says that there is news.
-func (b *Bus) hear(ctx context.Context, channel *database.Channel) error {
+// listenLoop polls whenever another node sends a notification.
+func (b *Bus) listenLoop(ctx context.Context, channel *database.Channel) error {
 	if err := channel.Listen(ctx); err != nil {
 		return err
 	}
-	b.opts.Look() // what was said before nobody heard
+	b.opts.Look() // notifications sent before LISTEN were lost
 	for {
 		within, cancel := context.WithTimeout(ctx, b.opts.CheckAfter)
-		word, err := channel.Hear(within)
+		sender, err := channel.Receive(within)
 		silent := within.Err() != nil
 		cancel()
 		switch {
-		case err == nil && word == b.opts.Self:
+		case err == nil && sender == b.opts.Self:
 		case err == nil:
 			b.opts.Look()
 			if b.opts.Heard != nil {

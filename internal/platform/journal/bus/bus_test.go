@@ -23,17 +23,17 @@ const patience = 30 * time.Second
 
 // node is a journal that as good as never polls, and its bus.
 type node struct {
-	journal     *journal.Journal
-	bus         *bus.Bus
-	got         chan journal.Record
-	told, heard chan struct{} // have room for what a test says
+	journal        *journal.Journal
+	bus            *bus.Bus
+	got            chan journal.Record
+	sent, received chan struct{} // buffered for all notifications of a test
 }
 
 func startNode(t *testing.T, db *database.DB, name string) *node {
 	t.Helper()
-	n := &node{got: make(chan journal.Record, 1000), told: make(chan struct{}, 1000), heard: make(chan struct{}, 1000)}
+	n := &node{got: make(chan journal.Record, 1000), sent: make(chan struct{}, 1000), received: make(chan struct{}, 1000)}
 	n.bus = bus.New(bus.Options{DB: db, Self: name, Look: func() { n.journal.Look() }, CheckAfter: 20 * time.Millisecond,
-		Told: func() { n.told <- struct{}{} }, Heard: func() { n.heard <- struct{}{} }})
+		Told: func() { n.sent <- struct{}{} }, Heard: func() { n.received <- struct{}{} }})
 	n.journal = journal.New(db, journal.Options{PollInterval: time.Hour, Announce: n.bus.Announce})
 	n.journal.Subscribe(func(records []journal.Record) {
 		for _, r := range records {
@@ -98,19 +98,19 @@ func TestEventsOfOtherNodesComeWithoutThePoll(t *testing.T) {
 	if n := cut(); n != 4 {
 		t.Fatalf("%d channels were cut, want 2 of each node", n)
 	}
-	a.append(t, `"while nobody listens"`)
-	b.next(t, `"while nobody listens"`)
+	a.append(t, `"without a listener"`)
+	b.next(t, `"without a listener"`)
 }
 
 // A node does not look because of what it said itself, and says many commits in few words.
-func TestWordsAreFew(t *testing.T) {
+func TestNotificationsAreBatched(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
 	a, b := startNode(t, db, "a"), startNode(t, db, "b")
-	if !polling.Until(patience, func() bool { a.bus.Announce(); return len(b.heard) > 0 }) {
+	if !polling.Until(patience, func() bool { a.bus.Announce(); return len(b.received) > 0 }) {
 		t.Fatal("b does not listen")
 	}
-	before, heard := len(a.told), len(b.heard)
+	before, received := len(a.sent), len(b.received)
 	const commits = 200
 	var appending sync.WaitGroup
 	for range 4 {
@@ -129,12 +129,12 @@ func TestWordsAreFew(t *testing.T) {
 	if err := a.bus.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if told := len(a.told) - before; told == 0 || told >= commits {
-		t.Errorf("%d commits were told in %d words", commits, told)
+	if sent := len(a.sent) - before; sent == 0 || sent >= commits {
+		t.Errorf("%d commits were announced in %d notifications", commits, sent)
 	}
-	again := polling.Until(patience, func() bool { return len(b.heard) > heard })
-	if !again || len(a.heard) != 0 {
-		t.Errorf("a heard %d words, b %d", len(a.heard), len(b.heard))
+	again := polling.Until(patience, func() bool { return len(b.received) > received })
+	if !again || len(a.received) != 0 {
+		t.Errorf("a received %d notifications, b %d", len(a.received), len(b.received))
 	}
 }
 

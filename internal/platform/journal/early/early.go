@@ -1,8 +1,8 @@
-// Package early carries to other nodes what is told before it is stored, to those where somebody follows it.
+// Package early carries ephemeral events to the nodes whose clients follow their session.
 //
-// It owns who is sent what, and when it is shown there: in its place among what is stored, or not at all. What it
-// carries may be lost, for whatever is told early is stored later; it never makes the journal wait. It must never know
-// what events are about.
+// It owns which node gets which event, and when it is shown there: in order with the stored events, or not at
+// all. Events may be lost on the way, because each is stored later; it never makes the journal wait. It must
+// never know what events are about.
 package early
 
 import (
@@ -29,7 +29,7 @@ type Journal interface {
 
 // Nodes are the others.
 type Nodes interface {
-	// Runners are those that may have something to tell.
+	// Runners are the nodes that may have events to send.
 	Runners(ctx context.Context) ([]string, error)
 	// Open begins a request of one of them that lasts.
 	Open(ctx context.Context, node, path string, body io.Reader) (*http.Response, error)
@@ -39,11 +39,11 @@ type Nodes interface {
 type Options struct {
 	// Self names this node.
 	Self string
-	// Watched are the sessions that somebody follows here; all: any.
+	// Watched are the sessions that clients follow here; all: any.
 	Watched func() (sessions map[string]struct{}, all bool)
 	// Meta encodes journal.Event.Known.
 	Meta func(known any) (json.RawMessage, error)
-	// Taking tells of an event that its session goes on at another node: whose it was, and whose it is.
+	// Taking reports whether an event moves its session to another node, and the old and the new owner.
 	Taking func(event *journal.Event) (from, by string, is bool)
 	// Sure refuses while this node may have been taken for dead: nothing is sent or shown then. nil: it cannot be.
 	Sure   func() error
@@ -51,12 +51,12 @@ type Options struct {
 	// Look is how often it is looked which other nodes there are (default 2 s), Again how long one that does not know the
 	// route is left alone (30 s).
 	Look, Again time.Duration
-	// Sent, Received and Dropped are told how many events went to another node, came from one and are shown, and were given
-	// up on either way.
+	// Sent, Received and Dropped count events: sent to another node, received and shown, and dropped in either
+	// direction.
 	Sent, Received, Dropped func(events int)
 }
 
-// Carrier sends to other nodes what is told here, and shows what is told there.
+// Carrier sends ephemeral events to other nodes, and shows theirs.
 type Carrier struct {
 	opts    Options
 	changed chan struct{} // what is followed here, closed and replaced each time
@@ -86,9 +86,9 @@ func New(opts Options) *Carrier {
 	if opts.Again <= 0 {
 		opts.Again = 30 * time.Second
 	}
-	for _, told := range []*func(int){&opts.Sent, &opts.Received, &opts.Dropped} {
-		if *told == nil {
-			*told = func(int) {}
+	for _, count := range []*func(int){&opts.Sent, &opts.Received, &opts.Dropped} {
+		if *count == nil {
+			*count = func(int) {}
 		}
 	}
 	if opts.Sure == nil {
@@ -109,7 +109,7 @@ func (c *Carrier) Start(ctx context.Context, log Journal, nodes Nodes) error {
 	c.started, c.log, c.nodes = true, log, nodes
 	c.ended, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	ctx = c.ended
-	head, unsubscribe := c.log.Subscribe(c.hear)
+	head, unsubscribe := c.log.Subscribe(c.onRecords)
 	c.mu.Lock() // never around a call of the journal, which calls Told
 	c.held.begin(head)
 	c.mu.Unlock()
@@ -158,8 +158,8 @@ func (c *Carrier) change() <-chan struct{} {
 	return c.changed
 }
 
-// hear is the journal's subscriber.
-func (c *Carrier) hear(records []journal.Record) {
+// onRecords is the journal's subscriber.
+func (c *Carrier) onRecords(records []journal.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range records {

@@ -31,15 +31,15 @@ const patience = 30 * time.Second
 
 // log is a journal in which a test says what happens.
 type log struct {
-	mu   sync.Mutex
-	head int64
-	fns  map[int]journal.Subscriber
-	next int
-	told chan journal.Event
+	mu    sync.Mutex
+	head  int64
+	fns   map[int]journal.Subscriber
+	next  int
+	shown chan journal.Event
 }
 
 func newLog() *log {
-	return &log{fns: map[int]journal.Subscriber{}, told: make(chan journal.Event, 1000)}
+	return &log{fns: map[int]journal.Subscriber{}, shown: make(chan journal.Event, 1000)}
 }
 
 // Subscribe implements early.Journal.
@@ -62,7 +62,7 @@ func (l *log) PassOn(choose func() []journal.Event) {
 	defer l.mu.Unlock()
 	for _, e := range choose() {
 		select {
-		case l.told <- e:
+		case l.shown <- e:
 		default:
 		}
 	}
@@ -165,18 +165,18 @@ func (o others) Open(ctx context.Context, name, path string, body io.Reader) (*h
 	}
 	response, err := o[name].server.Client().Do(request)
 	if err == nil {
-		response.Body = &heard{response.Body, o[name]}
+		response.Body = &recordedBody{response.Body, o[name]}
 	}
 	return response, err
 }
 
-// heard keeps what another node reads of one.
-type heard struct {
+// recordedBody records what another node reads of this one.
+type recordedBody struct {
 	io.ReadCloser
 	of *node
 }
 
-func (h *heard) Read(p []byte) (int, error) {
+func (h *recordedBody) Read(p []byte) (int, error) {
 	n, err := h.ReadCloser.Read(p)
 	h.of.mu.Lock()
 	defer h.of.mu.Unlock()
@@ -200,7 +200,7 @@ func (n *node) start(t testing.TB, found others) {
 	}
 }
 
-// two are a node that tells and one that follows it.
+// two are a node that sends and one that follows it.
 func two(t testing.TB) (a, b *node) {
 	a, b = newNode(t, "a"), newNode(t, "b")
 	a.start(t, others{})
@@ -212,8 +212,8 @@ func said(session, text string) journal.Event {
 	return journal.Event{SessionID: session, Type: "x", Known: map[string]string{"of": session}, Payload: json.RawMessage(text)}
 }
 
-// hears tells something again and again until it is shown.
-func hears(t testing.TB, a, b *node, session string) {
+// awaitShown sends an event again and again until it is shown.
+func awaitShown(t testing.TB, a, b *node, session string) {
 	t.Helper()
 	deadline := time.After(patience)
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -221,13 +221,13 @@ func hears(t testing.TB, a, b *node, session string) {
 	for {
 		a.Told(b.log.Head(), []journal.Event{said(session, `"again"`)})
 		select {
-		case e := <-b.log.told:
+		case e := <-b.log.shown:
 			if e.SessionID == session {
 				return
 			}
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("nothing of %s is heard", session)
+			t.Fatalf("no event of %s is shown", session)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func (l *log) Head() int64 {
 	return l.head
 }
 
-// quiet forgets what was told so far: everything before a mark.
+// quiet discards what was sent so far: everything before a marker.
 func quiet(t testing.TB, a, b *node) {
 	t.Helper()
 	mark := fmt.Sprint(time.Now().UnixNano())
@@ -254,7 +254,7 @@ func next(t testing.TB, b *node, fits func(journal.Event) bool) journal.Event {
 	deadline := time.After(patience)
 	for {
 		select {
-		case e := <-b.log.told:
+		case e := <-b.log.shown:
 			if fits(e) {
 				return e
 			}
@@ -264,46 +264,46 @@ func next(t testing.TB, b *node, fits func(journal.Event) bool) journal.Event {
 	}
 }
 
-// Another node hears what its clients follow and nothing else, byte for byte and in order, once what is stored before it
-// is there.
-func TestWhatIsFollowedIsHeard(t *testing.T) {
+// Another node shows what its clients follow and nothing else, byte for byte and in order, once the events
+// stored before it are there.
+func TestFollowedSessionsAreShown(t *testing.T) {
 	t.Parallel()
 	a, b := two(t)
 	b.watch(false, "s")
-	hears(t, a, b, "s")
+	awaitShown(t, a, b, "s")
 	quiet(t, a, b)
 	a.Told(0, []journal.Event{said("other", `1`), said("s", ` { "a" :  "<\u00e9>" } `), said("s", `2`)})
 	a.Told(5, []journal.Event{said("s", `3`)})
 	first := next(t, b, func(journal.Event) bool { return true })
 	if string(first.Payload) != ` { "a" :  "<\u00e9>" } ` || string(first.Meta) != `{"of":"s"}` || first.Type != "x" {
-		t.Errorf("heard %+v", first)
+		t.Errorf("received %+v", first)
 	}
 	if e := next(t, b, func(journal.Event) bool { return true }); string(e.Payload) != `2` {
-		t.Errorf("heard %s", e.Payload)
+		t.Errorf("received %s", e.Payload)
 	}
-	if len(b.log.told) != 0 {
+	if len(b.log.shown) != 0 {
 		t.Error("it is shown before what is stored before it")
 	}
 	b.log.store(journal.Record{Pos: 4}, journal.Record{Pos: 5})
 	if e := next(t, b, func(journal.Event) bool { return true }); string(e.Payload) != `3` {
-		t.Errorf("heard %s", e.Payload)
+		t.Errorf("received %s", e.Payload)
 	}
 	if got := a.sentOf("other"); got != 0 {
 		t.Errorf("%d were sent of a session that is not followed", got)
 	}
 	b.watch(true)
-	hears(t, a, b, "other")
+	awaitShown(t, a, b, "other")
 	wait(t, "all that was sent is counted", func() bool {
 		return a.sentOf("other") > 0 && a.sent.Load() == int64(a.sentOf("other")+a.sentOf("s"))
 	})
 }
 
-// A node that may have been taken for dead tells nothing, and shows nothing; nor does a former owner of a session.
-func TestWhoIsNotSureTellsNothing(t *testing.T) {
+// A node without a lease sends nothing and shows nothing; nor does a former owner of a session.
+func TestNodeWithoutLeaseSendsNothing(t *testing.T) {
 	t.Parallel()
 	a, b := two(t)
 	b.watch(true)
-	hears(t, a, b, "s")
+	awaitShown(t, a, b, "s")
 	quiet(t, a, b)
 	for _, n := range []*node{a, b} {
 		n.unsure.Store(true)
@@ -316,12 +316,12 @@ func TestWhoIsNotSureTellsNothing(t *testing.T) {
 	a.Told(0, []journal.Event{said("s2", `"of another"`)})
 	a.Told(0, []journal.Event{said("s", `"end"`)})
 	if e := next(t, b, func(journal.Event) bool { return true }); string(e.Payload) != `"end"` {
-		t.Errorf("heard %s of %s", e.Payload, e.SessionID)
+		t.Errorf("received %s of %s", e.Payload, e.SessionID)
 	}
 }
 
-// A node that does not read makes nobody wait: what it cannot be sent is given up.
-func TestANodeThatDoesNotReadMakesNobodyWait(t *testing.T) {
+// A node that does not read blocks no other node: events it cannot accept are dropped.
+func TestSlowNodeBlocksNoOther(t *testing.T) {
 	t.Parallel()
 	a := newNode(t, "a")
 	a.start(t, others{})
@@ -347,14 +347,14 @@ func TestANodeIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	a, b := two(t)
 	b.watch(true)
-	hears(t, a, b, "s")
+	awaitShown(t, a, b, "s")
 	for _, code := range []int64{http.StatusNotFound, http.StatusForbidden, http.StatusServiceUnavailable} {
 		a.answers.Store(code)
 		asked := a.asked.Load()
 		a.server.CloseClientConnections()
 		wait(t, "it is asked again", func() bool { return a.asked.Load() >= asked+2 })
 		a.answers.Store(0)
-		hears(t, a, b, "s")
+		awaitShown(t, a, b, "s")
 	}
 }
 
@@ -412,11 +412,11 @@ func wait(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// What a piece that is told by itself costs both nodes together, in CPU and until it is shown.
-func BenchmarkPiece(b *testing.B) {
+// The cost of one delta to both nodes together, in CPU and until it is shown.
+func BenchmarkDelta(b *testing.B) {
 	from, to := two(b)
 	to.watch(false, "s")
-	hears(b, from, to, "s")
+	awaitShown(b, from, to, "s")
 	quiet(b, from, to)
 	line := `{"method":"item/agentMessage/delta","params":{"threadId":"t","turnId":"u","itemId":"i","delta":"` + string(make([]byte, 40)) + `"}}`
 	spaced := time.NewTicker(10 * time.Millisecond)
@@ -427,7 +427,7 @@ func BenchmarkPiece(b *testing.B) {
 		<-spaced.C
 		began := time.Now()
 		from.Told(0, []journal.Event{said("s", line)})
-		<-to.log.told
+		<-to.log.shown
 		took = append(took, time.Since(began))
 	}
 	b.ReportMetric(float64((cpu(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")

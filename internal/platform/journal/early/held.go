@@ -59,8 +59,8 @@ func (h *held) add(after int64, event journal.Event, now time.Time) bool {
 	return true
 }
 
-// due takes out what is to be shown now, and tells how many are given up. Whatever its session has stored since may hold
-// an event already, so it must not be shown any more.
+// due removes and returns the events to show now, and counts those dropped. An event is dropped once its
+// session has stored a later one, which may already contain it.
 func (h *held) due(now time.Time) (due []journal.Event, dropped int) {
 	kept := h.events[:0]
 	h.size = 0

@@ -25,8 +25,9 @@ func payloads(events []journal.Event) (all []string) {
 	return all
 }
 
-// What is told early waits for what is stored before it, and is not shown after what its session stored since.
-func TestWhatIsHeldIsShownInItsPlaceOrNotAtAll(t *testing.T) {
+// An ephemeral event waits for the stored events before it, and is not shown after a later stored event of its
+// session.
+func TestHeldEventIsShownInOrderOrDropped(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	h := held{last: map[string]int64{}}

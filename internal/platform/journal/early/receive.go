@@ -17,7 +17,8 @@ const (
 	// beat is how often a node that listens says so, settle how long it waits for more changes of what it follows.
 	beat   = 10 * time.Second
 	settle = 5 * time.Millisecond
-	// maxNames is how many sessions are named in one line, and maxFollowed how many are at most; others are not told early.
+	// maxNames bounds the sessions named in one line, maxFollowed those followed at once; the others wait for
+	// the store.
 	maxNames    = 2000
 	maxFollowed = 20000
 )
@@ -69,7 +70,7 @@ func (c *Carrier) followNode(ctx context.Context, node string) {
 			return
 		}
 		c.opts.Logger.Debug().Err(err).Str("node", node).
-			Msg("what this node tells early comes when it is stored, until it is heard again")
+			Msg("the connection for ephemeral events broke; its events come from the store until it is back")
 		select {
 		case <-time.After(again):
 		case <-ctx.Done():
@@ -78,7 +79,7 @@ func (c *Carrier) followNode(ctx context.Context, node string) {
 	}
 }
 
-// listen hears one node until that breaks off, and tells when to try again.
+// listen reads the events of one node until the connection breaks, and returns when to try again.
 func (c *Carrier) listen(ctx context.Context, node string) (again time.Duration, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
@@ -86,7 +87,7 @@ func (c *Carrier) listen(ctx context.Context, node string) (again time.Duration,
 	defer cancel()
 	body, says := io.Pipe()
 	defer func() { _ = body.Close() }() // it always ends the pipe
-	asking.Go(func() { says.CloseWithError(c.ask(ctx, says)) })
+	asking.Go(func() { says.CloseWithError(c.sendInterest(ctx, says)) })
 	answer, err := c.nodes.Open(ctx, node, Path, body)
 	if err != nil {
 		return c.opts.Look, err
@@ -102,14 +103,14 @@ func (c *Carrier) listen(ctx context.Context, node string) (again time.Duration,
 	lines := bufio.NewScanner(answer.Body)
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
-		var next told
+		var next wireEvent
 		if err := json.Unmarshal(lines.Bytes(), &next); err != nil {
 			return c.opts.Again, fmt.Errorf("what it says cannot be read: %w", err)
 		}
 		c.mu.Lock()
-		taken := c.held.add(next.After, next.event(), time.Now())
+		added := c.held.add(next.After, next.event(), time.Now())
 		c.mu.Unlock()
-		if !taken {
+		if !added {
 			c.opts.Dropped(1)
 		}
 		c.mayShow()
@@ -117,8 +118,8 @@ func (c *Carrier) listen(ctx context.Context, node string) (again time.Duration,
 	return c.opts.Look, lines.Err()
 }
 
-// ask says what is followed here, and what changes of it.
-func (c *Carrier) ask(ctx context.Context, to io.Writer) error {
+// sendInterest says what is followed here, and what changes of it.
+func (c *Carrier) sendInterest(ctx context.Context, to io.Writer) error {
 	encoder := json.NewEncoder(to)
 	asked := map[string]struct{}{}
 	alive := time.NewTicker(beat)

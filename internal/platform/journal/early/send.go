@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// gather is how long it is waited after something was sent until more is: what is told meanwhile goes along.
+	// gather is the time after a write in which further events wait for the next one.
 	gather = 5 * time.Millisecond
 	// maxQueued and maxQueuedSize bound what waits to be sent to one node.
 	maxQueued     = 2048
@@ -39,8 +39,8 @@ type queued struct {
 	event journal.Event
 }
 
-// Told takes events of this process that are told before they are stored, and the position after which they stand
-// (journal.Options.Told). It never blocks.
+// Told queues ephemeral events of this process and the position they follow (journal.Options.Told). It never
+// blocks.
 func (c *Carrier) Told(after int64, events []journal.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,22 +52,22 @@ func (c *Carrier) Told(after int64, events []journal.Event) {
 			continue
 		}
 		for l := range c.listening {
-			if !l.take(after, &events[i]) {
+			if !l.enqueue(after, &events[i]) {
 				c.opts.Dropped(1)
 			}
 		}
 	}
 }
 
-// take queues an event if the node follows its session; false when it had to be given up.
-func (l *listener) take(after int64, event *journal.Event) bool {
+// enqueue queues an event if the node follows its session; false when it had to be given up.
+func (l *listener) enqueue(after int64, event *journal.Event) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, wanted := l.sessions[event.SessionID]; !l.all && !wanted {
 		return true
 	}
 	size := len(event.Payload)
-	if size > maxPiece || len(l.queue) >= maxQueued || l.size+size > maxQueuedSize {
+	if size > maxDelta || len(l.queue) >= maxQueued || l.size+size > maxQueuedSize {
 		return false
 	}
 	l.queue = append(l.queue, queued{after, *event})
@@ -91,7 +91,7 @@ func (l *listener) follow(change interest) {
 	}
 }
 
-func (l *listener) taken() []queued {
+func (l *listener) drain() []queued {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	queue := l.queue
@@ -99,8 +99,8 @@ func (l *listener) taken() []queued {
 	return queue
 }
 
-// ServeHTTP answers another node, for as long as it listens, with what is told here: one line of JSON for each event. Who
-// asks must be known to be a node.
+// ServeHTTP streams this node's ephemeral events to another node while it is connected: one line of JSON for
+// each event. The caller must be authenticated as a node.
 func (c *Carrier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ended, done := c.enter()
 	if ended == nil {
@@ -132,7 +132,7 @@ func (c *Carrier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reading.Wait()
 }
 
-// readInterest hears what the node follows until it is silent.
+// readInterest reads which sessions the node follows, until it times out.
 func (c *Carrier) readInterest(r *http.Request, control *http.ResponseController, l *listener) {
 	lines := bufio.NewScanner(r.Body)
 	lines.Buffer(nil, maxLine)
@@ -164,7 +164,7 @@ func (c *Carrier) send(ctx context.Context, w http.ResponseWriter, control *http
 		case <-ctx.Done():
 			return nil
 		}
-		events := l.taken()
+		events := l.drain()
 		if c.opts.Sure() != nil { // this node may have been taken for dead
 			c.opts.Dropped(len(events))
 			events = nil
@@ -202,7 +202,7 @@ func (c *Carrier) encode(events []queued) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	for i := range events {
-		line, err := c.tellable(events[i].after, &events[i].event)
+		line, err := c.toWire(events[i].after, &events[i].event)
 		if err != nil {
 			return nil, err
 		}

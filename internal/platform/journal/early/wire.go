@@ -6,10 +6,10 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// maxLine bounds a line of an answer or a request, maxPiece an event that is carried.
+// maxLine bounds a line of an answer or a request, maxDelta an event that is carried.
 const (
 	maxLine  = 1 << 20
-	maxPiece = 256 << 10
+	maxDelta = 256 << 10
 )
 
 // interest is what a node follows from here on, added to or taken from what it followed.
@@ -19,8 +19,9 @@ type interest struct {
 	Drop []string `json:"drop,omitempty"`
 }
 
-// told is an event on its way. What is kept byte for byte is not JSON to the encoder, which would change its spaces.
-type told struct {
+// wireEvent is an event in transit. Fields that must stay byte for byte are strings, since the encoder would
+// change spaces of JSON.
+type wireEvent struct {
 	After   int64           `json:"after"`
 	Session string          `json:"session"`
 	Turn    string          `json:"turn,omitempty"`
@@ -35,19 +36,19 @@ type told struct {
 	Payload []byte          `json:"payload"`
 }
 
-func (c *Carrier) tellable(after int64, e *journal.Event) (told, error) {
+func (c *Carrier) toWire(after int64, e *journal.Event) (wireEvent, error) {
 	meta := e.Meta
 	if e.Known != nil {
 		var err error
 		if meta, err = c.opts.Meta(e.Known); err != nil {
-			return told{}, err
+			return wireEvent{}, err
 		}
 	}
-	return told{after, e.SessionID, e.TurnID, e.ItemID, e.Type, e.Time, e.Source, e.Actor, e.TraceID, e.SpanID, meta,
+	return wireEvent{after, e.SessionID, e.TurnID, e.ItemID, e.Type, e.Time, e.Source, e.Actor, e.TraceID, e.SpanID, meta,
 		e.Payload}, nil
 }
 
-func (t *told) event() journal.Event {
+func (t *wireEvent) event() journal.Event {
 	return journal.Event{SessionID: t.Session, TurnID: t.Turn, ItemID: t.Item, Type: t.Type, Time: t.Time, Source: t.Source,
 		Actor: t.Actor, TraceID: t.TraceID, SpanID: t.SpanID, Meta: t.Meta, Payload: t.Payload}
 }

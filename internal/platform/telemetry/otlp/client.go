@@ -123,7 +123,7 @@ func (c *client) send(ctx context.Context, body []byte) (again bool, err error) 
 	return again, err
 }
 
-// watched tells of exports: the SDK would tell standard error, past the log.
+// watched reports exports: the SDK would write to standard error, past the log.
 type watched struct {
 	sdk.SpanExporter
 	options Options
@@ -133,12 +133,12 @@ type watched struct {
 // ExportSpans implements sdk.SpanExporter.
 func (w *watched) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	err := w.SpanExporter.ExportSpans(ctx, spans)
-	told, line := w.options.Exported, w.options.Logger.Info()
+	count, line := w.options.Exported, w.options.Logger.Info()
 	if err != nil {
-		told, line = w.options.Failed, w.options.Logger.Warn().Err(err)
+		count, line = w.options.Failed, w.options.Logger.Warn().Err(err)
 	}
-	if told != nil {
-		told(len(spans))
+	if count != nil {
+		count(len(spans))
 	}
 	// Once for each change: a collector may be away for days.
 	switch was := w.failing.Swap(err != nil); {

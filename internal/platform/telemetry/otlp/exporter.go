@@ -1,7 +1,7 @@
 // Package otlp sends spans to an OpenTelemetry collector, as OTLP over HTTP.
 //
-// It owns that nobody waits for the collector: spans are queued, sent in batches beside everything else, and dropped
-// when the collector does not take them. It must never know what a span is about.
+// It owns that no caller waits for the collector: spans are queued, sent in batches by a goroutine, and dropped
+// when the collector does not accept them. It must never know what a span is about.
 package otlp
 
 import (

@@ -71,8 +71,8 @@ func newCollector(t *testing.T, refuse int) *collector {
 	return c
 }
 
-// A span comes to a collector as it was told, with the ids given, the headers and what is said of the server; one that
-// refuses for a while is asked again.
+// A span reaches a collector unchanged, with its ids, the headers and the server's attributes; a collector that
+// refuses for a while is retried.
 func TestSpansComeToACollector(t *testing.T) {
 	t.Parallel()
 	for name, refused := range map[string]int{"at once": 0, "the second time": 1} {
@@ -114,9 +114,9 @@ func TestSpansComeToACollector(t *testing.T) {
 	}
 }
 
-// A collector that takes requests and never answers, and one that is not there: nobody waits for it, not at the end
-// either, and the log says once that it is so.
-func TestNobodyWaitsForACollector(t *testing.T) {
+// With a collector that never answers, or that is not there, no caller waits, not at the end either, and the
+// log says so once.
+func TestCollectorBlocksNoCaller(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 1000)
 	let := make(chan struct{})
@@ -145,10 +145,10 @@ func TestNobodyWaitsForACollector(t *testing.T) {
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := e.Stop(ended); err == nil {
-			t.Errorf("%s: all was sent to nobody", name)
+			t.Errorf("%s: all was sent to no collector", name)
 		}
 		if n := <-failed; n == 0 {
-			t.Errorf("%s: nothing is told of what was lost", name)
+			t.Errorf("%s: there is no report of what was lost", name)
 		}
 	}
 }

@@ -28,7 +28,8 @@ type Options struct {
 	Version, Instance string
 	// Delay is how long spans wait for company, 0 is the specification's 5 s.
 	Delay time.Duration
-	// Exported and Failed, when set, are told how many spans were sent, and how many the collector did not take.
+	// Exported and Failed, when set, get the number of spans that were sent, or that the collector did not
+	// accept.
 	Exported, Failed func(spans int)
 	Logger           zerolog.Logger
 }

@@ -1,11 +1,11 @@
-// Package bridge stands between a server and an OpenCode server: it starts `opencode serve`, talks HTTP with it on
-// loopback, and speaks lines on its own standard pipes, as agents do that package stdio drives. So OpenCode is kept by
-// a shim like every other agent: what it says while no server listens waits in the shim's spool, and an answer is given
-// once however many servers give it.
+// Package bridge stands between a server and an OpenCode server. It starts `opencode serve`, talks HTTP with it
+// on loopback, and speaks lines on its own standard pipes, as agents do that package stdio drives. So a shim
+// can keep OpenCode like every other agent: its output waits in the shim's spool while no server reads, and
+// each answer is given once, even if several servers send it.
 //
-// It owns the password of the OpenCode server, which no server of ours learns, and that nothing is lost when
-// the stream of events breaks off: it then tells how each conversation stands (Snapshot). Of what an event means it
-// knows whose it is, and what a sub-agent may.
+// It owns the password of the OpenCode server, which no server of ours learns. It also owns that nothing is
+// lost when the stream of events breaks off: it then sends the status of each conversation (Snapshot). Of an
+// event it knows only whose it is, and what a sub-agent may do.
 package bridge
 
 import (
@@ -54,8 +54,8 @@ type Step struct {
 	Body      json.RawMessage `json:"body,omitempty"`
 }
 
-// What a Step may do besides HTTP: wait until OpenCode is up and say Hello, or have a line written that tells how the
-// conversation stands.
+// What a Step may do besides HTTP: wait until OpenCode is up and send Hello, or write a line with the status of
+// the conversation.
 const (
 	DoHello    = "HELLO"
 	DoSnapshot = "SNAPSHOT"
@@ -91,14 +91,14 @@ type Snapshot struct {
 	Messages    json.RawMessage `json:"messages"`
 	Permissions json.RawMessage `json:"permissions"`
 	Questions   json.RawMessage `json:"questions"`
-	// Unheard are the messages that were sent to it and of which no event was heard. Aborted says that it was told to stop
-	// just before.
-	Unheard []string `json:"unheard,omitempty"`
-	Aborted bool     `json:"aborted,omitempty"`
+	// Unconfirmed are the messages that were sent to it without an event since. Aborted says that a stop was
+	// sent just before.
+	Unconfirmed []string `json:"unheard,omitempty"`
+	Aborted     bool     `json:"aborted,omitempty"`
 }
 
 const (
-	// passwordVariable tells OpenCode its password.
+	// passwordVariable gives OpenCode its password.
 	passwordVariable = "OPENCODE_SERVER_PASSWORD"
 	user             = "opencode"
 	// stopGrace is how long OpenCode has to end after SIGTERM.
@@ -121,11 +121,11 @@ type bridge struct {
 	out     io.Writer
 
 	mu sync.Mutex
-	// folders are those of the conversations that were asked about or said something, busy those that may be in a turn,
-	// unheard the conversations of messages that were sent.
-	folders map[string]string
-	busy    map[string]bool
-	unheard map[string]string
+	// folders are those of the conversations that were used, busy the conversations that may be in a turn,
+	// unconfirmed the conversations of messages without an event.
+	folders     map[string]string
+	busy        map[string]bool
+	unconfirmed map[string]string
 	// parents are the conversations that sub-agents work for.
 	parents map[string]string
 }
@@ -139,7 +139,7 @@ func Run(ctx context.Context, path string, in io.Reader, out, log io.Writer) err
 	}
 	b := &bridge{password: hex.EncodeToString(secret), http: &http.Client{Transport: &http.Transport{}},
 		up: make(chan struct{}), out: out, folders: map[string]string{}, busy: map[string]bool{},
-		unheard: map[string]string{}, parents: map[string]string{}}
+		unconfirmed: map[string]string{}, parents: map[string]string{}}
 	defer b.http.CloseIdleConnections()
 	logs := &sharedLog{out: log}
 	shell, err := commandShell()
@@ -269,7 +269,7 @@ func (b *bridge) serve(ctx context.Context, command Command) {
 		body, _ = json.Marshal(err.Error()) // a text encodes
 	}
 	if err != nil || status >= http.StatusBadRequest {
-		b.heard(command.Message)
+		b.confirm(command.Message)
 	}
 	if command.ID != 0 {
 		b.write(Line{Answer: command.ID, Status: status, Body: body})
@@ -323,7 +323,7 @@ func (b *bridge) do(ctx context.Context, step Step) (status int, body json.RawMe
 
 func (b *bridge) sign(request *http.Request) { request.SetBasicAuth(user, b.password) }
 
-// write writes one line. One that cannot be written has nobody to read it: the end of the other pipe tells.
+// write writes one line. One that cannot be written has no reader: the end of the other pipe shows that.
 func (b *bridge) write(line Line) {
 	raw, err := json.Marshal(line)
 	if err != nil {

@@ -31,9 +31,9 @@ func (b *bridge) adopt(child, parent string) {
 	}
 }
 
-// answerChild answers what a sub-agent asks where the permissions of the conversation it works for do: OpenCode does
-// not pass them on, so a sub-agent asks for everything. False when a person has to, or the conversation is nobody's
-// child.
+// answerChild answers a sub-agent's request where the permissions of its parent conversation decide. OpenCode
+// does not pass them on, so a sub-agent asks for everything. It returns false when a person has to decide, or
+// the conversation has no parent.
 func (b *bridge) answerChild(ctx context.Context, session string, payload json.RawMessage) (answered bool, err error) {
 	b.mu.Lock()
 	parent, folder := b.parents[session], b.folders[session]
@@ -110,7 +110,7 @@ func verdict(rules []rule, permission string, patterns []string) string {
 	return worst
 }
 
-// matches tells whether a pattern covers a text: "*" all of it, one that ends in "*" any with that beginning ("touch *"
+// matches reports whether a pattern covers a text: "*" all of it, one that ends in "*" any with that beginning ("touch *"
 // also "touch").
 func matches(pattern, text string) bool {
 	beginning, open := strings.CutSuffix(pattern, "*")

@@ -19,16 +19,17 @@ const (
 	maxLine = 128 << 20
 	// again is how long to wait before the events are asked for again.
 	again = 100 * time.Millisecond
-	// lastMessages is how many messages of a conversation a snapshot has: a turn with more is rare, and items are told by
-	// then.
+	// lastMessages is how many messages of a conversation a snapshot has: a turn with more is rare, and its
+	// items were published by then.
 	lastMessages = "200"
 )
 
 // errNotFound says that OpenCode knows no conversation of that id.
 var errNotFound = errors.New("no such conversation")
 
-// events passes on what OpenCode says, until it ends. Whenever its stream begins it tells how every conversation stands
-// that may be in a turn: the stream may have broken off, and a message may have been sent before the first one began.
+// events passes on OpenCode's events, until they end. Whenever the stream begins it sends the status of every
+// conversation that may be in a turn: the stream may have broken off, and a message may have been sent before
+// the first one began.
 func (b *bridge) events(ctx context.Context, logs *sharedLog) {
 	if _, _, err := b.whenUp(ctx); err != nil {
 		return
@@ -94,7 +95,7 @@ func (b *bridge) listen(ctx context.Context, logs *sharedLog) error {
 			continue
 		}
 		if event.Type == "server.connected" {
-			// Only now: what happens from here on is heard.
+			// Only now: events from here on are received.
 			for _, session := range b.inTurn() {
 				if err := b.snapshot(ctx, session, false); err != nil && !errors.Is(err, errNotFound) {
 					return err
@@ -103,7 +104,7 @@ func (b *bridge) listen(ctx context.Context, logs *sharedLog) error {
 		}
 		session := event.Properties.Session
 		if session == "" {
-			continue // of the server, its plug-ins, other conversations' files: nobody's turn
+			continue // of the server, its plug-ins, other conversations' files: no turn's
 		}
 		b.remember(session, said.Directory)
 		if parent := event.Properties.Info.Parent; event.Type == "session.created" && parent != "" {
@@ -119,7 +120,7 @@ func (b *bridge) listen(ctx context.Context, logs *sharedLog) error {
 			}
 		}
 		b.note(session, event.Type, event.Properties.Status.Type)
-		b.write(Line{Event: said.Payload, Directory: said.Directory, Sent: b.heard(event.Properties.Info.ID)})
+		b.write(Line{Event: said.Payload, Directory: said.Directory, Sent: b.confirm(event.Properties.Info.ID)})
 	}
 }
 
@@ -149,18 +150,19 @@ func (b *bridge) note(session, kind, status string) {
 	}
 }
 
-// sending notes a message that is sent; heard that it was heard of, or refused, and tells whether that was waited for.
+// sending notes a message that is sent; confirm notes an event of it, or its refusal, and reports whether it
+// was awaited.
 func (b *bridge) sending(session, message string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.unheard[message], b.busy[session] = session, true
+	b.unconfirmed[message], b.busy[session] = session, true
 }
 
-func (b *bridge) heard(message string) bool {
+func (b *bridge) confirm(message string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	_, waited := b.unheard[message]
-	delete(b.unheard, message)
+	_, waited := b.unconfirmed[message]
+	delete(b.unconfirmed, message)
 	return waited
 }
 
@@ -179,9 +181,9 @@ func (b *bridge) snapshot(ctx context.Context, session string, aborted bool) err
 	s := Snapshot{Session: session, Status: "idle", Aborted: aborted}
 	b.mu.Lock()
 	folder := b.folders[session]
-	for message, of := range b.unheard {
+	for message, of := range b.unconfirmed {
 		if of == session {
-			s.Unheard = append(s.Unheard, message)
+			s.Unconfirmed = append(s.Unconfirmed, message)
 		}
 	}
 	b.mu.Unlock()

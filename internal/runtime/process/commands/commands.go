@@ -19,7 +19,7 @@ type Process struct {
 	// Generation names it in the environment of all that it starts, Agent is the process id of its agent.
 	Generation string
 	Agent      int
-	// Variables are those by which the agent tells a command which conversation it is for, if it does.
+	// Variables name a command's conversation in its environment, if the agent sets them.
 	Variables []string
 }
 

@@ -58,7 +58,7 @@ func (p Process) find() (found []command, err error) {
 	return found, nil
 }
 
-// begins tells whether a process begins a command.
+// begins reports whether a process begins a command.
 func (t *tree) begins(pid int) bool {
 	parent, known := t.parent[pid]
 	if !known || pid == t.agent || t.above[pid] || process.Started(pid) == 0 {
@@ -83,7 +83,7 @@ func (t *tree) conversation(pid int) string {
 	return said
 }
 
-// within tells whether a process is part of a command that began above it.
+// within reports whether a process is part of a command that began above it.
 func (t *tree) within(pid int) bool {
 	for above := t.parent[pid]; above > 1; above = t.parent[above] {
 		if t.begins(above) {

@@ -40,7 +40,7 @@ type Plan struct {
 	Groups []uint32 `json:"groups,omitempty"`
 }
 
-// Empty tells whether a plan asks for nothing.
+// Empty reports whether a plan asks for nothing.
 func (p Plan) Empty() bool { return p.viewless() && !p.User && p.Fence == nil }
 
 // viewless reports that a plan needs no view of its own, and so none of the rights one takes. A fence needs none.

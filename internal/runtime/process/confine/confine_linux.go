@@ -162,7 +162,7 @@ func hideFile(path string, folders []string) error {
 	return readOnly(path)
 }
 
-// protect makes a path read-only for everybody in this namespace.
+// protect makes a path read-only for all users in this namespace.
 func protect(path string) error {
 	err := unix.Mount(path, path, "", unix.MS_BIND|unix.MS_REC, "")
 	if errors.Is(err, os.ErrNotExist) {

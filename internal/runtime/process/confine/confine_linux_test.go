@@ -27,8 +27,8 @@ const (
 	launchArgument = "confine-launch"
 )
 
-// nobody is a user without rights, for tests that run as root.
-const nobody = 65534
+// unprivileged is a user without rights, for tests that run as root.
+const unprivileged = 65534
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == stageArgument {
@@ -178,7 +178,7 @@ func runs() map[string]func(*testing.T) *ground {
 		return map[string]func(*testing.T) *ground{"this user": as(-1, true)}
 	}
 	return map[string]func(*testing.T) *ground{
-		"root": as(-1, false), "root with a user namespace": as(-1, true), "nobody": as(nobody, true),
+		"root": as(-1, false), "root with a user namespace": as(-1, true), "unprivileged": as(unprivileged, true),
 	}
 }
 
@@ -226,7 +226,7 @@ func cannotLeave(t *testing.T, g *ground) {
 	// A process of the same user outside: this test's, or one started for it.
 	outside := exec.Command("sleep", "3600")
 	if g.user >= 0 {
-		outside.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		outside.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
 	}
 	if err := outside.Start(); err != nil {
 		t.Fatal(err)
@@ -284,10 +284,10 @@ func TestTheRuntimesUserHasNoRights(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // only root can choose a user; the refusal is below
 	}
-	g := newGround(t, nobody)
+	g := newGround(t, unprivileged)
 	g.user = -1
 	plan := g.plan()
-	plan.User, plan.UID, plan.GID, plan.Groups = true, nobody, nobody, []uint32{nobody}
+	plan.User, plan.UID, plan.GID, plan.Groups = true, unprivileged, unprivileged, []uint32{unprivileged}
 	if got := g.sh(plan, "id -u; id -g; id -G; grep -c . /etc/shadow 2>/dev/null || echo no; ls -A "+
 		g.data); got != "65534\n65534\n65534\nno\nhome\n" {
 		t.Errorf("got %q", got)
@@ -300,9 +300,10 @@ func TestWhatCannotBeHiddenIsNotRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without the namespace the mount is refused, or would be everybody's; the stage's own check is what counts for root.
+	// Without the namespace the mount is refused, or would be visible to all; the stage's own check is what
+	// counts for root.
 	cmd := exec.Command(g.program, stageArgument, string(text), "/bin/sh", "-c", "cat "+g.secret)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
 	if os.Geteuid() != 0 {
 		cmd.SysProcAttr = nil
 	}

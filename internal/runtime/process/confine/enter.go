@@ -34,7 +34,7 @@ func (p Plan) Enter(folder string) error {
 	return fmt.Errorf("user %d: %w", p.UID, err)
 }
 
-// hides tells whether a real path is one that the program does not see.
+// hides reports whether a real path is one that the program does not see.
 func (p Plan) hides(path string) bool {
 	in := func(folder string) bool {
 		inside, err := filepath.Rel(folder, path)

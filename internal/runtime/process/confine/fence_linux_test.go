@@ -36,9 +36,9 @@ func TestAFenceHoldsForTheRuntimesUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // only root can choose a user
 	}
-	g, m := newGround(t, nobody), fencetest.New(t)
+	g, m := newGround(t, unprivileged), fencetest.New(t)
 	g.user = -1
-	fencetest.Compare(t, fencetest.Results(t, g.sh(confine.Plan{User: true, UID: nobody, GID: nobody, Fence: fenceOf(m)}, m.Command(g.program, "*"))),
+	fencetest.Compare(t, fencetest.Results(t, g.sh(confine.Plan{User: true, UID: unprivileged, GID: unprivileged, Fence: fenceOf(m)}, m.Command(g.program, "*"))),
 		fencetest.Answers())
 	m.Untouched()
 }

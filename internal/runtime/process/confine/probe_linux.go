@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// Probe tries how this machine lets a program be confined: as it is, or with a user namespace (Plan.UserNamespace),
-// which root needs in a container and everybody else always. ErrUnsupported with the reason when neither works. try is
-// the program and arguments that call Try: a process of its own because one that hides its memory, as a server does,
-// cannot make a user namespace itself.
+// Probe tries how this machine can confine a program: as it is, or with a user namespace (Plan.UserNamespace),
+// which root needs in a container and other users always. ErrUnsupported with the reason when neither works.
+// try is the program and arguments that call Try. It is a separate process because one that hides its memory,
+// as a server does, cannot make a user namespace itself.
 func Probe(ctx context.Context, try []string) (userNamespace bool, err error) {
 	if mountsAlone(ctx) {
 		return false, nil
@@ -25,7 +25,7 @@ func Probe(ctx context.Context, try []string) (userNamespace bool, err error) {
 	return true, nil
 }
 
-// mountsAlone tells whether this process may make a mount namespace and mount in it: what the runtime of Go does for a
+// mountsAlone reports whether this process may make a mount namespace and mount in it: what the runtime of Go does for a
 // child that is to have one of its own.
 func mountsAlone(ctx context.Context) bool {
 	cmd := exec.CommandContext(ctx, "true")
@@ -33,7 +33,7 @@ func mountsAlone(ctx context.Context) bool {
 	return cmd.Run() == nil
 }
 
-// Try confines the stage itself with a user namespace, in a folder made for it, and tells what went wrong.
+// Try confines the stage itself with a user namespace, in a folder made for it, and returns what went wrong.
 func Try(ctx context.Context, stage []string) error {
 	dir, err := os.MkdirTemp("", "harness-confine-")
 	if err != nil {

@@ -34,7 +34,7 @@ func TestFiftyShimsAreAdopted(t *testing.T) {
 			defer func() { <-gate }()
 			a := p.sh(`echo said; cat`, nil)
 			line(t, bufio.NewReader(a))
-			write(t, a, "", "unheard")
+			write(t, a, "", "unread")
 			a.Detach()
 			a.Release()
 		})
@@ -61,7 +61,7 @@ func TestFiftyShimsAreAdopted(t *testing.T) {
 	}
 	for _, a := range adopted {
 		group.Go(func() {
-			if got := line(t, bufio.NewReader(a)); got != "unheard" {
+			if got := line(t, bufio.NewReader(a)); got != "unread" {
 				t.Errorf("got %q", got)
 			}
 			go a.Stop(0)
@@ -240,8 +240,8 @@ func TestShimsOfOtherVersions(t *testing.T) {
 	}
 }
 
-// A shim of the first version knows no calls: it gets plain lines, and is told nothing it would not understand.
-func TestAnOlderShimIsSpokenToInItsWords(t *testing.T) {
+// A shim of the first version knows no calls: it gets plain lines, and only frames it understands.
+func TestOlderShimGetsItsProtocolVersion(t *testing.T) {
 	t.Parallel()
 	kinds := make(chan string, 1)
 	older := peer(t, 1, 1, func(conn net.Conn) {
@@ -290,7 +290,7 @@ func TestAnOlderServerIsAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	say(conn, 'H', fmt.Sprintf(`{"oldestProtocol":1,"protocol":1,"token":%q,"op":"attach","from":0}`, token))
-	hear := func() (byte, string) {
+	readFrame := func() (byte, string) {
 		header := make([]byte, 5)
 		if _, err := io.ReadFull(conn, header); err != nil {
 			t.Fatal(err)
@@ -301,16 +301,16 @@ func TestAnOlderServerIsAnswered(t *testing.T) {
 		}
 		return header[0], string(body)
 	}
-	if kind, body := hear(); kind != 'h' || !strings.Contains(body, `"protocol":1,"attachment":2`) {
+	if kind, body := readFrame(); kind != 'h' || !strings.Contains(body, `"protocol":1,"attachment":2`) {
 		t.Errorf("welcomed with %c %s", kind, body)
 	}
 	say(conn, 'L', "\x00\x03keyold words\n")
-	if kind, body := hear(); kind != 'd' || body != "old words\n" {
-		t.Errorf("heard %c %q", kind, body)
+	if kind, body := readFrame(); kind != 'd' || body != "old words\n" {
+		t.Errorf("read %c %q", kind, body)
 	}
 	say(conn, 'X', `{"graceMs":100}`)
-	if kind, body := hear(); kind != 'x' || !strings.Contains(body, `"signal":`) {
-		t.Errorf("heard %c %q", kind, body)
+	if kind, body := readFrame(); kind != 'x' || !strings.Contains(body, `"signal":`) {
+		t.Errorf("read %c %q", kind, body)
 	}
 	_ = conn.Close()
 	p.eventually("nothing is left", func() bool { return len(p.left()) == 0 })

@@ -31,8 +31,8 @@ const (
 
 // Attached is a runtime behind a shim, or what a dead shim's runtime has left. Read it from one goroutine.
 type Attached struct {
-	// State is what the shim told at attach, Attachment how many servers have attached so far, this one included; 0 for a
-	// dead shim.
+	// State is what the shim reported at attach, Attachment how many servers have attached so far, this one
+	// included; 0 for a dead shim.
 	State      State
 	Attachment int64
 
@@ -51,7 +51,7 @@ type Attached struct {
 	acked    atomic.Int64
 	stalled  atomic.Bool
 	settling sync.Mutex
-	settled  []string // labels the shim is to be told of
+	settled  []string // labels to send to the shim
 	ackWake  chan struct{}
 	ackDone  chan struct{}
 	detached atomic.Bool
@@ -181,7 +181,7 @@ func (a *Attached) take(k kind, length int64) error {
 	return io.EOF
 }
 
-// Stalled tells whether the shim's spool stands still, because the disk is full or its bound is reached: the runtime then
+// Stalled reports whether the shim's spool stands still, because the disk is full or its bound is reached: the runtime then
 // waits in what it writes, and its silence says nothing about it.
 func (a *Attached) Stalled() bool { return a.stalled.Load() }
 
@@ -226,7 +226,8 @@ func (a *Attached) ended(exit runtime.Exit) {
 // Write sends whole lines to the runtime. It supports write deadlines.
 func (a *Attached) Write(line []byte) (int, error) { return a.WriteOnce("", line) }
 
-// WriteOnce is Write, but the shim passes on only the first of all lines with this key, whoever sent it. "" is no key.
+// WriteOnce is Write, but the shim passes on only the first of all lines with this key, from any server. "" is
+// no key.
 func (a *Attached) WriteOnce(key string, line []byte) (int, error) {
 	return a.write(kindLine, key, line)
 }
@@ -300,8 +301,8 @@ func (a *Attached) wake() {
 	}
 }
 
-// acknowledge tells the shim what is settled, and now and then what is stored.
-func (a *Attached) acknowledge(told int64) {
+// acknowledge sends the shim what is settled, and now and then what is stored.
+func (a *Attached) acknowledge(acked int64) {
 	defer close(a.ackDone)
 	for {
 		select {
@@ -318,12 +319,12 @@ func (a *Attached) acknowledge(told int64) {
 				return
 			}
 		}
-		if offset := a.acked.Load(); offset-told >= ackStep {
+		if offset := a.acked.Load(); offset-acked >= ackStep {
 			if a.frame(kindAck,
 				binary.BigEndian.AppendUint64(nil, uint64(offset))) != nil { //nolint:gosec // offsets are positive
 				return
 			}
-			told = offset
+			acked = offset
 		}
 	}
 }
@@ -343,7 +344,7 @@ func (a *Attached) PID() int { return a.State.RuntimePID }
 // Done is closed when Read came to its end.
 func (a *Attached) Done() <-chan struct{} { return a.done }
 
-// Exit tells how the runtime ended. Valid after Done.
+// Exit returns how the runtime ended. Valid after Done.
 func (a *Attached) Exit() runtime.Exit { return a.exit }
 
 // Signal sends a signal to the runtime.
@@ -355,8 +356,8 @@ func (a *Attached) Signal(signal syscall.Signal, group bool) error {
 	return a.frame(kindSignal, payload)
 }
 
-// Stop ends the runtime: SIGTERM, then after grace SIGKILL to its group, then whatever else it takes. It returns when
-// Read came to its end; somebody must be reading.
+// Stop ends the runtime: SIGTERM, then after grace SIGKILL to its group, then whatever else it takes. It
+// returns when Read came to its end; a goroutine must be reading.
 func (a *Attached) Stop(grace time.Duration) {
 	payload, _ := json.Marshal(stopping{GraceMS: grace.Milliseconds()})
 	_ = a.SetWriteDeadline(time.Now().Add(killWait))
@@ -374,8 +375,9 @@ func (a *Attached) Stop(grace time.Duration) {
 	<-a.done
 }
 
-// Kill kills the runtime's process group at once, without the shim's help. It does not wait. After Detach it does
-// nothing: the runtime is somebody else's then, and a write that fails for that reason is no reason to end it.
+// Kill kills the runtime's process group at once, without the shim's help. It does not wait. After Detach it
+// does nothing: the runtime belongs to another server then, and a write that fails for that reason is no reason
+// to end it.
 func (a *Attached) Kill() {
 	if !a.detached.Load() {
 		killGroup(a.State.RuntimePID, a.State.RuntimeStarted)
@@ -408,7 +410,7 @@ func (a *Attached) Release() {
 // Forget removes what is left of a runtime that is gone, once everything it wrote is stored. Call it after Release.
 func (a *Attached) Forget() {
 	if a.reaped != nil {
-		// It ends by itself now that nobody is attached; when not, it is of no use any more.
+		// It ends by itself once no server is attached; when not, it is of no use any more.
 		select {
 		case <-a.reaped:
 		case <-time.After(killWait):

@@ -108,13 +108,13 @@ func (s *server) serve(conn net.Conn) {
 	_ = writeJSONFrame(conn, kindWelcome, w)
 }
 
-// attach serves one server until it goes away. Whoever was attached before is cut off: there is one owner of a data
-// directory, and its last word counts.
+// attach serves one server until it goes away. A server attached before is cut off: a data directory has one
+// owner, and the latest server counts.
 func (s *server) attach(conn net.Conn, reader *bufio.Reader, w welcome) {
 	a := &attachment{conn: conn, received: make(chan struct{})}
 	s.mu.Lock()
 	before := s.attached
-	a.lines, s.unheard = s.unheard, nil
+	a.lines, s.unsentStderr = s.unsentStderr, nil
 	s.attached = a
 	s.attachments++
 	w.Attachment = s.attachments
@@ -203,7 +203,7 @@ func (s *server) send(a *attachment, offset int64) {
 		}
 		if end == offset {
 			if closed {
-				s.tell(a)
+				s.sendExit(a)
 				return
 			}
 			continue
@@ -222,13 +222,13 @@ func (s *server) send(a *attachment, offset int64) {
 	}
 }
 
-// tell sends the runtime's exit, after everything it wrote.
-func (s *server) tell(a *attachment) {
+// sendExit sends the runtime's exit, after everything it wrote.
+func (s *server) sendExit(a *attachment) {
 	if err := writeJSONFrame(a.conn, kindExit, s.exit()); err != nil {
 		return
 	}
 	s.mu.Lock()
-	s.told = true
+	s.exitSent = true
 	s.mu.Unlock()
 }
 

@@ -9,8 +9,8 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// attackArgument makes the test binary a process of the runtime that tries to become its own server: run folder, then
-// where to tell.
+// attackArgument makes the test binary a process of the runtime that tries to become its own server: run
+// folder, then where to report.
 const attackArgument = "attack-the-shim"
 
 func attack(runDir, report string) int {

@@ -20,9 +20,9 @@ import (
 type Found struct {
 	Dir        string
 	Generation string
-	// State is what the folder tells; without a shim id when that shim never came up.
+	// State is what the folder says; without a shim id when that shim never came up.
 	State State
-	// Alive tells whether the shim process is there: its id and its start time are the ones it wrote down.
+	// Alive reports whether the shim process is there: its id and its start time are the ones it wrote down.
 	Alive bool
 }
 

@@ -71,7 +71,7 @@ func (p *place) sh(script string, change func(*shim.Spec)) *shim.Attached {
 	return p.start(script, nil, change)
 }
 
-// start is sh for somebody who wants to hear the runtime's stderr.
+// start is sh with a callback for the runtime's stderr.
 func (p *place) start(script string, stderr func([]byte), change func(*shim.Spec)) *shim.Attached {
 	p.t.Helper()
 	spec := shim.Spec{Generation: uuid.Must(uuid.NewV7()).String(), Runtime: "test", Path: "/bin/sh",

@@ -51,7 +51,7 @@ func (l Lease) Hold(stop, kill time.Duration) error {
 		err = overwriteJSON(path, now)
 	}
 	if err != nil {
-		return fmt.Errorf("tell runtimes how long they may run: %w", err)
+		return fmt.Errorf("write how long runtimes may run: %w", err)
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func (l Lease) Lift() error {
 	return nil
 }
 
-// Held tells whether there are bounds.
+// Held reports whether there are bounds.
 func (l Lease) Held() bool {
 	_, held, err := l.bounds()
 	return held || err != nil
@@ -107,7 +107,7 @@ type bounded struct {
 	held  bool
 }
 
-// obey does what the lease says now, and tells when to look again.
+// obey applies the present lease, and returns when to check again.
 func (b *bounded) obey() time.Duration {
 	if until, held, err := b.lease.bounds(); err == nil {
 		b.until, b.held = until, held
@@ -120,7 +120,7 @@ func (b *bounded) obey() time.Duration {
 		return leaseLook
 	case held && now >= until.Stop:
 		b.frozen = true
-		b.signal(syscall.SIGSTOP) // again each time: somebody may have been about to start a command
+		b.signal(syscall.SIGSTOP) // again each time: a command may have been about to start
 		return frozenLook
 	}
 	if b.frozen {

@@ -53,7 +53,7 @@ func TestARuntimeStopsWithItsLease(t *testing.T) {
 	p.eventually("nothing is left", func() bool { return len(p.left()) == 0 })
 }
 
-// A full disk keeps nobody from renewing a lease: what waits there for space would be ended.
+// A full disk does not prevent the renewal of a lease: a runtime that waits for space would be ended.
 func TestALeaseIsRenewedOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

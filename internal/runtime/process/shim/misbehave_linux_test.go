@@ -17,7 +17,8 @@ import (
 	"harness/tests/disktest"
 )
 
-// A killed shim takes its runtime with it, at once, also one that ignores SIGTERM; whoever is attached learns of it.
+// A killed shim takes its runtime with it, at once, also one that ignores SIGTERM; the attached server is
+// notified.
 func TestARuntimeDiesWithItsShim(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -111,7 +112,8 @@ func TestA64MiBLinePassesBothWays(t *testing.T) {
 	p.end(a)
 }
 
-// A runtime that writes half a line and dies: the half comes, the end comes, nothing hangs. The exit code is told.
+// A runtime that writes half a line and dies: the half comes, the end comes, nothing hangs. The exit code is
+// reported.
 func TestHalfALineAndDeath(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -264,7 +266,7 @@ func TestAFullSpoolIsBackPressure(t *testing.T) {
 }
 
 // Without a server the runtime is ended after the grace; what it said last waits for the next one.
-func TestNobodyComesBack(t *testing.T) {
+func TestShimEndsWithoutReattach(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	a := p.sh(`trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done`, func(s *shim.Spec) {
@@ -289,8 +291,8 @@ func TestNobodyComesBack(t *testing.T) {
 	}
 }
 
-// A runtime that does not exist is told in one line, and nothing is left.
-func TestAMissingRuntimeIsTold(t *testing.T) {
+// A missing runtime is reported in one line, and nothing is left.
+func TestMissingRuntimeIsReported(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	_, err := p.host.Spawn(t.Context(), shim.Spec{Generation: "01900000-0000-7000-8000-000000000000", Runtime: "test",

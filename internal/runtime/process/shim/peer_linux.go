@@ -15,16 +15,16 @@ import (
 	"harness/internal/runtime/process"
 )
 
-// checkPeer tells why a connection is not from a server of this shim, nil when it may be one. A token alone does not
-// show that: what the runtime runs has the same user and can read it where its sandbox lets it.
+// checkPeer returns why a connection is not from a server of this shim, nil when it may be one. A token alone
+// does not prove that: commands of the runtime have the same user and can read it where its sandbox allows.
 //
-// A server is a process of this user that runs this program and stands in no runtime's tree. Ancestry cannot be shaken
-// off: a shim is the parent of its runtime's orphans (process.KeepDescendants), so each process above the peer is asked
-// for the generation it belongs to.
+// A server is a process of this user that runs this program and is in no runtime's process tree. Ancestry
+// cannot be shaken off: a shim is the parent of its runtime's orphans (process.KeepDescendants). So each
+// process above the peer is checked for the generation it belongs to.
 func (s *server) checkPeer(conn net.Conn) error {
 	peer, err := credentials(conn)
 	if err != nil {
-		return fmt.Errorf("cannot tell which process connects: %w", err)
+		return fmt.Errorf("cannot find out which process connects: %w", err)
 	}
 	pid := int(peer.Pid)
 	started := process.Started(pid)
@@ -77,13 +77,14 @@ func credentials(conn net.Conn) (*unix.Ucred, error) {
 	return peer, failed
 }
 
-// sameProgram tells whether a process runs the program of the server that started this shim, by its path, or another
+// sameProgram reports whether a process runs the program of the server that started this shim, by its path, or another
 // build of it: a server may be upgraded in place, or into another folder.
 func sameProgram(pid int, server string) error {
 	link := fmt.Sprintf("/proc/%d/exe", pid)
 	path, err := os.Readlink(link)
 	if err != nil {
-		// A server hides its memory, and with it this link, from processes of its user. What does not hide it can be judged.
+		// A server hides its memory, and with it this link, from processes of its user. A process that does not
+		// hide it can be checked.
 		if errors.Is(err, os.ErrPermission) {
 			return nil
 		}

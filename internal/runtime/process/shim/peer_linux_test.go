@@ -13,8 +13,9 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// A process of the runtime knows the token: it may run as the same user and read the folder. It is refused all the
-// same, whatever it does to its environment and its parents, and the server that is attached stays so and hears of it.
+// A process of the runtime knows the token: it may run as the same user and read the folder. It is refused all
+// the same, whatever it does to its environment and its parents. The attached server stays attached and gets a
+// report.
 func TestARuntimeCannotAttachToItsShim(t *testing.T) {
 	for name, script := range map[string]string{
 		"a child":                           `"$0" "$@"`,
@@ -45,7 +46,7 @@ func TestARuntimeCannotAttachToItsShim(t *testing.T) {
 				t.Errorf("the attached server lost its runtime: %q", rest)
 			}
 			if !strings.Contains(stderr.text(), "refused a connection from process") {
-				t.Errorf("the server was not told of the attempt: %q", stderr.text())
+				t.Errorf("the server got no report of the attempt: %q", stderr.text())
 			}
 		})
 	}
@@ -69,7 +70,7 @@ func (l *lines) text() string {
 	return strings.Join(l.all, "\n")
 }
 
-// A shim is the parent of what its runtime orphans, so it must also bury it.
+// A shim is the parent of its runtime's orphans, so it must also reap them.
 func TestAShimReapsOrphans(t *testing.T) {
 	p := newPlace(t)
 	a := p.sh(`for i in 1 2 3 4 5 6 7 8 9 10; do sh -c 'sleep 0.01 & exit 0'; done; echo done; read line`, nil)

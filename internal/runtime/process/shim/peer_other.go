@@ -4,5 +4,5 @@ package shim
 
 import "net"
 
-// checkPeer cannot tell who connects on this system: there the token alone decides.
+// checkPeer cannot identify the peer on this system: there the token alone decides.
 func (s *server) checkPeer(net.Conn) error { return nil }

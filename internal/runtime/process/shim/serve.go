@@ -43,14 +43,14 @@ type server struct {
 	stderr  boundedLog
 	stdin   stdin
 
-	mu          sync.Mutex
-	state       State
-	attached    *attachment
-	attachments int64
-	reason      string
-	unheard     [][]byte    // the last lines of stderr since no server is attached
-	told        bool        // a server was sent the exit
-	idle        *time.Timer // runs while no server is attached
+	mu           sync.Mutex
+	state        State
+	attached     *attachment
+	attachments  int64
+	reason       string
+	unsentStderr [][]byte    // the last lines of stderr while no server is attached
+	exitSent     bool        // a server was sent the exit
+	idle         *time.Timer // runs while no server is attached
 
 	stopOnce sync.Once
 	stopping chan struct{} // closed when the runtime shall end
@@ -59,8 +59,9 @@ type server struct {
 	left     chan struct{} // one token when an attachment ended
 }
 
-// Run is the shim process: it starts the runtime described in its folder and returns when that is gone and nobody needs
-// the shim any more. One line is written to ready: "ok", or why there is no runtime. Ending ctx ends the runtime.
+// Run is the shim process: it starts the runtime described in its folder and returns when the runtime is gone
+// and no server needs the shim any more. One line is written to ready: "ok", or why there is no runtime. Ending
+// ctx ends the runtime.
 func Run(ctx context.Context, dir string, ready io.WriteCloser) error {
 	debug.SetGCPercent(25)
 	debug.SetMemoryLimit(heapGoal)
@@ -139,7 +140,7 @@ func start(ctx context.Context, dir string) (*server, *socket, error) {
 		s.process.Kill()
 		<-s.ended
 		listener.remove(dir)
-		return nil, nil, fmt.Errorf("tell where the shim listens: %w", err)
+		return nil, nil, fmt.Errorf("write where the shim listens: %w", err)
 	}
 	return s, listener, nil
 }
@@ -153,7 +154,7 @@ func (s *server) pump() {
 		n, err := s.process.Stdout().Read(buffer)
 		if n > 0 && failed == nil {
 			if failed = s.spool.write(buffer[:n]); failed != nil {
-				// Read on, so that the runtime can end; what it says now is lost, and it is told to stop because of that.
+				// Read on, so that the runtime can end. Its output is lost from here on, and it gets a stop signal for that.
 				s.fail("its output could not be kept: " + failed.Error())
 			}
 		}
@@ -203,11 +204,11 @@ func (s *server) live(ctx context.Context) {
 	alone := false
 	for {
 		s.mu.Lock()
-		attached, told, met := s.attached != nil, s.told, s.attachments > 0
+		attached, exitSent, met := s.attached != nil, s.exitSent, s.attachments > 0
 		s.mu.Unlock()
-		// When the disk is full only this process knows how the runtime ended: then it waits for a server. And whoever
+		// With a full disk only this process knows how the runtime ended, so it waits for a server. The server that
 		// started a runtime that ended at once is about to attach.
-		if !attached && (saved || told) && (met || alone) {
+		if !attached && (saved || exitSent) && (met || alone) {
 			return
 		}
 		select {
@@ -247,7 +248,7 @@ func (s *server) wait(ctx context.Context) {
 	}
 }
 
-// exited notes the end, and tells whether the note could be stored.
+// exited notes the end, and reports whether the note could be stored.
 func (s *server) exited() bool {
 	s.mu.Lock()
 	exit := s.process.Exit()
@@ -306,8 +307,8 @@ func (s *server) stderrLine(line []byte) {
 	a := s.attached
 	if a == nil {
 		// Why a runtime ended at once is said before anybody could attach.
-		if s.unheard = append(s.unheard, line); len(s.unheard) > maxStderrLines {
-			s.unheard = s.unheard[1:]
+		if s.unsentStderr = append(s.unsentStderr, line); len(s.unsentStderr) > maxStderrLines {
+			s.unsentStderr = s.unsentStderr[1:]
 		}
 	}
 	s.mu.Unlock()

@@ -24,9 +24,9 @@ import (
 	"harness/internal/runtime/process/confine"
 )
 
-// Protocol is the version of the conversation between server and shim that this binary speaks best, OldestProtocol the
-// oldest it still speaks. Both sides tell their range at attach and use the highest both know; frames of an unknown
-// kind are skipped.
+// Protocol is the newest version of the protocol between server and shim that this binary speaks,
+// OldestProtocol the oldest. Both sides send their range at attach and use the highest both know; frames of an
+// unknown kind are skipped.
 //
 // Version 2 added calls: a shim remembers which requests of a server have had no answer yet.
 const (
@@ -108,7 +108,7 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
-// State is what a shim tells about itself: in its folder, and to whoever asks it.
+// State is what a shim reports about itself: in its folder, and to servers that attach.
 type State struct {
 	Generation string `json:"generation"`
 	Runtime    string `json:"runtime"`
@@ -116,9 +116,9 @@ type State struct {
 	Version        string `json:"version"`
 	OldestProtocol int    `json:"oldestProtocol"`
 	Protocol       int    `json:"protocol"`
-	// PID and Started identify the shim, RuntimePID and RuntimeStarted the runtime: a process id alone may be somebody
-	// else's by now, and after a restart of the machine (another Boot) both may be. A shim of an older version tells no
-	// Boot.
+	// PID and Started identify the shim, RuntimePID and RuntimeStarted the runtime: a process id alone may be
+	// another process's by now, and after a restart of the machine (another Boot) both may be. A shim of an
+	// older version reports no Boot.
 	Boot           string `json:"boot,omitempty"`
 	PID            int    `json:"pid"`
 	Started        uint64 `json:"started"`
@@ -135,7 +135,7 @@ type State struct {
 	// Calls are the open ones, oldest first. Only in answers, and in the folder once Exit is set.
 	Calls []Call `json:"calls,omitempty"`
 
-	// Attached tells whether a server is attached, Oldest and End which offsets the spool holds, Acked what need not be
+	// Attached reports whether a server is attached, Oldest and End which offsets the spool holds, Acked what need not be
 	// kept. Only in answers.
 	Attached bool  `json:"attached"`
 	Oldest   int64 `json:"oldest"`

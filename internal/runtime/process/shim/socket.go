@@ -20,8 +20,8 @@ type socket struct {
 	path string
 }
 
-// listen opens the shim's socket for its owner only: in its folder, or, when that path is too long for a socket, in a
-// private folder of the system's temporary one. The state file tells which.
+// listen opens the shim's socket for its owner only: in its folder, or, when that path is too long for a
+// socket, in a private folder of the system's temporary one. The state file has its path.
 func listen(dir string) (*socket, error) {
 	path := filepath.Join(dir, socketFile)
 	if len(path) > maxSocketPath {
@@ -40,7 +40,7 @@ func listen(dir string) (*socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the server: %w", err)
 	}
-	// The folder is private already; this is for a folder somebody opened up.
+	// The folder is private already; this is for a folder whose permissions were widened.
 	if err := os.Chmod(path, 0o600); err != nil {
 		_ = listener.Close()
 		return nil, fmt.Errorf("protect the socket: %w", err)

@@ -17,7 +17,7 @@ import (
 
 const segmentSuffix = ".seg"
 
-// spool is what the runtime wrote and nobody acknowledged yet: files that are named by the offset of their first byte.
+// spool is the runtime's output that no server acknowledged yet: files named by the offset of their first byte.
 type spool struct {
 	dir          string
 	segmentBytes int64
@@ -68,8 +68,8 @@ func (s *spool) open() error {
 	return nil
 }
 
-// write appends. It waits while the spool is full, until close, and while the disk is, until giveUp: meanwhile nobody
-// reads the runtime, which waits, too. On an error what was written before stays readable.
+// write appends. It waits while the spool is full, until close, and while the disk is, until giveUp: meanwhile
+// the shim does not read the runtime, which waits, too. On an error what was written before stays readable.
 func (s *spool) write(b []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,7 +24,7 @@ var errCut = errors.New("the line was cut off")
 type stdin struct {
 	out io.Writer
 	dir string
-	// opened is told of a call before it is written.
+	// opened is called for a call before it is written.
 	opened func(label string)
 
 	mu    sync.Mutex
@@ -91,7 +91,8 @@ func grown(buffer *[]byte, length int) []byte {
 	return (*buffer)[:length]
 }
 
-// write does one line at a time. A runtime that takes no input any more is about to end, which is told by its exit.
+// write does one line at a time. A runtime that accepts no input any more is about to end, and its exit will
+// show that.
 func (s *stdin) write(key string, call bool, line func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

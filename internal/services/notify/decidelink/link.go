@@ -1,7 +1,7 @@
 // Package decidelink lets the holder of a link decide one approval, without any other access.
 //
 // It owns the links and the page they open. A link names one request, is signed and expires; as a request is decided
-// once, its link is good for one decision. Opening it decides nothing, so that programs which look at links in messages
+// once, its link is good for one decision. Opening it decides nothing, so that programs which open links in messages
 // do no harm. What the page cannot show in full cannot be approved there. It must never know a runtime.
 package decidelink
 

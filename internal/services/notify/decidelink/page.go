@@ -57,7 +57,7 @@ const style = `body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-widt
 	`pre{background:#8882;padding:1rem;white-space:pre-wrap;overflow-wrap:anywhere}` +
 	`button{font:inherit;padding:.6rem 1.4rem;margin-right:1rem}:root{color-scheme:light dark}`
 
-// view is what the page shows: an approval to decide, or words about what became of it.
+// view is the content of the page: an approval to decide, or a text about what became of it.
 type view struct {
 	Heading, Words string
 	Approval       *Approval
@@ -158,7 +158,7 @@ func sentence(err error) string {
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
-// plain spells out characters that are not seen, look like a space, or change how others are.
+// plain spells out characters that are invisible, look like a space, or change how others look.
 func plain(text string) string {
 	var out strings.Builder
 	for _, r := range text {

@@ -54,7 +54,7 @@ type Reached struct {
 	Failed []string `json:"failed,omitempty"`
 }
 
-// listWait bounds the look at what tools a server has.
+// listWait bounds the listing of a server's tools.
 const listWait = 20 * time.Second
 
 // ServerTools are the tools of the MCP servers of a configuration, {"NAME": {"url": "...", "classes": {"TOOL":

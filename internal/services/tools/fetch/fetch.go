@@ -96,8 +96,8 @@ func Tool(options Options) tools.Tool {
 	}
 }
 
-// publicOnly looks at the address that a name was resolved to, at the moment it is used: what it was before does not
-// matter.
+// publicOnly checks the address that a name was resolved to, at the moment of its use: an earlier result does
+// not matter.
 func publicOnly(_ context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -150,7 +150,7 @@ func (l *Ledger) Record(ctx context.Context, call tools.Call, events ...tools.Ev
 // ErrOver says that a call is over, or does not run any more: nothing can be recorded of it.
 var ErrOver = errors.New("the tool call is over")
 
-// move brings the row of a call to where an event takes it, from where it has to be.
+// move sets the state of a call's row to that of an event, if its current state allows it.
 func (l *Ledger) move(ctx context.Context, tx database.Tx, id string, one tools.Event, at int64) error {
 	var (
 		from, to string

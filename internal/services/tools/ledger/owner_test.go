@@ -13,8 +13,8 @@ import (
 	"harness/tests/lifecycletest"
 )
 
-// A call of an agent whose session another node has taken is refused, also when that happens between its taking in and
-// its beginning; the rest of it can be recorded.
+// A call of an agent whose session moved to another node is refused, also when it moves between the
+// acceptance and the begin of the call; the rest of it can be recorded.
 func TestCallsOfASessionThatMovedAreNotRun(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

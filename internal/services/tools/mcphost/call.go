@@ -22,7 +22,7 @@ func (h *Host) call(ctx context.Context, request *mcp.CallToolRequest) (*mcp.Cal
 	if !waits {
 		return nil, errGone
 	}
-	// Who waits for the answer decides how long the call lives: it ends with the request, or when the agent takes it back.
+	// The call lives as long as its caller waits: it ends with the request, or when the agent cancels it.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(caller, cancel)()

@@ -10,8 +10,8 @@ import (
 	"harness/tests/sessiontest"
 )
 
-// Of two clients with one bearer, whose requests have the same id, the call of the one that takes it back is ended, and
-// that of the other goes on.
+// Of two clients with one bearer, whose requests have the same id, one cancels: its call is ended, and the
+// other one's continues.
 func TestCallsOfTwoClientsAreDistinct(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {

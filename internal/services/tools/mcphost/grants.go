@@ -22,8 +22,8 @@ type Journal interface {
 	Commit(ctx context.Context, unit journal.Unit) ([]journal.Record, error)
 }
 
-// Grants are the bearers by which agents show which session they work for. They are signed, so that none is kept, and
-// hold as long as the secret does: an agent that outlives a server goes on with its own.
+// Grants are the bearers by which agents show which session they work for. They are signed, so that none is
+// stored, and are valid as long as the secret: an agent that outlives a server keeps its own.
 type Grants struct {
 	secret  []byte
 	db      *database.DB

@@ -37,14 +37,14 @@ const maxRequest = 32 << 20
 // with every request since. It proves nothing and is not stored, so that it outlives a restart of the server.
 const clientHeader = "Mcp-Session-Id"
 
-// versionHeader is the version of the protocol that a request is of. As of endsByClosing a client takes a call back by
-// closing its request; what it says besides names no client, for there is none to name.
+// versionHeader is the protocol version of a request. As of endsByClosing a client cancels a call by closing
+// its request; a cancel notification names no client there.
 const (
 	versionHeader = "Mcp-Protocol-Version"
 	endsByClosing = "2026-07-28"
 )
 
-// callHeader names the request that a call came with. What a client sends under this name is not taken.
+// callHeader names the request that a call came with. A value from a client is dropped.
 const callHeader = "X-Harness-Tool-Call"
 
 // Session is what a call has to know of the session that it is made in.
@@ -108,8 +108,8 @@ type running struct {
 func New(opts Options) *Host {
 	opts.Progress = cmp.Or(opts.Progress, DefaultProgress)
 	h := &Host{opts: opts, calls: map[string]*running{}}
-	// Each request is complete in itself: an agent goes on with a server that was started anew, and needs no session of
-	// the protocol. Who may ask at all is the business of the guard before this handler.
+	// Each request is complete in itself: an agent continues with a restarted server, and needs no session of
+	// the protocol. The guard before this handler checks access.
 	h.mcp = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return h.server() },
 		&mcp.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: maxRequest})
 	return h

@@ -23,6 +23,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
 	"harness/internal/services/tools"
 	"harness/internal/services/tools/ledger"
 	"harness/internal/services/tools/mcphost"
@@ -55,7 +56,7 @@ func (s *site) Settled(ctx context.Context) error { return cmp.Or(s.unsettled, s
 func (s *site) Reading(ctx context.Context) context.Context { return s.Journal.Reading(ctx) }
 
 // person asks by the approvals of sessions.
-type person struct{ *session.Service }
+type person struct{ *manager.Service }
 
 func (p person) Ask(ctx context.Context, call tools.Call, class tools.Class, _ string) (tools.Answer, error) {
 	answer, err := p.AskAboutTool(ctx, session.ToolQuestion{SessionID: call.SessionID, TurnID: call.TurnID,
@@ -299,7 +300,7 @@ func TestToolsOverMCP(t *testing.T) {
 	})
 }
 
-// A call that the agent takes back, or whose connection breaks, does not run when it is approved late.
+// A call that the agent cancels, or whose connection breaks, does not run when it is approved late.
 func TestAGivenUpCallDoesNotRunLate(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, base *sessiontest.Site) {
 		s := newSite(t, base)

@@ -98,7 +98,7 @@ func makeGroup(members []int, limits tools.Limits) (release func(), err error) {
 	return release, nil
 }
 
-// removeGroup takes a group away as soon as its last process is gone, which are being killed.
+// removeGroup removes a group as soon as its last process is gone, which are being killed.
 func removeGroup(dir string) {
 	ctx, cancel := context.WithTimeout(context.Background(), endWait)
 	defer cancel()

@@ -20,8 +20,8 @@ import (
 // BubblewrapName is what events call it.
 const BubblewrapName = "bubblewrap"
 
-// Bubblewrap runs tools in namespaces of their own: of the machine they see the programs, read-only, of its files the
-// workspace, and of its network nothing. Make it with NewBubblewrap.
+// Bubblewrap runs tools in namespaces of their own: with the machine's programs, read-only, the workspace,
+// and no network. Make it with NewBubblewrap.
 type Bubblewrap struct {
 	bin     string
 	program []string

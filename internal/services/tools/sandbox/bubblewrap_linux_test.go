@@ -139,8 +139,8 @@ func TestASandboxLeavesNoSetIDFiles(t *testing.T) {
 	}
 }
 
-// TL-12, TL-16, TL-18: of the machine a sandboxed run sees its workspace, and neither other files, the environment, the
-// network nor processes.
+// TL-12, TL-16, TL-18: a sandboxed run has its workspace, and neither other files, the environment, the
+// network nor processes of the machine.
 func TestASandboxSeesItsWorkspaceOnly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -236,7 +236,7 @@ func TestProgramsRun(t *testing.T) {
 	}
 }
 
-// TL-16, TL-17: time, processes, memory and output are bounded, and nothing goes on behind a run.
+// TL-16, TL-17: time, processes, memory and output are bounded, and no process outlives a run.
 func TestASandboxIsBounded(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -293,14 +293,14 @@ func (anybody) Ask(context.Context, tools.Call, tools.Class, string) (tools.Answ
 	return tools.Answer{Allow: true, Actor: "ann"}, nil
 }
 
-// silent records nothing.
-type silent struct{}
+// discard records nothing.
+type discard struct{}
 
-func (silent) Open(_ context.Context, call tools.Call, _ tools.Requested) (tools.Call, bool, error) {
+func (discard) Open(_ context.Context, call tools.Call, _ tools.Requested) (tools.Call, bool, error) {
 	return call, false, nil
 }
 
-func (silent) Record(context.Context, tools.Call, ...tools.Event) error { return nil }
+func (discard) Record(context.Context, tools.Call, ...tools.Event) error { return nil }
 
 // TL-17: 1 GiB of output ends with an error as soon as it is above the limit, through the executor.
 func TestEndlessOutputIsCutOff(t *testing.T) {
@@ -311,7 +311,7 @@ func TestEndlessOutputIsCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	executor := tools.NewExecutor(tools.Options{Registry: registry, Recorder: silent{}, Approver: anybody{},
+	executor := tools.NewExecutor(tools.Options{Registry: registry, Recorder: discard{}, Approver: anybody{},
 		Sandboxes: map[tools.Class]tools.Sandbox{tools.Dangerous: s.box},
 		Limits:    map[tools.Class]tools.Limits{tools.Dangerous: s.limits}})
 	began := time.Now()

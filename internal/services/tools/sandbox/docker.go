@@ -22,7 +22,7 @@ import (
 // DockerName is what events call it.
 const DockerName = "docker"
 
-// checkWait bounds the look whether Docker's daemon answers.
+// checkWait bounds the check whether Docker's daemon answers.
 const checkWait = 10 * time.Second
 
 // Docker runs each call in a container of its own. Make it with NewDocker.

@@ -9,7 +9,8 @@ import (
 	"harness/internal/services/tools"
 )
 
-// Where fixed looks: folders of a workspace, the nearest first, and how many places it finds at most. Each is a mount.
+// The limits of fixed: folders of a workspace, the nearest first, and how many it finds at most. Each is a
+// mount.
 const (
 	maxFolders = 10_000
 	maxFixed   = 500

@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// seal keeps what this process starts from looking into it: its memory, and the descriptors with which it speaks with
-// the server.
+// seal protects this process from the processes it starts: its memory, and its descriptors to the server.
 func seal() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("close this process to others: %w", err)

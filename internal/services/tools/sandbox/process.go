@@ -25,7 +25,7 @@ const maxReport = 64 << 20
 // held is how one sandbox starts its processes and ends them.
 type held struct {
 	command []string
-	// env is added to the little that the command gets; what it holds does not see it.
+	// env is added to the little that the command gets; the confined process does not get it.
 	env []string
 	// bound limits the process before it gets its job, release undoes what that made once the process is gone. nil: the
 	// command does it itself.
@@ -151,8 +151,7 @@ func (t *tail) String() string {
 	return strings.ToValidUTF8(strings.TrimSpace(string(t.kept)), "\uFFFD")
 }
 
-// known remembers that a sandbox works. That it does not is looked at again each time: what is missing may be
-// installed.
+// known caches that a sandbox works. A failure is checked again each time: what is missing may be installed.
 type known struct {
 	mu    sync.Mutex
 	works bool

@@ -51,7 +51,7 @@ func (u *User) Run(ctx context.Context, _ tools.Tool, job tools.Job, limits tool
 	return held{command: u.program}.converse(ctx, &assignment{rand.Text(), job, limits}, said)
 }
 
-// Become makes this process that of another user, for good. It takes root.
+// Become makes this process that of another user, for good. It needs root.
 func Become(uid, gid uint32, groups []uint32) error {
 	ids := make([]int, len(groups))
 	for i, id := range groups {

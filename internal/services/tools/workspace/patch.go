@@ -119,7 +119,7 @@ func (l Limits) changes(root *os.Root, in patchOf) ([]change, error) {
 	return changes, nil
 }
 
-// rename takes leading parts off the names. The parser has taken one of those in git's own headers.
+// rename strips leading parts of the names. The parser has stripped one of those in git's own headers.
 func rename(file *gitdiff.File, strip *float64, git bool) error {
 	parts := 1
 	if strip != nil {

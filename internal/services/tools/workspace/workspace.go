@@ -21,7 +21,7 @@ import (
 	"harness/internal/services/tools"
 )
 
-// Limits bound what one call reads and writes, in bytes and entries; 0 takes the default.
+// Limits bound what one call reads and writes, in bytes and entries; 0 means the default.
 type Limits struct {
 	// ReadBytes is the most one read returns (default 1 MiB), WriteBytes the largest file that is written or patched
 	// (default 10 MiB), PatchBytes the largest patch (default 1 MiB).
@@ -55,7 +55,7 @@ func run[In, Out any](work func(ctx context.Context, root *os.Root, in In) (Out,
 	return runWith(func(ctx context.Context, root *os.Root, in In, _ []byte) (Out, error) { return work(ctx, root, in) })
 }
 
-// runWith is run for work that takes an artifact.
+// runWith is run for work with an artifact.
 func runWith[In, Out any](work func(ctx context.Context, root *os.Root, in In, artifact []byte) (Out, error)) func(context.Context,
 	tools.Job) (json.RawMessage, error) {
 	return func(ctx context.Context, job tools.Job) (json.RawMessage, error) {
@@ -149,8 +149,8 @@ type pending struct {
 	check func() error
 }
 
-// replace writes a file beside its place and moves it there: readers see the old or the new one, and what a link or a
-// second name of the old one leads to stays as it is.
+// replace writes a file beside its name and renames it: readers get the old or the new one, and a link or a
+// second name of the old one keeps its target.
 func (l Limits) replace(root *os.Root, name string, content []byte, perm fs.FileMode) (err error) {
 	written, err := l.prepare(root, name, content, perm)
 	if err != nil {
@@ -183,7 +183,7 @@ func (l Limits) prepare(root *os.Root, name string, content []byte, perm fs.File
 	return one, nil
 }
 
-// folderOf opens the folder in which a file is to be changed, which is then the one that was looked at.
+// folderOf opens the folder in which a file is to be changed, which is then the one that was checked.
 func (l Limits) folderOf(root *os.Root, name string) (*os.Root, error) {
 	folder, err := root.OpenRoot(filepath.Dir(name))
 	if err != nil {
@@ -195,7 +195,7 @@ func (l Limits) folderOf(root *os.Root, name string) (*os.Root, error) {
 	return folder, nil
 }
 
-// remove takes a file away.
+// remove deletes a file.
 func (l Limits) remove(root *os.Root, name string) error {
 	folder, err := l.folderOf(root, name)
 	if err != nil {

@@ -1,0 +1,63 @@
+package operations
+
+import (
+	"context"
+
+	"harness/internal/services/session"
+	"harness/stream"
+)
+
+// Events is what the operations need of the journal. stream.Browser implements it.
+type Events interface {
+	Browse(ctx context.Context, want stream.Browse) (stream.BrowsedPage, error)
+	Event(ctx context.Context, cursor int64) (stream.BrowsedEvent, bool, error)
+}
+
+// UsageStore is what History needs of sessions.
+type UsageStore interface {
+	// Usage adds up what the runtimes of sessions reported as used.
+	Usage(ctx context.Context, want session.UsageQuery) (rows []session.Usage, total session.Usage, err error)
+}
+
+// History lists events and usage over all sessions.
+type History struct {
+	events Events
+	store  UsageStore
+}
+
+// MaxBoard is how many rows of jobs, events or usage a client may ask for at once; it gets defaultPage when it names
+// none.
+const MaxBoard = 500
+
+// Events lists what happened.
+func (s *History) Events(ctx context.Context, want stream.Browse) (stream.BrowsedPage, error) {
+	if want.After != nil && want.Before != nil {
+		return stream.BrowsedPage{}, invalid("after", "Give before or after, not both")
+	}
+	if err := boardLimit(&want.Limit); err != nil {
+		return stream.BrowsedPage{}, err
+	}
+	return s.events.Browse(ctx, want)
+}
+
+// Event reads one event by its position on the stream; false when it is not kept.
+func (s *History) Event(ctx context.Context, cursor int64) (stream.BrowsedEvent, bool, error) {
+	return s.events.Event(ctx, cursor)
+}
+
+// Usage adds up what the runtimes of sessions told they used.
+func (s *History) Usage(ctx context.Context, want session.UsageQuery) ([]session.Usage, session.Usage, error) {
+	if err := boardLimit(&want.Limit); err != nil {
+		return nil, session.Usage{}, err
+	}
+	return s.store.Usage(ctx, want)
+}
+
+func boardLimit(limit *int) error {
+	var p problems
+	p.count("limit", *limit, MaxBoard)
+	if *limit == 0 {
+		*limit = defaultPage
+	}
+	return p.err()
+}

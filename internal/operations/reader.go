@@ -1,0 +1,159 @@
+package operations
+
+import (
+	"context"
+	"harness/internal/platform/auth"
+	"harness/internal/services/session"
+	"harness/transcript"
+)
+
+// ReaderStore is what Reader needs of sessions.
+type ReaderStore interface {
+	List(ctx context.Context, query session.ListQuery) (session.Page, error)
+	// Read reads the session, its native thread (with turns) and the assembled transcript, or a window of it (without
+	// turns).
+	Read(ctx context.Context, sessionID string, want session.Reading) (session.Detail, error)
+	// TranscriptPage reads a range of a transcript by number; MessageCounts are the lengths of transcripts, by session.
+	TranscriptPage(ctx context.Context, sessionID string, offset, limit int, newestFirst bool) (
+		session.TranscriptPage, error)
+	MessageCounts(ctx context.Context, sessionIDs []string) (map[string]int64, error)
+	// Sources says which files the session's agent reads by itself.
+	Sources(ctx context.Context, sessionID string) (session.Sources, error)
+	// MarkRead and MarkUnread note how far a reader has read a session.
+	MarkRead(ctx context.Context, reader, sessionID, messageID string) (further bool, err error)
+	MarkUnread(ctx context.Context, reader, sessionID string) error
+}
+
+// Reader reads sessions and their transcripts.
+type Reader struct {
+	access *Access
+	store  ReaderStore
+}
+
+// defaultPage is the number of sessions of a page when a client names none, defaultWindow that of a transcript's
+// entries.
+const (
+	defaultPage   = 100
+	defaultWindow = 100
+)
+
+// Find is the session of an id, whatever is to be done with it: errors as of Check with Read. Its Activity is not
+// filled in.
+func (s *Reader) Find(ctx context.Context, sessionID string) (session.Session, error) {
+	found, _, err := s.access.find(ctx, Read, sessionID)
+	return found, err
+}
+
+// List returns a page of sessions, newest first; a Limit of 0 is 100. session.ErrBadCursor.
+func (s *Reader) List(ctx context.Context, query session.ListQuery) (session.Page, error) {
+	var p problems
+	p.count("limit", query.Limit, MaxPage)
+	p.most("q", query.Text, MaxSearch)
+	if err := p.err(); err != nil {
+		return session.Page{}, err
+	}
+	if query.Limit == 0 {
+		query.Limit = defaultPage
+	}
+	if limit := auth.ProjectsFrom(ctx); limit != nil {
+		query.Projects = append([]string{}, limit.IDs()...)
+	}
+	return s.store.List(ctx, query)
+}
+
+// Reading says which part of a session's transcript is wanted, and what the reader has.
+type Reading struct {
+	// Limit, Before, After, Around and FromStart choose a window of entries, and so do Count, which has it told how many
+	// there are, and OmitDetails; all of them empty is the whole transcript. Limit 0 is 100.
+	Limit                         int
+	Before, After, Around         string
+	FromStart, Count, OmitDetails bool
+	// Figures has session.Session.Figures filled in, with what Reader has read.
+	Figures bool
+	Reader  string
+	// Has tells whether the reader has a version already; nil: it has none.
+	Has func(version string) bool
+	// Pieces takes what a whole read shows. nil: the answer has it.
+	Pieces session.Pieces
+}
+
+// window is the stretch a reading asks for, nil when it asks for the whole.
+func (r Reading) window() (*transcript.Window, error) {
+	window := &transcript.Window{Limit: r.Limit, Before: r.Before, After: r.After, Around: r.Around, FromStart: r.FromStart}
+	if *window == (transcript.Window{}) && !r.Count && !r.OmitDetails {
+		return nil, nil
+	}
+	if r.Before != "" && r.After != "" {
+		return nil, invalid("after", "Give before or after, not both")
+	}
+	if r.Around != "" && (r.Before != "" || r.After != "" || r.FromStart) {
+		return nil, invalid("around", "Give around alone")
+	}
+	if r.FromStart && r.Before+r.After != "" {
+		return nil, invalid("from", "Give from alone")
+	}
+	var p problems
+	if p.count("limit", r.Limit, MaxWindow); p != nil {
+		return nil, p.err()
+	}
+	if window.Limit == 0 {
+		window.Limit = defaultWindow
+	}
+	return window, nil
+}
+
+// Read reads a session with its transcript or a window of it, which is told. transcript.ErrBadCursor.
+func (s *Reader) Read(ctx context.Context, sessionID string, want Reading) (session.Detail, bool, error) {
+	if err := s.access.Check(ctx, Read, sessionID); err != nil {
+		return session.Detail{}, false, err
+	}
+	window, err := want.window()
+	if err != nil {
+		return session.Detail{}, false, err
+	}
+	detail, err := s.store.Read(ctx, sessionID, session.Reading{Window: window, Has: want.Has, Figures: want.Figures,
+		Reader: want.Reader, Count: want.Count, OmitDetails: want.OmitDetails, Pieces: want.Pieces})
+	return detail, window != nil, err
+}
+
+// MarkRead notes that somebody has read a session up to an entry: session.ErrNoEntry.
+func (s *Reader) MarkRead(ctx context.Context, reader, sessionID, messageID string) (further bool, err error) {
+	return after(s.access.Check(ctx, Read, sessionID), func() (bool, error) {
+		return s.store.MarkRead(ctx, reader, sessionID, messageID)
+	})
+}
+
+// MarkUnread has a session be unread for somebody.
+func (s *Reader) MarkUnread(ctx context.Context, reader, sessionID string) error {
+	if err := s.access.Check(ctx, Read, sessionID); err != nil {
+		return err
+	}
+	return s.store.MarkUnread(ctx, reader, sessionID)
+}
+
+// TranscriptPage reads at most limit entries of a session's transcript behind the first offset ones, from its beginning
+// or, newest first, from its end, and tells how many there are.
+func (s *Reader) TranscriptPage(ctx context.Context, sessionID string, offset, limit int, newestFirst bool) (
+	session.TranscriptPage, error) {
+	if err := s.access.Check(ctx, Read, sessionID); err != nil {
+		return session.TranscriptPage{}, err
+	}
+	var p problems
+	if p.count("limit", limit, MaxWindow); p != nil {
+		return session.TranscriptPage{}, p.err()
+	}
+	return s.store.TranscriptPage(ctx, sessionID, offset, limit, newestFirst)
+}
+
+// MessageCounts is how many entries the transcripts of sessions have, by session.
+func (s *Reader) MessageCounts(ctx context.Context, sessionIDs []string) (map[string]int64, error) {
+	return s.store.MessageCounts(ctx, sessionIDs)
+}
+
+// Sources tells which files the agent of a session reads by itself, and which are not what they were when the session
+// began.
+func (s *Reader) Sources(ctx context.Context, sessionID string) (session.Sources, error) {
+	return after(s.access.Check(ctx, ReadSources, sessionID), func() (session.Sources, error) {
+		return s.store.Sources(ctx, sessionID)
+	})
+}

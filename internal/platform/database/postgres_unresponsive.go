@@ -1,0 +1,105 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+)
+
+const (
+	// again is the pause between two probes of an address that does not answer.
+	again = time.Second
+	// forget is how long it is asked: the address may have gone for good.
+	forget = 10 * time.Minute
+)
+
+// address is where connections are made to.
+type address struct{ network, at string }
+
+// dialing is a connection's line that is being made.
+type dialing struct {
+	to   address
+	stop context.CancelCauseFunc
+}
+
+// dialUnlessUnresponsive makes a connection, or returns errUnresponsive for an address that does not answer.
+func (o *connWatchdog) dialUnlessUnresponsive(ctx context.Context, network, at string) (net.Conn, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil) // of a line that is made it stops nothing
+	d := &dialing{address{network, at}, stop}
+	o.mu.Lock()
+	_, unresponsive := o.unresponsive[d.to]
+	if !unresponsive {
+		o.dialing[d] = struct{}{}
+	}
+	o.mu.Unlock()
+	if unresponsive {
+		return nil, errUnresponsive
+	}
+	late := time.AfterFunc(silence, func() { o.markUnresponsive(d.to) })
+	conn, err := o.dial(ctx, network, at)
+	late.Stop()
+	o.mu.Lock()
+	delete(o.dialing, d)
+	o.mu.Unlock()
+	if err != nil && errors.Is(context.Cause(ctx), errUnresponsive) {
+		return nil, errUnresponsive
+	}
+	return conn, err
+}
+
+// markUnresponsive makes callers skip an address, to the next one or with an error at once, until it answers;
+// connections being made to it are cancelled. Otherwise each caller would wait for it for the connect timeout,
+// and many have no time for a second address then.
+func (o *connWatchdog) markUnresponsive(at address) {
+	o.mu.Lock()
+	_, known := o.unresponsive[at]
+	if known || o.closed {
+		o.mu.Unlock()
+		return
+	}
+	o.unresponsive[at] = struct{}{}
+	for d := range o.dialing {
+		if d.to == at {
+			d.stop(errUnresponsive)
+		}
+	}
+	o.looking.Go(func() {
+		o.awaitAnswer(at)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.unresponsive, at)
+	})
+	o.mu.Unlock()
+	o.cutThose(func(l *monitoredConn) bool { return l.to == at && !l.made.Load() })
+}
+
+// awaitAnswer probes an address until it answers.
+func (o *connWatchdog) awaitAnswer(at address) {
+	ctx, cancel := context.WithTimeout(o.ctx, forget)
+	defer cancel()
+	pause := time.NewTicker(again)
+	defer pause.Stop()
+	for {
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return
+		}
+		if o.answers(ctx, at) {
+			return
+		}
+		pause.Reset(again)
+	}
+}
+
+func (o *connWatchdog) answers(ctx context.Context, at address) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	conn, answers, err := o.ask(ctx, at)
+	if err == nil {
+		_ = conn.Close(ctx) // it was made to be answered
+	}
+	return answers
+}

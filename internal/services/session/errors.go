@@ -1,0 +1,145 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"harness/internal/runtime"
+)
+
+// UnknownError says that a session is not stored here, and that no runtime which answers knows it. It is ErrNotFound.
+type UnknownError struct {
+	SessionID string
+	// NotAsked are the runtimes that keep conversations of their own and could not be asked for it.
+	NotAsked []NotAsked
+}
+
+// NotAsked is a runtime that could not be asked for a conversation, and why.
+type NotAsked struct {
+	Runtime string        `json:"runtime"`
+	State   runtime.State `json:"state"`
+	Reason  string        `json:"reason"`
+}
+
+// Error implements error.
+func (e *UnknownError) Error() string {
+	text := fmt.Sprintf("%v: %s", ErrNotFound, e.SessionID)
+	for _, one := range e.NotAsked {
+		text += fmt.Sprintf("; the %s runtime was not asked for it: %s", one.Runtime, one.Reason)
+	}
+	return text
+}
+
+// Unwrap makes it ErrNotFound.
+func (e *UnknownError) Unwrap() error { return ErrNotFound }
+
+// WaitsFor tells whether a runtime is among those that could not be asked.
+func (e *UnknownError) WaitsFor(runtimeName string) bool {
+	for _, one := range e.NotAsked {
+		if one.Runtime == runtimeName {
+			return true
+		}
+	}
+	return false
+}
+
+// ErrForeignConversation says that a runtime named a conversation by the id of a session that is another runtime's.
+var ErrForeignConversation = errors.New("the conversation's id is that of another runtime's session")
+
+// NotStoppedError says that a turn was asked to end and runs on.
+type NotStoppedError struct {
+	SessionID, TurnID, Runtime string
+	// Others counts the turns of other sessions that run in the same process, for which it was not ended.
+	Others int
+	// Cause is why the runtime could not end it, nil when it did not say.
+	Cause error
+}
+
+// Error implements error.
+func (e *NotStoppedError) Error() string {
+	text := fmt.Sprintf("turn %s of session %s was asked to end and still runs", e.TurnID, e.SessionID)
+	if e.Cause != nil {
+		text += " (" + e.Cause.Error() + ")"
+	}
+	if e.Others > 0 {
+		return fmt.Sprintf("%s; the %s process also runs %d turns of other sessions, so it was not ended: stop those, then stop this "+
+			"turn again", text, e.Runtime, e.Others)
+	}
+	return text + "; stop it again, or restart the server"
+}
+
+// Unwrap makes errors.Is match runtime.ErrTurnActive.
+func (e *NotStoppedError) Unwrap() error { return runtime.ErrTurnActive }
+
+// MovedChats counts what MoveChats did.
+type MovedChats struct{ Moved, Archived, AlreadyArchived int }
+
+// NotMaterializedError says which sessions have nothing to archive: nobody has written to them yet.
+type NotMaterializedError struct {
+	ProjectID  string
+	SessionIDs []string
+}
+
+// Error implements error.
+func (e *NotMaterializedError) Error() string {
+	return fmt.Sprintf("%d sessions of project %s have nothing to archive yet", len(e.SessionIDs), e.ProjectID)
+}
+
+// ErrNoEntry means that a session's transcript has no such entry.
+var ErrNoEntry = errors.New("the transcript has no such entry")
+
+// ToolsError says that a session cannot be given the client tools that were asked for: runtimes take them when a
+// conversation begins, and would ignore them later.
+type ToolsError struct {
+	SessionID string
+	// Known says whether the tools of the session are known here, Names what they are called.
+	Known bool
+	Names []string
+}
+
+// Error implements error.
+func (e *ToolsError) Error() string {
+	const remedy = "Its runtime takes tools only when a session is created: leave the field out to go on with them, " +
+		"or create a session with other tools"
+	switch {
+	case !e.Known:
+		return "The tools of this session are not known here. " + remedy
+	case len(e.Names) == 0:
+		return "This session has no tools. Its runtime takes tools only when a session is created: leave the field out, " +
+			"or create a session with these tools"
+	}
+	return "This session has other tools (" + strings.Join(e.Names, ", ") + "). " + remedy
+}
+
+// FolderError refuses a folder that an agent cannot work in. Nothing was done.
+type FolderError struct {
+	// SessionID is the session that works in the folder, "" of one that was to be opened there.
+	SessionID string
+	Folder    string
+	Reason    string
+}
+
+// Error implements error.
+func (e *FolderError) Error() string {
+	if e.SessionID == "" {
+		return fmt.Sprintf("no session can work in the folder %q: %s. Name a folder that exists on the server (cwd): an absolute path, or one "+
+			"below the server's workspace", e.Folder, e.Reason)
+	}
+	return fmt.Sprintf("session %s works in the folder %q: %s. Bring the folder back and send the message again; nothing was sent",
+		e.SessionID, e.Folder, e.Reason)
+}
+
+// Code names it for programs.
+func (e *FolderError) Code() string {
+	if e.SessionID == "" {
+		return "invalid_cwd"
+	}
+	return "workspace_missing"
+}
+
+// Absent tells whether an error says that a session is not there, deleted or never known.
+func Absent(err error) bool {
+	var gone *DeletedError
+	return errors.As(err, &gone) || errors.Is(err, ErrNotFound)
+}

@@ -1,0 +1,69 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// Request reads an interactive request in whatever state it is. ErrRequestNotFound for an unknown id.
+func (s *Service) Request(ctx context.Context, requestID string, kind runtime.RequestKind) (session.Request, error) {
+	row, err := readRequest(ctx, s.db.Read(), requestID, kind)
+	if err == nil {
+		row, err = row.withParams(ctx, s.db.Read())
+	}
+	return row.Request, err
+}
+
+// Steer adds a text to a running turn. ErrNoActiveTurn when no turn runs, ErrWrongTurn when another one does,
+// ErrNotFound, *DeletedError, *NotOwnerError, *FolderError, *runtime.UnsupportedError.
+func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) error {
+	row, err := readSession(ctx, s.db.Read(), sessionID)
+	if err == nil {
+		err = s.CheckOwner(row.Session)
+	}
+	if err != nil {
+		return err
+	}
+	s.load(row.Runtime, sessionID)
+	active := s.view.active(sessionID)
+	switch {
+	case active == "", s.view.stopping(sessionID):
+		return session.ErrNoActiveTurn
+	case turnID != active:
+		return fmt.Errorf("%w: %s runs, not %s", session.ErrWrongTurn, active, turnID)
+	}
+	if _, err := s.workspace(row.Session); err != nil {
+		return err
+	}
+	adapter, err := s.adapter(row.Runtime)
+	if err != nil {
+		return err
+	}
+	steerer, err := runtime.As[runtime.Steerer](adapter, runtime.OpSteer)
+	if err != nil {
+		return err
+	}
+	message := session.Message{Text: text}
+	err = steerer.SteerTurn(ctx, row.ID, turnID, message.InputParts())
+	if errors.Is(err, runtime.ErrNoActiveTurn) || errors.Is(err, runtime.ErrThreadNotFound) {
+		return session.ErrNoActiveTurn // it ended meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	return s.record(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		at := s.now()
+		events := []journal.Event{messageSent(row.ID, turnID, message.InputParts(), nil, at)}
+		if err := addInput(ctx, tx, row.ID, turnID, message); err != nil {
+			return nil, err
+		}
+		dropped, err := s.tellDroppedLate(ctx, tx, row.ID, turnID, message)
+		return append(events, dropped...), err
+	})
+}

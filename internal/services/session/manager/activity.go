@@ -1,0 +1,104 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/transcript"
+)
+
+// fillActivity tells of sessions what goes on in them, in one query for all of them, whose cost does not depend on how
+// long they are.
+func (s *Service) fillActivity(ctx context.Context, q database.Querier, sessions ...*session.Session) error {
+	if len(sessions) == 0 {
+		return nil
+	}
+	byID := make(map[string]*session.Session, len(sessions))
+	args, marks := make([]any, len(sessions)), make([]string, len(sessions))
+	for i, one := range sessions {
+		byID[one.ID] = one
+		one.Activity = session.Activity{State: session.StateIdle}
+		args[i], marks[i] = database.EncodeText(one.ID), "$"+strconv.Itoa(i+1)
+	}
+	// The limit keeps Postgres from looking for the last turn again for each use of it.
+	const failure = ` from transcript_entries where session_id = a.id and message_id = case a.running
+		when '' then '` + turnErrorPrefix + `' || a.last else '` + turnRetryPrefix + `' || a.running end
+		and (a.running = '' or status = 'error'))`
+	what := fmt.Sprintf("read what goes on in %d sessions", len(sessions))
+	working, err := backgroundOf(ctx, q, `session_id in (`+strings.Join(marks, ", ")+`)`, args...)
+	if err != nil {
+		return err
+	}
+	return database.ReadEach(ctx, q, what, func(row database.Row) error {
+		var (
+			id, last        string
+			content, stored sql.NullString
+			cutOff          int64
+			now             session.Activity
+		)
+		if err := row.Scan(&id, &now.ActiveTurnID, &now.PendingCount, &last, &cutOff, &content, &stored); err != nil {
+			return err
+		}
+		now.ActiveTurnID = database.DecodeText(now.ActiveTurnID)
+		if cutOff > 0 && now.ActiveTurnID == "" {
+			now.RetryableTurnID = database.DecodeText(last)
+		}
+		if content.Valid {
+			now.LastError = &session.TurnError{TurnID: cmp.Or(now.ActiveTurnID, database.DecodeText(last)),
+				Message: transcript.ContentOf(content.String, stored)}
+		}
+		switch {
+		case now.ActiveTurnID != "" && now.PendingCount > 0:
+			now.State = session.StateWaiting
+		case now.ActiveTurnID != "":
+			now.State = session.StateRunning
+		case now.LastError != nil:
+			now.State = session.StateError
+		default:
+			now.State = session.StateIdle
+		}
+		if one := byID[database.DecodeText(id)]; one != nil {
+			if now.ActiveTurnID != "" && s.unresponsive(*one) {
+				now.State = session.StateUnresponsive
+			}
+			now.Background = working[one.ID]
+			one.Activity = now
+		}
+		return nil
+	}, `select a.id, a.running, a.waiting, a.last,
+			(select count(*) from turns t where t.session_id = a.id and t.turn_id = a.last and t.status = 'interrupted' and t.input <> ''),
+			(select content`+failure+`, (select `+transcript.CheckedEntry+failure+` from (select s.id as id,
+			coalesce((select t.turn_id from turns t where t.session_id = s.id and t.status = 'inProgress'
+				order by t.started_at desc, t.turn_id desc limit 1), '') as running,
+			(select count(*) from interactive_requests r where r.session_id = s.id and r.status = 'pending') as waiting,
+			coalesce((select t.turn_id from turns t where t.session_id = s.id
+				and not exists (select 1 from rolled_back_turns b where b.session_id = t.session_id and b.turn_id = t.turn_id)
+				order by t.started_at desc, t.turn_id desc limit 1), '') as last
+		from sessions s where s.id in (`+strings.Join(marks, ", ")+`) limit `+strconv.Itoa(len(marks))+`) as a`, args...)
+}
+
+// unresponsive tells that the runtime of a session of this node does not answer. Other nodes' runtimes are not known
+// here.
+func (s *Service) unresponsive(session session.Session) bool {
+	if !s.Owns(session) {
+		return false
+	}
+	adapter, err := s.adapter(session.Runtime)
+	return err == nil && adapter.Status().Of(session.ID) == runtime.StateUnresponsive
+}
+
+// shown reads a session as clients see it.
+func (s *Service) shown(ctx context.Context, sessionID string) (session.Session, error) {
+	sess, err := s.stored(ctx, sessionID)
+	if err != nil {
+		return session.Session{}, err
+	}
+	return sess, s.fillActivity(ctx, s.db.Read(), &sess)
+}

@@ -1,0 +1,232 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// adoptPage is how many conversations one runtime call and one transaction take in.
+const adoptPage = 100
+
+// adoption is the list of the background worker.
+type adoption struct {
+	mu   sync.Mutex
+	todo todo
+	wake chan struct{}
+}
+
+// todo is bounded by what exists.
+type todo struct {
+	runtimes map[string]bool   // to list
+	threads  map[string]string // to look up in their runtimes: thread id → runtime
+	again    map[string]bool   // sessions of which the view may show something old
+	describe map[string]string // sessions of which the runtime's description may have changed: session id → runtime
+	room     bool              // the view holds too many
+}
+
+func newTodo() todo {
+	return todo{runtimes: map[string]bool{}, threads: map[string]string{}, again: map[string]bool{},
+		describe: map[string]string{}}
+}
+
+func newAdoption() *adoption { return &adoption{todo: newTodo(), wake: make(chan struct{}, 1)} }
+
+func (a *adoption) wantAll(runtimeName string) {
+	a.note(func(t *todo) { t.runtimes[runtimeName] = true })
+}
+
+func (a *adoption) want(runtimeName, threadID string) {
+	a.note(func(t *todo) { t.threads[threadID] = runtimeName })
+}
+
+func (a *adoption) wantAgain(sessionID string) {
+	a.note(func(t *todo) { t.again[sessionID] = true })
+}
+
+func (a *adoption) wantDescription(runtimeName, sessionID string) {
+	a.note(func(t *todo) { t.describe[sessionID] = runtimeName })
+}
+
+func (a *adoption) wantRoom() {
+	a.note(func(t *todo) { t.room = true })
+}
+
+func (a *adoption) note(add func(*todo)) {
+	a.mu.Lock()
+	add(&a.todo)
+	a.mu.Unlock()
+	a.signal()
+}
+
+func (a *adoption) signal() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (a *adoption) take() todo {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	taken := a.todo
+	a.todo = newTodo()
+	return taken
+}
+
+// adoptLoop works the list off until ctx ends. What fails is tried again when the runtime starts the next time.
+func (s *Service) adoptLoop(ctx context.Context) {
+	for {
+		select {
+		case <-s.adoption.wake:
+		case <-ctx.Done():
+			return
+		}
+		todo := s.adoption.take()
+		for id := range todo.again {
+			if err := s.look(ctx, id); err != nil && ctx.Err() == nil {
+				s.opts.Logger.Warn().Err(err).Str("session", id).
+					Msg("session could not be read again; its next event may show an old title or project")
+			}
+		}
+		if todo.room {
+			s.makeRoom(ctx)
+		}
+		for threadID, name := range todo.threads {
+			if err := s.adoptOne(ctx, name, threadID); err != nil && ctx.Err() == nil {
+				s.opts.Logger.Debug().Err(err).Str("session", threadID).
+					Msg("conversation could not be read from its runtime; keeping the bare row")
+			}
+		}
+		for id, name := range todo.describe {
+			if err := s.refreshDescription(ctx, name, id); err != nil && ctx.Err() == nil {
+				s.opts.Logger.Debug().Err(err).Str("session", id).
+					Msg("the runtime's description of a session could not be read; keeping the old one")
+			}
+		}
+		for name := range todo.runtimes {
+			if err := s.adoptAll(ctx, name); err != nil && ctx.Err() == nil {
+				s.opts.Logger.Warn().Err(err).Str("runtime", name).
+					Msg("stored conversations could not all be listed; the missing ones are adopted when they are used")
+			}
+			s.imports.wantAll()
+			if err := s.settleRollbacks(ctx, name); err != nil && ctx.Err() == nil {
+				s.opts.Logger.Warn().Err(err).Str("runtime", name).
+					Msg("whether turns were taken back could not be found out; it is asked again before the next turn")
+			}
+			if err := s.sweepWorkers(ctx); err != nil && ctx.Err() == nil {
+				s.opts.Logger.Warn().Err(err).Msg("worker sessions that work for nobody could not all be removed")
+			}
+		}
+	}
+}
+
+// adoptOne asks the runtime about a conversation of which only the id is known.
+func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) error {
+	stored, err := readSession(ctx, s.db.Read(), threadID)
+	if err == nil && string(stored.Thread) != placeholderThread {
+		return nil // created here meanwhile
+	}
+	if err != nil && !errors.Is(err, session.ErrNotFound) {
+		return err
+	}
+	adapter, err := s.adapter(runtimeName)
+	if err != nil {
+		return err
+	}
+	historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
+	if !ok {
+		return nil // the bare row is all there is to know
+	}
+	asked := s.now()
+	t, err := historian.ReadThread(ctx, cmp.Or(stored.RuntimeSessionID, threadID), false)
+	if err != nil {
+		return err
+	}
+	if err := s.takeIn(ctx, runtimeName, []runtime.Thread{t}, asked); err != nil {
+		return err
+	}
+	s.imports.want(threadID)
+	return nil
+}
+
+func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {
+	adapter, err := s.adapter(runtimeName)
+	if err != nil {
+		return err
+	}
+	historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
+	if !ok {
+		return nil
+	}
+	for _, archived := range []bool{false, true} {
+		for cursor := ""; ; {
+			asked := s.now()
+			page, err := historian.ListThreads(ctx, runtime.ListThreads{Cursor: cursor, Limit: adoptPage, Archived: archived})
+			if err != nil {
+				return err
+			}
+			for i := range page.Threads {
+				page.Threads[i].Archived = archived
+			}
+			if err := s.takeIn(ctx, runtimeName, page.Threads, asked); err != nil {
+				return err
+			}
+			if page.NextCursor == "" || page.NextCursor == cursor {
+				break
+			}
+			cursor = page.NextCursor
+		}
+	}
+	return nil
+}
+
+// takeIn stores what a runtime said, asked at a time (ms), of its conversations, and lets the view know titles it did
+// not have. What a client changed since is not undone.
+func (s *Service) takeIn(ctx context.Context, runtimeName string, threads []runtime.Thread, asked int64) error {
+	if len(threads) == 0 {
+		return nil
+	}
+	at := s.now()
+	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		for _, t := range threads {
+			// Looked at here, in commit order: who changed it before this unit has noted so before.
+			if known, ok := s.knownConversation(runtimeName, t); ok && known.managed >= asked {
+				continue
+			}
+			if err := describe(ctx, tx, runtimeName, s.opts.NodeID, t, at); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, t := range threads {
+		title := fromThread(runtimeName, "", t, at).Title
+		if id, ok := s.view.named(runtimeName, t.Native()); ok {
+			s.view.change(id, func(known *thread) {
+				if known.title == "" {
+					known.call(title)
+				}
+			})
+		}
+	}
+	return nil
+}
+
+// knownConversation is what the view knows of a conversation its runtime describes.
+func (s *Service) knownConversation(runtimeName string, t runtime.Thread) (thread, bool) {
+	id, ok := s.view.named(runtimeName, t.Native())
+	if !ok {
+		return thread{}, false
+	}
+	return s.view.get(id)
+}

@@ -1,0 +1,144 @@
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+	"harness/internal/services/session"
+)
+
+// asking are the questions of this server itself that wait for a person, by the request's id.
+type asking struct {
+	generation string // of this process: questions of an earlier one are nobody's any more
+	mu         sync.Mutex
+	waiting    map[string]chan struct{}
+}
+
+func newAsking() *asking {
+	return &asking{generation: session.EventSource + ":" + session.NewID(), waiting: map[string]chan struct{}{}}
+}
+
+// wait is closed when the request is no longer pending.
+func (a *asking) wait(requestID string) (over <-chan struct{}, forget func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	woken := make(chan struct{})
+	a.waiting[requestID] = woken
+	return woken, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.waiting, requestID)
+	}
+}
+
+// wake tells who waits for a request that it was settled, on whatever node.
+func (a *asking) wake(record journal.Record) {
+	var settled struct {
+		ID string `json:"approvalId"`
+	}
+	if json.Unmarshal(record.Payload, &settled) != nil {
+		return // an event of ours that nobody can read tells nothing
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if woken, waits := a.waiting[settled.ID]; waits {
+		close(woken)
+		delete(a.waiting, settled.ID)
+	}
+}
+
+// AskAboutTool asks a person whether a tool of this server may run, in the words and on the routes of every approval,
+// and waits for the decision. When ctx ends the question ends with it, as expired, and the error is that of ctx;
+// ErrExpired when it ended otherwise.
+func (s *Service) AskAboutTool(ctx context.Context, q session.ToolQuestion) (session.ToolAnswer, error) {
+	stored, err := s.stored(ctx, q.SessionID)
+	if err != nil {
+		return session.ToolAnswer{}, err
+	}
+	native, place := quote(q.CallID), wire.Asking{Place: wire.Place{ThreadID: q.SessionID, TurnID: q.TurnID},
+		ItemID: q.CallID}
+	signal := wire.ApproveOwnTool(native, place, q.Tool, q.Arguments, &q.Reason)
+	signal.Generation = s.asking.generation
+	var (
+		over   <-chan struct{}
+		forget func()
+		id     string
+	)
+	err = s.inOrder(ctx, func() journal.Unit {
+		a := s.arrive(stored.Runtime, signal)
+		a.runtime, id = session.EventSource, a.requestID
+		over, forget = s.asking.wait(id)
+		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			if _, err := presence(ctx, tx, q.SessionID); err != nil {
+				return nil, journal.Refuse(err)
+			}
+			return s.apply(ctx, tx, a)
+		}
+	})
+	if forget != nil {
+		defer forget()
+	}
+	if err != nil && ctx.Err() != nil && id != "" {
+		err = errors.Join(err, s.expireOwn(context.WithoutCancel(ctx), id)) // it may be stored all the same
+	}
+	if err != nil {
+		return session.ToolAnswer{}, err
+	}
+	select {
+	case <-over:
+	case <-ctx.Done():
+		return session.ToolAnswer{}, errors.Join(ctx.Err(), s.expireOwn(context.WithoutCancel(ctx), id))
+	}
+	settled, err := readRequest(ctx, s.db.Read(), id, runtime.RequestApproval)
+	if err != nil {
+		return session.ToolAnswer{}, err
+	}
+	if settled.Status != session.RequestResolved || settled.Reply == nil {
+		return session.ToolAnswer{}, session.ErrExpired
+	}
+	return session.ToolAnswer{Allow: settled.Reply.Decision == "accept", Actor: settled.DecidedBy, Reason: settled.Reply.Message},
+		nil
+}
+
+// expireOwn ends a question of this server that nobody waits for any more, unless it was decided.
+func (s *Service) expireOwn(ctx context.Context, requestID string) error {
+	at := s.now()
+	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		request, err := readRequest(ctx, tx, requestID, runtime.RequestApproval)
+		if errors.Is(err, session.ErrRequestNotFound) || err == nil && request.Status != session.RequestPending {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		event, err := s.expire(ctx, tx, request, session.EventSource, max(at, request.CreatedAt))
+		return []journal.Event{event}, err
+	})
+}
+
+// checkOwnReply refuses what cannot be decided about a call of a tool of this server.
+func checkOwnReply(reply runtime.Reply) error {
+	switch reply.Decision {
+	case "accept", "decline", "cancel":
+	default:
+		return &runtime.ReplyError{Field: "decision",
+			Message: fmt.Sprintf("%q is unknown; accept, decline and cancel are allowed", reply.Decision)}
+	}
+	switch {
+	case reply.Scope == "session":
+		return &runtime.ReplyError{Field: "scope",
+			Message: "a tool of this server is allowed for one call; the scope has to be turn"}
+	case len(reply.Choice) > 0 || reply.Option != "":
+		return &runtime.ReplyError{Field: "choice", Message: "this request is decided with decision"}
+	case len(reply.UpdatedInput) > 0 || len(reply.Remember) > 0:
+		return &runtime.ReplyError{Field: "updatedInput", Message: "a call is approved as it was made"}
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// backgroundNews is what a session's background work is as of a moment.
+type backgroundNews struct {
+	sessionID, generation string
+	tasks                 []runtime.BackgroundTask
+	at                    int64
+}
+
+const backgroundColumns = `task_id, kind, command, turn_id, started_at, can_end`
+
+// backgroundOf reads the background work of sessions, the oldest first.
+func backgroundOf(ctx context.Context, q database.Querier, where string, args ...any) (map[string][]session.BackgroundTask, error) {
+	all := map[string][]session.BackgroundTask{}
+	return all, database.ReadEach(ctx, q, "read the background work of sessions", func(row database.Row) error {
+		var id string
+		var canEnd int64
+		var task session.BackgroundTask
+		err := row.Scan(&id, &task.ID, &task.Kind, &task.Command, &task.TurnID, &task.StartedAt, &canEnd)
+		for _, text := range []*string{&id, &task.ID, &task.Command, &task.TurnID} {
+			*text = database.DecodeText(*text)
+		}
+		task.CanEnd = canEnd != 0
+		all[id] = append(all[id], task)
+		return err
+	}, `select session_id, `+backgroundColumns+` from background_tasks where `+where+` order by started_at, task_id`, args...)
+}
+
+func backgroundOfSession(ctx context.Context, q database.Querier, sessionID string) ([]session.BackgroundTask, error) {
+	all, err := backgroundOf(ctx, q, `session_id = $1`, database.EncodeText(sessionID))
+	return all[sessionID], err
+}
+
+// storeBackground makes the rows of a session what the news says, and returns the event that says so when they changed.
+func (s *Service) storeBackground(ctx context.Context, tx database.Tx, news backgroundNews) ([]journal.Event, error) {
+	systemOwned, err := presence(ctx, tx, news.sessionID)
+	if session.Absent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	before, err := backgroundOfSession(ctx, tx, news.sessionID)
+	if err != nil {
+		return nil, err
+	}
+	after, err := s.placed(ctx, tx, news, before)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Equal(before, after) {
+		return nil, nil
+	}
+	if err := s.replaceBackground(ctx, tx, news, after); err != nil {
+		return nil, err
+	}
+	event, err := backgroundUpdated(ctx, tx, news.sessionID, after, news.at, systemOwned)
+	return []journal.Event{event}, err
+}
+
+// placed are the tasks of news that are the session's, with the turns and times of those that are known already.
+func (s *Service) placed(ctx context.Context, tx database.Tx, news backgroundNews,
+	before []session.BackgroundTask) (after []session.BackgroundTask,
+	err error) {
+	running, _, err := runningTurn(ctx, tx, news.sessionID)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range news.tasks {
+		task := session.BackgroundTask{ID: one.ID, Kind: one.Kind, Command: one.Command, CanEnd: one.CanEnd, TurnID: one.TurnID,
+			StartedAt: one.StartedAt}
+		known := slices.IndexFunc(before, func(b session.BackgroundTask) bool { return b.ID == one.ID })
+		switch {
+		case known >= 0:
+			task.TurnID, task.StartedAt, task.CanEnd = before[known].TurnID, before[known].StartedAt, before[known].CanEnd
+		case one.Shared:
+			ours, err := placeShared(ctx, tx, news.sessionID, one, &task)
+			if err != nil {
+				return nil, err
+			}
+			if !ours {
+				continue
+			}
+		default:
+			if err := s.placeTask(ctx, tx, news, one, &task); err != nil {
+				return nil, err
+			}
+			if one.Found && task.TurnID == running {
+				continue
+			}
+		}
+		after = append(after, task)
+	}
+	slices.SortFunc(after, func(a, b session.BackgroundTask) int {
+		return cmp.Or(cmp.Compare(a.StartedAt, b.StartedAt), strings.Compare(a.ID, b.ID))
+	})
+	return after, nil
+}
+
+// placeTask finds the turn and the time a task began, where its runtime does not say: those of its item, or else the
+// last turn and now.
+func (s *Service) placeTask(ctx context.Context, tx database.Tx, news backgroundNews, one runtime.BackgroundTask,
+	task *session.BackgroundTask) error {
+	if one.ItemID != "" {
+		entry, found, err := s.entries.Find(ctx, tx, news.sessionID, one.ItemID)
+		if err != nil {
+			return err
+		}
+		if found && task.TurnID == "" {
+			task.TurnID = entry.TurnID
+		}
+		if found && task.StartedAt == 0 && entry.StartedAt != nil {
+			task.StartedAt = *entry.StartedAt
+		}
+	}
+	if task.StartedAt == 0 {
+		task.StartedAt = news.at
+	}
+	if task.TurnID != "" {
+		return nil
+	}
+	turn, err := lastTurnAt(ctx, tx, news.sessionID, task.StartedAt)
+	task.TurnID = turn
+	return err
+}
+
+// lastTurnAt is the last turn of a session that had begun at a time, "" for none.
+func lastTurnAt(ctx context.Context, q database.Querier, sessionID string, at int64) (turn string, err error) {
+	turns, err := database.ReadAll(ctx, q, "read the last turn of session "+sessionID, func(row database.Row) (id string, err error) {
+		err = row.Scan(&id)
+		return database.DecodeText(id), err
+	}, `select turn_id from turns where session_id = $1 and started_at <= $2 order by started_at desc, turn_id desc limit 1`,
+		database.EncodeText(sessionID), at)
+	if err != nil || len(turns) == 0 {
+		return "", err
+	}
+	return turns[0], nil
+}
+
+func (s *Service) replaceBackground(ctx context.Context, tx database.Tx, news backgroundNews, tasks []session.BackgroundTask) error {
+	key := database.EncodeText(news.sessionID)
+	_, err := tx.ExecContext(ctx, `delete from background_tasks where session_id = $1`, key)
+	for _, task := range tasks {
+		if err != nil {
+			break
+		}
+		_, err = tx.ExecContext(ctx, `insert into background_tasks (session_id, generation, node_id, `+backgroundColumns+`)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, key, news.generation, s.opts.NodeID, database.EncodeText(task.ID),
+			task.Kind, database.EncodeText(task.Command), database.EncodeText(task.TurnID), task.StartedAt, flag(task.CanEnd))
+	}
+	if err != nil {
+		return fmt.Errorf("store the background work of session %s: %w", news.sessionID, err)
+	}
+	return nil
+}
+
+// backgroundUpdated says what a session does now.
+func backgroundUpdated(ctx context.Context, q database.Querier, sessionID string, tasks []session.BackgroundTask, at int64,
+	systemOwned bool) (journal.Event, error) {
+	turn, _, err := runningTurn(ctx, q, sessionID)
+	if err != nil {
+		return journal.Event{}, err
+	}
+	return sessionEvent(sessionID, session.EventBackground, at, systemOwned, encode(struct {
+		SessionID string        `json:"sessionId"`
+		Activity  session.Doing `json:"activity"`
+	}{sessionID, session.Activity{ActiveTurnID: turn, Background: tasks}.Doing()})), nil
+}
+
+// endBackgroundOf ends the rows of dead runtime processes of a node.
+func (s *Service) endBackgroundOf(ctx context.Context, tx database.Tx, node string, dead func(generation string) bool,
+	at int64) (events []journal.Event, err error) {
+	type owner struct{ sessionID, generation string }
+	owners, err := database.ReadAll(ctx, tx, "read which processes have background work", func(row database.Row) (o owner, err error) {
+		err = row.Scan(&o.sessionID, &o.generation)
+		o.sessionID = database.DecodeText(o.sessionID)
+		return o, err
+	}, `select distinct session_id, generation from background_tasks where node_id = $1 order by session_id`, node)
+	for _, one := range owners {
+		if err != nil {
+			return nil, err
+		}
+		if !dead(one.generation) {
+			continue
+		}
+		var more []journal.Event
+		more, err = s.storeBackground(ctx, tx, backgroundNews{sessionID: one.sessionID, at: at})
+		events = append(events, more...)
+	}
+	return events, err
+}
+
+// backgroundUnit takes in what a runtime says of its own accord of a session's background work. Service.order is held.
+func (s *Service) backgroundUnit(runtimeName string, signal runtime.Signal, change runtime.BackgroundChanged) journal.Unit {
+	a := s.arrive(runtimeName, signal)
+	s.background.said(signal.ThreadID, len(change.Tasks) > 0)
+	news := backgroundNews{sessionID: signal.ThreadID, generation: signal.Generation, tasks: change.Tasks, at: a.receivedAt}
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		mine, err := s.mine(ctx, tx, signal.ThreadID, a.thread.epoch)
+		if err != nil || !mine || a.thread.deleted {
+			return nil, err
+		}
+		return s.storeBackground(ctx, tx, news)
+	}
+}
+
+var _ json.Marshaler = session.BackgroundTask{}
+
+// noBackground tells whether a runtime has no (such) background work.
+func noBackground(err error) bool {
+	return errors.Is(err, runtime.ErrNoBackground) || errors.Is(err, runtime.ErrThreadNotFound)
+}

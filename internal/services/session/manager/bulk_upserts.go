@@ -1,0 +1,242 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/services/session"
+)
+
+// maxBulk and maxBulkBytes bound the entries, and the bytes of their events, that come several at once and share a
+// transaction. A request of more is stored in pieces, one transaction each, with a row that completes it should the
+// server be killed between them.
+//
+// While there are single upserts, too, a transaction takes minBulk of them: a single one has at most the piece that is
+// running and the next before it, and what a transaction costs by itself is a quarter of it.
+const (
+	maxBulk      = 256
+	minBulk      = 32
+	maxBulkBytes = 512 << 10
+	// singlesLast is how long after a single upsert the next is expected.
+	singlesLast = 100 * time.Millisecond
+)
+
+// bulkUpserts are the upserts of several entries that wait for their turn. One goroutine has the writer store them, one
+// unit at a time; between two units single upserts have theirs.
+type bulkUpserts struct {
+	mu      sync.Mutex
+	waiting []*upsert // the first may be stored in part
+	stopped bool
+	wake    chan struct{}
+	single  atomic.Pointer[time.Time] // when the last single upsert came
+}
+
+func newBulkUpserts() *bulkUpserts { return &bulkUpserts{wake: make(chan struct{}, 1)} }
+
+// room is how many entries a unit takes now.
+func (b *bulkUpserts) room() int {
+	if last := b.single.Load(); last != nil && time.Since(*last) < singlesLast {
+		return minBulk
+	}
+	return maxBulk
+}
+
+// add is false when nobody will store it.
+func (b *bulkUpserts) add(u *upsert) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stopped {
+		return false
+	}
+	b.waiting = append(b.waiting, u)
+	select {
+	case b.wake <- struct{}{}:
+	default: // it is awake
+	}
+	return true
+}
+
+// piece is what one unit stores of an upsert: all of it, or the entries from one up to another.
+type piece struct {
+	*upsert // of the entries of the piece, with their outcome
+	whole   *upsert
+	to      int
+}
+
+func (u *upsert) piece(to int) piece {
+	view := &upsert{sessionID: u.sessionID, entries: u.entries[u.stored:to], events: u.events[u.stored:to]}
+	return piece{upsert: view, whole: u, to: to}
+}
+
+// next is what the next unit stores: a piece of the first upsert when that has more than a unit takes, else as many
+// upserts as fit. Those whose callers left before anything of theirs was stored leave.
+func (b *bulkUpserts) next() (pieces []piece, left []*upsert) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	room := b.room()
+	entries, bytes, taken := 0, 0, 0
+	for _, u := range b.waiting {
+		if u.stored == 0 && u.ctx.Err() != nil {
+			left = append(left, u)
+			taken++
+			continue
+		}
+		to := u.reach(room)
+		if len(pieces) > 0 && (to < len(u.entries) || entries+to-u.stored > room || bytes+u.bytes > maxBulkBytes) {
+			break
+		}
+		taken++
+		entries, bytes = entries+to-u.stored, bytes+u.bytes
+		pieces = append(pieces, u.piece(to))
+		if to < len(u.entries) {
+			break
+		}
+	}
+	b.waiting = b.waiting[taken:]
+	return pieces, left
+}
+
+// reach is up to where a unit takes an upsert, at least one entry.
+func (u *upsert) reach(room int) int {
+	to, bytes := u.stored, 0
+	for to < len(u.entries) && to-u.stored < room && bytes < maxBulkBytes {
+		bytes += len(u.events[to].Payload)
+		to++
+	}
+	return to
+}
+
+// bulkLoop stores upserts of several entries until ctx ends; those that wait then are refused.
+func (s *Service) bulkLoop(ctx context.Context) {
+	s.bulk.mu.Lock()
+	s.bulk.stopped = false
+	s.bulk.mu.Unlock()
+	for {
+		if s.storeNext(ctx) {
+			continue
+		}
+		select {
+		case <-s.bulk.wake:
+		case <-ctx.Done():
+			s.refuseBulks()
+			return
+		}
+	}
+}
+
+// storeNext stores the next unit; false when there was nothing to do.
+func (s *Service) storeNext(ctx context.Context) bool {
+	pieces, left := s.bulk.next()
+	for _, u := range left {
+		s.finishBulk(u, u.ctx.Err())
+	}
+	if len(pieces) > 0 {
+		s.storePieces(ctx, pieces)
+	}
+	return len(pieces)+len(left) > 0
+}
+
+func (s *Service) refuseBulks() {
+	s.bulk.mu.Lock()
+	waiting := s.bulk.waiting
+	s.bulk.waiting, s.bulk.stopped = nil, true
+	s.bulk.mu.Unlock()
+	for _, u := range waiting {
+		s.finishBulk(u, journal.ErrStopped)
+	}
+}
+
+// completeBulks stores the rest of what this node was killed in. It comes before the loop, and before anybody is
+// served.
+func (s *Service) completeBulks(ctx context.Context) error {
+	interrupted, err := s.readBulks(ctx)
+	if err != nil {
+		return err
+	}
+	s.bulk.mu.Lock()
+	// who came before the start has waited
+	s.bulk.waiting = append(interrupted[:len(interrupted):len(interrupted)], s.bulk.waiting...)
+	s.bulk.mu.Unlock()
+	for s.storeNext(ctx) {
+	}
+	for _, u := range interrupted {
+		// Its session may have been deleted meanwhile: then nothing is left to complete.
+		if err := <-u.result; err != nil && !session.Absent(err) {
+			return fmt.Errorf("complete an upsert of %d entries in session %s: %w", len(u.entries), u.sessionID, err)
+		}
+	}
+	return nil
+}
+
+func (s *Service) finishBulk(u *upsert, err error) {
+	s.upserts.many.Release(u.weight)
+	u.result <- err
+}
+
+// storePieces stores the pieces of one unit, each alone if they fail together. What is left of an upsert is the next to
+// be stored.
+func (s *Service) storePieces(ctx context.Context, pieces []piece) {
+	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return s.upsertPieces(ctx, tx, pieces)
+	})
+	if err != nil && len(pieces) > 1 && !expected(err) {
+		for _, p := range pieces {
+			s.storePieces(ctx, []piece{p})
+		}
+		return
+	}
+	for _, p := range pieces {
+		u := p.whole
+		failed := err
+		if failed == nil {
+			failed = p.err
+		}
+		u.stored = p.to
+		if failed != nil || u.stored == len(u.entries) {
+			s.finishBulk(u, failed)
+			continue
+		}
+		s.bulk.mu.Lock()
+		s.bulk.waiting = append([]*upsert{u}, s.bulk.waiting...)
+		s.bulk.mu.Unlock()
+	}
+}
+
+func (s *Service) upsertPieces(ctx context.Context, tx database.Tx, pieces []piece) ([]journal.Event, error) {
+	views := make([]*upsert, len(pieces))
+	for i, p := range pieces {
+		views[i] = p.upsert
+	}
+	events, err := s.upsertAll(ctx, tx, views)
+	var missing error
+	if len(pieces) == 1 && pieces[0].err != nil {
+		err, missing = nil, err // its session is not there, or not any more
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pieces {
+		u := p.whole
+		begins, ends := u.stored == 0, p.to == len(u.entries) || p.err != nil
+		switch {
+		case begins && ends:
+			continue
+		case begins:
+			u.row, err = s.insertBulk(ctx, tx, u, p.to)
+		case ends:
+			err = deleteBulk(ctx, tx, u.row)
+			missing = nil
+		default:
+			err = advanceBulk(ctx, tx, u.row, p.to)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("note how much of an upsert of %d entries is stored: %w", len(u.entries), err)
+		}
+	}
+	return events, missing
+}

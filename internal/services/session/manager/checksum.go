@@ -1,0 +1,70 @@
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+)
+
+// checksumOf is that of texts as they are stored, one behind the other.
+func checksumOf(texts []string) (sum database.Checksum) {
+	for _, one := range texts {
+		sum = sum.Add(strconv.Itoa(len(one))).Add(":").Add(one)
+	}
+	return sum
+}
+
+const requestDamaged = "What this asks is damaged in the database of the server. It can be declined, and not accepted."
+
+// damage leaves of a request what need not be true to decline it.
+func (r *requestRow) damage() {
+	r.damaged = true
+	r.Summary, r.Params, r.Decisions, r.Questions, r.Asked = requestDamaged, json.RawMessage("{}"), nil, nil, runtime.Asked{}
+}
+
+// checkDamage refuses to accept what cannot be known.
+func (r *requestRow) checkDamage() error {
+	if !r.damaged || r.Reply == nil || r.Reply.Refusal != "" || r.Kind == runtime.RequestToolCall && !r.Reply.Success {
+		return nil
+	}
+	if r.Reply.Decision == "decline" || r.Reply.Decision == "cancel" {
+		return nil
+	}
+	return journal.Refuse(&runtime.ReplyError{Field: "decision", Message: requestDamaged})
+}
+
+// Damaged are the ids of the interactive requests and of the waiting messages whose rows are not as they were written.
+func Damaged(ctx context.Context, q database.Querier) (requests, messages []string, err error) {
+	var long []requestRow
+	err = database.ReadEach(ctx, q, "look at interactive requests", func(row database.Row) error {
+		one, err := scanRequest(row)
+		if one.damaged {
+			requests = append(requests, one.ID)
+		} else if len(one.Params) == 0 {
+			long = append(long, one)
+		}
+		return err
+	}, `select `+requestColumns+` from interactive_requests`)
+	for _, one := range long {
+		if err == nil {
+			one, err = one.withParams(ctx, q)
+		}
+		if one.damaged {
+			requests = append(requests, one.ID)
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	waiting, err := readWaiting(ctx, q, `checksum is not null`)
+	for _, one := range waiting {
+		if one.Damaged {
+			messages = append(messages, one.ID)
+		}
+	}
+	return requests, messages, err
+}

@@ -1,0 +1,101 @@
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// Fork makes a session that goes on from another one's history, with that one's client tools.
+func (s *Service) Fork(ctx context.Context, sessionID string) (session.Forked, error) {
+	thread, err := act(ctx, s, sessionID, runtime.OpFork, runtime.Forker.ForkThread)
+	if err != nil {
+		return session.Forked{}, err
+	}
+	stored, err := s.forked(ctx, sessionID, thread)
+	if err != nil {
+		return session.Forked{}, fmt.Errorf("take in fork %s: %w", thread.Native(), err)
+	}
+	return session.Forked{Session: stored, Thread: thread.Raw}, nil
+}
+
+// Compact has the runtime shorten what it remembers of a session, and returns its answer.
+func (s *Service) Compact(ctx context.Context, sessionID string) (json.RawMessage, error) {
+	return act(ctx, s, sessionID, runtime.OpCompact, runtime.Compactor.CompactThread)
+}
+
+// CleanTerminals ends the programs a session's turns left running, and returns the runtime's answer, or which were ended
+// where the runtime has no answer of its own.
+func (s *Service) CleanTerminals(ctx context.Context, sessionID string) (json.RawMessage, error) {
+	_, adapter, err := s.owned(ctx, sessionID)
+	if err == nil {
+		_, cleans := runtime.Has[runtime.TerminalCleaner](adapter, runtime.OpTerminals)
+		_, ends := runtime.Has[runtime.Backgrounder](adapter, runtime.OpTerminals)
+		if ends && !cleans {
+			ended, err := s.EndAllBackground(ctx, sessionID)
+			return encode(struct {
+				Ended []session.BackgroundTask `json:"ended"`
+			}{append([]session.BackgroundTask{}, ended...)}), err
+		}
+	}
+	result, err := act(ctx, s, sessionID, runtime.OpTerminals, runtime.TerminalCleaner.CleanTerminals)
+	if err == nil {
+		s.background.want(sessionID)
+	}
+	return result, err
+}
+
+// Review begins a review in a session and returns the runtime's answer.
+func (s *Service) Review(ctx context.Context, sessionID string, review runtime.Review) (json.RawMessage, error) {
+	return act(ctx, s, sessionID, runtime.OpReview,
+		func(r runtime.Reviewer, ctx context.Context, threadID string) (json.RawMessage, error) {
+			return r.ReviewThread(ctx, threadID, review)
+		})
+}
+
+// SteerTurn adds a text to a turn, as Steer does, but leaves it to the runtime whether that turn runs: its refusal is
+// returned as it is.
+func (s *Service) SteerTurn(ctx context.Context, sessionID, turnID, text string) error {
+	input := session.Message{Text: text}.InputParts()
+	_, err := act(ctx, s, sessionID, runtime.OpSteer,
+		func(r runtime.Steerer, ctx context.Context, threadID string) (struct{}, error) {
+			return struct{}{}, r.SteerTurn(ctx, threadID, turnID, input)
+		})
+	return err
+}
+
+// act has the runtime of a session do something to its conversation. A runtime that was restarted has to load it first.
+func act[Part, Result any](
+	ctx context.Context, s *Service, sessionID, operation string, do func(Part, context.Context, string) (Result, error),
+) (result Result, err error) {
+	sess, adapter, err := s.owned(ctx, sessionID)
+	if errors.Is(err, session.ErrNotFound) {
+		unknown := err
+		sess.ID = sessionID
+		adapter, err = s.Chosen("")
+		if e := (*session.UnknownError)(nil); err == nil && errors.As(unknown, &e) && e.WaitsFor(adapter.Name()) {
+			err = unknown
+		}
+	}
+	if err != nil {
+		return result, err
+	}
+	part, err := runtime.As[Part](adapter, operation)
+	if err != nil {
+		return result, err
+	}
+	if operation != runtime.OpTerminals { // what runs is ended wherever it runs
+		if _, err := s.workspace(sess); err != nil {
+			return result, err
+		}
+	}
+	err = loaded(ctx, adapter, sess, func() (err error) {
+		result, err = do(part, ctx, sessionID)
+		return err
+	})
+	return result, err
+}

@@ -1,0 +1,198 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// deletePatience is how long all of a deletion waits for the runtime. With what the store needs, and what a caller may
+// have waited for before, whoever deletes has an answer within 10 s, whatever the runtime does.
+const deletePatience = 6 * time.Second
+
+// Delete removes a session for good: its running turn is interrupted, its runtime deletes the conversation, its rows
+// go, and a tombstone stays, so that it is still "deleted" after a restart and no late signal brings it back. A runtime
+// that does not answer in time is told later (tellDeletions); DeletedFileCount is 0 then.
+func (s *Service) Delete(ctx context.Context, sessionID string) (session.Deleted, error) {
+	return s.deleteBy(ctx, sessionID, time.Now().Add(s.deletePatience))
+}
+
+// deleteBy is Delete that asks the runtime nothing after a time, so that several deletions share their patience.
+func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) (session.Deleted, error) {
+	if err := s.journal.AwaitWrites(ctx); err != nil {
+		return session.Deleted{}, err // before the runtime is told anything
+	}
+	asking, cancel := context.WithDeadline(ctx, by)
+	defer cancel()
+	release, err := s.locks.Acquire(asking, sessionID)
+	switch {
+	case err == nil:
+		defer release()
+	case ctx.Err() != nil:
+		return session.Deleted{}, err
+	default:
+		// Who holds it waits for the runtime. What it does to the session afterwards finds the tombstone, as after a deletion
+		// on another node.
+	}
+	sess, err := s.stored(ctx, sessionID)
+	if errors.Is(err, session.ErrNotFound) {
+		sess, err = s.Lookup(asking, sessionID)
+	}
+	if err == nil {
+		err = s.CheckOwner(sess)
+	}
+	if err != nil {
+		return session.Deleted{}, err
+	}
+	s.load(sess.Runtime, sessionID)
+	ctx = context.WithoutCancel(ctx) // half a deletion helps nobody
+	files, told, err := s.deleteThread(ctx, sess, by)
+	if err != nil {
+		return session.Deleted{}, err
+	}
+	dismissed, err := s.bury(ctx, sess, told)
+	if err != nil {
+		return session.Deleted{}, err
+	}
+	s.removeWorkers(ctx, dismissed, by)
+	return session.Deleted{SessionID: sessionID, Title: sess.Title, DeletedFileCount: files}, nil
+}
+
+// deleteThread has the runtime end the running turn and delete the conversation. told is false when it could not be
+// asked in time.
+func (s *Service) deleteThread(ctx context.Context, session session.Session, by time.Time) (files int, told bool, err error) {
+	ctx, cancel := context.WithDeadline(ctx, by)
+	defer cancel()
+	adapter, err := s.adapter(session.Runtime)
+	if err == nil {
+		s.endWork(ctx, adapter, session)
+		if err = ctx.Err(); err == nil {
+			files, err = deleteThread(ctx, adapter, session)
+		}
+	}
+	if noAnswer(err) || errors.Is(err, runtime.ErrTurnActive) {
+		s.opts.Logger.Warn().Err(err).Str("session", session.ID).
+			Msg("the runtime does not answer: the session is deleted here, and the runtime is told when it answers again")
+		return 0, false, nil
+	}
+	return files, err == nil, err
+}
+
+// deleteThread has a runtime delete a conversation, if it keeps any.
+func deleteThread(ctx context.Context, adapter runtime.Adapter, session session.Session) (files int, err error) {
+	if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
+		return librarian.DeleteThread(ctx, session.RuntimeSessionID)
+	}
+	if forgetter, ok := adapter.(runtime.Forgetter); ok {
+		return forgetter.ForgetThread(ctx, runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID})
+	}
+	return 0, nil
+}
+
+// bury replaces a session's rows by its tombstone and returns the sessions of its workers, which nobody needs any more.
+// Unless the runtime was told, the same transaction notes that it has to be. From the moment this is queued, signals of
+// the session count as a purged one's.
+func (s *Service) bury(ctx context.Context, sess session.Session, told bool) (dismissed []string, err error) {
+	id := sess.ID
+	var workers atomic.Pointer[[]string] // the unit may run when this call has returned
+	err = s.inOrder(ctx, func() journal.Unit {
+		gone := session.DeletedError{SessionID: id, Title: sess.Title, DeletedAt: s.now(), Runtime: sess.Runtime,
+			NativeID: sess.RuntimeSessionID}
+		s.view.change(id, func(t *thread) {
+			t.deleted = true
+			t.rest()
+		})
+		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			stored, err := readSession(ctx, tx, id)
+			if err != nil {
+				return nil, journal.Refuse(err)
+			}
+			pending, err := pendingOfSession(ctx, tx, id)
+			if err != nil {
+				return nil, err
+			}
+			var events []journal.Event
+			for _, request := range pending {
+				event, err := s.expire(ctx, tx, request, session.EventSource, gone.DeletedAt)
+				if err != nil {
+					return nil, err
+				}
+				events = append(events, event)
+			}
+			if err := s.removeRows(ctx, tx, gone, stored.SystemOwned); err != nil {
+				return nil, err
+			}
+			if !told {
+				if err := s.noteDeletion(ctx, tx, stored.Session, gone.DeletedAt); err != nil {
+					return nil, err
+				}
+			}
+			found, err := s.dismissIn(ctx, tx, session.Session{ID: id}.Owner())
+			if err != nil {
+				return nil, err
+			}
+			workers.Store(&found)
+			return append(events, sessionDeleted(gone, stored.SystemOwned)), nil
+		}
+	})
+	if err != nil {
+		s.view.forget(id) // whatever is true is in the store
+		return nil, err
+	}
+	if !told {
+		s.deletions.signal()
+	}
+	s.folders.signal() // it may be stored somewhere
+	return *workers.Load(), nil
+}
+
+func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone session.DeletedError, systemOwned bool) error {
+	key := database.EncodeText(gone.SessionID)
+	if err := s.entries.Delete(ctx, tx, gone.SessionID); err != nil {
+		return err
+	}
+	// Permanently deleted means that a replay of the stream does not show the conversation either.
+	if err := journal.Redact(ctx, tx, key); err != nil {
+		return err
+	}
+	if err := forgetFolder(ctx, tx, gone.SessionID); err != nil {
+		return err
+	}
+	for _, statement := range []string{
+		`delete from turns where session_id = $1`,
+		`delete from runtime_messages where session_id = $1`,
+		`delete from running_items where session_id = $1`,
+		`delete from background_tasks where session_id = $1`,
+		`delete from open_rollbacks where session_id = $1`,
+		`delete from interactive_requests where session_id = $1`,
+		`delete from bulk_upserts where session_id = $1`,
+		`delete from session_sources where session_id = $1`,
+		`delete from session_figures where session_id = $1`,
+		`delete from queued_messages where session_id = $1`,
+		`delete from message_keys where session_id = $1`,
+		`delete from session_custody where session_id = $1`,
+		`delete from session_memory where session_id = $1`,
+		`delete from read_markers where session_id = $1`,
+		`delete from sessions where id = $1`,
+	} {
+		if _, err := tx.ExecContext(ctx, statement, key); err != nil {
+			return fmt.Errorf("delete session %s: %w", gone.SessionID, err)
+		}
+	}
+	_, err := tx.ExecContext(ctx,
+		`insert into deleted_sessions (session_id, title, system_owned, deleted_at, runtime, runtime_session_id)
+		values ($1, $2, $3, $4, $5, $6)`,
+		key, database.EncodeText(gone.Title), flag(systemOwned), gone.DeletedAt, gone.Runtime,
+		database.EncodeText(gone.NativeID))
+	if err != nil {
+		return fmt.Errorf("store tombstone of session %s: %w", gone.SessionID, err)
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// Runtimes are told of deletions again after deletionPauseMin, then twice that, up to deletionPauseMax. One call waits
+// deletionCall.
+const (
+	deletionPauseMin = time.Second
+	deletionPauseMax = time.Minute
+	deletionCall     = 30 * time.Second
+)
+
+// deletions wakes the goroutine that tells runtimes of deletions they did not hear of.
+type deletions chan struct{}
+
+func newDeletions() deletions { return make(deletions, 1) }
+
+func (d deletions) signal() {
+	select {
+	case d <- struct{}{}:
+	default:
+	}
+}
+
+// noAnswer tells that a runtime was not there to be asked or did not answer in time, which it may do later; a refusal
+// is an answer.
+func noAnswer(err error) bool {
+	return errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) ||
+		errors.Is(err, context.DeadlineExceeded)
+}
+
+// noteDeletion notes, with the deletion of a session, that its runtime still has the conversation.
+func (s *Service) noteDeletion(ctx context.Context, tx database.Tx, session session.Session, at int64) error {
+	_, err := tx.ExecContext(ctx,
+		`insert into thread_deletions (session_id, runtime, runtime_session_id, node_id, created_at)
+		values ($1, $2, $3, $4, $5)`,
+		database.EncodeText(session.ID), session.Runtime, database.EncodeText(session.RuntimeSessionID), s.opts.NodeID, at)
+	if err != nil {
+		return fmt.Errorf("note that the runtime has to delete session %s: %w", session.ID, err)
+	}
+	return nil
+}
+
+// deletionLoop tells runtimes of deletions until ctx ends: when one was noted, when a runtime starts, and again after a
+// pause.
+func (s *Service) deletionLoop(ctx context.Context) {
+	pause := deletionPauseMin
+	again := time.NewTimer(pause)
+	defer again.Stop()
+	for {
+		select {
+		case <-s.deletions:
+			pause = deletionPauseMin
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+		again.Stop()
+		left, err := s.tellDeletions(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			s.opts.Logger.Warn().Err(err).Dur("again_in", pause).Msg("a runtime could not be told of every deleted session")
+		case left == 0:
+			continue
+		}
+		again.Reset(pause)
+		pause = min(2*pause, deletionPauseMax)
+	}
+}
+
+// tellDeletions has runtimes delete what was deleted here without them, and returns how many conversations are left.
+// One that does not answer is not asked again in this round; that is no error.
+func (s *Service) tellDeletions(ctx context.Context) (left int, err error) {
+	noted, err := s.notedDeletions(ctx)
+	if err != nil {
+		return 0, err
+	}
+	silent := map[string]bool{}
+	var errs []error
+	for _, session := range noted {
+		if silent[session.Runtime] {
+			left++
+			continue
+		}
+		err := s.tellDeletion(ctx, session)
+		if noAnswer(err) {
+			silent[session.Runtime], err = true, nil
+			left++
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("session %s: %w", session.ID, err))
+			left++
+		}
+	}
+	return left, errors.Join(errs...)
+}
+
+func (s *Service) tellDeletion(ctx context.Context, session session.Session) error {
+	adapter, err := s.adapter(session.Runtime)
+	if err != nil {
+		return err
+	}
+	asking, cancel := context.WithTimeout(ctx, deletionCall)
+	defer cancel()
+	if err := endOwnProcess(asking, adapter, session.ID); err != nil {
+		return err
+	}
+	if _, err := deleteThread(asking, adapter, session); err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
+		return err
+	}
+	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		_, err := tx.ExecContext(ctx, `delete from thread_deletions where session_id = $1`, database.EncodeText(session.ID))
+		return nil, err
+	})
+}
+
+// notedDeletions are the conversations runtimes of this node still have to delete, the oldest deletion first.
+func (s *Service) notedDeletions(ctx context.Context) ([]session.Session, error) {
+	return database.ReadAll(ctx, s.db.Read(), "list noted deletions", func(row database.Row) (one session.Session, err error) {
+		err = row.Scan(&one.ID, &one.Runtime, &one.RuntimeSessionID)
+		one.ID, one.RuntimeSessionID = database.DecodeText(one.ID), database.DecodeText(one.RuntimeSessionID)
+		return one, err
+	}, `select session_id, runtime, runtime_session_id from thread_deletions where node_id = $1 order by created_at, session_id`,
+		s.opts.NodeID)
+}

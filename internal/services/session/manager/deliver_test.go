@@ -1,0 +1,130 @@
+package manager
+
+import (
+	"errors"
+	"testing"
+
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/tests/dbtest"
+)
+
+func (k *kit) answersTo(want int) func() bool {
+	return func() bool {
+		_, answers := k.fake.seen()
+		return len(answers) == want
+	}
+}
+
+// deliveredAt is when (ms) the runtime was told a decision.
+func (k *kit) deliveredAt(id string) (at int64) {
+	k.t.Helper()
+	k.flush()
+	k.do(k.db.Read().QueryRowContext(k.t.Context(), `select delivered_at from interactive_requests where id = $1`,
+		id).Scan(&at))
+	return at
+}
+
+// tell makes the node hear what others committed: on SQLite a journal hears of others when it writes.
+func (k *kit) tell() {
+	k.t.Helper()
+	k.fake.notify("", "", "account/updated", nil)
+	k.flush()
+}
+
+// A decision of any kind, made at another node, is told to the runtime once, and that is stored.
+func TestTheOwnerDeliversWhatAnotherNodeDecides(t *testing.T) {
+	twoNodes(t, func(t *testing.T, owner, other *kit, s session.Session, turnID string) {
+		for i, want := range kinds {
+			owner.fake.ask(s.ID, turnID, i, want.kind, want.method, want.params)
+			request := owner.pending(s.ID, want.kind)[0]
+			_, err := other.Settle(t.Context(), request.ID, want.kind, want.reply, "user")
+			owner.do(err)
+			owner.tell()
+			owner.eventually("the answer", owner.answersTo(i+1))
+			owner.eventually("it is stored", func() bool { return owner.deliveredAt(request.ID) != 0 })
+			_, answers := owner.fake.seen()
+			if got := answers[i]; got.Decision != want.reply.Decision || got.Success != want.reply.Success {
+				t.Errorf("%s: the runtime was told %+v", want.kind, got)
+			}
+		}
+		owner.tell()
+		if _, answers := other.fake.seen(); len(answers) != 0 || !owner.answersTo(len(kinds))() {
+			t.Errorf("the other node's runtime was told %+v", answers)
+		}
+	})
+}
+
+// Decided while the owner is down, or lost between the commit and the runtime: told when the runtime is attached to
+// again, and only once.
+func TestAStoredDecisionIsDeliveredAfterARestart(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		owner := open(t, db, "one")
+		generation := owner.fake.generation
+		s := owner.create()
+		turnID := owner.send(s.ID)
+		owner.fake.ask(s.ID, turnID, 0, runtime.RequestApproval, "m", "{}")
+		owner.fake.ask(s.ID, turnID, 1, runtime.RequestApproval, "m", "{}")
+		pending := owner.pending(s.ID, runtime.RequestApproval)
+		owner.fake.answerErr = errors.New("the connection broke")
+		_, err := owner.Settle(t.Context(), pending[0].ID, runtime.RequestApproval, runtime.Reply{Decision: "accept"}, "user")
+		owner.do(err)
+		if at := owner.deliveredAt(pending[0].ID); at != 0 {
+			t.Errorf("what the runtime was not told counts as told at %d", at)
+		}
+		owner.close()
+		other := open(t, db, "two")
+		_, err = other.Settle(t.Context(), pending[1].ID, runtime.RequestApproval, runtime.Reply{Decision: "decline"}, "user")
+		owner.do(err)
+		other.close()
+
+		owner = open(t, db, "one", generation)
+		resumption, err := owner.Resumption(t.Context(), generation)
+		owner.do(err)
+		owner.eventually("the answers", owner.answersTo(2))
+		if len(resumption.Requests) > 2 {
+			t.Errorf("the adapter is told of %+v", resumption.Requests)
+		}
+		for _, request := range pending {
+			owner.eventually("it is stored", func() bool { return owner.deliveredAt(request.ID) != 0 })
+		}
+		owner.close()
+		again := open(t, db, "one", generation)
+		again.tell()
+		if resumption, err := again.Resumption(t.Context(), generation); err != nil || len(resumption.Requests) != 0 {
+			t.Errorf("the adapter is told of %+v, %v", resumption.Requests, err)
+		}
+		if !again.answersTo(0)() {
+			t.Error("a decision was told twice")
+		}
+	})
+}
+
+// The process ends before it is told: the decision expires where it was announced, with its turn.
+func TestADecisionThatReachedNobodyExpires(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		turnID := k.send(s.ID)
+		k.fake.ask(s.ID, turnID, 0, runtime.RequestApproval, "m", "{}")
+		k.fake.ask(s.ID, turnID, 1, runtime.RequestApproval, "m", "{}")
+		pending := k.pending(s.ID, runtime.RequestApproval)
+		_, err := k.Settle(t.Context(), pending[0].ID, runtime.RequestApproval, runtime.Reply{Decision: "accept"}, "user")
+		k.do(err)
+		k.fake.answerErr = errors.New("the connection broke")
+		_, err = k.Settle(t.Context(), pending[1].ID, runtime.RequestApproval, runtime.Reply{Decision: "accept"}, "user")
+		k.do(err)
+		k.fake.exited()
+		for i, want := range []session.RequestStatus{session.RequestResolved, session.RequestExpired} {
+			k.flush()
+			got, err := k.Request(t.Context(), pending[i].ID, runtime.RequestApproval)
+			if err != nil || got.Status != want {
+				t.Errorf("request %d is %s (%v), want %s", i, got.Status, err, want)
+			}
+		}
+		if told := k.events("approval_resolved"); len(told) != 3 {
+			t.Errorf("told %d times, want accept, accept, expired", len(told))
+		}
+	})
+}

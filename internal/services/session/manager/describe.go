@@ -1,0 +1,199 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/transcript"
+)
+
+// describer is an adapter that can tell from what is stored how its runtime would describe a conversation now.
+type describer interface {
+	Describe(raw json.RawMessage, state runtime.ThreadState) json.RawMessage
+	// DescribePieces is Describe without the items of the turns, DescribeItem one of those, nil for none.
+	DescribePieces(raw json.RawMessage, state runtime.ThreadState) []runtime.DescribedPiece
+	DescribeItem(item runtime.Item) json.RawMessage
+}
+
+// describerOf is who describes a session, nil when what is stored is all there is to say.
+func (s *Service) describerOf(session session.Session) describer {
+	if string(session.Thread) == placeholderThread {
+		return nil
+	}
+	var words describer
+	if adapter, err := s.adapter(session.Runtime); err == nil {
+		words, _ = adapter.(describer) // one that is not configured any more says nothing new
+	}
+	return words
+}
+
+// threadState is what a describer has to know of a session, but its turns.
+func (s *Service) threadState(ctx context.Context, q database.Querier, sess session.Session) (runtime.ThreadState, error) {
+	now := sess.Activity
+	state := runtime.ThreadState{ID: sess.RuntimeSessionID, Title: sess.Title, UpdatedAt: sess.UpdatedAt,
+		Running: now.ActiveTurnID != "", Failed: now.State == session.StateError}
+	if now.PendingCount > 0 {
+		pending, err := pendingOfSession(ctx, q, sess.ID)
+		if err != nil {
+			return state, err
+		}
+		for _, request := range pending {
+			if !slices.Contains(state.Waiting, request.Kind) {
+				state.Waiting = append(state.Waiting, request.Kind)
+			}
+		}
+	}
+	var err error
+	state.Opening, err = s.opening(ctx, q, sess.ID)
+	return state, err
+}
+
+// refreshDescription asks the runtime what it says of a session by now: where it works and with what model may change
+// with a turn.
+func (s *Service) refreshDescription(ctx context.Context, runtimeName, sessionID string) error {
+	adapter, err := s.adapter(runtimeName)
+	if err != nil {
+		return err
+	}
+	stored, err := readSession(ctx, s.db.Read(), sessionID)
+	if session.Absent(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
+	if !ok {
+		return nil
+	}
+	t, err := historian.ReadThread(ctx, stored.RuntimeSessionID, false)
+	if err != nil || len(t.Raw) == 0 || string(withoutTurns(t.Raw)) == string(stored.Thread) {
+		return err
+	}
+	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return nil, storeThread(ctx, tx, sessionID, t)
+	})
+}
+
+// opening is the message a session began with, "" when it began with something else.
+func (s *Service) opening(ctx context.Context, q database.Querier, sessionID string) (string, error) {
+	first, there, err := s.entries.First(ctx, q, sessionID)
+	if err != nil || !there || first.Role != "user" {
+		return "", err
+	}
+	return first.Content, nil
+}
+
+// messageIDs are the messages of a session that readMessages finds.
+func messageIDs(ctx context.Context, q database.Querier, sessionID string) (map[string]bool, error) {
+	all, err := database.ReadTexts(ctx, q, "read which messages of session "+sessionID+" are described",
+		`select message_id from runtime_messages where session_id = $1`, database.EncodeText(sessionID))
+	found := make(map[string]bool, len(all))
+	for _, id := range all {
+		found[id] = true
+	}
+	return found, err
+}
+
+// readMessages reads messages of a session as their runtime describes them, by id.
+func readMessages(ctx context.Context, q database.Querier, sessionID string, ids []string) (map[string]json.RawMessage, error) {
+	messages := map[string]json.RawMessage{}
+	if len(ids) == 0 {
+		return messages, nil
+	}
+	var long []string
+	args, marks := []any{database.EncodeText(sessionID)}, make([]string, len(ids))
+	for i, id := range ids {
+		args, marks[i] = append(args, database.EncodeText(id)), "$"+strconv.Itoa(i+2)
+	}
+	err := database.ReadEach(ctx, q, "read the messages of session "+sessionID, func(row database.Row) error {
+		var id, native string
+		err := row.Scan(&id, &native)
+		messages[database.DecodeText(id)] = json.RawMessage(native)
+		if native == "" {
+			long = append(long, id)
+		}
+		return err
+	}, `select message_id, native from runtime_messages where session_id = $1 and message_id in (`+strings.Join(marks, ", ")+`)`,
+		args...)
+	for _, id := range long {
+		if err == nil {
+			messages[database.DecodeText(id)], err = database.ReadParts(ctx, q, messageParts([]any{args[0], id}))
+		}
+	}
+	return messages, err
+}
+
+// turnList gathers a session's turns in the order of its transcript.
+type turnList struct {
+	stored map[string]turnRow
+	at     map[string]int
+	turns  []runtime.Turn
+}
+
+func newTurnList(stored []turnRow) *turnList {
+	l := &turnList{stored: make(map[string]turnRow, len(stored)), at: map[string]int{}}
+	for _, turn := range stored {
+		l.stored[turn.turnID] = turn
+	}
+	return l
+}
+
+func (l *turnList) add(row turnRow) {
+	l.at[row.turnID] = len(l.turns)
+	l.turns = append(l.turns, runtime.Turn{ID: row.turnID, Status: row.status, Error: row.failure, StartedAt: row.startedAt,
+		CompletedAt: row.completedAt, Native: row.native})
+}
+
+// see notes the turn of the next entry: its index, false for an entry of no turn that is stored.
+func (l *turnList) see(turnID string) (int, bool) {
+	row, known := l.stored[turnID]
+	if !known {
+		return 0, false
+	}
+	if _, has := l.at[turnID]; !has {
+		l.add(row)
+	}
+	return l.at[turnID], true
+}
+
+// all are the turns, those without an entry last.
+func (l *turnList) all() []runtime.Turn {
+	rest := slices.SortedFunc(maps.Values(l.stored), func(a, b turnRow) int {
+		return cmp.Or(cmp.Compare(a.startedAt, b.startedAt), strings.Compare(a.turnID, b.turnID))
+	})
+	for _, row := range rest {
+		if _, has := l.at[row.turnID]; !has {
+			l.add(row)
+		}
+	}
+	return l.turns
+}
+
+// nativeItem is an entry as the runtime describes it; false when it is no item of the runtime that ended.
+func nativeItem(entry *transcript.Entry, message json.RawMessage) (runtime.Item, bool) {
+	if entry.Status != transcript.Complete {
+		return runtime.Item{}, false
+	}
+	if message != nil {
+		return runtime.Item{Native: message}, true
+	}
+	if entry.Details == nil {
+		return runtime.Item{}, false
+	}
+	var described struct{ ID, Type string }
+	if json.Unmarshal([]byte(*entry.Details), &described) != nil || described.ID != entry.MessageID ||
+		described.Type != entry.Type {
+		return runtime.Item{}, false
+	}
+	return runtime.Item{Details: *entry.Details}, true
+}

@@ -1,0 +1,110 @@
+package manager
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+	"harness/internal/services/session"
+	"harness/transcript"
+)
+
+// A message that is steered into a turn is taken at once and told later, when the model is asked with it. A runtime
+// whose turn is stopped in between drops it (codex does), and would leave no trace of what somebody was told is taken.
+
+// tellDropped puts messages that were steered into a turn, and that its runtime has dropped with it, where readers see them:
+// as canceled entries at the turn's end. Called before the turn is closed, which forgets what it was asked.
+func (s *Service) tellDropped(ctx context.Context, tx database.Tx, turn turnRow) ([]journal.Event, error) {
+	if turn.status != runtime.TurnInterrupted {
+		return nil, nil // whatever waited has gone on
+	}
+	input, err := inputOf(ctx, tx, turn.sessionID, turn.turnID)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, err
+	}
+	given := slices.Collect(strings.Lines(input))
+	if len(given) < 2 {
+		return nil, nil // the one that began it
+	}
+	return s.storeDropped(ctx, tx, turn, given[1:])
+}
+
+// tellDroppedLate is tellDropped for a message whose turn was stopped before its being taken was stored.
+func (s *Service) tellDroppedLate(ctx context.Context, tx database.Tx, sessionID, turnID string, message session.Message) (
+	[]journal.Event, error) {
+	turn, known, err := readTurn(ctx, tx, sessionID, turnID)
+	if err != nil || !known || turn.status != runtime.TurnInterrupted {
+		return nil, err
+	}
+	return s.storeDropped(ctx, tx, turn, []string{message.StoredInput()})
+}
+
+func (s *Service) storeDropped(ctx context.Context, tx database.Tx, turn turnRow, given []string) ([]journal.Event, error) {
+	systemOwned, err := presence(ctx, tx, turn.sessionID)
+	if session.Absent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries, err := s.entries.ListTurn(ctx, tx, turn.sessionID, turn.turnID)
+	if err != nil {
+		return nil, err
+	}
+	var told []string
+	for _, entry := range entries {
+		if entry.Type == wire.ItemUserMessage {
+			told = append(told, entry.Content)
+		}
+	}
+	var events []journal.Event
+	for _, one := range given {
+		content, err := contentOf(one)
+		if err != nil {
+			return nil, err
+		}
+		if i := slices.Index(told, content); i >= 0 {
+			told = slices.Delete(told, i, i+1)
+			continue
+		}
+		at := turn.completedAt
+		entry, changed, err := s.entries.UpsertItem(ctx, tx, turn.sessionID, transcript.Entry{
+			MessageID: fmt.Sprintf("dropped-%s-%d", turn.turnID, len(entries)), TurnID: turn.turnID, Role: "user",
+			Type: wire.ItemUserMessage, Content: content, Status: transcript.Canceled, StartedAt: &at, CompletedAt: &at})
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry)
+		if changed {
+			event, _ := transcriptUpdated(turn.sessionID, &entry, at, systemOwned)
+			events = append(events, event)
+		}
+	}
+	return events, nil
+}
+
+// contentOf is how a kept message reads in a transcript.
+func contentOf(kept string) (string, error) {
+	var message session.TurnInput
+	if err := json.Unmarshal([]byte(kept), &message); err != nil {
+		return "", fmt.Errorf("read what a turn was asked: %w", err)
+	}
+	item, _ := wire.ReadItem(encode(struct {
+		Type    string            `json:"type"`
+		ID      string            `json:"id"`
+		Content []json.RawMessage `json:"content"`
+	}{wire.ItemUserMessage, "-", message.Input}))
+	content := item.Content
+	for _, part := range item.LongContent {
+		content += wire.Text(part)
+	}
+	return content, nil
+}

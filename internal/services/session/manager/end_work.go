@@ -1,0 +1,107 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+const (
+	// interruptGrace is how long a deletion or an archiving waits for the end of the turn that it interrupted, so that
+	// clients hear of that first.
+	interruptGrace = 2 * time.Second
+	// workPatience bounds what ends the background work of such a session.
+	workPatience = 3 * time.Second
+)
+
+// endWork ends all that runs of a session which is being deleted or archived: its turn, its background work and, where it
+// has one for itself, its process. What cannot be ended does not keep the session from going, and is logged.
+func (s *Service) endWork(ctx context.Context, adapter runtime.Adapter, session session.Session) {
+	s.load(session.Runtime, session.ID)
+	s.quiet.begin(session.ID, s.now()+quietFor)
+	s.interruptFirst(ctx, adapter, session)
+	if ctx.Err() != nil {
+		return
+	}
+	closes, err := s.endProcesses(ctx, adapter, session)
+	if err == nil && closes {
+		closing, cancel := context.WithTimeout(ctx, endPatience)
+		defer cancel()
+		err = adapter.CloseThread(closing, session.ID)
+	}
+	if err != nil && !errors.Is(err, runtime.ErrUnavailable) && !errors.Is(err, runtime.ErrThreadNotFound) {
+		s.opts.Logger.Warn().Err(err).Str("session", session.ID).Str("runtime", session.Runtime).
+			Msg("what a session that is put away has left running could not be ended")
+	}
+}
+
+// endProcesses ends the process of a session, or its background work where the process serves others, too. closes says
+// that the runtime is to let go of the conversation: work that was ended could begin a turn otherwise.
+func (s *Service) endProcesses(ctx context.Context, adapter runtime.Adapter, session session.Session) (closes bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, workPatience)
+	defer cancel()
+	if runtime.CapabilitiesOf(adapter).ProcessPer != runtime.ProcessPerThread {
+		ended, err := s.EndAllBackground(ctx, session.ID)
+		return len(ended) > 0, err
+	}
+	return true, endOwnProcess(ctx, adapter, session.ID)
+}
+
+// endOwnProcess ends the process of a session whose runtime has one for each.
+func endOwnProcess(ctx context.Context, adapter runtime.Adapter, sessionID string) error {
+	ender, can := adapter.(runtime.Ender)
+	if !can || runtime.CapabilitiesOf(adapter).ProcessPer != runtime.ProcessPerThread {
+		return nil
+	}
+	return ender.EndProcess(ctx, sessionID, "its session was put away")
+}
+
+// interruptFirst ends the running turn, if there is one, and waits a moment for its end. A turn that cannot be interrupted
+// does not keep its session from being put away.
+func (s *Service) interruptFirst(ctx context.Context, adapter runtime.Adapter, session session.Session) {
+	active := s.view.active(session.ID)
+	if active == "" {
+		return
+	}
+	idle := s.view.whenIdle(session.ID)
+	asking, cancel := context.WithTimeout(ctx, interruptGrace)
+	defer cancel()
+	err := adapter.InterruptTurn(asking, session.ID, active)
+	switch {
+	case errors.Is(err, runtime.ErrNoActiveTurn), errors.Is(err, runtime.ErrThreadNotFound):
+		return
+	case err != nil:
+		s.opts.Logger.Warn().Err(err).Str("session", session.ID).Str("turn", active).
+			Msg("turn could not be interrupted before its session is put away")
+		return
+	}
+	select {
+	case <-idle:
+	case <-asking.Done():
+	}
+}
+
+// holdWaiting keeps the messages that wait in a session from being sent by themselves, and says why.
+func (s *Service) holdWaiting(ctx context.Context, tx database.Tx, sessionID, why string) ([]journal.Event, error) {
+	waiting, err := readWaiting(ctx, tx, `session_id = $1`, database.EncodeText(sessionID))
+	if err != nil {
+		return nil, err
+	}
+	var events []journal.Event
+	for _, one := range waiting {
+		if one.State != session.WaitingQueued {
+			continue
+		}
+		held, err := s.putWaiting(ctx, tx, one, session.WaitingHeld, "", why)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, held...)
+	}
+	return events, nil
+}

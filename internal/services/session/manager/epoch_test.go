@@ -1,0 +1,72 @@
+package manager
+
+import (
+	"errors"
+	"testing"
+
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/tests/dbtest"
+)
+
+// A session that another node took while its server was frozen is not written to any more by that server, which is sure
+// of its node still: neither what its runtime says nor a message that was on its way. Its other sessions go on.
+func TestASessionThatWasTakenIsNotWrittenToByItsFormerOwner(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.Postgres)
+	owner := open(t, db, "one")
+	taken, kept := owner.create(), owner.create()
+	owner.fake.end(taken.ID, owner.send(taken.ID), runtime.TurnDone)
+	owner.flush()
+
+	var other *kit
+	owner.fake.mu.Lock()
+	owner.fake.onTurn = func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error) {
+		if in.ThreadID == taken.ID { // the server is frozen before it hears the answer
+			other = openWith(t, db, "two", func(o *Options) { o.AdoptNodes = []string{"one"} })
+			_, err := db.Raw().ExecContext(t.Context(), `update sessions set node_id = 'one', epoch = 0 where id = $1`, kept.ID)
+			owner.do(err)
+		}
+		return runtime.StartedTurn{TurnID: turnID}, nil
+	}
+	owner.fake.mu.Unlock()
+	_, err := owner.Send(t.Context(), taken.ID, session.Message{Text: "late"})
+	if refused := (*session.TakenError)(nil); !errors.As(err, &refused) || refused.SessionID != taken.ID {
+		t.Errorf("the late message got %v", err)
+	}
+	before := len(other.records())
+	say := func(session, turnID string) {
+		owner.fake.begin(session, turnID)
+		owner.fake.notify(session, turnID, "item/agentMessage/delta", nil)
+		owner.fake.item(session, turnID, runtime.Item{ID: "i", Type: "agentMessage", Content: "late"}, true)
+		owner.fake.end(session, turnID, runtime.TurnDone)
+		owner.flush()
+	}
+	say(taken.ID, "late-turn")
+	if after := other.records(); len(after) != before {
+		t.Errorf("the former owner wrote %v", after[before:])
+	}
+	if _, known, err := readTurn(t.Context(), db.Read(), taken.ID, "late-turn"); known || err != nil {
+		t.Errorf("its turn is stored: %t, %v", known, err)
+	}
+	say(kept.ID, "own-turn")
+	if turn := owner.turn(kept.ID, "own-turn"); turn.status != runtime.TurnDone {
+		t.Errorf("the turn of a session of its own is %q", turn.status)
+	}
+
+	// The new owner writes, and so does the first one once it has the session again.
+	other.fake.end(taken.ID, other.send(taken.ID), runtime.TurnDone)
+	other.flush()
+	owner.close()
+	other.close()
+	back := openWith(t, db, "one", func(o *Options) { o.AdoptNodes = []string{"two"} })
+	back.fake.mu.Lock()
+	back.fake.nextTurn = 100
+	back.fake.mu.Unlock()
+	turn := back.send(taken.ID)
+	back.flush()
+	if got := back.turn(taken.ID, turn); got.status != runtime.TurnInProgress {
+		t.Errorf("the turn of the session that came back is %q", got.status)
+	}
+}

@@ -1,0 +1,272 @@
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+	"harness/internal/services/session"
+)
+
+// say has the fake runtime tell a notification with params of one member beside the ids.
+func (k *kit) say(method, sessionID, turnID, member string) {
+	k.t.Helper()
+	k.fake.emit(runtime.Signal{Kind: runtime.SignalNotification, Generation: k.fake.generation, Method: method,
+		ThreadID: sessionID, TurnID: turnID, ReceivedAt: time.Now(),
+		Raw: fmt.Appendf(nil, `{"method":%q,"params":{"threadId":%q,"turnId":%q,%s}}`, method, sessionID, turnID, member)})
+}
+
+// used tells a usage of total tokens in all and last ones with the last request.
+func (k *kit) used(sessionID, turnID string, total, last int) {
+	k.t.Helper()
+	k.say(wire.MethodTokenUsage, sessionID, turnID, fmt.Sprintf(
+		`"tokenUsage":{"total":{"totalTokens":%d,"inputTokens":%[1]d},"last":{"totalTokens":%d,"inputTokens":%[2]d},"modelContextWindow":9}`,
+		total, last))
+}
+
+// list lists sessions as wanted, in pages of two.
+func (k *kit) list(query session.ListQuery) (ids []string) {
+	k.t.Helper()
+	k.flush()
+	query.Limit = 2
+	for _, s := range k.pages(query) {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}
+
+// Lists can have the plan, the usage and the time of the last entry of each session; so can a window.
+func TestFigures(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		k.create()
+		turn := k.send(s.ID)
+		k.say(wire.MethodTurnPlan, s.ID, turn, `"explanation":null,"plan":[{"step":"look \u0000","status":"pending"}]`)
+		k.used(s.ID, turn, 100, 100)
+		k.fake.item(s.ID, turn, runtime.Item{ID: "one", Type: "agentMessage", Role: "assistant", Content: "yes"}, true)
+		k.flush()
+		check := func(got *session.Figures, plan, usage string, entry bool) {
+			t.Helper()
+			if got == nil {
+				t.Fatal("no figures")
+			}
+			if string(got.Plan) != plan || string(got.Usage) != usage || entry != (got.LastEntryAt > 0) {
+				t.Errorf("figures are %s, %s and %d", got.Plan, got.Usage, got.LastEntryAt)
+			}
+		}
+		plan := fmt.Sprintf(`{"turnId":%q,"explanation":null,"plan":[{"step":"look \u0000","status":"pending"}]}`, turn)
+		usage := fmt.Sprintf(`{"total":{"totalTokens":100,"inputTokens":100},"last":{"totalTokens":100,"inputTokens":100},`+
+			`"modelContextWindow":9,"turnId":%q}`, turn)
+		page, err := k.List(t.Context(), session.ListQuery{Figures: true})
+		k.do(err)
+		for _, one := range page.Sessions {
+			if one.ID == s.ID {
+				check(one.Figures, plan, usage, true)
+			} else {
+				check(one.Figures, "", "", false)
+			}
+		}
+		detail, err := k.Read(t.Context(), s.ID, session.Reading{Figures: true})
+		k.do(err)
+		check(detail.Session.Figures, plan, usage, true)
+		if page, err = k.List(t.Context(), session.ListQuery{}); err != nil || page.Sessions[0].Figures != nil {
+			t.Errorf("figures nobody asked for: %+v %v", page.Sessions[0].Figures, err)
+		}
+		_, err = k.Delete(t.Context(), s.ID)
+		k.do(err)
+		if left := k.number(`select count(*) from session_figures`); left != 0 {
+			t.Errorf("%d figures of deleted sessions", left)
+		}
+	})
+}
+
+// byAge are all sessions, the youngest first.
+func (k *kit) byAge() []string {
+	k.t.Helper()
+	ids, err := database.ReadAll(k.t.Context(), k.db.Read(), "read sessions", func(row database.Row) (id string, err error) {
+		return id, row.Scan(&id)
+	}, `select id from sessions order by created_at desc, id desc`)
+	k.do(err)
+	return ids
+}
+
+// A list can be narrowed to a state or a project and begin with the youngest, in full pages.
+func TestListFilters(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		var all []string
+		for range 5 {
+			all = append(all, k.create().ID)
+			k.later(time.Second)
+		}
+		running, waiting, failed := all[0], all[1], all[2]
+		k.send(running)
+		k.fake.ask(waiting, k.send(waiting), 1, runtime.RequestApproval, "m", "{}")
+		k.fake.notify(failed, k.send(failed), "turn/completed", runtime.TurnCompleted{TurnID: "turn-3",
+			Status: runtime.TurnFailed, Error: `{"error":{"message":"no money"}}`})
+		project, err := k.CreateProject(t.Context(), "web", nil)
+		k.do(err)
+		for _, id := range []string{waiting, all[4]} {
+			_, err = k.AssignProject(t.Context(), id, &project.ID)
+			k.do(err)
+		}
+		for name, one := range map[string]struct {
+			query session.ListQuery
+			want  []string
+		}{
+			"running":            {session.ListQuery{State: session.StateRunning}, []string{running}},
+			"waiting":            {session.ListQuery{State: session.StateWaiting}, []string{waiting}},
+			"idle":               {session.ListQuery{State: session.StateIdle, Sort: session.SortCreated}, []string{all[4], all[3]}},
+			"unresponsive":       {session.ListQuery{State: session.StateUnresponsive}, nil},
+			"created":            {session.ListQuery{Sort: session.SortCreated}, all},
+			"of a project":       {session.ListQuery{ProjectID: project.ID, Sort: session.SortCreated}, []string{all[4], waiting}},
+			"of no project":      {session.ListQuery{ProjectID: session.NoProject, Sort: session.SortCreated}, []string{all[3], failed, running}},
+			"waiting in it":      {session.ListQuery{ProjectID: project.ID, State: session.StateWaiting}, []string{waiting}},
+			"with a text":        {session.ListQuery{Text: session.NewChatTitle, State: session.StateWaiting}, []string{waiting}},
+			"by text and age":    {session.ListQuery{Text: session.NewChatTitle, Sort: session.SortCreated}, all},
+			"with a text nobody": {session.ListQuery{Text: "nobody", State: session.StateIdle}, nil},
+		} {
+			byAge := k.byAge()
+			got := k.list(one.query)
+			for !slices.Equal(byAge, k.byAge()) { // a description from the runtime came meanwhile, which tells its age
+				byAge, got = k.byAge(), k.list(one.query)
+			}
+			want := slices.Clone(one.want)
+			slices.SortFunc(want, func(a, b string) int { return slices.Index(byAge, a) - slices.Index(byAge, b) })
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %q, want %q", name, got, want)
+			}
+		}
+		page, err := k.List(t.Context(), session.ListQuery{Limit: 1})
+		k.do(err)
+		if _, err = k.List(t.Context(), session.ListQuery{Sort: session.SortCreated,
+			Cursor: page.NextCursor}); !errors.Is(err, session.ErrBadCursor) {
+			t.Errorf("a cursor of another order: %v", err)
+		}
+	})
+}
+
+// What is used is counted by session, project and day: once, whatever is told again, also when a runtime counts anew.
+func TestUsageDays(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s, elsewhere := k.create(), k.create()
+		k.used(elsewhere.ID, "", 5000, 70) // told of a history before anything is asked
+		k.flush()
+		turn := k.send(s.ID)
+		k.used(s.ID, turn, 100, 100)
+		k.used(s.ID, turn, 150, 50)
+		k.used(s.ID, turn, 150, 50) // again
+		k.used(s.ID, turn, 30, 30)  // counted anew
+		k.flush()
+		project, err := k.CreateProject(t.Context(), "web", nil)
+		k.do(err)
+		_, err = k.AssignProject(t.Context(), s.ID, &project.ID)
+		k.do(err)
+		k.used(s.ID, turn, 37, 7)
+		k.used(elsewhere.ID, k.send(elsewhere.ID), 5011, 11)
+		k.flush()
+		_, err = k.Delete(t.Context(), s.ID)
+		k.do(err)
+		type row struct {
+			session, project string
+			requests, total  int64
+		}
+		got, err := database.ReadAll(t.Context(), k.db.Read(), "read usage", func(r database.Row) (one row, err error) {
+			return one, r.Scan(&one.session, &one.project, &one.requests, &one.total)
+		}, `select session_id, project_id, requests, total from usage_days order by total`)
+		k.do(err)
+		want := []row{{s.ID, project.ID, 1, 7}, {elsewhere.ID, "", 1, 11}, {s.ID, "", 3, 180}}
+		if !slices.Equal(got, want) {
+			t.Errorf("usage is %v, want %v", got, want)
+		}
+		k.later(364 * day)
+		if gone := k.prune(Retention{}); gone["usage_days"] != 0 {
+			t.Errorf("of a year's usage went %d", gone["usage_days"])
+		}
+		k.later(2 * day)
+		if gone := k.prune(Retention{}); gone["usage_days"] != 3 {
+			t.Errorf("of older usage went %d rows, want 3", gone["usage_days"])
+		}
+	})
+}
+
+// Each turn counts with what it used, also when the process that counted was another one for each of them.
+func TestTurnsOfKilledProcessesCount(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		for name, one := range map[string]struct {
+			turns [][][2]int // of each turn the reports: total and last
+			want  int64
+		}{
+			"equal turns, each in a process of its own": {[][][2]int{{{170, 170}}, {{170, 170}}, {{170, 170}}, {{170, 170}}}, 680},
+			"larger turns":                    {[][][2]int{{{100, 100}}, {{150, 150}}, {{400, 400}}}, 650},
+			"smaller turns":                   {[][][2]int{{{400, 400}}, {{150, 150}}, {{100, 100}}}, 650},
+			"one process":                     {[][][2]int{{{170, 170}}, {{340, 170}}, {{510, 170}}}, 510},
+			"two requests in each":            {[][][2]int{{{100, 100}, {170, 70}}, {{270, 100}, {340, 70}}}, 340},
+			"reports that add up in the turn": {[][][2]int{{{100, 100}, {170, 170}}, {{270, 100}, {340, 170}}}, 340},
+			"the same, each in a process":     {[][][2]int{{{100, 100}, {170, 170}}, {{100, 100}, {170, 170}}}, 340},
+			"told twice":                      {[][][2]int{{{170, 170}, {170, 170}}, {{340, 170}, {340, 170}}}, 340},
+			"one report was lost":             {[][][2]int{{{100, 100}}, {{300, 70}}}, 300},
+		} {
+			s := k.create()
+			for _, reports := range one.turns {
+				turn := k.send(s.ID)
+				for _, report := range reports {
+					k.used(s.ID, turn, report[0], report[1])
+				}
+				k.end(s.ID, turn)
+				k.used(s.ID, turn, reports[len(reports)-1][0], reports[len(reports)-1][1]) // told again when it is loaded
+			}
+			k.flush()
+			_, total, err := k.Usage(t.Context(), session.UsageQuery{SessionID: s.ID, Limit: 1})
+			k.do(err)
+			if total.Total != one.want {
+				t.Errorf("%s: %d are counted, want %d", name, total.Total, one.want)
+			}
+		}
+	})
+}
+
+// Usage is added up by day, project, session and runtime.
+func TestUsage(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		k.do(k.db.Update(t.Context(), func(tx database.Tx) error {
+			_, err := tx.ExecContext(t.Context(), `insert into usage_days
+				(day, session_id, project_id, runtime, requests, total, input, cached, output, reasoned) values
+				(0, 'a', '', 'codex', 1, 10, 6, 5, 4, 3), (86400000, 'a', 'p', 'codex', 2, 20, 20, 0, 0, 0),
+				(86400000, 'b', 'p', 'claude', 3, 5, 5, 0, 0, 0)`)
+			return err
+		}))
+		for name, c := range map[string]struct {
+			want session.UsageQuery
+			rows string
+		}{
+			"days":        {session.UsageQuery{By: session.UsageByDay}, "[86400000:5/25 0:1/10] 6/35"},
+			"projects":    {session.UsageQuery{By: session.UsageByProject}, "[p:5/25 :1/10] 6/35"},
+			"sessions":    {session.UsageQuery{By: session.UsageBySession}, "[a:3/30 b:3/5] 6/35"},
+			"runtimes":    {session.UsageQuery{By: session.UsageByRuntime}, "[codex:3/30 claude:3/5] 6/35"},
+			"no project":  {session.UsageQuery{By: session.UsageByDay, ProjectID: session.NoProject}, "[0:1/10] 1/10"},
+			"a project":   {session.UsageQuery{By: session.UsageBySession, ProjectID: "p"}, "[a:2/20 b:3/5] 5/25"},
+			"since":       {session.UsageQuery{By: session.UsageBySession, Since: 1, Before: 86400001}, "[a:2/20 b:3/5] 5/25"},
+			"a session":   {session.UsageQuery{By: session.UsageByDay, SessionID: "b"}, "[86400000:3/5] 3/5"},
+			"a runtime":   {session.UsageQuery{By: session.UsageByDay, Runtime: "nobody"}, "[] 0/0"},
+			"the largest": {session.UsageQuery{By: session.UsageBySession, Limit: 1}, "[a:3/30] 6/35"},
+		} {
+			if c.want.Limit == 0 {
+				c.want.Limit = 9
+			}
+			rows, total, err := k.Usage(t.Context(), c.want)
+			k.do(err)
+			said := []string{}
+			for _, row := range rows {
+				said = append(said, fmt.Sprintf("%s:%d/%d", row.Key, row.Requests, row.Total))
+			}
+			if got := fmt.Sprintf("%v %d/%d", said, total.Requests, total.Total); got != c.rows {
+				t.Errorf("%s: %s, want %s", name, got, c.rows)
+			}
+		}
+	})
+}

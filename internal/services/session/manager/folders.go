@@ -1,0 +1,230 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/transcript"
+)
+
+// Folders stores the folders of sessions where other nodes can have them from.
+type Folders interface {
+	// Store stores a folder as it is under a name, in place of what was stored under it, and returns what to ask for it
+	// with. refusal is why it cannot be stored as it is, "" when it was.
+	Store(ctx context.Context, name, folder string) (snapshot, refusal string, err error)
+	// Restore makes a folder as it was stored. What is there is put aside, and aside is what it is called then.
+	Restore(ctx context.Context, name, snapshot, folder string) (aside string, err error)
+	// Forget removes all that is stored under names that begin with a prefix.
+	Forget(ctx context.Context, prefix string) error
+}
+
+const (
+	// folderAgain is how long to wait after a failure.
+	folderAgain = 5 * time.Second
+	// unstoredFor is how old (ms) a turn may be at this server's start for its folder to be stored then.
+	unstoredFor = 24 * 3600 * 1000
+)
+
+// folderName is what the folder of a session is stored as by its owner: a former one stores under another name.
+func folderName(session session.Session) string {
+	return session.ID + "/" + strconv.FormatInt(session.Epoch, 10)
+}
+
+// folderLoop stores the folders of this node's sessions as turns end in them, and removes what nobody needs any more, until
+// ctx ends.
+func (s *Service) folderLoop(ctx context.Context) {
+	if s.opts.Folders == nil {
+		return
+	}
+	begun := false
+	for {
+		err := s.forgetFolders(ctx)
+		if err == nil && !begun {
+			err = unstoredFolders(ctx, s.db.Read(), s.opts.NodeID, s.now()-unstoredFor, s.folders.want)
+			begun = err == nil
+		}
+		if err != nil && ctx.Err() == nil {
+			s.opts.Logger.Warn().Err(err).Msg("which folders of sessions are to be stored or removed could not be found out; trying again")
+		}
+		again := err != nil
+		for id, turn := range s.folders.take() {
+			if err := s.storeFolderOf(ctx, id, turn); err != nil && ctx.Err() == nil {
+				again = true
+				s.folders.wantAgain(id, turn)
+				s.opts.Logger.Warn().Err(err).Str("session", id).
+					Msg("the folder of a session could not be stored; trying again. Until then the session stays at this node")
+			}
+		}
+		wake, retry := s.folders.wake, (<-chan time.Time)(nil)
+		if again {
+			wake, retry = nil, time.After(folderAgain)
+		}
+		select {
+		case <-wake:
+		case <-retry:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// storeFolderOf stores the folder of a session of this node, as a turn has left it.
+func (s *Service) storeFolderOf(ctx context.Context, sessionID, turnID string) error {
+	sess, err := s.stored(ctx, sessionID)
+	if session.Absent(err) || err == nil && !s.Owns(sess) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.sure(); err != nil {
+		return err // another node may have taken it, and its folder with it
+	}
+	row := storedFolder{name: folderName(sess), turnID: turnID, storedAt: s.now()}
+	folder := cmp.Or(sess.Cwd, s.opts.WorkspaceRoot)
+	if row.snapshot, row.refusal, err = s.opts.Folders.Store(ctx, row.name, folder); err != nil {
+		return err
+	}
+	if row.refusal != "" {
+		s.opts.Logger.Warn().Str("session", sessionID).Str("reason", row.refusal).
+			Msg("the folder of a session cannot be stored as it is: the session stays at this node")
+	}
+	if row.mark, err = mark(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return s.commitOwned(ctx, sess, func(ctx context.Context, tx database.Tx) error {
+		return errors.Join(storeFolder(ctx, tx, sessionID, row), keepFolder(ctx, tx, s.opts.NodeID, sess.Cwd))
+	})
+}
+
+// forgetFolders removes what is stored of the folders of sessions that are gone.
+func (s *Service) forgetFolders(ctx context.Context) error {
+	gone, err := database.ReadTexts(ctx, s.db.Read(), "look whose folders nobody needs", `select session_id from unneeded_folders`)
+	if err != nil {
+		return err
+	}
+	for _, id := range gone {
+		if err := s.opts.Folders.Forget(ctx, id+"/"); err != nil {
+			return err
+		}
+		if err := s.commit(ctx, forgotten(id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bringFolder has this node have the folder of a session that it is about to take, and tells which node's it was: "" when
+// it is here already, as another session that was taken works in it. *PinnedError when it cannot be had,
+// *NotOwnerError when it is at another node by now.
+func (s *Service) bringFolder(ctx context.Context, sess session.Session) (from string, err error) {
+	pinned := func(reason string) error {
+		return &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: false, Reason: reason}
+	}
+	folder := sess.Cwd
+	if folder == "" {
+		return "", pinned("it has no folder of its own")
+	}
+	at, err := movedTo(ctx, s.db.Read(), sess.NodeID, folder)
+	if err != nil {
+		return "", err
+	}
+	if at == s.opts.NodeID {
+		return "", nil
+	}
+	if at != "" {
+		lapsed, err := s.opts.Lapsed(ctx, s.db.Read(), at)
+		if err == nil && !lapsed {
+			err = &session.NotOwnerError{SessionID: sess.ID, Owner: at, Node: s.opts.NodeID, Folder: folder}
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	from = cmp.Or(at, sess.NodeID)
+	stored, missing, err := lastFolder(ctx, s.db.Read(), from, folder)
+	if err != nil {
+		return "", err
+	}
+	if missing != "" {
+		return "", pinned(missing)
+	}
+	if err := s.clearFor(ctx, sess, stored); err != nil {
+		return "", err
+	}
+	aside, err := s.opts.Folders.Restore(ctx, stored.name, stored.snapshot, folder)
+	if err != nil {
+		return "", runtime.WithKind(runtime.ErrUnavailable, fmt.Errorf("the folder %s cannot be made here now: %w", folder, err))
+	}
+	if aside != "" {
+		s.opts.Logger.Info().Str("folder", folder).Str("aside", aside).
+			Msg("a folder went on at another node meanwhile; what was here is put aside")
+	}
+	return from, remark(folder, stored.mark)
+}
+
+// clearFor tells whether the folder of a session that is to be taken may be made here: where nothing is, or an old copy of
+// it that nobody uses. *PinnedError otherwise.
+func (s *Service) clearFor(ctx context.Context, sess session.Session, stored storedFolder) error {
+	pinned := func(reason string) error {
+		return &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: false, Reason: reason}
+	}
+	there, err := os.ReadDir(sess.Cwd)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return pinned("its folder " + sess.Cwd + " cannot be made here: " + err.Error())
+	}
+	if len(there) == 0 {
+		return nil
+	}
+	users, err := sessionsIn(ctx, s.db.Read(), s.opts.NodeID, sess.Cwd, sess.ID)
+	if err != nil {
+		return err
+	}
+	if len(users) > 0 {
+		return pinned("other sessions of this node work in " + sess.Cwd + ", which is not as it was left at node " + sess.NodeID)
+	}
+	found, err := readMark(sess.Cwd)
+	if err != nil {
+		return err
+	}
+	if found == "" || found != stored.mark {
+		return pinned("there is another folder at " + sess.Cwd + " here")
+	}
+	return nil
+}
+
+// typeFolderRestored is the type of the entry that says what a folder lacks, folderPrefix begins its id; the turn's follows.
+const (
+	typeFolderRestored = "folder.restored"
+	folderPrefix       = "folder-"
+)
+
+// folderMoved notes that the folder of a node goes on here, and tells in the transcript of the session that is taken what of
+// a turn that was cut off stayed behind.
+func (s *Service) folderMoved(ctx context.Context, tx database.Tx, session session.Session, from string) ([]journal.Event, error) {
+	at := s.now()
+	if err := moveFolder(ctx, tx, from, session.Cwd, s.opts.NodeID, at); err != nil {
+		return nil, err
+	}
+	cut, err := cutTurn(ctx, tx, session.ID)
+	if err != nil || cut == "" {
+		return nil, err
+	}
+	return s.UpsertTranscriptIn(ctx, tx, session.ID, transcript.Entry{MessageID: folderPrefix + cut, TurnID: cut, Role: "system",
+		Type: typeFolderRestored, StartedAt: &at, CompletedAt: &at, Status: transcript.Complete,
+		Content: "The session goes on at another node, with its folder as the last turn before this one left it. What this turn " +
+			"changed there is in " + session.Cwd + " at node " + from + " only."})
+}

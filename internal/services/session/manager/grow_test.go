@@ -1,0 +1,237 @@
+package manager
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/transcript"
+)
+
+var wholeWindow = session.Reading{Window: &transcript.Window{Limit: 100}}
+
+// both reads a session as a whole and by a window, which must tell the same, and returns its entries by message id.
+func (k *kit) both(sessionID string) map[string]transcript.Entry {
+	k.t.Helper()
+	whole, window := k.read(sessionID, session.Reading{}), k.read(sessionID, wholeWindow)
+	if a, b := string(encode(whole.Transcript)), string(encode(window.Transcript)); a != b {
+		k.t.Errorf("the whole is\n%s, the window\n%s", a, b)
+	}
+	if whole.Pos != window.Pos || whole.Pos%16 != 15 {
+		k.t.Errorf("true at %d and %d", whole.Pos, window.Pos)
+	}
+	entries := map[string]transcript.Entry{}
+	for _, entry := range whole.Transcript {
+		entries[entry.MessageID] = entry
+	}
+	return entries
+}
+
+func details(e transcript.Entry) string {
+	if e.Details == nil {
+		return ""
+	}
+	return strings.Join(strings.Fields(*e.Details), "")
+}
+
+// Who reads in the middle of a turn sees each text so far, where the finished item will have it, with a character that
+// is cut between two pieces whole; the entries themselves are not written meanwhile.
+func TestAReaderInMidTurnSeesTheTextsSoFar(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		p := &speaker{fake: k.fake}
+		s := k.create()
+		turn := k.send(s.ID)
+		k.fake.item(s.ID, turn, runtime.Item{ID: "m", Role: "assistant", Type: "agentMessage"}, false)
+		k.fake.item(s.ID, turn, runtime.Item{ID: "r", Role: "system", Type: "reasoning", Content: "Reasoning update",
+			Details: `{"type":"reasoning","summary":[]}`}, false)
+		k.fake.item(s.ID, turn, runtime.Item{ID: "c", Role: "system", Type: "commandExecution", Content: "Command",
+			Details: `{"id":"c","aggregatedOutput":null}`}, false)
+		p.say(s.ID, turn, "m", "text", "Hello \"wor")
+		p.say(s.ID, turn, "r", "summary", "because")
+		k.flush()
+		p.say(s.ID, turn, "m", "text", "ld\" \x00é😀")
+		p.say(s.ID, turn, "c", "output", "line 1\n")
+		p.say(s.ID, turn, "c", "output", "line 2\n")
+		p.say(s.ID, turn, "c", "none", "this shows nowhere")
+		got := k.both(s.ID)
+		if m := got["m"]; m.Content != "Hello \"world\" \x00é😀" || m.Status != transcript.Streaming {
+			t.Errorf("the answer so far: %q %s", m.Content, m.Status)
+		}
+		if r := got["r"]; r.Content != "Reasoning update" || details(r) != `{"type":"reasoning","summary":["","because"]}` {
+			t.Errorf("the reasoning so far: %q %s", r.Content, details(r))
+		}
+		if c := got["c"]; details(c) != `{"id":"c","aggregatedOutput":"line1\nline2\n"}` {
+			t.Errorf("the output so far: %s", details(c))
+		}
+		for _, entry := range k.stored(s.ID) {
+			if entry.MessageID == "m" && entry.Content != "" {
+				t.Errorf("pieces are written to the entry: %q", entry.Content)
+			}
+		}
+
+		// The item begins again: so does its text. Then it ends, and is what its end says.
+		k.fake.item(s.ID, turn, runtime.Item{ID: "m", Role: "assistant", Type: "agentMessage"}, false)
+		p.say(s.ID, turn, "m", "text", "again")
+		if m := k.both(s.ID)["m"]; m.Content != "again" {
+			t.Errorf("after the restart of the item: %q", m.Content)
+		}
+		k.fake.item(s.ID, turn, runtime.Item{ID: "m", Role: "assistant", Type: "agentMessage", Content: "whole"}, true)
+		if m := k.both(s.ID)["m"]; m.Content != "whole" || m.Status != transcript.Complete {
+			t.Errorf("after its end: %q %s", m.Content, m.Status)
+		}
+	})
+}
+
+// However a turn is cut short, its answer keeps the text it had, is canceled, and stays so: also when words and end
+// come to the store together.
+func TestAnInterruptedAnswerKeepsItsText(t *testing.T) {
+	for name, cut := range map[string]func(k *kit, session, turn string) *kit{
+		"interrupted": func(k *kit, session, turn string) *kit {
+			k.fake.end(session, turn, runtime.TurnInterrupted)
+			return k
+		},
+		"failed":  func(k *kit, session, turn string) *kit { k.fake.end(session, turn, runtime.TurnFailed); return k },
+		"runtime": func(k *kit, _, _ string) *kit { k.fake.exited(); return k },
+		"server":  func(k *kit, _, _ string) *kit { return k.reopen() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, k *kit) {
+				p := &speaker{fake: k.fake}
+				s := k.create()
+				turn := k.send(s.ID)
+				k.fake.item(s.ID, turn, runtime.Item{ID: "done", Role: "assistant", Type: "agentMessage", Content: "done"}, true)
+				k.fake.item(s.ID, turn, runtime.Item{ID: "m", Role: "assistant", Type: "agentMessage"}, false)
+				k.fake.item(s.ID, turn, runtime.Item{ID: "c", Role: "system", Type: "commandExecution", Content: "Command"}, false)
+				p.say(s.ID, turn, "m", "text", "half of ")
+				k.flush()
+				released := k.hold() // the rest of the words and the end are stored in one transaction
+				p.say(s.ID, turn, "m", "text", "an answer")
+				if name == "server" {
+					released()
+				}
+				k = cut(k, s.ID, turn)
+				released()
+				got := k.both(s.ID)
+				if m := got["m"]; m.Content != "half of an answer" || m.Status != transcript.Canceled || m.CompletedAt == nil {
+					t.Errorf("the answer is %q %s", m.Content, m.Status)
+				}
+				if c := got["c"]; c.Status != transcript.Canceled {
+					t.Errorf("what ran beside it is %s", c.Status)
+				}
+				if done := got["done"]; done.Status != transcript.Complete || done.Content != "done" {
+					t.Errorf("what was done is %q %s", done.Content, done.Status)
+				}
+				for _, entry := range k.stored(s.ID) {
+					if entry.MessageID == "m" && (entry.Content != "half of an answer" || entry.Status != transcript.Canceled) {
+						t.Errorf("stored as %q %s: the journal may be pruned", entry.Content, entry.Status)
+					}
+				}
+				if left, err := runningOfNode(t.Context(), k.db.Read(), "node"); err != nil || len(left) != 0 {
+					t.Errorf("still taken for running: %v (%v)", left, err)
+				}
+			})
+		})
+	}
+}
+
+// hold keeps the journal's writer busy until it is released, so that what is submitted meanwhile is one transaction.
+func (k *kit) hold() (release func()) {
+	k.t.Helper()
+	busy, free := make(chan struct{}), make(chan struct{})
+	first := true
+	err := k.log.Submit(context.Background(), func(context.Context, database.Tx) ([]journal.Event, error) {
+		if first {
+			first = false
+			close(busy)
+		}
+		<-free
+		return nil, nil
+	}, func([]journal.Record, error) {})
+	k.do(err)
+	<-busy
+	done := false
+	return func() {
+		if !done {
+			done = true
+			close(free)
+		}
+	}
+}
+
+// A command that an interrupted turn leaves running is shown as canceled, and what it goes on to say belongs to it,
+// until its own end comes.
+func TestWhatAnInterruptedTurnLeavesRunningGoesOn(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		p := &speaker{fake: k.fake}
+		s := k.create()
+		turn := k.send(s.ID)
+		command := runtime.Item{ID: "c", Role: "system", Type: "commandExecution", Details: `{"aggregatedOutput":null}`,
+			Outlives: true}
+		k.fake.item(s.ID, turn, command, false)
+		p.say(s.ID, turn, "c", "output", "before,")
+		k.fake.end(s.ID, turn, runtime.TurnInterrupted)
+		if c := k.both(s.ID)["c"]; details(c) != `{"aggregatedOutput":"before,"}` || c.Status != transcript.Canceled {
+			t.Errorf("after the turn: %s %s", details(c), c.Status)
+		}
+		p.say(s.ID, turn, "c", "output", "after")
+		if c := k.both(s.ID)["c"]; details(c) != `{"aggregatedOutput":"before,after"}` || c.Status != transcript.Canceled {
+			t.Errorf("as it goes on: %s %s", details(c), c.Status)
+		}
+		command.Details = `{"aggregatedOutput":"all"}`
+		k.fake.item(s.ID, turn, command, true)
+		if c := k.both(s.ID)["c"]; details(c) != `{"aggregatedOutput":"all"}` || c.Status != transcript.Complete {
+			t.Errorf("after its end: %s %s", details(c), c.Status)
+		}
+	})
+}
+
+// A command that goes on after its turn has ended well is not canceled by that end; its process's end cancels it, and
+// tells clients so.
+func TestWhatOutlivesItsTurnEndsWithItsProcess(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		p := &speaker{fake: k.fake}
+		s := k.create()
+		turn := k.send(s.ID)
+		k.fake.item(s.ID, turn, runtime.Item{ID: "c", Role: "system", Type: "commandExecution",
+			Details: `{"aggregatedOutput":null}`}, false)
+		p.say(s.ID, turn, "c", "output", "before,")
+		k.end(s.ID, turn)
+		p.say(s.ID, turn, "c", "output", "after")
+		before := k.read(s.ID, wholeWindow)
+		if c := k.both(s.ID)["c"]; details(c) != `{"aggregatedOutput":"before,after"}` || c.Status != transcript.Complete {
+			t.Errorf("after the turn: %s %s", details(c), c.Status)
+		}
+		k.fake.exited()
+		if c := k.both(s.ID)["c"]; details(c) != `{"aggregatedOutput":"before,after"}` || c.Status != transcript.Canceled {
+			t.Errorf("after the process: %s %s", details(c), c.Status)
+		}
+		if told := k.one("transcript_updated"); !strings.Contains(told, `"canceled"`) ||
+			!strings.Contains(told, "before,after") {
+			t.Errorf("told %s", told)
+		}
+		if after := k.read(s.ID, wholeWindow); after.Version == before.Version {
+			t.Error("the version stayed")
+		}
+	})
+}
+
+// What a client says of its own entries in a turn is not the turn's to cancel.
+func TestAClientsEntryIsNotCanceledWithTheTurn(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		turn := k.send(s.ID)
+		own := transcript.Entry{MessageID: "own", TurnID: turn, Role: "system", Type: "note", Content: "1",
+			Status: transcript.Streaming}
+		k.do(k.UpsertTranscript(t.Context(), s.ID, own))
+		k.fake.end(s.ID, turn, runtime.TurnInterrupted)
+		own.Content = "2"
+		k.do(k.UpsertTranscript(t.Context(), s.ID, own))
+		if got := k.both(s.ID)["own"]; got.Content != "2" {
+			t.Errorf("its streaming goes on: %q", got.Content)
+		}
+	})
+}

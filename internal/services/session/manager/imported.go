@@ -1,0 +1,107 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"harness/internal/platform/database"
+	"harness/internal/runtime/wire"
+	"harness/internal/services/session"
+	"harness/transcript"
+)
+
+// Imported is a session that another control plane kept. Its runtime has the conversation itself, whose history is
+// taken in when the runtime runs.
+type Imported struct {
+	// ID is the runtime's own id of the conversation.
+	ID, Runtime, NodeID, Title string
+	ProjectID                  *string
+	// Controls are nil for those of the server.
+	Controls    *session.Controls
+	SystemOwned bool
+	// CreatedAt and UpdatedAt are in ms; the runtime's own words replace them.
+	CreatedAt, UpdatedAt int64
+	Entries              []transcript.Entry
+}
+
+// ImportResult is what became of something that was to be imported.
+type ImportResult struct {
+	// New says that it was not here before. What is here already keeps its name, project and controls.
+	New bool
+	// Entries is how many entries were not here before.
+	Entries int
+}
+
+// Import stores a session of another control plane, or adds the entries that are missing here. *DeletedError for one
+// that was deleted here, ErrForeignConversation when another runtime has a session of this id.
+func Import(ctx context.Context, tx database.Tx, in Imported) (result ImportResult, err error) {
+	stored, err := readSession(ctx, tx, in.ID)
+	switch {
+	case errors.Is(err, session.ErrNotFound):
+		result.New = true
+		err = insertSession(ctx, tx, session.Session{ID: in.ID, Runtime: in.Runtime, RuntimeSessionID: in.ID, NodeID: in.NodeID,
+			Title: in.Title, SystemOwned: in.SystemOwned, CreatedAt: in.CreatedAt, UpdatedAt: in.UpdatedAt}, in.Controls)
+		if err == nil && in.ProjectID != nil {
+			err = moveToProject(ctx, tx, in.ID, in.ProjectID)
+		}
+	case err == nil && stored.Runtime != in.Runtime:
+		err = session.ErrForeignConversation
+	}
+	if err != nil {
+		return ImportResult{}, err
+	}
+	var store transcript.Store
+	before, err := store.Last(ctx, tx, in.ID)
+	if err != nil {
+		return ImportResult{}, err
+	}
+	puts := make([]transcript.Put, len(in.Entries))
+	for i, entry := range in.Entries {
+		puts[i] = transcript.Put{SessionID: in.ID, Entry: entry}
+	}
+	if err := store.UpsertAll(ctx, tx, puts); err != nil {
+		return ImportResult{}, err
+	}
+	after, err := store.Last(ctx, tx, in.ID)
+	result.Entries = int(after - before)
+	return result, err
+}
+
+// ImportProject stores a project of another control plane unless it is here. *DuplicateNameError when another one has
+// its name.
+func ImportProject(ctx context.Context, tx database.Tx, project session.Project) (imported bool, err error) {
+	_, err = readProject(ctx, tx, project.ID)
+	if err == nil || !errors.Is(err, session.ErrProjectNotFound) {
+		return false, err
+	}
+	if err := uniqueName(ctx, tx, project.Name, project.ID); err != nil {
+		return false, err
+	}
+	return true, insertProject(ctx, tx, project)
+}
+
+// ImportDefaults stores the controls that new sessions begin with, unless there are some.
+func ImportDefaults(ctx context.Context, tx database.Tx, controls session.Controls) (imported bool, err error) {
+	encoded, err := encodeControls(&controls)
+	if err != nil {
+		return false, err
+	}
+	result, err := tx.ExecContext(ctx, `insert into default_controls (id, controls) values (1, $1) on conflict do nothing`,
+		encoded)
+	if err != nil {
+		return false, fmt.Errorf("store default controls: %w", err)
+	}
+	rows, err := result.RowsAffected()
+	return rows > 0, err
+}
+
+// IsItem tells whether an entry of this type is an item of a turn, which its runtime tells of with the turn's times.
+func IsItem(entryType string) bool {
+	switch entryType {
+	case wire.ItemUserMessage, wire.ItemAgentMessage, wire.ItemReasoning, wire.ItemPlan, wire.ItemCommand,
+		wire.ItemFileChange, wire.ItemToolCall, wire.ItemClientTool, wire.ItemCleared:
+		return true
+	}
+	return false
+}

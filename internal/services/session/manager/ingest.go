@@ -1,0 +1,489 @@
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+	"harness/internal/services/session"
+	"harness/stream"
+)
+
+// ingest takes what one native line means: it brings the view up to date and queues the events together with the state
+// they change, as one unit. It does not wait for the commit, but for room in the journal's queue: a slow store slows
+// the runtime, nothing is dropped. It returns the session that the native line is to be kept with, "" for none.
+func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf string) {
+	named := s.preload(runtimeName, batch)
+	s.refuseStrange(runtimeName, batch)
+	for s.order.Lock(); !s.view.holds(named...); s.order.Lock() { // one was left out meanwhile
+		s.order.Unlock()
+		named = s.preload(runtimeName, batch)
+	}
+	defer s.order.Unlock()
+
+	if s.heardBefore(runtimeName, batch) {
+		s.flushTexts(batch.Generation)
+		s.submit(runtimeName, batch, nothing)
+		return ""
+	}
+	ours := make([]bool, len(batch.Signals))
+	for i := range batch.Signals {
+		ours[i] = s.identify(runtimeName, &batch.Signals[i])
+	}
+	nativeOf = s.nativeOf(batch, ours)
+	natives := s.nativeEvents(runtimeName, nativeOf, batch.Native)
+	if onlyTexts(batch) && !slices.Contains(ours, false) && !s.retrying(batch) {
+		s.takePieces(runtimeName, batch, natives)
+		return nativeOf
+	}
+	s.flushTexts(batch.Generation)
+	units, exited := make([]journal.Unit, len(batch.Signals)), false
+	for i, signal := range batch.Signals {
+		if !ours[i] {
+			units[i] = s.refuse(runtimeName, signal)
+			continue
+		}
+		known, _ := s.view.peek(signal.ThreadID)
+		if units[i] = s.unitOf(runtimeName, signal); s.answersAgain(signal) {
+			units[i] = inSequence([]journal.Unit{s.modelAnswers(signal, known.retrying), units[i]})
+		}
+		exited = exited || signal.Kind == runtime.SignalExited
+	}
+	s.submit(runtimeName, batch, s.once(runtimeName, batch, s.after(natives, inSequence(units))))
+	if exited {
+		delete(s.texts.buffers, batch.Generation)
+	}
+	return nativeOf
+}
+
+// heardBefore tells whether a batch was taken in since this server talks to its process: it was read again when the
+// process was attached to again. Service.order is held.
+func (s *Service) heardBefore(runtimeName string, batch runtime.Batch) bool {
+	if batch.Offset == 0 {
+		return false
+	}
+	p := s.textBuffer(runtimeName, batch.Generation)
+	if batch.Offset <= p.heard {
+		return true
+	}
+	p.heard = batch.Offset
+	return false
+}
+
+// unitOf brings the view up to date for a signal and returns what is to be stored of it. Service.order is held.
+func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit {
+	switch signal.Kind {
+	case runtime.SignalStarted:
+		return s.runtimeStarted(runtimeName, signal)
+	case runtime.SignalExited:
+		return s.runtimeExited(runtimeName, signal)
+	case runtime.SignalUnanswered:
+		return s.unanswered(runtimeName, signal)
+	}
+	if opened, is := signal.Change.(runtime.ThreadOpened); is && opened.SystemOwned {
+		return s.workerOpened(runtimeName, signal.ThreadID)
+	}
+	var a arrival
+	switch change := signal.Change.(type) {
+	case runtime.BackgroundChanged:
+		return s.backgroundUnit(runtimeName, signal, change)
+	case runtime.TextDelta:
+		a = s.wholePiece(runtimeName, signal, change)
+	default:
+		s.wantBackground(signal)
+		s.keepQuiet(signal)
+		a = s.arrive(runtimeName, signal)
+		if _, began := change.(runtime.TurnStarted); began {
+			s.adoption.wantDescription(runtimeName, signal.ThreadID)
+		}
+		s.endTexts(a)
+		if s.opts.Movable {
+			s.toStore(signal)
+		}
+	}
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return s.apply(ctx, tx, a) }
+}
+
+// inSequence is one unit of several.
+func inSequence(units []journal.Unit) journal.Unit {
+	if len(units) == 1 {
+		return units[0]
+	}
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		var events []journal.Event
+		for _, unit := range units {
+			more, err := unit(ctx, tx)
+			if err != nil {
+				return nil, err
+			}
+			events = append(events, more...)
+		}
+		return events, nil
+	}
+}
+
+// after is a unit whose events come after native lines, those of this node's sessions.
+func (s *Service) after(events []journal.Event, unit journal.Unit) journal.Unit {
+	if len(events) == 0 {
+		return unit
+	}
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		var own []journal.Event
+		for _, event := range events {
+			known, _ := s.view.peek(event.SessionID)
+			mine, err := s.mine(ctx, tx, event.SessionID, known.epoch)
+			if err != nil {
+				return nil, err
+			}
+			if mine {
+				own = append(own, event)
+			}
+		}
+		more, err := unit(ctx, tx)
+		return append(own, more...), err
+	}
+}
+
+func nothing(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }
+
+// submit queues the unit of a batch; the batch's own Stored hears of the commit.
+func (s *Service) submit(runtimeName string, batch runtime.Batch, unit journal.Unit) {
+	report := func(_ []journal.Record, err error) {
+		if err == nil && batch.Stored != nil {
+			batch.Stored()
+		}
+		if err != nil && !expected(err) {
+			failure := s.opts.Logger.Error().Err(err).Str("runtime", runtimeName)
+			for _, signal := range batch.Signals[:min(1, len(batch.Signals))] {
+				failure = failure.Str("method", signal.Method).Str("session", signal.ThreadID)
+			}
+			failure.Msg("what a runtime said could not be stored; the transcript of this turn may miss it")
+		}
+	}
+	// No deadline: only the journal's own end may take a signal from us.
+	if err := s.journal.Submit(context.Background(), unit, report); err != nil {
+		report(nil, err)
+	}
+}
+
+// arrival is a signal with everything about the moment it arrived, so that its unit can run twice and do the same.
+type arrival struct {
+	runtime    string
+	signal     runtime.Signal
+	thread     thread
+	meta       stream.Meta
+	receivedAt int64
+	requestID  string // our id for an interactive request
+}
+
+// arrive brings the view up to date for a signal.
+func (s *Service) arrive(runtimeName string, signal runtime.Signal) arrival {
+	a := arrival{runtime: runtimeName, signal: signal, receivedAt: signal.ReceivedAt.UnixMilli()}
+	if signal.ReceivedAt.IsZero() {
+		a.receivedAt = s.now()
+	}
+	if _, ok := signal.Change.(runtime.InteractiveRequested); ok {
+		a.requestID = session.NewID()
+	}
+	if signal.ThreadID != "" {
+		s.see(signal)
+		a.thread, _ = s.view.get(signal.ThreadID)
+		a.meta = a.thread.meta(signal.ThreadID)
+		if signal.Method == wire.MethodThreadStarted && a.meta.Session != nil {
+			a.meta.Session.Title = "" // it begins without a name, also when it has one by the time this is heard of
+		}
+		s.view.change(signal.ThreadID, func(t *thread) {
+			t.known = true // this unit makes the row if there is none
+			if completed, ok := signal.Change.(runtime.TurnCompleted); ok {
+				t.end(completed.TurnID)
+			}
+		})
+		if !a.thread.known && !a.thread.deleted {
+			s.adoption.want(runtimeName, signal.ThreadID)
+		}
+	}
+	if signal.ThreadID == "" && !s.opts.OnlyNode {
+		a.meta.Node = s.opts.NodeID
+	}
+	_, resolved := signal.Change.(runtime.RequestResolved)
+	if signal.Kind == runtime.SignalRequest || resolved {
+		a.meta.RequestID = new(string)
+	}
+	a.meta.ReceivedAt = a.receivedAt
+	if a.meta.Layout = &signal.Layout; signal.Layout == (runtime.Layout{}) {
+		_, layout, _ := wire.LayoutOf(signal.Raw) // a line without a method shows nothing
+		a.meta.Layout = &layout
+	}
+	a.meta.TurnID = signal.TurnID
+	if a.meta.TurnID == "" {
+		a.meta.TurnID = a.thread.activeTurn
+	}
+	return a
+}
+
+// load makes sure the view has a thread. A store that cannot be read leaves it out: the unit looks at the rows itself.
+func (s *Service) load(runtimeName, id string) {
+	if err := s.tryLoad(runtimeName, id); err != nil {
+		s.opts.Logger.Warn().Err(err).Str("session", id).
+			Msg("session could not be read; its next event does not name its title")
+	}
+}
+
+func (s *Service) tryLoad(runtimeName, id string) error {
+	if _, ok := s.view.get(id); ok {
+		return nil
+	}
+	t, err := s.storedThread(context.Background(), runtimeName, id)
+	if err == nil && s.view.put(id, t) {
+		s.adoption.wantRoom()
+	}
+	return err
+}
+
+// storedThread is a thread as the store has it.
+func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (thread, error) {
+	stored, err := readSession(ctx, s.db.Read(), id)
+	var gone *session.DeletedError
+	switch {
+	case errors.As(err, &gone):
+		if gone.Runtime != "" {
+			runtimeName = gone.Runtime
+		}
+		return thread{runtime: runtimeName, known: true, deleted: true, systemOwned: gone.SystemOwned}, nil
+	case errors.Is(err, session.ErrNotFound):
+		return thread{runtime: runtimeName}, nil
+	case err != nil:
+		return thread{}, err
+	}
+	t := thread{runtime: stored.Runtime, native: stored.RuntimeSessionID, known: true, systemOwned: stored.SystemOwned,
+		title: stored.Title, projectID: stored.ProjectID, epoch: stored.Epoch}
+	if !s.Owns(stored.Session) {
+		if stored.Epoch > 0 {
+			t.epoch = notOwned
+		}
+		return t, nil // its own node hears when its turn ends
+	}
+	if t.activeTurn, t.trace, err = runningTurn(ctx, s.db.Read(), id); database.Transient(err) {
+		return thread{}, err
+	}
+	if err != nil {
+		s.opts.Logger.Warn().Err(err).Str("session", id).Msg("the running turn could not be read; taking the session as idle")
+	}
+	if t.activeTurn != "" {
+		err = s.loadRetrying(ctx, id, &t)
+	}
+	return t, err
+}
+
+// event is what a signal is told by, without its meta.
+func (a arrival) event() journal.Event {
+	event := journal.Event{SessionID: a.signal.ThreadID, TurnID: a.meta.TurnID, ItemID: a.signal.ItemID,
+		Type: stream.EventNotification, Time: a.receivedAt, Source: a.runtime, Payload: a.signal.Raw,
+		Broadcast: stream.Broadcasts(a.signal.Method) &&
+			!a.meta.SystemOwned}
+	if a.signal.Kind == runtime.SignalRequest {
+		event.Type = stream.EventRequest
+	}
+	return event
+}
+
+// apply runs inside the journal's transaction: the state a signal changes, then its event.
+func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journal.Event, error) {
+	signal := a.signal
+	if mine, err := s.mine(ctx, tx, signal.ThreadID, a.thread.epoch); err != nil || !mine {
+		return nil, err
+	}
+	meta := a.meta
+	event := a.event()
+	var before []journal.Event
+	if signal.ThreadID != "" && (signal.Change != nil || !a.thread.known) && !a.thread.deleted {
+		systemOwned, err := s.ensureRow(ctx, tx, a)
+		var gone *session.DeletedError
+		switch {
+		case errors.As(err, &gone):
+			// Deleted while the signal was queued: it is still journaled, as one of a purged session, and changes nothing.
+			meta.Purged, meta.Session, meta.SystemOwned = true, nil, gone.SystemOwned
+		case err != nil:
+			return nil, err
+		default:
+			meta.SystemOwned = systemOwned || a.thread.undecided
+			if before, err = s.change(ctx, tx, a, &meta); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := noteFigures(ctx, tx, a); err != nil {
+		return nil, err
+	}
+	stream.SetMeta(&event, &meta)
+	events := append(before, event)
+	if meta.Request == nil {
+		return events, nil
+	}
+	decided, err := s.unasked(ctx, tx, a, meta.Request.ID)
+	return append(events, decided...), err
+}
+
+// change stores what a signal means. The events it returns come before the signal's own, as clients had them from
+// codex-manager.
+func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *stream.Meta) ([]journal.Event, error) {
+	id := a.signal.ThreadID
+	switch change := a.signal.Change.(type) {
+	case runtime.TurnStarted:
+		turn := turnRow{sessionID: id, turnID: change.TurnID, generation: a.signal.Generation, nodeID: s.opts.NodeID,
+			startedAt: a.moment(change.StartedAt), native: change.Native}
+		if a.thread.trace.TurnID == change.TurnID {
+			turn.trace = a.thread.trace.String()
+		}
+		return nil, errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, id, a.receivedAt))
+	case runtime.TurnCompleted:
+		events, err := s.turnCompleted(ctx, tx, a, change)
+		if err != nil {
+			return nil, err
+		}
+		left, err := s.entries.CountTurn(ctx, tx, id, change.TurnID)
+		meta.Messages = &left
+		return events, err
+	case runtime.ItemChanged:
+		turnID := change.TurnID
+		if turnID == "" {
+			turnID = a.meta.TurnID
+		}
+		if change.Item.ID == "" {
+			return nil, nil
+		}
+		if err := s.upsertItem(ctx, tx, id, entryOfItem(turnID, change, a.receivedAt), change.Item); err != nil {
+			return nil, err
+		}
+		if change.Done {
+			return nil, errors.Join(storeMessage(ctx, tx, id, change.Item), endItem(ctx, tx, id, change.Item.ID))
+		}
+		return nil, beginItem(ctx, tx, s.opts.NodeID, runningItem{sessionID: id, messageID: change.Item.ID, turnID: turnID,
+			generation: a.signal.Generation, outlives: change.Item.Outlives})
+	case runtime.ThreadNamed:
+		return []journal.Event{sessionRenamed(id, change.Name, a.receivedAt)}, updateSession(ctx, tx, id,
+			`title = $2, updated_at = case when updated_at < $3 then $3 else updated_at end`, database.EncodeText(change.Name),
+			a.receivedAt)
+	case runtime.InteractiveRequested:
+		return nil, s.requested(ctx, tx, a, change, meta)
+	case runtime.TurnRetrying:
+		return s.turnRetrying(ctx, tx, a, change, meta.SystemOwned)
+	case runtime.RequestResolved:
+		return s.resolvedElsewhere(ctx, tx, a, change, meta)
+	}
+	return nil, nil
+}
+
+// moment is the time (ms) of what a runtime says: it counts in whole seconds, which would put a turn before one that was
+// accepted earlier in the same second, and its end before what it did in its last one.
+func (a arrival) moment(said int64) int64 {
+	switch since := a.receivedAt - said; {
+	case said == 0 || since >= 0 && since < 1000:
+		return a.receivedAt
+	case since >= 1000 && said%1000 == 0: // received late
+		return said + 999
+	}
+	return said
+}
+
+func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, change runtime.TurnCompleted) (
+	[]journal.Event, error) {
+	turn := turnRow{sessionID: a.signal.ThreadID, turnID: change.TurnID, status: change.Status, failure: change.Error,
+		generation: a.signal.Generation, nodeID: s.opts.NodeID, startedAt: change.StartedAt,
+		completedAt: a.moment(change.CompletedAt), native: change.Native}
+	turn.cutOff = turn.status == runtime.TurnInterrupted && turn.failure != "" // who stops a turn needs no reason
+	events, err := s.endRetry(ctx, tx, turn)
+	if err != nil {
+		return nil, err
+	}
+	dropped, err := s.tellDropped(ctx, tx, turn)
+	events = append(events, dropped...)
+	err = errors.Join(err, closeTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn), s.settleInput(ctx, tx, turn),
+		touch(ctx, tx, turn.sessionID, a.receivedAt))
+	if err != nil {
+		return nil, err
+	}
+	// Whatever this turn asked can no longer be answered (not every runtime says so of every kind of request), and what
+	// it wanted a tool of this server for is not wanted any more.
+	pending, err := pendingOfSession(ctx, tx, turn.sessionID)
+	if err != nil {
+		return nil, err
+	}
+	for _, request := range pending {
+		if request.TurnID != turn.turnID || request.generation != a.signal.Generation && request.runtime != session.EventSource {
+			continue
+		}
+		event, err := s.expire(ctx, tx, request, a.runtime, a.receivedAt)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, event)
+	}
+	if turn.status == runtime.TurnFailed {
+		failed, err := s.turnFailed(ctx, tx, turn, change.Remedy)
+		return append(append(events, failed...), a.turnError(eventTurnFailed, turnError{TurnID: turn.turnID,
+			Kind: errorKind(change.Kind), ProviderStatus: change.ProviderStatus})), err
+	}
+	return events, nil
+}
+
+func (s *Service) requested(ctx context.Context, tx database.Tx, a arrival, change runtime.InteractiveRequested,
+	meta *stream.Meta) error {
+	request, err := readNativeRequest(ctx, tx, a.signal.Generation, a.signal.RequestID)
+	if errors.Is(err, session.ErrRequestNotFound) {
+		request = requestRow{
+			Request: session.Request{ID: a.requestID, Kind: change.Kind, SessionID: a.signal.ThreadID, TurnID: a.meta.TurnID,
+				ItemID: a.signal.ItemID, Method: a.signal.Method, Summary: change.Summary, Params: params(a.signal.Params),
+				Decisions: change.Decisions, Questions: change.Questions, Asked: change.Asked,
+				Status: session.RequestPending, CreatedAt: a.receivedAt},
+			runtime: a.runtime, generation: a.signal.Generation, nodeID: s.opts.NodeID, nativeID: a.signal.RequestID,
+		}
+		if err := insertRequest(ctx, tx, request); err != nil {
+			return err
+		}
+		_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryOfRequest(request.Request))
+	}
+	if err != nil {
+		return err
+	}
+	// A runtime that was re-attached asks again: same request, same id.
+	meta.RequestID = &request.ID
+	meta.Request = &stream.RequestRef{ID: request.ID, Kind: string(request.Kind), Summary: request.Summary,
+		ThreadID: request.SessionID, TurnID: request.TurnID, ItemID: request.ItemID, CreatedAt: request.CreatedAt,
+		Decisions: request.Decisions, Questions: request.Questions}
+	return nil
+}
+
+func params(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+// resolvedElsewhere: the runtime closed a request. If we answered it, it is settled already; else nobody here will be
+// able to any more.
+func (s *Service) resolvedElsewhere(ctx context.Context, tx database.Tx, a arrival, change runtime.RequestResolved,
+	meta *stream.Meta) ([]journal.Event, error) {
+	request, err := readNativeRequest(ctx, tx, a.signal.Generation, change.RequestID)
+	if errors.Is(err, session.ErrRequestNotFound) {
+		return nil, nil // it was refused
+	}
+	if err != nil {
+		return nil, err
+	}
+	meta.RequestID = &request.ID
+	if request.Status != session.RequestPending {
+		return nil, nil
+	}
+	event, err := s.expire(ctx, tx, request, a.runtime, a.receivedAt)
+	if err != nil {
+		return nil, err
+	}
+	return []journal.Event{event}, nil
+}

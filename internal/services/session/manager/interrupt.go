@@ -1,0 +1,166 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+const (
+	// lateTurn bounds how long a runtime may take to know of a turn that it has accepted.
+	lateTurn = time.Second
+	// stopPatience is how long an agent has to end a turn that it was asked to end. Then its process is ended.
+	stopPatience = 10 * time.Second
+	// endPatience is how long the end of a process may take, and the wait for a message on its way to the agent.
+	endPatience = 2 * time.Second
+)
+
+// Interrupt is StopTurn that ends the background work of the turn with it, and returns the turn.
+func (s *Service) Interrupt(ctx context.Context, sessionID, turnID string) (string, error) {
+	stopped, err := s.StopTurn(ctx, sessionID, turnID, false)
+	return stopped.TurnID, err
+}
+
+// toInterrupt is the running turn of a session, and what can end it; errors are those of Interrupt.
+func (s *Service) toInterrupt(ctx context.Context, sessionID, turnID string) (sess session.Session, adapter runtime.Adapter,
+	active string, err error) {
+	row, err := readSession(ctx, s.db.Read(), sessionID)
+	if errors.Is(err, session.ErrNotFound) {
+		return session.Session{}, nil, "", session.ErrNoActiveTurn
+	}
+	if err == nil {
+		err = s.CheckOwner(row.Session)
+	}
+	if err != nil {
+		return session.Session{}, nil, "", err
+	}
+	s.load(row.Runtime, sessionID)
+	active = s.view.active(sessionID)
+	switch {
+	case active == "":
+		return session.Session{}, nil, "", session.ErrNoActiveTurn
+	case turnID != "" && turnID != active:
+		return session.Session{}, nil, "", fmt.Errorf("%w: %s runs, not %s", session.ErrWrongTurn, active, turnID)
+	}
+	adapter, err = s.adapter(row.Runtime)
+	return row.Session, adapter, active, err
+}
+
+// holdBriefly takes the lock of a session, so that messages to it wait. A call that holds it for longer waits for the
+// runtime, and is no reason not to stop that; held says whether it was taken.
+func (s *Service) holdBriefly(ctx context.Context, sessionID string) (release func(), held bool) {
+	ctx, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	release, err := s.locks.Acquire(ctx, sessionID)
+	if err != nil {
+		return func() {}, false
+	}
+	return release, true
+}
+
+// stopTurn ends a turn and returns when it is over. ErrNoActiveTurn when it ended by itself, *NotStoppedError.
+func (s *Service) stopTurn(ctx context.Context, adapter runtime.Adapter, sess session.Session, turnID string) error {
+	idle := s.view.whenIdle(sess.ID)
+	if s.view.active(sess.ID) != turnID {
+		return s.stoppedAlready(ctx, sess.ID, turnID)
+	}
+	s.view.change(sess.ID, func(t *thread) { t.stopping = turnID })
+	defer s.view.change(sess.ID, func(t *thread) { t.stopping = "" })
+	patience, cancel := context.WithTimeout(ctx, s.stopPatience)
+	defer cancel()
+	failure := s.askToEnd(patience, adapter, sess.ID, turnID, idle)
+	if errors.Is(failure, runtime.ErrNoActiveTurn) || errors.Is(failure, runtime.ErrThreadNotFound) {
+		return session.ErrNoActiveTurn // it ended by itself
+	}
+	if err := s.recordStop(ctx, sess.ID, turnID); err != nil {
+		return err
+	}
+	select {
+	case <-idle:
+	case <-patience.Done():
+		if err := s.endTurnsProcess(ctx, adapter, sess, turnID, failure); err != nil {
+			return err
+		}
+	}
+	return s.commit(ctx, nothing) // what is told of its end is stored before: who reads now sees that it is over
+}
+
+// stoppedAlready tells whether a turn that is over was stopped: by another request, a moment ago.
+func (s *Service) stoppedAlready(ctx context.Context, sessionID, turnID string) error {
+	if err := s.commit(ctx, nothing); err != nil { // what is told of its end is stored before
+		return err
+	}
+	turn, known, err := readTurn(ctx, s.db.Read(), sessionID, turnID)
+	if err == nil && (!known || turn.status != runtime.TurnInterrupted) {
+		err = session.ErrNoActiveTurn
+	}
+	return err
+}
+
+// askToEnd asks a runtime to end a turn, as long as ctx allows and the turn is not over. A runtime that has just accepted
+// one may say for a moment that none runs; it is asked again as long as the turn is not over here.
+func (s *Service) askToEnd(ctx context.Context, adapter runtime.Adapter, threadID, turnID string, idle <-chan struct{}) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-idle:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	for began := time.Now(); ; {
+		err := adapter.InterruptTurn(ctx, threadID, turnID)
+		none := errors.Is(err, runtime.ErrNoActiveTurn)
+		if err != nil && !none && isOver(idle) {
+			return nil // the answer is of no interest any more
+		}
+		if !none || isOver(idle) || time.Since(began) > lateTurn {
+			return err
+		}
+		select {
+		case <-time.After(lateTurn / 20):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func isOver(idle <-chan struct{}) bool {
+	select {
+	case <-idle:
+		return true
+	default:
+		return false
+	}
+}
+
+// endTurnsProcess ends the process of a turn that does not end otherwise, unless it serves other sessions that run.
+func (s *Service) endTurnsProcess(ctx context.Context, adapter runtime.Adapter, sess session.Session, turnID string, failure error) error {
+	left := &session.NotStoppedError{SessionID: sess.ID, TurnID: turnID, Runtime: sess.Runtime, Cause: failure}
+	if runtime.CapabilitiesOf(adapter).ProcessPer != runtime.ProcessPerThread {
+		left.Others = max(s.view.limits.load(sess.Runtime).Turns-1, 0)
+	}
+	ender, can := adapter.(runtime.Ender)
+	if left.Others > 0 || !can {
+		return left
+	}
+	s.opts.Logger.Warn().AnErr("answer", failure).Str("session", sess.ID).Str("turn", turnID).Str("runtime", sess.Runtime).
+		Msg("a turn did not end when it was stopped; ending its process")
+	idle := s.view.whenIdle(sess.ID)
+	ending, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	if err := ender.EndProcess(ending, sess.ID, "a turn did not end when it was stopped"); err != nil {
+		left.Cause = errors.Join(failure, err)
+		return left
+	}
+	select {
+	case <-idle:
+		return nil
+	case <-ending.Done():
+		return left
+	}
+}

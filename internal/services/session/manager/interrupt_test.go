@@ -1,0 +1,101 @@
+package manager
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// A stop answers when the turn has ended. A message that comes meanwhile waits for that, and becomes a turn of its own.
+func TestAMessageAfterAStopIsNoPartOfTheStoppedTurn(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		k.fake.deaf = true
+		first := k.send(s.ID)
+		stopped, sent := make(chan error, 1), make(chan string, 1)
+		go func() {
+			_, err := k.Interrupt(t.Context(), s.ID, "")
+			stopped <- err
+		}()
+		k.eventually("the runtime is asked to end the turn", func() bool { return k.view.stopping(s.ID) })
+		if err := k.Steer(t.Context(), s.ID, first, "more"); !errors.Is(err, session.ErrNoActiveTurn) {
+			t.Errorf("steer a turn that is being stopped: %v", err)
+		}
+		go func() {
+			turn, err := k.Send(t.Context(), s.ID, session.Message{Text: "hi"})
+			if err != nil {
+				t.Error(err)
+			}
+			sent <- turn
+		}()
+		k.eventually("the message waits", func() bool { return k.locks.Users()[s.ID] == 2 })
+		select {
+		case err := <-stopped:
+			t.Fatalf("the stop answered %v while the turn ran", err)
+		case turn := <-sent:
+			t.Fatalf("the message is turn %s while the turn is being stopped", turn)
+		default:
+		}
+		k.fake.end(s.ID, first, runtime.TurnInterrupted)
+		k.do(<-stopped)
+		if second := <-sent; second == first || k.turn(s.ID, first).status != runtime.TurnInterrupted {
+			t.Errorf("the message is turn %s, the stopped one %+v", second, k.turn(s.ID, first))
+		}
+	})
+}
+
+// Two stops at once are both answered when the turn has ended.
+func TestTwoStopsAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		k.fake.deaf = true
+		turn := k.send(s.ID)
+		stopped := make(chan error, 2)
+		for range 2 {
+			go func() {
+				_, err := k.Interrupt(t.Context(), s.ID, turn)
+				stopped <- err
+			}()
+		}
+		k.eventually("both are under way", func() bool { return k.view.stopping(s.ID) && k.locks.Users()[s.ID] == 2 })
+		k.fake.end(s.ID, turn, runtime.TurnInterrupted)
+		if err := errors.Join(<-stopped, <-stopped); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The process of an agent that does not end its turn is ended, unless it also runs turns of other sessions.
+func TestAnAgentThatDoesNotStop(t *testing.T) {
+	eachPair(t, func(t *testing.T, p pair) {
+		p.stopPatience = 20 * time.Millisecond
+		p.other.deaf, p.fake.deaf = true, true
+		alone, beside := p.session("a"), p.session("b")
+		turn := p.send(alone.ID)
+		p.send(beside.ID)
+		if _, err := p.Interrupt(t.Context(), alone.ID, ""); err != nil {
+			t.Fatal(err)
+		}
+		if ended := p.turn(alone.ID, turn); ended.status != runtime.TurnInterrupted || !slices.Equal(p.other.ended, []string{alone.ID}) {
+			t.Errorf("its turn is %+v, ended were %v", ended, p.other.ended)
+		}
+		if p.running(beside) == "" {
+			t.Error("the turn of another session ended with it")
+		}
+		one, other := p.create(), p.create()
+		p.send(one.ID)
+		second := p.send(other.ID)
+		var runs *session.NotStoppedError
+		if _, err := p.Interrupt(t.Context(), one.ID, ""); !errors.As(err, &runs) || runs.Others != 1 || len(p.fake.ended) > 0 {
+			t.Errorf("in a process that others use: %v, ended were %v", err, p.fake.ended)
+		}
+		p.fake.end(other.ID, second, runtime.TurnDone)
+		if _, err := p.Interrupt(t.Context(), one.ID, ""); err != nil || !slices.Equal(p.fake.ended, []string{one.ID}) {
+			t.Errorf("in a process that others use no more: %v, ended were %v", err, p.fake.ended)
+		}
+	})
+}

@@ -1,0 +1,155 @@
+package manager
+
+import (
+	"context"
+	"strconv"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/services/session"
+	"harness/stream"
+)
+
+// listed selects what a list shows. System-owned sessions are left out here, not after paging, so that a page is full
+// while there are more.
+const listed = `archived = $1 and system_owned <= $2`
+
+// List returns a page of sessions from the stored rows, newest first. ErrBadCursor for a cursor that is not ours,
+// *UnknownRuntimeError for a runtime that this server does not have and no stored session is of.
+func (s *Service) List(ctx context.Context, query session.ListQuery) (page session.Page, err error) {
+	err = s.db.Snapshot(ctx, func(q database.Querier) error {
+		if page, err = s.list(ctx, q, query); err != nil {
+			return err
+		}
+		page.Pos, err = cursorOf(ctx, q)
+		return err
+	})
+	return page, err
+}
+
+// cursorOf is the cursor of the event stream at which a state of the store is true.
+func cursorOf(ctx context.Context, q database.Querier) (int64, error) {
+	_, head, err := journal.Bounds(ctx, q)
+	return stream.CursorAfter(head), err
+}
+
+func (s *Service) list(ctx context.Context, q database.Querier, query session.ListQuery) (page session.Page, err error) {
+	if query.Limit <= 0 {
+		query.Limit = defaultPage
+	}
+	query.Limit = min(query.Limit, largestPage)
+	if query.State == "" {
+		page, err = s.stretch(ctx, q, query)
+	} else {
+		page, err = s.inState(ctx, q, query)
+	}
+	if err != nil || !query.Figures {
+		return page, err
+	}
+	if err := fillFigures(ctx, q, pointers(page.Sessions)...); err != nil {
+		return page, err
+	}
+	return page, fillRead(ctx, q, query.Reader, pointers(page.Sessions)...)
+}
+
+// inState is the page of the sessions that are in a state. Only reading a session tells its state, so they are read in
+// the order of the list until the page is full; which ones have a running turn an index tells.
+func (s *Service) inState(ctx context.Context, q database.Querier, query session.ListQuery) (session.Page, error) {
+	page, limit := session.Page{Sessions: []session.Session{}}, query.Limit
+	query.Limit = largestPage
+	for {
+		next, err := s.stretch(ctx, q, query)
+		if err != nil {
+			return session.Page{}, err
+		}
+		for _, one := range next.Sessions {
+			if one.Activity.State != query.State {
+				continue
+			}
+			if len(page.Sessions) == limit {
+				page.NextCursor = query.Sort.CursorAfter(page.Sessions[limit-1])
+				return page, nil
+			}
+			page.Sessions = append(page.Sessions, one)
+		}
+		if next.NextCursor == "" {
+			return page, nil
+		}
+		query.Cursor = next.NextCursor
+	}
+}
+
+// stretch reads the sessions from a cursor on, whatever their state.
+func (s *Service) stretch(ctx context.Context, q database.Querier, query session.ListQuery) (session.Page, error) {
+	before, beforeID, err := query.Sort.ParseCursor(query.Cursor)
+	if err != nil {
+		return session.Page{}, err
+	}
+	defaults, err := s.defaults(ctx, q)
+	if err != nil {
+		return session.Page{}, err
+	}
+	args := []any{flag(query.Archived), flag(query.IncludeSystemOwned), before, database.EncodeText(beforeID)}
+	from, order := query.Sort.From()
+	where, next := listed+from, ""
+	if query.Runtime != "" {
+		if err := s.checkRuntime(ctx, q, query.Runtime); err != nil {
+			return session.Page{}, err
+		}
+		args = append(args, query.Runtime)
+		where += ` and runtime = $` + strconv.Itoa(len(args))
+	}
+	if query.Projects != nil {
+		where += ` and project_id in (''`
+		for _, id := range query.Projects {
+			args = append(args, database.EncodeText(id))
+			where += `, $` + strconv.Itoa(len(args))
+		}
+		where += `)`
+	}
+	switch query.ProjectID {
+	case "":
+	case session.NoProject:
+		where += ` and project_id is null`
+	default:
+		args = append(args, database.EncodeText(query.ProjectID))
+		where += ` and project_id = $` + strconv.Itoa(len(args))
+	}
+	if query.State.Runs() {
+		where += ` and id in (select session_id from turns where status = 'inProgress')`
+	}
+	if query.Text != "" {
+		var found string
+		if found, next, args, err = s.findText(ctx, q, query, where+order, args); err != nil {
+			return session.Page{}, err
+		}
+		where += found
+	}
+	args = append(args, query.Limit+1)
+	rows, err := database.ReadAll(ctx, q, "list sessions", scanSession, `select `+sessionColumns+` from sessions where `+
+		where+order+` limit $`+strconv.Itoa(len(args)), args...)
+	if err != nil {
+		return session.Page{}, err
+	}
+	page := session.Page{Sessions: []session.Session{}, NextCursor: next}
+	for _, row := range rows {
+		if len(page.Sessions) == query.Limit {
+			page.NextCursor = query.Sort.CursorAfter(page.Sessions[query.Limit-1])
+			break
+		}
+		sess, err := row.effective(s.defaultsFor(row.Runtime, defaults))
+		if err != nil {
+			return session.Page{}, err
+		}
+		page.Sessions = append(page.Sessions, sess)
+	}
+	return page, s.fillActivity(ctx, q, pointers(page.Sessions)...)
+}
+
+func pointers(sessions []session.Session) []*session.Session {
+	all := make([]*session.Session, len(sessions))
+	for i := range sessions {
+		all[i] = &sessions[i]
+	}
+	return all
+}

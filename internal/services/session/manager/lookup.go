@@ -1,0 +1,105 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// lookupPatience is how long a runtime that is ready may take to say whether it knows a conversation.
+const lookupPatience = 2 * time.Second
+
+// lookAnswer is what a runtime said of a conversation.
+type lookAnswer struct {
+	adapter runtime.Adapter
+	thread  runtime.Thread
+	err     error
+}
+
+// Lookup finds a session in the stored rows, or adopts one a runtime knows and we do not: a runtime is asked about an
+// id that is not stored here, and no other. Only runtimes that are ready are asked. *DeletedError for a deleted session;
+// ErrNotFound, as *UnknownError where runtimes could not be asked, for an unknown one.
+func (s *Service) Lookup(ctx context.Context, sessionID string) (session.Session, error) {
+	sess, err := s.stored(ctx, sessionID)
+	if !errors.Is(err, session.ErrNotFound) {
+		return sess, err
+	}
+	if sessionID == "" || database.EncodeText(sessionID) != sessionID {
+		return session.Session{}, session.ErrNotFound // no runtime gives out such an id
+	}
+	asked := s.now()
+	answers, notAsked := s.askAll(ctx, sessionID)
+	for _, one := range answers {
+		switch reason, is := unanswered(ctx, one.err); {
+		case is:
+			notAsked = append(notAsked, session.NotAsked{Runtime: one.adapter.Name(), State: one.adapter.Status().State, Reason: reason})
+		case one.err == nil && one.thread.ID == sessionID:
+			if err := s.takeIn(ctx, one.adapter.Name(), []runtime.Thread{one.thread}, asked); err != nil {
+				return session.Session{}, err
+			}
+			s.imports.want(sessionID)
+			return s.stored(ctx, sessionID)
+		case one.err == nil, errors.Is(one.err, runtime.ErrThreadNotFound):
+		case errors.As(one.err, new(*runtime.Error)): // it would not even look: not an id of this runtime
+		default:
+			return session.Session{}, one.err
+		}
+	}
+	if len(notAsked) > 0 {
+		return session.Session{}, &session.UnknownError{SessionID: sessionID, NotAsked: notAsked}
+	}
+	return session.Session{}, session.ErrNotFound
+}
+
+// askAll asks all ready runtimes that keep conversations for one of them, at the same time.
+func (s *Service) askAll(ctx context.Context, sessionID string) (answers []lookAnswer, notAsked []session.NotAsked) {
+	ctx, cancel := context.WithTimeout(ctx, lookupPatience)
+	defer cancel()
+	adapters := s.allAdapters()
+	answers = make([]lookAnswer, 0, len(adapters))
+	var asking sync.WaitGroup
+	for _, adapter := range adapters {
+		historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
+		if !ok {
+			continue
+		}
+		if status := adapter.Status(); status.State != runtime.StateReady || status.Suspended {
+			notAsked = append(notAsked, notAskedFor(adapter.Name(), status))
+			continue
+		}
+		answers = append(answers, lookAnswer{adapter: adapter})
+		answer := &answers[len(answers)-1]
+		asking.Go(func() { answer.thread, answer.err = historian.ReadThread(ctx, sessionID, false) })
+	}
+	asking.Wait()
+	return answers, notAsked
+}
+
+// notAskedFor says why a runtime that cannot answer now is not asked.
+func notAskedFor(name string, status runtime.Status) session.NotAsked {
+	if status.State == runtime.StateReady {
+		return session.NotAsked{Runtime: name, State: runtime.StateUnresponsive,
+			Reason: fmt.Sprintf("its process is suspended; continue it with: kill -CONT %d", status.PID)}
+	}
+	return session.NotAsked{Runtime: name, State: status.State, Reason: cmp.Or(status.Reason, "it is "+string(status.State))}
+}
+
+// unanswered tells whether a runtime did not answer, and why. A caller who goes away is another matter.
+func unanswered(ctx context.Context, err error) (reason string, is bool) {
+	if err == nil || ctx.Err() != nil {
+		return "", false
+	}
+	if errors.Is(err, runtime.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) {
+		return "it did not answer within " + lookupPatience.String(), true
+	}
+	reason = strings.TrimPrefix(err.Error(), runtime.ErrUnavailable.Error()+": ")
+	return reason, errors.Is(err, runtime.ErrUnavailable)
+}

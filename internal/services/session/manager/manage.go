@@ -1,0 +1,276 @@
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// Rename gives a session a title, here and in its runtime, if that keeps names.
+func (s *Service) Rename(ctx context.Context, sessionID, title string) (session.Session, error) {
+	return s.RenameFrom(ctx, sessionID, title, "")
+}
+
+// RenameFrom is Rename of a session that has a certain title until then, or any if that is "". *TitleError when it has
+// another, which stays.
+func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string) (session.Session, error) {
+	return s.manage(ctx, sessionID, func(ctx context.Context, sess session.Session, adapter runtime.Adapter) (change, error) {
+		if from != "" && sess.Title != from {
+			return nil, &session.TitleError{SessionID: sessionID, Title: sess.Title}
+		}
+		librarian, told := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary)
+		if told {
+			// A conversation the runtime lost keeps its row, and the row its title.
+			err := librarian.NameThread(ctx, sess.RuntimeSessionID, title)
+			if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
+				return nil, err
+			}
+		}
+		s.view.change(sessionID, func(t *thread) { t.call(title) })
+		return func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error) {
+			if from != "" {
+				// Calls on the session wait for this one. If it is called otherwise now, its runtime named it anew, after it had
+				// taken this title.
+				stored, err := readSession(ctx, tx, sessionID)
+				if err == nil && stored.Title != from && stored.Title != title {
+					err = &session.TitleError{SessionID: sessionID, Title: stored.Title}
+				}
+				if err != nil {
+					return nil, journal.Refuse(err)
+				}
+			}
+			err := errors.Join(updateSession(ctx, tx, sessionID, `title = $2`, database.EncodeText(title)),
+				touch(ctx, tx, sessionID, at))
+			events := []journal.Event{sessionRenamed(sessionID, title, at)}
+			if !told { // no runtime tells clients of it
+				sess.Title = title
+				events = append(events, named(sess, at))
+			}
+			return events, err
+		}, nil
+	})
+}
+
+// Archive puts a session away, in its runtime too where that keeps an archive; ErrNotMaterialized when its runtime has
+// nothing stored to put away. What runs of it is ended, and messages that wait in it are held.
+func (s *Service) Archive(ctx context.Context, sessionID string) (session.Session, error) {
+	return s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (change, error) {
+		s.endWork(ctx, adapter, session)
+		if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
+			if err := librarian.ArchiveThread(ctx, session.RuntimeSessionID); err != nil {
+				return nil, materialized(err)
+			}
+		}
+		var t runtime.Thread
+		if historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory); ok {
+			// Where it is kept has changed. Not to learn of that now is no failure of what was asked for.
+			t, _ = historian.ReadThread(ctx, session.RuntimeSessionID, false)
+		}
+		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
+			held, err := s.holdWaiting(ctx, tx, sessionID, "the session was archived; unarchive it, then send the message again")
+			return held, errors.Join(err, updateSession(ctx, tx, sessionID, `archived = 1`), storeThread(ctx, tx, sessionID, t))
+		}, nil
+	})
+}
+
+// ArchivedIn tells within a unit whether a session is archived; one that is not stored is not.
+func ArchivedIn(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
+	found, err := readSession(ctx, q, sessionID)
+	if session.Absent(err) {
+		return false, nil
+	}
+	return found.Archived, err
+}
+
+// Unarchive takes a session back.
+func (s *Service) Unarchive(ctx context.Context, sessionID string) (session.Session, error) {
+	var t runtime.Thread
+	return told(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (
+		change, error) {
+		if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
+			var err error
+			if t, err = librarian.UnarchiveThread(ctx, session.RuntimeSessionID); err != nil {
+				return nil, materialized(err)
+			}
+		}
+		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
+			return nil, errors.Join(updateSession(ctx, tx, sessionID, `archived = 0, archived_at = 0`),
+				storeThread(ctx, tx, sessionID, t))
+		}, nil
+	}))
+}
+
+// Resume loads the conversation in its runtime, so that its events flow; turns do this by themselves. *ToolsError for
+// client tools that are not the session's, *FolderError.
+func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools json.RawMessage) (session.Session, error) {
+	var t runtime.Thread
+	resumed, err := told(&t)(
+		s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (change, error) {
+			_, err := s.workspace(session)
+			if err == nil {
+				err = s.checkTools(ctx, sessionID, dynamicTools)
+			}
+			if err != nil {
+				return nil, err
+			}
+			if t, err = adapter.ResumeThread(ctx,
+				runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID}); err != nil {
+				return nil, materialized(err)
+			}
+			return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
+				err := storeThread(ctx, tx, sessionID, t)
+				if t.UpdatedAt > session.UpdatedAt { // something was done in it that nobody here saw
+					err = errors.Join(err, updateSession(ctx, tx, sessionID, `history_at = 0`))
+				}
+				return nil, err
+			}, nil
+		}))
+	if err == nil && resumed.HistoryAt == 0 {
+		s.imports.want(sessionID)
+	}
+	return resumed, err
+}
+
+// told makes a session show what the runtime just said of it, the history that is not stored included.
+func told(t *runtime.Thread) func(session.Session, error) (session.Session, error) {
+	return func(session session.Session, err error) (session.Session, error) {
+		if err == nil && len(t.Raw) > 0 {
+			session.Thread = t.Raw
+		}
+		return session, err
+	}
+}
+
+// change is what managing a session does to its row.
+type change func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error)
+
+// manage is the way of every such call: look the session up, have the runtime do its part, store the outcome. Calls on
+// one session go one after the other, so that the store and the runtime end up with the same one of two competing
+// wishes.
+func (s *Service) manage(ctx context.Context, sessionID string,
+	act func(context.Context, session.Session, runtime.Adapter) (change, error)) (session.Session, error) {
+	if err := s.journal.AwaitWrites(ctx); err != nil {
+		return session.Session{}, err // before the runtime is told anything
+	}
+	release, err := s.locks.Acquire(ctx, sessionID)
+	if err != nil {
+		return session.Session{}, err
+	}
+	defer release()
+	sess, adapter, err := s.owned(ctx, sessionID)
+	if err != nil {
+		return session.Session{}, err
+	}
+	// From here on a caller who goes away does not matter: what the runtime has done must reach the row.
+	ctx = context.WithoutCancel(ctx)
+	apply, err := act(ctx, sess, adapter)
+	if err != nil {
+		return session.Session{}, err
+	}
+	s.load(sess.Runtime, sessionID)
+	s.view.change(sessionID, func(t *thread) { t.managed = s.now() })
+	at := s.now()
+	err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		if _, err := presence(ctx, tx, sessionID); err != nil {
+			return nil, journal.Refuse(err)
+		}
+		return apply(ctx, tx, at)
+	})
+	if err != nil {
+		s.adoption.wantAgain(sessionID)
+		return session.Session{}, err
+	}
+	return s.shown(ctx, sessionID)
+}
+
+func materialized(err error) error {
+	if errors.Is(err, runtime.ErrThreadNotFound) {
+		return runtime.WithKind(session.ErrNotMaterialized, err)
+	}
+	return err
+}
+
+// storeThread keeps the runtime's newest description of a conversation.
+func storeThread(ctx context.Context, tx database.Tx, sessionID string, t runtime.Thread) error {
+	if len(t.Raw) == 0 {
+		return nil
+	}
+	// The history some answers carry would be read with every look at the session.
+	return updateSession(ctx, tx, sessionID, `thread = $2`, string(withoutTurns(t.Raw)))
+}
+
+// AssignProject puts a session into a project, or takes it out (nil). The project is looked at before the session,
+// except that a deleted session is deleted first of all. What does not change is not announced.
+func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error) {
+	var gone *session.DeletedError
+	if err := readTombstone(ctx, s.db.Read(), sessionID); errors.As(err, &gone) {
+		return session.Session{}, gone
+	}
+	if projectID != nil {
+		if _, err := readProject(ctx, s.db.Read(), *projectID); err != nil {
+			return session.Session{}, err
+		}
+	}
+	sess, err := s.Lookup(ctx, sessionID)
+	if err != nil {
+		return session.Session{}, err
+	}
+	s.load(sess.Runtime, sessionID)
+	err = s.inOrder(ctx, func() journal.Unit {
+		s.view.change(sessionID, func(t *thread) { t.place(projectID) })
+		return s.assignment(sessionID, projectID)
+	})
+	if err != nil {
+		s.adoption.wantAgain(sessionID)
+		return session.Session{}, err
+	}
+	return s.shown(ctx, sessionID)
+}
+
+func (s *Service) assignment(sessionID string, projectID *string) journal.Unit {
+	at := s.now()
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		if projectID != nil {
+			if _, err := readProject(ctx, tx, *projectID); err != nil {
+				return nil, journal.Refuse(err)
+			}
+		}
+		stored, err := readSession(ctx, tx, sessionID)
+		if err != nil {
+			return nil, journal.Refuse(err)
+		}
+		if same(projectID, stored.ProjectID) {
+			return nil, nil
+		}
+		if err := moveToProject(ctx, tx, sessionID, projectID); err != nil {
+			return nil, err
+		}
+		return []journal.Event{sessionProjectUpdated(sessionID, projectID, stored.ProjectID, at, stored.SystemOwned)}, nil
+	}
+}
+
+func same(a, b *string) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// moveToProject puts a session last among a project's, or takes it out (nil).
+func moveToProject(ctx context.Context, tx database.Tx, sessionID string, projectID *string) error {
+	var rank int64
+	if projectID != nil {
+		err := tx.QueryRowContext(ctx, `select coalesce(max(project_rank), 0) + 1 from sessions where project_id = $1`,
+			database.EncodeText(*projectID)).Scan(&rank)
+		if err != nil {
+			return fmt.Errorf("rank session %s in project %s: %w", sessionID, *projectID, err)
+		}
+	}
+	return updateSession(ctx, tx, sessionID, `project_id = $2, project_rank = $3`, nullText(projectID), rank)
+}

@@ -1,0 +1,57 @@
+package manager
+
+import (
+	goruntime "runtime"
+	"testing"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/tests/dbtest"
+)
+
+// Sessions come and are left alone: the memory they take does not grow with their number. 100,000 are looked at, as by
+// who reads them, and some thousands have a turn.
+func TestManySessionsComeAndGo(t *testing.T) { // not beside others, whose memory would count
+	k := open(t, dbtest.Open(t, database.SQLite), "node")
+	look := func() { k.load("codex", session.NewID()) }
+	live := func() {
+		id, turn := session.NewID(), session.NewID()
+		k.fake.begin(id, turn)
+		k.fake.item(id, turn, runtime.Item{ID: turn, Type: "agentMessage", Role: "assistant", Content: "done"}, true)
+		k.fake.end(id, turn, runtime.TurnDone)
+	}
+	come := func(count int, act func()) (heap uint64) {
+		for range count {
+			act()
+			k.ahead.Add(int64(100 * time.Millisecond)) // there is room by the second
+		}
+		k.eventually("there is room", func() bool {
+			k.ahead.Add(int64(time.Second))
+			k.adoption.wantRoom()
+			return k.view.size() <= keptThreads*9/8
+		})
+		k.flush()
+		goruntime.GC()
+		var memory goruntime.MemStats
+		goruntime.ReadMemStats(&memory)
+		return memory.HeapAlloc
+	}
+	come(keptThreads, look)
+	for _, sessions := range []struct {
+		name string
+		some int
+		many int
+		act  func()
+	}{{"looked at", 10_000, 90_000, look}, {"lived in", 1000, 4000, live}} {
+		some := come(sessions.some, sessions.act)
+		many := come(sessions.many, sessions.act)
+		t.Logf("%s: %d KiB after %d sessions, %d KiB after %d more; %d held", sessions.name, some>>10, sessions.some,
+			many>>10, sessions.many, k.view.size())
+		if many > some+2<<20 {
+			t.Errorf("sessions that are %s take %d KiB after %d of them, %d KiB after %d more", sessions.name, some>>10,
+				sessions.some, many>>10, sessions.many)
+		}
+	}
+}

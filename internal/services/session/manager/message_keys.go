@@ -1,0 +1,140 @@
+package manager
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// messageKeyKept is for how long it is known what a message with a key made.
+const messageKeyKept = 24 * time.Hour
+
+// errKeyTold: what a message with this key made is to be looked up (Made) before it is sent.
+var errKeyTold = fmt.Errorf("%w: what became of a message with this key is not known here yet", runtime.ErrUnavailable)
+
+// Made is what a message with a key made that came before (Message.Key): the turn it began or was steered into, or the
+// id it waits by. "" says that it made nothing, and will not any more. ErrTurnUnknown when that cannot be told;
+// runtime.ErrUnavailable while it cannot be told yet.
+func (s *Service) Made(ctx context.Context, sessionID, key string) (string, error) {
+	for settled := false; ; settled = true {
+		var mark, made string
+		err := s.db.Read().QueryRowContext(ctx, `select mark, made from message_keys where key = $1 and created_at > $2`, key,
+			s.now()-messageKeyKept.Milliseconds()).Scan(&mark, &made)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return "", nil
+		case err != nil:
+			return "", fmt.Errorf("read what a message made: %w", err)
+		case made != "":
+			return database.DecodeText(made), nil
+		case mark == "":
+			return "", fmt.Errorf("%w with which a message came before", session.ErrTurnUnknown)
+		case settled: // what is read is older than what was stored
+			return "", runtime.WithKind(runtime.ErrUnavailable, session.ErrTurnUnsettled)
+		}
+		if err := s.settleTelling(ctx, sessionID); err != nil {
+			return "", runtime.WithKind(runtime.ErrUnavailable, err)
+		}
+	}
+}
+
+// noteKey notes that a message with a key is about to be told to the runtime of its session.
+func (s *Service) noteKey(ctx context.Context, tx database.Tx, sess session.Session, key string, steers bool) error {
+	mine, err := s.mine(ctx, tx, sess.ID, sess.Epoch)
+	if err != nil {
+		return err
+	}
+	if !mine {
+		return journal.Refuse(&session.TakenError{SessionID: sess.ID, Node: s.opts.NodeID})
+	}
+	mark := steeredMark
+	if !steers {
+		if mark, err = newMark(ctx, tx, sess); err != nil {
+			return err
+		}
+	}
+	return s.insertKey(ctx, tx, key, sess.ID, mark, "")
+}
+
+// insertKey stores a key that is not known yet, or was so long ago that it does not count.
+func (s *Service) insertKey(ctx context.Context, tx database.Tx, key, sessionID, mark, made string) error {
+	now := s.now()
+	inserted, err := tx.ExecContext(ctx, `insert into message_keys as k (key, session_id, mark, made, created_at)
+		values ($1, $2, $3, $4, $5)
+		on conflict (key) do update set mark = excluded.mark, made = excluded.made, created_at = excluded.created_at
+		where k.created_at <= $6`, key, database.EncodeText(sessionID), mark, database.EncodeText(made), now,
+		now-messageKeyKept.Milliseconds())
+	if err != nil {
+		return fmt.Errorf("note the key of a message: %w", err)
+	}
+	if rows, err := inserted.RowsAffected(); err != nil || rows == 1 {
+		return err
+	}
+	return journal.Refuse(errKeyTold)
+}
+
+// forgetKey lets a message with a key whose runtime refused it be as if it had not come. After any other failure to tell
+// it the runtime may have taken it all the same, which is found out when it is asked for, or before the next one is told.
+func (s *Service) forgetKey(ctx context.Context, key string, failure error) error {
+	var refused *runtime.Error
+	if key == "" || !errors.As(failure, &refused) && !errors.Is(failure, runtime.ErrTurnActive) {
+		return nil
+	}
+	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		if _, err := tx.ExecContext(ctx, `delete from message_keys where key = $1`, key); err != nil {
+			return nil, fmt.Errorf("forget the key of a message: %w", err)
+		}
+		return nil, nil
+	})
+}
+
+// keyMade notes what a message with a key made.
+func keyMade(ctx context.Context, tx database.Tx, key, made string) error {
+	if _, err := tx.ExecContext(ctx, `update message_keys set mark = '', made = $2 where key = $1`, key,
+		database.EncodeText(made)); err != nil {
+		return fmt.Errorf("note what a message made: %w", err)
+	}
+	return nil
+}
+
+// keysBeingTold are the messages with keys that are being told to the runtime of a session, or were when the telling
+// broke off.
+func (s *Service) keysBeingTold(ctx context.Context, sessionID string) ([]telling, error) {
+	return database.ReadAll(ctx, s.db.Read(), "read the messages that were being told", func(row database.Row) (telling, error) {
+		var key, mark string
+		err := row.Scan(&key, &mark)
+		return telling{sessionID, mark, func(ctx context.Context, turnID string, unknown bool) error {
+			return s.settleKey(ctx, key, mark, turnID, unknown)
+		}}, err
+	}, `select key, mark from message_keys where session_id = $1 and mark <> ''`, database.EncodeText(sessionID))
+}
+
+// settleKey stores what became of a message with a key whose telling broke off: one that made nothing is as if it had
+// not come.
+func (s *Service) settleKey(ctx context.Context, key, mark, turnID string, unknown bool) error {
+	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		var err error
+		if turnID != "" || unknown {
+			_, err = tx.ExecContext(ctx, `update message_keys set mark = '', made = $3 where key = $1 and mark = $2`, key, mark,
+				database.EncodeText(turnID))
+		} else {
+			_, err = tx.ExecContext(ctx, `delete from message_keys where key = $1 and mark = $2`, key, mark)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("store what became of a message with a key: %w", err)
+		}
+		return nil, nil
+	})
+}
+
+// messageKeys prunes what messages with keys made.
+func (p pruner) messageKeys(ctx context.Context) error {
+	return p.Rows(ctx, "message_keys", "key", `created_at <= $1`, p.at-messageKeyKept.Milliseconds())
+}

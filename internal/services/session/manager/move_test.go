@@ -1,0 +1,334 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/tests/dbtest"
+	"harness/tests/polling"
+)
+
+// portableFake remembers each conversation in a file below a folder of its node.
+type portableFake struct {
+	*fake
+	folder string
+	node   string
+	// behind: it has not written down what it said.
+	behind atomic.Bool
+}
+
+func (f *portableFake) MemoryFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
+	names, err = fs.Glob(os.DirFS(f.folder), "sessions-of-"+f.node+"/"+in.ThreadID+"*.jsonl")
+	return f.folder, names, err
+}
+
+func (f *portableFake) MemoryWritten(context.Context, runtime.ResumeThread) (bool, error) {
+	return !f.behind.Load(), nil
+}
+
+// MemoryPlace has the files of sessions in a folder that each node names for itself.
+func (f *portableFake) MemoryPlace(_ runtime.ResumeThread, _, name string) (string, error) {
+	return "sessions-of-" + f.node + "/" + filepath.Base(name), nil
+}
+
+func (f *portableFake) file(id string) string {
+	return filepath.Join(f.folder, "sessions-of-"+f.node, id+".jsonl")
+}
+
+// openPortable opens a node with such a runtime; over tells which nodes are not alive.
+func openPortable(t *testing.T, db *database.DB, node string, over *[]string) (*kit, *portableFake) {
+	t.Helper()
+	portable := &portableFake{folder: t.TempDir(), node: node}
+	if err := os.Mkdir(filepath.Dir(portable.file("")), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	k := openWith(t, db, node, func(o *Options) {
+		portable.fake = o.Runtimes[0].(*fake)
+		o.Runtimes[0] = portable
+		o.Movable = true
+		o.Lapsed = func(_ context.Context, _ database.Querier, node string) (bool, error) {
+			return slices.Contains(*over, node), nil
+		}
+	})
+	return k, portable
+}
+
+// remember runs a turn that the runtime notes, and waits until that is stored.
+func (k *kit) remember(file, content string, s session.Session) {
+	k.t.Helper()
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		k.t.Fatal(err)
+	}
+	turn := k.send(s.ID)
+	k.fake.end(s.ID, turn, runtime.TurnDone)
+	if !polling.Until(patience, func() bool {
+		row, _, err := readCustody(k.t.Context(), k.db.Read(), s.ID)
+		k.do(err)
+		return row.turnID == turn
+	}) {
+		k.t.Fatal("what the runtime remembers was not stored")
+	}
+}
+
+// What a runtime remembers is stored as it grows, also when the runtime writes its file anew, whole lines of it; and a
+// node that takes the session has the same, in place of what it had.
+func TestWhatARuntimeRemembersIsStoredAndRestored(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.Postgres)
+	var over []string
+	one, memory := openPortable(t, db, "one", &over)
+	two, copied := openPortable(t, db, "two", &over)
+	s, err := one.Create(t.Context(), session.Create{Cwd: t.TempDir()})
+	one.do(err)
+	long := string(slices.Repeat([]byte("0123456789abcde\n"), memoryPartBytes/16+3))
+	for _, content := range []string{"first\n", "first\nsecond\n", "first\nsecond\nthird\nhalf of a li", "anew\n" + long, "shorter\n",
+		"shorter\n" + long} {
+		one.remember(memory.file(s.ID), content, s)
+	}
+	if err := os.WriteFile(copied.file(s.ID), []byte("what it had before, which is longer\n"+long+long), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := two.Own(t.Context(), s); !errors.As(err, new(*session.NotOwnerError)) {
+		t.Errorf("a session of a node that lives: %v", err)
+	}
+	over = []string{"one"}
+	two.do(two.Own(t.Context(), s))
+	if got, err := os.ReadFile(copied.file(s.ID)); err != nil || string(got) != "shorter\n"+long {
+		t.Errorf("restored are %d bytes, %v", len(got), err)
+	}
+	if got, err := two.Lookup(t.Context(), s.ID); err != nil || got.NodeID != "two" || got.Epoch != 1 {
+		t.Errorf("the session is of %s in epoch %d, %v", got.NodeID, got.Epoch, err)
+	}
+	if taken := two.one(session.EventTaken); !strings.Contains(taken, `"memory":"restored"`) {
+		t.Errorf("it was taken as %s", taken)
+	}
+	// The former owner hears of it, lets go of the conversation, and stores nothing more of it.
+	if !polling.Until(patience, func() bool {
+		one.fake.mu.Lock()
+		defer one.fake.mu.Unlock()
+		return slices.Contains(one.fake.closed, s.ID)
+	}) {
+		t.Error("the former owner's runtime keeps the conversation loaded")
+	}
+	if one.Moved() != 1 || two.Moved() != 1 {
+		t.Errorf("the nodes have heard of %d and %d moves", one.Moved(), two.Moved())
+	}
+}
+
+// A file that the runtime gives another name, and puts another one in its place, is stored under both; what has no name
+// any more is not written at the next node.
+func TestWhatARuntimeRemembersGetsAnotherName(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.Postgres)
+	var over []string
+	one, memory := openPortable(t, db, "one", &over)
+	two, copied := openPortable(t, db, "two", &over)
+	s, err := one.Create(t.Context(), session.Create{Cwd: t.TempDir()})
+	one.do(err)
+	aside := func(suffix string) {
+		if err := os.Rename(memory.file(s.ID), memory.file(s.ID+suffix)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one.remember(memory.file(s.ID), "first\n", s)
+	aside("-1")
+	one.remember(memory.file(s.ID), "in its place\n", s)
+	var stored int
+	if err := db.Read().QueryRowContext(t.Context(), `select count(distinct name) from session_memory`).Scan(&stored); err != nil ||
+		stored != 2 {
+		t.Errorf("%d files are stored, not the one that has another name and the one in its place: %v", stored, err)
+	}
+	aside("-2")
+	one.remember(memory.file(s.ID+"-1"), "first\nsecond\n", s)
+	over = []string{"one"}
+	two.do(two.Own(t.Context(), s))
+	for suffix, want := range map[string]string{"": "", "-1": "first\nsecond\n", "-2": "in its place\n"} {
+		if got, err := os.ReadFile(copied.file(s.ID + suffix)); string(got) != want || (want == "") != (err != nil) {
+			t.Errorf("%q is %q, %v", suffix, got, err)
+		}
+	}
+}
+
+// What is written for a runtime that is another user belongs to that user, who owns its home.
+func TestWhatIsRestoredBelongsToTheRuntimesUser(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.Postgres)
+	var over []string
+	one, memory := openPortable(t, db, "one", &over)
+	two, copied := openPortable(t, db, "two", &over)
+	s, err := one.Create(t.Context(), session.Create{Cwd: t.TempDir()})
+	one.do(err)
+	one.remember(memory.file(s.ID), "first\n", s)
+	user := os.Geteuid()
+	if user == 0 { // no other one can start a runtime as somebody else
+		user = 4711
+		if err := os.Chown(copied.folder, user, user); err != nil {
+			t.Fatal(err)
+		}
+	}
+	over = []string{"one"}
+	two.do(two.Own(t.Context(), s))
+	for _, path := range []string{copied.file(s.ID), filepath.Dir(copied.file(s.ID))} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if owner := info.Sys().(*syscall.Stat_t).Uid; int(owner) != user {
+			t.Errorf("%s is of user %d, not %d", path, owner, user)
+		}
+	}
+}
+
+// The end of a turn counts as remembered once the runtime has written down what it said in it: a node that takes the
+// session before that has it told the conversation again, if it can be, and has what was written since otherwise.
+func TestWhatARuntimeHasNotWrittenDownIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.Postgres)
+	var over []string
+	one, memory := openPortable(t, db, "one", &over)
+	two, copied := openPortable(t, db, "two", &over)
+	s, err := one.Create(t.Context(), session.Create{Cwd: t.TempDir()})
+	one.do(err)
+	memory.behind.Store(true)
+	turn := one.send(s.ID)
+	one.fake.end(s.ID, turn, runtime.TurnDone)
+	kept := func() (row custodyRow, known bool) {
+		row, known, err := readCustody(t.Context(), db.Read(), s.ID)
+		one.do(err)
+		return row, known
+	}
+	one.eventually("its folder was marked", func() bool { _, known := kept(); return known })
+	if row, _ := kept(); row.turnID != "" {
+		t.Errorf("the turn %s counts as remembered", row.turnID)
+	}
+	if err := os.WriteFile(memory.file(s.ID), []byte("said\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	memory.behind.Store(false)
+	one.eventually("the turn is remembered", func() bool { row, _ := kept(); return row.turnID == turn })
+	over = []string{"one"}
+	two.do(two.Own(t.Context(), s))
+	if got, err := os.ReadFile(copied.file(s.ID)); err != nil || string(got) != "said\n" {
+		t.Errorf("restored is %q, %v", got, err)
+	}
+}
+
+// What is not complete here is not taken.
+func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.Postgres)
+	var over []string
+	one, memory := openPortable(t, db, "one", &over)
+	two, _ := openPortable(t, db, "two", &over)
+	folder := t.TempDir()
+	create := func() session.Session {
+		s, err := one.Create(t.Context(), session.Create{Cwd: folder})
+		one.do(err)
+		return s
+	}
+	two.fake.forgets = true // it cannot be told a conversation again
+	never, behind, running, elsewhere := create(), create(), create(), create()
+	for _, s := range []session.Session{behind, running, elsewhere} {
+		one.remember(memory.file(s.ID), "said\n", s)
+	}
+	one.do(os.Remove(memory.file(behind.ID))) // what it remembers of the next turn cannot be stored
+	one.fake.end(behind.ID, one.send(behind.ID), runtime.TurnDone)
+	one.send(running.ID)
+	one.flush()
+	over = []string{"one"}
+	for _, s := range []session.Session{never, behind} {
+		var pinned *session.PinnedError
+		if err := two.Own(t.Context(), s); !errors.As(err, &pinned) || pinned.Code() != "memory_pinned" || pinned.Owner != "one" {
+			t.Errorf("without all that is remembered: %v", err)
+		}
+	}
+	if err := two.Own(t.Context(), running); !errors.As(err, new(*session.LeftOpenError)) {
+		t.Errorf("with a turn that may go on: %v", err)
+	}
+	place, away := filepath.Join(folder, markFolder), filepath.Join(t.TempDir(), "away")
+	one.do(os.Rename(place, away))
+	var pinned *session.PinnedError
+	if err := two.Own(t.Context(), elsewhere); !errors.As(err, &pinned) || pinned.Code() != "workspace_pinned" {
+		t.Errorf("in a folder that is not the same: %v", err)
+	}
+	for _, s := range []session.Session{never, behind, running, elsewhere} {
+		if got, err := two.Lookup(t.Context(), s.ID); err != nil || got.NodeID != "one" || got.Epoch != 0 {
+			t.Errorf("the session is of %s in epoch %d, %v", got.NodeID, got.Epoch, err)
+		}
+	}
+	// One that can be told it is, with the next message, once.
+	two.fake.forgets = false
+	one.do(os.Rename(away, place))
+	two.do(two.Own(t.Context(), behind))
+	for _, again := range []bool{true, false} {
+		turn, err := two.Send(t.Context(), behind.ID, session.Message{Text: "next"})
+		two.do(err)
+		two.fake.end(behind.ID, turn, runtime.TurnDone)
+		two.flush()
+		told := two.fake.turns[len(two.fake.turns)-1]
+		if (told.History != "") != again {
+			t.Errorf("told again is %t: %q", again, told.History)
+		}
+	}
+}
+
+// Nothing is done for the sessions of a dead node until somebody asks, and then for that one: it takes no longer beside
+// 10,000 others than beside ten.
+func TestOneOfTenThousandSessionsIsTakenAtOnce(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.Postgres)
+	var over []string
+	one, memory := openPortable(t, db, "one", &over)
+	two, _ := openPortable(t, db, "two", &over)
+	s, err := one.Create(t.Context(), session.Create{Cwd: t.TempDir()})
+	one.do(err)
+	one.remember(memory.file(s.ID), "said\n", s)
+	over = []string{"one"}
+	const asked = 100
+	taken := func(of string, all int) (quickest time.Duration) {
+		for _, statement := range []string{
+			`insert into sessions (` + sessionColumns + `) select $2 || n, runtime, $2 || n, node_id, project_id, title, cwd, source,
+				model_provider, thread, controls, system_owned, archived, created_at, updated_at, history_at, capabilities, epoch
+				from sessions, generate_series(1, $3::int) n where id = $1`,
+			`insert into session_custody select $2 || n, '', workspace, stored_at from session_custody, generate_series(1, $3::int) n
+				where session_id = $1`,
+			`insert into session_memory select $2 || n, name, starts, ends, part from session_memory, generate_series(1, $3::int) n
+				where session_id = $1`,
+		} {
+			_, err := db.Raw().ExecContext(t.Context(), statement, s.ID, of, all)
+			one.do(err)
+		}
+		took := make([]time.Duration, 0, asked)
+		for n := range min(all, asked) {
+			session, err := two.Lookup(t.Context(), fmt.Sprintf("%s%d", of, n+1))
+			two.do(err)
+			began := time.Now()
+			two.do(two.Own(t.Context(), session))
+			took = append(took, time.Since(began))
+		}
+		slices.Sort(took)
+		median, longest := took[len(took)/2], took[len(took)-1]
+		t.Logf("of %d sessions %d were taken one after the other: median %s, longest %s", all, len(took), median, longest)
+		if longest > time.Second {
+			t.Errorf("one was taken in %s", longest)
+		}
+		return took[0] // what else runs on this machine only adds to it
+	}
+	few, many := taken("few-", 10), taken("many-", 10_000)
+	if ratio := float64(many) / float64(few); ratio > 2.5 {
+		t.Errorf("beside 10,000 it took %.1f times as long", ratio)
+	}
+}

@@ -1,0 +1,131 @@
+package manager
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// While what is stored of one session cannot be read, a runtime's words about others are taken in: only the first one
+// waits.
+func TestReadingASessionHoldsUpNobodyElse(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		k.flush()
+		release := occupyReaders(t, k.db)
+		taken := make(chan struct{})
+		go func() {
+			defer close(taken)
+			k.fake.notify(session.NewID(), "", "thread/status/changed", nil) // of a session that has to be looked for in the store
+		}()
+		if !k.othersAreHeard(s) {
+			release()
+			<-taken
+			return
+		}
+		select {
+		case <-taken:
+			t.Error("the store could be read: the test shows nothing")
+		default:
+		}
+		release()
+		<-taken
+	})
+}
+
+// A session that was left out of the view, or belongs to another runtime, between the moment a runtime's word about it
+// came and its turn in the order: nobody waits for what is read of it either.
+func TestReadingASessionAgainHoldsUpNobodyElse(t *testing.T) {
+	for name, of := range map[string]func(p pair) (about session.Session, drop bool){
+		"left out":          func(p pair) (session.Session, bool) { return p.create(), true },
+		"another runtime's": func(p pair) (session.Session, bool) { return p.session("theirs"), false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachPair(t, func(t *testing.T, p pair) {
+				about, drop := of(p)
+				own := p.create()
+				p.flush()
+				var release func()
+				between := make(chan struct{})
+				said := runtime.Signal{Kind: runtime.SignalNotification, Method: "thread/status/changed", ThreadID: about.ID,
+					Raw: encode(map[string]string{"method": "thread/status/changed"})}
+				strange := line("", "t", "i", 1)[2] // a request of no session is refused just before the order is entered
+				batch := runtime.Batch{Signals: []runtime.Signal{said, strange}}
+				batch.Refuse = func(context.Context, runtime.Signal) error {
+					if drop {
+						p.view.forget(about.ID)
+					}
+					release = occupyReaders(t, p.db)
+					close(between)
+					return nil
+				}
+				taken := make(chan struct{})
+				go func() {
+					defer close(taken)
+					p.fake.emitBatch(batch)
+				}()
+				<-between
+				p.othersAreHeard(own)
+				release()
+				<-taken
+			})
+		})
+	}
+}
+
+// othersAreHeard says things about a session for long enough that a word said before has begun to be taken in, and
+// tells whether each is taken in at once.
+func (k *kit) othersAreHeard(about session.Session) bool {
+	k.t.Helper()
+	others := make(chan struct{}, 1)
+	pause := time.Tick(5 * time.Millisecond)
+	for range 40 {
+		go func() {
+			k.fake.notify(about.ID, "", "thread/status/changed", nil)
+			others <- struct{}{}
+		}()
+		select {
+		case <-others:
+		case <-time.After(10 * time.Second):
+			k.t.Error("words about another session wait for the read")
+			return false
+		}
+		<-pause
+	}
+	return true
+}
+
+// occupyReaders has the store's connections for reading all in use until release is called.
+func occupyReaders(t *testing.T, db *database.DB) (release func()) {
+	t.Helper()
+	done := make(chan struct{})
+	var ended []chan error
+	for {
+		entered, end := make(chan struct{}), make(chan error, 1)
+		ended = append(ended, end)
+		go func() {
+			end <- db.Snapshot(t.Context(), func(database.Querier) error {
+				close(entered)
+				<-done
+				return nil
+			})
+		}()
+		select {
+		case <-entered:
+			continue
+		case <-time.After(500 * time.Millisecond): // none is left
+		}
+		return func() {
+			close(done)
+			for _, end := range ended {
+				if err := <-end; err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package manager
+
+import (
+	"context"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/stream"
+)
+
+// onlyTexts tells whether a batch changes nothing stored: it is pieces of text, or moves the position on and no more.
+func onlyTexts(batch runtime.Batch) bool {
+	for _, signal := range batch.Signals {
+		if _, is := signal.Change.(runtime.TextDelta); !is {
+			return false
+		}
+	}
+	return true
+}
+
+// takePieces takes a batch of pieces of text: listeners are told at once, the store gets it with the ones around it.
+// Service.order is held.
+func (s *Service) takePieces(runtimeName string, batch runtime.Batch, natives []journal.Event) {
+	p := s.textBuffer(runtimeName, batch.Generation)
+	for _, signal := range batch.Signals {
+		if delta, ok := signal.Change.(runtime.TextDelta); ok {
+			s.takePiece(p, signal, delta)
+		}
+	}
+	p.natives = append(p.natives, natives...)
+	state := batch.State
+	if state == nil {
+		state = p.last.State
+	}
+	p.last = runtime.Batch{Generation: batch.Generation, Offset: batch.Offset, State: state, Stored: batch.Stored}
+	if p.batches++; p.batches == 1 {
+		p.since = time.Now()
+		select {
+		case s.texts.wake <- struct{}{}:
+		default: // it is told already
+		}
+	}
+	if p.batches >= textBatches || p.bytes >= textBytes {
+		s.flushTexts(batch.Generation)
+	}
+}
+
+// takePiece tells listeners of a piece and keeps it for the store.
+func (s *Service) takePiece(p *textBuffer, signal runtime.Signal, delta runtime.TextDelta) {
+	a, text, ref := s.hearPiece(p, signal, delta)
+	group := text.group
+	if group == nil {
+		s.texts.lastGroup++
+		a.meta.Text = &stream.TextRef{Group: s.texts.lastGroup, Offset: ref.Offset, At: ref.At, Into: ref.Into}
+		group = &textGroup{of: text, first: a, start: delta.Start + 1, end: delta.End - 1}
+		text.group, ref.First = group, true
+		p.open = append(p.open, group)
+	}
+	joined := group.first.meta.Text
+	ref.Group = joined.Group
+	joined.Length += ref.Length
+	literal := signal.Raw[delta.Start+1 : delta.End-1]
+	group.text = append(group.text, literal...)
+	p.bytes += len(literal)
+	if group.first.thread.known {
+		s.publishEphemeral(a, ref)
+	}
+}
+
+// wholePiece is a piece that is stored as it is, because other news came in the same line. Service.order is held.
+func (s *Service) wholePiece(runtimeName string, signal runtime.Signal, delta runtime.TextDelta) arrival {
+	a, _, ref := s.hearPiece(s.textBuffer(runtimeName, signal.Generation), signal, delta)
+	s.texts.lastGroup++
+	ref.Group = s.texts.lastGroup
+	a.meta.Text = &ref
+	return a
+}
+
+// hearPiece notes that a text grew, and where the piece stands in it.
+func (s *Service) hearPiece(p *textBuffer, signal runtime.Signal, delta runtime.TextDelta) (arrival, *knownText,
+	stream.TextRef) {
+	key := textKey{signal.ThreadID, signal.ItemID, delta.Key}
+	text := p.known[key]
+	if text == nil {
+		text = &knownText{outlives: delta.Outlives}
+		p.known[key] = text
+	}
+	signal.Change = nil // nothing stored changes by it
+	a := s.arrive(p.runtime, signal)
+	text.turn, p.changed = a.meta.TurnID, true
+	ref := stream.TextRef{Offset: text.length, Length: stream.TextLength(signal.Raw[delta.Start+1 : delta.End-1]),
+		At: delta.Start, Into: delta.Into}
+	text.length += ref.Length
+	return a, text, ref
+}
+
+// publishEphemeral passes a piece on before it is stored. Of a conversation nobody here knows it is not yet clear who
+// may see it.
+func (s *Service) publishEphemeral(a arrival, ref stream.TextRef) {
+	meta := a.meta
+	meta.Text = &ref
+	event := a.event()
+	event.Known = &meta // it is not stored
+	if err := s.journal.PublishEphemeral(context.Background(), event); err != nil {
+		s.opts.Logger.Debug().Err(err).Str("session", a.signal.ThreadID).Msg("a piece of text was not told early")
+	}
+}
+
+// flushTexts queues what was heard of a process's texts, one event for each, and how far that was. Service.order is
+// held.
+func (s *Service) flushTexts(generation string) {
+	p := s.texts.buffers[generation]
+	if p == nil || p.batches == 0 {
+		return
+	}
+	arrivals := make([]arrival, len(p.open))
+	for i, group := range p.open {
+		arrivals[i], group.of.group = group.join(), nil
+	}
+	last, natives := p.last, p.natives
+	p.open, p.natives, p.batches, p.bytes, p.last = nil, nil, 0, 0, runtime.Batch{}
+	unit := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		var events []journal.Event
+		for _, a := range arrivals {
+			event, err := s.apply(ctx, tx, a)
+			if err != nil {
+				return nil, err
+			}
+			events = append(events, event...)
+		}
+		return events, nil
+	}
+	s.submit(p.runtime, last, s.once(p.runtime, last, s.after(natives, unit)))
+}
+
+// join is the one arrival a group is stored as.
+func (g *textGroup) join() arrival {
+	a := g.first
+	line := a.signal.Raw
+	joined := make([]byte, 0, len(line)+len(g.text))
+	joined = append(joined, line[:g.start]...)
+	joined = append(joined, g.text...)
+	a.signal.Raw = append(joined, line[g.end:]...)
+	layout := a.meta.Layout.Moved(g.start, len(g.text)-(g.end-g.start))
+	a.meta.Layout = &layout
+	return a
+}
+
+func (s *Service) flushAllTexts() {
+	for generation := range s.texts.buffers {
+		s.flushTexts(generation)
+	}
+}
+
+// endTexts forgets the texts a signal ends: its item's, which are complete or begin anew, or those of the turn that is
+// over.
+func (s *Service) endTexts(a arrival) {
+	p := s.texts.buffers[a.signal.Generation]
+	if p == nil {
+		return
+	}
+	id := a.signal.ThreadID
+	switch change := a.signal.Change.(type) {
+	case runtime.ItemChanged:
+		p.end(func(key textKey, _ *knownText) bool { return key.session == id && key.item == change.Item.ID })
+	case runtime.TurnCompleted:
+		p.end(func(key textKey, text *knownText) bool {
+			return key.session == id && text.turn == change.TurnID && !text.outlives
+		})
+	}
+}
+
+// textLoop stores texts in time when nothing else does.
+func (s *Service) textLoop(ctx context.Context) {
+	timer := time.NewTimer(textWait)
+	defer timer.Stop()
+	timer.Stop()
+	for {
+		select {
+		case <-s.texts.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		if wait := s.flushDue(); wait > 0 {
+			timer.Reset(wait)
+		}
+	}
+}
+
+// flushDue queues the texts that have waited long enough, and tells when the next ones have, 0 when there are none.
+func (s *Service) flushDue() (next time.Duration) {
+	s.order.Lock()
+	defer s.order.Unlock()
+	now := time.Now()
+	for generation, p := range s.texts.buffers {
+		if p.batches == 0 {
+			continue
+		}
+		left := textWait - now.Sub(p.since)
+		if left <= 0 {
+			s.flushTexts(generation)
+		} else if next == 0 || left < next {
+			next = left
+		}
+	}
+	return next
+}

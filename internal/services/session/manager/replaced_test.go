@@ -1,0 +1,32 @@
+package manager
+
+import (
+	"testing"
+
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// A runtime process that is replaced without having told of its end takes its turns with it: in the rows and for who
+// asks what runs.
+func TestAReplacedProcessTakesItsTurnsWithIt(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		first := k.send(s.ID)
+		k.fake.started(session.NewID())
+		if turn := k.turn(s.ID, first); turn.status != runtime.TurnInterrupted {
+			t.Errorf("the turn is %s", turn.status)
+		}
+		if active := k.ActiveTurn(s.ID); active != "" {
+			t.Errorf("turn %s still runs as far as the view knows", active)
+		}
+		// The next message begins a turn of its own: there is nothing to steer it into.
+		second := k.send(s.ID)
+		if turns, _ := k.fake.seen(); second == first || turns[1].ActiveTurnID != "" {
+			t.Errorf("turn %s, steered into %q", second, turns[1].ActiveTurnID)
+		}
+		if turn := k.turn(s.ID, second); turn.status != runtime.TurnInProgress {
+			t.Errorf("the next turn is %s", turn.status)
+		}
+	})
+}

@@ -1,0 +1,71 @@
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// gone is how a call fails whose process has just ended.
+func gone() error { return fmt.Errorf("%w: the test ended it", runtime.ErrProcessGone) }
+
+// A message that comes while a process ends is for the next one, and begins one turn.
+func TestAMessageBesideTheDeathOfAnAgent(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		k.fake.started(session.NewID())
+		s, calls := k.create(), 0
+		k.fake.onTurn = func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error) {
+			if calls++; calls > 1 {
+				return runtime.StartedTurn{TurnID: turnID}, nil
+			}
+			go func() {
+				k.fake.exited()
+				k.fake.started(session.NewID())
+			}()
+			return runtime.StartedTurn{}, gone()
+		}
+		if turn := k.send(s.ID); k.turn(s.ID, turn).status != runtime.TurnInProgress || calls != 2 {
+			t.Errorf("after %d calls the turn is %+v", calls, k.turn(s.ID, turn))
+		}
+	})
+}
+
+// A message whose turn had begun when the process ended is not sent again: that turn is its answer.
+func TestAMessageThatBeganATurnBeforeTheDeathOfItsAgent(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		k.fake.started(session.NewID())
+		s, calls := k.create(), 0
+		k.fake.onTurn = func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error) {
+			calls++
+			k.fake.begin(in.ThreadID, turnID)
+			k.fake.exited()
+			return runtime.StartedTurn{}, gone()
+		}
+		if turn := k.send(s.ID); k.turn(s.ID, turn).status != runtime.TurnInterrupted || calls != 1 {
+			t.Errorf("after %d calls the turn is %+v", calls, k.turn(s.ID, turn))
+		}
+	})
+}
+
+// Without another process the message is refused, for now.
+func TestAMessageToAnAgentThatStaysDead(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		k.restartPatience = 3 * restartPause
+		k.fake.started(session.NewID())
+		s := k.create()
+		k.fake.onTurn = func(runtime.StartTurn, string) (runtime.StartedTurn, error) { return runtime.StartedTurn{}, gone() }
+		k.fake.exited()
+		k.fake.mu.Lock()
+		k.fake.down = false // a call reaches the adapter, which says that the process is gone
+		k.fake.mu.Unlock()
+		began := time.Now()
+		if _, err := k.Send(t.Context(), s.ID, session.Message{Text: "hi"}); !errors.Is(err, runtime.ErrProcessGone) ||
+			time.Since(began) < k.restartPatience {
+			t.Errorf("it was refused with %v after %s", err, time.Since(began))
+		}
+	})
+}

@@ -1,0 +1,147 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/transcript"
+	"harness/transcript/window"
+)
+
+// typeRestored is the type of the entry that says so in the transcript, restoredPrefix begins its id; the turn's
+// follows.
+const (
+	typeRestored   = "conversation.restored"
+	restoredPrefix = "restored-"
+)
+
+// errMemoryElsewhere means that what the runtime remembers of a session stayed at another node.
+var errMemoryElsewhere = fmt.Errorf("%w: what the runtime remembered stayed at another node", runtime.ErrThreadNotFound)
+
+// historyBytes is how much of a lost conversation its runtime is told again, unless Options say otherwise: about 50,000
+// tokens, which the smallest models in use take beside their own instructions.
+const historyBytes = 200_000
+
+// startTurn has the runtime start a turn. A conversation that the runtime has lost is begun anew with what its
+// transcript says, where the runtime can; told is nil otherwise. Sessions of the server's own workers are not: whoever
+// needs one of those opens another.
+func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sess session.Session, in runtime.StartTurn) (
+	started runtime.StartedTurn, told *session.Restored, err error) {
+	if in.Continues, err = spokenTo(ctx, s.db.Read(), sess.ID); err != nil {
+		return started, nil, err
+	}
+	again, err := tellsAgain(ctx, s.db.Read(), sess.ID)
+	if err != nil {
+		return started, nil, err
+	}
+	if err = errMemoryElsewhere; !again {
+		started, err = s.beginTurn(ctx, adapter, sess, in)
+	}
+	if !errors.Is(err, runtime.ErrThreadNotFound) || !in.Continues || sess.SystemOwned ||
+		!runtime.CapabilitiesOf(adapter).Reconstruct {
+		return started, nil, err
+	}
+	lost := err
+	told = &session.Restored{}
+	if in.History, err = s.recount(ctx, sess.ID, told); err != nil {
+		return started, nil, errors.Join(lost, err)
+	}
+	if err := s.commit(ctx, func(context.Context, database.Tx) ([]journal.Event, error) {
+		return []journal.Event{{SessionID: sess.ID, Type: session.EventRestored, Time: s.now(), Source: session.EventSource,
+			Payload: encode(told)}}, nil
+	}); err != nil {
+		return started, nil, errors.Join(lost, err)
+	}
+	in.ActiveTurnID, in.Cwd = "", cmp.Or(in.Cwd, s.opts.WorkspaceRoot)
+	if started, err = adapter.StartTurn(ctx, in); err != nil {
+		return started, nil, fmt.Errorf("%s had lost the conversation (%w) and could not be told it again: %w", sess.Runtime,
+			lost, err)
+	}
+	s.opts.Logger.Warn().Str("session", sess.ID).Str("turn", started.TurnID).Err(lost).
+		Msg("a runtime had lost a conversation and was told it again from the transcript")
+	return started, told, nil
+}
+
+// recount is what a session's transcript says, as an agent is told it.
+func (s *Service) recount(ctx context.Context, sessionID string, told *session.Restored) (history string, err error) {
+	var entries []transcript.Entry
+	err = s.db.Snapshot(ctx, func(q database.Querier) error {
+		if entries, err = s.entries.List(ctx, q, sessionID); err != nil {
+			return err
+		}
+		return s.showTexts(ctx, q, sessionID, entries)
+	})
+	if err != nil {
+		return "", err
+	}
+	var keep func(string) json.RawMessage
+	if s.opts.Keep != nil {
+		keep = func(output string) json.RawMessage {
+			ref, failed := s.opts.Keep(ctx, sessionID, "tool_result.txt", "text/plain; charset=utf-8", []byte(output))
+			err = errors.Join(err, failed)
+			return ref
+		}
+	}
+	turns, fitted := window.FitKeeping(window.Of(entries), s.opts.HistoryBytes, keep)
+	if err != nil {
+		return "", fmt.Errorf("keep long results of session %s: %w", sessionID, err)
+	}
+	for _, turn := range turns {
+		told.Messages += len(turn.Messages)
+	}
+	told.Window = fitted
+	history = window.Text(turns, fitted)
+	if s.opts.Keep != nil {
+		if told.InputRef, err = s.opts.Keep(ctx, sessionID, "restored.txt", "text/plain; charset=utf-8",
+			[]byte(history)); err != nil {
+			return "", fmt.Errorf("keep what the runtime of session %s is told: %w", sessionID, err)
+		}
+	}
+	return history, nil
+}
+
+// spokenTo tells whether a session ever had a turn.
+func spokenTo(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
+	found, err := database.ReadTexts(ctx, q, "look for a turn of session "+sessionID,
+		`select turn_id from turns where session_id = $1 limit 1`, database.EncodeText(sessionID))
+	return len(found) > 0, err
+}
+
+// restored stores that a runtime was told a conversation again, and by which id it goes there now ("" for the old one).
+func (s *Service) restored(ctx context.Context, tx database.Tx, sessionID string, started runtime.StartedTurn,
+	told *session.Restored, at int64) ([]journal.Event, error) {
+	if started.NativeID != "" {
+		err := updateSession(ctx, tx, sessionID, `runtime_session_id = $2`, database.EncodeText(started.NativeID))
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := storeTellAgain(ctx, tx, sessionID, false); err != nil {
+		return nil, err
+	}
+	return s.UpsertTranscriptIn(ctx, tx, sessionID, entryOfRestored(started.TurnID, told, at))
+}
+
+// entryOfRestored tells in the transcript that what the agent knows of the conversation is its record.
+func entryOfRestored(turnID string, told *session.Restored, at int64) transcript.Entry {
+	said := []string{fmt.Sprintf("The runtime had lost this conversation. The agent was told the %d messages of its record "+
+		"again and goes on from there; it knows nothing else of what was before.", told.Messages)}
+	if n := len(told.Window.OmittedTurns); n > 0 {
+		said = append(said, fmt.Sprintf("The oldest %d turns were left out because of their length.", n))
+	}
+	if n := len(told.Window.CutOutputs); n > 0 {
+		said = append(said, fmt.Sprintf("%d long outputs of tools were cut.", n))
+	}
+	details := indented(encode(told))
+	return transcript.Entry{MessageID: restoredPrefix + turnID, TurnID: turnID, Role: "system",
+		Type: typeRestored, Content: strings.Join(said, " "), Details: &details, StartedAt: &at, CompletedAt: &at,
+		Status: transcript.Complete}
+}

@@ -1,0 +1,130 @@
+package manager
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+func (k *kit) offered(sessionID string) string {
+	k.t.Helper()
+	k.flush()
+	shown, err := k.shown(k.t.Context(), sessionID)
+	k.do(err)
+	return shown.Activity.RetryableTurnID
+}
+
+func (k *kit) notRetryable(sessionID, turnID, reason string) {
+	k.t.Helper()
+	before, _ := k.fake.seen()
+	_, err := k.Retry(k.t.Context(), sessionID, turnID, "")
+	var refused *session.NotRetryableError
+	if !errors.As(err, &refused) || refused.TurnID != turnID || !strings.Contains(refused.Reason, reason) {
+		k.t.Errorf("tried again: %v, want %s", err, reason)
+	}
+	if after, _ := k.fake.seen(); len(after) != len(before) {
+		k.t.Error("the runtime was told of it")
+	}
+}
+
+// A turn that was cut off before a tool ran is offered to be tried again, with all it was asked, and once; nobody does
+// so unasked.
+func TestATurnThatWasCutOffIsTriedAgain(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		first, err := k.Send(t.Context(), s.ID, session.Message{Text: "look", Images: []string{"data:image/png;base64,AAAA"},
+			Effort: "high"})
+		k.do(err)
+		steered, err := k.Send(t.Context(), s.ID, session.Message{Text: "and nul \x00"})
+		k.do(err)
+		if steered != first {
+			t.Fatalf("%s is another turn", steered)
+		}
+		k.fake.item(s.ID, first, runtime.Item{ID: "u", Role: "user", Type: "userMessage"}, true)
+		k.fake.item(s.ID, first, runtime.Item{ID: "r", Role: "system", Type: "reasoning"}, true)
+		k.notRetryable(s.ID, first, "a turn runs")
+		k = k.reopenKnown() // kill -9
+		if told, _ := k.fake.seen(); len(told) != 0 || k.offered(s.ID) != first {
+			t.Errorf("after the restart %q is offered, and the runtime was told %+v", k.offered(s.ID), told)
+		}
+		k.notRetryable(s.ID, "none", "no such turn")
+		second, err := k.Retry(t.Context(), s.ID, first, "")
+		k.do(err)
+		told, _ := k.fake.seen()
+		if len(told) != 1 || !told[0].Alone || told[0].Effort != "high" && told[0].Effort != "" || second == first {
+			t.Fatalf("the runtime was told %+v", told)
+		}
+		want := []string{`{"type":"text","text":"look"}`, `{"type":"image","url":"data:image/png;base64,AAAA"}`,
+			`{"type":"text","text":"and nul \u0000"}`}
+		for i, part := range told[0].Input {
+			if string(part) != want[i] || len(told[0].Input) != len(want) {
+				t.Errorf("part %d is %s", i, part)
+			}
+		}
+		if k.offered(s.ID) != "" {
+			t.Error("it is still offered while the next turn runs")
+		}
+		k.end(s.ID, second)
+		k.notRetryable(s.ID, first, "not the last turn")
+		k.notRetryable(s.ID, second, "not interrupted")
+	})
+}
+
+// What may have had an effect is not offered: a tool that ran, or was allowed to. A call that nobody allowed did not
+// run.
+func TestWhatIsNotTriedAgain(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		tool := runtime.Item{ID: "item", Role: "system", Type: "commandExecution"}
+		ask := func(id, turn string) session.Request {
+			k.fake.asked++
+			k.fake.ask(id, turn, k.fake.asked, runtime.RequestApproval, "item/commandExecution/requestApproval", `{}`)
+			return k.pending(id, runtime.RequestApproval)[0]
+		}
+		for name, c := range map[string]struct {
+			happens func(id, turn string)
+			reason  string
+		}{
+			"nothing": {func(string, string) {}, ""},
+			"a tool":  {func(id, turn string) { k.fake.item(id, turn, tool, false) }, "a tool has run"},
+			"an unknown kind of item": {func(id, turn string) {
+				k.fake.item(id, turn, runtime.Item{ID: "x", Role: "system", Type: "hologram"}, true)
+			}, "a tool has run"},
+			"an approval nobody gave": {func(id, turn string) { k.fake.item(id, turn, tool, false); ask(id, turn) }, ""},
+			"an approval that was given": {func(id, turn string) {
+				k.fake.item(id, turn, tool, false)
+				_, err := k.Settle(t.Context(), ask(id, turn).ID, runtime.RequestApproval, runtime.Reply{Decision: "accept"}, "me")
+				k.do(err)
+				k.eventually("the answer is delivered", func() bool { _, answers := k.fake.seen(); return len(answers) > 0 })
+				k.flush()
+			}, "a tool has run"},
+			"it was stopped": {func(id, turn string) { _, err := k.Interrupt(t.Context(), id, ""); k.do(err) },
+				"was not cut off"},
+			"it failed": {func(id, turn string) { k.fake.end(id, turn, runtime.TurnFailed) }, "its status is failed"},
+		} {
+			s := k.create()
+			turn := k.send(s.ID)
+			c.happens(s.ID, turn)
+			k.fake.exited()
+			k.flush()
+			if offered := k.offered(s.ID); (offered == turn) != (c.reason == "") {
+				t.Errorf("%s: %q is offered", name, offered)
+			}
+			k.fake.started(session.NewID())
+			if c.reason != "" {
+				k.notRetryable(s.ID, turn, c.reason)
+			} else if _, err := k.Retry(t.Context(), s.ID, turn, ""); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if raw, err := json.Marshal(
+				k.number(`select count(*) from turns where input <> '' and status <> 'inProgress' and session_id = $1`,
+					s.ID)); err != nil ||
+				c.reason != "" && string(raw) != "0" {
+				t.Errorf("%s: %s turns keep what they were asked, %v", name, raw, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+)
+
+// storedFolder is what is stored of a folder outside of its node, with one of the sessions in it.
+type storedFolder struct {
+	name, snapshot string
+	turnID         string // which left it so, of that session
+	storedAt       int64  // ms, when that was begun
+	mark           string
+	refusal        string // why it could not be stored when it was last to be
+}
+
+// storeFolder notes what is stored of a session's folder, or why it is not.
+func storeFolder(ctx context.Context, tx database.Tx, sessionID string, row storedFolder) error {
+	if row.refusal != "" { // what is stored is as it was
+		_, err := tx.ExecContext(ctx, `insert into session_custody (session_id, turn_id, workspace, stored_at, folder_refusal)
+			values ($1, '', $2, $3, $4) on conflict (session_id) do update set folder_refusal = excluded.folder_refusal`,
+			database.EncodeText(sessionID), row.mark, row.storedAt, database.EncodeText(row.refusal))
+		if err != nil {
+			return fmt.Errorf("note why the folder of session %s is not stored: %w", sessionID, err)
+		}
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, `insert into session_custody (session_id, turn_id, workspace, stored_at, folder_name,
+			folder_snapshot, folder_turn, folder_stored_at) values ($1, '', $2, $3, $4, $5, $6, $3)
+		on conflict (session_id) do update set workspace = excluded.workspace, folder_name = excluded.folder_name,
+			folder_snapshot = excluded.folder_snapshot, folder_turn = excluded.folder_turn,
+			folder_stored_at = excluded.folder_stored_at, folder_refusal = ''`,
+		database.EncodeText(sessionID), row.mark, row.storedAt, database.EncodeText(row.name), row.snapshot,
+		database.EncodeText(row.turnID))
+	if err != nil {
+		return fmt.Errorf("note what is stored of the folder of session %s: %w", sessionID, err)
+	}
+	return nil
+}
+
+// eachFolder hands over what is stored of the folders of sessions, and the last turn of each that its runtime told the end
+// of, "" when there is none. where may name sessions s.
+func eachFolder(ctx context.Context, q database.Querier, take func(sessionID, heard string, row storedFolder), where string,
+	args ...any) error {
+	return database.ReadEach(ctx, q, "read what is stored of folders", func(row database.Row) error {
+		var id, heard string
+		var stored storedFolder
+		err := row.Scan(&id, &heard, &stored.name, &stored.snapshot, &stored.turnID, &stored.storedAt, &stored.mark, &stored.refusal)
+		for _, text := range []*string{&id, &heard, &stored.name, &stored.turnID, &stored.refusal} {
+			*text = database.DecodeText(*text)
+		}
+		take(id, heard, stored)
+		return err
+	}, `select s.id, coalesce((`+lastHeard+`), ''), coalesce(c.folder_name, ''), coalesce(c.folder_snapshot, ''),
+			coalesce(c.folder_turn, ''), coalesce(c.folder_stored_at, 0), coalesce(c.workspace, ''), coalesce(c.folder_refusal, '')
+		from sessions s left join session_custody c on c.session_id = s.id where `+where, args...)
+}
+
+// lastFolder is what was stored last of a folder of a node, with whichever of its sessions in it. missing is why that is not
+// what the last turns in it left, "" when it is.
+func lastFolder(ctx context.Context, q database.Querier, node, folder string) (last storedFolder, missing string, err error) {
+	err = eachFolder(ctx, q, func(_, heard string, row storedFolder) {
+		if heard != "" && heard != row.turnID {
+			missing = cmp.Or(row.refusal, "what the last turn in "+folder+" left there was not stored when node "+node+" died")
+		}
+		if row.snapshot != "" && row.storedAt >= last.storedAt {
+			last = row
+		}
+	}, `s.node_id = $1 and s.cwd = $2`, node, database.EncodeText(folder))
+	if missing == "" && last.snapshot == "" {
+		missing = "nothing was stored of " + folder + " when node " + node + " died"
+	}
+	return last, missing, err
+}
+
+// movedTo is the node at which a folder of a lost node went on, with itself or one above it; "" for none.
+func movedTo(ctx context.Context, q database.Querier, node, folder string) (to string, err error) {
+	nearest := ""
+	err = database.ReadEach(ctx, q, "read where the folders of node "+node+" went on", func(row database.Row) error {
+		var moved, by string
+		if err := row.Scan(&moved, &by); err != nil {
+			return err
+		}
+		if moved = database.DecodeText(moved); isWithin(folder, moved) && len(moved) > len(nearest) {
+			nearest, to = moved, by
+		}
+		return nil
+	}, `select folder, to_node from moved_folders where node_id = $1`, node)
+	return to, err
+}
+
+// isWithin tells whether a folder is another one or below it.
+func isWithin(folder, other string) bool {
+	return folder == other || strings.HasPrefix(folder, strings.TrimSuffix(other, "/")+"/")
+}
+
+// moveFolder notes that a folder of a lost node goes on at another one, where it is that node's own from now on.
+func moveFolder(ctx context.Context, tx database.Tx, from, folder, to string, at int64) error {
+	if err := keepFolder(ctx, tx, to, folder); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `insert into moved_folders (node_id, folder, to_node, moved_at) values ($1, $2, $3, $4)
+		on conflict (node_id, folder) do update set to_node = excluded.to_node, moved_at = excluded.moved_at`,
+		from, database.EncodeText(folder), to, at)
+	if err != nil {
+		return fmt.Errorf("note where %s goes on: %w", folder, err)
+	}
+	return nil
+}
+
+// keepFolder notes that a node works in a folder, wherever that went on before.
+func keepFolder(ctx context.Context, tx database.Tx, node, folder string) error {
+	_, err := tx.ExecContext(ctx, `delete from moved_folders where node_id = $1 and folder = $2`, node, database.EncodeText(folder))
+	if err != nil {
+		return fmt.Errorf("note where %s is: %w", folder, err)
+	}
+	return nil
+}
+
+// sessionsIn are sessions of a node, other than one, that work in a folder, in one below it or in one above it.
+func sessionsIn(ctx context.Context, q database.Querier, node, folder, but string) (ids []string, err error) {
+	err = database.ReadEach(ctx, q, "look who works in "+folder, func(row database.Row) error {
+		var id, cwd string
+		if err := row.Scan(&id, &cwd); err != nil {
+			return err
+		}
+		id, cwd = database.DecodeText(id), database.DecodeText(cwd)
+		if id != but && (isWithin(cwd, folder) || isWithin(folder, cwd)) {
+			ids = append(ids, id)
+		}
+		return nil
+	}, `select id, cwd from sessions where node_id = $1 and cwd <> ''`, node)
+	return ids, err
+}
+
+// unstoredFolders hands over the sessions of a node whose folders are not stored as their last turns left them, with those
+// turns, if they ended after a time (ms).
+func unstoredFolders(ctx context.Context, q database.Querier, node string, after int64, take func(sessionID, turnID string)) error {
+	return eachFolder(ctx, q, func(id, heard string, row storedFolder) {
+		if heard != "" && heard != row.turnID {
+			take(id, heard)
+		}
+	}, `s.node_id = $1 and exists (select 1 from turns t where t.session_id = s.id and t.completed_at > $2)`, node, after)
+}
+
+// forgetFolder has what is stored of the folder of a session removed that goes.
+func forgetFolder(ctx context.Context, tx database.Tx, sessionID string) error {
+	_, err := tx.ExecContext(ctx, `insert into unneeded_folders (session_id)
+		select session_id from session_custody where session_id = $1 and folder_snapshot <> ''
+		on conflict (session_id) do nothing`, database.EncodeText(sessionID))
+	if err != nil {
+		return fmt.Errorf("forget the folder of session %s: %w", sessionID, err)
+	}
+	return nil
+}
+
+// forgotten notes that nothing is stored any more of the folder of a session.
+func forgotten(sessionID string) journal.Unit {
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		_, err := tx.ExecContext(ctx, `delete from unneeded_folders where session_id = $1`, database.EncodeText(sessionID))
+		return nil, err
+	}
+}

@@ -1,0 +1,291 @@
+package manager
+
+import (
+	"context"
+	"errors"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// Send starts a turn with a message, or steers it into the running one, and returns the turn's id; where the runtime
+// cannot steer, it waits for the running turn's end first. Sends to one session go one after the other, so two at once
+// make one turn. Options given become the session's controls once the runtime took the message. *ToolsError for client
+// tools that are not the session's, *runtime.ControlError for levels its runtime does not enforce,
+// *runtime.UnsupportedError for images it does not take, *BackgroundError for options it cannot have while background work
+// runs, *LimitError when too many messages are on their way.
+func (s *Service) Send(ctx context.Context, sessionID string, message session.Message) (string, error) {
+	if err := s.journal.AwaitWrites(ctx); err != nil {
+		return "", err // before the runtime is told anything
+	}
+	leave, err := s.comeIn(ctx, sessionID)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	sess, adapter, release, err := s.forMessage(ctx, sessionID, message.Alone || message.Retries != "")
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	if err := s.drained(sess.SystemOwned); err != nil {
+		return "", err
+	}
+	cwd, err := s.workspace(sess)
+	if err != nil {
+		return "", err
+	}
+	retries := message.Retries
+	if retries != "" {
+		if message, err = s.again(ctx, sessionID, retries, message.Key); err != nil {
+			return "", err
+		}
+	}
+	if err := s.checkMessage(ctx, sess, adapter, message); err != nil {
+		return "", err
+	}
+	if err := s.settleRollback(ctx, sess, false); err != nil {
+		return "", err
+	}
+	controls := sess.Controls.With(message.Model, message.ApprovalPolicy, message.NetworkAccess,
+		message.FilesystemSandbox)
+	s.load(sess.Runtime, sessionID)
+	start := runtime.StartTurn{
+		ThreadID: sess.ID, NativeID: sess.RuntimeSessionID, Input: message.InputParts(), Alone: message.Alone, Cwd: cwd,
+		Model: controls.ModelName(), Effort: message.Effort, ApprovalPolicy: controls.ApprovalPolicy,
+		Sandbox:       controls.FilesystemSandbox,
+		NetworkAccess: controls.NetworkAccess, CollaborateMode: message.CollaborationMode,
+	}
+	if err := s.checkRestart(ctx, s.db.Read(), adapter, start, wishOf(sess.Controls, controls)); err != nil {
+		return "", err
+	}
+	if start.Aside, err = s.denialReasons(ctx, adapter, sessionID); err != nil {
+		return "", err
+	}
+	if err := s.beginning(ctx, sess, message); err != nil {
+		return "", err
+	}
+	s.sends(ctx, sessionID)
+	s.quiet.end(sessionID)
+	// A caller who goes away does not take the message back: the runtime may have it already. The call has its own
+	// deadline.
+	ctx = context.WithoutCancel(ctx)
+	start.ActiveTurnID = s.view.active(sessionID)
+	started, told, err := s.startTurn(ctx, adapter, sess, start)
+	if err == nil {
+		return started.TurnID, held(s.turnAccepted(ctx, sess, started, message, told))
+	}
+	if kept := s.forgetKey(ctx, message.Key, err); kept != nil {
+		return "", errors.Join(err, kept)
+	}
+	if retries != "" && errors.Is(err, runtime.ErrTurnActive) {
+		err = &session.NotRetryableError{SessionID: sessionID, TurnID: retries, Reason: "a turn runs in its session"}
+	}
+	return "", err
+}
+
+// beginning stores that a message is about to be told to the runtime.
+func (s *Service) beginning(ctx context.Context, session session.Session, message session.Message) error {
+	if message.Begin == nil && message.Key == "" {
+		return nil
+	}
+	if message.Alone && s.view.active(session.ID) != "" {
+		return runtime.ErrTurnActive // nothing began
+	}
+	return s.inOrder(ctx, func() journal.Unit {
+		steers := s.view.active(session.ID) != ""
+		return func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
+			if message.Begin != nil {
+				events, err = message.Begin(ctx, tx)
+			}
+			if err == nil && message.Key != "" {
+				err = s.noteKey(ctx, tx, session, message.Key, steers)
+			}
+			return events, err
+		}
+	})
+}
+
+// forMessage takes the lock of a session for a message: at once where the message can be steered into a running turn,
+// else as soon as no turn runs, and its runtime may have one more. Messages that wait come in the order they were sent;
+// one that is to be alone is refused with runtime.ErrTurnActive instead while a turn runs.
+func (s *Service) forMessage(ctx context.Context, sessionID string, alone bool) (sess session.Session,
+	adapter runtime.Adapter, release func(), err error) {
+	next, err := s.locks.Acquire(ctx, "message "+sessionID)
+	if err != nil {
+		return session.Session{}, nil, nil, err
+	}
+	defer next()
+	giveBack := func() {} // of the place among the turns of its runtime
+	defer func() {
+		if err != nil {
+			giveBack()
+		}
+	}()
+	for placed := false; ; {
+		if release, err = s.locks.Acquire(ctx, sessionID); err != nil {
+			return session.Session{}, nil, nil, err
+		}
+		var unsettled []telling
+		if sess, adapter, err = s.owned(ctx, sessionID); err == nil {
+			unsettled, err = s.unsettled(ctx, sessionID)
+		}
+		if len(unsettled) > 0 { // whether it began a turn is found out before another message may begin one
+			release()
+			if err = s.settle(ctx, unsettled[0]); err == nil {
+				continue
+			}
+			return session.Session{}, nil, nil, runtime.WithKind(runtime.ErrUnavailable, err)
+		}
+		var idle <-chan struct{}
+		if err == nil {
+			idle, err = s.turnToAwait(sess, adapter, alone)
+		}
+		waits := err == nil && idle == nil && !placed && s.needsPlace(sess)
+		if err == nil && idle == nil && !waits {
+			free := release
+			return sess, adapter, func() { free(); giveBack() }, nil
+		}
+		release()
+		if err != nil {
+			return session.Session{}, nil, nil, err
+		}
+		if waits {
+			if giveBack, err = s.view.limits.place(ctx, sess.Runtime); err != nil {
+				giveBack = func() {}
+				return session.Session{}, nil, nil, err
+			}
+			placed = true
+			continue
+		}
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			return session.Session{}, nil, nil, ctx.Err()
+		}
+	}
+}
+
+// turnToAwait is closed when the turn is over whose end a message has to wait for, nil when there is none.
+func (s *Service) turnToAwait(session session.Session, adapter runtime.Adapter, alone bool) (idle <-chan struct{}, err error) {
+	if _, steers := runtime.Has[runtime.Steerer](adapter, runtime.OpSteer); steers {
+		return nil, nil
+	}
+	s.load(session.Runtime, session.ID)
+	switch {
+	case s.view.active(session.ID) == "":
+		return nil, nil
+	case alone:
+		return nil, runtime.ErrTurnActive
+	}
+	return s.view.whenIdle(session.ID), nil
+}
+
+// turnAccepted stores the turn a reply named before the caller is told of it: an acknowledged turn is never forgotten.
+// Its end may have overtaken the reply, and so may the end of its process.
+func (s *Service) turnAccepted(ctx context.Context, sess session.Session, started runtime.StartedTurn, message session.Message,
+	told *session.Restored) error {
+	turnID := started.TurnID
+	return s.inOrder(ctx, func() journal.Unit {
+		at := s.now()
+		if told != nil && started.NativeID != "" {
+			s.view.rename(sess.ID, started.NativeID)
+		}
+		generation, down := s.view.liveGeneration(sess.Runtime, sess.ID)
+		if !down {
+			s.view.change(sess.ID, func(t *thread) { t.accepted(turnID) })
+		}
+		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			if _, err := presence(ctx, tx, sess.ID); err != nil {
+				return nil, journal.Refuse(err)
+			}
+			if mine, err := s.mine(ctx, tx, sess.ID, sess.Epoch); err != nil {
+				return nil, err
+			} else if !mine {
+				return nil, journal.Refuse(&session.TakenError{SessionID: sess.ID, Node: s.opts.NodeID})
+			}
+			news, err := s.sentWith(ctx, tx, sess.ID, started, message, at)
+			if err != nil {
+				return nil, err
+			}
+			turn := turnRow{sessionID: sess.ID, turnID: turnID, generation: generation, nodeID: s.opts.NodeID, startedAt: at,
+				input: message.StoredInput(), trace: s.storedTraceOf(sess.ID, turnID)}
+			sent := []journal.Event{news}
+			if message.Accepted != nil {
+				more, err := message.Accepted(ctx, tx, turnID)
+				if err != nil {
+					return nil, err
+				}
+				sent = append(sent, more...)
+			}
+			if message.Key != "" {
+				if err := keyMade(ctx, tx, message.Key, turnID); err != nil {
+					return nil, err
+				}
+			}
+			if err := errors.Join(openTurn(ctx, tx, turn), touch(ctx, tx, sess.ID, at)); err != nil {
+				return sent, err
+			}
+			if started.Steered {
+				dropped, err := s.tellDroppedLate(ctx, tx, sess.ID, turnID, message)
+				if sent = append(sent, dropped...); err != nil {
+					return sent, err
+				}
+			}
+			if told != nil {
+				restored, err := s.restored(ctx, tx, sess.ID, started, told, at)
+				if sent = append(restored, sent...); err != nil {
+					return sent, err
+				}
+			}
+			if !down {
+				return sent, nil
+			}
+			swept, err := s.sweepTurn(ctx, tx, turn, exitReason(sess.Runtime, nil), at)
+			return append(sent, swept...), err
+		}
+	})
+}
+
+// sentWith stores the options a message came with, and returns the news that it was sent.
+func (s *Service) sentWith(ctx context.Context, tx database.Tx, sessionID string, started runtime.StartedTurn,
+	message session.Message, at int64) (journal.Event, error) {
+	if err := s.storeWishes(ctx, tx, sessionID, message); err != nil {
+		return journal.Event{}, err
+	}
+	var with *session.Controls
+	if !started.Steered {
+		_, controls, _, err := s.controlsIn(ctx, tx, sessionID)
+		if err != nil {
+			return journal.Event{}, err
+		}
+		with = &controls
+	}
+	return messageSent(sessionID, started.TurnID, message.InputParts(), with, at), nil
+}
+
+// storeWishes makes the options a message came with the session's controls. They are laid over what is stored now:
+// controls may have been edited while the runtime took the message.
+func (s *Service) storeWishes(ctx context.Context, tx database.Tx, sessionID string, m session.Message) error {
+	if m.Model == nil && m.ApprovalPolicy == nil && m.NetworkAccess == nil && m.FilesystemSandbox == nil {
+		return nil
+	}
+	_, controls, _, err := s.controlsIn(ctx, tx, sessionID)
+	if err != nil {
+		return err
+	}
+	return storeControls(ctx, tx, sessionID,
+		controls.With(m.Model, m.ApprovalPolicy, m.NetworkAccess, m.FilesystemSandbox))
+}
+
+// sweepTurn interrupts a turn whose process had ended before the turn was stored, unless it is known to be over.
+func (s *Service) sweepTurn(ctx context.Context, tx database.Tx, turn turnRow, reason string, at int64) (
+	[]journal.Event, error) {
+	stored, known, err := readTurn(ctx, tx, turn.sessionID, turn.turnID)
+	if err != nil || !known || stored.status != runtime.TurnInProgress {
+		return nil, err
+	}
+	return s.interrupt(ctx, tx, stored, reason, at)
+}

@@ -1,0 +1,301 @@
+// Package manager runs sessions: it turns runtime signals into stored state and journal events, and what callers ask
+// for into runtime calls.
+//
+// It owns the order in which changes to sessions are queued and commit. It must never know HTTP, a websocket, or a
+// provider's JSON shapes.
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/semaphore"
+
+	"harness/internal/lib/keylock"
+	"harness/internal/lib/lifecycle"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/internal/services/session/nativelog"
+	"harness/transcript"
+)
+
+// Options are what a Service is built from. Journal, DB and NodeID are required.
+type Options struct {
+	Journal *journal.Journal
+	DB      *database.DB
+	// Runtimes are the adapters to drive. More may be added with Attach.
+	Runtimes []runtime.Adapter
+	// DefaultRuntime names the runtime of sessions whose creator names none, and whose models the stored default controls
+	// are about; "" is the first one.
+	DefaultRuntime string
+	// NodeID names this server among those that share the store; it must be the same after a restart.
+	NodeID string
+	// NativeToolsOff says that no agent may have tools of its own, whatever its session was opened with.
+	NativeToolsOff bool
+	// AdoptNodes are nodes that are gone for good, whose sessions Start makes this node's; OnlyNode adopts every other
+	// one, for a store that one server has to itself.
+	AdoptNodes []string
+	OnlyNode   bool
+	// Sure, when set, tells why this node may not use its runtimes now: others may have taken it for dead.
+	Sure func() error
+	// NoRuntimes says that this node runs no agents: others do.
+	NoRuntimes bool
+	// Draining, when set, tells that this node is to begin nothing new for people.
+	Draining func() bool
+	// Movable lets sessions go on at other nodes: what their runtimes remember is stored, and Lapsed tells, within a
+	// transaction, or as things stand, whether a node's sessions may be taken.
+	Movable bool
+	Lapsed  func(ctx context.Context, q database.Querier, node string) (bool, error)
+	// Folders, when set, stores the folders of sessions for Movable; without it they are the same ones at all nodes.
+	Folders Folders
+	// Surviving are the runtime processes of an earlier server whose output can still be read: what they have open is not
+	// settled at start. An adapter must report each of them: started when it goes on, exited when it does not.
+	Surviving []string
+	// Defaults are the controls of sessions that never had any, unless stored defaults say otherwise.
+	Defaults session.Controls
+	// RuntimeLevels are those of sessions of a runtime whose creator names none, in place of the defaults of all. nil is
+	// none for any runtime.
+	RuntimeLevels func(runtime string) session.RuntimeLevels
+	// RuntimeLimits bound what a runtime has to do at once; nil is no bounds for any runtime.
+	RuntimeLimits func(runtime string) session.RuntimeLimits
+	// DefaultsLocked makes Defaults the only ones: they are not to be edited (SESSION_DEFAULTS_LOCKED).
+	DefaultsLocked bool
+	// WorkspaceRoot is where sessions work whose creator named no directory, and what relative paths are below.
+	WorkspaceRoot string
+	// EnterFolder, when set, returns why the agents' user may not enter a folder, nil when it may. Otherwise agents run as
+	// the server's user.
+	EnterFolder func(folder string) error
+	// KeepNative says what is kept of the lines of agents whose words are translated: NativeRing (in NativeLines),
+	// NativeAll or NativeOff.
+	KeepNative  string
+	NativeLines *nativelog.Ring
+	// HistoryBytes bounds what a runtime that has lost a conversation is told of it (200,000).
+	HistoryBytes int
+	// Images, when set, keeps the images of items.
+	Images Images
+	// Pictures, when set, makes pictures for a runtime of the images of a message that has waited.
+	Pictures func(ctx context.Context, sessionID string, images []string) ([]string, error)
+	// Keep, when set, keeps what a runtime is told and returns a reference to it, as JSON.
+	Keep   func(ctx context.Context, sessionID, name, contentType string, content []byte) (ref json.RawMessage, err error)
+	Logger zerolog.Logger
+	// Clock is time.Now when nil.
+	Clock func() time.Time
+}
+
+// Service is the one place where runtime signals and client wishes become stored state and events.
+type Service struct {
+	opts     Options
+	journal  *journal.Journal
+	db       *database.DB
+	entries  transcript.Store
+	view     *view
+	locks    keylock.Locks
+	adoption *adoption
+	imports  *imports
+	delivery *delivery
+	custody  *endedTurns // of sessions whose runtime's memory has grown
+	folders  *endedTurns // of sessions whose folder may have changed
+	sender   *waitingSender
+	asking   *asking
+	// background knows which sessions have background work.
+	background *backgroundWatch
+	quiet      quiet
+	bulk       *bulkUpserts
+	// temporaries are those of this process.
+	temporaries temporaries
+	upserts     upserts
+	// deletions wakes who tells runtimes of deletions; deletePatience is how long a deletion waits for its runtime.
+	deletions      deletions
+	deletePatience time.Duration
+	// stopPatience is how long an agent has to end a turn that was stopped.
+	stopPatience time.Duration
+	// restartPatience is how long a message waits for the process that follows one that is gone.
+	restartPatience time.Duration
+
+	// unfit is why an agent cannot work in a folder, "" when it can.
+	unfit func(folder string) string
+
+	adaptersMu sync.RWMutex
+	adapters   []runtime.Adapter
+	workers    Workers
+
+	// order makes "look at the view, change it, queue the unit" one step, so that the view is right in the order units
+	// commit. It is held while the journal's queue is full: that is the back-pressure of a slow store.
+	order orderLock
+	texts texts // order guards it
+	// serving is the session of each process that is for one alone; order guards it. nativeFailed says that the last
+	// native line was not kept.
+	serving      map[string]string
+	nativeFailed atomic.Bool
+
+	moved atomic.Int64
+	fence fence // of the journal's writer, which runs units one after the other
+
+	loops lifecycle.Loops
+	begun int64 // ms
+}
+
+// New builds a Service. It does nothing until Start, except that its sinks take signals.
+func New(opts Options) *Service {
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	if opts.HistoryBytes <= 0 {
+		opts.HistoryBytes = historyBytes
+	}
+	s := &Service{
+		opts: opts, journal: opts.Journal, db: opts.DB,
+		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), sender: newWaitingSender(), asking: newAsking(),
+		custody: newEndedTurns(), folders: newEndedTurns(), background: newBackgroundWatch(),
+		deletions: newDeletions(), deletePatience: deletePatience, stopPatience: stopPatience, restartPatience: restartPatience,
+		order:   newOrderLock(),
+		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
+		adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
+		serving: map[string]string{},
+	}
+	s.view = newView(s.now, newLimits(opts.RuntimeLimits))
+	s.unfit = func(folder string) string { return unfitFolder(folder, opts.EnterFolder) }
+	s.journal.BeforePrune(s.entries.KeepPruned)
+	return s
+}
+
+// Sink is where the named runtime reports. Hand it to the adapter of that name.
+func (s *Service) Sink(runtimeName string) runtime.Sink {
+	return func(batch runtime.Batch) {
+		long := batch.Size() > longBatch
+		s.keepNative(s.ingest(runtimeName, batch), batch.Native)
+		if long {
+			// Only the journal's end is an error here; the batch's own outcome is told by submit.
+			_, _ = s.journal.Commit(context.Background(), nothing)
+		}
+	}
+}
+
+// longBatch is from how many bytes a runtime is heard no further before the batch is stored: the journal's queue has
+// room for a thousand.
+const longBatch = 1 << 20
+
+// Start settles what an earlier process of this node left open (its requests expire, its turns are interrupted, both
+// announced) and begins adopting the conversations runtimes have stored. It must come after the journal's start and
+// before clients are served and adapters start. Calling it twice is allowed.
+func (s *Service) Start(ctx context.Context) error {
+	return s.loops.Start(ctx, func(context.Context) error { return s.begin(ctx) })
+}
+
+func (s *Service) begin(ctx context.Context) error {
+	_, unsubscribe := s.journal.Subscribe(s.hear)
+	if err := s.recover(ctx); err != nil {
+		unsubscribe()
+		return fmt.Errorf("settle what the last run left open: %w", err)
+	}
+	if err := s.countTurns(ctx); err != nil {
+		unsubscribe()
+		return err
+	}
+	if err := s.completeBulks(ctx); err != nil {
+		return err
+	}
+	if err := s.settleTemporaries(ctx); err != nil {
+		return err
+	}
+	s.begun = s.now()
+	s.loops.Go(func(running context.Context) {
+		defer unsubscribe()
+		var loops sync.WaitGroup
+		for _, loop := range []func(context.Context){
+			s.textLoop, s.deliverLoop, s.deletionLoop, s.sweepNatives, s.bulkLoop, s.importLoop, s.adoptLoop, s.custodyLoop,
+			s.waitingLoop, s.folderLoop, s.backgroundLoop,
+		} {
+			loops.Go(func() { loop(running) })
+		}
+		loops.Wait()
+		s.order.Lock()
+		defer s.order.Unlock()
+		s.flushAllTexts()
+	})
+	return nil
+}
+
+// Stop ends the background work, stores the texts heard so far, and waits for both. Adapters are stopped before it, the
+// journal after. Calling it twice is allowed.
+func (s *Service) Stop(ctx context.Context) error {
+	_, err := s.loops.Stop(ctx, "the session service")
+	return err
+}
+
+// now is the time in ms.
+func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
+
+// inOrder changes the view and queues a unit as one step of the commit order, then waits for its commit. With
+// *journal.OutageError the unit may run later, when its caller is gone.
+func (s *Service) inOrder(ctx context.Context, prepare func() journal.Unit) error {
+	outcome := make(chan error, 1)
+	if _, err := journal.Await(ctx, s.journal, s.order); err != nil {
+		return err
+	}
+	s.flushAllTexts() // what prepare changes in the view comes after them
+	err := s.journal.Submit(ctx, prepare(), func(_ []journal.Record, err error) { outcome <- err })
+	s.order.Unlock()
+	if err != nil {
+		return err
+	}
+	stored, err := journal.Await(ctx, s.journal, outcome)
+	if err != nil {
+		return err
+	}
+	return stored
+}
+
+// orderLock is a mutex that can be waited for beside something else: it holds one token while nobody has it.
+type orderLock chan struct{}
+
+func newOrderLock() orderLock {
+	l := make(orderLock, 1)
+	l.Unlock()
+	return l
+}
+
+// Lock takes the token.
+func (l orderLock) Lock() { <-l }
+
+// Unlock gives it back.
+func (l orderLock) Unlock() { l <- struct{}{} }
+
+// held words the failure to store what the runtime has done already: it is held, and stored after the outage. To ask
+// for it again would do it twice.
+func held(err error) error {
+	var outage *journal.OutageError
+	if errors.As(err, &outage) {
+		return fmt.Errorf("%w: the runtime took it, and it is stored as soon as the store takes writes again: %w",
+			runtime.ErrTimeout, err)
+	}
+	return err
+}
+
+// commit runs a unit for a caller.
+func (s *Service) commit(ctx context.Context, unit journal.Unit) error {
+	_, err := s.journal.Commit(ctx, unit)
+	return err
+}
+
+// record has what was done with a runtime kept, which is done whenever the store takes it: nobody waits for that.
+func (s *Service) record(ctx context.Context, done journal.Unit) error {
+	err := s.journal.Submit(context.WithoutCancel(ctx), done, nil)
+	if errors.Is(err, journal.ErrStopped) {
+		return nil // it ends: what was done shows in what the runtime says
+	}
+	return err
+}
+
+// expected tells refusals a client causes from faults of ours.
+func expected(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, journal.ErrStopped)
+}

@@ -1,0 +1,91 @@
+package manager
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// recaller is an adapter whose processes outlive servers, with the calls these made. *codex.Codex implements it.
+type recaller interface {
+	// Recalled tells whether a call of an earlier server in a conversation may still be answered (open), or was given up
+	// while the process it was made to goes on (lost).
+	Recalled(threadID string) (open, lost bool)
+}
+
+// TurnMark reads the turns a session has. Whoever sends a message and may die before it hears of the turn keeps it for
+// TurnSince.
+func (s *Service) TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error) {
+	return markIn(ctx, s.db.Read(), sessionID)
+}
+
+// markIn is TurnMark as a part of a unit.
+func markIn(ctx context.Context, q database.Querier, sessionID string) (mark session.TurnMark, err error) {
+	err = q.QueryRowContext(ctx, `select count(*) from turns where session_id = $1`,
+		database.EncodeText(sessionID)).Scan(&mark.Turns)
+	if err == nil {
+		err = q.QueryRowContext(ctx,
+			`select turn_id from turns where session_id = $1 order by started_at desc, turn_id desc limit 1`,
+			database.EncodeText(sessionID)).Scan(&mark.Newest)
+	}
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return session.TurnMark{}, fmt.Errorf("count the turns of session %s: %w", sessionID, err)
+	}
+	mark.Newest = database.DecodeText(mark.Newest)
+	return mark, nil
+}
+
+// TurnSince is the turn that began after a mark, "" when none did and none will from what was sent until now.
+// ErrTurnUnsettled while that cannot be told, ErrTurnUnknown when it never can.
+func (s *Service) TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error) {
+	sess, adapter, err := s.owned(ctx, sessionID)
+	if err != nil {
+		return "", err
+	}
+	if turnID, err = s.turnAfter(ctx, sessionID, mark); turnID != "" || err != nil {
+		return turnID, err
+	}
+	lost := false
+	if outliving, ok := adapter.(recaller); ok {
+		var open bool
+		if open, lost = outliving.Recalled(sess.ID); open {
+			return "", session.ErrTurnUnsettled
+		}
+	}
+	// Its answer comes after everything the runtime has said, and so does an empty unit in the journal.
+	if historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory); ok {
+		_, err = historian.ReadThread(ctx, sess.RuntimeSessionID, false)
+	}
+	if errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) || ctx.Err() != nil {
+		return "", errors.Join(session.ErrTurnUnsettled, err, ctx.Err())
+	}
+	err = s.inOrder(ctx, func() journal.Unit {
+		return func(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }
+	})
+	if err != nil {
+		return "", runtime.WithKind(session.ErrTurnUnsettled, err)
+	}
+	turnID, err = s.turnAfter(ctx, sessionID, mark)
+	if turnID == "" && err == nil && lost {
+		err = fmt.Errorf("%w: %s did not answer, and goes on running", session.ErrTurnUnknown, sess.Runtime)
+	}
+	return turnID, err
+}
+
+// turnAfter is the one turn that is stored beyond a mark, "" for none. ErrTurnUnknown when there are several.
+func (s *Service) turnAfter(ctx context.Context, sessionID string, mark session.TurnMark) (string, error) {
+	now, err := s.TurnMark(ctx, sessionID)
+	switch {
+	case err != nil || now == mark:
+		return "", err
+	case now.Turns == mark.Turns+1 && now.Newest != mark.Newest:
+		return now.Newest, nil
+	}
+	return "", fmt.Errorf("%w: the session had %d turns and has %d", session.ErrTurnUnknown, mark.Turns, now.Turns)
+}

@@ -1,0 +1,65 @@
+package manager
+
+import (
+	"context"
+	"errors"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// StopSession is StopTurn of whichever turn runs, after which the runtime gives back what it keeps of the conversation and
+// everybody who follows the session is told. The next message loads it again, also one that was sent before and waits for
+// the turn: it begins after all of that. Without anything to end it only tells, and GoesOn is what still runs.
+func (s *Service) StopSession(ctx context.Context, sessionID string, keepBackground bool) (stopped session.Stopped, err error) {
+	release, locked := s.holdBriefly(ctx, sessionID)
+	defer release()
+	stored, err := s.stored(ctx, sessionID)
+	if err != nil {
+		return session.Stopped{}, err
+	}
+	_, adapter, active, err := s.toInterrupt(ctx, sessionID, "")
+	// A caller who goes away does not take the stop back.
+	ctx = context.WithoutCancel(ctx)
+	if err == nil {
+		stopped.TurnID, err = active, s.stopTurn(ctx, adapter, stored, active)
+	}
+	switch {
+	case err == nil:
+		stopped = s.endBackgroundOfTurn(ctx, sessionID, active, keepBackground)
+	case errors.Is(err, session.ErrNoActiveTurn):
+		stopped = session.Stopped{}
+		if stopped.GoesOn, err = s.Background(ctx, sessionID); err != nil {
+			return stopped, err
+		}
+	default:
+		return stopped, err
+	}
+	if locked {
+		s.closeThread(ctx, stored)
+	}
+	return stopped, s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		systemOwned, err := presence(ctx, tx, sessionID)
+		if err != nil {
+			return nil, journal.Refuse(err)
+		}
+		return []journal.Event{sessionEvent(sessionID, session.EventStopped, s.now(), systemOwned, encode(struct{}{}))}, nil
+	})
+}
+
+// closeThread has the runtime give back what it keeps of a session. What cannot be given back now is when the session
+// has been idle for long enough.
+func (s *Service) closeThread(ctx context.Context, session session.Session) {
+	ctx, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	adapter, err := s.adapter(session.Runtime)
+	if err == nil {
+		err = adapter.CloseThread(ctx, session.ID)
+	}
+	if err != nil && !errors.Is(err, runtime.ErrUnavailable) {
+		s.opts.Logger.Info().Err(err).Str("session", session.ID).
+			Msg("what the runtime keeps of a session that was stopped stays for now")
+	}
+}

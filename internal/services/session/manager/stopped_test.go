@@ -1,0 +1,45 @@
+package manager
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"harness/transcript"
+)
+
+// A turn that was stopped has an entry that says who stopped it and when; clients are told of it, and a turn that ended by
+// itself has none.
+func TestAStopIsInTheTranscript(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		turnID := k.send(s.ID)
+		if _, err := k.Interrupt(context.WithValue(t.Context(), actorKey{}, "the test"), s.ID, turnID); err != nil {
+			t.Fatal(err)
+		}
+		k.flush()
+		var found []transcript.Entry
+		for _, entry := range k.stored(s.ID) {
+			if entry.Type == typeTurnStopped {
+				found = append(found, entry)
+			}
+		}
+		if len(found) != 1 {
+			t.Fatalf("%d entries tell of the stop", len(found))
+		}
+		entry := found[0]
+		if entry.TurnID != turnID || entry.Content != "Stopped by the test" || entry.Status != transcript.Complete ||
+			entry.CompletedAt == nil || entry.Details == nil || !strings.Contains(*entry.Details, `"stoppedAt"`) {
+			t.Errorf("the entry is %+v", entry)
+		}
+		told := 0
+		for _, event := range k.events(eventTranscriptUpdated) {
+			if strings.Contains(string(event.Payload), typeTurnStopped) {
+				told++
+			}
+		}
+		if told != 1 {
+			t.Errorf("clients are told %d times", told)
+		}
+	})
+}

@@ -1,0 +1,89 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// Submit is Send that never waits for a running turn: where the runtime cannot steer, the message is queued behind the
+// turn and those that wait already, and is sent after them, also by a later server. Errors are those of Send,
+// ErrWaitingFull and *FolderError.
+func (s *Service) Submit(ctx context.Context, sessionID string, message session.Message) (session.Submitted, error) {
+	sess, adapter, err := s.owned(ctx, sessionID)
+	if err != nil {
+		return session.Submitted{}, err
+	}
+	if _, steers := runtime.Has[runtime.Steerer](adapter, runtime.OpSteer); steers {
+		turnID, err := s.Send(ctx, sessionID, message)
+		return session.Submitted{TurnID: turnID}, err
+	}
+	s.load(sess.Runtime, sessionID)
+	waiting, err := s.Waiting(ctx, sessionID)
+	if err != nil {
+		return session.Submitted{}, err
+	}
+	behind := len(waiting) > 0 && waiting[0].State != session.WaitingHeld // one that is held waits for a person
+	if !behind && s.view.active(sessionID) == "" {
+		alone := message
+		alone.Alone = true
+		turnID, err := s.Send(ctx, sessionID, alone)
+		if !errors.Is(err, runtime.ErrTurnActive) {
+			return session.Submitted{TurnID: turnID}, err
+		}
+	}
+	if err := s.checkMessage(ctx, sess, adapter, message); err != nil {
+		return session.Submitted{}, err
+	}
+	if message.Names != nil {
+		message.Images = message.Names
+	}
+	id, now, err := s.Wait(ctx, sessionID, message)
+	if err != nil {
+		return session.Submitted{}, err
+	}
+	return session.Submitted{QueuedID: id, Position: session.PositionOf(now, id)}, nil
+}
+
+// checkMessage refuses now what the runtime would refuse when the message is sent.
+func (s *Service) checkMessage(ctx context.Context, session session.Session, adapter runtime.Adapter, message session.Message) error {
+	if len(message.Images) > 0 && !runtime.CapabilitiesOf(adapter).Images {
+		return &runtime.UnsupportedError{Runtime: session.Runtime, Operation: runtime.OpImages}
+	}
+	if err := s.checkTools(ctx, session.ID, message.DynamicTools); err != nil {
+		return err
+	}
+	return s.checkChangedControls(session.Runtime, session.Controls, session.Controls.With(message.Model, message.ApprovalPolicy,
+		message.NetworkAccess, message.FilesystemSandbox))
+}
+
+// sentWaiting takes a message that was sent out of the queue, and publishes the turn it became.
+func (s *Service) sentWaiting(ctx context.Context, tx database.Tx, one session.Waiting, turnID string) ([]journal.Event, error) {
+	systemOwned, err := presence(ctx, tx, one.SessionID)
+	if session.Absent(err) {
+		return nil, nil
+	}
+	if err == nil {
+		_, err = tx.ExecContext(ctx, `delete from queued_messages where id = $1`, one.ID)
+	}
+	if err == nil { // who sends it again with its key gets the turn
+		_, err = tx.ExecContext(ctx, `update message_keys set made = $2 where session_id = $3 and made = $1`,
+			database.EncodeText(one.ID), database.EncodeText(turnID), database.EncodeText(one.SessionID))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store that waiting message %s was sent: %w", one.ID, err)
+	}
+	now, err := readWaiting(ctx, tx, `session_id = $1`, database.EncodeText(one.SessionID))
+	return []journal.Event{waitingUpdated(one.SessionID, now, systemOwned, s.now(), &sentMessage{one.ID, turnID})}, err
+}
+
+// sentMessage is a queued message and the turn it became.
+type sentMessage struct {
+	ID     string `json:"id"`
+	TurnID string `json:"turnId"`
+}

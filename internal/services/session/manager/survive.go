@@ -1,0 +1,187 @@
+package manager
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/transcript"
+)
+
+// spoolKept is how long (ms) the position of a runtime process that ended is remembered: its leftovers are read within
+// a server's start.
+const spoolKept = 7 * 24 * 3600 * 1000
+
+// Resumption tells an adapter what is stored of a runtime process that outlived the server before this one: how far it
+// was heard, what runs in it and what it waits for. A process nobody knows has an empty one.
+func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Resumption, error) {
+	q := s.db.Read()
+	var r runtime.Resumption
+	var texts, state string
+	err := q.QueryRowContext(ctx, `select position, texts, state from runtime_spools where generation = $1`, generation).
+		Scan(&r.Offset, &texts, &state)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return r, fmt.Errorf("read how far runtime process %s was heard: %w", generation, err)
+	}
+	if state != "" {
+		r.State = json.RawMessage(state)
+	}
+	if err := s.resumeTexts(generation, r.Offset, texts); err != nil {
+		return r, err
+	}
+	turns, err := openTurns(ctx, q, s.opts.NodeID)
+	if err != nil {
+		return r, err
+	}
+	for _, turn := range turns {
+		if turn.generation != generation {
+			continue
+		}
+		r.Turns = append(r.Turns, runtime.RunningTurn{ThreadID: turn.sessionID, TurnID: turn.turnID})
+		if runtime.StandsForLonger(turn.turnID) {
+			r.Described = append(r.Described, turn.native)
+		}
+		if runtime.StandsForLonger(turn.sessionID) {
+			stored, err := readSession(ctx, q, turn.sessionID)
+			if err != nil {
+				return r, err
+			}
+			r.Described = append(r.Described, stored.Thread)
+		}
+	}
+	pending, err := pendingOfNode(ctx, q, s.opts.NodeID)
+	if err != nil {
+		return r, err
+	}
+	decided, err := undelivered(ctx, q, s.opts.NodeID)
+	if err != nil {
+		return r, err
+	}
+	for _, request := range append(pending, decided...) {
+		if request.generation == generation {
+			r.Requests = append(r.Requests, runtime.OpenRequest{ThreadID: request.SessionID, TurnID: request.TurnID,
+				RequestID: request.nativeID})
+		}
+	}
+	return r, nil
+}
+
+// once makes the unit of a batch move the position of its process, and the state after it, in the same transaction, and
+// do nothing when the position is there already, or the process was declared over. Service.order is held.
+func (s *Service) once(runtimeName string, batch runtime.Batch, unit journal.Unit) journal.Unit {
+	if batch.Offset == 0 && batch.State != nil {
+		return s.keepState(runtimeName, batch, unit)
+	}
+	if batch.Offset == 0 {
+		return unit
+	}
+	at, texts := s.now(), s.textBuffer(runtimeName, batch.Generation).changedTexts()
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		result, err := tx.ExecContext(ctx,
+			`insert into runtime_spools (generation, runtime, node_id, position, ended, updated_at, texts, state)
+			values ($1, $2, $3, $4, 0, $5, $6, $7)
+			on conflict (generation) do update set position = excluded.position, updated_at = excluded.updated_at,
+				texts = case when excluded.texts = '' then runtime_spools.texts else excluded.texts end,
+				state = case when excluded.state = '' then runtime_spools.state else excluded.state end
+			where runtime_spools.position < excluded.position and runtime_spools.ended = 0`,
+			batch.Generation, runtimeName, s.opts.NodeID, batch.Offset, at, texts, string(batch.State))
+		if err != nil {
+			return nil, fmt.Errorf("move the position of runtime process %s: %w", batch.Generation, err)
+		}
+		if moved, err := result.RowsAffected(); err != nil || moved == 0 {
+			return nil, err
+		}
+		return unit(ctx, tx)
+	}
+}
+
+// keepState makes a unit store the translator's state, too, of a process whose output nobody reads again.
+func (s *Service) keepState(runtimeName string, batch runtime.Batch, unit journal.Unit) journal.Unit {
+	at := s.now()
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		_, err := tx.ExecContext(ctx,
+			`insert into runtime_spools (generation, runtime, node_id, position, ended, updated_at, state)
+			values ($1, $2, $3, 0, 0, $4, $5) on conflict (generation) do update set updated_at = excluded.updated_at, state = excluded.state`,
+			batch.Generation, runtimeName, s.opts.NodeID, at, string(batch.State))
+		if err != nil {
+			return nil, fmt.Errorf("keep the state of runtime process %s: %w", batch.Generation, err)
+		}
+		return unit(ctx, tx)
+	}
+}
+
+// LastState is the last runtime.Batch.State of the processes that ran a session's turns, or, of no session (""), of all
+// processes of a runtime on this node; nil when there is none. It is kept for a week after the process ended. All that
+// the runtime has said by now counts.
+func (s *Service) LastState(ctx context.Context, runtimeName, sessionID string) (json.RawMessage, error) {
+	if err := s.inOrder(ctx, func() journal.Unit { return nothing }); err != nil {
+		return nil, err
+	}
+	// A process may have ended before it left a state: those of the last turns are looked at.
+	query, key := `select s.state from (select generation, started_at, turn_id from turns where session_id = $3
+			order by started_at desc, turn_id desc limit 16) t join runtime_spools s on s.generation = t.generation
+		where s.runtime = $1 and s.node_id = $2 and s.state <> '' order by t.started_at desc, t.turn_id desc limit 1`, database.EncodeText(
+		sessionID)
+	if sessionID == "" {
+		query = `select state from runtime_spools where runtime = $1 and node_id = $2 and state <> $3 order by ` +
+			`updated_at desc, generation desc limit 1`
+	}
+	var state string
+	err := s.db.Read().QueryRowContext(ctx, query, runtimeName, s.opts.NodeID, key).Scan(&state)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read what the last %s process of session %s left: %w", runtimeName, sessionID, err)
+	}
+	return json.RawMessage(state), nil
+}
+
+// endSpool notes that a process said its last. False when that was noted before: the news of its end came twice.
+func (s *Service) endSpool(ctx context.Context, tx database.Tx, generation string) (first bool, err error) {
+	var ended int64
+	err = tx.QueryRowContext(ctx, `select ended from runtime_spools where generation = $1`, generation).Scan(&ended)
+	if errors.Is(err, sql.ErrNoRows) {
+		return true, nil
+	}
+	if err == nil && ended == 0 {
+		_, err = tx.ExecContext(ctx, `update runtime_spools set ended = 1 where generation = $1`, generation)
+	}
+	if err != nil {
+		return false, fmt.Errorf("note the end of runtime process %s: %w", generation, err)
+	}
+	return ended == 0, nil
+}
+
+// forgetSpools drops the positions of processes that ended long ago.
+func (s *Service) forgetSpools(ctx context.Context, tx database.Tx, at int64) error {
+	_, err := tx.ExecContext(ctx, `delete from runtime_spools where node_id = $1 and ended = 1 and updated_at < $2`,
+		s.opts.NodeID, at-spoolKept)
+	if err != nil {
+		return fmt.Errorf("forget ended runtime processes: %w", err)
+	}
+	return nil
+}
+
+// unanswered tells a session of a call to its runtime that was made by a server which then died and that has no answer.
+// Whether it took effect shows in what follows; whoever asked for it can ask again.
+func (s *Service) unanswered(runtimeName string, signal runtime.Signal) journal.Unit {
+	at := s.now()
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		if signal.ThreadID == "" {
+			return nil, nil // the adapter has logged it
+		}
+		return s.UpsertTranscriptIn(ctx, tx, signal.ThreadID, transcript.Entry{
+			MessageID: fmt.Sprintf("unanswered-%s-%s", signal.Generation, signal.RequestID), Role: "system",
+			Type: "runtime.unanswered", Content: fmt.Sprintf(
+				"The server was restarted while it waited for %s to answer %s. There was no answer, and it was not sent again.",
+				runtimeName, signal.Method),
+			Status: transcript.Failed, StartedAt: &at, CompletedAt: &at,
+		})
+	}
+}

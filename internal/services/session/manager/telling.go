@@ -1,0 +1,103 @@
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"harness/internal/platform/database"
+	"harness/internal/services/session"
+)
+
+// telling is a message that is being told to the runtime of its session, or was when the telling broke off: one that
+// waits, or one with a key.
+type telling struct {
+	sessionID, mark string
+	// settle stores what became of it: the turn it began, "" for none, or that nobody can tell (unknown).
+	settle func(ctx context.Context, turnID string, unknown bool) error
+}
+
+// tellingMark is what is noted before a runtime is told a message, so that it can be found out later whether that began
+// a turn.
+type tellingMark struct {
+	session.TurnMark
+	// Epoch is the session's.
+	Epoch int64 `json:"epoch,omitempty"`
+}
+
+// steeredMark is the mark of a message that is being steered into a turn: no turn of its own tells later whether it was
+// taken.
+const steeredMark = "steered"
+
+// newMark is the mark of a message that is about to be told to the runtime of a session, as a turn of its own.
+func newMark(ctx context.Context, tx database.Tx, session session.Session) (string, error) {
+	turns, err := markIn(ctx, tx, session.ID)
+	return string(encode(tellingMark{turns, session.Epoch})), err
+}
+
+// beganTurn is the turn that a message began after its mark, "" when it surely began none. ErrTurnUnknown, and others of
+// TurnSince.
+func (s *Service) beganTurn(ctx context.Context, sessionID, mark string) (string, error) {
+	if mark == steeredMark {
+		return "", session.ErrTurnUnknown
+	}
+	var before tellingMark
+	if err := json.Unmarshal([]byte(mark), &before); err != nil {
+		return "", fmt.Errorf("read the mark of a message to session %s: %w", sessionID, err)
+	}
+	turnID, err := s.TurnSince(ctx, sessionID, before.TurnMark)
+	if turnID != "" || err != nil {
+		return turnID, err
+	}
+	sess, err := s.stored(ctx, sessionID)
+	if err == nil && sess.Epoch != before.Epoch {
+		err = fmt.Errorf("%w: another node told its runtime of it, and what that said then is not known here", session.ErrTurnUnknown)
+	}
+	return "", err
+}
+
+// unsettled are the messages of a session that are being told to the runtime, or were when the telling broke off: one at
+// most, as the next one is not told before.
+func (s *Service) unsettled(ctx context.Context, sessionID string) ([]telling, error) {
+	waiting, err := readWaiting(ctx, s.db.Read(), `session_id = $1 and state = 'sending'`, database.EncodeText(sessionID))
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.keysBeingTold(ctx, sessionID)
+	for _, one := range waiting {
+		all = append(all, telling{sessionID, one.Marker, func(ctx context.Context, turnID string, unknown bool) error {
+			return s.settleWaiting(ctx, one, turnID, unknown)
+		}})
+	}
+	return all, err
+}
+
+// settleTelling finds out whether the message of a session that was being told began a turn.
+func (s *Service) settleTelling(ctx context.Context, sessionID string) error {
+	release, err := s.locks.Acquire(ctx, "message "+sessionID) // a turn that begins meanwhile would be taken for its
+	if err != nil {
+		return err
+	}
+	defer release()
+	told, err := s.locks.Acquire(ctx, sessionID) // one that is being told right now is settled by who tells it
+	if err != nil {
+		return err
+	}
+	told()
+	unsettled, err := s.unsettled(ctx, sessionID)
+	if err != nil || len(unsettled) == 0 { // a message that came after it has settled it
+		return err
+	}
+	return s.settle(ctx, unsettled[0])
+}
+
+// settle is settleTelling for who holds the lock of the session's messages.
+func (s *Service) settle(ctx context.Context, one telling) error {
+	turnID, err := s.beganTurn(ctx, one.sessionID, one.mark)
+	unknown := errors.Is(err, session.ErrTurnUnknown)
+	if err != nil && !unknown {
+		return err
+	}
+	return one.settle(ctx, turnID, unknown)
+}

@@ -1,0 +1,180 @@
+package manager
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/services/session"
+)
+
+const (
+	temporaryPrefix = "temp-"
+	// temporaryKept is how long (ms) a temporary id stands for its session.
+	temporaryKept = 3_600_000
+
+	temporaryPending  = "pending"
+	temporaryResolved = "resolved"
+	temporaryFailed   = "failed"
+)
+
+// temporaries are the ids whose sessions this process is opening, each with what is closed when that is over.
+type temporaries struct {
+	mu   sync.Mutex
+	open map[string]chan struct{}
+}
+
+// PromiseSession gives out a temporary id for a session of a runtime and project. Call KeepPromise once, whatever
+// happens.
+func (s *Service) PromiseSession(ctx context.Context, runtimeName, projectID string) (session.Temporary, error) {
+	id := session.NewID()
+	t := session.Temporary{ID: temporaryPrefix + id, SessionID: id, Runtime: runtimeName, ProjectID: projectID}
+	at := s.now()
+	s.temporaries.begin(t.ID)
+	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		if _, err := tx.ExecContext(ctx, `delete from temporary_sessions where created_at < $1 and state <> 'pending'`,
+			at-temporaryKept); err != nil {
+			return nil, fmt.Errorf("forget old temporary sessions: %w", err)
+		}
+		_, err := tx.ExecContext(ctx,
+			`insert into temporary_sessions (temporary_id, session_id, runtime, project_id, node_id, state, created_at)
+			values ($1, $2, $3, $4, $5, $6, $7)`, t.ID, id, runtimeName, database.EncodeText(projectID), s.opts.NodeID,
+			temporaryPending, at)
+		if err != nil {
+			return nil, fmt.Errorf("store temporary session %s: %w", t.ID, err)
+		}
+		return nil, nil
+	})
+	if err != nil {
+		s.temporaries.end(t.ID)
+	}
+	return t, err
+}
+
+// KeepPromise opens the session of a temporary id and tells how that went: EventIDResolved or EventIDFailed, one of the
+// two once. word puts an error for clients.
+func (s *Service) KeepPromise(ctx context.Context, t session.Temporary, in session.Create, word func(error) string) error {
+	defer s.temporaries.end(t.ID)
+	ctx = context.WithoutCancel(ctx)
+	in.ID, in.Runtime = t.SessionID, t.Runtime
+	made, err := s.Create(ctx, in)
+	if err == nil && t.ProjectID != "" {
+		_, err = s.AssignProject(ctx, made.ID, &t.ProjectID)
+	}
+	why := ""
+	if err != nil {
+		why = word(err)
+	}
+	return errors.Join(err, s.settleTemporary(ctx, t, made.ID, why))
+}
+
+// settleTemporary tells what became of a temporary id. A session that is there is told even when something went wrong
+// with it.
+func (s *Service) settleTemporary(ctx context.Context, t session.Temporary, realID, why string) error {
+	news := session.IDNews{TemporaryID: t.ID, RealID: realID, Runtime: t.Runtime, ProjectID: t.ProjectID}
+	state, kind := temporaryResolved, session.EventIDResolved
+	if realID == "" {
+		state, kind, news.Reason, news.Message = temporaryFailed, session.EventIDFailed, "error", why
+	}
+	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		result, err := tx.ExecContext(ctx,
+			`update temporary_sessions set state = $2, session_id = $3 where temporary_id = $1 and state = 'pending'`,
+			t.ID, state, realID)
+		if err != nil {
+			return nil, fmt.Errorf("settle temporary session %s: %w", t.ID, err)
+		}
+		if changed, err := result.RowsAffected(); err != nil || changed == 0 {
+			return nil, err
+		}
+		return []journal.Event{{Type: kind, Time: s.now(), Source: session.EventSource, Broadcast: true, Payload: encode(news)}}, nil
+	})
+}
+
+// settleTemporaries tells what became of the ids that an earlier process of this node gave out and did not settle.
+func (s *Service) settleTemporaries(ctx context.Context) error {
+	left, err := database.ReadAll(ctx, s.db.Read(), "list temporary sessions",
+		func(row database.Row) (t session.Temporary, err error) {
+			err = row.Scan(&t.ID, &t.SessionID, &t.Runtime, &t.ProjectID)
+			t.ProjectID = database.DecodeText(t.ProjectID)
+			return t, err
+		}, `select temporary_id, session_id, runtime, project_id from temporary_sessions where state = 'pending' and node_id = $1`,
+		s.opts.NodeID)
+	if err != nil {
+		return err
+	}
+	for _, t := range left {
+		made, err := s.stored(ctx, t.SessionID)
+		if err == nil && made.ProjectID == nil && t.ProjectID != "" {
+			_, err = s.AssignProject(ctx, t.SessionID, &t.ProjectID)
+		}
+		if err != nil && !errors.Is(err, session.ErrProjectNotFound) && !session.Absent(err) {
+			return err
+		}
+		if err := s.settleTemporary(ctx, t, made.ID,
+			"the server ended before the session was opened; start it again"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RealID is the session's id for a temporary one, which it waits for while the session is being opened here. Any other
+// id is returned as it is. ErrNotFound for one that is too old, or whose session was never opened.
+func (s *Service) RealID(ctx context.Context, id string) (string, error) {
+	if !strings.HasPrefix(id, temporaryPrefix) {
+		return id, nil
+	}
+	select {
+	case <-s.temporaries.over(id):
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	var real, state string
+	err := s.db.Read().QueryRowContext(ctx,
+		`select session_id, state from temporary_sessions where temporary_id = $1 and created_at > $2`,
+		database.EncodeText(id), s.now()-temporaryKept).Scan(&real, &state)
+	switch {
+	case errors.Is(err, sql.ErrNoRows), err == nil && state == temporaryFailed:
+		return "", session.ErrNotFound
+	case err != nil:
+		return "", fmt.Errorf("look up temporary session %s: %w", id, err)
+	case state == temporaryPending: // another node is at it
+		return "", fmt.Errorf("%w: it is still being opened", session.ErrNotFound)
+	}
+	return real, nil
+}
+
+func (t *temporaries) begin(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open == nil {
+		t.open = map[string]chan struct{}{}
+	}
+	t.open[id] = make(chan struct{})
+}
+
+func (t *temporaries) end(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if done, open := t.open[id]; open {
+		close(done)
+		delete(t.open, id)
+	}
+}
+
+// over is closed once nothing is done about an id here.
+func (t *temporaries) over(id string) <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if done, open := t.open[id]; open {
+		return done
+	}
+	done := make(chan struct{})
+	close(done)
+	return done
+}

@@ -1,0 +1,139 @@
+package manager
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+)
+
+// Bounds of what was heard of texts and is not yet queued for the store: how long it may wait, and how much it may be.
+const (
+	textWait    = 50 * time.Millisecond
+	textBatches = 512
+	textBytes   = 64 << 10
+)
+
+// texts are the words runtimes are in the middle of. Each piece is told to listeners as it comes; the pieces of one
+// text are stored together.
+type texts struct {
+	buffers   map[string]*textBuffer // by generation
+	lastGroup int64
+	wake      chan struct{} // a buffer has something to be stored again
+}
+
+// newTexts: groups are numbered from the time on, so that no two servers on one store number alike.
+func newTexts(now time.Time) texts {
+	return texts{buffers: map[string]*textBuffer{}, lastGroup: now.UnixNano(), wake: make(chan struct{}, 1)}
+}
+
+// textBuffer is what one runtime process is in the middle of saying. All its pieces are stored at once, because its
+// output has one position.
+type textBuffer struct {
+	runtime string
+	// known are the texts that may go on, changed says that what is stored of them is out of date.
+	known   map[textKey]*knownText
+	changed bool
+	open    []*textGroup    // with pieces not yet queued, in the order of their first ones
+	natives []journal.Event // not yet queued
+	batches int             // not yet queued
+	bytes   int             // of text in them
+	since   time.Time       // when the first of them came
+	// last is the last of them, without its signals but with the state after it.
+	last  runtime.Batch
+	heard int64 // the offset up to which the process was heard
+}
+
+// textKey names a text.
+type textKey struct{ session, item, key string }
+
+// knownText is a text as far as it was heard; length is in UTF-16 code units.
+type knownText struct {
+	turn     string
+	length   int64
+	outlives bool
+	group    *textGroup // nil when none is open
+}
+
+// textGroup are pieces of a text that are stored as one event: the first one with the others' text.
+type textGroup struct {
+	of         *knownText
+	first      arrival
+	start, end int    // of the text in the first piece's line, without the quotes
+	text       []byte // JSON, without the quotes
+}
+
+func (s *Service) textBuffer(runtimeName, generation string) *textBuffer {
+	known := s.texts.buffers[generation]
+	if known == nil {
+		known = &textBuffer{known: map[textKey]*knownText{}}
+		s.texts.buffers[generation] = known
+	}
+	known.runtime = cmp.Or(known.runtime, runtimeName)
+	return known
+}
+
+// end forgets texts nobody will add to.
+func (p *textBuffer) end(over func(textKey, *knownText) bool) {
+	for key, text := range p.known {
+		if over(key, text) {
+			delete(p.known, key)
+			p.changed = true
+		}
+	}
+}
+
+// storedText is a known text in the store.
+type storedText struct {
+	Session  string `json:"session"`
+	Item     string `json:"item"`
+	Key      string `json:"key"`
+	Turn     string `json:"turn,omitempty"`
+	Length   int64  `json:"length"`
+	Outlives bool   `json:"outlives,omitempty"`
+}
+
+// changedTexts are the known texts to be stored, "" when they are as they were.
+func (p *textBuffer) changedTexts() string {
+	if !p.changed {
+		return ""
+	}
+	p.changed = false
+	stored := make([]storedText, 0, len(p.known))
+	for key, text := range p.known {
+		stored = append(stored, storedText{key.session, key.item, key.key, text.turn, text.length, text.outlives})
+	}
+	slices.SortFunc(stored, func(a, b storedText) int {
+		return cmp.Or(cmp.Compare(a.Session, b.Session), cmp.Compare(a.Item, b.Item), cmp.Compare(a.Key, b.Key))
+	})
+	return string(encode(stored))
+}
+
+// resumeTexts takes up the texts a surviving process was in the middle of, where it was heard up to an offset. One that
+// is known already was heard further since.
+func (s *Service) resumeTexts(generation string, heard int64, stored string) error {
+	if heard == 0 {
+		return nil
+	}
+	var all []storedText
+	if stored != "" {
+		if err := json.Unmarshal([]byte(stored), &all); err != nil {
+			return fmt.Errorf("read the texts of runtime process %s: %w", generation, err)
+		}
+	}
+	s.order.Lock()
+	defer s.order.Unlock()
+	if s.texts.buffers[generation] != nil {
+		return nil
+	}
+	p := s.textBuffer("", generation)
+	p.heard = heard
+	for _, t := range all {
+		p.known[textKey{t.Session, t.Item, t.Key}] = &knownText{turn: t.Turn, length: t.Length, outlives: t.Outlives}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package manager
+
+import (
+	"testing"
+
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+	"harness/internal/services/session"
+	"harness/stream"
+)
+
+// RA-18: in a session without a person what is asked is declined as it comes, and the runtime is told, also when the server
+// ended in between; a client's tool is called as ever, and so is a person in every other session, whatever its policy.
+func TestWhatIsAskedIsDeclinedWithoutAPerson(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s, err := k.Create(t.Context(), session.Create{NonInteractive: true})
+		k.do(err)
+		n := 0
+		ask := func(k *kit, kind runtime.RequestKind, method string) session.Request {
+			n++
+			k.fake.ask(s.ID, k.send(s.ID), n, kind, method, `{}`)
+			k.flush()
+			events := k.events(stream.EventRequest)
+			request, err := readRequest(t.Context(), k.db.Read(), metaOf(t, events[len(events)-1]).Request.ID, kind)
+			k.do(err)
+			return request.Request
+		}
+		refused := func(request session.Request) {
+			t.Helper()
+			if request.Status != session.RequestResolved || request.DecidedBy != session.DecidedByNonInteractive || request.Reply == nil ||
+				request.Reply.Decision != "decline" {
+				t.Errorf("it is %+v", request)
+			}
+		}
+		question := ask(k, runtime.RequestToolInput, wire.MethodAskUser)
+		refused(question)
+		k.eventually("the runtime is told", func() bool { return k.deliveredAt(question.ID) != 0 })
+		if entries := k.stored(s.ID); entries[len(entries)-1].Details == nil {
+			t.Errorf("the transcript ends with %+v", entries[len(entries)-1])
+		}
+		if call := ask(k, runtime.RequestToolCall, wire.MethodCallTool); call.Status != session.RequestPending {
+			t.Errorf("a client's tool is %+v", call)
+		}
+
+		k.fake.mu.Lock()
+		k.fake.answerErr = runtime.ErrUnavailable
+		k.fake.mu.Unlock()
+		question = ask(k, runtime.RequestToolInput, wire.MethodElicit)
+		refused(question)
+		k.eventually("it is not told", k.answersTo(2))
+		generation := k.fake.generation
+		k.close()
+		k = open(t, k.db, k.opts.NodeID, generation)
+		k.eventually("the runtime is told after a restart", func() bool { return k.deliveredAt(question.ID) != 0 })
+
+		if approval := ask(k, runtime.RequestApproval, wire.MethodApproveCommand); approval.Status != session.RequestResolved ||
+			approval.DecidedBy != session.DecidedByNonInteractive {
+			t.Errorf("an approval is %+v", approval)
+		}
+		never := "never"
+		s, err = k.Create(t.Context(), session.Create{ApprovalPolicy: &never})
+		k.do(err)
+		if question := ask(k, runtime.RequestToolInput, wire.MethodAskUser); question.Status != session.RequestPending {
+			t.Errorf("with a person it is %+v", question)
+		}
+	})
+}
+
+// RA-18: a fork of a session without a person has nobody to ask either, under the controls of its source; a fork of any
+// other session has the controls that codex-manager gives one.
+func TestAForkHasNobodyToAskEither(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		fork := func(of session.Session) session.Session {
+			id := session.NewID()
+			k.fake.notify(id, "", "thread/started", nil)
+			k.flush()
+			made, err := k.forked(t.Context(), of.ID, runtime.Thread{ID: id})
+			k.do(err)
+			return made
+		}
+		full := "danger-full-access"
+		alone, err := k.Create(t.Context(), session.Create{NonInteractive: true, FilesystemSandbox: &full})
+		k.do(err)
+		attended, err := k.Create(t.Context(), session.Create{FilesystemSandbox: &full})
+		k.do(err)
+		if made := fork(alone); !made.Controls.Equal(alone.Controls) {
+			t.Errorf("a fork of %+v has %+v", alone.Controls, made.Controls)
+		}
+		if made := fork(attended); made.Controls.NonInteractive || made.Controls.Equal(attended.Controls) {
+			t.Errorf("a fork of a session with a person has %+v", made.Controls)
+		}
+	})
+}

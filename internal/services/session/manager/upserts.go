@@ -1,0 +1,335 @@
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	goruntime "runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/services/session"
+	"harness/stream"
+	"harness/transcript"
+)
+
+// upserts gathers the single entries that clients put into transcripts at the same time into one unit: while one
+// transaction commits, the next upserts wait for the following one anyway, and together they need a few statements
+// where each alone needs four. Those of several entries have a lane of their own (bulkUpserts).
+type upserts struct {
+	many *semaphore.Weighted // maxManyEntries
+
+	mu   sync.Mutex
+	open *upsertBatch // on its way to the writer, and takes more
+	// company is how many upserts were under way when the last unit ended, running how many of them have left open.
+	// Clients that write one entry after the other are back in a moment: a unit of all of them costs little more than one
+	// of half of them. Where the next unit can run while one is brought to the disk, and that does not take long, the
+	// halves have turns.
+	company, running int
+}
+
+// maxManyEntries bounds the entries of upserts of several that wait for their turn: who comes with more waits without
+// being encoded.
+const maxManyEntries = 2048
+
+// maxGathered and maxGatheredBytes bound the single entries and the bytes of events of one unit, unless one entry alone
+// has more. The journal puts several units into one transaction.
+const (
+	maxGathered      = 256
+	maxGatheredBytes = 512 << 10
+)
+
+// upsert is what one caller puts into one transcript.
+type upsert struct {
+	ctx       context.Context //nolint:containedctx // its caller's, who may leave while it waits
+	sessionID string
+	entries   []transcript.Entry
+	events    []journal.Event // encoded by their caller: the writer has no time for it
+	bytes     int             // of the events
+	weight    int64           // of what it was admitted with
+	err       error           // this upsert's own refusal, known once its unit ran
+	result    chan error
+	// Of one of several entries: how many of them are stored, and the row that completes it.
+	stored int
+	row    string
+}
+
+// encode makes the events and returns each entry as JSON.
+func (u *upsert) encode(at int64) (sent []json.RawMessage) {
+	u.events, sent = make([]journal.Event, len(u.entries)), make([]json.RawMessage, len(u.entries))
+	for i := range u.entries {
+		if i%minBulk == minBulk-1 {
+			goruntime.Gosched() // single upserts have their turn at the processor, too
+		}
+		u.events[i], sent[i] = transcriptUpdated(u.sessionID, &u.entries[i], at, false)
+		u.bytes += len(u.events[i].Payload)
+	}
+	return sent
+}
+
+// errAlone: the unit failed for a reason that may be another upsert's.
+var errAlone = errors.New("try alone")
+
+// UpsertTranscript is UpsertTranscripts of one entry.
+func (s *Service) UpsertTranscript(ctx context.Context, sessionID string, entry transcript.Entry) error {
+	_, err := s.UpsertTranscripts(ctx, sessionID, []transcript.Entry{entry})
+	return err
+}
+
+// UpsertTranscripts stores entries one after the other by the rules of package transcript and announces each as it was
+// sent: all of them or, with an error, none; of a great many, readers may see the first before the last. It returns
+// each as JSON. It costs no runtime call: a session nobody here knows is ErrNotFound, a deleted one *DeletedError. When
+// ctx ends before, the store refuses meanwhile, or fails between the transactions of a great many, they may still be
+// stored.
+func (s *Service) UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) (
+	[]json.RawMessage, error) {
+	if err := s.journal.AwaitWrites(ctx); err != nil {
+		return nil, err
+	}
+	u := &upsert{ctx: ctx, sessionID: sessionID, entries: entries, result: make(chan error, 1)}
+	if err := s.upserts.admit(ctx, u); err != nil {
+		return nil, err
+	}
+	sent := u.encode(s.now())
+	s.journal.Attribute(ctx, u.events)
+	if len(entries) == 1 {
+		s.submitSingle(u)
+	} else if !s.bulk.add(u) {
+		s.finishBulk(u, journal.ErrStopped)
+	}
+	outcome, err := journal.Await(ctx, s.journal, u.result)
+	if err == nil {
+		err = outcome
+	}
+	if errors.Is(err, errAlone) {
+		err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			return s.upsertAll(ctx, tx, []*upsert{u})
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sent, nil
+}
+
+func (s *Service) submitSingle(u *upsert) {
+	now := time.Now()
+	s.bulk.single.Store(&now)
+	if batch, first := s.upserts.join(s, u, s.journal.Overlaps()); first {
+		// Not this caller's context: the unit is everybody's who joins it.
+		if err := s.journal.SubmitOpen(context.Background(), batch.run, batch.done, batch.whole); err != nil {
+			batch.done(nil, err)
+		}
+	}
+}
+
+// admit waits until an upsert of several entries may go on.
+func (q *upserts) admit(ctx context.Context, u *upsert) error {
+	if len(u.entries) == 1 {
+		return nil
+	}
+	u.weight = min(int64(len(u.entries)), maxManyEntries)
+	return q.many.Acquire(ctx, u.weight)
+}
+
+// join puts an upsert into the unit that is open, or opens one, which is to be submitted then. overlaps says that units
+// of half the company are better than units of all (journal.Overlaps).
+func (q *upserts) join(s *Service, u *upsert, overlaps bool) (batch *upsertBatch, first bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	batch = q.open
+	if first = batch == nil || len(batch.all) >= maxGathered || batch.bytes+u.bytes > maxGatheredBytes; first {
+		if batch != nil {
+			batch.complete()
+		}
+		batch = &upsertBatch{service: s, whole: make(chan struct{})}
+		q.open = batch
+	}
+	batch.add(u)
+	expected := q.company
+	if overlaps {
+		expected = min((q.company+1)/2, q.company-q.running)
+	}
+	if len(batch.all) >= expected {
+		batch.complete()
+	}
+	return batch, first
+}
+
+// ended notes how many are under way when a unit has ended: those of it and those of the next.
+func (q *upserts) ended(b *upsertBatch) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.company = q.running
+	if q.open != nil {
+		q.company += len(q.open.all)
+	}
+	if b.left {
+		q.running -= len(b.all)
+	}
+}
+
+// upsertBatch is one unit. It takes what joins until it first runs and keeps to it should it run again.
+type upsertBatch struct {
+	service *Service
+	// upserts.mu guards these until the batch is closed.
+	all       []*upsert
+	bytes     int
+	completed bool
+	left      bool // it takes no more
+
+	whole chan struct{} // closed when nobody else is expected to join
+}
+
+// complete lets the writer begin the unit at once. It wants upserts.mu held.
+func (b *upsertBatch) complete() {
+	if !b.completed {
+		b.completed = true
+		close(b.whole)
+	}
+}
+
+func (b *upsertBatch) add(u *upsert) {
+	b.all = append(b.all, u)
+	b.bytes += u.bytes
+}
+
+func (b *upsertBatch) close() {
+	q := &b.service.upserts
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.open == b {
+		q.open = nil
+	}
+	if !b.left {
+		b.left = true
+		q.running += len(b.all)
+	}
+}
+
+func (b *upsertBatch) run(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	b.close()
+	return b.service.upsertAll(ctx, tx, b.all)
+}
+
+func (b *upsertBatch) done(_ []journal.Record, err error) {
+	b.close() // a unit that never ran still owes its answers
+	b.service.upserts.ended(b)
+	if err != nil && len(b.all) > 1 && !expected(err) {
+		err = errAlone
+	}
+	for _, u := range b.all {
+		if err != nil {
+			u.result <- err
+			continue
+		}
+		u.result <- u.err
+	}
+}
+
+// upsertAll stores the upserts of sessions that are there; the others' refusal is left in them. Its events are the
+// first of the unit: entries refer to them by position.
+func (s *Service) upsertAll(ctx context.Context, tx database.Tx, all []*upsert) ([]journal.Event, error) {
+	owned, err := presences(ctx, tx, all)
+	if err != nil {
+		return nil, err
+	}
+	entries := 0
+	for _, u := range all {
+		entries += len(u.entries)
+	}
+	puts := make([]transcript.Put, 0, entries)
+	events := make([]journal.Event, 0, entries)
+	next := journal.NextPos(ctx)
+	for _, u := range all {
+		systemOwned, known := owned[u.sessionID]
+		if !known {
+			continue
+		}
+		var meta json.RawMessage
+		if systemOwned {
+			meta = stream.EncodeMeta(stream.Meta{SystemOwned: true})
+		}
+		for i := range u.entries {
+			event := u.events[i]
+			event.Meta = meta
+			puts = append(puts, transcript.Put{SessionID: u.sessionID, Entry: u.entries[i], Pos: next + int64(len(events))})
+			events = append(events, event)
+		}
+	}
+	if len(puts) == 0 {
+		if len(all) == 1 {
+			return nil, journal.Refuse(all[0].err)
+		}
+		return nil, nil
+	}
+	return events, s.entries.UpsertAll(ctx, tx, puts)
+}
+
+// presences tells of the sessions that have a row whether they are system-owned, and leaves in the others' upserts why
+// they have none.
+func presences(ctx context.Context, tx database.Tx, all []*upsert) (map[string]bool, error) {
+	owned := make(map[string]bool, 1)
+	absentees := make(map[string]error)
+	var ids []string
+	for _, u := range all {
+		id := u.sessionID
+		if _, asked := absentees[id]; !asked {
+			absentees[id] = session.ErrNotFound
+			ids = append(ids, id)
+		}
+	}
+	const most = 64
+	for rest := ids; len(rest) > 0; {
+		chunk := rest[:min(len(rest), most)]
+		rest = rest[len(chunk):]
+		if err := readPresences(ctx, tx, chunk, owned); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range ids {
+		if _, there := owned[id]; there {
+			continue
+		}
+		systemOwned, err := presence(ctx, tx, id)
+		switch {
+		case session.Absent(err):
+			absentees[id] = err
+		case err != nil:
+			return nil, err
+		default:
+			owned[id] = systemOwned
+		}
+	}
+	for _, u := range all {
+		u.err = nil
+		if _, there := owned[u.sessionID]; !there {
+			u.err = absentees[u.sessionID]
+		}
+	}
+	return owned, nil
+}
+
+func readPresences(ctx context.Context, tx database.Tx, ids []string, owned map[string]bool) error {
+	args := make([]any, len(ids))
+	marks := make([]string, len(ids))
+	for i, id := range ids {
+		args[i], marks[i] = database.EncodeText(id), "$"+strconv.Itoa(i+1)
+	}
+	return database.ReadEach(ctx, tx, fmt.Sprintf("read %d sessions", len(ids)), func(row database.Row) error {
+		var (
+			id          string
+			systemOwned int64
+		)
+		err := row.Scan(&id, &systemOwned)
+		owned[database.DecodeText(id)] = systemOwned != 0
+		return err
+	}, `select id, system_owned from sessions where id in (`+strings.Join(marks, ", ")+`)`, args...)
+}

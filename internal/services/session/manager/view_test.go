@@ -1,0 +1,191 @@
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/stream"
+	"harness/tests/dbtest"
+)
+
+func (v *view) size() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.threads)
+}
+
+// The view holds as many sessions as it may, and those in which something runs or is not committed yet; what was left
+// out is as it was when it is needed again.
+func TestViewIsBounded(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		const keep = 16
+		k.view.keep = keep
+		running := k.create()
+		turn := k.send(running.ID)
+		ending := k.create()
+		lastTurn := k.send(ending.ID)
+		var quiet []session.Session
+		for range 2 * keep {
+			quiet = append(quiet, k.create())
+		}
+		if _, err := k.Rename(t.Context(), quiet[0].ID, "quiet"); err != nil {
+			t.Fatal(err)
+		}
+		if n := k.view.size(); n < 2*keep {
+			t.Fatalf("%d sessions are held: those just used must stay", n)
+		}
+
+		// The store stands still: the end of a turn is known here and to nobody else.
+		standing, goOn := make(chan struct{}), make(chan struct{})
+		k.do(k.log.Submit(t.Context(), func(context.Context, database.Tx) ([]journal.Event, error) {
+			close(standing)
+			<-goOn
+			return nil, nil
+		}, nil))
+		<-standing
+		k.fake.end(ending.ID, lastTurn, runtime.TurnDone)
+		k.ahead.Store(int64(5 * time.Minute))
+		k.makeRoom(t.Context())
+		if n := k.view.size(); n < 2*keep {
+			t.Fatalf("%d sessions are held while nothing can be committed", n)
+		}
+		close(goOn)
+		k.eventually("there is room", func() bool { return k.view.size() <= keep })
+		if k.view.active(running.ID) != turn {
+			t.Error("a session with a running turn was left out")
+		}
+		k.fake.notify(ending.ID, "", "thread/status/changed", nil)
+		if active := k.view.active(ending.ID); active != "" {
+			t.Errorf("turn %s runs again", active)
+		}
+
+		// Looking at many makes room by itself, and what comes back is what was there.
+		k.ahead.Store(int64(10 * time.Minute))
+		for _, s := range quiet {
+			k.fake.notify(s.ID, "", "thread/status/changed", nil)
+		}
+		k.ahead.Store(int64(15 * time.Minute))
+		k.create()
+		k.eventually("there is room again", func() bool { return k.view.size() <= keep+keep/8+1 })
+		events := k.records()
+		for _, record := range events {
+			if record.SessionID == quiet[0].ID && record.Type == stream.EventNotification &&
+				metaOf(t, record).ReceivedAt > time.Now().Add(time.Minute).UnixMilli() {
+				if meta := metaOf(t, record); meta.Session == nil || meta.Session.Title != "quiet" {
+					t.Errorf("an event of a session that was left out tells %+v", meta.Session)
+				}
+			}
+		}
+	})
+}
+
+// What another node does to a session, its owner or not, shows in this node's events.
+func TestViewFollowsOtherNodes(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		k, other := open(t, db, "one"), open(t, db, "two")
+		s := k.create()
+		k.flush()
+		shown := func() (ref stream.SessionRef) {
+			k.fake.notify(s.ID, "", "thread/status/changed", nil)
+			k.flush()
+			records, err := k.log.ReadSession(t.Context(), s.ID, 0, 10000)
+			k.do(err)
+			return *metaOf(t, records[len(records)-1]).Session
+		}
+		if got := shown(); got.Title != session.NewChatTitle || got.ProjectID != nil {
+			t.Fatalf("at first %+v", got)
+		}
+		project, err := other.CreateProject(t.Context(), "p", nil)
+		k.do(err)
+		_, err = other.AssignProject(t.Context(), s.ID, &project.ID)
+		k.do(err)
+		k.eventually("the project shows", func() bool {
+			got := shown()
+			return got.ProjectID != nil && *got.ProjectID == project.ID
+		})
+		_, err = other.MoveChats(t.Context(), project.ID, false)
+		k.do(err)
+		k.eventually("the project is left", func() bool { return shown().ProjectID == nil })
+
+		other.load("codex", s.ID)
+		known := func() thread {
+			other.fake.notify("", "", "account/updated", nil) // on SQLite a journal hears of others when it writes
+			other.flush()
+			known, _ := other.view.get(s.ID)
+			return known
+		}
+		_, err = k.Rename(t.Context(), s.ID, "theirs")
+		k.do(err)
+		k.eventually("the title is known", func() bool { return known().title == "theirs" })
+		_, err = k.Delete(t.Context(), s.ID)
+		k.do(err)
+		k.eventually("the deletion is known", func() bool { return known().deleted })
+	})
+}
+
+// An event's meta names the project its session had at the event's place in the journal, however assignments and events
+// come together.
+func TestMetaIsTrueAtItsPlace(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		var projects []session.Project
+		for n := range 2 {
+			project, err := k.CreateProject(t.Context(), fmt.Sprint("p", n), nil)
+			k.do(err)
+			projects = append(projects, project)
+		}
+		s := k.create()
+		talked := make(chan struct{})
+		var talk sync.WaitGroup
+		talk.Go(func() {
+			defer close(talked)
+			for range 400 {
+				k.fake.notify(s.ID, "", "thread/status/changed", nil)
+			}
+		})
+		for n, talking := 0, true; talking; n++ {
+			var err error
+			if n%3 == 2 {
+				_, err = k.MoveChats(t.Context(), projects[n%2].ID, false)
+			} else {
+				_, err = k.AssignProject(t.Context(), s.ID, &projects[n%2].ID)
+			}
+			k.do(err)
+			select {
+			case <-talked:
+				talking = false
+			default:
+			}
+		}
+		talk.Wait()
+		var project *string
+		checked := 0
+		for _, record := range k.records() {
+			if record.SessionID != s.ID {
+				continue
+			}
+			if record.Type == eventProjectUpdated {
+				var payload struct{ ProjectID *string }
+				k.do(json.Unmarshal(record.Payload, &payload))
+				project = payload.ProjectID
+				continue
+			}
+			if meta := metaOf(t, record); meta.Session != nil {
+				if checked++; !same(meta.Session.ProjectID, project) {
+					t.Fatalf("event %d tells a project other than the one it has there", record.Pos)
+				}
+			}
+		}
+		if checked < 400 {
+			t.Errorf("only %d events were checked", checked)
+		}
+	})
+}

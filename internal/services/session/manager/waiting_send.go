@@ -1,0 +1,224 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// waitingAgain is how long after a failure the next attempt to send a waiting message comes.
+const waitingAgain = time.Second
+
+// waitingSender knows which sessions have somebody who sends their waiting messages.
+type waitingSender struct {
+	mu   sync.Mutex
+	busy map[string]bool
+	wake chan struct{}
+}
+
+func newWaitingSender() *waitingSender {
+	return &waitingSender{busy: map[string]bool{}, wake: make(chan struct{}, 1)}
+}
+
+// want lets waitingLoop look.
+func (w *waitingSender) want() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (w *waitingSender) take(sessionID string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.busy[sessionID] {
+		return false
+	}
+	w.busy[sessionID] = true
+	return true
+}
+
+func (w *waitingSender) release(sessionID string) {
+	w.mu.Lock()
+	delete(w.busy, sessionID)
+	w.mu.Unlock()
+}
+
+// waitingLoop sends the waiting messages of this node's sessions, each session's one after the other, until ctx ends.
+func (s *Service) waitingLoop(ctx context.Context) {
+	var senders sync.WaitGroup
+	defer senders.Wait()
+	for {
+		found, err := s.sendWaiting(ctx, &senders)
+		if err != nil && ctx.Err() == nil {
+			s.opts.Logger.Warn().Err(err).Msg("waiting messages could not be read; trying again")
+		}
+		var again <-chan time.Time
+		if found || err != nil {
+			again = time.After(waitingAgain)
+		}
+		select {
+		case <-s.sender.wake:
+		case <-again:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *Service) sendWaiting(ctx context.Context, senders *sync.WaitGroup) (found bool, err error) {
+	sessions, err := database.ReadAll(ctx, s.db.Read(), "find waiting messages", func(row database.Row) (id string, err error) {
+		err = row.Scan(&id)
+		return database.DecodeText(id), err
+	}, `select distinct q.session_id from queued_messages q join sessions s on s.id = q.session_id where s.node_id = $1`,
+		s.opts.NodeID)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range sessions {
+		if s.sender.take(id) {
+			senders.Go(func() {
+				defer s.sender.release(id)
+				if err := s.sendFirst(ctx, id); err != nil && ctx.Err() == nil {
+					s.opts.Logger.Warn().Err(err).Str("session", id).Msg("a waiting message could not be sent; trying again")
+				}
+			})
+		}
+	}
+	return len(sessions) > 0, nil
+}
+
+// errWaitingChanged: somebody edited, moved or dropped the message that was about to be sent.
+var errWaitingChanged = errors.New("the message changed")
+
+// sendFirst sends a session's waiting messages until none is left, or one is held.
+func (s *Service) sendFirst(ctx context.Context, sessionID string) error {
+	for ctx.Err() == nil {
+		all, err := s.Waiting(ctx, sessionID)
+		if err != nil || len(all) == 0 || all[0].State == session.WaitingHeld {
+			return err
+		}
+		if all[0].State == session.WaitingSending {
+			err = s.settleTelling(ctx, sessionID)
+		} else {
+			err = s.sendWhenIdle(ctx, all[0])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// sendWhenIdle sends a waiting message as a turn of its own. That it is being told is stored before, and that it was
+// taken with its turn, so that a server that dies in between finds out (settleTelling).
+func (s *Service) sendWhenIdle(ctx context.Context, first session.Waiting) error {
+	id := first.SessionID
+	sess, err := s.stored(ctx, id)
+	if err != nil {
+		return err
+	}
+	s.load(sess.Runtime, id)
+	select {
+	case <-s.view.whenIdle(id):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	message, err := s.toSend(ctx, first)
+	if database.Transient(err) || ctx.Err() != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	if err != nil {
+		return s.markWaiting(ctx, first, session.WaitingHeld, err.Error())
+	}
+	message.Alone = true
+	var begun atomic.Bool // also set when the unit runs after Send gave up
+	message.Begin = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		all, err := readWaiting(ctx, tx, `session_id = $1`, database.EncodeText(id))
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 0 || all[0].ID != first.ID || all[0].State != session.WaitingQueued || all[0].Text != first.Text {
+			return nil, journal.Refuse(errWaitingChanged)
+		}
+		mark, err := newMark(ctx, tx, sess)
+		if err != nil {
+			return nil, err
+		}
+		begun.Store(true)
+		return s.putWaiting(ctx, tx, first, session.WaitingSending, mark, "")
+	}
+	message.Accepted = func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error) {
+		return s.sentWaiting(ctx, tx, first, turnID)
+	}
+	_, err = s.Send(inTrace(ctx, first.Content.Trace), id, message)
+	var refused *runtime.Error
+	switch {
+	case err == nil, errors.Is(err, errWaitingChanged):
+		return nil
+	case errors.Is(err, runtime.ErrTurnActive):
+		if !begun.Load() {
+			return nil
+		}
+		return s.markWaiting(ctx, first, session.WaitingQueued, "")
+	case begun.Load() && !errors.As(err, &refused):
+		return nil // settled in the next round
+	case errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) || database.Transient(err) ||
+		ctx.Err() != nil || errors.As(err, new(*session.LimitError)):
+		if begun.Load() {
+			err = errors.Join(err, s.markWaiting(ctx, first, session.WaitingQueued, ""))
+		}
+		return err
+	}
+	return s.markWaiting(ctx, first, session.WaitingHeld, err.Error())
+}
+
+// settleWaiting stores what became of a waiting message whose telling broke off.
+func (s *Service) settleWaiting(ctx context.Context, one session.Waiting, turnID string, unknown bool) error {
+	switch {
+	case unknown:
+		return s.markWaiting(ctx, one, session.WaitingHeld,
+			"it cannot be told whether the runtime took it; look at the transcript, then send or drop it")
+	case turnID != "":
+		_, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			return s.sentWaiting(ctx, tx, one, turnID)
+		})
+		return err
+	}
+	return s.markWaiting(ctx, one, session.WaitingQueued, "")
+}
+
+// markWaiting is putWaiting as a unit of its own.
+func (s *Service) markWaiting(ctx context.Context, one session.Waiting, state session.WaitingState, failure string) error {
+	_, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return s.putWaiting(ctx, tx, one, state, "", failure)
+	})
+	return err
+}
+
+// putWaiting gives a message another state, and tells everybody.
+func (s *Service) putWaiting(ctx context.Context, tx database.Tx, one session.Waiting, state session.WaitingState, mark, failure string) (
+	[]journal.Event, error) {
+	systemOwned, err := presence(ctx, tx, one.SessionID)
+	if session.Absent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, err = tx.ExecContext(ctx, `update queued_messages set state = $2, mark = $3, error = $4 where id = $1`, one.ID,
+		string(state), mark, database.EncodeText(failure))
+	if err != nil {
+		return nil, fmt.Errorf("store waiting message %s: %w", one.ID, err)
+	}
+	now, err := readWaiting(ctx, tx, `session_id = $1`, database.EncodeText(one.SessionID))
+	return []journal.Event{waitingUpdated(one.SessionID, now, systemOwned, s.now(), nil)}, err
+}

@@ -1,0 +1,81 @@
+package manager
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// A server killed between the end of an owner and that of its workers' sessions, or while it made one, leaves sessions
+// that work for nobody. The next start removes them and nothing else, and shows none of them as a chat.
+func TestKillLeavesNoWorkers(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		f := fakeWorkers{k}
+		k.SetWorkers(f)
+		p, chat := k.project("p"), k.create()
+		working := k.worker(f, p.ID)
+		orphan, err := k.Create(t.Context(), session.Create{SystemOwned: true})
+		k.do(err)
+		_, err = k.Rename(t.Context(), chat.ID, session.DraftTitle) // a person may call a chat as they like
+		k.do(err)
+		// As told by a runtime that outlived its server: one nobody has a row of, one of which only the id was noted.
+		unborn, noted := session.NewID(), session.NewID()
+		draft := func(id string) runtime.Thread {
+			return runtime.Thread{ID: id, Name: session.DraftTitle, CreatedAt: 1000, UpdatedAt: 1000,
+				Raw: encode(map[string]string{"id": id})}
+		}
+		k.fake.mu.Lock()
+		threads := append(k.fake.threads, draft(unborn), draft(noted))
+		k.fake.mu.Unlock()
+		k.do(k.commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			return nil, insertPlaceholder(ctx, tx, placeholder{id: noted, runtime: "codex", node: "node", at: 1000})
+		}))
+		k.close()
+
+		log := journal.New(k.db, journal.Options{})
+		k.do(log.Start(t.Context()))
+		again := New(Options{Journal: log, DB: k.db, NodeID: "node", Defaults: testControls,
+			Clock: func() time.Time { return time.Now().Add(2 * time.Second) }})
+		next := &kit{Service: again, t: t, fake: &fake{generation: session.NewID(), threads: threads}, log: log}
+		next.fake.sink = again.Sink("codex")
+		again.Attach(next.fake)
+		again.SetWorkers(fakeWorkers{next})
+		k.do(again.Start(t.Context()))
+		t.Cleanup(next.close)
+		next.fake.started(next.fake.generation)
+		for _, id := range []string{orphan.ID, unborn, noted} {
+			next.eventually("session "+id+" is removed", func() bool { return next.isDeleted(id) })
+		}
+		page, err := again.List(t.Context(), session.ListQuery{})
+		k.do(err)
+		if len(page.Sessions) != 1 || page.Sessions[0].ID != chat.ID {
+			t.Errorf("clients are shown %+v", page.Sessions)
+		}
+		if next.isDeleted(working) {
+			t.Error("a worker at work is removed")
+		}
+	})
+}
+
+// What an owner's end and its workers' dismissal have in common is one commit: nothing is dismissed when the owner
+// stays.
+func TestWorkersStayWithTheirOwner(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		f := fakeWorkers{k}
+		k.SetWorkers(f)
+		p, chat := k.project("p"), k.create()
+		k.assign(chat.ID, &p.ID)
+		worker := k.worker(f, p.ID)
+		if _, err := k.DeleteProject(t.Context(), p.ID); err == nil {
+			t.Fatal("a project with a chat is deleted")
+		}
+		if works, err := f.Works(t.Context(), worker); err != nil || !works || k.isDeleted(worker) {
+			t.Errorf("the worker of a project that stays: works %t, %v", works, err)
+		}
+	})
+}

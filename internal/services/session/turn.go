@@ -1,0 +1,89 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"harness/internal/lib/javascript"
+	"harness/internal/runtime"
+)
+
+// TurnState is how a turn stands.
+type TurnState struct {
+	Status runtime.TurnStatus
+	// Error is why it failed or was interrupted, "" when it was not.
+	Error string
+	// Kind says what the error is, as runtime.TurnCompleted.Kind.
+	Kind error
+	// Native is the runtime's description of the turn, nil when it gave none.
+	Native json.RawMessage
+}
+
+// What follows is done to a session's conversation by its runtime. A session that is not stored here is asked for by
+// its id at the default runtime: its words about it are the answer. Errors are those of Lookup but ErrNotFound,
+// *NotOwnerError, *runtime.UnsupportedError, *FolderError, and the runtime's refusals.
+
+// Forked is a session that was made of another one.
+type Forked struct {
+	Session Session
+	// Thread is the runtime's own description of the new conversation, with its turns.
+	Thread json.RawMessage
+}
+
+// Submitted is what became of a message: the turn it began or was steered into, or its place in the queue.
+type Submitted struct {
+	TurnID string
+	// QueuedID is the queued message and Position its place from 1; "" and 0 of a message that was sent.
+	QueuedID string
+	Position int
+}
+
+// PositionOf is the place of a message in a queue, from 1; 0 of one that is not there.
+func PositionOf(queue []Waiting, id string) int {
+	return slices.IndexFunc(queue, func(one Waiting) bool { return one.ID == id }) + 1
+}
+
+// TurnMark is the turns a session had at a moment: what a turn that begins later is told apart by.
+type TurnMark struct {
+	Turns int `json:"turns"`
+	// Newest is the id of the newest one, "" for none.
+	Newest string `json:"newest"`
+}
+
+// NotRetryableError refuses to try a turn again. Nothing was done.
+type NotRetryableError struct{ SessionID, TurnID, Reason string }
+
+// Error implements error.
+func (e *NotRetryableError) Error() string {
+	return fmt.Sprintf("turn %s cannot be tried again: %s", e.TurnID, e.Reason)
+}
+
+// TurnInput is one message of a turn, as the runtime was given it; what else it came with became the session's
+// controls.
+type TurnInput struct {
+	Input  []json.RawMessage `json:"input"`
+	Effort string            `json:"effort,omitempty"`
+	Mode   json.RawMessage   `json:"mode,omitempty"`
+}
+
+// StoredInput is a message as it is kept with its turn.
+func (m Message) StoredInput() string {
+	return string(javascript.MustEncode(TurnInput{m.InputParts(), m.Effort, m.CollaborationMode})) + "\n"
+}
+
+func (m Message) InputParts() []json.RawMessage {
+	type part struct {
+		Type string `json:"type"`
+		Text string `json:"text,omitempty"`
+		URL  string `json:"url,omitempty"`
+	}
+	var parts []json.RawMessage
+	if m.Text != "" {
+		parts = append(parts, javascript.MustEncode(part{Type: "text", Text: m.Text}))
+	}
+	for _, url := range m.Images {
+		parts = append(parts, javascript.MustEncode(part{Type: "image", URL: url}))
+	}
+	return append(parts, m.Input...)
+}
