@@ -50,7 +50,7 @@ func runAt(t *testing.T, dir, name string, args ...string) string {
 			command.Env = append(command.Env, set)
 		}
 	}
-	command.Env = append(command.Env, "GOPROXY=off", "GOFLAGS=-buildvcs=false", "CGO_ENABLED=0", "GOWORK=off")
+	command.Env = append(command.Env, "GOPROXY=off", "GOFLAGS=-buildvcs=false -trimpath", "CGO_ENABLED=0", "GOWORK=off")
 	out, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
