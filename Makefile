@@ -19,11 +19,20 @@ TEST_GORACE  ?= atexit_sleep_ms=0
 # The race detector looks at Go's memory only. SQLite, transpiled from C, keeps its own outside of that, so in it there is nothing to detect
 # but it costs most of a test's time; its driver and all that uses it are under the detector.
 SQLITE_IN_C  := -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false -gcflags=modernc.org/memory=-race=false
-PKG          ?= ./...
+# The client is a module of its own, which this one uses.
+CLIENT       := harness/client/...
+PKG          ?= ./... $(CLIENT)
 TEST_PKG     := $(if $(filter ./...,$(PKG)),$(LONGEST)) $(PKG)
 
 # What is not under the race detector is compiled as it ships, here and by the tests: once, where caches are cold.
 SHIPPED = CGO_ENABLED=0 GOFLAGS='$(shell go env GOFLAGS) -trimpath'
+
+# In make module PATH=..., PATH is a module path. The programs are then found with the PATH that make was started with: on Linux it is in
+# make's own environment, and an old make, as on macOS, gives it to $(shell).
+ifeq ($(origin PATH),command line)
+MODULE := $(PATH)
+override PATH := $(shell given=$$PATH; PATH=/usr/bin:/bin; if [ -r /proc/$$PPID/environ ]; then tr '\0' '\n' </proc/$$PPID/environ | sed -n 's/^PATH=//p'; else echo "$$given"; fi)
+endif
 
 .PHONY: help
 help: ## show this list
@@ -55,7 +64,22 @@ build: ## build bin/harness, with the web console when Node.js and npm are there
 test: ## install what the tests need, then vet and test everything with -race, without network where that can be had
 	@scripts/progress.sh 'test 1/2: what the tests need, and go vet' scripts/prepare-test.sh $(SQLITE_IN_C)
 	@# -vet=off: the whole of go vet has just run; for the tests it would look through all dependencies again.
-	GORACE=$(TEST_GORACE) scripts/progress.sh 'test 2/2: go test' scripts/offline.sh go test -race $(SQLITE_IN_C) -p $(TEST_P) -parallel $(TEST_PARALLEL) -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(TEST_PKG)
+	@$(SHIPPED) go build -o bin/runtests ./scripts/runtests
+	GORACE=$(TEST_GORACE) scripts/progress.sh 'test 2/2: go test' scripts/offline.sh bin/runtests go test -race $(SQLITE_IN_C) -p $(TEST_P) -parallel $(TEST_PARALLEL) -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(TEST_PKG)
+
+# Minutes that a package may take in make check. None needs a part that is waited for.
+CHECK_TIMEOUT ?= 5m
+
+.PHONY: check
+check: ## vet, lint, and every test that needs no part from outside, on SQLite (minutes); the number left out is printed
+	$(SHIPPED) go vet $(PKG)
+	@$(MAKE) --no-print-directory lint PKG='$(PKG)'
+	@$(SHIPPED) go build -o bin/runtests ./scripts/runtests
+	HARNESS_CHECK=1 $(SHIPPED) scripts/progress.sh 'check: go test' bin/runtests go test -p $(TEST_P) -parallel $(TEST_PARALLEL) -vet=off -timeout $(CHECK_TIMEOUT) $(TEST_FLAGS) $(PKG)
+
+.PHONY: one
+one: ## run one test, found by its name: make one T=TestName [PKG=./folder], with no race detector and never from the cache
+	@scripts/one.sh '$(T)' $(if $(filter file,$(origin PKG)),,'$(PKG)')
 
 .PHONY: fuzz
 fuzz: ## every fuzz target on FUZZ_RUNS (50000) inputs (FUZZ_PART=3: a third of them by date)
@@ -128,13 +152,18 @@ bench-nodes: ## what many nodes cost, each against its baseline in the same run:
 
 .PHONY: lint
 lint: ## golangci-lint as pinned in scripts/lint/go.mod
-	@tool=$$(scripts/lint-tool.sh) && $(SHIPPED) "$$tool" run $(PKG)
+	@tool=$$(scripts/lint-tool.sh) && $(SHIPPED) "$$tool" run $(filter-out $(CLIENT),$(PKG)) \
+		$(if $(filter $(CLIENT),$(PKG)),&& cd client && $(SHIPPED) "$$tool" run -c ../.golangci.yml)
 
 .PHONY: docs
 docs: ## regenerate docs/configuration.md
 	@mkdir -p docs
 	go run ./internal/platform/config/gendocs > docs/configuration.md.tmp
 	mv docs/configuration.md.tmp docs/configuration.md
+
+.PHONY: module
+module: ## give the Go modules another path, in every file at once: make module PATH=github.com/you/harness
+	@go run ./scripts/module '$(MODULE)'
 
 .PHONY: site
 site: ## turn README.md and docs/ into a static site in dist/site, with Markdown copies and llms.txt; a broken link fails
@@ -155,8 +184,12 @@ install: build ## install program, manual and completions below PREFIX (/usr/loc
 	bin/harness completion fish > '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/harness.fish'
 
 .PHONY: release
-release: ## make a release (VERSION=1.2.3) of the commit in dist/: archives, packages, chart, formula, npm, checksums
-	go run ./scripts/release -version '$(VERSION)' $(RELEASE_FLAGS)
+release: ## make a release (VERSION=1.2.3, signed with KEY=FILE) of the commit in dist/: archives, packages, chart, formula, npm, provenance, checksums
+	go run ./scripts/release -version '$(VERSION)' $(if $(KEY),-key $(KEY)) $(RELEASE_FLAGS)
+
+.PHONY: verify-release
+verify-release: ## check signature (PUBLIC_KEY=FILE), checksums, bills of materials and provenance of a release in DIR (dist)
+	go run ./scripts/release verify -dir '$(or $(DIR),dist)' $(if $(PUBLIC_KEY),-public-key $(PUBLIC_KEY)) $(RELEASE_FLAGS)
 
 .PHONY: check-release
 check-release: ## what can be checked of unit and chart here (systemd-analyze, helm lint)

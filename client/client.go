@@ -1,7 +1,14 @@
 // Package client calls a Harness server over its REST API and follows its event stream.
 //
-// Its operations and types are generated from api/openapi.yaml (generated.go); by hand are the connection, the reading of
-// answers, and Follow, which never misses an event. It must never know how a server works inside.
+// Connect makes a Client, which has a method for every operation of api/openapi.yaml (generated.go). Read decodes an
+// operation's answer. Follow reads the event stream, reconnects, and misses no event. Texts joins the text deltas.
+//
+// The package is a module without the server's dependencies. A program that uses it has two lines in its go.mod:
+//
+//	require harness/client v0.0.0
+//	replace harness/client => ../path/of/the/repository/client
+//
+// It must never know how a server works inside.
 package client
 
 import (

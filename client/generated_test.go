@@ -28,6 +28,6 @@ func TestTheClientIsWhatTheDocumentSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(made, committed) {
-		t.Error("client/generated.go is out of date; write it anew with HARNESS_UPDATE=1 go test ./client, or scripts/client.sh client/generated.go")
+		t.Error("client/generated.go is out of date; write it anew with scripts/client.sh client/generated.go")
 	}
 }

@@ -4,8 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"unicode/utf16"
+)
 
-	"harness/internal/runtime/wire"
+// The methods of the lines that begin and end an item.
+const (
+	methodItemStarted   = "item/started"
+	methodItemCompleted = "item/completed"
 )
 
 // Texts assembles the texts that frames bring as deltas, so that each character is returned once even if frames
@@ -32,7 +36,7 @@ func (t *Texts) Added(frame *Frame) (item, method, text string) {
 	if json.Unmarshal(frame.Payload, &line) != nil {
 		return "", "", "" // no line of a runtime that has texts
 	}
-	if line.Method == wire.MethodItemStarted || line.Method == wire.MethodItemCompleted {
+	if line.Method == methodItemStarted || line.Method == methodItemCompleted {
 		delete(t.sent, line.Params.Item.ID) // its texts begin anew, or are over
 	}
 	if frame.Offset == nil {

@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"harness/tests/outside"
 )
 
 // The core of the page, without a browser: console/web/src/core/*.test.ts, and that all of its sources have types.
 func TestTheCoreOfThePage(t *testing.T) {
 	t.Parallel()
+	outside.Needs(t, "Node.js")
 	const runner = "web/node_modules/vitest/vitest.mjs"
 	if _, err := os.Stat(runner); err != nil {
 		t.Fatalf("%v: run scripts/console.sh, which needs Node.js 20.19 or newer and npm", err)
@@ -35,9 +38,10 @@ func TestTheCoreOfThePage(t *testing.T) {
 	}
 }
 
-// The page's types of the API are those of api/openapi.yaml; HARNESS_UPDATE=1 makes them anew.
+// The page is built with the types that api/openapi.yaml makes now; HARNESS_UPDATE=1 makes them again.
 func TestTypesOfTheAPI(t *testing.T) {
 	t.Parallel()
+	outside.Needs(t, "Node.js")
 	for _, path := range []string{"../api/openapi.yaml", "web/scripts/api.mjs", "web/src/api/schema.d.ts"} { // as above
 		if _, err := os.ReadFile(path); err != nil {
 			t.Fatal(err)
@@ -60,6 +64,7 @@ const largestChunk = 90 << 10
 // What is loaded when it is needed is small. What is loaded first is held in the browser (tests/e2e/clients).
 func TestChunksAreSmall(t *testing.T) {
 	t.Parallel()
+	outside.Needs(t, "Node.js")
 	page, err := os.ReadFile("dist/app/index.html")
 	if err != nil {
 		t.Fatalf("%v: run scripts/console.sh, which needs Node.js 20.19 or newer and npm", err)

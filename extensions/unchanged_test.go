@@ -16,6 +16,7 @@ import (
 	"harness/extensions/js"
 	"harness/extensions/process"
 	"harness/extensions/sdk"
+	"harness/tests/outside"
 )
 
 // realHosts are the hosts of a server; node is the Node program, "" for the one in PATH.
@@ -40,6 +41,7 @@ func unchanged(t *testing.T, options extensions.Options) (*extensions.Registry, 
 // process, the others in the server. Their manifests say nothing about it.
 func TestExtensionsWrittenForNodeRunUnchanged(t *testing.T) {
 	t.Parallel()
+	outside.Needs(t, "Node.js")
 	queued, acted := &recorder{}, &recorder{}
 	r, problems := unchanged(t, extensions.Options{Hosts: realHosts(t, ""), Jobs: queued, Actions: acted})
 	if len(problems) > 0 {
@@ -81,6 +83,7 @@ const sampleHash = "3a5a00d17870"
 // What needs Node and may not have it is refused with what it uses, why, and what to do; the others serve.
 func TestWhatNeedsNodeAndMayNotHaveIt(t *testing.T) {
 	t.Parallel()
+	outside.Needs(t, "Node.js")
 	for name, c := range map[string]struct {
 		options extensions.Options
 		code    extensions.LoadCode
@@ -114,6 +117,7 @@ func TestWhatNeedsNodeAndMayNotHaveIt(t *testing.T) {
 // A manifest that names a host is obeyed: what says embedded stays in the server and loses only what is not there.
 func TestTheManifestDecidesTheHost(t *testing.T) {
 	t.Parallel()
+	outside.Needs(t, "Node.js")
 	code := `export function registerAgentEvents(r) { r.on("e", () => typeof process); r.on("e", () => ` +
 		`Buffer.from("x").length); r.on("e", () => windwo) }`
 	for host, want := range map[string]struct{ results, missing string }{
@@ -192,6 +196,7 @@ func (r *recorder) Execute(_ context.Context, call extensions.ActionCall) sdk.Em
 // order, errors and timeouts.
 func TestConformanceInEveryHost(t *testing.T) {
 	t.Parallel()
+	outside.Needs(t, "Node.js")
 	everything := `"capabilities":{"events":["*"],"actions":["*"],"host":["fs.read:."]}`
 	portable := `export function registerAgentEvents(registry) {
 		registry.on("turn.completed", async (event, tools) => { tools.logger.info({a: 1}, "seen"); await new Promise((r) => setTimeout(r, 1)); return {second: (await tools.getSessionSettings("s"))} }, {priority: 20});

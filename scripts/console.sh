@@ -36,7 +36,9 @@ if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modu
 	fi
 	touch node_modules/.package-lock.json
 fi
-if [ -e "$built/index.html" ] && [ -z "$(find . -path ./node_modules -prune -o -type f -newer "$built/index.html" -print | head -n 1)" ]; then
+# The types of the API are made by the build; src/api/schema.d.ts is not committed.
+if [ -e "$built/index.html" ] && [ -e src/api/schema.d.ts ] &&
+	[ -z "$(find . ../../api/openapi.yaml -path ./node_modules -prune -o -type f -newer "$built/index.html" -print | head -n 1)" ]; then
 	exit 0
 fi
 # Made beside its place and put there whole: a Go build that goes on meanwhile embeds the old one or the new one.

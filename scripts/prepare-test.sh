@@ -17,6 +17,8 @@ each() {
 compile() {
 	trap 'kill $! 2>/dev/null; exit 1' TERM
 	each env CGO_ENABLED=0 GOFLAGS="$(go env GOFLAGS) -trimpath" go vet ./... || return 1
+	# The client alone, with the modules of its own go.mod.
+	each env CGO_ENABLED=0 GOFLAGS="$(go env GOFLAGS) -trimpath" go -C client vet ./... || return 1
 	each env CGO_ENABLED=0 GOFLAGS="$(go env GOFLAGS) -trimpath" go vet -tags live ./tests/e2e/live/... || return 1
 	# The C compiler that links the race detector may still be on its way; go test compiles what is not compiled here.
 	if command -v "$(go env CC)" >/dev/null 2>&1; then each go build -race "$@" ./...; fi

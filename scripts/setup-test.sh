@@ -166,8 +166,8 @@ check_bubblewrap() {
 
 # fetch_modules: tests run without network, and build what has a go.mod of its own, and the release that is upgraded from.
 fetch_modules() {
-	for module in client alerts site; do
-		(cd "$here/$module" && go mod download) || fail "the modules of scripts/$module could not be downloaded (go mod download)"
+	for module in client scripts/client scripts/alerts scripts/site; do
+		(cd "$here/../$module" && go mod download) || fail "the modules of $module could not be downloaded (go mod download)"
 	done
 	old=$(mktemp -d)
 	commit=$(sed -n 's/^const before = "\([0-9a-f]*\)"$/\1/p' "$here/../tests/e2e/crashes/detach_upgrade_linux_test.go")

@@ -11,10 +11,12 @@ import (
 	"harness/extensions"
 	"harness/extensions/process"
 	"harness/tests/extensionstest"
+	"harness/tests/outside"
 )
 
 func TestNodeHandlers(t *testing.T) {
 	t.Parallel()
+	outside.Needs(t, "Node.js")
 	cases := []struct{ body, want, wantErr string }{
 		{`(event) => ({got: event.payload.n, type: event.type})`, `{"got":1,"type":"e"}`, ""},
 		{`() => {}`, ``, ""},
@@ -75,6 +77,7 @@ func TestNodeHandlers(t *testing.T) {
 
 func TestNodeSubscriptionsAndTypeScript(t *testing.T) {
 	t.Parallel()
+	outside.Needs(t, "Node.js")
 	dir := extensionstest.Write(t, map[string]string{
 		"events.ts": `import { isRecord } from "@codex-manager/agent-runtime-sdk"; import { Levels } from "./lib/types.js"; import path from "path";
 			export async function registerAgentEvents(registry: any) {
@@ -97,6 +100,7 @@ func TestNodeSubscriptionsAndTypeScript(t *testing.T) {
 
 func TestNodeLoadErrors(t *testing.T) {
 	t.Parallel()
+	outside.Needs(t, "Node.js")
 	site := newSite(t, func(o *process.Options) { o.Limits.LoadTimeout = 20 * time.Second })
 	for name, c := range map[string]struct {
 		code    string
@@ -134,6 +138,7 @@ func TestNodeLoadErrors(t *testing.T) {
 // A handler that waits too long costs other handlers nothing; one that blocks the process costs the process.
 func TestNodeTimeouts(t *testing.T) {
 	t.Parallel()
+	outside.Needs(t, "Node.js")
 	site := newSite(t, func(o *process.Options) { o.Limits.Grace = slowness * 300 * time.Millisecond })
 	module := extensionstest.Load(t, site, nodeSource(t, extensionstest.Handlers(
 		`() => new Promise(() => {})`,
@@ -185,6 +190,7 @@ func TestNodeTimeouts(t *testing.T) {
 // A caller that goes away early is no reason to kill anything.
 func TestNodeCancel(t *testing.T) {
 	t.Parallel()
+	outside.Needs(t, "Node.js")
 	module := extensionstest.Load(t, newSite(t, nil),
 		nodeSource(t, extensionstest.Handlers(`() => new Promise(() => {})`, `() => "fine"`)))
 	ctx, cancel := context.WithCancel(t.Context())

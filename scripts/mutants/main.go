@@ -109,9 +109,10 @@ func kill(ctx context.Context, mutant promises.Mutant) (by string, err error) {
 	}
 	slices.Sort(folders)
 	for _, of := range folders {
+		// From the folder: the client is a module of its own.
 		//nolint:gosec // names of tests, from a file of the repository
-		test := exec.CommandContext(ctx, "go", "test", "-vet=off", "-timeout=5m", "-run", "^("+strings.Join(byFolder[of], "|")+")$",
-			"./"+of)
+		test := exec.CommandContext(ctx, "go", "-C", of, "test", "-vet=off", "-timeout=5m", "-run",
+			"^("+strings.Join(byFolder[of], "|")+")$", ".")
 		// Programs that tests build by themselves have to be the mutant, too.
 		test.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
 		said, err := test.CombinedOutput()

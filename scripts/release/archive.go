@@ -119,5 +119,5 @@ func (r *release) checksums() error {
 		}
 		fmt.Fprintf(&list, "%s  %s\n", hash, name)
 	}
-	return publish(filepath.Join(r.Out, "checksums.txt"), []byte(list.String()))
+	return publish(filepath.Join(r.Out, checksumsFile), []byte(list.String()))
 }

@@ -1,6 +1,6 @@
 // Command release makes everything a release consists of, out of this source folder, in the same bytes every time: for
 // each platform a static program in an archive with its manual, a CycloneDX bill of materials, deb and rpm packages,
-// the Helm chart, a Homebrew formula, npm packages, and the checksums of all.
+// the Helm chart, a Homebrew formula, npm packages, a provenance, and the signed checksums of all. "release verify" checks one.
 package main
 
 import (
@@ -17,12 +17,19 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"aead.dev/minisign"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	entry := run
+	args := os.Args[1:]
+	if len(args) > 0 && args[0] == "verify" {
+		entry, args = func(_ context.Context, args []string) error { return verify(args) }, args[1:]
+	}
+	if err := entry(ctx, args); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
@@ -37,7 +44,9 @@ func (p platform) String() string { return p.OS + "_" + p.Arch }
 type release struct {
 	// Source is the source folder, Out the new folder for what is made.
 	Source, Out string
-	Version     string // without a v
+	// Module is the path of the source's Go module.
+	Module  string
+	Version string // without a v
 	// Date is on everything: that of the commit.
 	Date time.Time
 	// Commit is what the programs name; empty when the source came without its repository.
@@ -47,6 +56,8 @@ type release struct {
 	// Scope is that of the npm packages.
 	Scope     string
 	Platforms []platform
+	// Key signs the checksums; nil leaves them unsigned.
+	Key *minisign.PrivateKey
 	// Program builds a program into a file, Manual writes manual and completions into a folder.
 	Program func(ctx context.Context, p platform, file string) error
 	Manual  func(ctx context.Context, dir string) error
@@ -62,7 +73,9 @@ var semantic = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	version := flags.String("version", "", "version of the release, like 1.2.3")
-	out := flags.String("out", "dist", "new folder for what is made")
+	out := flags.String("out", "dist", "folder for what is made; it has nothing but the site")
+	key := flags.String("key", "", "file of the minisign key that signs the checksums; "+passwordVariable+" has its password")
+	unsigned := flags.Bool("unsigned", false, "make a release without a signature, for your own use")
 	download := flags.String("download", "https://downloads.example.com/harness",
 		"URL under whose /vVERSION/ the archives will be")
 	scope := flags.String("npm-scope", "@harness", "scope of the npm packages")
@@ -81,10 +94,13 @@ func run(ctx context.Context, args []string) error {
 		}
 		r.Platforms = append(r.Platforms, platform{system, arch})
 	}
+	var err error
+	if r.Key, err = readKey(*key, *unsigned); err != nil {
+		return err
+	}
 	if err := r.from(ctx, ".", os.Getenv("SOURCE_DATE_EPOCH")); err != nil {
 		return err
 	}
-	var err error
 	if r.Out, err = filepath.Abs(*out); err != nil {
 		return err
 	}
@@ -94,7 +110,7 @@ func run(ctx context.Context, args []string) error {
 
 // all makes everything.
 func (r *release) all(ctx context.Context) error {
-	if err := os.Mkdir(r.Out, 0o755); err != nil { //nolint:gosec // to be published
+	if err := r.folder(); err != nil {
 		return fmt.Errorf("make the folder of the release: %w", err)
 	}
 	work, err := os.MkdirTemp("", "harness-release-")
@@ -131,7 +147,33 @@ func (r *release) all(ctx context.Context) error {
 	if err := r.formula(); err != nil {
 		return err
 	}
-	return r.checksums()
+	if err := r.provenance(); err != nil {
+		return err
+	}
+	if err := r.checksums(); err != nil {
+		return err
+	}
+	return r.sign()
+}
+
+// siteFolder is what make site writes into the folder of releases.
+const siteFolder = "site"
+
+// folder makes the folder of the release. One that is there may have the site, but no other release.
+func (r *release) folder() error {
+	if err := os.MkdirAll(r.Out, 0o755); err != nil { //nolint:gosec // to be published
+		return err
+	}
+	entries, err := os.ReadDir(r.Out)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.Name() != siteFolder {
+			return fmt.Errorf("%s already has %s: remove it, or name another folder with -out", r.Out, entry.Name())
+		}
+	}
+	return nil
 }
 
 // name is a file of the release, noted.
@@ -145,8 +187,9 @@ func (r *release) name(format string, values ...any) string {
 // build builds a static program that names its commit and nothing of where it was made. Go itself would name the
 // commit in a clone only, not in a worktree.
 func (r *release) build(ctx context.Context, p platform, file string) error {
+	version := r.Module + "/internal/lib/version"
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
-		"-s -w -buildid= -X harness/internal/lib/version.program="+r.Version+" -X harness/internal/lib/version.revision="+r.Commit, "-o", file, "./cmd/harness")
+		"-s -w -buildid= -X "+version+".program="+r.Version+" -X "+version+".revision="+r.Commit, "-o", file, "./cmd/harness")
 	cmd.Dir, cmd.Stderr = r.Source, os.Stderr
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.OS, "GOARCH="+p.Arch, "GOFLAGS=", "GOAMD64=v1",
 		"GOARM64=v8.0")

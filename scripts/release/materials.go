@@ -33,6 +33,9 @@ func (r *release) materials(p platform) error {
 		if module.Replace != nil {
 			used = module.Replace
 		}
+		if used.Version == "" { // a folder of this repository
+			used = &debug.Module{Path: module.Path, Version: r.Version}
+		}
 		components = append(components, component{"library", ref(used.Path, used.Version), used.Path, used.Version,
 			ref(used.Path, used.Version)})
 	}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"aead.dev/minisign"
 )
 
 // made makes a release of the sources with a small program for each platform, wherever and whenever.
@@ -31,7 +35,7 @@ func made(t *testing.T) string {
 	}
 	r := &release{Source: root, Out: filepath.Join(t.TempDir(), "dist"), Version: "1.2.3-rc.1",
 		Date:     time.Unix(1_700_000_000, 0).UTC(),
-		Download: "https://example.com/harness", Scope: "@some",
+		Download: "https://example.com/harness", Scope: "@some", Key: testKey(t),
 		Platforms: []platform{{"linux", "amd64"}, {"darwin", "arm64"}},
 		Program:   func(_ context.Context, _ platform, file string) error { return os.WriteFile(file, program, 0o700) },
 		Manual: func(_ context.Context, dir string) error {
@@ -78,12 +82,15 @@ func TestAReleaseIsTheSameBytesEveryTime(t *testing.T) {
 	if other := read(t, filepath.Join(second, "checksums.txt")); other != sums {
 		t.Errorf("the checksums differ:\n%s\n%s", sums, other)
 	}
+	if read(t, filepath.Join(first, signatureFile)) != read(t, filepath.Join(second, signatureFile)) {
+		t.Error("the signatures differ")
+	}
 	files, err := os.ReadDir(first)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		if name := file.Name(); name != "checksums.txt" && !strings.Contains(sums, "  "+name+"\n") {
+		if name := file.Name(); name != checksumsFile && name != signatureFile && !strings.Contains(sums, "  "+name+"\n") {
 			t.Errorf("%s has no checksum", name)
 		}
 	}
@@ -167,5 +174,140 @@ func TestAReleaseHasAVersion(t *testing.T) {
 	t.Parallel()
 	if err := run(t.Context(), []string{"-version", "latest"}); err == nil || !strings.Contains(err.Error(), "1.2.3") {
 		t.Errorf("a version that is none: %v", err)
+	}
+}
+
+// seed makes the test's key the same every time, as releases are.
+type seed struct{}
+
+func (seed) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte{7}, len(p))), nil }
+
+func testKey(t *testing.T) *minisign.PrivateKey {
+	t.Helper()
+	_, key, err := minisign.GenerateKey(seed{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &key
+}
+
+// publicKey is the file of a public key.
+func publicKey(t *testing.T, random io.Reader) string {
+	t.Helper()
+	public, _, err := minisign.GenerateKey(random)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := public.MarshalText()
+	file := filepath.Join(t.TempDir(), "harness.pub")
+	if err := errors.Join(err, os.WriteFile(file, text, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestVerifyAReleaseAndItsFaults(t *testing.T) {
+	t.Parallel()
+	dist, key := made(t), publicKey(t, seed{})
+	check := func(want string, args ...string) {
+		t.Helper()
+		err := verify(append([]string{"-dir", dist}, args...))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", args, err, want)
+		}
+	}
+	write := func(name, text string) (restore func()) {
+		t.Helper()
+		file := filepath.Join(dist, name)
+		before, err := os.ReadFile(file)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return func() {
+			_ = os.Remove(file) // written back below, if it was there
+			if err == nil {
+				err = os.WriteFile(file, before, 0o600)
+			}
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dist, siteFolder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	check("", "-public-key", key)
+	check("PUBLIC_KEY=FILE")
+	check("no signature", "-public-key", publicKey(t, rand.Reader))
+
+	sums := read(t, filepath.Join(dist, checksumsFile))
+	restore := write(checksumsFile, sums+"\n")
+	check("no signature", "-public-key", key)
+	restore()
+	restore = write("harness.rb", "other")
+	check("harness.rb is not the file that was released", "-public-key", key)
+	restore()
+	restore = write("more.txt", "")
+	check("more.txt is not part of the release", "-public-key", key)
+	restore()
+	check("", "-public-key", key)
+
+	var lines []string
+	for line := range strings.Lines(sums) {
+		if !strings.Contains(line, "darwin_arm64.cdx.json") {
+			lines = append(lines, line)
+		}
+	}
+	if err := errors.Join(os.Remove(filepath.Join(dist, "harness_1.2.3-rc.1_darwin_arm64.cdx.json")),
+		os.Remove(filepath.Join(dist, signatureFile))); err != nil {
+		t.Fatal(err)
+	}
+	write(checksumsFile, strings.Join(lines, ""))
+	check("the release is not signed", "-public-key", key)
+	check("has no bill of materials", "-unsigned")
+	check("provenance.json does not name the files", "-unsigned")
+}
+
+// A release is signed, unless the releaser says otherwise; that is clear before anything is built.
+func TestAReleaseNeedsAKey(t *testing.T) {
+	t.Parallel()
+	if err := run(t.Context(), []string{"-version", "1.2.3"}); err == nil || !strings.Contains(err.Error(), "KEY=FILE") {
+		t.Errorf("without a key: %v", err)
+	}
+	if key, err := readKey("", true); key != nil || err != nil {
+		t.Errorf("unsigned: %v, %v", key, err)
+	}
+	plain, err := testKey(t).MarshalText()
+	file := filepath.Join(t.TempDir(), "key")
+	if err := errors.Join(err, os.WriteFile(file, plain, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if key, err := readKey(file, false); err != nil || !key.Equal(*testKey(t)) {
+		t.Errorf("a key without a password: %v", err)
+	}
+	locked, err := minisign.EncryptKey("secret", *testKey(t))
+	if err := errors.Join(err, os.WriteFile(file, locked, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readKey(file, false); err == nil || !strings.Contains(err.Error(), passwordVariable) {
+		t.Errorf("a key whose password is not set: %v", err)
+	}
+	if err := os.WriteFile(file, []byte("none"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readKey(file, false); err == nil || !strings.Contains(err.Error(), "no minisign key") {
+		t.Errorf("a file that is no key: %v", err)
+	}
+}
+
+// The site lies in the same folder. Files of another release do not.
+func TestAReleaseLeavesTheSiteAlone(t *testing.T) {
+	t.Parallel()
+	r := &release{Out: filepath.Join(t.TempDir(), "dist")}
+	if err := errors.Join(os.MkdirAll(filepath.Join(r.Out, siteFolder), 0o700), r.folder()); err != nil {
+		t.Errorf("beside the site: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(r.Out, "harness.rb"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.folder(); err == nil || !strings.Contains(err.Error(), "already has harness.rb") {
+		t.Errorf("beside another release: %v", err)
 	}
 }

@@ -25,6 +25,9 @@ func (r *release) from(ctx context.Context, dir, seconds string) error {
 	if r.Source, err = filepath.EvalSymlinks(filepath.Dir(module)); err != nil {
 		return err
 	}
+	if r.Module, err = output(ctx, r.Source, "go", "list", "-m"); err != nil {
+		return err
+	}
 	if r.Commit, err = commit(ctx, r.Source); err != nil {
 		return err
 	}

@@ -18,7 +18,9 @@ func sources(t *testing.T, parent string) string {
 		t.Fatal(err)
 	}
 	dir = filepath.Join(dir, "sources")
-	files := map[string]string{"go.mod": "module program\n\ngo 1.26\n", "cmd/harness/main.go": "package main\n\nvar revision string\n\nfunc main() { println(revision) }\n"}
+	files := map[string]string{"go.mod": "module program\n\ngo 1.26\n",
+		"cmd/harness/main.go":             "package main\n\nimport \"program/internal/lib/version\"\n\nfunc main() { println(version.Commit()) }\n",
+		"internal/lib/version/version.go": "package version\n\nvar revision string\n\nfunc Commit() string { return revision }\n"}
 	for name, text := range files {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {

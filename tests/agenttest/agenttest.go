@@ -1,8 +1,8 @@
 // Package agenttest gives tests the real coding agents: their executables in the cache. What codex needs besides is in
 // tests/codextest.
 //
-// It owns where the cached executables lie. It must never install anything by itself and never skip: a missing one
-// fails the test with the command that installs it.
+// It owns where the cached executables lie. It must never install anything by itself. A missing one
+// fails the test with the command that installs it; only `make check` skips.
 package agenttest
 
 import (
@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"harness/tests/outside"
 )
 
 // Binary is the path of an agent's cached executable: codex, codex-recorded, codex-oldest, claude, opencode, gemini,
@@ -18,6 +20,7 @@ import (
 // with the remedy when it is missing.
 func Binary(t testing.TB, name string) string {
 	t.Helper()
+	outside.Needs(t, "an agent")
 	root := root(t)
 	pinned := pin(t, root, name)
 	cache := cmp.Or(os.Getenv("HARNESS_CACHE"), filepath.Join(root, ".cache"))

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"harness/tests/outside"
 )
 
 // Bubblewrap is the bubblewrap that codex brings, for Linux: one of a known version, whatever the machine has.
@@ -19,6 +21,7 @@ func Bubblewrap(t testing.TB) string {
 // fails the test.
 func SandboxPath(t testing.TB) string {
 	t.Helper()
+	outside.Needs(t, "socat")
 	path := os.Getenv("PATH")
 	if runtime.GOOS != "linux" {
 		return path

@@ -32,3 +32,5 @@ require (
 )
 
 replace harness => ../../
+
+replace harness/client => ../../client

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"harness/tests/outside"
 )
 
 // names are Chromium's names, on PATH or in full; scripts/setup-test.sh uses the same.
@@ -27,6 +29,7 @@ var names = [...]string{
 // the remedy when there is none.
 func Binary(t testing.TB) string {
 	t.Helper()
+	outside.Needs(t, "Chromium")
 	candidates := names[:]
 	if named := os.Getenv("HARNESS_TEST_CHROMIUM"); named != "" {
 		candidates = []string{named}

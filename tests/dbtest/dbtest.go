@@ -1,7 +1,7 @@
 // Package dbtest gives each test a store of its own on both engines: a SQLite file, and a schema of a private Postgres
 // cluster.
 //
-// It is for tests only. A missing Postgres fails the test with the remedy; nothing is skipped.
+// It is for tests only. A missing Postgres fails the test with the remedy; only `make check` skips.
 package dbtest
 
 import (

@@ -17,6 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"harness/tests/outside"
 	"harness/tests/polling"
 )
 
@@ -64,6 +65,7 @@ func NewPair(t testing.TB, settings ...string) *Pair {
 
 func startPair(t testing.TB, p *Pair) *Pair {
 	t.Helper()
+	outside.Needs(t, "Postgres")
 	var err error
 	if p.bin, err = findBinaries(); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"harness/tests/outside"
 	"harness/tests/polling"
 )
 
@@ -50,6 +51,7 @@ type machine struct {
 // folder with etcd and Patroni, and Patroni's modules beside it.
 func NewPatroni(t testing.TB, tool, recipe string) *Patroni {
 	t.Helper()
+	outside.Needs(t, "Patroni")
 	bin, err := findBinaries()
 	if err != nil {
 		t.Fatal(err)

@@ -8,12 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"harness/tests/outside"
 )
 
 // Pooler starts a PgBouncer with a pool_mode and further lines of its settings, and returns the URL of a database behind
 // it. It ends with the test. In URLVariable a Postgres is to be on a socket, as the private one is.
 func Pooler(t testing.TB, mode string, settings ...string) string {
 	t.Helper()
+	outside.Needs(t, "PgBouncer")
 	base, err := serverURL()
 	if err != nil {
 		t.Fatal(err)

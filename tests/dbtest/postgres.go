@@ -21,6 +21,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"harness/tests/outside"
 )
 
 // URLVariable names a Postgres to test against instead of a private cluster.
@@ -164,6 +166,7 @@ func command(credential *syscall.Credential, name string, args ...string) *exec.
 // newSchema makes a schema of its own for one test and drops it at the end.
 func newSchema(t testing.TB) string {
 	t.Helper()
+	outside.Needs(t, "Postgres")
 	base, err := serverURL()
 	if err != nil {
 		t.Fatal(err)

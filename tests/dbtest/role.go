@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"harness/tests/outside"
 )
 
 // Role is a Postgres user of its own with a schema of its own, for tests of a server that refuses: other
@@ -24,6 +26,7 @@ type Role struct {
 // NewRole makes a role and its schema; both go at the end of the test.
 func NewRole(t testing.TB) *Role {
 	t.Helper()
+	outside.Needs(t, "Postgres")
 	base := newSchema(t)
 	parsed, err := url.Parse(base)
 	if err != nil {

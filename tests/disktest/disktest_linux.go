@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"harness/tests/outside"
 )
 
 // Disk is a file system with an end, to be filled and emptied.
@@ -23,6 +25,7 @@ type Disk struct {
 // New mounts a file system of so many bytes, which goes at the end of the test. It needs the right to mount.
 func New(t testing.TB, size string) *Disk {
 	t.Helper()
+	outside.Needs(t, "the right to mount")
 	if err := sweep(); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"harness/tests/outside"
 	"harness/tests/polling"
 )
 
@@ -23,6 +24,7 @@ type Engine struct {
 // scripts/docker-tool.sh, names the folder of.
 func Start(t testing.TB, script string, args ...string) Engine {
 	t.Helper()
+	outside.Needs(t, "Docker")
 	if os.Geteuid() != 0 {
 		t.Fatal("an engine of Docker is started by root alone: run the tests as root")
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"harness/tests/outside"
 	"harness/tests/polling"
 )
 
@@ -40,6 +41,7 @@ type Host struct {
 // New makes a network without hosts. It is gone with the test and all that runs in it.
 func New(t testing.TB) *Network {
 	t.Helper()
+	outside.Needs(t, "networks of its own")
 	n := &Network{t: t, faults: map[way]string{}}
 	var err error
 	if n.bridge, err = newNamespace(); err != nil {

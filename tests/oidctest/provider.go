@@ -15,6 +15,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"harness/tests/outside"
 )
 
 // Config is what a provider knows.
@@ -36,6 +38,7 @@ type Provider struct {
 // Start runs a provider until the test ends. It fails the test where the provider is missing.
 func Start(t testing.TB, config Config) *Provider {
 	t.Helper()
+	outside.Needs(t, "an OpenID Connect provider")
 	if config.Claims == nil {
 		config.Claims = []string{}
 	}

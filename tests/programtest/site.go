@@ -20,6 +20,7 @@ import (
 	"harness/tests/dbtest"
 	"harness/tests/mcptest"
 	"harness/tests/mockmodel"
+	"harness/tests/outside"
 	"harness/tests/polling"
 )
 
@@ -123,6 +124,9 @@ func New(t *testing.T, options ...SiteOption) *Site {
 	o := siteOptions{engine: database.SQLite, codex: codextest.Default}
 	for _, option := range options {
 		option(&o)
+	}
+	if !o.bare {
+		outside.Needs(t, "an agent")
 	}
 	if o.databaseURL == "" {
 		o.databaseURL = dbtest.URL(t, o.engine)

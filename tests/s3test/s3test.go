@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"harness/internal/lib/objectstore"
+	"harness/tests/outside"
 	"harness/tests/polling"
 )
 
@@ -34,6 +35,7 @@ type Server struct {
 // Start runs a server until the test ends. It fails the test where the server is missing.
 func Start(t testing.TB) *Server {
 	t.Helper()
+	outside.Needs(t, "an S3 server")
 	root := t.TempDir()
 	data, sidecar := filepath.Join(root, "data"), filepath.Join(root, "meta")
 	for _, dir := range []string{filepath.Join(data, bucket), sidecar} {

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"harness/client"
+	"harness/tests/outside"
 	"harness/tests/programtest"
 )
 
@@ -25,6 +26,7 @@ import (
 // missing ones.
 func generators(t *testing.T) string {
 	t.Helper()
+	outside.Needs(t, "the generators of clients")
 	root := filepath.Join("..", "..", "..")
 	sum := sha256.New()
 	for _, name := range []string{"package-lock.json", "python.mjs"} {

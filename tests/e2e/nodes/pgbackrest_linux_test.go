@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"harness/tests/dbtest"
+	"harness/tests/outside"
 )
 
 // So is one that pgBackRest has made the backup of.
 func TestPgBackRestGoesBackToAPointInTime(t *testing.T) {
 	t.Parallel()
+	outside.Needs(t, "pgBackRest")
 	bin, err := exec.Command("../../../scripts/pgbackrest-tool.sh").Output()
 	if err != nil {
 		t.Fatalf("pgBackRest is missing (%v); scripts/setup-test.sh brings it", err)

@@ -1,0 +1,24 @@
+// Package outside lets `make check` leave out the tests that need a part from outside, such as an agent or Postgres.
+//
+// It owns the environment variable and the words of the skip, which scripts/runtests counts. Every kit that starts such
+// a part calls Needs first. It must never know how a part is found or started.
+package outside
+
+import (
+	"os"
+	"testing"
+)
+
+// Variable is set to 1 by `make check`. Without it no test is skipped.
+const Variable = "HARNESS_CHECK"
+
+// Words begin the message of a test that is left out, before the part's name.
+const Words = "left out of make check: needs "
+
+// Needs skips the test in `make check`, since it needs a part that scripts/setup-test.sh installs.
+func Needs(t testing.TB, part string) {
+	t.Helper()
+	if os.Getenv(Variable) == "1" {
+		t.Skip(Words + part)
+	}
+}
