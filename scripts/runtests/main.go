@@ -31,7 +31,7 @@ func main() {
 // run runs command, which begins with "go test", in dir, and writes its output and the summary.
 func run(dir string, command []string, slowest int, out io.Writer) (code int, err error) {
 	if len(command) < 2 || command[0] != "go" || command[1] != "test" {
-		return 0, errors.New("usage: runtests [-slowest N] go test ...")
+		return 0, errors.New("the command is not go test: use runtests [-slowest N] go test PACKAGES")
 	}
 	r := &report{out: out, verbose: slices.Contains(command, "-v"), packages: map[string]*packageRun{}, leftOut: map[string]int{}}
 	test := exec.Command("go", slices.Concat([]string{"test", "-json"}, command[2:])...) //nolint:gosec // the caller's command

@@ -36,6 +36,7 @@ func (c Controls) With(model, approval, network, sandbox *string) Controls {
 	return c.settleNetwork(before, network != nil)
 }
 
+// ModelName is the model of the controls, "" for the runtime's default.
 func (c Controls) ModelName() string {
 	if c.Model == nil {
 		return ""
@@ -43,6 +44,7 @@ func (c Controls) ModelName() string {
 	return *c.Model
 }
 
+// Values of controls, as codex spells them.
 const (
 	PolicyOnRequest   = "on-request"
 	SandboxFullAccess = "danger-full-access"

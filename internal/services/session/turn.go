@@ -72,6 +72,7 @@ func (m Message) StoredInput() string {
 	return string(javascript.MustEncode(TurnInput{m.InputParts(), m.Effort, m.CollaborationMode})) + "\n"
 }
 
+// InputParts are the text and images of a message as codex takes them.
 func (m Message) InputParts() []json.RawMessage {
 	type part struct {
 		Type string `json:"type"`

@@ -25,6 +25,7 @@ type busy struct {
 	waiting []chan struct{}
 }
 
+// NewLimits makes the limits that of returns for each runtime.
 func NewLimits(of func(runtime string) session.RuntimeLimits) *Limits {
 	return &Limits{of: of, sessions: map[string]int{}, runtimes: map[string]*busy{}}
 }

@@ -7,6 +7,7 @@ import (
 	"harness/internal/services/session"
 )
 
+// BackgroundColumns are the columns that ReadBackground reads, in its order.
 const BackgroundColumns = `task_id, kind, command, turn_id, started_at, can_end`
 
 // ReadBackground reads the background work of sessions, the oldest first.
@@ -26,6 +27,7 @@ func ReadBackground(ctx context.Context, q database.Querier, where string, args 
 	}, `select session_id, `+BackgroundColumns+` from background_tasks where `+where+` order by started_at, task_id`, args...)
 }
 
+// ReadBackgroundOf reads the background work of one session, the oldest first.
 func ReadBackgroundOf(ctx context.Context, q database.Querier, sessionID string) ([]session.BackgroundTask, error) {
 	all, err := ReadBackground(ctx, q, `session_id = $1`, database.EncodeText(sessionID))
 	return all[sessionID], err

@@ -18,6 +18,7 @@ func checksumOf(texts []string) (sum database.Checksum) {
 	return sum
 }
 
+// RequestDamaged is the summary of a request whose row is damaged.
 const RequestDamaged = "What this asks is damaged in the database of the server. It can be declined, and not accepted."
 
 // damage leaves of a request what need not be true to decline it.

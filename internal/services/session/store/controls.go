@@ -28,6 +28,7 @@ func (stored Session) Effective(defaults session.Controls) (session.Session, err
 	return sess, nil
 }
 
+// EncodeControls makes the column of controls; nil is null.
 func EncodeControls(controls *session.Controls) (sql.NullString, error) {
 	if controls == nil {
 		return sql.NullString{}, nil
@@ -50,6 +51,7 @@ func DecodeControls(stored string, defaults session.Controls) (session.Controls,
 	return controls.Complete(), nil
 }
 
+// StoreControls replaces the controls of a session.
 func StoreControls(ctx context.Context, tx database.Tx, sessionID string, controls session.Controls) error {
 	encoded, err := EncodeControls(&controls)
 	if err != nil {

@@ -29,6 +29,7 @@ func BeginItem(ctx context.Context, tx database.Tx, nodeID string, item RunningI
 	return nil
 }
 
+// EndItem removes an item from those that run.
 func EndItem(ctx context.Context, tx database.Tx, sessionID, messageID string) error {
 	_, err := tx.ExecContext(ctx, `delete from running_items where session_id = $1 and message_id = $2`,
 		database.EncodeText(sessionID), database.EncodeText(messageID))
@@ -44,6 +45,7 @@ func RunningItems(ctx context.Context, q database.Querier, sessionID string) ([]
 		database.EncodeText(sessionID))
 }
 
+// RunningItemsOfNode are the items that run in sessions of a node.
 func RunningItemsOfNode(ctx context.Context, q database.Querier, nodeID string) ([]RunningItem, error) {
 	return queryRunning(ctx, q, `node_id = $1 order by session_id, message_id`, nodeID)
 }

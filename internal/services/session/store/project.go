@@ -17,6 +17,7 @@ import (
 
 const projectColumns = `id, name, working_directory, created_at, updated_at`
 
+// ListProjects reads all projects.
 func ListProjects(ctx context.Context, q database.Querier) ([]session.Project, error) {
 	projects, err := database.ReadAll(ctx, q, "list projects", scanProject, `select `+projectColumns+` from projects`)
 	if err != nil {
@@ -32,6 +33,7 @@ func ListProjects(ctx context.Context, q database.Querier) ([]session.Project, e
 	return projects, nil
 }
 
+// InsertProject stores a new project.
 func InsertProject(ctx context.Context, tx database.Tx, project session.Project) error {
 	_, err := tx.ExecContext(ctx, `insert into projects (id, name, name_key, working_directory, created_at, updated_at)
 		values ($1, $2, $3, $4, $5, $6)`, database.EncodeText(project.ID), database.EncodeText(project.Name),
@@ -48,6 +50,7 @@ func NameKey(name string) string {
 	return database.EncodeText(strings.ToLower(strings.TrimSpace(name)))
 }
 
+// UniqueName refuses the name of another project with an error; except is the project that may have it.
 func UniqueName(ctx context.Context, q database.Querier, name, except string) error {
 	var id string
 	err := q.QueryRowContext(ctx, `select id from projects where name_key = $1`, NameKey(name)).Scan(&id)

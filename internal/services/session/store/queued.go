@@ -11,8 +11,10 @@ import (
 	"harness/internal/services/session"
 )
 
+// QueuedColumns are the columns that ReadQueued reads, in its order.
 const QueuedColumns = `id, session_id, place, message, state, mark, error, created_at, checksum`
 
+// ReadQueued reads the queued messages that where selects.
 func ReadQueued(ctx context.Context, q database.Querier, where string, args ...any) ([]session.Waiting, error) {
 	return database.ReadAll(ctx, q, "read waiting messages", func(row database.Row) (w session.Waiting, err error) {
 		var (

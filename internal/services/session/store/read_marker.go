@@ -11,6 +11,7 @@ import (
 	"harness/internal/services/session"
 )
 
+// MarkerError names the session in an error of its read marker; session.ErrNoEntry stays as it is.
 func MarkerError(sessionID string, err error) error {
 	if err == nil || errors.Is(err, session.ErrNoEntry) {
 		return err

@@ -33,6 +33,7 @@ func (r Request) Ref() runtime.RequestRef {
 const requestColumns = `id, kind, session_id, turn_id, item_id, method, summary, params, runtime, generation, native_id, node_id, status,
 	reply, decided_by, created_at, settled_at, decisions, questions, asked, native_request, checksum`
 
+// InsertRequest stores a pending request; parameters longer than a part go to a table of their own.
 func InsertRequest(ctx context.Context, tx database.Tx, r Request) error {
 	known, long := runtime.KnownID(string(r.NativeID)), ""
 	if known != string(r.NativeID) {
@@ -130,12 +131,13 @@ func found(row Request, err error) (Request, error) {
 	return row, nil
 }
 
-// PendingRequests, pendingOfNode: oldest first, without parameters that are long.
+// PendingRequests are those of a session, oldest first, without parameters that are long.
 func PendingRequests(ctx context.Context, q database.Querier, sessionID string) ([]Request, error) {
 	return QueryRequests(ctx, q, `where session_id = $1 and status = 'pending' order by created_at, id`,
 		database.EncodeText(sessionID))
 }
 
+// PendingRequestsOfNode are those of all sessions of a node.
 func PendingRequestsOfNode(ctx context.Context, q database.Querier, nodeID string) ([]Request, error) {
 	return QueryRequests(ctx, q, `where node_id = $1 and status = 'pending' order by created_at, id`, nodeID)
 }
@@ -149,6 +151,7 @@ func UndeliveredRequests(ctx context.Context, q database.Querier, nodeID string)
 		order by created_at, id`, nodeID)
 }
 
+// IsUndelivered reports whether a request is decided and its runtime may not know the decision yet.
 func IsUndelivered(ctx context.Context, q database.Querier, id string) (bool, error) {
 	var count int
 	err := q.QueryRowContext(ctx,
@@ -160,6 +163,7 @@ func IsUndelivered(ctx context.Context, q database.Querier, id string) (bool, er
 	return count == 1, nil
 }
 
+// QueryRequests reads the requests that where selects, without parameters that are long.
 func QueryRequests(ctx context.Context, q database.Querier, where string, args ...any) ([]Request, error) {
 	return database.ReadAll(ctx, q, "read interactive requests", scanRequest, `select `+requestColumns+
 		` from interactive_requests r `+where, args...)

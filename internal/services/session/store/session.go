@@ -17,6 +17,7 @@ import (
 	"harness/internal/services/session"
 )
 
+// SessionColumns are the columns that ScanSession reads, in its order.
 const SessionColumns = `id, runtime, runtime_session_id, node_id, project_id, title, cwd, source, model_provider, thread, controls,
 	system_owned, archived, created_at, updated_at, history_at, capabilities, epoch`
 
@@ -26,6 +27,7 @@ type Session struct {
 	controls sql.NullString
 }
 
+// ScanSession reads one row of SessionColumns.
 func ScanSession(row database.Row) (Session, error) {
 	var (
 		stored  Session
@@ -241,6 +243,7 @@ func threadText(raw json.RawMessage) string {
 	return string(raw)
 }
 
+// NullText is a text for a column that may be null.
 func NullText(text *string) sql.NullString {
 	if text == nil {
 		return sql.NullString{}
@@ -248,6 +251,7 @@ func NullText(text *string) sql.NullString {
 	return sql.NullString{String: database.EncodeText(*text), Valid: true}
 }
 
+// Flag is a boolean as both engines store it.
 func Flag(on bool) int64 {
 	if on {
 		return 1

@@ -68,6 +68,7 @@ func NeedsReplay(ctx context.Context, q database.Querier, sessionID string) (boo
 	return len(found) > 0, err
 }
 
+// WriteSnapshotPart stores a part of an agent's state.
 func WriteSnapshotPart(ctx context.Context, tx database.Tx, sessionID string, part SnapshotPart) error {
 	_, err := tx.ExecContext(ctx, `insert into session_memory (session_id, name, starts, ends, part)
 		values ($1, $2, $3, $4, $5)`, database.EncodeText(sessionID), database.EncodeText(part.Name), part.Starts, part.Ends,

@@ -12,6 +12,7 @@ import (
 	"harness/internal/runtime"
 )
 
+// StoreSources stores what the agent of a session reads by itself.
 func StoreSources(ctx context.Context, tx database.Tx, sessionID, implicit, nativeTools string,
 	found []runtime.Source) error {
 	_, err := tx.ExecContext(ctx, `insert into session_sources (session_id, implicit, sources, native_tools)
