@@ -68,8 +68,8 @@ harness import codex-manager /srv/codex-manager/.data                           
 [Operations](operations.md#coming-from-codex-manager) describes the import.
 
 The contract test replays recordings of codex-manager against the real server and the real codex: 21 topics, about
-1,200 exchanges and 6,000 websocket frames, made with codex 0.169.0 and a scripted model. It compares status, content type, body and frames, in their order per socket and
-thread, after it normalizes ids, times, folders and the model's text. Any difference that is not listed here fails the test.
+1,200 exchanges and 6,000 websocket frames, made with codex 0.169.0 and a scripted model. It compares status, content type,
+body and frames, in their order per socket and thread, after it normalizes ids, times, folders and the model's text. Any difference that is not listed here fails the test.
 
 `
 
@@ -77,5 +77,6 @@ const pageTail = `
 ## Not compared
 
 The test leaves out %d recorded exchanges, and frames whose number or moment depends on the model or the machine.
-Each has its reason in the test's tables. Queue figures in health, token usage, the outcome of shell commands, process ids and versions are compared by type only.
+Each has its reason in the test's tables. Queue figures in health, token usage, the outcome of
+shell commands, process ids and versions are compared by type only.
 `
