@@ -69,7 +69,8 @@ harness import codex-manager /srv/codex-manager/.data                           
 
 The contract test replays recordings of codex-manager against the real server and the real codex: 21 topics, about
 1,200 exchanges and 6,000 websocket frames, made with codex 0.169.0 and a scripted model. It compares status, content type,
-body and frames, in their order per socket and thread, after it normalizes ids, times, folders and the model's text. Any difference that is not listed here fails the test.
+body and frames, in their order per socket and thread,
+after it normalizes ids, times, folders and the model's text. Any difference that is not listed here fails the test.
 
 `
 
