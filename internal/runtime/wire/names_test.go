@@ -14,8 +14,9 @@ import (
 )
 
 // spoken are the places that may write names of the vocabulary out: this package, the adapter of the runtime whose
-// names they are, the routes that are about that runtime alone, and what tests and measures.
-var spoken = []string{"internal/runtime/wire/", "internal/runtime/codex/", "api/compat/", "tests/"}
+// names they are, the routes that are about that runtime alone, what tests and measures, and the client, which imports
+// nothing of the server.
+var spoken = []string{"internal/runtime/wire/", "internal/runtime/codex/", "api/compat/", "tests/", "client/"}
 
 // files are the subjects of requests, one of which is called as an item is.
 var files = []string{"internal/runtime/asked.go"}
