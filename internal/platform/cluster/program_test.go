@@ -22,7 +22,7 @@ func build(name string, flags ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return path, programtest.Build("..", "./cmd/harness", path, append(flags, "-tags", "cluster", "-overlay", overlay)...)
+	return path, programtest.Build("../../..", "./cmd/harness", path, append(flags, "-tags", "cluster", "-overlay", overlay)...)
 }
 
 func folder() string {
