@@ -55,8 +55,8 @@ type Capabilities struct {
 	// ImplicitSources are the levels to which the agent can be limited in what it reads by itself (ImplicitAll,
 	// ...), its default first; none where that is unknown.
 	ImplicitSources []string `json:"implicitSources"`
-	// Unasked is what of the agent's own runs without a question under the approval policy untrusted, in its own names.
-	Unasked []string `json:"unasked"`
+	// AutoApproved is what of the agent's own runs without a question under the approval policy untrusted, in its own names.
+	AutoApproved []string `json:"unasked"`
 	// Facts are shown by the task API alone.
 	Facts Facts `json:"-"`
 }
@@ -89,8 +89,8 @@ func (c Capabilities) MaxToolCalls() int {
 func CapabilitiesOf(adapter Adapter) Capabilities {
 	c := adapter.Capabilities()
 	_, c.Steer = Has[Steerer](adapter, OpSteer)
-	_, c.ListThreads = Has[Historian](adapter, OpHistory)
-	_, c.Archive = Has[Librarian](adapter, OpLibrary)
+	_, c.ListThreads = Has[History](adapter, OpHistory)
+	_, c.Archive = Has[Archiver](adapter, OpArchive)
 	_, c.Rollback = Has[Reverter](adapter, OpRevert)
 	_, c.Fork = Has[Forker](adapter, OpFork)
 	_, c.Compact = Has[Compactor](adapter, OpCompact)
@@ -98,8 +98,8 @@ func CapabilitiesOf(adapter Adapter) Capabilities {
 	if c.ImplicitSources == nil {
 		c.ImplicitSources = []string{}
 	}
-	if c.Unasked == nil {
-		c.Unasked = []string{}
+	if c.AutoApproved == nil {
+		c.AutoApproved = []string{}
 	}
 	if c.OwnedTools == "" {
 		c.OwnedTools = OwnedNone

@@ -18,8 +18,8 @@ type Namer interface {
 	NamesThreads() bool
 }
 
-// Historian is a runtime that can list the conversations it has stored.
-type Historian interface {
+// History is a runtime that can list the conversations it has stored.
+type History interface {
 	// ListThreads returns one page of stored conversations, newest first.
 	ListThreads(ctx context.Context, in ListThreads) (ThreadPage, error)
 	// ReadThread returns a stored conversation, with its turns when withTurns is set. ErrThreadNotFound when the runtime
@@ -27,9 +27,9 @@ type Historian interface {
 	ReadThread(ctx context.Context, threadID string, withTurns bool) (Thread, error)
 }
 
-// Librarian is a runtime that keeps names of its conversations and can put them away. ErrThreadNotFound when it has no
+// Archiver is a runtime that keeps names of its conversations and can put them away. ErrThreadNotFound when it has no
 // such conversation.
-type Librarian interface {
+type Archiver interface {
 	// NameThread, ArchiveThread and UnarchiveThread change a stored conversation.
 	NameThread(ctx context.Context, threadID, name string) error
 	ArchiveThread(ctx context.Context, threadID string) error
@@ -39,7 +39,7 @@ type Librarian interface {
 	DeleteThread(ctx context.Context, threadID string) (deletedFiles int, err error)
 }
 
-// Forgetter is a runtime that is no Librarian, and has files of a conversation that are to go with it.
+// Forgetter is a runtime that is no Archiver, and has files of a conversation that are to go with it.
 type Forgetter interface {
 	// ForgetThread removes what is stored of a conversation, ends its process, and returns how many files went. Unknown
 	// ones are no error. ErrTurnActive while it is used.
@@ -85,8 +85,8 @@ type Reviewer interface {
 	ReviewThread(ctx context.Context, threadID string, review Review) (json.RawMessage, error)
 }
 
-// Passer is a runtime whose own requests can be passed through, for routes that are about this provider alone.
-type Passer interface {
+// RawCaller is a runtime whose own requests can be passed through, for routes that are about this provider alone.
+type RawCaller interface {
 	// Call makes one request in the provider's words; params nil sends none.
 	Call(ctx context.Context, method string, params any) (json.RawMessage, error)
 }
@@ -97,24 +97,24 @@ type FailureReader interface {
 	FailureKind(turn Turn) error
 }
 
-// Portable is a runtime whose memory of a conversation is files of lines that only grow, and of which it takes the same
+// Movable is a runtime whose memory of a conversation is files of lines that only grow, and of which it takes the same
 // ones, written by another of its kind on another machine, for its own.
-type Portable interface {
-	// MemoryFiles names those of a conversation, with slashes and below a folder that each machine has its own of; none
+type Movable interface {
+	// SnapshotFiles names those of a conversation, with slashes and below a folder that each machine has its own of; none
 	// when there are none (yet).
-	MemoryFiles(in ResumeThread) (folder string, names []string, err error)
-	// MemoryWritten reports whether all that the runtime has said in a conversation is in them: it may write a moment later.
-	MemoryWritten(ctx context.Context, in ResumeThread) (bool, error)
-	// MemoryPlace is where a file that another machine calls name goes here for a conversation that works in cwd, with slashes
+	SnapshotFiles(in ResumeThread) (folder string, names []string, err error)
+	// SnapshotWritten reports whether all that the runtime has said in a conversation is in them: it may write a moment later.
+	SnapshotWritten(ctx context.Context, in ResumeThread) (bool, error)
+	// SnapshotPath is where a file that another machine calls name goes here for a conversation that works in cwd, with slashes
 	// and below the same folder. What the runtime needs to find it there is made, and the conversation is read anew from it.
-	MemoryPlace(in ResumeThread, cwd, name string) (string, error)
+	SnapshotPath(in ResumeThread, cwd, name string) (string, error)
 }
 
 // Words for what an adapter may be able to do, as in UnsupportedError.Operation.
 const (
 	OpSteer     = "steer"
 	OpHistory   = "history"
-	OpLibrary   = "names and archives"
+	OpArchive   = "names and archives"
 	OpRevert    = "rollback"
 	OpFork      = "fork"
 	OpCompact   = "compact"
@@ -145,8 +145,8 @@ func (e *UnsupportedError) Error() string {
 // Unwrap makes errors.Is match ErrUnsupported.
 func (e *UnsupportedError) Unwrap() error { return ErrUnsupported }
 
-// Selective is an adapter whose agents differ: what a method of it does, the one that runs may not offer.
-type Selective interface {
+// OperationFilter is an adapter whose agents differ: what a method of it does, the one that runs may not offer.
+type OperationFilter interface {
 	// Offers reports whether an operation (OpSteer, ...) works with the agent of this adapter.
 	Offers(operation string) bool
 }
@@ -154,7 +154,7 @@ type Selective interface {
 // Has is the part of an adapter that does an operation, and whether it has one.
 func Has[T any](adapter Adapter, operation string) (T, bool) {
 	part, ok := adapter.(T)
-	if selective, is := adapter.(Selective); ok && is && !selective.Offers(operation) {
+	if selective, is := adapter.(OperationFilter); ok && is && !selective.Offers(operation) {
 		var none T
 		return none, false
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Adapter drives one kind of runtime. It has what every runtime supports; optional interfaces (Steerer, Historian, ...)
+// Adapter drives one kind of runtime. It has what every runtime supports; optional interfaces (Steerer, History, ...)
 // have the rest. All methods may be called from any goroutine. A method that needs the runtime waits for one that is
 // starting, bounded by ctx and the start timeout. Without a runtime it returns ErrUnavailable.
 type Adapter interface {
@@ -39,7 +39,7 @@ type Adapter interface {
 }
 
 // Threads runs the conversations of a runtime. A live conversation is named by its session's id (Thread.ID). A stored
-// one, as for Historian and Librarian, is named by the runtime's own id (Thread.NativeID).
+// one, as for History and Archiver, is named by the runtime's own id (Thread.NativeID).
 type Threads interface {
 	// StartThread opens a new conversation.
 	StartThread(ctx context.Context, in StartThread) (Thread, error)

@@ -112,7 +112,7 @@ func (r *Runtime) Capabilities() runtime.Capabilities {
 		NativeToolsOff: true,
 		ProcessPer:     runtime.ProcessPerThread, OwnedTools: owned, Sandboxes: r.sandboxes(),
 		ApprovalPolicies: []string{untrusted, onFailure, onRequest, never}, NetworkAccess: []string{restricted, enabled},
-		ImplicitSources: []string{runtime.ImplicitNone}, Unasked: readers(),
+		ImplicitSources: []string{runtime.ImplicitNone}, AutoApproved: readers(),
 		// A login or a key; histories are files of its home, and a conversation resumes by its id.
 		Facts: runtime.Facts{Auth: runtime.AuthBoth, State: runtime.StateDisk, Resume: runtime.ResumeNative, Replay: runtime.ReplayAsks,
 			Cancellation: runtime.CancelBestEffort, Isolation: []string{runtime.IsolationProcess}}.TakesTools(transport),

@@ -17,7 +17,7 @@ func (r *Runtime) attendTo(ctx context.Context, p *process, line *stdio.Conn) er
 	go func() {
 		spoken := p.spoken.Load()
 		silent <- r.setup.TurnWatchdog.Attend(ctx, stdio.Watched{Name: Name, Title: "Claude Code", Log: r.setup.Launch.Logger,
-			Turns: spoken.watched, Held: line.Held, Stop: func(ctx context.Context, _ string) error {
+			Turns: spoken.watched, Stalled: line.Stalled, Stop: func(ctx context.Context, _ string) error {
 				return spoken.hush(ctx, line, r.setup.TurnWatchdog)
 			}})
 	}()

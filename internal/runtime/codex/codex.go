@@ -73,10 +73,10 @@ type Codex struct {
 var _ interface {
 	runtime.Adapter
 	runtime.Steerer
-	runtime.Historian
-	runtime.Librarian
+	runtime.History
+	runtime.Archiver
 	runtime.Reverter
-	runtime.Passer
+	runtime.RawCaller
 } = (*Codex)(nil)
 
 // Counters are totals of what the transport met since New.
@@ -143,9 +143,9 @@ func (c *Codex) command() (path string, args []string, err error) {
 // Name implements runtime.Adapter.
 func (c *Codex) Name() string { return Name }
 
-// unasked is what codex does under the approval policy untrusted without a question: commands that its own list has as
+// autoApproved is what codex does under the approval policy untrusted without a question: commands that its own list has as
 // reading only, and tools that touch nothing.
-func unasked() []string {
+func autoApproved() []string {
 	return []string{"commands that only read, by codex's list (ls, cat, git status and the like)", "update_plan", "view_image"}
 }
 
@@ -159,7 +159,7 @@ func (c *Codex) Capabilities() runtime.Capabilities {
 		ProcessPer: runtime.ProcessPerRuntime, Sandboxes: []string{sandboxReadOnly, sandboxWorkspace, sandboxFull},
 		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"},
 		NetworkAccess:    []string{"restricted", networkEnabled},
-		ImplicitSources:  []string{runtime.ImplicitAll, runtime.ImplicitHome}, Unasked: unasked(), KeepsFullAccessPair: true,
+		ImplicitSources:  []string{runtime.ImplicitAll, runtime.ImplicitHome}, AutoApproved: autoApproved(), KeepsFullAccessPair: true,
 		Facts: c.facts(),
 	}
 }
@@ -196,7 +196,7 @@ func (c *Codex) Stop(ctx context.Context) error { return c.process.Stop(ctx) }
 // Threads implements runtime.Adapter.
 func (c *Codex) Threads() runtime.Threads { return c }
 
-// Call implements runtime.Passer. Params nil sends none; several codex methods then want an empty object.
+// Call implements runtime.RawCaller. Params nil sends none; several codex methods then want an empty object.
 func (c *Codex) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	if raw, ok := params.([]byte); ok {
 		params = json.RawMessage(raw)

@@ -63,8 +63,8 @@ func threadFiles(home, threadID string) ([]string, error) {
 	return found, nil
 }
 
-// MemoryFiles implements runtime.Portable: the rollout of a conversation.
-func (r *rollouts) MemoryFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
+// SnapshotFiles implements runtime.Movable: the rollout of a conversation.
+func (r *rollouts) SnapshotFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
 	home := r.homeDir()
 	files, err := threadFiles(home, in.ThreadID)
 	if err != nil {
@@ -83,13 +83,13 @@ func (r *rollouts) MemoryFiles(in runtime.ResumeThread) (folder string, names []
 	return home, names, nil
 }
 
-// MemoryWritten implements runtime.Portable: codex has written a turn to its files when it reports its end.
-func (r *rollouts) MemoryWritten(context.Context, runtime.ResumeThread) (bool, error) {
+// SnapshotWritten implements runtime.Movable: codex has written a turn to its files when it reports its end.
+func (r *rollouts) SnapshotWritten(context.Context, runtime.ResumeThread) (bool, error) {
 	return true, nil
 }
 
-// MemoryPlace implements runtime.Portable.
-func (r *rollouts) MemoryPlace(_ runtime.ResumeThread, _, name string) (string, error) {
+// SnapshotPath implements runtime.Movable.
+func (r *rollouts) SnapshotPath(_ runtime.ResumeThread, _, name string) (string, error) {
 	return name, nil
 }
 

@@ -13,7 +13,7 @@ import (
 // historyPage is how many turns are asked for at once.
 const historyPage = 50
 
-// ReadThread implements runtime.Historian. A conversation without a turn yet has no turns to read: it comes back with
+// ReadThread implements runtime.History. A conversation without a turn yet has no turns to read: it comes back with
 // none.
 func (c *Codex) ReadThread(ctx context.Context, threadID string, withTurns bool) (runtime.Thread, error) {
 	thread, err := threadIn(c.call(ctx, "thread/read", object{"threadId": threadID, "includeTurns": false}))

@@ -14,7 +14,7 @@ import (
 // stored since, so codex need not be asked. Members it does not know stay unchanged.
 func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.RawMessage {
 	var whole []byte
-	pieces := c.DescribePieces(raw, state)
+	pieces := c.DescribeParts(raw, state)
 	for _, piece := range pieces {
 		whole = append(whole, piece.JSON...)
 		if !piece.Items {
@@ -35,12 +35,12 @@ func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.Ra
 	return whole
 }
 
-// DescribePieces is Describe without the items of the turns, in pieces: the items of a turn belong behind the piece that
+// DescribeParts is Describe without the items of the turns, in pieces: the items of a turn belong behind the piece that
 // says so, with commas between them.
-func (c *Codex) DescribePieces(raw json.RawMessage, state runtime.ThreadState) []runtime.DescribedPiece {
+func (c *Codex) DescribeParts(raw json.RawMessage, state runtime.ThreadState) []runtime.DescribedPart {
 	fields := jsonobject.Parse(raw)
 	if fields == nil {
-		return []runtime.DescribedPiece{{JSON: raw}}
+		return []runtime.DescribedPart{{JSON: raw}}
 	}
 	conn := connOf(c.process.Current())
 	loaded := conn != nil && conn.turns.present(state.ID)
@@ -68,10 +68,10 @@ func (c *Codex) DescribePieces(raw json.RawMessage, state runtime.ThreadState) [
 	}
 	fields.Replace("status", status(state, loaded))
 	if !fields.Replace("turns", nil) {
-		return []runtime.DescribedPiece{{JSON: fields.Encode()}}
+		return []runtime.DescribedPart{{JSON: fields.Encode()}}
 	}
 	before, after := around(fields, "turns")
-	var pieces []runtime.DescribedPiece
+	var pieces []runtime.DescribedPart
 	text := before
 	for i, turn := range state.Turns {
 		if i > 0 {
@@ -80,18 +80,18 @@ func (c *Codex) DescribePieces(raw json.RawMessage, state runtime.ThreadState) [
 		described := describeTurn(turn)
 		if described.Replace("items", nil) {
 			head, tail := around(described, "items")
-			pieces = append(pieces, runtime.DescribedPiece{JSON: append(text, head...), Items: true, Turn: i})
+			pieces = append(pieces, runtime.DescribedPart{JSON: append(text, head...), Items: true, Turn: i})
 			text = tail
 			continue
 		}
 		text = append(text, described.Encode()...)
 	}
-	return append(pieces, runtime.DescribedPiece{JSON: append(text, after...)})
+	return append(pieces, runtime.DescribedPart{JSON: append(text, after...)})
 }
 
 // around is an object that has a list in one of its members: what stands before the elements of the list, and behind.
 func around(fields jsonobject.Object, name string) (before, after []byte) {
-	pieces := fields.Pieces()
+	pieces := fields.Parts()
 	for i, member := range fields {
 		if member.Name == name {
 			value := 2*i + 1 // each member is two slices

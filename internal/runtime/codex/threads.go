@@ -161,7 +161,7 @@ func closing(err error) bool {
 	return ok && strings.Contains(native.Message, "is closing; retry")
 }
 
-// ListThreads implements runtime.Historian.
+// ListThreads implements runtime.History.
 func (c *Codex) ListThreads(ctx context.Context, in runtime.ListThreads) (runtime.ThreadPage, error) {
 	params := object{"archived": in.Archived}.with("cursor", in.Cursor)
 	if in.Limit > 0 {
@@ -190,13 +190,13 @@ func forked(err error) bool {
 	return ok && strings.Contains(native.Message, "forked history")
 }
 
-// NameThread implements runtime.Librarian.
+// NameThread implements runtime.Archiver.
 func (c *Codex) NameThread(ctx context.Context, threadID, name string) error {
 	_, err := c.call(ctx, "thread/name/set", object{"threadId": threadID, "name": name})
 	return err
 }
 
-// ArchiveThread implements runtime.Librarian. codex interrupts a turn that runs in it. It returns when the sink has
+// ArchiveThread implements runtime.Archiver. codex interrupts a turn that runs in it. It returns when the sink has
 // taken thread/archived.
 func (c *Codex) ArchiveThread(ctx context.Context, threadID string) error {
 	_, v, done, err := c.use(ctx, threadID)
@@ -231,12 +231,12 @@ func (c *Codex) archive(ctx context.Context, threadID string) error {
 	}
 }
 
-// UnarchiveThread implements runtime.Librarian.
+// UnarchiveThread implements runtime.Archiver.
 func (c *Codex) UnarchiveThread(ctx context.Context, threadID string) (runtime.Thread, error) {
 	return threadIn(c.call(ctx, "thread/unarchive", object{"threadId": threadID}))
 }
 
-// DeleteThread implements runtime.Librarian. codex interrupts a turn that runs in it. A conversation another one was
+// DeleteThread implements runtime.Archiver. codex interrupts a turn that runs in it. A conversation another one was
 // forked from stays with codex as long as the fork does, archived: to clients it is as gone as any other.
 func (c *Codex) DeleteThread(ctx context.Context, threadID string) (int, error) {
 	_, _, done, err := c.use(ctx, threadID)

@@ -92,8 +92,8 @@ type Conn struct {
 	// us included. inherited says that there were others. pushed is the last offset passed on.
 	offset, attachment, pushed int64
 	inherited                  bool
-	// taken is where the line ends that is being read.
-	taken int64
+	// readOffset is where the line ends that is being read.
+	readOffset int64
 }
 
 const (
@@ -134,8 +134,8 @@ func (c *Conn) Hello() json.RawMessage {
 	return c.hello
 }
 
-// Taken is where the line ends that is being read, in the process's output. It is for Protocol.Read.
-func (c *Conn) Taken() int64 { return c.taken }
+// ReadOffset is where the line ends that is being read, in the process's output. It is for Protocol.Read.
+func (c *Conn) ReadOffset() int64 { return c.readOffset }
 
 // Gone is closed when nothing more will come from the process.
 func (c *Conn) Gone() <-chan struct{} { return c.gone }
@@ -167,7 +167,7 @@ func (c *Conn) read() {
 		if err != nil {
 			break
 		}
-		c.taken = lines.offset
+		c.readOffset = lines.offset
 		if said, first := c.handle(line); said.internal() {
 			c.passed(lines.offset)
 		} else {
@@ -275,7 +275,7 @@ func (c *Conn) answered(p *pending, result json.RawMessage) {
 	for i := range signals {
 		signals[i].Generation, signals[i].ReceivedAt = c.generation, at
 	}
-	c.push(nil, c.taken, Line{Signals: signals, settles: p})
+	c.push(nil, c.readOffset, Line{Signals: signals, settles: p})
 }
 
 // fail ends every open call with the cause and lets later ones fail at once.

@@ -39,9 +39,9 @@ type Launch struct {
 	Remedy string
 	// Dir is the working directory, "" for the server's.
 	Dir string
-	// Mark names this runtime of this server for process.Sweep, see process.Mark. It must not be shared with another
+	// Marker names this runtime of this server for process.Sweep, see process.Marker. It must not be shared with another
 	// runtime that is up.
-	Mark string
+	Marker string
 	// Confine hides files from the processes; Stage is the program and first arguments that do it (process.Spec).
 	Confine confine.Plan
 	Stage   []string
@@ -178,7 +178,7 @@ func (l *Launcher) start(ctx context.Context, limit time.Duration, generation st
 		defer cancel()
 		a, err := l.launch.Shims.Spawn(ctx, shim.Spec{
 			Generation: generation, Runtime: l.launch.Name, Path: program.path, Args: program.Args, Dir: program.Dir,
-			Mark: l.launch.Mark, StopGrace: stopGrace, Confine: plan, Stage: l.launch.Stage,
+			Marker: l.launch.Marker, StopGrace: stopGrace, Confine: plan, Stage: l.launch.Stage,
 		}, env, l.stderr(generation))
 		if err != nil {
 			return nil, err
@@ -187,7 +187,7 @@ func (l *Launcher) start(ctx context.Context, limit time.Duration, generation st
 	}
 	p, err := process.Start(ctx, process.Spec{
 		Path: program.path, Args: program.Args, Env: append(env, shim.GenerationVariable+"="+generation), Dir: program.Dir,
-		Mark: l.launch.Mark, Stderr: l.stderr(generation), Confine: plan, Stage: l.launch.Stage,
+		Marker: l.launch.Marker, Stderr: l.stderr(generation), Confine: plan, Stage: l.launch.Stage,
 	})
 	if err != nil {
 		return nil, err
@@ -232,9 +232,9 @@ func (l *Launcher) sweep() {
 	// Not the supervision's context: leftovers go away at the end, too.
 	ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
 	defer cancel()
-	killed, err := process.Sweep(ctx, l.launch.Mark, append(spared, shim.Own)...)
+	killed, err := process.Sweep(ctx, l.launch.Marker, append(spared, shim.Own)...)
 	if err == nil {
-		_, err = process.Sweep(ctx, l.launch.Mark, spared...) // shims, which end with their runtime and are no leftovers
+		_, err = process.Sweep(ctx, l.launch.Marker, spared...) // shims, which end with their runtime and are no leftovers
 	}
 	if err != nil {
 		l.launch.Logger.Error().Err(err).Msg("leftover " + l.launch.Name + " processes remain")

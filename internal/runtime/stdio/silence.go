@@ -37,8 +37,8 @@ type Watched struct {
 	Turns func() []Turn
 	// Stop asks the agent to end a turn, whose end then gives the reason (Reason).
 	Stop func(ctx context.Context, turn string) error
-	// Held reports that the agent's output is stalled for now (Conn.Held).
-	Held func() bool
+	// Stalled reports that the agent's output is stalled for now (Conn.Stalled).
+	Stalled func() bool
 }
 
 // Reason is the text for people why a turn was ended.
@@ -64,7 +64,7 @@ func (s TurnWatchdog) Attend(ctx context.Context, agent Watched) error {
 		case <-ctx.Done():
 			return nil
 		case now := <-ticker:
-			if agent.Held() {
+			if agent.Stalled() {
 				held = now
 			}
 			for _, turn := range agent.Turns() {

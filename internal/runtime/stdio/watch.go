@@ -48,16 +48,16 @@ type watch struct {
 	silent int
 }
 
-// Held reports whether the process's output is stalled, so that silence proves nothing. Its output is not kept
+// Stalled reports whether the process's output is stalled, so that silence proves nothing. Its output is not kept
 // (the disk is full, HARNESS_SPOOL_BYTES is reached), is not read, or what was read is not stored yet.
-func (c *Conn) Held() bool {
+func (c *Conn) Stalled() bool {
 	return !c.pulse.waiting.Load() || c.pipes.stalled != nil && c.pipes.stalled() || c.out.standing() > standstill
 }
 
 // check returns how long the probe has been unanswered. Any output of the process counts as an answer. While
 // the process is held the result is unknown: afterwards it is probed anew.
 func (w *watch) check() time.Duration {
-	lines, held := w.conn.pulse.lines.Load(), w.conn.Held()
+	lines, held := w.conn.pulse.lines.Load(), w.conn.Stalled()
 	switch {
 	case lines != w.lines || held:
 		w.lines, w.asked, w.silent = lines, false, 0

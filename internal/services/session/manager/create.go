@@ -107,7 +107,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	if in.SystemOwned {
 		title = session.DraftTitle
 	}
-	if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
+	if librarian, ok := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive); ok {
 		if err := librarian.NameThread(ctx, t.Native(), title); err != nil {
 			return session.Session{}, err
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // importHistory asks the runtime for its history of a session and stores it.
-func (s *Service) importHistory(ctx context.Context, session session.Session, historian runtime.Historian) error {
+func (s *Service) importHistory(ctx context.Context, session session.Session, historian runtime.History) error {
 	asked := s.now()
 	t, err := historian.ReadThread(ctx, session.RuntimeSessionID, true)
 	if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
