@@ -23,7 +23,7 @@ func (s *Service) autoDecline(ctx context.Context, tx database.Tx, a arrival, re
 	if err != nil || request.Status != session.RequestPending {
 		return nil, err
 	}
-	_, controls, _, err := s.controlsIn(ctx, tx, request.SessionID)
+	_, controls, _, err := s.ControlsIn(ctx, tx, request.SessionID)
 	switch {
 	case err != nil:
 		return nil, err

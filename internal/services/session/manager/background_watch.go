@@ -191,7 +191,7 @@ func (s *Service) Background(ctx context.Context, sessionID string) ([]session.B
 
 func (s *Service) listBackground(ctx context.Context, session session.Session, lister runtime.Backgrounder) (tasks []session.BackgroundTask,
 	newest bool, err error) {
-	s.load(session.Runtime, session.ID)
+	s.LoadView(session.Runtime, session.ID)
 	generation, _ := s.index.Generation(session.Runtime, session.ID)
 	if generation == "" { // it has no process, or the one of an earlier server is not attached to yet
 		tasks, err = store.ReadBackgroundOf(ctx, s.db.Read(), session.ID)

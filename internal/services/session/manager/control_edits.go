@@ -15,17 +15,6 @@ import (
 	"harness/transcript"
 )
 
-// Controls reads a session's controls and those new sessions start with. *DeletedError, ErrNotFound.
-func (s *Service) Controls(ctx context.Context, sessionID string) (controls, defaults session.Controls, err error) {
-	_, controls, defaults, err = s.controlsIn(ctx, s.db.Read(), sessionID)
-	return controls, defaults, err
-}
-
-// Defaults reads the controls new sessions start with.
-func (s *Service) Defaults(ctx context.Context) (session.Controls, error) {
-	return s.defaults(ctx, s.db.Read())
-}
-
 // EditDefaults is EditControls for the controls of new sessions where there is no session whose transcript tells of it:
 // the audit log does. ErrDefaultsLocked, *SettingsLimitError.
 func (s *Service) EditDefaults(ctx context.Context,
@@ -34,7 +23,7 @@ func (s *Service) EditDefaults(ctx context.Context,
 		return session.Controls{}, false, session.ErrDefaultsLocked
 	}
 	err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		previous, err := s.defaults(ctx, tx)
+		previous, err := s.DefaultControls(ctx, tx)
 		if err != nil {
 			return nil, err
 		}
@@ -55,19 +44,6 @@ func (s *Service) EditDefaults(ctx context.Context,
 	return next, changed, err
 }
 
-func (s *Service) controlsIn(ctx context.Context, q database.Querier, sessionID string) (runtime string, controls,
-	defaults session.Controls, err error) {
-	stored, err := store.ReadSession(ctx, q, sessionID)
-	if err != nil {
-		return "", session.Controls{}, session.Controls{}, err
-	}
-	if defaults, err = s.defaults(ctx, q); err != nil {
-		return "", session.Controls{}, session.Controls{}, err
-	}
-	session, err := stored.Effective(s.DefaultsFor(stored.Runtime, defaults))
-	return stored.Runtime, session.Controls, defaults, err
-}
-
 // EditControls changes a session's controls, or with Defaults those of new sessions, in one step: nothing changes
 // between the value Edit is given and the write. What comes out equal is neither written nor audited. A change is not
 // announced on the stream; with an audit it is told by an entry in the transcript of the session, whichever the scope.
@@ -80,7 +56,7 @@ func (s *Service) EditControls(ctx context.Context, sessionID string, edit sessi
 	at, suffix := s.now(), uuid.New().String()[:8]
 	var change session.ControlChange
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		name, controls, defaults, err := s.controlsIn(ctx, tx, sessionID)
+		name, controls, defaults, err := s.ControlsIn(ctx, tx, sessionID)
 		if session.Absent(err) {
 			return nil, journal.Refuse(err)
 		}

@@ -1,33 +1,9 @@
 package manager
 
 import (
-	"context"
-	"database/sql"
-	"errors"
-	"fmt"
-
-	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
-	"harness/internal/services/session/store"
 )
-
-// defaults are the controls of a session that never had any: the stored ones, else the configured ones. Locked ones are
-// the configured ones, whatever was stored before they were locked.
-func (s *Service) defaults(ctx context.Context, q database.Querier) (session.Controls, error) {
-	if s.opts.DefaultsLocked {
-		return s.opts.Defaults.Complete(), nil
-	}
-	var stored string
-	err := q.QueryRowContext(ctx, `select controls from default_controls where id = 1`).Scan(&stored)
-	if errors.Is(err, sql.ErrNoRows) {
-		return s.opts.Defaults.Complete(), nil
-	}
-	if err != nil {
-		return session.Controls{}, fmt.Errorf("read default controls: %w", err)
-	}
-	return store.DecodeControls(stored, s.opts.Defaults)
-}
 
 // checkControls refuses levels a runtime does not enforce: *runtime.ControlError.
 func checkControls(adapter runtime.Adapter, c session.Controls) error {

@@ -43,7 +43,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 			return session.Session{}, err
 		}
 	}
-	defaults, err := s.defaults(ctx, s.db.Read())
+	defaults, err := s.DefaultControls(ctx, s.db.Read())
 	if err != nil {
 		return session.Session{}, err
 	}

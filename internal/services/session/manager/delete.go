@@ -43,7 +43,7 @@ func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) 
 		// Who holds it waits for the runtime. What it does to the session afterwards finds the tombstone, as after a deletion
 		// on another node.
 	}
-	sess, err := s.stored(ctx, sessionID)
+	sess, err := s.Stored(ctx, sessionID)
 	if errors.Is(err, session.ErrNotFound) {
 		sess, err = s.Lookup(asking, sessionID)
 	}
@@ -53,7 +53,7 @@ func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) 
 	if err != nil {
 		return session.Deleted{}, err
 	}
-	s.load(sess.Runtime, sessionID)
+	s.LoadView(sess.Runtime, sessionID)
 	ctx = context.WithoutCancel(ctx) // half a deletion helps nobody
 	files, told, err := s.deleteThread(ctx, sess, by)
 	if err != nil {

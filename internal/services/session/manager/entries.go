@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -79,14 +78,14 @@ func entryOfRequest(r session.Request) transcript.Entry {
 		entry.Source = &transcript.Source{Details: fields.Pieces()}
 		return entry
 	}
-	details := indented(fields.Encode())
+	details := transcript.Indented(fields.Encode())
 	entry.Details = &details
 	return entry
 }
 
 func entryOfResolution(r session.Request) transcript.Entry {
 	w := termsOf(r.Kind)
-	details := indented(resolution(r))
+	details := transcript.Indented(resolution(r))
 	content := fmt.Sprintf("%s %s", w.label, r.Status)
 	switch {
 	case r.Kind == runtime.RequestToolCall:
@@ -153,12 +152,4 @@ func requestDetails(r session.Request, leading []string) jsonobject.Object {
 		}
 	}
 	return fields
-}
-
-func indented(raw json.RawMessage) string {
-	var out bytes.Buffer
-	if err := json.Indent(&out, raw, "", "  "); err != nil {
-		return string(raw)
-	}
-	return out.String()
 }

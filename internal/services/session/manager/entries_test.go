@@ -114,7 +114,7 @@ func TestALongItemIsShownWhole(t *testing.T) {
 			k.fake.item(s.ID, turn, item, done)
 			k.flush()
 			entries := k.stored(s.ID)
-			if len(entries) != 1 || entries[0].Details == nil || *entries[0].Details != indented(raw) ||
+			if len(entries) != 1 || entries[0].Details == nil || *entries[0].Details != transcript.Indented(raw) ||
 				entries[0].Status.Final() != done {
 				t.Errorf("done %v: stored %d entries, the first %.200v", done, len(entries), entries[0])
 			}

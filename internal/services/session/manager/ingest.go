@@ -235,8 +235,8 @@ func (s *Service) prepareSignal(runtimeName string, signal runtime.Signal) arriv
 	return a
 }
 
-// load makes sure the view has a thread. A store that cannot be read leaves it out: the unit looks at the rows itself.
-func (s *Service) load(runtimeName, id string) {
+// LoadView makes sure the view has a thread. A store that cannot be read leaves it out: the unit looks at the rows itself.
+func (s *Service) LoadView(runtimeName, id string) {
 	if err := s.tryLoad(runtimeName, id); err != nil {
 		s.opts.Logger.Warn().Err(err).Str("session", id).
 			Msg("session could not be read; its next event does not name its title")

@@ -165,7 +165,7 @@ func (s *Service) manage(ctx context.Context, sessionID string,
 	if err != nil {
 		return session.Session{}, err
 	}
-	s.load(sess.Runtime, sessionID)
+	s.LoadView(sess.Runtime, sessionID)
 	s.index.Update(sessionID, func(t *live.Session) { t.ManagedAt = s.now() })
 	at := s.now()
 	err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -178,7 +178,7 @@ func (s *Service) manage(ctx context.Context, sessionID string,
 		s.adoption.wantAgain(sessionID)
 		return session.Session{}, err
 	}
-	return s.shown(ctx, sessionID)
+	return s.Shown(ctx, sessionID)
 }
 
 func materialized(err error) error {
@@ -213,7 +213,7 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 	if err != nil {
 		return session.Session{}, err
 	}
-	s.load(sess.Runtime, sessionID)
+	s.LoadView(sess.Runtime, sessionID)
 	err = s.inOrder(ctx, func() journal.Unit {
 		s.index.Update(sessionID, func(t *live.Session) { t.SetProject(projectID) })
 		return s.assignment(sessionID, projectID)
@@ -222,7 +222,7 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 		s.adoption.wantAgain(sessionID)
 		return session.Session{}, err
 	}
-	return s.shown(ctx, sessionID)
+	return s.Shown(ctx, sessionID)
 }
 
 func (s *Service) assignment(sessionID string, projectID *string) journal.Unit {

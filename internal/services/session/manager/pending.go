@@ -108,7 +108,7 @@ func (s *Service) settleAllPending(ctx context.Context) error {
 		return err
 	}
 	for _, t := range left {
-		made, err := s.stored(ctx, t.SessionID)
+		made, err := s.Stored(ctx, t.SessionID)
 		if err == nil && made.ProjectID == nil && t.ProjectID != "" {
 			_, err = s.AssignProject(ctx, t.SessionID, &t.ProjectID)
 		}

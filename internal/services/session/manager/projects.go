@@ -8,6 +8,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
+	"harness/internal/services/session/reading"
 	"harness/internal/services/session/store"
 )
 
@@ -22,7 +23,7 @@ func (s *Service) ProjectsAt(ctx context.Context) (projects []session.Project, p
 		if projects, err = store.ListProjects(ctx, q); err != nil {
 			return err
 		}
-		pos, err = cursorOf(ctx, q)
+		pos, err = reading.CursorOf(ctx, q)
 		return err
 	})
 	return projects, pos, err

@@ -174,7 +174,7 @@ func (s *Service) SendWaiting(ctx context.Context, sessionID, id string) ([]sess
 	if err != nil {
 		return nil, err
 	}
-	s.load(sess.Runtime, sessionID)
+	s.LoadView(sess.Runtime, sessionID)
 	active := s.index.ActiveTurn(sessionID)
 	now, err := s.moveToFront(ctx, sessionID, id)
 	if err != nil || active == "" {

@@ -29,7 +29,7 @@ func (s *Service) onRecords(records []journal.Record) {
 			s.questions.wake(record)
 			continue
 		case eventTranscriptUpdated:
-			if strings.HasPrefix(record.ItemID, turnErrorPrefix) {
+			if strings.HasPrefix(record.ItemID, session.TurnErrorPrefix) {
 				s.logFailure(record)
 			}
 			continue

@@ -213,7 +213,7 @@ func (s *Service) settleRollbacks(ctx context.Context, runtimeName string) error
 				return err
 			}
 			defer release()
-			sess, err := s.stored(ctx, id)
+			sess, err := s.Stored(ctx, id)
 			if session.Absent(err) {
 				return nil
 			}

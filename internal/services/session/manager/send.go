@@ -53,7 +53,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	}
 	controls := sess.Controls.With(message.Model, message.ApprovalPolicy, message.NetworkAccess,
 		message.FilesystemSandbox)
-	s.load(sess.Runtime, sessionID)
+	s.LoadView(sess.Runtime, sessionID)
 	start := runtime.StartTurn{
 		ThreadID: sess.ID, NativeID: sess.RuntimeSessionID, Input: message.InputParts(), Alone: message.Alone, Cwd: cwd,
 		Model: controls.ModelName(), Effort: message.Effort, ApprovalPolicy: controls.ApprovalPolicy,
@@ -63,7 +63,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	if err := s.checkRestart(ctx, s.db.Read(), adapter, start, wishOf(sess.Controls, controls)); err != nil {
 		return "", err
 	}
-	if start.Aside, err = s.denialReasons(ctx, adapter, sessionID); err != nil {
+	if start.Aside, err = s.DenialReasons(ctx, adapter, sessionID); err != nil {
 		return "", err
 	}
 	if err := s.beginning(ctx, sess, message); err != nil {
@@ -175,7 +175,7 @@ func (s *Service) turnToAwait(session session.Session, adapter runtime.Adapter, 
 	if _, steers := runtime.Has[runtime.Steerer](adapter, runtime.OpSteer); steers {
 		return nil, nil
 	}
-	s.load(session.Runtime, session.ID)
+	s.LoadView(session.Runtime, session.ID)
 	switch {
 	case s.index.ActiveTurn(session.ID) == "":
 		return nil, nil
@@ -259,7 +259,7 @@ func (s *Service) sentWith(ctx context.Context, tx database.Tx, sessionID string
 	}
 	var with *session.Controls
 	if !started.Steered {
-		_, controls, _, err := s.controlsIn(ctx, tx, sessionID)
+		_, controls, _, err := s.ControlsIn(ctx, tx, sessionID)
 		if err != nil {
 			return journal.Event{}, err
 		}
@@ -274,7 +274,7 @@ func (s *Service) storeControlOverrides(ctx context.Context, tx database.Tx, ses
 	if m.Model == nil && m.ApprovalPolicy == nil && m.NetworkAccess == nil && m.FilesystemSandbox == nil {
 		return nil
 	}
-	_, controls, _, err := s.controlsIn(ctx, tx, sessionID)
+	_, controls, _, err := s.ControlsIn(ctx, tx, sessionID)
 	if err != nil {
 		return err
 	}

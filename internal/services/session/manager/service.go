@@ -25,6 +25,7 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/nativelog"
+	"harness/internal/services/session/reading"
 	"harness/internal/services/session/registry"
 	"harness/transcript"
 )
@@ -118,6 +119,7 @@ type Service struct {
 	unusable func(folder string) string
 
 	*registry.Registry
+	*reading.Reader
 	workersMu sync.RWMutex
 	workers   Workers
 
@@ -155,6 +157,8 @@ func New(opts Options) *Service {
 		Registry: registry.New(opts.DB, opts.Runtimes), texts: newTexts(opts.Clock()), serving: map[string]string{},
 	}
 	s.index = live.New(s.now, live.NewLimits(opts.RuntimeLimits))
+	s.Reader = reading.New(reading.Options{Journal: opts.Journal, DB: opts.DB, Index: s.index, Runtimes: s.Registry, Sessions: s,
+		NodeID: opts.NodeID, Defaults: opts.Defaults, Locked: opts.DefaultsLocked, Now: s.now})
 	s.unusable = func(folder string) string { return unusableFolder(folder, opts.EnterFolder) }
 	s.journal.BeforePrune(s.entries.KeepPruned)
 	return s

@@ -152,7 +152,7 @@ func (s *Service) snapshotLoop(ctx context.Context) {
 
 // snapshotSession stores what the files of a session's runtime have more than is stored, and at last how far that is.
 func (s *Service) snapshotSession(ctx context.Context, sessionID, endedTurn string, files map[string]memoryFiles) error {
-	sess, err := s.stored(ctx, sessionID)
+	sess, err := s.Stored(ctx, sessionID)
 	if session.Absent(err) || err == nil && !s.Owns(sess) {
 		return nil
 	}

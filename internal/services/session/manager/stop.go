@@ -18,7 +18,7 @@ import (
 func (s *Service) StopSession(ctx context.Context, sessionID string, keepBackground bool) (stopped session.Stopped, err error) {
 	release, locked := s.holdBriefly(ctx, sessionID)
 	defer release()
-	stored, err := s.stored(ctx, sessionID)
+	stored, err := s.Stored(ctx, sessionID)
 	if err != nil {
 		return session.Stopped{}, err
 	}
@@ -99,7 +99,7 @@ func entryOfStop(turnID, actor string, at int64) transcript.Entry {
 	if actor != "" {
 		content += " by " + actor
 	}
-	details := indented(encode(struct {
+	details := transcript.Indented(encode(struct {
 		StoppedBy string `json:"stoppedBy,omitempty"`
 		StoppedAt string `json:"stoppedAt"`
 	}{actor, isoTime(at)}))

@@ -24,7 +24,7 @@ func (s *Service) Submit(ctx context.Context, sessionID string, message session.
 		turnID, err := s.Send(ctx, sessionID, message)
 		return session.Submitted{TurnID: turnID}, err
 	}
-	s.load(sess.Runtime, sessionID)
+	s.LoadView(sess.Runtime, sessionID)
 	waiting, err := s.Waiting(ctx, sessionID)
 	if err != nil {
 		return session.Submitted{}, err

@@ -41,7 +41,7 @@ func (s *Service) Own(ctx context.Context, sess session.Session) error {
 		return err
 	}
 	defer release()
-	if sess, err = s.stored(ctx, sess.ID); err != nil {
+	if sess, err = s.Stored(ctx, sess.ID); err != nil {
 		return err
 	}
 	if s.Owns(sess) {

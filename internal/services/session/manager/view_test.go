@@ -111,7 +111,7 @@ func TestViewFollowsOtherNodes(t *testing.T) {
 		k.do(err)
 		k.eventually("the project is left", func() bool { return shown().ProjectID == nil })
 
-		other.load("codex", s.ID)
+		other.LoadView("codex", s.ID)
 		known := func() live.Session {
 			other.fake.notify("", "", "account/updated", nil) // on SQLite a journal hears of others when it writes
 			other.flush()

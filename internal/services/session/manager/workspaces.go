@@ -81,7 +81,7 @@ func (s *Service) workspaceLoop(ctx context.Context) {
 
 // snapshotWorkspace stores the folder of a session of this node, as a turn has left it.
 func (s *Service) snapshotWorkspace(ctx context.Context, sessionID, turnID string) error {
-	sess, err := s.stored(ctx, sessionID)
+	sess, err := s.Stored(ctx, sessionID)
 	if session.Absent(err) || err == nil && !s.Owns(sess) {
 		return nil
 	}

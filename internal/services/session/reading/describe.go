@@ -1,4 +1,4 @@
-package manager
+package reading
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"harness/internal/platform/database"
-	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/store"
@@ -25,19 +24,19 @@ type describer interface {
 }
 
 // describerOf is who describes a session, nil when what is stored is all there is to say.
-func (s *Service) describerOf(session session.Session) describer {
+func (r *Reader) describerOf(session session.Session) describer {
 	if string(session.Thread) == store.PlaceholderThread {
 		return nil
 	}
 	var words describer
-	if adapter, err := s.Adapter(session.Runtime); err == nil {
+	if adapter, err := r.runtimes.Adapter(session.Runtime); err == nil {
 		words, _ = adapter.(describer) // one that is not configured any more says nothing new
 	}
 	return words
 }
 
 // threadState is what a describer has to know of a session, but its turns.
-func (s *Service) threadState(ctx context.Context, q database.Querier, sess session.Session) (runtime.ThreadState, error) {
+func (r *Reader) threadState(ctx context.Context, q database.Querier, sess session.Session) (runtime.ThreadState, error) {
 	now := sess.Activity
 	state := runtime.ThreadState{ID: sess.RuntimeSessionID, Title: sess.Title, UpdatedAt: sess.UpdatedAt,
 		Running: now.ActiveTurnID != "", Failed: now.State == session.StateError}
@@ -53,40 +52,13 @@ func (s *Service) threadState(ctx context.Context, q database.Querier, sess sess
 		}
 	}
 	var err error
-	state.Opening, err = s.opening(ctx, q, sess.ID)
+	state.Opening, err = r.opening(ctx, q, sess.ID)
 	return state, err
 }
 
-// refreshDescription asks the runtime what it says of a session by now: where it works and with what model may change
-// with a turn.
-func (s *Service) refreshDescription(ctx context.Context, runtimeName, sessionID string) error {
-	adapter, err := s.Adapter(runtimeName)
-	if err != nil {
-		return err
-	}
-	stored, err := store.ReadSession(ctx, s.db.Read(), sessionID)
-	if session.Absent(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
-	if !ok {
-		return nil
-	}
-	t, err := historian.ReadThread(ctx, stored.RuntimeSessionID, false)
-	if err != nil || len(t.Raw) == 0 || string(withoutTurns(t.Raw)) == string(stored.Thread) {
-		return err
-	}
-	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return nil, storeThread(ctx, tx, sessionID, t)
-	})
-}
-
 // opening is the message a session began with, "" when it began with something else.
-func (s *Service) opening(ctx context.Context, q database.Querier, sessionID string) (string, error) {
-	first, there, err := s.entries.First(ctx, q, sessionID)
+func (r *Reader) opening(ctx context.Context, q database.Querier, sessionID string) (string, error) {
+	first, there, err := r.entries.First(ctx, q, sessionID)
 	if err != nil || !there || first.Role != "user" {
 		return "", err
 	}

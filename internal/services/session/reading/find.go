@@ -1,4 +1,4 @@
-package manager
+package reading
 
 import (
 	"context"
@@ -15,12 +15,12 @@ import (
 	"harness/transcript"
 )
 
-// findText narrows a page of sessions (where and args as stretch has them) down to those in which query.Text occurs: it
+// findText narrows a page of sessions (where and args as page has them) down to those in which query.Text occurs: it
 // returns the condition to add with the arguments it needs, and the cursor of the next page, "" when there is none.
 // Neither engine folds the case of every script, and they differ in which, so the comparison is ours: titles and first
 // messages are read in the order of the list, until the page is full. A first message is looked for among the first 10
 // entries, and at its first 1,000 characters.
-func (s *Service) findText(ctx context.Context, q database.Querier, query session.ListQuery, where string, args []any) (
+func (r *Reader) findText(ctx context.Context, q database.Querier, query session.ListQuery, where string, args []any) (
 	condition, next string, extended []any, err error) {
 	const opening = ` from (select role, content, ` + transcript.CheckedEntry + ` as stored from transcript_entries
 		where session_id = sessions.id and place >= 0 order by place, ordinal limit 10) e where role = 'user' limit 1)`

@@ -1,4 +1,4 @@
-package manager
+package reading
 
 import (
 	"context"
@@ -12,16 +12,16 @@ import (
 )
 
 // readWhole reads the whole transcript, a page at a time. Without pieces it is gathered in detail.
-func (s *Service) readWhole(ctx context.Context, q database.Querier, detail *session.Detail, pieces session.Pieces) error {
+func (r *Reader) readWhole(ctx context.Context, q database.Querier, detail *session.Detail, pieces session.Pieces) error {
 	id := detail.Session.ID
 	turns, err := store.ReadTurns(ctx, q, id)
 	if err != nil {
 		return err
 	}
 	shown := turns
-	w := wholeReading{pieces: pieces, words: s.describerOf(detail.Session), times: store.TurnTimes(turns)}
+	w := wholeReading{pieces: pieces, words: r.describerOf(detail.Session), times: store.TurnTimes(turns)}
 	if w.words != nil {
-		gone, err := s.entries.RolledBack(ctx, q, id)
+		gone, err := r.entries.RolledBack(ctx, q, id)
 		if err != nil {
 			return err
 		}
@@ -36,8 +36,8 @@ func (s *Service) readWhole(ctx context.Context, q database.Querier, detail *ses
 		return err
 	}
 	detail.Transcript = []transcript.Entry{}
-	err = s.entries.EachPage(ctx, q, id, func(page []transcript.Entry, encodings transcript.Encodings) error {
-		if err := s.growRunning(ctx, q, id, page, runs); err != nil {
+	err = r.entries.EachPage(ctx, q, id, func(page []transcript.Entry, encodings transcript.Encodings) error {
+		if err := r.growRunning(ctx, q, id, page, runs); err != nil {
 			return err
 		}
 		if err := w.addItems(ctx, q, id, page); err != nil {
@@ -54,7 +54,7 @@ func (s *Service) readWhole(ctx context.Context, q database.Querier, detail *ses
 	if err != nil || w.words == nil {
 		return err
 	}
-	state, err := s.threadState(ctx, q, detail.Session)
+	state, err := r.threadState(ctx, q, detail.Session)
 	if err != nil {
 		return err
 	}
