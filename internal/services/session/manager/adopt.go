@@ -122,7 +122,7 @@ func (s *Service) adoptLoop(ctx context.Context) {
 				s.opts.Logger.Warn().Err(err).Str("runtime", name).
 					Msg("whether turns were taken back could not be found out; it is asked again before the next turn")
 			}
-			if err := s.sweepWorkers(ctx); err != nil && ctx.Err() == nil {
+			if err := s.SweepWorkers(ctx, s.begun); err != nil && ctx.Err() == nil {
 				s.opts.Logger.Warn().Err(err).Msg("worker sessions that work for nobody could not all be removed")
 			}
 		}

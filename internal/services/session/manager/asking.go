@@ -72,7 +72,7 @@ func (s *Service) AskAboutTool(ctx context.Context, q session.ToolQuestion) (ses
 		forget func()
 		id     string
 	)
-	err = s.inOrder(ctx, func() journal.Unit {
+	err = s.InOrder(ctx, func() journal.Unit {
 		a := s.prepareSignal(stored.Runtime, signal)
 		a.runtime, id = session.EventSource, a.requestID
 		over, forget = s.questions.wait(id)

@@ -153,7 +153,7 @@ func backgroundUpdated(ctx context.Context, q database.Querier, sessionID string
 	if err != nil {
 		return journal.Event{}, err
 	}
-	return sessionEvent(sessionID, session.EventBackground, at, systemOwned, encode(struct {
+	return session.NewEvent(sessionID, session.EventBackground, at, systemOwned, encode(struct {
 		SessionID string        `json:"sessionId"`
 		Activity  session.Doing `json:"activity"`
 	}{sessionID, session.Activity{ActiveTurnID: turn, Background: tasks}.Doing()})), nil

@@ -209,7 +209,7 @@ func (s *Service) listBackground(ctx context.Context, session session.Session, l
 	if len(found) == 0 && !s.background.works(session.ID) {
 		return nil, end(false), nil
 	}
-	err = s.inOrder(ctx, func() journal.Unit {
+	err = s.InOrder(ctx, func() journal.Unit {
 		at := s.now()
 		if newest = end(len(found) > 0); !newest {
 			return nothing

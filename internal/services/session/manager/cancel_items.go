@@ -78,7 +78,7 @@ func (s *Service) cancelLeft(ctx context.Context, tx database.Tx, node string, d
 		if err != nil {
 			return nil, err
 		}
-		event, _ := transcriptUpdated(item.SessionID, &entry, at, systemOwned)
+		event, _ := session.TranscriptUpdated(item.SessionID, &entry, at, systemOwned)
 		events = append(events, event)
 	}
 	return events, nil

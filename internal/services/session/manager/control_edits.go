@@ -150,3 +150,5 @@ func storeDefaults(ctx context.Context, tx database.Tx, controls session.Control
 	}
 	return nil
 }
+
+const eventDefaultsChanged = "default_controls.changed"

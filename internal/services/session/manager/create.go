@@ -121,7 +121,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	// Order in the list is by ms; the runtime may count in seconds.
 	session.UpdatedAt = max(session.UpdatedAt, s.now())
 	session.HistoryAt = session.UpdatedAt // it begins here
-	err = s.inOrder(ctx, func() journal.Unit {
+	err = s.InOrder(ctx, func() journal.Unit {
 		if s.index.Put(session.ID, live.Session{Runtime: session.Runtime}) {
 			s.adoption.wantRoom()
 		}

@@ -36,10 +36,6 @@ const (
 	eventTurnStopped = "turn.stopped"
 )
 
-const (
-	eventDefaultsChanged = "default_controls.changed"
-)
-
 func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Unit {
 	at := s.now()
 	replaced := s.index.ProcessStarted(live.ProcessKey{Runtime: name, Serves: signal.Serves}, signal.Generation)
@@ -81,7 +77,7 @@ func (s *Service) runtimeExited(name string, signal runtime.Signal) journal.Unit
 // recover ends what earlier processes of this node left open: the server was killed, and its runtimes with it but for
 // those that survive.
 func (s *Service) recover(ctx context.Context) error {
-	return s.inOrder(ctx, func() journal.Unit {
+	return s.InOrder(ctx, func() journal.Unit {
 		at := s.now()
 		live := s.index.Generations()
 		for _, generation := range s.opts.Surviving {

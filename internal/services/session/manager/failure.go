@@ -60,7 +60,7 @@ func (s *Service) turnFailed(ctx context.Context, tx database.Tx, turn store.Tur
 	if err != nil || !changed {
 		return nil, err
 	}
-	event, _ := transcriptUpdated(turn.SessionID, &entry, turn.CompletedAt, systemOwned)
+	event, _ := session.TranscriptUpdated(turn.SessionID, &entry, turn.CompletedAt, systemOwned)
 	return []journal.Event{event}, nil
 }
 

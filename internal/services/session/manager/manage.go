@@ -214,7 +214,7 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 		return session.Session{}, err
 	}
 	s.LoadView(sess.Runtime, sessionID)
-	err = s.inOrder(ctx, func() journal.Unit {
+	err = s.InOrder(ctx, func() journal.Unit {
 		s.index.Update(sessionID, func(t *live.Session) { t.SetProject(projectID) })
 		return s.assignment(sessionID, projectID)
 	})
@@ -237,7 +237,7 @@ func (s *Service) assignment(sessionID string, projectID *string) journal.Unit {
 		if err != nil {
 			return nil, journal.Refuse(err)
 		}
-		if equalText(projectID, stored.ProjectID) {
+		if session.EqualText(projectID, stored.ProjectID) {
 			return nil, nil
 		}
 		if err := store.MoveToProject(ctx, tx, sessionID, projectID); err != nil {
@@ -245,11 +245,4 @@ func (s *Service) assignment(sessionID string, projectID *string) journal.Unit {
 		}
 		return []journal.Event{sessionProjectUpdated(sessionID, projectID, stored.ProjectID, at, stored.SystemOwned)}, nil
 	}
-}
-
-func equalText(a, b *string) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }

@@ -23,12 +23,12 @@ func (s *Service) onRecords(records []journal.Record) {
 			s.moved.Add(1)
 			s.adoption.wantAgain(record.SessionID)
 			continue
-		case eventSessionRenamed, eventProjectUpdated:
+		case eventSessionRenamed, session.EventProjectUpdated:
 		case eventApprovalResolved, eventToolInputResolved, eventToolCallResolved:
 			s.delivery.want()
 			s.questions.wake(record)
 			continue
-		case eventTranscriptUpdated:
+		case session.EventTranscriptUpdated:
 			if strings.HasPrefix(record.ItemID, session.TurnErrorPrefix) {
 				s.logFailure(record)
 			}
@@ -48,7 +48,7 @@ func (s *Service) onRecords(records []journal.Record) {
 		switch {
 		case !ok:
 		case record.Type == eventSessionRenamed && known.Title == news.Title:
-		case record.Type == eventProjectUpdated && equalText(known.ProjectID, news.ProjectID):
+		case record.Type == session.EventProjectUpdated && session.EqualText(known.ProjectID, news.ProjectID):
 		case record.Type == session.EventDeleted && known.Deleted:
 		default:
 			s.adoption.wantAgain(news.SessionID)

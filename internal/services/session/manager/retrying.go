@@ -99,7 +99,7 @@ func (s *Service) turnRetrying(ctx context.Context, tx database.Tx, a arrival, c
 	if err != nil || !changed {
 		return nil, err
 	}
-	event, _ := transcriptUpdated(a.signal.ThreadID, &entry, a.receivedAt, systemOwned)
+	event, _ := session.TranscriptUpdated(a.signal.ThreadID, &entry, a.receivedAt, systemOwned)
 	return []journal.Event{event, a.turnError(eventTurnRetrying, turnError{TurnID: turnID,
 		ProviderStatus: change.ProviderStatus, Attempt: now.Attempt, Of: now.Of})}, nil
 }
@@ -148,6 +148,6 @@ func (s *Service) endRetry(ctx context.Context, tx database.Tx, turn store.Turn)
 	if err != nil || !changed {
 		return nil, err
 	}
-	event, _ := transcriptUpdated(turn.SessionID, &entry, turn.CompletedAt, systemOwned)
+	event, _ := session.TranscriptUpdated(turn.SessionID, &entry, turn.CompletedAt, systemOwned)
 	return []journal.Event{event}, nil
 }

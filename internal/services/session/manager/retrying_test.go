@@ -29,7 +29,7 @@ func TestRetriesAreOneEntry(t *testing.T) {
 			!strings.Contains(details, `"remedy": "Check the network."`) {
 			t.Errorf("its details are %s", details)
 		}
-		if told := len(k.events(eventTranscriptUpdated)); told != 2 {
+		if told := len(k.events(session.EventTranscriptUpdated)); told != 2 {
 			t.Errorf("clients are told %d times", told)
 		}
 		k.close() // a server that is killed beside its runtime

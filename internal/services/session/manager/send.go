@@ -96,7 +96,7 @@ func (s *Service) beginning(ctx context.Context, session session.Session, messag
 	if message.Alone && s.index.ActiveTurn(session.ID) != "" {
 		return runtime.ErrTurnActive // nothing began
 	}
-	return s.inOrder(ctx, func() journal.Unit {
+	return s.InOrder(ctx, func() journal.Unit {
 		steers := s.index.ActiveTurn(session.ID) != ""
 		return func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
 			if message.Begin != nil {
@@ -190,7 +190,7 @@ func (s *Service) turnToAwait(session session.Session, adapter runtime.Adapter, 
 func (s *Service) turnAccepted(ctx context.Context, sess session.Session, started runtime.StartedTurn, message session.Message,
 	told *session.Restored) error {
 	turnID := started.TurnID
-	return s.inOrder(ctx, func() journal.Unit {
+	return s.InOrder(ctx, func() journal.Unit {
 		at := s.now()
 		if told != nil && started.NativeID != "" {
 			s.index.SetNative(sess.ID, started.NativeID)

@@ -25,6 +25,7 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/nativelog"
+	"harness/internal/services/session/projects"
 	"harness/internal/services/session/reading"
 	"harness/internal/services/session/registry"
 	"harness/transcript"
@@ -107,9 +108,8 @@ type Service struct {
 	// pendingSessions are those of this process.
 	pendingSessions pendingSessions
 	upserts         upserts
-	// deletions wakes who tells runtimes of deletions; deletePatience is how long a deletion waits for its runtime.
-	deletions      deletions
-	deletePatience time.Duration
+	// deletions wakes who tells runtimes of deletions.
+	deletions deletions
 	// stopPatience is how long an agent has to end a turn that was stopped.
 	stopPatience time.Duration
 	// restartPatience is how long a message waits for the process that follows one that is gone.
@@ -120,8 +120,8 @@ type Service struct {
 
 	*registry.Registry
 	*reading.Reader
-	workersMu sync.RWMutex
-	workers   Workers
+	*projects.Catalog
+	*projects.Agents
 
 	// order makes "look at the view, change it, queue the unit" one step, so that the view is right in the order units
 	// commit. It is held while the journal's queue is full: that is the back-pressure of a slow store.
@@ -151,12 +151,17 @@ func New(opts Options) *Service {
 		opts: opts, journal: opts.Journal, db: opts.DB,
 		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), sender: newQueueSender(), questions: newQuestions(),
 		snapshots: newEndedTurns(), workspaces: newEndedTurns(), background: newBackgroundWatcher(),
-		deletions: newDeletions(), deletePatience: deletePatience, stopPatience: stopPatience, restartPatience: restartPatience,
+		deletions: newDeletions(), stopPatience: stopPatience, restartPatience: restartPatience,
 		order:   newOrderLock(),
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
 		Registry: registry.New(opts.DB, opts.Runtimes), texts: newTexts(opts.Clock()), serving: map[string]string{},
 	}
 	s.index = live.New(s.now, live.NewLimits(opts.RuntimeLimits))
+	part := projects.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Sessions: s, Index: s.index,
+		Runtimes: s.Registry, Refetch: s.adoption.wantAgain, Logger: opts.Logger, Now: s.now}
+	s.Agents = projects.NewAgents(part)
+	part.Agents = s.Agents
+	s.Catalog = projects.New(part)
 	s.Reader = reading.New(reading.Options{Journal: opts.Journal, DB: opts.DB, Index: s.index, Runtimes: s.Registry, Sessions: s,
 		NodeID: opts.NodeID, Defaults: opts.Defaults, Locked: opts.DefaultsLocked, Now: s.now})
 	s.unusable = func(folder string) string { return unusableFolder(folder, opts.EnterFolder) }
@@ -231,9 +236,9 @@ func (s *Service) Stop(ctx context.Context) error {
 // now is the time in ms.
 func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 
-// inOrder changes the view and queues a unit as one step of the commit order, then waits for its commit. With
+// InOrder changes the view and queues a unit as one step of the commit order, then waits for its commit. With
 // *journal.OutageError the unit may run later, when its caller is gone.
-func (s *Service) inOrder(ctx context.Context, prepare func() journal.Unit) error {
+func (s *Service) InOrder(ctx context.Context, prepare func() journal.Unit) error {
 	outcome := make(chan error, 1)
 	if _, err := journal.Await(ctx, s.journal, s.order); err != nil {
 		return err

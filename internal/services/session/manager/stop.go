@@ -47,7 +47,7 @@ func (s *Service) StopSession(ctx context.Context, sessionID string, keepBackgro
 		if err != nil {
 			return nil, journal.Refuse(err)
 		}
-		return []journal.Event{sessionEvent(sessionID, session.EventStopped, s.now(), systemOwned, encode(struct{}{}))}, nil
+		return []journal.Event{session.NewEvent(sessionID, session.EventStopped, s.now(), systemOwned, encode(struct{}{}))}, nil
 	})
 }
 
@@ -88,7 +88,7 @@ func (s *Service) recordStop(ctx context.Context, sessionID, turnID string) erro
 		if err != nil || !changed {
 			return events, err
 		}
-		event, _ := transcriptUpdated(sessionID, &entry, at, systemOwned)
+		event, _ := session.TranscriptUpdated(sessionID, &entry, at, systemOwned)
 		return append(events, event), nil
 	})
 }

@@ -47,7 +47,7 @@ func (s *Service) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessio
 	if err != nil || !changed {
 		return nil, err
 	}
-	event, _ := transcriptUpdated(sessionID, &merged, s.now(), systemOwned)
+	event, _ := session.TranscriptUpdated(sessionID, &merged, s.now(), systemOwned)
 	return []journal.Event{event}, nil
 }
 

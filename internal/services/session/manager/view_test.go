@@ -167,14 +167,14 @@ func TestMetaIsTrueAtItsPlace(t *testing.T) {
 			if record.SessionID != s.ID {
 				continue
 			}
-			if record.Type == eventProjectUpdated {
+			if record.Type == session.EventProjectUpdated {
 				var payload struct{ ProjectID *string }
 				k.do(json.Unmarshal(record.Payload, &payload))
 				project = payload.ProjectID
 				continue
 			}
 			if meta := metaOf(t, record); meta.Session != nil {
-				if checked++; !equalText(meta.Session.ProjectID, project) {
+				if checked++; !session.EqualText(meta.Session.ProjectID, project) {
 					t.Fatalf("event %d tells a project other than the one it has there", record.Pos)
 				}
 			}

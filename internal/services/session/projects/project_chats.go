@@ -1,4 +1,4 @@
-package manager
+package projects
 
 import (
 	"context"
@@ -17,34 +17,34 @@ import (
 // MoveChats takes all sessions of people out of a project, in the order they came into it, and archives them first when
 // archive is set. ErrProjectNotFound; *NotMaterializedError, or *NotOwnerError for a session to archive, before
 // anything is moved.
-func (s *Service) MoveChats(ctx context.Context, projectID string, archive bool) (session.MovedChats, error) {
-	chats, err := s.chats(ctx, s.db.Read(), projectID)
+func (p *Catalog) MoveChats(ctx context.Context, projectID string, archive bool) (session.MovedChats, error) {
+	chats, err := p.chats(ctx, p.options.DB.Read(), projectID)
 	if err != nil {
 		return session.MovedChats{}, err
 	}
 	if !archive {
-		moved, err := s.release(ctx, projectID, "")
+		moved, err := p.release(ctx, projectID, "")
 		return session.MovedChats{Moved: moved}, err
 	}
 	toArchive := slices.DeleteFunc(slices.Clone(chats), func(chat session.Session) bool { return chat.Archived })
-	if err := s.checkOwners(toArchive); err != nil {
+	if err := p.checkOwners(toArchive); err != nil {
 		return session.MovedChats{}, err
 	}
-	if err := s.allMaterialized(ctx, projectID, toArchive); err != nil {
+	if err := p.allMaterialized(ctx, projectID, toArchive); err != nil {
 		return session.MovedChats{}, err
 	}
 	var counts session.MovedChats
 	for _, chat := range chats {
 		if chat.Archived {
 			counts.AlreadyArchived++
-		} else if _, err := s.Archive(ctx, chat.ID); session.Absent(err) {
+		} else if _, err := p.options.Sessions.Archive(ctx, chat.ID); session.Absent(err) {
 			continue // deleted since we looked
 		} else if err != nil {
 			return counts, err
 		} else {
 			counts.Archived++
 		}
-		moved, err := s.release(ctx, projectID, chat.ID)
+		moved, err := p.release(ctx, projectID, chat.ID)
 		if err != nil {
 			return counts, err
 		}
@@ -56,17 +56,17 @@ func (s *Service) MoveChats(ctx context.Context, projectID string, archive bool)
 // DeleteChats deletes all sessions of people in a project, in the order they came into it, and waits for their runtimes
 // together as long as Delete waits for one. skipped are those somebody else deleted meanwhile. ErrProjectNotFound,
 // *NotOwnerError before anything is deleted.
-func (s *Service) DeleteChats(ctx context.Context, projectID string) (deleted, skipped int, err error) {
-	chats, err := s.chats(ctx, s.db.Read(), projectID)
+func (p *Catalog) DeleteChats(ctx context.Context, projectID string) (deleted, skipped int, err error) {
+	chats, err := p.chats(ctx, p.options.DB.Read(), projectID)
 	if err != nil {
 		return 0, 0, err
 	}
-	if err := s.checkOwners(chats); err != nil {
+	if err := p.checkOwners(chats); err != nil {
 		return 0, 0, err
 	}
-	by := time.Now().Add(s.deletePatience)
+	by := time.Now().Add(session.DeletePatience)
 	for _, chat := range chats {
-		_, err := s.deleteBy(ctx, chat.ID, by)
+		_, err := p.options.Sessions.DeleteBy(ctx, chat.ID, by)
 		switch {
 		case session.Absent(err):
 			skipped++
@@ -80,7 +80,7 @@ func (s *Service) DeleteChats(ctx context.Context, projectID string) (deleted, s
 }
 
 // chats are a project's sessions of people, in the order they came into it.
-func (s *Service) chats(ctx context.Context, q database.Querier, projectID string) ([]session.Session, error) {
+func (p *Catalog) chats(ctx context.Context, q database.Querier, projectID string) ([]session.Session, error) {
 	if _, err := store.ReadProject(ctx, q, projectID); err != nil {
 		return nil, err
 	}
@@ -92,12 +92,12 @@ func (s *Service) chats(ctx context.Context, q database.Querier, projectID strin
 }
 
 // release takes a project's chats out of it, only the one of the given id unless that is "", and returns how many.
-func (s *Service) release(ctx context.Context, projectID, only string) (int, error) {
-	at := s.now()
+func (p *Catalog) release(ctx context.Context, projectID, only string) (int, error) {
+	at := p.options.Now()
 	var released atomic.Int64 // the unit may run when this call has returned
 	unit := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		released.Store(0)
-		chats, err := s.chats(ctx, tx, projectID)
+		chats, err := p.chats(ctx, tx, projectID)
 		if errors.Is(err, session.ErrProjectNotFound) {
 			return nil, journal.Refuse(err)
 		}
@@ -119,22 +119,22 @@ func (s *Service) release(ctx context.Context, projectID, only string) (int, err
 	}
 	var placed []string
 	// Not given up halfway: the unit writes what is returned.
-	err := s.inOrder(context.WithoutCancel(ctx), func() journal.Unit {
-		placed = s.index.ReleaseProject(projectID, only)
+	err := p.options.Sessions.InOrder(context.WithoutCancel(ctx), func() journal.Unit {
+		placed = p.options.Index.ReleaseProject(projectID, only)
 		return unit
 	})
 	if err != nil {
 		for _, id := range placed {
-			s.adoption.wantAgain(id)
+			p.options.Refetch(id)
 		}
 	}
 	return int(released.Load()), err
 }
 
 // checkOwners refuses when one of the chats is another node's.
-func (s *Service) checkOwners(chats []session.Session) error {
+func (p *Catalog) checkOwners(chats []session.Session) error {
 	for _, chat := range chats {
-		if err := s.CheckOwner(chat); err != nil {
+		if err := p.options.Sessions.CheckOwner(chat); err != nil {
 			return err
 		}
 	}
@@ -142,10 +142,10 @@ func (s *Service) checkOwners(chats []session.Session) error {
 }
 
 // allMaterialized refuses when a chat that would have to be archived has nothing in it.
-func (s *Service) allMaterialized(ctx context.Context, projectID string, chats []session.Session) error {
+func (p *Catalog) allMaterialized(ctx context.Context, projectID string, chats []session.Session) error {
 	var empty []string
 	for _, chat := range chats {
-		has, err := s.hasContent(ctx, chat)
+		has, err := p.hasContent(ctx, chat)
 		if err != nil {
 			return err
 		}
@@ -160,12 +160,12 @@ func (s *Service) allMaterialized(ctx context.Context, projectID string, chats [
 }
 
 // hasContent tells whether anybody wrote to a session, here or in its runtime before we knew it.
-func (s *Service) hasContent(ctx context.Context, session session.Session) (bool, error) {
-	turns, err := store.ReadTurns(ctx, s.db.Read(), session.ID)
+func (p *Catalog) hasContent(ctx context.Context, session session.Session) (bool, error) {
+	turns, err := store.ReadTurns(ctx, p.options.DB.Read(), session.ID)
 	if err != nil || len(turns) > 0 {
 		return len(turns) > 0, err
 	}
-	adapter, err := s.Adapter(session.Runtime)
+	adapter, err := p.options.Runtimes.Adapter(session.Runtime)
 	if err != nil {
 		return false, err
 	}

@@ -1,4 +1,4 @@
-package manager
+package projects
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 )
 
 // Projects lists all projects by name, in the order people sort names (case and accents last).
-func (s *Service) Projects(ctx context.Context) ([]session.Project, error) {
-	return store.ListProjects(ctx, s.db.Read())
+func (p *Catalog) Projects(ctx context.Context) ([]session.Project, error) {
+	return store.ListProjects(ctx, p.options.DB.Read())
 }
 
 // ProjectsAt is Projects with the cursor of the event stream at which the list is true.
-func (s *Service) ProjectsAt(ctx context.Context) (projects []session.Project, pos int64, err error) {
-	err = s.db.Snapshot(ctx, func(q database.Querier) error {
+func (p *Catalog) ProjectsAt(ctx context.Context) (projects []session.Project, pos int64, err error) {
+	err = p.options.DB.Snapshot(ctx, func(q database.Querier) error {
 		if projects, err = store.ListProjects(ctx, q); err != nil {
 			return err
 		}
@@ -30,10 +30,10 @@ func (s *Service) ProjectsAt(ctx context.Context) (projects []session.Project, p
 }
 
 // CreateProject makes a project; *DuplicateNameError when another has the name (case and surrounding space aside).
-func (s *Service) CreateProject(ctx context.Context, name string, workingDirectory *string) (session.Project, error) {
-	at := s.now()
+func (p *Catalog) CreateProject(ctx context.Context, name string, workingDirectory *string) (session.Project, error) {
+	at := p.options.Now()
 	project := session.Project{ID: session.NewID(), Name: name, WorkingDirectory: workingDirectory, CreatedAt: at, UpdatedAt: at}
-	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	err := p.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if err := store.UniqueName(ctx, tx, name, project.ID); err != nil {
 			return nil, journal.Refuse(err)
 		}
@@ -47,14 +47,14 @@ func (s *Service) CreateProject(ctx context.Context, name string, workingDirecto
 
 // RenameProject changes the name and, when setDirectory, the working directory (nil clears it). It is announced also
 // when nothing changes. Another directory costs the project its worker sessions.
-func (s *Service) RenameProject(ctx context.Context, projectID, name string, workingDirectory *string,
+func (p *Catalog) RenameProject(ctx context.Context, projectID, name string, workingDirectory *string,
 	setDirectory bool) (session.Project, error) {
 	var (
 		project   session.Project
 		dismissed []string
 	)
-	at := s.now()
-	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	at := p.options.Now()
+	err := p.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		stored, err := store.ReadProject(ctx, tx, projectID)
 		if err != nil {
 			return nil, journal.Refuse(err)
@@ -67,7 +67,7 @@ func (s *Service) RenameProject(ctx context.Context, projectID, name string, wor
 		if setDirectory {
 			next.WorkingDirectory = workingDirectory
 		}
-		moved := !equalText(next.WorkingDirectory, stored.WorkingDirectory)
+		moved := !session.EqualText(next.WorkingDirectory, stored.WorkingDirectory)
 		if moved || next.Name != stored.Name {
 			next.UpdatedAt = at
 		}
@@ -80,7 +80,7 @@ func (s *Service) RenameProject(ctx context.Context, projectID, name string, wor
 		}
 		dismissed = nil
 		if moved { // they work in the old directory
-			if dismissed, err = s.dismissIn(ctx, tx, projectID); err != nil {
+			if dismissed, err = p.options.Agents.DismissIn(ctx, tx, projectID); err != nil {
 				return nil, err
 			}
 		}
@@ -88,20 +88,20 @@ func (s *Service) RenameProject(ctx context.Context, projectID, name string, wor
 		return []journal.Event{projectUpserted(next, at)}, nil
 	})
 	if err == nil {
-		s.removeWorkers(context.WithoutCancel(ctx), dismissed, time.Now().Add(s.deletePatience))
+		p.options.Agents.RemoveWorkers(context.WithoutCancel(ctx), dismissed, time.Now().Add(session.DeletePatience))
 	}
 	return project, err
 }
 
 // DeleteProject removes a project that has no sessions of people, and its worker sessions; *ProjectNotEmptyError says
 // how many it has.
-func (s *Service) DeleteProject(ctx context.Context, projectID string) (session.Project, error) {
+func (p *Catalog) DeleteProject(ctx context.Context, projectID string) (session.Project, error) {
 	var (
 		project   session.Project
 		dismissed []string
 	)
-	at := s.now()
-	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	at := p.options.Now()
+	err := p.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		stored, err := store.ReadProject(ctx, tx, projectID)
 		if err != nil {
 			return nil, journal.Refuse(err)
@@ -124,14 +124,14 @@ func (s *Service) DeleteProject(ctx context.Context, projectID string) (session.
 				return nil, fmt.Errorf("delete project %s: %w", projectID, err)
 			}
 		}
-		if dismissed, err = s.dismissIn(ctx, tx, projectID); err != nil {
+		if dismissed, err = p.options.Agents.DismissIn(ctx, tx, projectID); err != nil {
 			return nil, err
 		}
 		project = stored
 		return []journal.Event{projectDeleted(projectID, at)}, nil
 	})
 	if err == nil {
-		s.removeWorkers(context.WithoutCancel(ctx), dismissed, time.Now().Add(s.deletePatience))
+		p.options.Agents.RemoveWorkers(context.WithoutCancel(ctx), dismissed, time.Now().Add(session.DeletePatience))
 	}
 	return project, err
 }
