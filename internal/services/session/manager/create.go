@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/controledit"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/registry"
 	"harness/internal/services/session/store"
@@ -53,13 +54,13 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	}
 	controls := defaults.With(in.Model, in.ApprovalPolicy, in.NetworkAccess, in.FilesystemSandbox)
 	if in.NetworkAccess == nil {
-		controls = networkOfNew(adapter, controls, defaults, in.RuntimeNamed)
+		controls = controledit.NetworkOfNew(adapter, controls, defaults, in.RuntimeNamed)
 	}
 	controls.AcceptEdits, controls.NonInteractive = in.AcceptEdits, in.NonInteractive
 	controls = controls.Complete()
-	err = checkControls(adapter, controls)
+	err = controledit.Check(adapter, controls)
 	if err == nil {
-		err = checkNetwork(adapter, controls, in.RuntimeNamed)
+		err = controledit.CheckNetwork(adapter, controls, in.RuntimeNamed)
 	}
 	if err != nil {
 		return session.Session{}, s.settled(in, err)

@@ -38,8 +38,8 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 	for i := range batch.Signals {
 		ours[i] = s.identify(runtimeName, &batch.Signals[i])
 	}
-	nativeOf = s.nativeOf(batch, ours)
-	natives := s.nativeEvents(runtimeName, nativeOf, batch.Native)
+	nativeOf = s.natives.SessionOf(batch, ours)
+	natives := s.natives.Events(runtimeName, nativeOf, batch.Native)
 	if onlyDeltas(batch) && !slices.Contains(ours, false) && !s.retrying(batch) {
 		s.acceptDeltas(runtimeName, batch, natives)
 		return nativeOf

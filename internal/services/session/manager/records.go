@@ -18,7 +18,7 @@ func (s *Service) onRecords(records []journal.Record) {
 	for _, record := range records {
 		switch record.Type {
 		case session.EventDeleted:
-			s.dropNative(record.SessionID)
+			s.natives.Drop(record.SessionID)
 		case session.EventTaken:
 			s.moved.Add(1)
 			s.adoption.wantAgain(record.SessionID)

@@ -8,6 +8,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/controledit"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 )
@@ -60,7 +61,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 		Sandbox:       controls.FilesystemSandbox,
 		NetworkAccess: controls.NetworkAccess, CollaborateMode: message.CollaborationMode,
 	}
-	if err := s.checkRestart(ctx, s.db.Read(), adapter, start, wishOf(sess.Controls, controls)); err != nil {
+	if err := s.CheckRestart(ctx, s.db.Read(), adapter, start, controledit.WishOf(sess.Controls, controls)); err != nil {
 		return "", err
 	}
 	if start.Aside, err = s.DenialReasons(ctx, adapter, sessionID); err != nil {

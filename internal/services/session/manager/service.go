@@ -23,8 +23,10 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/controledit"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/nativelog"
+	"harness/internal/services/session/pending"
 	"harness/internal/services/session/projects"
 	"harness/internal/services/session/reading"
 	"harness/internal/services/session/registry"
@@ -105,9 +107,7 @@ type Service struct {
 	background *backgroundWatcher
 	silence    silenceTimers
 	bulk       *bulkUpserts
-	// pendingSessions are those of this process.
-	pendingSessions pendingSessions
-	upserts         upserts
+	upserts    upserts
 	// deletions wakes who tells runtimes of deletions.
 	deletions deletions
 	// stopPatience is how long an agent has to end a turn that was stopped.
@@ -122,15 +122,14 @@ type Service struct {
 	*reading.Reader
 	*projects.Catalog
 	*projects.Agents
+	*pending.Opener
+	*controledit.Editor
 
 	// order makes "look at the view, change it, queue the unit" one step, so that the view is right in the order units
 	// commit. It is held while the journal's queue is full: that is the back-pressure of a slow store.
-	order orderLock
-	texts texts // order guards it
-	// serving is the session of each process that is for one alone; order guards it. nativeFailed says that the last
-	// native line was not kept.
-	serving      map[string]string
-	nativeFailed atomic.Bool
+	order   orderLock
+	texts   texts               // order guards it
+	natives *nativelog.Recorder // order guards it
 
 	moved atomic.Int64
 	fence fence // of the journal's writer, which runs units one after the other
@@ -154,9 +153,12 @@ func New(opts Options) *Service {
 		deletions: newDeletions(), stopPatience: stopPatience, restartPatience: restartPatience,
 		order:   newOrderLock(),
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
-		Registry: registry.New(opts.DB, opts.Runtimes), texts: newTexts(opts.Clock()), serving: map[string]string{},
+		Registry: registry.New(opts.DB, opts.Runtimes), texts: newTexts(opts.Clock()),
 	}
 	s.index = live.New(s.now, live.NewLimits(opts.RuntimeLimits))
+	s.natives = nativelog.NewRecorder(nativelog.Options{DB: opts.DB, Index: s.index, Keep: opts.KeepNative, Ring: opts.NativeLines,
+		Logger: opts.Logger, Now: s.now})
+	s.Opener = pending.New(pending.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Sessions: s, Now: s.now})
 	part := projects.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Sessions: s, Index: s.index,
 		Runtimes: s.Registry, Refetch: s.adoption.wantAgain, Logger: opts.Logger, Now: s.now}
 	s.Agents = projects.NewAgents(part)
@@ -164,6 +166,8 @@ func New(opts Options) *Service {
 	s.Catalog = projects.New(part)
 	s.Reader = reading.New(reading.Options{Journal: opts.Journal, DB: opts.DB, Index: s.index, Runtimes: s.Registry, Sessions: s,
 		NodeID: opts.NodeID, Defaults: opts.Defaults, Locked: opts.DefaultsLocked, Now: s.now})
+	s.Editor = controledit.New(controledit.Options{Journal: opts.Journal, Reader: s.Reader, Runtimes: s.Registry,
+		Locked: opts.DefaultsLocked, Now: s.now})
 	s.unusable = func(folder string) string { return unusableFolder(folder, opts.EnterFolder) }
 	s.journal.BeforePrune(s.entries.KeepPruned)
 	return s
@@ -173,7 +177,7 @@ func New(opts Options) *Service {
 func (s *Service) Sink(runtimeName string) runtime.Sink {
 	return func(batch runtime.Batch) {
 		long := batch.Size() > longBatch
-		s.recordNative(s.ingest(runtimeName, batch), batch.Native)
+		s.natives.Record(s.ingest(runtimeName, batch), batch.Native)
 		if long {
 			// Only the journal's end is an error here; the batch's own outcome is told by submit.
 			_, _ = s.journal.Commit(context.Background(), nothing)
@@ -205,7 +209,7 @@ func (s *Service) begin(ctx context.Context) error {
 	if err := s.completeBulks(ctx); err != nil {
 		return err
 	}
-	if err := s.settleAllPending(ctx); err != nil {
+	if err := s.SettlePending(ctx); err != nil {
 		return err
 	}
 	s.begun = s.now()
@@ -213,7 +217,7 @@ func (s *Service) begin(ctx context.Context) error {
 		defer unsubscribe()
 		var loops sync.WaitGroup
 		for _, loop := range []func(context.Context){
-			s.textLoop, s.deliverLoop, s.deletionLoop, s.sweepNatives, s.bulkLoop, s.importLoop, s.adoptLoop, s.snapshotLoop,
+			s.textLoop, s.deliverLoop, s.deletionLoop, s.natives.Sweep, s.bulkLoop, s.importLoop, s.adoptLoop, s.snapshotLoop,
 			s.queueLoop, s.workspaceLoop, s.backgroundLoop,
 		} {
 			loops.Go(func() { loop(running) })

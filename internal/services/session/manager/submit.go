@@ -59,7 +59,7 @@ func (s *Service) checkMessage(ctx context.Context, session session.Session, ada
 	if err := s.CheckTools(ctx, session.ID, message.DynamicTools); err != nil {
 		return err
 	}
-	return s.checkChangedControls(session.Runtime, session.Controls, session.Controls.With(message.Model, message.ApprovalPolicy,
+	return s.CheckChanged(session.Runtime, session.Controls, session.Controls.With(message.Model, message.ApprovalPolicy,
 		message.NetworkAccess, message.FilesystemSandbox))
 }
 

@@ -1,4 +1,4 @@
-package manager
+package controledit
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"harness/internal/lib/javascript"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
@@ -17,13 +18,13 @@ import (
 
 // EditDefaults is EditControls for the controls of new sessions where there is no session whose transcript tells of it:
 // the audit log does. ErrDefaultsLocked, *SettingsLimitError.
-func (s *Service) EditDefaults(ctx context.Context,
+func (e *Editor) EditDefaults(ctx context.Context,
 	edit func(session.Controls) session.Controls) (next session.Controls, changed bool, err error) {
-	if s.opts.DefaultsLocked {
+	if e.options.Locked {
 		return session.Controls{}, false, session.ErrDefaultsLocked
 	}
-	err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		previous, err := s.DefaultControls(ctx, tx)
+	err = e.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		previous, err := e.options.Reader.DefaultControls(ctx, tx)
 		if err != nil {
 			return nil, err
 		}
@@ -36,7 +37,7 @@ func (s *Service) EditDefaults(ctx context.Context,
 		if changed = !next.Equal(previous); !changed {
 			return nil, nil
 		}
-		return []journal.Event{{Type: eventDefaultsChanged, Time: s.now(), Source: session.EventSource, Payload: encode(struct {
+		return []journal.Event{{Type: EventDefaultsChanged, Time: e.options.Now(), Source: session.EventSource, Payload: javascript.MustEncode(struct {
 			Previous session.Controls `json:"previous"`
 			Next     session.Controls `json:"next"`
 		}{previous, next})}}, storeDefaults(ctx, tx, next)
@@ -49,14 +50,14 @@ func (s *Service) EditDefaults(ctx context.Context,
 // announced on the stream; with an audit it is told by an entry in the transcript of the session, whichever the scope.
 // *DeletedError, ErrNotFound, ErrDefaultsLocked, *SettingsLimitError, *runtime.ControlError for a level the session's
 // runtime does not enforce, *BackgroundError for one it cannot take while background work runs.
-func (s *Service) EditControls(ctx context.Context, sessionID string, edit session.ControlEdit) (session.ControlChange, error) {
-	if edit.Defaults && s.opts.DefaultsLocked {
+func (e *Editor) EditControls(ctx context.Context, sessionID string, edit session.ControlEdit) (session.ControlChange, error) {
+	if edit.Defaults && e.options.Locked {
 		return session.ControlChange{}, session.ErrDefaultsLocked
 	}
-	at, suffix := s.now(), uuid.New().String()[:8]
+	at, suffix := e.options.Now(), uuid.New().String()[:8]
 	var change session.ControlChange
-	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		name, controls, defaults, err := s.ControlsIn(ctx, tx, sessionID)
+	err := e.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		name, controls, defaults, err := e.options.Reader.ControlsIn(ctx, tx, sessionID)
 		if session.Absent(err) {
 			return nil, journal.Refuse(err)
 		}
@@ -75,10 +76,10 @@ func (s *Service) EditControls(ctx context.Context, sessionID string, edit sessi
 			return nil, journal.Refuse(err)
 		}
 		if !edit.Defaults {
-			if err := s.checkChangedControls(name, previous, *target); err != nil {
+			if err := e.CheckChanged(name, previous, *target); err != nil {
 				return nil, journal.Refuse(err)
 			}
-			if err := s.checkEditRestart(ctx, tx, sessionID, name, previous, *target); err != nil {
+			if err := e.checkEditRestart(ctx, tx, sessionID, name, previous, *target); err != nil {
 				return nil, err
 			}
 		}
@@ -96,7 +97,7 @@ func (s *Service) EditControls(ctx context.Context, sessionID string, edit sessi
 		}
 		entry := auditEntry(edit, previous, *target, at)
 		entry.MessageID = fmt.Sprintf("session-controls-%d-%s", at, suffix)
-		_, _, err = s.entries.Upsert(ctx, tx, sessionID, entry)
+		_, _, err = e.entries.Upsert(ctx, tx, sessionID, entry)
 		return nil, err
 	})
 	return change, err
@@ -124,14 +125,14 @@ func auditEntry(edit session.ControlEdit, previous, next session.Controls, at in
 	if edit.Defaults {
 		scope, words = "default", "new chats default"
 	}
-	details := string(encode(struct {
+	details := string(javascript.MustEncode(struct {
 		OccurredAt string           `json:"occurredAt"`
 		Actor      string           `json:"actor"`
 		Source     string           `json:"source"`
 		Scope      string           `json:"scope"`
 		Previous   session.Controls `json:"previous"`
 		Next       session.Controls `json:"next"`
-	}{isoTime(at), edit.Audit.Actor, edit.Audit.Source, scope, previous, next}))
+	}{javascript.ISOTime(at), edit.Audit.Actor, edit.Audit.Source, scope, previous, next}))
 	return transcript.Entry{TurnID: "session-controls", Role: "system", Type: "session.controls.updated",
 		Content: fmt.Sprintf("Session controls updated (%s) by %s via %s: %s -> %s", words, edit.Audit.Actor,
 			edit.Audit.Source, previous.Summary(), next.Summary()),
@@ -151,4 +152,5 @@ func storeDefaults(ctx context.Context, tx database.Tx, controls session.Control
 	return nil
 }
 
-const eventDefaultsChanged = "default_controls.changed"
+// EventDefaultsChanged is the type of the event of changed defaults.
+const EventDefaultsChanged = "default_controls.changed"

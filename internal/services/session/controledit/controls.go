@@ -1,20 +1,20 @@
-package manager
+package controledit
 
 import (
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 )
 
-// checkControls refuses levels a runtime does not enforce: *runtime.ControlError.
-func checkControls(adapter runtime.Adapter, c session.Controls) error {
+// Check refuses levels a runtime does not enforce: *runtime.ControlError.
+func Check(adapter runtime.Adapter, c session.Controls) error {
 	return runtime.CapabilitiesOf(adapter).CheckControls(adapter.Name(), c.ApprovalPolicy, c.FilesystemSandbox,
 		c.NetworkAccess)
 }
 
-// checkChangedControls is checkControls for a session of a named runtime; levels it had before stay allowed. A runtime
+// CheckChanged is Check for a session of a named runtime; levels it had before stay allowed. A runtime
 // that is not configured any more refuses every turn anyway.
-func (s *Service) checkChangedControls(runtimeName string, before, after session.Controls) error {
-	adapter, _ := s.Adapter(runtimeName)
+func (e *Editor) CheckChanged(runtimeName string, before, after session.Controls) error {
+	adapter, _ := e.options.Runtimes.Adapter(runtimeName)
 	if adapter == nil {
 		return nil
 	}
@@ -25,18 +25,18 @@ func (s *Service) checkChangedControls(runtimeName string, before, after session
 		return is
 	}
 	if !before.Unrestrictable() {
-		if err := checkNetwork(adapter, after, false); err != nil {
+		if err := CheckNetwork(adapter, after, false); err != nil {
 			return err
 		}
 	}
-	return checkControls(adapter, session.Controls{ApprovalPolicy: changed(before.ApprovalPolicy, after.ApprovalPolicy),
+	return Check(adapter, session.Controls{ApprovalPolicy: changed(before.ApprovalPolicy, after.ApprovalPolicy),
 		FilesystemSandbox: changed(before.FilesystemSandbox, after.FilesystemSandbox),
 		NetworkAccess:     changed(before.NetworkAccess, after.NetworkAccess)})
 }
 
-// networkOfNew is the controls of a new session whose client did not name the network. A client of codex-manager is shown the
+// NetworkOfNew is the controls of a new session whose client did not name the network. A client of codex-manager is shown the
 // default, as ever, with what it comes to.
-func networkOfNew(adapter runtime.Adapter, c, defaults session.Controls, runtimeNamed bool) session.Controls {
+func NetworkOfNew(adapter runtime.Adapter, c, defaults session.Controls, runtimeNamed bool) session.Controls {
 	if runtimeNamed || !runtime.CapabilitiesOf(adapter).KeepsFullAccessPair {
 		return c.OpenNetwork()
 	}
@@ -44,9 +44,9 @@ func networkOfNew(adapter runtime.Adapter, c, defaults session.Controls, runtime
 	return c
 }
 
-// checkNetwork refuses to restrict the network in a sandbox that restricts nothing: *runtime.ControlError. A runtime that
+// CheckNetwork refuses to restrict the network in a sandbox that restricts nothing: *runtime.ControlError. A runtime that
 // takes the pair as it is sent takes it unless strict.
-func checkNetwork(adapter runtime.Adapter, c session.Controls, strict bool) error {
+func CheckNetwork(adapter runtime.Adapter, c session.Controls, strict bool) error {
 	if !c.Unrestrictable() || !strict && runtime.CapabilitiesOf(adapter).KeepsFullAccessPair {
 		return nil
 	}

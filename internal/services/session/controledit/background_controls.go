@@ -1,4 +1,4 @@
-package manager
+package controledit
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// checkRestart refuses what would replace the process in which background work of a session runs: *BackgroundError. q is
+// CheckRestart refuses what would replace the process in which background work of a session runs: *BackgroundError. q is
 // where the background work is read.
-func (s *Service) checkRestart(ctx context.Context, q database.Querier, adapter runtime.Adapter, in runtime.StartTurn, wish string) error {
+func (e *Editor) CheckRestart(ctx context.Context, q database.Querier, adapter runtime.Adapter, in runtime.StartTurn, wish string) error {
 	restarter, is := adapter.(runtime.Restarter)
 	if !is || !restarter.RestartsFor(in) {
 		return nil
@@ -26,8 +26,8 @@ func (s *Service) checkRestart(ctx context.Context, q database.Querier, adapter 
 	return &session.BackgroundError{SessionID: in.ThreadID, Tasks: tasks, Wish: wish}
 }
 
-// wishOf names what differs in controls, as BackgroundError.Wish.
-func wishOf(before, after session.Controls) string {
+// WishOf names what differs in controls, as BackgroundError.Wish.
+func WishOf(before, after session.Controls) string {
 	var changed []string
 	for _, one := range []struct {
 		name    string
@@ -57,14 +57,14 @@ func levelsOf(sessionID string, c session.Controls) runtime.StartTurn {
 		NetworkAccess: c.NetworkAccess}
 }
 
-// checkEditRestart is checkRestart for an edit of controls, so that none is stored which the next message cannot have.
-func (s *Service) checkEditRestart(ctx context.Context, tx database.Tx, sessionID, runtimeName string, before,
+// checkEditRestart is CheckRestart for an edit of controls, so that none is stored which the next message cannot have.
+func (e *Editor) checkEditRestart(ctx context.Context, tx database.Tx, sessionID, runtimeName string, before,
 	after session.Controls) error {
-	adapter, _ := s.Adapter(runtimeName)
+	adapter, _ := e.options.Runtimes.Adapter(runtimeName)
 	if adapter == nil || sameLevels(before, after) {
 		return nil
 	}
-	err := s.checkRestart(ctx, tx, adapter, levelsOf(sessionID, after), wishOf(before, after))
+	err := e.CheckRestart(ctx, tx, adapter, levelsOf(sessionID, after), WishOf(before, after))
 	if refused := (*session.BackgroundError)(nil); errors.As(err, &refused) {
 		return journal.Refuse(err)
 	}
