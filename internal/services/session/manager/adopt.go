@@ -118,7 +118,7 @@ func (s *Service) adoptLoop(ctx context.Context) {
 					Msg("stored conversations could not all be listed; the missing ones are adopted when they are used")
 			}
 			s.imports.wantAll()
-			if err := s.settleRollbacks(ctx, name); err != nil && ctx.Err() == nil {
+			if err := s.SettleRollbacks(ctx, name); err != nil && ctx.Err() == nil {
 				s.opts.Logger.Warn().Err(err).Str("runtime", name).
 					Msg("whether turns were taken back could not be found out; it is asked again before the next turn")
 			}

@@ -8,6 +8,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/entryof"
 	"harness/internal/services/session/store"
 )
 
@@ -65,7 +66,7 @@ func (s *Service) autoDecide(ctx context.Context, tx database.Tx, a arrival, req
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := s.entries.Upsert(ctx, tx, request.SessionID, entryOfResolution(request.Request)); err != nil {
+	if _, _, err := s.entries.Upsert(ctx, tx, request.SessionID, entryof.Resolution(request.Request)); err != nil {
 		return nil, err
 	}
 	return []journal.Event{requestResolved(request.Request, systemOwned, by)}, nil

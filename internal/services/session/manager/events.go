@@ -9,18 +9,7 @@ import (
 	"harness/internal/lib/javascript"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
-)
-
-const (
-	eventApprovalResolved = "approval_resolved"
-)
-
-const (
-	eventToolInputResolved = "tool_user_input_resolved"
-)
-
-const (
-	eventToolCallResolved = "tool_call_resolved"
+	"harness/internal/services/session/entryof"
 )
 
 // deletedMessage is what clients of a deleted session are told.
@@ -55,15 +44,6 @@ func sessionProjectUpdated(sessionID string, projectID, previous *string, at int
 	}{"ok", sessionID, projectID, previous}))
 	event.Broadcast = !systemOwned
 	return event
-}
-
-// sessionRolledBack tells which turns left the transcript, in the order they ran.
-func sessionRolledBack(sessionID string, turnIDs []string, at int64, systemOwned bool) journal.Event {
-	return session.NewEvent(sessionID, "session_rolled_back", at, systemOwned, encode(struct {
-		Status    string   `json:"status"`
-		SessionID string   `json:"sessionId"`
-		TurnIDs   []string `json:"turnIds"`
-	}{"ok", sessionID, turnIDs}))
 }
 
 // sessionRenamed tells the other nodes of a new title. It is no event of the session: clients are told by the runtime.
@@ -129,11 +109,11 @@ func turnStopped(sessionID, turnID string, at int64) journal.Event {
 
 // requestResolved tells how an interactive request ended.
 func requestResolved(r session.Request, systemOwned bool, actor string) journal.Event {
-	told := resolution(r)
+	told := entryof.ResolutionPayload(r)
 	if r.Status == session.RequestResolved && r.DecidedBy != "" {
 		told = append(append(bytes.Clone(told[:len(told)-1]), `,"decidedBy":`...), append(quote(r.DecidedBy), '}')...)
 	}
-	event := session.NewEvent(r.SessionID, termsOf(r.Kind).event, r.SettledAt, systemOwned, told)
+	event := session.NewEvent(r.SessionID, entryof.ResolutionEvent(r.Kind), r.SettledAt, systemOwned, told)
 	event.TurnID, event.ItemID, event.Actor = r.TurnID, r.ItemID, actor
 	return event
 }

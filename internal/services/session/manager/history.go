@@ -10,6 +10,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/jsonobject"
 	"harness/internal/services/session"
+	"harness/internal/services/session/entryof"
 	"harness/internal/services/session/store"
 	"harness/transcript"
 )
@@ -87,8 +88,8 @@ func (s *Service) importedTurns(ctx context.Context, tx database.Tx, sessionID s
 			entry := transcript.Entry{MessageID: item.ID, TurnID: turn.ID, Role: item.Role, Type: item.Type,
 				Content: item.Content, StartedAt: instant(item.StartedAt, turn.StartedAt),
 				CompletedAt: instant(item.CompletedAt, turn.CompletedAt), Status: transcript.Complete}
-			setDetails(&entry, item)
-			if err := s.showImages(ctx, tx, sessionID, &entry, item); err != nil {
+			entryof.SetDetails(&entry, item)
+			if err := s.items.ShowImages(ctx, tx, sessionID, &entry, item); err != nil {
 				return nil, err
 			}
 			imported.Entries = append(imported.Entries, entry.Whole())

@@ -104,7 +104,7 @@ func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools jso
 	var t runtime.Thread
 	resumed, err := withReportedThread(&t)(
 		s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (change, error) {
-			_, err := s.workspace(session)
+			_, err := s.Workspace(session)
 			if err == nil {
 				err = s.CheckTools(ctx, sessionID, dynamicTools)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
+	"harness/internal/services/session/entryof"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 )
@@ -24,7 +25,7 @@ func (s *Service) onRecords(records []journal.Record) {
 			s.adoption.wantAgain(record.SessionID)
 			continue
 		case eventSessionRenamed, session.EventProjectUpdated:
-		case eventApprovalResolved, eventToolInputResolved, eventToolCallResolved:
+		case entryof.EventApprovalResolved, entryof.EventToolInputResolved, entryof.EventToolCallResolved:
 			s.delivery.want()
 			s.questions.wake(record)
 			continue

@@ -30,7 +30,7 @@ func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) err
 	case turnID != active:
 		return fmt.Errorf("%w: %s runs, not %s", session.ErrWrongTurn, active, turnID)
 	}
-	if _, err := s.workspace(row.Session); err != nil {
+	if _, err := s.Workspace(row.Session); err != nil {
 		return err
 	}
 	adapter, err := s.Adapter(row.Runtime)

@@ -36,7 +36,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	if err := s.drained(sess.SystemOwned); err != nil {
 		return "", err
 	}
-	cwd, err := s.workspace(sess)
+	cwd, err := s.Workspace(sess)
 	if err != nil {
 		return "", err
 	}
@@ -49,7 +49,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	if err := s.checkMessage(ctx, sess, adapter, message); err != nil {
 		return "", err
 	}
-	if err := s.settleRollback(ctx, sess, false); err != nil {
+	if err := s.SettleRollback(ctx, sess, false); err != nil {
 		return "", err
 	}
 	controls := sess.Controls.With(message.Model, message.ApprovalPolicy, message.NetworkAccess,

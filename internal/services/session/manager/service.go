@@ -23,13 +23,17 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/background"
 	"harness/internal/services/session/controledit"
+	"harness/internal/services/session/items"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/nativelog"
 	"harness/internal/services/session/pending"
 	"harness/internal/services/session/projects"
 	"harness/internal/services/session/reading"
 	"harness/internal/services/session/registry"
+	"harness/internal/services/session/rollback"
+	"harness/internal/services/session/workspace"
 	"harness/transcript"
 )
 
@@ -78,7 +82,7 @@ type Options struct {
 	// HistoryBytes bounds what a runtime that has lost a conversation is told of it (200,000).
 	HistoryBytes int
 	// Images, when set, keeps the images of items.
-	Images Images
+	Images items.Images
 	// Pictures, when set, makes pictures for a runtime of the images of a message that has waited.
 	Pictures func(ctx context.Context, sessionID string, images []string) ([]string, error)
 	// Keep, when set, keeps what a runtime is told and returns a reference to it, as JSON.
@@ -104,7 +108,7 @@ type Service struct {
 	sender     *queueSender
 	questions  *questions
 	// background knows which sessions have background work.
-	background *backgroundWatcher
+	background *background.Watch
 	silence    silenceTimers
 	bulk       *bulkUpserts
 	upserts    upserts
@@ -115,15 +119,16 @@ type Service struct {
 	// restartPatience is how long a message waits for the process that follows one that is gone.
 	restartPatience time.Duration
 
-	// unusable is why an agent cannot work in a folder, "" when it can.
-	unusable func(folder string) string
-
 	*registry.Registry
 	*reading.Reader
 	*projects.Catalog
 	*projects.Agents
 	*pending.Opener
 	*controledit.Editor
+	*rollback.Rollbacks
+	*background.Monitor
+	*workspace.Checker
+	items *items.Items
 
 	// order makes "look at the view, change it, queue the unit" one step, so that the view is right in the order units
 	// commit. It is held while the journal's queue is full: that is the back-pressure of a slow store.
@@ -149,7 +154,7 @@ func New(opts Options) *Service {
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
 		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), sender: newQueueSender(), questions: newQuestions(),
-		snapshots: newEndedTurns(), workspaces: newEndedTurns(), background: newBackgroundWatcher(),
+		snapshots: newEndedTurns(), workspaces: newEndedTurns(), background: background.NewWatch(),
 		deletions: newDeletions(), stopPatience: stopPatience, restartPatience: restartPatience,
 		order:   newOrderLock(),
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
@@ -166,9 +171,15 @@ func New(opts Options) *Service {
 	s.Catalog = projects.New(part)
 	s.Reader = reading.New(reading.Options{Journal: opts.Journal, DB: opts.DB, Index: s.index, Runtimes: s.Registry, Sessions: s,
 		NodeID: opts.NodeID, Defaults: opts.Defaults, Locked: opts.DefaultsLocked, Now: s.now})
+	s.items = items.New(items.Options{Images: opts.Images, Reader: s.Reader})
+	s.Rollbacks = rollback.New(rollback.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Locks: &s.locks,
+		Reader: s.Reader, Runtimes: s.Registry, Owned: s.owned, Refetch: s.adoption.wantAll, Now: s.now})
+	s.Monitor = background.New(background.Options{DB: opts.DB, NodeID: opts.NodeID, Locks: &s.locks, Index: s.index,
+		Watch: s.background, Sessions: s, Owned: s.owned, Mine: s.mine, Logger: opts.Logger, Now: s.now})
+	s.Checker = &workspace.Checker{Root: opts.WorkspaceRoot,
+		Unusable: func(folder string) string { return workspace.Unusable(folder, opts.EnterFolder) }}
 	s.Editor = controledit.New(controledit.Options{Journal: opts.Journal, Reader: s.Reader, Runtimes: s.Registry,
 		Locked: opts.DefaultsLocked, Now: s.now})
-	s.unusable = func(folder string) string { return unusableFolder(folder, opts.EnterFolder) }
 	s.journal.BeforePrune(s.entries.KeepPruned)
 	return s
 }
@@ -218,7 +229,7 @@ func (s *Service) begin(ctx context.Context) error {
 		var loops sync.WaitGroup
 		for _, loop := range []func(context.Context){
 			s.textLoop, s.deliverLoop, s.deletionLoop, s.natives.Sweep, s.bulkLoop, s.importLoop, s.adoptLoop, s.snapshotLoop,
-			s.queueLoop, s.workspaceLoop, s.backgroundLoop,
+			s.queueLoop, s.workspaceLoop, s.BackgroundLoop,
 		} {
 			loops.Go(func() { loop(running) })
 		}

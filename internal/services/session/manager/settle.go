@@ -8,6 +8,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/entryof"
 	"harness/internal/services/session/store"
 )
 
@@ -19,7 +20,7 @@ import (
 func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply,
 	decidedBy string) (session.Request, error) {
 	if kind == runtime.RequestApproval {
-		reply.Scope = scope(&reply)
+		reply.Scope = entryof.Scope(&reply)
 	}
 	// A caller who goes away after the commit must not keep the runtime from its answer.
 	ctx = context.WithoutCancel(ctx)
@@ -49,7 +50,7 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 		}
 		systemOwned, err := store.IsSystemOwned(ctx, tx, request.SessionID)
 		if err == nil {
-			_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryOfResolution(request.Request))
+			_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryof.Resolution(request.Request))
 		}
 		if err != nil && !session.Absent(err) {
 			return nil, err

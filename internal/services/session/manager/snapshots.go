@@ -23,6 +23,7 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/workspace"
 )
 
 const (
@@ -182,7 +183,7 @@ func (s *Service) snapshotSession(ctx context.Context, sessionID, endedTurn stri
 			return nil
 		}
 	}
-	marked, err := ensureMarker(cmp.Or(sess.Cwd, s.opts.WorkspaceRoot))
+	marked, err := workspace.EnsureMarker(cmp.Or(sess.Cwd, s.opts.WorkspaceRoot))
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package manager
+package items
 
 import (
 	"context"
@@ -13,25 +13,25 @@ import (
 
 // cancelItem ends the entry of an item whose end will not come, with the text it had. Entries that are final, or that
 // clients took away from their item, stay as they are; changed is false then.
-func (s *Service) cancelItem(ctx context.Context, tx database.Tx, item store.RunningItem, at int64) (entry transcript.Entry,
+func (i *Items) cancelItem(ctx context.Context, tx database.Tx, item store.RunningItem, at int64) (entry transcript.Entry,
 	changed bool, err error) {
 	if err := store.EndItem(ctx, tx, item.SessionID, item.MessageID); err != nil {
 		return entry, false, err
 	}
-	entry, found, err := s.entries.Find(ctx, tx, item.SessionID, item.MessageID)
+	entry, found, err := i.entries.Find(ctx, tx, item.SessionID, item.MessageID)
 	if err != nil || !found || entry.Status != transcript.Streaming {
 		return entry, false, err
 	}
-	if err := s.Grow(ctx, tx, item.SessionID, &entry); err != nil {
+	if err := i.options.Reader.Grow(ctx, tx, item.SessionID, &entry); err != nil {
 		return entry, false, err
 	}
 	entry.Status, entry.CompletedAt = transcript.Canceled, &at
-	return s.entries.Upsert(ctx, tx, item.SessionID, entry)
+	return i.entries.Upsert(ctx, tx, item.SessionID, entry)
 }
 
-// cancelItems ends the items a turn leaves behind that did not run to its end, but for those that may go on without it:
+// Cancel ends the items a turn leaves behind that did not run to its end, but for those that may go on without it:
 // what they say still belongs to them, and their own end, or their process's, comes later.
-func (s *Service) cancelItems(ctx context.Context, tx database.Tx, turn store.Turn) error {
+func (i *Items) Cancel(ctx context.Context, tx database.Tx, turn store.Turn) error {
 	if turn.Status != runtime.TurnInterrupted && turn.Status != runtime.TurnFailed {
 		return nil // what still runs was left running
 	}
@@ -43,16 +43,16 @@ func (s *Service) cancelItems(ctx context.Context, tx database.Tx, turn store.Tu
 		if item.TurnID != turn.TurnID || item.Outlives {
 			continue
 		}
-		if _, _, err := s.cancelItem(ctx, tx, item, turn.CompletedAt); err != nil {
+		if _, _, err := i.cancelItem(ctx, tx, item, turn.CompletedAt); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// cancelLeft ends the items that ran in dead runtime processes after their turns were over: clients have heard of no
+// CancelLeft ends the items that ran in dead runtime processes after their turns were over: clients have heard of no
 // end of theirs.
-func (s *Service) cancelLeft(ctx context.Context, tx database.Tx, node string, dead func(generation string) bool,
+func (i *Items) CancelLeft(ctx context.Context, tx database.Tx, node string, dead func(generation string) bool,
 	at int64) (
 	[]journal.Event, error) {
 	running, err := store.RunningItemsOfNode(ctx, tx, node)
@@ -64,7 +64,7 @@ func (s *Service) cancelLeft(ctx context.Context, tx database.Tx, node string, d
 		if !dead(item.Generation) {
 			continue
 		}
-		entry, changed, err := s.cancelItem(ctx, tx, item, at)
+		entry, changed, err := i.cancelItem(ctx, tx, item, at)
 		if err != nil {
 			return nil, err
 		}

@@ -1,8 +1,10 @@
-package manager
+// Package workspace checks and marks the folders that sessions work in.
+//
+// It owns where a relative folder is and why an agent cannot work in one. It must never know what a session does there.
+package workspace
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -17,12 +19,20 @@ import (
 	"harness/internal/services/session"
 )
 
+// Checker checks folders.
+type Checker struct {
+	// Root is where sessions work whose creator named no folder, and what relative paths are below.
+	Root string
+	// Unusable is why an agent cannot work in a folder, "" when it can.
+	Unusable func(folder string) string
+}
+
 // CheckFolder returns the absolute path of the folder a new session is to work in, the server's workspace for "".
 // *FolderError.
-func (s *Service) CheckFolder(cwd string) (string, error) {
-	folder, reason := s.folderAt(cwd)
+func (c *Checker) CheckFolder(cwd string) (string, error) {
+	folder, reason := c.folderAt(cwd)
 	if reason == "" {
-		reason = s.unusable(folder)
+		reason = c.Unusable(folder)
 	}
 	if reason != "" {
 		return "", &session.FolderError{Folder: cmp.Or(cwd, folder), Reason: reason}
@@ -30,24 +40,14 @@ func (s *Service) CheckFolder(cwd string) (string, error) {
 	return folder, nil
 }
 
-// CheckWorkspace refuses what needs the folder of a session while an agent cannot work there: *FolderError. Other errors are
-// those of Lookup.
-func (s *Service) CheckWorkspace(ctx context.Context, sessionID string) error {
-	session, err := s.Lookup(ctx, sessionID)
-	if err == nil {
-		_, err = s.workspace(session)
-	}
-	return err
-}
-
-// workspace is the folder of a session, "" where only its runtime knows it. *FolderError when an agent cannot work there.
-func (s *Service) workspace(sess session.Session) (string, error) {
+// Workspace is the folder of a session, "" where only its runtime knows it. *FolderError when an agent cannot work there.
+func (c *Checker) Workspace(sess session.Session) (string, error) {
 	if sess.Cwd == "" {
 		return "", nil
 	}
-	folder, reason := s.folderAt(sess.Cwd)
+	folder, reason := c.folderAt(sess.Cwd)
 	if reason == "" {
-		reason = s.unusable(folder)
+		reason = c.Unusable(folder)
 	}
 	if reason != "" {
 		return "", &session.FolderError{SessionID: sess.ID, Folder: sess.Cwd, Reason: reason}
@@ -56,22 +56,22 @@ func (s *Service) workspace(sess session.Session) (string, error) {
 }
 
 // folderAt is the absolute path of a folder, or why there is none: relative ones are below the server's workspace.
-func (s *Service) folderAt(cwd string) (folder, reason string) {
+func (c *Checker) folderAt(cwd string) (folder, reason string) {
 	switch {
 	case cwd == "":
-		return s.opts.WorkspaceRoot, ""
+		return c.Root, ""
 	case strings.ContainsRune(cwd, 0):
 		return "", "no path contains a NUL character"
 	case filepath.IsAbs(cwd):
 		return cwd, ""
 	case filepath.IsLocal(cwd):
-		return filepath.Join(s.opts.WorkspaceRoot, cwd), ""
+		return filepath.Join(c.Root, cwd), ""
 	}
-	return "", "a relative path is below the server's workspace " + s.opts.WorkspaceRoot + ", and this one leaves it"
+	return "", "a relative path is below the server's workspace " + c.Root + ", and this one leaves it"
 }
 
-// unusableFolder is why an agent cannot work in a folder, "" when it can. enter is Options.EnterFolder.
-func unusableFolder(folder string, enter func(string) error) string {
+// Unusable is why an agent cannot work in a folder, "" when it can. enter says whether the agents' user may enter it, nil when they are the server's user.
+func Unusable(folder string, enter func(string) error) string {
 	info, err := os.Stat(folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -90,17 +90,17 @@ func unusableFolder(folder string, enter func(string) error) string {
 	return ""
 }
 
-// markerFolder is what a folder is marked with: two nodes that read the same id there have the same folder. git does not
+// MarkerFolder is what a folder is marked with: two nodes that read the same id there have the same folder. git does not
 // show it, because it has a .gitignore that names everything.
 const (
-	markerFolder = ".harness-workspace"
+	MarkerFolder = ".harness-workspace"
 	markerFile   = "id"
 	maxMarker    = 1 << 10
 )
 
-// readMarker is the mark of a folder, "" when it has none, or is not there.
-func readMarker(folder string) (string, error) {
-	file, err := os.OpenInRoot(folder, markerFolder+"/"+markerFile) // an agent may have put a link there
+// ReadMarker is the mark of a folder, "" when it has none, or is not there.
+func ReadMarker(folder string) (string, error) {
+	file, err := os.OpenInRoot(folder, MarkerFolder+"/"+markerFile) // an agent may have put a link there
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -114,20 +114,20 @@ func readMarker(folder string) (string, error) {
 	return strings.TrimSpace(string(raw)), nil
 }
 
-// ensureMarker gives a folder a mark, unless it has one, and returns it.
-func ensureMarker(folder string) (string, error) {
-	known, err := readMarker(folder)
+// EnsureMarker gives a folder a mark, unless it has one, and returns it.
+func EnsureMarker(folder string) (string, error) {
+	known, err := ReadMarker(folder)
 	if known != "" || err != nil {
 		return known, err
 	}
-	if err := replaceMarker(folder, rand.Text()); err != nil {
+	if err := ReplaceMarker(folder, rand.Text()); err != nil {
 		return "", err
 	}
-	return readMarker(folder)
+	return ReadMarker(folder)
 }
 
-// replaceMarker gives a folder a mark, unless it has one.
-func replaceMarker(folder, id string) (err error) {
+// ReplaceMarker gives a folder a mark, unless it has one.
+func ReplaceMarker(folder, id string) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("mark %s: %w", folder, err)
@@ -138,18 +138,18 @@ func replaceMarker(folder, id string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	if err := root.Mkdir(markerFolder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := root.Mkdir(MarkerFolder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := root.WriteFile(markerFolder+"/.gitignore", []byte("*\n"), 0o644); err != nil {
+	if err := root.WriteFile(MarkerFolder+"/.gitignore", []byte("*\n"), 0o644); err != nil {
 		return err
 	}
 	// Linked when it is written: who finds it reads all of it, and the first of two stays.
-	made := markerFolder + "/" + rand.Text()
+	made := MarkerFolder + "/" + rand.Text()
 	if err := root.WriteFile(made, []byte(id+"\n"), 0o644); err != nil {
 		return err
 	}
-	err = root.Link(made, markerFolder+"/"+markerFile)
+	err = root.Link(made, MarkerFolder+"/"+markerFile)
 	if errors.Is(err, fs.ErrExist) {
 		err = nil
 	}

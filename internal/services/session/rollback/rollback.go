@@ -1,4 +1,4 @@
-package manager
+package rollback
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"harness/internal/lib/javascript"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -20,17 +21,17 @@ import (
 // runtime's refusals, *runtime.TooFewTurnsError, *NotOwnerError, and errors as of Lookup.
 //
 // What is to be taken back is stored before the runtime is asked, so that a server or runtime that dies meanwhile
-// leaves no doubt: whether it was done shows in the runtime's history (settleRollback).
-func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int) (json.RawMessage, error) {
-	if err := s.journal.AwaitWrites(ctx); err != nil {
+// leaves no doubt: whether it was done shows in the runtime's history (SettleRollback).
+func (r *Rollbacks) RollBack(ctx context.Context, sessionID string, numTurns int) (json.RawMessage, error) {
+	if err := r.options.Journal.AwaitWrites(ctx); err != nil {
 		return nil, err // before the runtime is told anything
 	}
-	release, err := s.locks.Acquire(ctx, sessionID)
+	release, err := r.options.Locks.Acquire(ctx, sessionID)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	session, adapter, err := s.owned(ctx, sessionID)
+	session, adapter, err := r.options.Owned(ctx, sessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -40,23 +41,23 @@ func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int) 
 	}
 	// A caller who goes away does not leave it half done.
 	ctx = context.WithoutCancel(ctx)
-	if err := s.settleRollback(ctx, session, false); err != nil {
+	if err := r.SettleRollback(ctx, session, false); err != nil {
 		return nil, err
 	}
 	threadID := session.ID
 	var last []runtime.Turn
-	err = loaded(ctx, adapter, session, func() (err error) {
+	err = Loaded(ctx, adapter, session, func() (err error) {
 		last, err = back.LastTurns(ctx, threadID, numTurns)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.openRollback(ctx, sessionID, last); err != nil {
+	if err := r.openRollback(ctx, sessionID, last); err != nil {
 		return nil, err
 	}
 	var done runtime.RolledBack
-	err = loaded(ctx, adapter, session, func() (err error) {
+	err = Loaded(ctx, adapter, session, func() (err error) {
 		done, err = back.RollBack(ctx, threadID, numTurns, last)
 		return err
 	})
@@ -64,17 +65,17 @@ func (s *Service) RollBack(ctx context.Context, sessionID string, numTurns int) 
 	var tooFew *runtime.TooFewTurnsError
 	switch {
 	case err == nil:
-		return done.Result, s.rolledBack(ctx, sessionID, done.Turns)
+		return done.Result, r.rolledBack(ctx, sessionID, done.Turns)
 	case errors.As(err, &refused), errors.As(err, &tooFew):
-		return nil, errors.Join(err, s.rolledBack(ctx, sessionID, nil))
+		return nil, errors.Join(err, r.rolledBack(ctx, sessionID, nil))
 	}
-	s.adoption.wantAll(session.Runtime) // whether it did is asked there
+	r.options.Refetch(session.Runtime) // whether it did is asked there
 	return nil, err
 }
 
-// loaded makes a call about a conversation. A runtime that was restarted has to load it first; should that fail, its
+// Loaded makes a call about a conversation. A runtime that was restarted has to load it first; should that fail, its
 // first words say more.
-func loaded(ctx context.Context, adapter runtime.Adapter, session session.Session, call func() error) error {
+func Loaded(ctx context.Context, adapter runtime.Adapter, session session.Session, call func() error) error {
 	err := call()
 	if !errors.Is(err, runtime.ErrThreadNotFound) {
 		return err
@@ -87,15 +88,15 @@ func loaded(ctx context.Context, adapter runtime.Adapter, session session.Sessio
 }
 
 // openRollback notes the turns that are about to be taken back.
-func (s *Service) openRollback(ctx context.Context, sessionID string, last []runtime.Turn) error {
+func (r *Rollbacks) openRollback(ctx context.Context, sessionID string, last []runtime.Turn) error {
 	ids := make([]string, len(last))
 	for i, turn := range last {
 		ids[i] = turn.ID
 	}
-	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	return r.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		_, err := tx.ExecContext(ctx, `insert into open_rollbacks (session_id, turns, node_id) values ($1, $2, $3)
 			on conflict (session_id) do update set turns = excluded.turns, node_id = excluded.node_id`,
-			database.EncodeText(sessionID), string(encode(ids)), s.opts.NodeID)
+			database.EncodeText(sessionID), string(javascript.MustEncode(ids)), r.options.NodeID)
 		if err != nil {
 			return nil, fmt.Errorf("note the rollback of session %s: %w", sessionID, err)
 		}
@@ -105,9 +106,9 @@ func (s *Service) openRollback(ctx context.Context, sessionID string, last []run
 
 // rolledBack stores which turns the runtime took back: they leave the transcript, with everything else that was stored
 // under them, and clients are told. None: it took none.
-func (s *Service) rolledBack(ctx context.Context, sessionID string, turns []string) error {
-	at := s.now()
-	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+func (r *Rollbacks) rolledBack(ctx context.Context, sessionID string, turns []string) error {
+	at := r.options.Now()
+	return r.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if _, err := tx.ExecContext(ctx, `delete from open_rollbacks where session_id = $1`,
 			database.EncodeText(sessionID)); err != nil {
 			return nil, fmt.Errorf("end the rollback of session %s: %w", sessionID, err)
@@ -122,24 +123,24 @@ func (s *Service) rolledBack(ctx context.Context, sessionID string, turns []stri
 		if err != nil {
 			return nil, err
 		}
-		gone, err := s.withForgotten(ctx, tx, sessionID, turns)
+		gone, err := r.withForgotten(ctx, tx, sessionID, turns)
 		if err != nil {
 			return nil, err
 		}
-		if err := errors.Join(s.entries.RollBack(ctx, tx, sessionID, gone, at), store.TouchSession(ctx, tx, sessionID, at)); err != nil {
+		if err := errors.Join(r.entries.RollBack(ctx, tx, sessionID, gone, at), store.TouchSession(ctx, tx, sessionID, at)); err != nil {
 			return nil, err
 		}
-		return []journal.Event{sessionRolledBack(sessionID, gone, at, systemOwned)}, nil
+		return []journal.Event{rolledBackEvent(sessionID, gone, at, systemOwned)}, nil
 	})
 }
 
 // withForgotten are turns that were taken back, newest first, in the order they ran, and with those that ran after the
 // first of them and that the runtime's history does not have, as of some that failed.
-func (s *Service) withForgotten(ctx context.Context, q database.Querier, sessionID string, turns []string) (
+func (r *Rollbacks) withForgotten(ctx context.Context, q database.Querier, sessionID string, turns []string) (
 	[]string, error) {
 	gone := slices.Clone(turns)
 	slices.Reverse(gone)
-	since, err := s.entries.TurnsSince(ctx, q, sessionID, gone)
+	since, err := r.entries.TurnsSince(ctx, q, sessionID, gone)
 	if err != nil {
 		return nil, err
 	}
@@ -156,11 +157,11 @@ func (s *Service) withForgotten(ctx context.Context, q database.Querier, session
 	return gone, nil
 }
 
-// settleRollback finds out what became of a rollback whose outcome was not stored, from the runtime's history; the
+// SettleRollback finds out what became of a rollback whose outcome was not stored, from the runtime's history; the
 // session's lock is held. One that was not carried out is forgotten, unless it may still be on its way.
-func (s *Service) settleRollback(ctx context.Context, session session.Session, onItsWay bool) error {
+func (r *Rollbacks) SettleRollback(ctx context.Context, session session.Session, onItsWay bool) error {
 	var noted string
-	err := s.db.Read().QueryRowContext(ctx, `select turns from open_rollbacks where session_id = $1`,
+	err := r.options.DB.Read().QueryRowContext(ctx, `select turns from open_rollbacks where session_id = $1`,
 		database.EncodeText(session.ID)).Scan(&noted)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
@@ -172,21 +173,21 @@ func (s *Service) settleRollback(ctx context.Context, session session.Session, o
 	if err := json.Unmarshal([]byte(noted), &turns); err != nil {
 		return fmt.Errorf("read the open rollback of session %s: %w", session.ID, err)
 	}
-	adapter, err := s.Adapter(session.Runtime)
+	adapter, err := r.options.Runtimes.Adapter(session.Runtime)
 	if err != nil {
 		return err
 	}
 	back, ok := runtime.Has[runtime.Reverter](adapter, runtime.OpRevert)
 	if !ok || len(turns) == 0 {
-		return s.rolledBack(ctx, session.ID, nil)
+		return r.rolledBack(ctx, session.ID, nil)
 	}
 	var last []runtime.Turn
-	err = loaded(ctx, adapter, session, func() (err error) {
+	err = Loaded(ctx, adapter, session, func() (err error) {
 		last, err = back.LastTurns(ctx, session.ID, 1)
 		return err
 	})
 	if errors.Is(err, runtime.ErrThreadNotFound) {
-		return s.rolledBack(ctx, session.ID, nil) // the runtime has lost the conversation
+		return r.rolledBack(ctx, session.ID, nil) // the runtime has lost the conversation
 	}
 	if err != nil {
 		return fmt.Errorf("find out what became of a rollback: %w", err)
@@ -197,30 +198,30 @@ func (s *Service) settleRollback(ctx context.Context, session session.Session, o
 		}
 		turns = nil
 	}
-	return s.rolledBack(ctx, session.ID, turns)
+	return r.rolledBack(ctx, session.ID, turns)
 }
 
-// settleRollbacks settles those of a runtime that this node asked for.
-func (s *Service) settleRollbacks(ctx context.Context, runtimeName string) error {
-	ids, err := s.openRollbacks(ctx, runtimeName)
+// SettleRollbacks settles those of a runtime that this node asked for.
+func (r *Rollbacks) SettleRollbacks(ctx context.Context, runtimeName string) error {
+	ids, err := r.OpenRollbacks(ctx, runtimeName)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
 		err := func() error {
-			release, err := s.locks.Acquire(ctx, id)
+			release, err := r.options.Locks.Acquire(ctx, id)
 			if err != nil {
 				return err
 			}
 			defer release()
-			sess, err := s.Stored(ctx, id)
+			sess, err := r.options.Reader.Stored(ctx, id)
 			if session.Absent(err) {
 				return nil
 			}
 			if err != nil {
 				return err
 			}
-			return s.settleRollback(ctx, sess, true)
+			return r.SettleRollback(ctx, sess, true)
 		}()
 		if err != nil {
 			return err
@@ -229,8 +230,18 @@ func (s *Service) settleRollbacks(ctx context.Context, runtimeName string) error
 	return nil
 }
 
-func (s *Service) openRollbacks(ctx context.Context, runtimeName string) ([]string, error) {
-	return database.ReadTexts(ctx, s.db.Read(), "list open rollbacks",
+// OpenRollbacks are the sessions of a runtime whose rollback this node asked for, and whose outcome is not stored.
+func (r *Rollbacks) OpenRollbacks(ctx context.Context, runtimeName string) ([]string, error) {
+	return database.ReadTexts(ctx, r.options.DB.Read(), "list open rollbacks",
 		`select o.session_id from open_rollbacks o join sessions s on s.id = o.session_id
-		where o.node_id = $1 and s.runtime = $2 order by o.session_id`, s.opts.NodeID, runtimeName)
+		where o.node_id = $1 and s.runtime = $2 order by o.session_id`, r.options.NodeID, runtimeName)
+}
+
+// rolledBackEvent tells which turns left the transcript, in the order they ran.
+func rolledBackEvent(sessionID string, turnIDs []string, at int64, systemOwned bool) journal.Event {
+	return session.NewEvent(sessionID, "session_rolled_back", at, systemOwned, javascript.MustEncode(struct {
+		Status    string   `json:"status"`
+		SessionID string   `json:"sessionId"`
+		TurnIDs   []string `json:"turnIds"`
+	}{"ok", sessionID, turnIDs}))
 }

@@ -1,4 +1,4 @@
-package manager
+package background
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"harness/internal/lib/javascript"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -16,49 +17,49 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// backgroundReport is what a session's background work is as of a moment.
-type backgroundReport struct {
-	sessionID, generation string
-	tasks                 []runtime.BackgroundTask
-	at                    int64
+// Report is what a session's background work is as of a moment.
+type Report struct {
+	SessionID, Generation string
+	Tasks                 []runtime.BackgroundTask
+	At                    int64
 }
 
-// storeBackground makes the rows of a session what the news says, and returns the event that says so when they changed.
-func (s *Service) storeBackground(ctx context.Context, tx database.Tx, news backgroundReport) ([]journal.Event, error) {
-	systemOwned, err := store.IsSystemOwned(ctx, tx, news.sessionID)
+// StoreBackground makes the rows of a session what the news says, and returns the event that says so when they changed.
+func (m *Monitor) StoreBackground(ctx context.Context, tx database.Tx, news Report) ([]journal.Event, error) {
+	systemOwned, err := store.IsSystemOwned(ctx, tx, news.SessionID)
 	if session.Absent(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	before, err := store.ReadBackgroundOf(ctx, tx, news.sessionID)
+	before, err := store.ReadBackgroundOf(ctx, tx, news.SessionID)
 	if err != nil {
 		return nil, err
 	}
-	after, err := s.placed(ctx, tx, news, before)
+	after, err := m.placed(ctx, tx, news, before)
 	if err != nil {
 		return nil, err
 	}
 	if slices.Equal(before, after) {
 		return nil, nil
 	}
-	if err := s.replaceBackground(ctx, tx, news, after); err != nil {
+	if err := m.replaceBackground(ctx, tx, news, after); err != nil {
 		return nil, err
 	}
-	event, err := backgroundUpdated(ctx, tx, news.sessionID, after, news.at, systemOwned)
+	event, err := backgroundUpdated(ctx, tx, news.SessionID, after, news.At, systemOwned)
 	return []journal.Event{event}, err
 }
 
 // placed are the tasks of news that are the session's, with the turns and times of those that are known already.
-func (s *Service) placed(ctx context.Context, tx database.Tx, news backgroundReport,
+func (m *Monitor) placed(ctx context.Context, tx database.Tx, news Report,
 	before []session.BackgroundTask) (after []session.BackgroundTask,
 	err error) {
-	running, _, err := store.RunningTurn(ctx, tx, news.sessionID)
+	running, _, err := store.RunningTurn(ctx, tx, news.SessionID)
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range news.tasks {
+	for _, one := range news.Tasks {
 		task := session.BackgroundTask{ID: one.ID, Kind: one.Kind, Command: one.Command, CanEnd: one.CanEnd, TurnID: one.TurnID,
 			StartedAt: one.StartedAt}
 		known := slices.IndexFunc(before, func(b session.BackgroundTask) bool { return b.ID == one.ID })
@@ -66,7 +67,7 @@ func (s *Service) placed(ctx context.Context, tx database.Tx, news backgroundRep
 		case known >= 0:
 			task.TurnID, task.StartedAt, task.CanEnd = before[known].TurnID, before[known].StartedAt, before[known].CanEnd
 		case one.Shared:
-			ours, err := placeShared(ctx, tx, news.sessionID, one, &task)
+			ours, err := placeShared(ctx, tx, news.SessionID, one, &task)
 			if err != nil {
 				return nil, err
 			}
@@ -74,7 +75,7 @@ func (s *Service) placed(ctx context.Context, tx database.Tx, news backgroundRep
 				continue
 			}
 		default:
-			if err := s.placeTask(ctx, tx, news, one, &task); err != nil {
+			if err := m.placeTask(ctx, tx, news, one, &task); err != nil {
 				return nil, err
 			}
 			if one.Found && task.TurnID == running {
@@ -91,10 +92,10 @@ func (s *Service) placed(ctx context.Context, tx database.Tx, news backgroundRep
 
 // placeTask finds the turn and the time a task began, where its runtime does not say: those of its item, or else the
 // last turn and now.
-func (s *Service) placeTask(ctx context.Context, tx database.Tx, news backgroundReport, one runtime.BackgroundTask,
+func (m *Monitor) placeTask(ctx context.Context, tx database.Tx, news Report, one runtime.BackgroundTask,
 	task *session.BackgroundTask) error {
 	if one.ItemID != "" {
-		entry, found, err := s.entries.Find(ctx, tx, news.sessionID, one.ItemID)
+		entry, found, err := m.entries.Find(ctx, tx, news.SessionID, one.ItemID)
 		if err != nil {
 			return err
 		}
@@ -106,12 +107,12 @@ func (s *Service) placeTask(ctx context.Context, tx database.Tx, news background
 		}
 	}
 	if task.StartedAt == 0 {
-		task.StartedAt = news.at
+		task.StartedAt = news.At
 	}
 	if task.TurnID != "" {
 		return nil
 	}
-	turn, err := lastTurnAt(ctx, tx, news.sessionID, task.StartedAt)
+	turn, err := lastTurnAt(ctx, tx, news.SessionID, task.StartedAt)
 	task.TurnID = turn
 	return err
 }
@@ -129,19 +130,19 @@ func lastTurnAt(ctx context.Context, q database.Querier, sessionID string, at in
 	return turns[0], nil
 }
 
-func (s *Service) replaceBackground(ctx context.Context, tx database.Tx, news backgroundReport, tasks []session.BackgroundTask) error {
-	key := database.EncodeText(news.sessionID)
+func (m *Monitor) replaceBackground(ctx context.Context, tx database.Tx, news Report, tasks []session.BackgroundTask) error {
+	key := database.EncodeText(news.SessionID)
 	_, err := tx.ExecContext(ctx, `delete from background_tasks where session_id = $1`, key)
 	for _, task := range tasks {
 		if err != nil {
 			break
 		}
 		_, err = tx.ExecContext(ctx, `insert into background_tasks (session_id, generation, node_id, `+store.BackgroundColumns+`)
-			values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, key, news.generation, s.opts.NodeID, database.EncodeText(task.ID),
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, key, news.Generation, m.options.NodeID, database.EncodeText(task.ID),
 			task.Kind, database.EncodeText(task.Command), database.EncodeText(task.TurnID), task.StartedAt, store.Flag(task.CanEnd))
 	}
 	if err != nil {
-		return fmt.Errorf("store the background work of session %s: %w", news.sessionID, err)
+		return fmt.Errorf("store the background work of session %s: %w", news.SessionID, err)
 	}
 	return nil
 }
@@ -153,14 +154,14 @@ func backgroundUpdated(ctx context.Context, q database.Querier, sessionID string
 	if err != nil {
 		return journal.Event{}, err
 	}
-	return session.NewEvent(sessionID, session.EventBackground, at, systemOwned, encode(struct {
+	return session.NewEvent(sessionID, session.EventBackground, at, systemOwned, javascript.MustEncode(struct {
 		SessionID string        `json:"sessionId"`
 		Activity  session.Doing `json:"activity"`
 	}{sessionID, session.Activity{ActiveTurnID: turn, Background: tasks}.Doing()})), nil
 }
 
-// endBackgroundOf ends the rows of dead runtime processes of a node.
-func (s *Service) endBackgroundOf(ctx context.Context, tx database.Tx, node string, dead func(generation string) bool,
+// EndBackgroundOf ends the rows of dead runtime processes of a node.
+func (m *Monitor) EndBackgroundOf(ctx context.Context, tx database.Tx, node string, dead func(generation string) bool,
 	at int64) (events []journal.Event, err error) {
 	type owner struct{ sessionID, generation string }
 	owners, err := database.ReadAll(ctx, tx, "read which processes have background work", func(row database.Row) (o owner, err error) {
@@ -176,24 +177,10 @@ func (s *Service) endBackgroundOf(ctx context.Context, tx database.Tx, node stri
 			continue
 		}
 		var more []journal.Event
-		more, err = s.storeBackground(ctx, tx, backgroundReport{sessionID: one.sessionID, at: at})
+		more, err = m.StoreBackground(ctx, tx, Report{SessionID: one.sessionID, At: at})
 		events = append(events, more...)
 	}
 	return events, err
-}
-
-// backgroundUnit takes in what a runtime says of its own accord of a session's background work. Service.order is held.
-func (s *Service) backgroundUnit(runtimeName string, signal runtime.Signal, change runtime.BackgroundChanged) journal.Unit {
-	a := s.prepareSignal(runtimeName, signal)
-	s.background.said(signal.ThreadID, len(change.Tasks) > 0)
-	news := backgroundReport{sessionID: signal.ThreadID, generation: signal.Generation, tasks: change.Tasks, at: a.receivedAt}
-	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		mine, err := s.mine(ctx, tx, signal.ThreadID, a.thread.Epoch)
-		if err != nil || !mine || a.thread.Deleted {
-			return nil, err
-		}
-		return s.storeBackground(ctx, tx, news)
-	}
 }
 
 var _ json.Marshaler = session.BackgroundTask{}

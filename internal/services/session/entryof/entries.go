@@ -1,22 +1,26 @@
-package manager
+// Package entryof makes the transcript entries of items and interactive requests.
+//
+// It owns how they read in a transcript. It must never know how they are stored.
+package entryof
 
 import (
 	"encoding/json"
 	"fmt"
 
+	"harness/internal/lib/javascript"
 	"harness/internal/runtime"
 	"harness/internal/runtime/jsonobject"
 	"harness/internal/services/session"
 	"harness/transcript"
 )
 
-// entryOfItem is the transcript entry of a runtime's item. receivedAt (ms) stands in for times the runtime did not
+// Item is the transcript entry of a runtime's item. receivedAt (ms) stands in for times the runtime did not
 // give.
-func entryOfItem(turnID string, change runtime.ItemChanged, receivedAt int64) transcript.Entry {
+func Item(turnID string, change runtime.ItemChanged, receivedAt int64) transcript.Entry {
 	item := change.Item
 	entry := transcript.Entry{MessageID: item.ID, TurnID: turnID, Role: item.Role, Type: item.Type, Content: item.Content,
 		Status: transcript.Streaming}
-	setDetails(&entry, item)
+	SetDetails(&entry, item)
 	if started := item.StartedAt; started != 0 {
 		entry.StartedAt = &started
 	} else if !change.Done {
@@ -33,8 +37,8 @@ func entryOfItem(turnID string, change runtime.ItemChanged, receivedAt int64) tr
 	return entry
 }
 
-// setDetails gives the entry of an item its details, and what is too long to be held twice.
-func setDetails(entry *transcript.Entry, item runtime.Item) {
+// SetDetails gives the entry of an item its details, and what is too long to be held twice.
+func SetDetails(entry *transcript.Entry, item runtime.Item) {
 	if item.Details != "" {
 		entry.Details = &item.Details
 	}
@@ -60,16 +64,16 @@ type requestTerms struct {
 func termsOf(kind runtime.RequestKind) requestTerms {
 	switch kind {
 	case runtime.RequestToolInput:
-		return requestTerms{"tool-input-", "tool_input", "Tool input", eventToolInputResolved, "requestId", []string{"questions"}}
+		return requestTerms{"tool-input-", "tool_input", "Tool input", EventToolInputResolved, "requestId", []string{"questions"}}
 	case runtime.RequestToolCall:
-		return requestTerms{"tool-call-", "tool_call", "Tool call", eventToolCallResolved, "requestId",
+		return requestTerms{"tool-call-", "tool_call", "Tool call", EventToolCallResolved, "requestId",
 			[]string{"tool", "callId", "arguments"}}
 	}
-	return requestTerms{"approval-", "approval", "Approval", eventApprovalResolved, "approvalId", nil}
+	return requestTerms{"approval-", "approval", "Approval", EventApprovalResolved, "approvalId", nil}
 }
 
-// entryOfRequest is the one entry an interactive request has; entryOfResolution turns it into its end.
-func entryOfRequest(r session.Request) transcript.Entry {
+// Request is the one entry an interactive request has; Resolution turns it into its end.
+func Request(r session.Request) transcript.Entry {
 	w := termsOf(r.Kind)
 	entry := transcript.Entry{MessageID: w.prefix + r.ID, TurnID: r.TurnID, Role: "system", Type: w.typeStem + ".request",
 		Content: r.Summary, StartedAt: &r.CreatedAt, Status: transcript.Complete}
@@ -83,9 +87,10 @@ func entryOfRequest(r session.Request) transcript.Entry {
 	return entry
 }
 
-func entryOfResolution(r session.Request) transcript.Entry {
+// Resolution is the entry of a request that was settled.
+func Resolution(r session.Request) transcript.Entry {
 	w := termsOf(r.Kind)
-	details := transcript.Indented(resolution(r))
+	details := transcript.Indented(ResolutionPayload(r))
 	content := fmt.Sprintf("%s %s", w.label, r.Status)
 	switch {
 	case r.Kind == runtime.RequestToolCall:
@@ -100,33 +105,34 @@ func entryOfResolution(r session.Request) transcript.Entry {
 		Content: content, Details: &details, StartedAt: &r.CreatedAt, CompletedAt: &r.SettledAt, Status: transcript.Complete}
 }
 
-// resolution is the payload of a resolution event: the keys and their order are codex-manager's.
-func resolution(r session.Request) json.RawMessage {
+// ResolutionPayload is the payload of a resolution event: the keys and their order are codex-manager's.
+func ResolutionPayload(r session.Request) json.RawMessage {
 	w := termsOf(r.Kind)
-	fields := jsonobject.Object{}.Set(w.idKey, quote(r.ID)).Set("status", quote(string(r.Status)))
+	fields := jsonobject.Object{}.Set(w.idKey, javascript.MustEncode(r.ID)).Set("status", javascript.MustEncode(string(r.Status)))
 	switch {
 	case r.Kind == runtime.RequestToolCall:
 		success := r.Reply != nil && r.Reply.Success
 		fields = fields.Set("success", json.RawMessage(fmt.Sprint(success)))
 		if r.Reply != nil && r.Reply.Message != "" {
-			fields = fields.Set("message", quote(r.Reply.Message)) // it was refused
+			fields = fields.Set("message", javascript.MustEncode(r.Reply.Message)) // it was refused
 		}
 	case r.Reply != nil:
-		fields = fields.Set("decision", quote(r.Reply.Decision))
+		fields = fields.Set("decision", javascript.MustEncode(r.Reply.Decision))
 		if r.Kind == runtime.RequestApproval {
-			fields = fields.Set("scope", quote(scope(r.Reply)))
+			fields = fields.Set("scope", javascript.MustEncode(Scope(r.Reply)))
 		}
 		if len(r.Reply.Choice) > 0 {
 			fields = fields.Set("choice", r.Reply.Choice)
 		}
 		if r.Reply.Message != "" {
-			fields = fields.Set("message", quote(r.Reply.Message))
+			fields = fields.Set("message", javascript.MustEncode(r.Reply.Message))
 		}
 	}
 	return fields.Encode()
 }
 
-func scope(reply *runtime.Reply) string {
+// Scope is how far a decision reaches: the turn, unless it says more.
+func Scope(reply *runtime.Reply) string {
 	if reply.Scope == "" {
 		return "turn"
 	}
@@ -139,7 +145,7 @@ func requestDetails(r session.Request, leading []string) jsonobject.Object {
 	if r.Questions != nil {
 		params = params.Set("questions", r.Questions) // a form's questions are not in its parameters
 	}
-	fields := jsonobject.Object{}.Set("method", quote(r.Method)).Set("createdAt", quote(isoTime(r.CreatedAt)))
+	fields := jsonobject.Object{}.Set("method", javascript.MustEncode(r.Method)).Set("createdAt", javascript.MustEncode(javascript.ISOTime(r.CreatedAt)))
 	for _, key := range leading {
 		if value := params.Get(key); value != nil {
 			fields = fields.Set(key, value)
@@ -153,3 +159,13 @@ func requestDetails(r session.Request, leading []string) jsonobject.Object {
 	}
 	return fields
 }
+
+// Types of the events that say how interactive requests ended.
+const (
+	EventApprovalResolved  = "approval_resolved"
+	EventToolInputResolved = "tool_user_input_resolved"
+	EventToolCallResolved  = "tool_call_resolved"
+)
+
+// ResolutionEvent is the type of the event that says how a request of a kind ended.
+func ResolutionEvent(kind runtime.RequestKind) string { return termsOf(kind).event }

@@ -1,13 +1,18 @@
-package manager
+// Package items stores the transcript entries of items: their images, and the end of those that are canceled.
+//
+// It owns how an item becomes an entry that stays. It must never know how a runtime words an item.
+package items
 
 import (
 	"context"
 	"slices"
 	"strings"
 
+	"harness/internal/lib/javascript"
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/reading"
 	"harness/transcript"
 )
 
@@ -17,22 +22,38 @@ type Images interface {
 	KeepImage(ctx context.Context, tx database.Tx, sessionID string, content []byte) (id string, err error)
 }
 
+// Options are what Items is built from.
+type Options struct {
+	// Images, when set, keeps the images of items.
+	Images Images
+	Reader *reading.Reader
+}
+
+// Items stores items.
+type Items struct {
+	options Options
+	entries transcript.Store
+}
+
+// New builds Items.
+func New(o Options) *Items { return &Items{options: o} }
+
 // imageLine begins the line of an entry that stands for an image.
 const imageLine = "[image] "
 
-// upsertItem stores the entry of an item, and its images.
-func (s *Service) upsertItem(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry, item runtime.Item) error {
-	if err := s.showImages(ctx, tx, sessionID, &entry, item); err != nil {
+// Upsert stores the entry of an item, and its images.
+func (i *Items) Upsert(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry, item runtime.Item) error {
+	if err := i.ShowImages(ctx, tx, sessionID, &entry, item); err != nil {
 		return err
 	}
-	_, _, err := s.entries.UpsertItem(ctx, tx, sessionID, entry)
+	_, _, err := i.entries.UpsertItem(ctx, tx, sessionID, entry)
 	return err
 }
 
-// showImages stores the images of an item and names each in its entry, where everybody who may read the session can read
+// ShowImages stores the images of an item and names each in its entry, where everybody who may read the session can read
 // it. What is not kept is named as the runtime's words have it.
-func (s *Service) showImages(ctx context.Context, tx database.Tx, sessionID string, entry *transcript.Entry, item runtime.Item) error {
-	if s.opts.Images == nil {
+func (i *Items) ShowImages(ctx context.Context, tx database.Tx, sessionID string, entry *transcript.Entry, item runtime.Item) error {
+	if i.options.Images == nil {
 		return nil
 	}
 	for _, image := range item.Images {
@@ -40,7 +61,7 @@ func (s *Service) showImages(ctx context.Context, tx database.Tx, sessionID stri
 		if err != nil {
 			continue // no image after all
 		}
-		id, err := s.opts.Images.KeepImage(ctx, tx, sessionID, content)
+		id, err := i.options.Images.KeepImage(ctx, tx, sessionID, content)
 		if err != nil {
 			return err
 		}
@@ -65,12 +86,12 @@ func nameImage(entry *transcript.Entry, said, line string) {
 	pieces := slices.Clone(entry.Source.Content)
 	entry.Source.Content = pieces
 	for i, piece := range pieces {
-		if said != "" && string(piece) == string(quote(said)) {
-			pieces[i] = quote(line)
+		if said != "" && string(piece) == string(javascript.MustEncode(said)) {
+			pieces[i] = javascript.MustEncode(line)
 			return
 		}
 	}
 	if said == "" {
-		entry.Source.Content = append(pieces, quote("\n"+line))
+		entry.Source.Content = append(pieces, javascript.MustEncode("\n"+line))
 	}
 }

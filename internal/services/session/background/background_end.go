@@ -1,4 +1,4 @@
-package manager
+package background
 
 import (
 	"context"
@@ -14,13 +14,16 @@ import (
 	"harness/internal/services/session"
 )
 
+// endStep is how long a listing waits for the end of what was ended.
+const endStep = 50 * time.Millisecond
+
 // endRounds is how often all background work is listed and ended: what is being ended may begin more.
 const endRounds = 3
 
 // EndBackground ends one background task of a session; a turn does not begin by that. runtime.ErrNoBackground when it is
 // over; *runtime.UnsupportedError where the runtime cannot end it alone.
-func (s *Service) EndBackground(ctx context.Context, sessionID, id string) error {
-	sess, adapter, err := s.owned(ctx, sessionID)
+func (m *Monitor) EndBackground(ctx context.Context, sessionID, id string) error {
+	sess, adapter, err := m.options.Owned(ctx, sessionID)
 	if err != nil {
 		return err
 	}
@@ -28,7 +31,7 @@ func (s *Service) EndBackground(ctx context.Context, sessionID, id string) error
 	if err != nil {
 		return err
 	}
-	tasks, err := s.Background(ctx, sessionID)
+	tasks, err := m.Background(ctx, sessionID)
 	if err != nil {
 		return err
 	}
@@ -45,7 +48,7 @@ func (s *Service) EndBackground(ctx context.Context, sessionID, id string) error
 	if errors.Is(err, runtime.ErrThreadNotFound) {
 		err = runtime.ErrNoBackground
 	}
-	_, listed := s.Background(ctx, sessionID)
+	_, listed := m.Background(ctx, sessionID)
 	if err != nil {
 		return fmt.Errorf("end background task %s: %w", id, err)
 	}
@@ -54,13 +57,13 @@ func (s *Service) EndBackground(ctx context.Context, sessionID, id string) error
 
 // EndAllBackground ends all background work of a session and returns what there was. A session of a runtime without
 // such work has none. When it returns without an error none is left.
-func (s *Service) EndAllBackground(ctx context.Context, sessionID string) (ended []session.BackgroundTask, err error) {
-	tasks, err := s.Background(ctx, sessionID)
+func (m *Monitor) EndAllBackground(ctx context.Context, sessionID string) (ended []session.BackgroundTask, err error) {
+	tasks, err := m.Background(ctx, sessionID)
 	if err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(tasks, func(task session.BackgroundTask) bool { return !task.CanEnd }) {
-		session, adapter, err := s.owned(ctx, sessionID)
+		session, adapter, err := m.options.Owned(ctx, sessionID)
 		if err != nil {
 			return nil, err
 		}
@@ -68,18 +71,18 @@ func (s *Service) EndAllBackground(ctx context.Context, sessionID string) (ended
 			if _, err := cleaner.CleanTerminals(ctx, session.ID); err != nil && !isWithoutBackground(err) {
 				return nil, err
 			}
-			return tasks, s.awaitBackgroundEnd(ctx, sessionID)
+			return tasks, m.awaitBackgroundEnd(ctx, sessionID)
 		}
 	}
-	return s.endBackground(ctx, sessionID, func(session.BackgroundTask) bool { return true })
+	return m.EndBackgroundWhere(ctx, sessionID, func(session.BackgroundTask) bool { return true })
 }
 
-// endBackground ends the background work of a session that is chosen.
-func (s *Service) endBackground(ctx context.Context, sessionID string,
+// EndBackgroundWhere ends the background work of a session that is chosen.
+func (m *Monitor) EndBackgroundWhere(ctx context.Context, sessionID string,
 	chosen func(session.BackgroundTask) bool) (ended []session.BackgroundTask,
 	err error) {
 	for round := 0; ; round++ {
-		tasks, err := s.Background(ctx, sessionID)
+		tasks, err := m.Background(ctx, sessionID)
 		if err != nil {
 			return ended, err
 		}
@@ -90,7 +93,7 @@ func (s *Service) endBackground(ctx context.Context, sessionID string,
 				continue
 			}
 			left++
-			switch err := s.EndBackground(ctx, sessionID, task.ID); {
+			switch err := m.EndBackground(ctx, sessionID, task.ID); {
 			case err == nil:
 				ended = append(ended, task)
 			case !isWithoutBackground(err):
@@ -107,9 +110,9 @@ func (s *Service) endBackground(ctx context.Context, sessionID string,
 }
 
 // awaitBackgroundEnd waits until a session has no background work; it was told to end.
-func (s *Service) awaitBackgroundEnd(ctx context.Context, sessionID string) error {
+func (m *Monitor) awaitBackgroundEnd(ctx context.Context, sessionID string) error {
 	for began := time.Now(); ; {
-		tasks, err := s.Background(ctx, sessionID)
+		tasks, err := m.Background(ctx, sessionID)
 		if err != nil || len(tasks) == 0 {
 			return err
 		}
@@ -117,7 +120,7 @@ func (s *Service) awaitBackgroundEnd(ctx context.Context, sessionID string) erro
 			return fmt.Errorf("%w: background work of session %s goes on although it was ended", runtime.ErrTimeout, sessionID)
 		}
 		select {
-		case <-time.After(lateTurn / 20):
+		case <-time.After(endStep):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -163,48 +166,4 @@ func placeShared(ctx context.Context, tx database.Tx, sessionID string, one runt
 func within(dir, top string) bool {
 	dir, top = filepath.Clean(dir), filepath.Clean(top)
 	return dir == top || strings.HasPrefix(dir, strings.TrimSuffix(top, "/")+"/")
-}
-
-// stopBackground bounds how long a stop takes to end the background work of its turn.
-const stopBackground = 10 * time.Second
-
-// StopTurn stops the running turn and returns when it has ended; TurnID "" means whichever runs. An agent that does not
-// end it within stopPatience has its process ended. The background work which the turn began ends with it, unless that is
-// to be kept; what earlier turns began goes on. Messages wait meanwhile, so none joins a turn that is being stopped.
-// ErrNoActiveTurn when none runs, ErrWrongTurn when another one does, *NotStoppedError. Background work that could not be
-// ended is part of GoesOn.
-func (s *Service) StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error) {
-	sess, adapter, active, err := s.toInterrupt(ctx, sessionID, turnID)
-	if err != nil {
-		return session.Stopped{}, err
-	}
-	release, _ := s.holdBriefly(ctx, sessionID)
-	defer release()
-	// A caller who goes away does not take the stop back.
-	ctx = context.WithoutCancel(ctx)
-	if err := s.stopTurn(ctx, adapter, sess, active); err != nil {
-		return session.Stopped{TurnID: active}, err
-	}
-	return s.endBackgroundOfTurn(ctx, sessionID, active, keepBackground), nil
-}
-
-// endBackgroundOfTurn ends the background work of a turn that was stopped, unless it is to be kept. What the agent has
-// heard of before the stop begins no turn then.
-func (s *Service) endBackgroundOfTurn(ctx context.Context, sessionID, turnID string, keep bool) session.Stopped {
-	ctx, cancel := context.WithTimeout(ctx, stopBackground)
-	defer cancel()
-	stopped := session.Stopped{TurnID: turnID}
-	var err error
-	if !keep {
-		stopped.Ended, err = s.endBackground(ctx, sessionID, func(task session.BackgroundTask) bool { return task.TurnID == turnID })
-	}
-	left, listed := s.Background(ctx, sessionID)
-	if err = errors.Join(err, listed); err != nil {
-		s.opts.Logger.Warn().Err(err).Str("session", sessionID).Str("turn", turnID).
-			Msg("background work of a turn that was stopped may go on")
-	}
-	if stopped.GoesOn = left; !keep && len(left) == 0 {
-		s.silence.begin(sessionID, s.now()+quietFor)
-	}
-	return stopped
 }

@@ -1,4 +1,4 @@
-package manager
+package background
 
 import (
 	"context"
@@ -21,8 +21,8 @@ const (
 	backgroundAtOnce   = 8
 )
 
-// backgroundWatcher knows which sessions may have background work, so that only those are looked at.
-type backgroundWatcher struct {
+// Watch knows which sessions may have background work, so that only those are looked at.
+type Watch struct {
 	mu sync.Mutex
 	// working are the sessions of this node that have some as far as is known.
 	working map[string]bool
@@ -32,13 +32,14 @@ type backgroundWatcher struct {
 	wake    chan struct{}
 }
 
-func newBackgroundWatcher() *backgroundWatcher {
-	return &backgroundWatcher{working: map[string]bool{}, listing: map[string]bool{}, wanted: map[string]bool{},
+// NewWatch builds a Watch.
+func NewWatch() *Watch {
+	return &Watch{working: map[string]bool{}, listing: map[string]bool{}, wanted: map[string]bool{},
 		wake: make(chan struct{}, 1)}
 }
 
-// want has a session listed soon.
-func (w *backgroundWatcher) want(sessionIDs ...string) {
+// Want has a session listed soon.
+func (w *Watch) Want(sessionIDs ...string) {
 	w.mu.Lock()
 	for _, id := range sessionIDs {
 		w.wanted[id] = true
@@ -51,7 +52,7 @@ func (w *backgroundWatcher) want(sessionIDs ...string) {
 }
 
 // take are the sessions to list now; all those that have some when all is set.
-func (w *backgroundWatcher) take(all bool) (ids []string) {
+func (w *Watch) take(all bool) (ids []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if all {
@@ -66,8 +67,8 @@ func (w *backgroundWatcher) take(all bool) (ids []string) {
 	return ids
 }
 
-// said notes what a runtime said of its own accord: a list that was asked for before is older.
-func (w *backgroundWatcher) said(id string, works bool) {
+// Said notes what a runtime said of its own accord: a list that was asked for before is older.
+func (w *Watch) Said(id string, works bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.note(id, works)
@@ -77,7 +78,7 @@ func (w *backgroundWatcher) said(id string, works bool) {
 }
 
 // note keeps whether a session has background work. mu is held.
-func (w *backgroundWatcher) note(id string, works bool) {
+func (w *Watch) note(id string, works bool) {
 	if works {
 		w.working[id] = true
 	} else {
@@ -87,7 +88,7 @@ func (w *backgroundWatcher) note(id string, works bool) {
 
 // begin notes that a session is being listed. end tells whether the list is still the newest, and notes what it says
 // then; it is called once, in the order of commits.
-func (w *backgroundWatcher) begin(id string) (end func(works bool) (newest bool)) {
+func (w *Watch) begin(id string) (end func(works bool) (newest bool)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.listing[id] = false
@@ -104,14 +105,14 @@ func (w *backgroundWatcher) begin(id string) (end func(works bool) (newest bool)
 }
 
 // works tells whether a session has background work as far as is known.
-func (w *backgroundWatcher) works(id string) bool {
+func (w *Watch) works(id string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.working[id]
 }
 
-// all are the sessions that have background work as far as is known.
-func (w *backgroundWatcher) all() (ids []string) {
+// All are the sessions that have background work as far as is known.
+func (w *Watch) All() (ids []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id := range w.working {
@@ -120,33 +121,33 @@ func (w *backgroundWatcher) all() (ids []string) {
 	return ids
 }
 
-// backgroundLoop lists the background work of sessions after each turn, and again as long as there is some, until ctx
+// BackgroundLoop lists the background work of sessions after each turn, and again as long as there is some, until ctx
 // ends.
-func (s *Service) backgroundLoop(ctx context.Context) {
-	stored, err := store.ReadBackground(ctx, s.db.Read(), `node_id = $1`, s.opts.NodeID)
+func (m *Monitor) BackgroundLoop(ctx context.Context) {
+	stored, err := store.ReadBackground(ctx, m.options.DB.Read(), `node_id = $1`, m.options.NodeID)
 	if err != nil && ctx.Err() == nil {
-		s.opts.Logger.Warn().Err(err).Msg("the background work of sessions could not be read; it is listed after their next turns")
+		m.options.Logger.Warn().Err(err).Msg("the background work of sessions could not be read; it is listed after their next turns")
 	}
 	for id := range stored {
-		s.background.said(id, true)
-		s.background.want(id)
+		m.options.Watch.Said(id, true)
+		m.options.Watch.Want(id)
 	}
 	ticker := time.NewTicker(backgroundStep)
 	defer ticker.Stop()
 	for {
 		all := false
 		select {
-		case <-s.background.wake:
+		case <-m.options.Watch.wake:
 		case <-ticker.C:
 			all = true
 		case <-ctx.Done():
 			return
 		}
-		s.listEach(ctx, s.background.take(all))
+		m.listEach(ctx, m.options.Watch.take(all))
 	}
 }
 
-func (s *Service) listEach(ctx context.Context, ids []string) {
+func (m *Monitor) listEach(ctx context.Context, ids []string) {
 	var listing sync.WaitGroup
 	places := make(chan struct{}, backgroundAtOnce)
 	for _, id := range ids {
@@ -155,9 +156,9 @@ func (s *Service) listEach(ctx context.Context, ids []string) {
 			defer func() { <-places }()
 			ctx, cancel := context.WithTimeout(ctx, backgroundPatience)
 			defer cancel()
-			if _, err := s.Background(ctx, id); err != nil && ctx.Err() == nil && !session.Absent(err) &&
+			if _, err := m.Background(ctx, id); err != nil && ctx.Err() == nil && !session.Absent(err) &&
 				!errors.Is(err, runtime.ErrUnavailable) {
-				s.opts.Logger.Info().Err(err).Str("session", id).
+				m.options.Logger.Info().Err(err).Str("session", id).
 					Msg("the background work of a session could not be listed; it is tried again after its next turn")
 			}
 		})
@@ -167,8 +168,8 @@ func (s *Service) listEach(ctx context.Context, ids []string) {
 
 // Background lists the background work of a session as its runtime has it now, and stores it. A runtime that is not
 // there, or has no such work, is not asked: what is stored counts. ErrNotFound, *DeletedError, *NotOwnerError.
-func (s *Service) Background(ctx context.Context, sessionID string) ([]session.BackgroundTask, error) {
-	session, adapter, err := s.owned(ctx, sessionID)
+func (m *Monitor) Background(ctx context.Context, sessionID string) ([]session.BackgroundTask, error) {
+	session, adapter, err := m.options.Owned(ctx, sessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -176,66 +177,66 @@ func (s *Service) Background(ctx context.Context, sessionID string) ([]session.B
 	if !ok {
 		return nil, nil
 	}
-	release, err := s.locks.Acquire(ctx, "background "+sessionID)
+	release, err := m.options.Locks.Acquire(ctx, "background "+sessionID)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	for {
-		tasks, newest, err := s.listBackground(ctx, session, lister)
+		tasks, newest, err := m.listBackground(ctx, session, lister)
 		if err != nil || newest {
 			return tasks, err
 		}
 	}
 }
 
-func (s *Service) listBackground(ctx context.Context, session session.Session, lister runtime.Backgrounder) (tasks []session.BackgroundTask,
+func (m *Monitor) listBackground(ctx context.Context, session session.Session, lister runtime.Backgrounder) (tasks []session.BackgroundTask,
 	newest bool, err error) {
-	s.LoadView(session.Runtime, session.ID)
-	generation, _ := s.index.Generation(session.Runtime, session.ID)
+	m.options.Sessions.LoadView(session.Runtime, session.ID)
+	generation, _ := m.options.Index.Generation(session.Runtime, session.ID)
 	if generation == "" { // it has no process, or the one of an earlier server is not attached to yet
-		tasks, err = store.ReadBackgroundOf(ctx, s.db.Read(), session.ID)
+		tasks, err = store.ReadBackgroundOf(ctx, m.options.DB.Read(), session.ID)
 		return tasks, true, err
 	}
-	end := s.background.begin(session.ID)
+	end := m.options.Watch.begin(session.ID)
 	found, err := lister.ListBackground(ctx, runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID})
 	if isWithoutBackground(err) {
 		found, err = nil, nil
 	}
 	if err != nil {
-		end(s.background.works(session.ID))
+		end(m.options.Watch.works(session.ID))
 		return nil, false, err
 	}
-	if len(found) == 0 && !s.background.works(session.ID) {
+	if len(found) == 0 && !m.options.Watch.works(session.ID) {
 		return nil, end(false), nil
 	}
-	err = s.InOrder(ctx, func() journal.Unit {
-		at := s.now()
+	err = m.options.Sessions.InOrder(ctx, func() journal.Unit {
+		at := m.options.Now()
 		if newest = end(len(found) > 0); !newest {
-			return nothing
+			return func(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }
 		}
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			if mine, err := s.mine(ctx, tx, session.ID, session.Epoch); err != nil || !mine {
+			if mine, err := m.options.Mine(ctx, tx, session.ID, session.Epoch); err != nil || !mine {
 				return nil, err
 			}
-			return s.storeBackground(ctx, tx, backgroundReport{sessionID: session.ID, generation: generation, tasks: found, at: at})
+			return m.StoreBackground(ctx, tx, Report{SessionID: session.ID, Generation: generation, Tasks: found, At: at})
 		}
 	})
 	if err == nil && newest {
-		tasks, err = store.ReadBackgroundOf(ctx, s.db.Read(), session.ID)
+		tasks, err = store.ReadBackgroundOf(ctx, m.options.DB.Read(), session.ID)
 	}
 	return tasks, newest, err
 }
 
-// wantBackground has the background work of a session listed after what may have changed it: the end of a turn, and of an
+// WantBackground has the background work of a session listed after what may have changed it: the end of a turn, and of an
 // item that outlived its turn.
-func (s *Service) wantBackground(signal runtime.Signal) {
+func (m *Monitor) WantBackground(signal runtime.Signal) {
 	switch change := signal.Change.(type) {
 	case runtime.TurnCompleted:
-		s.background.want(signal.ThreadID)
+		m.options.Watch.Want(signal.ThreadID)
 	case runtime.ItemChanged:
-		if change.Done && s.background.works(signal.ThreadID) {
-			s.background.want(signal.ThreadID)
+		if change.Done && m.options.Watch.works(signal.ThreadID) {
+			m.options.Watch.Want(signal.ThreadID)
 		}
 	}
 }
