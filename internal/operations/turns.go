@@ -10,11 +10,11 @@ import (
 // TurnStore is what Turns needs of sessions.
 type TurnStore interface {
 	// Submit starts a turn with a message, steers it into the running one, or queues it behind that.
-	Submit(ctx context.Context, sessionID string, message session.Message) (session.Submitted, error)
+	Submit(ctx context.Context, sessionID string, message session.Message) (session.Sent, error)
 	// Retry sends the input of a turn again, if it was interrupted before any tool ran; otherwise
 	// *session.NotRetryableError.
 	Retry(ctx context.Context, sessionID, turnID, key string) (newTurnID string, err error)
-	// Made is what an earlier message with a key made (session.Message.Key).
+	// Made returns what an earlier message with a key started (session.Message.Key).
 	Made(ctx context.Context, sessionID, key string) (string, error)
 	// StopTurn ends the running turn and, unless kept, the background work it started; turnID "" means any.
 	// ErrNoActiveTurn, ErrWrongTurn.
@@ -38,7 +38,7 @@ type Turns struct {
 
 // Send starts a turn with a message, or steers it into the running one. If the runtime cannot steer, the message is
 // queued behind the running turn. *InvalidError for missing text and invalid images; session.ErrWaitingFull.
-func (s *Turns) Send(ctx context.Context, sessionID string, message session.Message) (sent session.Submitted, err error) {
+func (s *Turns) Send(ctx context.Context, sessionID string, message session.Message) (sent session.Sent, err error) {
 	if err := s.access.Check(ctx, Send, sessionID); err != nil {
 		return sent, err
 	}
