@@ -1382,13 +1382,13 @@ type Runtime_Install struct {
 
 // Runtime_Limits What it has to do now, and the most it may have; a most of 0 is no bound.
 type Runtime_Limits struct {
-	// MaxMessages `HARNESS_RUNTIME_MAX_MESSAGES`; one more is refused with 429.
+	// MaxMessages `messages` of `HARNESS_RUNTIME_LIMITS`; one more is refused with 429.
 	MaxMessages int `json:"maxMessages"`
 
-	// MaxSessionMessages `HARNESS_SESSION_MAX_MESSAGES`; one more of a session is refused with 429.
+	// MaxSessionMessages `session-messages` of `HARNESS_RUNTIME_LIMITS`; one more of a session is refused with 429.
 	MaxSessionMessages int `json:"maxSessionMessages"`
 
-	// MaxTurns `HARNESS_RUNTIME_MAX_TURNS`; a message that would begin one more waits.
+	// MaxTurns `turns` of `HARNESS_RUNTIME_LIMITS`; a message that would begin one more waits.
 	MaxTurns int `json:"maxTurns"`
 
 	// Messages Messages and new sessions on their way to it, those that wait among them.
@@ -3267,13 +3267,13 @@ type ReadRuntime200JSONResponseBody_Install struct {
 
 // ReadRuntime200JSONResponseBody_Limits defines parameters for ReadRuntime.
 type ReadRuntime200JSONResponseBody_Limits struct {
-	// MaxMessages `HARNESS_RUNTIME_MAX_MESSAGES`; one more is refused with 429.
+	// MaxMessages `messages` of `HARNESS_RUNTIME_LIMITS`; one more is refused with 429.
 	MaxMessages int `json:"maxMessages"`
 
-	// MaxSessionMessages `HARNESS_SESSION_MAX_MESSAGES`; one more of a session is refused with 429.
+	// MaxSessionMessages `session-messages` of `HARNESS_RUNTIME_LIMITS`; one more of a session is refused with 429.
 	MaxSessionMessages int `json:"maxSessionMessages"`
 
-	// MaxTurns `HARNESS_RUNTIME_MAX_TURNS`; a message that would begin one more waits.
+	// MaxTurns `turns` of `HARNESS_RUNTIME_LIMITS`; a message that would begin one more waits.
 	MaxTurns int `json:"maxTurns"`
 
 	// Messages Messages and new sessions on their way to it, those that wait among them.

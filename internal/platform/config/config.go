@@ -53,42 +53,39 @@ type Config struct {
 	Archive           string        // HARNESS_ARCHIVE: ArchiveS3, or a folder; "" archives nothing
 	Retention         Retention
 
-	RPC                 RPC           // the JSON-RPC API
-	RuntimeStatus       []string      // HARNESS_RUNTIME_STATUS: RUNTIME=STATUS; see RuntimeStatuses
-	Runtimes            []string      // HARNESS_RUNTIMES; nil is codex, and what of the others is found
-	DefaultRuntime      string        // HARNESS_DEFAULT_RUNTIME; "" is the first of Runtimes
-	CodexBin            string        // CODEX_BIN
-	ClaudeBin           string        // CLAUDE_BIN
-	OpenCodeBin         string        // OPENCODE_BIN
-	Levels              Levels        // HARNESS_RUNTIME_..._SANDBOX, _APPROVAL; see LevelsOf
-	CodexHome           string        // CODEX_HOME, absolute after Load; "" leaves it to codex
-	OpenAIAPIKey        string        // OPENAI_API_KEY (secret)
-	RuntimeStartTimeout time.Duration // HARNESS_RUNTIME_START_TIMEOUT_MS
-	RuntimeCallTimeout  time.Duration // HARNESS_RUNTIME_CALL_TIMEOUT_MS
-	RuntimeHang         time.Duration // HARNESS_RUNTIME_HANG_MS; 0 waits forever
-	RuntimeUnload       time.Duration // HARNESS_RUNTIME_UNLOAD_MS; 0 unloads nothing
-	RuntimeRecycle      int           // HARNESS_RUNTIME_RECYCLE_MB; 0 recycles nothing
-	RuntimeIdle         time.Duration // HARNESS_RUNTIME_IDLE_MS; 0 closes nothing
-	RuntimeMaxProcesses int           // HARNESS_RUNTIME_MAX_PROCESSES
-	RuntimeDetach       bool          // HARNESS_RUNTIME_DETACH
-	DetachGrace         time.Duration // HARNESS_DETACH_GRACE_MS
-	SpoolBytes          int           // HARNESS_SPOOL_BYTES
-	KeepNative          string        // HARNESS_KEEP_NATIVE: ring, all or off
-	RuntimeConfine      string        // HARNESS_RUNTIME_CONFINE: auto, required or off
-	RuntimeUser         string        // HARNESS_RUNTIME_USER; "" is the server's own
-	Workspace           string        // HARNESS_WORKSPACE, absolute after Load; "" is the working directory
-	KeepRuntimes        bool          // HARNESS_KEEP_RUNTIMES
-	TurnIdle            time.Duration // HARNESS_TURN_IDLE_TIMEOUT_MS, of all runtimes but codex; 0 waits forever
-	RuntimeMaxTurns     []string      // HARNESS_RUNTIME_MAX_TURNS: N or RUNTIME=N; see TurnLimit
-	RuntimeMaxMessages  []string      // HARNESS_RUNTIME_MAX_MESSAGES: N or RUNTIME=N; see MessageLimit
-	SessionMaxMessages  int           // HARNESS_SESSION_MAX_MESSAGES; 0 is no bound
-	GeminiBin           string        // GEMINI_BIN
-	ACPAgents           string        // HARNESS_ACP_AGENTS (secret: it may hold keys), JSON; see acp.Configured
-	RuntimeEnv          string        // HARNESS_RUNTIME_ENV: inherit or closed
-	RuntimeEnvAllow     []string      // HARNESS_RUNTIME_ENV_ALLOW: NAME, NAME* or RUNTIME:NAME
-	RuntimeCredentials  []string      // HARNESS_RUNTIME_CREDENTIALS: LEVEL or RUNTIME=LEVEL; see CredentialLevel
-	CredentialNamespace string        // HARNESS_CREDENTIAL_NAMESPACE
-	CredentialDir       string        // HARNESS_CREDENTIAL_DIR, absolute after Load; "" is a folder of DataDir
+	RPC                             RPC           // the JSON-RPC API
+	RuntimeStatus                   []string      // HARNESS_RUNTIME_STATUS: RUNTIME=STATUS; see RuntimeStatuses
+	Runtimes                        []string      // HARNESS_RUNTIMES; nil is codex, and what of the others is found
+	DefaultRuntime                  string        // HARNESS_DEFAULT_RUNTIME; "" is the first of Runtimes
+	CodexBin                        string        // CODEX_BIN
+	ClaudeBin                       string        // CLAUDE_BIN
+	OpenCodeBin                     string        // OPENCODE_BIN
+	RuntimeSandbox, RuntimeApproval []string      // HARNESS_RUNTIME_SANDBOX, HARNESS_RUNTIME_APPROVAL: RUNTIME=LEVEL; see LevelsOf
+	CodexHome                       string        // CODEX_HOME, absolute after Load; "" leaves it to codex
+	OpenAIAPIKey                    string        // OPENAI_API_KEY (secret)
+	RuntimeStartTimeout             time.Duration // HARNESS_RUNTIME_START_TIMEOUT_MS
+	RuntimeCallTimeout              time.Duration // HARNESS_RUNTIME_CALL_TIMEOUT_MS
+	RuntimeHang                     time.Duration // HARNESS_RUNTIME_HANG_MS; 0 waits forever
+	RuntimeUnload                   time.Duration // HARNESS_RUNTIME_UNLOAD_MS; 0 unloads nothing
+	RuntimeRecycle                  int           // HARNESS_RUNTIME_RECYCLE_MB; 0 recycles nothing
+	RuntimeIdle                     time.Duration // HARNESS_RUNTIME_IDLE_MS; 0 closes nothing
+	RuntimeDetach                   bool          // HARNESS_RUNTIME_DETACH
+	DetachGrace                     time.Duration // HARNESS_DETACH_GRACE_MS
+	SpoolBytes                      int           // HARNESS_SPOOL_BYTES
+	KeepNative                      string        // HARNESS_KEEP_NATIVE: ring, all or off
+	RuntimeConfine                  string        // HARNESS_RUNTIME_CONFINE: auto, required or off
+	RuntimeUser                     string        // HARNESS_RUNTIME_USER; "" is the server's own
+	Workspace                       string        // HARNESS_WORKSPACE, absolute after Load; "" is the working directory
+	KeepRuntimes                    bool          // HARNESS_KEEP_RUNTIMES
+	TurnIdle                        time.Duration // HARNESS_TURN_IDLE_TIMEOUT_MS, of all runtimes but codex; 0 waits forever
+	RuntimeLimits                   []string      // HARNESS_RUNTIME_LIMITS: NAME=N or RUNTIME.NAME=N; see LimitsOf
+	GeminiBin                       string        // GEMINI_BIN
+	ACPAgents                       string        // HARNESS_ACP_AGENTS (secret: it may hold keys), JSON; see acp.Configured
+	RuntimeEnv                      string        // HARNESS_RUNTIME_ENV: inherit or closed
+	RuntimeEnvAllow                 []string      // HARNESS_RUNTIME_ENV_ALLOW: NAME, NAME* or RUNTIME:NAME
+	RuntimeCredentials              []string      // HARNESS_RUNTIME_CREDENTIALS: LEVEL or RUNTIME=LEVEL; see CredentialLevel
+	CredentialNamespace             string        // HARNESS_CREDENTIAL_NAMESPACE
+	CredentialDir                   string        // HARNESS_CREDENTIAL_DIR, absolute after Load; "" is a folder of DataDir
 
 	Tools      Tools
 	Tasks      Tasks

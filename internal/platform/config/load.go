@@ -42,6 +42,9 @@ func Load(o Options) (*Config, error) {
 	if trust {
 		o.Consent = nil
 	}
+	if err := refuseGone(o.Environ); err != nil {
+		return nil, err
+	}
 	read, err := readSources(o, dir)
 	if err != nil {
 		return nil, err
