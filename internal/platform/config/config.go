@@ -31,7 +31,6 @@ type Config struct {
 	BasePath        string        // HARNESS_BASE_PATH; "" is the root
 	AllowYolo       bool          // HARNESS_ALLOW_YOLO
 	ShutdownTimeout time.Duration // HARNESS_SHUTDOWN_TIMEOUT_MS
-	StoreWait       time.Duration // HARNESS_STORE_WAIT_MS
 
 	Limits Limits
 
@@ -49,7 +48,6 @@ type Config struct {
 	Workspaces        string        // HARNESS_WORKSPACES: pinned, WorkspacesShared or WorkspacesGit
 	WorkspaceRemote   string        // HARNESS_WORKSPACE_REMOTE
 	SQLiteSynchronous string        // HARNESS_SQLITE_SYNCHRONOUS: FULL or NORMAL
-	JournalKeepEvents int           // HARNESS_JOURNAL_KEEP_EVENTS; 0 keeps all
 	Archive           string        // HARNESS_ARCHIVE: ArchiveS3, or a folder; "" archives nothing
 	Retention         Retention
 
@@ -100,6 +98,8 @@ type Config struct {
 	// --trust).
 	Trust bool
 
+	limits, retention []string // as they were set
+
 	sources map[string]Source
 	files   []string
 	unknown []string
@@ -126,11 +126,15 @@ type Node struct {
 	CA          string // HARNESS_NODE_CA_FILE
 }
 
-// Limits bound how many connections are open at once; 0 is no bound.
+// Limits are what HARNESS_LIMITS bounds; 0 is no bound.
 type Limits struct {
-	HTTPConnections   int // HARNESS_HTTP_MAX_CONNECTIONS
-	Streams           int // HARNESS_WS_MAX_CONNECTIONS
-	StreamsPerAddress int // HARNESS_WS_MAX_PER_ADDRESS
+	HTTPConnections   int
+	Streams           int
+	StreamsPerAddress int
+	RPCRate           int // messages per minute
+	Tasks             int
+	TasksPerSession   int
+	StoreWait         time.Duration
 }
 
 // Traces says whether and where spans are exported; the texts are as OpenTelemetry specifies them. They are checked
@@ -148,22 +152,20 @@ type Traces struct {
 type RPC struct {
 	Paths  []string // HARNESS_RPC_PATHS
 	Strict bool     // HARNESS_RPC_STRICT
-	Rate   int      // HARNESS_RPC_RATE: messages per minute; 0 is no bound
 }
 
-// Retention is for how many days, and how many of it, what is over is kept; 0 keeps all.
+// Retention is for how many days, and how many of it, what is over is kept (HARNESS_RETENTION); 0 keeps all.
 type Retention struct {
-	JournalDays            int // HARNESS_JOURNAL_KEEP_DAYS
-	RecordDays, Records    int // HARNESS_RECORDS_KEEP_DAYS, HARNESS_RECORDS_KEEP
-	ArchivedDays, Archived int // HARNESS_ARCHIVED_KEEP_DAYS, HARNESS_ARCHIVED_KEEP
-	TurnDays, Turns        int // HARNESS_TURNS_KEEP_DAYS, HARNESS_TURNS_KEEP
+	JournalDays, JournalEvents int
+	RecordDays, Records        int
+	ArchivedDays, Archived     int
+	TurnDays, Turns            int
 }
 
 // Tasks is how tasks run.
 type Tasks struct {
-	Mode               string // HARNESS_TASKS_MODE
-	Max, MaxPerSession int    // HARNESS_TASKS_MAX, HARNESS_TASKS_MAX_PER_SESSION
-	RuntimeEvents      bool   // HARNESS_TASKS_RUNTIME_EVENTS
+	Mode          string // HARNESS_TASKS_MODE
+	RuntimeEvents bool   // HARNESS_TASKS_RUNTIME_EVENTS
 }
 
 // Notify says which events a person is notified of, and where.

@@ -6,6 +6,18 @@ import (
 	"testing"
 )
 
+// Of a list of amounts, those that are named are set, and the others keep their defaults.
+func TestNamedAmounts(t *testing.T) {
+	t.Parallel()
+	c := envPlace(t, "HARNESS_LIMITS=streams=5,streams=6,tasks=2", "HARNESS_RETENTION=turns=3,journal-days=0").mustLoad()
+	if l := c.Limits; l.Streams != 6 || l.Tasks != 2 || l.StreamsPerAddress != 1000 || l.RPCRate != 600 {
+		t.Errorf("limits are %+v", l)
+	}
+	if r := c.Retention; r.Turns != 3 || r.JournalDays != 0 || r.RecordDays != 90 || r.Records != 100_000 {
+		t.Errorf("kept is %+v", r)
+	}
+}
+
 // What is said of one runtime counts before what is said of all.
 func TestCredentialLevels(t *testing.T) {
 	t.Parallel()

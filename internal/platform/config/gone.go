@@ -12,12 +12,26 @@ type gone struct{ name, instead string }
 
 // goneVariables are refused for one version: a value that silently counts no more would change what a server does.
 func goneVariables() []gone {
-	const constant = "unset it: the value is fixed, as the default was"
 	all := []gone{
 		{"HARNESS_RUNTIME_MAX_TURNS", "set HARNESS_RUNTIME_LIMITS=turns=N, or RUNTIME.turns=N for one runtime"},
 		{"HARNESS_RUNTIME_MAX_MESSAGES", "set HARNESS_RUNTIME_LIMITS=messages=N, or RUNTIME.messages=N for one runtime"},
 		{"HARNESS_SESSION_MAX_MESSAGES", "set HARNESS_RUNTIME_LIMITS=session-messages=N"},
 		{"HARNESS_RUNTIME_MAX_PROCESSES", "set HARNESS_RUNTIME_LIMITS=processes=N"},
+		{"HARNESS_HTTP_MAX_CONNECTIONS", "set HARNESS_LIMITS=connections=N"},
+		{"HARNESS_WS_MAX_CONNECTIONS", "set HARNESS_LIMITS=streams=N"},
+		{"HARNESS_WS_MAX_PER_ADDRESS", "set HARNESS_LIMITS=streams-per-address=N"},
+		{"HARNESS_RPC_RATE", "set HARNESS_LIMITS=rpc-rate=N"},
+		{"HARNESS_TASKS_MAX", "set HARNESS_LIMITS=tasks=N"},
+		{"HARNESS_TASKS_MAX_PER_SESSION", "set HARNESS_LIMITS=tasks-per-session=N"},
+		{"HARNESS_STORE_WAIT_MS", "set HARNESS_LIMITS=store-wait-ms=N"},
+		{"HARNESS_JOURNAL_KEEP_DAYS", "set HARNESS_RETENTION=journal-days=N"},
+		{"HARNESS_JOURNAL_KEEP_EVENTS", "set HARNESS_RETENTION=journal-events=N"},
+		{"HARNESS_RECORDS_KEEP_DAYS", "set HARNESS_RETENTION=records-days=N"},
+		{"HARNESS_RECORDS_KEEP", "set HARNESS_RETENTION=records=N"},
+		{"HARNESS_ARCHIVED_KEEP_DAYS", "set HARNESS_RETENTION=archived-days=N"},
+		{"HARNESS_ARCHIVED_KEEP", "set HARNESS_RETENTION=archived=N"},
+		{"HARNESS_TURNS_KEEP_DAYS", "set HARNESS_RETENTION=turns-days=N"},
+		{"HARNESS_TURNS_KEEP", "set HARNESS_RETENTION=turns=N"},
 	}
 	for _, runtime := range leveledRuntimes() {
 		id := strings.ToUpper(strings.ReplaceAll(runtime, "-", "_"))

@@ -107,6 +107,7 @@ func build(merged *koanf.Koanf, sources map[string]Source, dir string) (*Config,
 			return nil, v.refuse(raw, sources[v.Name])
 		}
 	}
+	c.setAmounts()
 	if err := c.checkRules(); err != nil {
 		return nil, err
 	}

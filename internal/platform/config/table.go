@@ -63,24 +63,6 @@ func serverVariables() []Variable {
 		{Name: "HARNESS_SHUTDOWN_TIMEOUT_MS", Default: "10000", Min: 1,
 			Doc:   "Longest time an orderly shutdown may take before what is left is abandoned.",
 			field: func(c *Config) any { return &c.ShutdownTimeout }},
-		{Name: "HARNESS_STORE_WAIT_MS", Default: "10000", Min: 1,
-			Doc:   "How long a request that writes waits for a database that refuses writes (full, read-only, away) before it is answered 503.",
-			field: func(c *Config) any { return &c.StoreWait }},
-	})
-}
-
-func limitVariables() []Variable {
-	return grouped("Limits", []Variable{
-		{Name: "HARNESS_HTTP_MAX_CONNECTIONS", Default: "4096",
-			Doc:   "Open connections that are no streams; beyond it the one that has waited longest without a whole request is closed. 0: no limit.",
-			field: func(c *Config) any { return &c.Limits.HTTPConnections }},
-		{Name: "HARNESS_WS_MAX_CONNECTIONS", Default: "10000",
-			Doc:   "Open streams; one more is refused with 503. 0: no limit.",
-			field: func(c *Config) any { return &c.Limits.Streams }},
-		{Name: "HARNESS_WS_MAX_PER_ADDRESS", Default: "1000",
-			Doc: "Open streams of one client address (IPv6: of one /64); one more is refused with 429. Behind a proxy all " +
-				"clients have its address. 0: no limit.",
-			field: func(c *Config) any { return &c.Limits.StreamsPerAddress }},
 	})
 }
 
@@ -141,44 +123,9 @@ func storeVariables() []Variable {
 		{Name: "HARNESS_SQLITE_SYNCHRONOUS", Default: "FULL", Enum: []string{"FULL", "NORMAL"},
 			Doc:   "SQLite durability: FULL survives power loss, NORMAL only the death of the process.",
 			field: func(c *Config) any { return &c.SQLiteSynchronous }},
-		{Name: "HARNESS_JOURNAL_KEEP_EVENTS", Default: "0",
-			Doc:   "Newest events kept in the journal for resuming clients; 0 keeps all.",
-			field: func(c *Config) any { return &c.JournalKeepEvents }},
 		{Name: "HARNESS_ARCHIVE", Allowed: "s3 (HARNESS_S3_ENDPOINT says where), or an absolute path of a folder", check: isArchive,
 			Doc:   "Where events of the journal are kept before they are pruned, as compressed JSON lines. Unset, they are gone then.",
 			field: func(c *Config) any { return &c.Archive }},
-	})
-}
-
-func retentionVariables() []Variable {
-	const century = 36_500 // days
-	return grouped("Retention", []Variable{
-		{Name: "HARNESS_JOURNAL_KEEP_DAYS", Default: "90", Max: century,
-			Doc: "Age from which events leave the journal; a client that resumes from before gets a gap notice. " +
-				"Transcripts stay. 0 keeps all.",
-			field: func(c *Config) any { return &c.Retention.JournalDays }},
-		{Name: "HARNESS_RECORDS_KEEP_DAYS", Default: "90", Max: century,
-			Doc: "Age from which records of what is over go: settled approvals and questions, ended jobs, extension " +
-				"reloads, turns that were rolled back, " +
-				"turns of workers' sessions. 0 keeps all.",
-			field: func(c *Config) any { return &c.Retention.RecordDays }},
-		{Name: "HARNESS_RECORDS_KEEP", Default: "100000",
-			Doc:   "How many settled requests, ended jobs and extension reloads (of each) are kept, the newest. 0: no limit.",
-			field: func(c *Config) any { return &c.Retention.Records }},
-		{Name: "HARNESS_ARCHIVED_KEEP_DAYS", Default: "365", Max: century,
-			Doc: "Days a session has been archived after which its transcript goes; the session stays, and what codex still " +
-				"has is imported again when " +
-				"it is read. 0 keeps all.",
-			field: func(c *Config) any { return &c.Retention.ArchivedDays }},
-		{Name: "HARNESS_ARCHIVED_KEEP", Default: "0",
-			Doc:   "How many archived sessions keep their transcripts, those archived last. 0: no limit.",
-			field: func(c *Config) any { return &c.Retention.Archived }},
-		{Name: "HARNESS_TURNS_KEEP_DAYS", Default: "0", Max: century,
-			Doc:   "Age from which turns of all sessions go, with their entries; a session's newest turn stays. 0 keeps all.",
-			field: func(c *Config) any { return &c.Retention.TurnDays }},
-		{Name: "HARNESS_TURNS_KEEP", Default: "0",
-			Doc:   "How many turns a session keeps, the newest. 0: no limit.",
-			field: func(c *Config) any { return &c.Retention.Turns }},
 	})
 }
 
