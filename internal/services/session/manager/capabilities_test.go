@@ -28,7 +28,7 @@ func eachPlain(t *testing.T, test func(t *testing.T, k *kit)) {
 	t.Helper()
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
-		test(t, openWith(t, db, "node", func(o *Options) { o.Runtimes[0] = plain{o.Runtimes[0]} }))
+		test(t, openWith(t, db, "node", func(o *Options) { o.Runtimes.Adapters[0] = plain{o.Runtimes.Adapters[0]} }))
 	})
 }
 

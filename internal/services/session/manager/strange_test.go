@@ -26,7 +26,7 @@ func openScripted(t *testing.T, db *database.DB) (k *kit, dir string) {
 	options.Sink = func(batch runtime.Batch) { k.Sink(scripted.Name)(batch) }
 	options.Resume = func(context.Context, string) (runtime.Resumption, error) { return runtime.Resumption{}, nil }
 	agent := scripted.New(options)
-	k = openWith(t, db, "node", func(o *Options) { o.Runtimes = append(o.Runtimes, agent) })
+	k = openWith(t, db, "node", func(o *Options) { o.Runtimes.Adapters = append(o.Runtimes.Adapters, agent) })
 	lifecycletest.Run(t, agent)
 	return k, dir
 }

@@ -56,7 +56,7 @@ func (s *Service) checkMessage(ctx context.Context, session session.Session, ada
 	if len(message.Images) > 0 && !runtime.CapabilitiesOf(adapter).Images {
 		return &runtime.UnsupportedError{Runtime: session.Runtime, Operation: runtime.OpImages}
 	}
-	if err := s.checkTools(ctx, session.ID, message.DynamicTools); err != nil {
+	if err := s.CheckTools(ctx, session.ID, message.DynamicTools); err != nil {
 		return err
 	}
 	return s.checkChangedControls(session.Runtime, session.Controls, session.Controls.With(message.Model, message.ApprovalPolicy,

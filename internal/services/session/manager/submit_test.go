@@ -16,7 +16,7 @@ import (
 func TestAMessageToABusySessionIsQueued(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
-		cannotSteer := func(o *Options) { o.Runtimes[0] = plain{o.Runtimes[0]} }
+		cannotSteer := func(o *Options) { o.Runtimes.Adapters[0] = plain{o.Runtimes.Adapters[0]} }
 		k := openWith(t, db, "node", cannotSteer)
 		s := k.create()
 		first, err := k.Submit(t.Context(), s.ID, session.Message{Text: "first"})
