@@ -125,7 +125,7 @@ func TestMessagesWaitWhereNothingSteers(t *testing.T) {
 		send := func(ctx context.Context, text string) <-chan error {
 			done := make(chan error, 1)
 			go func() {
-				turn, err := k.Send(ctx, s.ID, session.Message{Text: text})
+				turn, err := turnOf(k.Send(ctx, s.ID, session.Message{Text: text}))
 				if err == nil {
 					sent <- text + " " + turn
 				}

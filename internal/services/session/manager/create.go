@@ -94,7 +94,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	if err != nil {
 		return session.Session{}, err
 	}
-	t, err := adapter.StartThread(ctx, runtime.StartThread{SessionID: id, Cwd: cwd, Model: controls.ModelName(),
+	t, err := adapter.Threads().StartThread(ctx, runtime.StartThread{SessionID: id, Cwd: cwd, Model: controls.ModelName(),
 		ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox, NetworkAccess: controls.NetworkAccess,
 		DynamicTools: in.DynamicTools, RawEvents: true, Implicit: implicit,
 		NativeToolsOff: nativeTools == runtime.NativeToolsOff, SystemOwned: in.SystemOwned})

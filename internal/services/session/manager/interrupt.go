@@ -116,7 +116,7 @@ func (s *Service) askToEnd(ctx context.Context, adapter runtime.Adapter, threadI
 		}
 	}()
 	for began := time.Now(); ; {
-		err := adapter.InterruptTurn(ctx, threadID, turnID)
+		err := adapter.Threads().InterruptTurn(ctx, threadID, turnID)
 		none := errors.Is(err, runtime.ErrNoActiveTurn)
 		if err != nil && !none && isOver(idle) {
 			return nil // the answer is of no interest any more

@@ -144,9 +144,12 @@ func (k *kit) create() session.Session {
 	return session
 }
 
+// turnOf is the turn of a message that was sent.
+func turnOf(sent session.Sent, err error) (string, error) { return sent.TurnID, err }
+
 func (k *kit) send(sessionID string) string {
 	k.t.Helper()
-	turnID, err := k.Send(k.t.Context(), sessionID, session.Message{Text: "hi"})
+	turnID, err := turnOf(k.Send(k.t.Context(), sessionID, session.Message{Text: "hi"}))
 	k.do(err)
 	return turnID
 }

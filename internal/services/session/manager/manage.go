@@ -111,7 +111,7 @@ func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools jso
 			if err != nil {
 				return nil, err
 			}
-			if t, err = adapter.ResumeThread(ctx,
+			if t, err = adapter.Threads().ResumeThread(ctx,
 				runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID}); err != nil {
 				return nil, materialized(err)
 			}

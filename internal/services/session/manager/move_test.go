@@ -275,7 +275,7 @@ func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
 	one.do(os.Rename(away, place))
 	two.do(two.Own(t.Context(), behind))
 	for _, again := range []bool{true, false} {
-		turn, err := two.Send(t.Context(), behind.ID, session.Message{Text: "next"})
+		turn, err := turnOf(two.Send(t.Context(), behind.ID, session.Message{Text: "next"}))
 		two.do(err)
 		two.fake.end(behind.ID, turn, runtime.TurnDone)
 		two.flush()

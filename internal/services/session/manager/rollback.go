@@ -79,7 +79,7 @@ func loaded(ctx context.Context, adapter runtime.Adapter, session session.Sessio
 	if !errors.Is(err, runtime.ErrThreadNotFound) {
 		return err
 	}
-	if _, resumeErr := adapter.ResumeThread(ctx,
+	if _, resumeErr := adapter.Threads().ResumeThread(ctx,
 		runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID}); resumeErr != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func (s *Service) checkReply(request store.Request, reply runtime.Reply) error {
 		return checkOwnReply(reply)
 	}
 	if adapter, err := s.Adapter(request.Runtime); err == nil {
-		return adapter.CheckReply(request.Ref(), reply)
+		return adapter.Threads().CheckReply(request.Ref(), reply)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func (s *Service) closeThread(ctx context.Context, session session.Session) {
 	defer cancel()
 	adapter, err := s.Adapter(session.Runtime)
 	if err == nil {
-		err = adapter.CloseThread(ctx, session.ID)
+		err = adapter.Threads().CloseThread(ctx, session.ID)
 	}
 	if err != nil && !errors.Is(err, runtime.ErrUnavailable) {
 		s.opts.Logger.Info().Err(err).Str("session", session.ID).

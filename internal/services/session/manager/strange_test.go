@@ -53,7 +53,7 @@ func TestAStrangeRequestIsAnswered(t *testing.T) {
 		_, err := k.Delete(t.Context(), gone.ID)
 		k.do(err)
 		for _, named := range []string{foreign.ID, gone.ID} {
-			turnID, err := k.Send(t.Context(), own.ID, session.Message{Text: "STRAY[" + named + "]"})
+			turnID, err := turnOf(k.Send(t.Context(), own.ID, session.Message{Text: "STRAY[" + named + "]"}))
 			k.do(err)
 			k.eventually("the turn goes on", func() bool { return k.turn(own.ID, turnID).Status == runtime.TurnDone })
 			var said string
@@ -84,7 +84,7 @@ func TestLongNamesAreGivenBack(t *testing.T) {
 		own := k.scripted()
 		ends := func(text string, meanwhile func(turnID string)) store.Turn {
 			t.Helper()
-			turnID, err := k.Send(t.Context(), own.ID, session.Message{Text: text})
+			turnID, err := turnOf(k.Send(t.Context(), own.ID, session.Message{Text: text}))
 			k.do(err)
 			if !runtime.StandsForLonger(turnID) {
 				t.Fatalf("the turn is known by %q", turnID)

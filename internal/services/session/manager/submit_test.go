@@ -66,7 +66,7 @@ func TestAMessageIsSteeredWhereItCanBe(t *testing.T) {
 		s := k.create()
 		first := k.send(s.ID)
 		sent, err := k.Submit(t.Context(), s.ID, session.Message{Text: "more"})
-		if err != nil || sent != (session.Submitted{TurnID: first}) {
+		if err != nil || sent != (session.Sent{TurnID: first, Steered: true}) {
 			t.Errorf("got %+v, %v", sent, err)
 		}
 	})
