@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 )
@@ -63,7 +62,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	if err := p.requireAlive(ctx); err != nil {
 		return runtime.StartedTurn{}, err
 	}
-	turn := uuid.Must(uuid.NewV7()).String()
+	turn := ids.New()
 	line, err := written(message{Version: "2.0", ID: turnPrefix + turn, Method: methodPrompt,
 		Params: map[string]any{"sessionId": native, "prompt": prompt}})
 	if err != nil {
