@@ -9,7 +9,9 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/controledit"
 	"harness/internal/services/session/live"
+	"harness/internal/services/session/registry"
 	"harness/internal/services/session/store"
 )
 
@@ -42,23 +44,23 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 			return session.Session{}, err
 		}
 	}
-	defaults, err := s.defaults(ctx, s.db.Read())
+	defaults, err := s.DefaultControls(ctx, s.db.Read())
 	if err != nil {
 		return session.Session{}, err
 	}
-	defaults = s.defaultsFor(adapter.Name(), defaults)
+	defaults = s.DefaultsFor(adapter.Name(), defaults)
 	if in.SystemOwned {
 		defaults.Model = nil // the default is people's choice for their chats
 	}
 	controls := defaults.With(in.Model, in.ApprovalPolicy, in.NetworkAccess, in.FilesystemSandbox)
 	if in.NetworkAccess == nil {
-		controls = networkOfNew(adapter, controls, defaults, in.RuntimeNamed)
+		controls = controledit.NetworkOfNew(adapter, controls, defaults, in.RuntimeNamed)
 	}
 	controls.AcceptEdits, controls.NonInteractive = in.AcceptEdits, in.NonInteractive
 	controls = controls.Complete()
-	err = checkControls(adapter, controls)
+	err = controledit.Check(adapter, controls)
 	if err == nil {
-		err = checkNetwork(adapter, controls, in.RuntimeNamed)
+		err = controledit.CheckNetwork(adapter, controls, in.RuntimeNamed)
 	}
 	if err != nil {
 		return session.Session{}, s.settled(in, err)
@@ -66,11 +68,11 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	if len(in.DynamicTools) > 0 && !runtime.CapabilitiesOf(adapter).DynamicTools {
 		return session.Session{}, &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: runtime.OpTools}
 	}
-	implicit, err := chosenSources(adapter, in.ImplicitSources)
+	implicit, err := registry.ChosenSources(adapter, in.ImplicitSources)
 	if err != nil {
 		return session.Session{}, err
 	}
-	nativeTools, err := s.chosenNativeTools(adapter, in.NativeTools)
+	nativeTools, err := s.ChosenNativeTools(adapter, in.NativeTools)
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -85,7 +87,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	// their own.
 	ctx = context.WithoutCancel(ctx)
 	id := cmp.Or(in.ID, session.NewID())
-	sources, err := sourcesAt(adapter, id, cwd, implicit)
+	sources, err := registry.SourcesAt(adapter, id, cwd, implicit)
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -93,7 +95,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	if err != nil {
 		return session.Session{}, err
 	}
-	t, err := adapter.StartThread(ctx, runtime.StartThread{SessionID: id, Cwd: cwd, Model: controls.ModelName(),
+	t, err := adapter.Threads().StartThread(ctx, runtime.StartThread{SessionID: id, Cwd: cwd, Model: controls.ModelName(),
 		ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox, NetworkAccess: controls.NetworkAccess,
 		DynamicTools: in.DynamicTools, RawEvents: true, Implicit: implicit,
 		NativeToolsOff: nativeTools == runtime.NativeToolsOff, SystemOwned: in.SystemOwned})
@@ -120,7 +122,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	// Order in the list is by ms; the runtime may count in seconds.
 	session.UpdatedAt = max(session.UpdatedAt, s.now())
 	session.HistoryAt = session.UpdatedAt // it begins here
-	err = s.inOrder(ctx, func() journal.Unit {
+	err = s.InOrder(ctx, func() journal.Unit {
 		if s.index.Put(session.ID, live.Session{Runtime: session.Runtime}) {
 			s.adoption.wantRoom()
 		}
@@ -164,7 +166,7 @@ func (s *Service) settled(in session.Create, err error) error {
 		return err
 	}
 	choose := func(own, ofAll string) []string {
-		if setting := s.levelsOf(control.Runtime).Setting; setting != "" {
+		if setting := s.LevelsOf(control.Runtime).Setting; setting != "" {
 			return []string{setting + own, ofAll}
 		}
 		return []string{ofAll}

@@ -46,7 +46,7 @@ func TestAMessageDroppedWithItsTurnIsShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, k *kit) {
 				s := k.create()
-				turn, err := k.Send(t.Context(), s.ID, session.Message{Text: "go"})
+				turn, err := turnOf(k.Send(t.Context(), s.ID, session.Message{Text: "go"}))
 				k.do(err)
 				k.tellUser(s.ID, turn, "u1", "go")
 				for _, text := range []string{"also", "and this", "also"} {
@@ -63,7 +63,7 @@ func TestAMessageDroppedWithItsTurnIsShown(t *testing.T) {
 				}
 				ended, dropped := false, 0
 				for _, record := range k.records() {
-					if record.Type == eventTranscriptUpdated {
+					if record.Type == session.EventTranscriptUpdated {
 						if dropped++; ended {
 							t.Error("a dropped message was told behind the turn's end")
 						}
@@ -82,7 +82,7 @@ func TestAMessageDroppedWithItsTurnIsShown(t *testing.T) {
 func TestAMessageDroppedByADeadRuntimeIsShown(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
-		turn, err := k.Send(t.Context(), s.ID, session.Message{Text: "go"})
+		turn, err := turnOf(k.Send(t.Context(), s.ID, session.Message{Text: "go"}))
 		k.do(err)
 		k.tellUser(s.ID, turn, "u1", "go")
 		_, err = k.Send(t.Context(), s.ID, session.Message{Text: "and this"})
@@ -99,7 +99,7 @@ func TestAMessageDroppedByADeadRuntimeIsShown(t *testing.T) {
 func TestAMessageTakenByAnEndedTurnIsShown(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
-		turn, err := k.Send(t.Context(), s.ID, session.Message{Text: "go"})
+		turn, err := turnOf(k.Send(t.Context(), s.ID, session.Message{Text: "go"}))
 		k.do(err)
 		k.tellUser(s.ID, turn, "u1", "go")
 		k.fake.end(s.ID, turn, runtime.TurnInterrupted)

@@ -18,6 +18,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/workspace"
 	"harness/tests/dbtest"
 	"harness/tests/polling"
 )
@@ -57,8 +58,8 @@ func openPortable(t *testing.T, db *database.DB, node string, over *[]string) (*
 		t.Fatal(err)
 	}
 	k := openWith(t, db, node, func(o *Options) {
-		portable.fake = o.Runtimes[0].(*fake)
-		o.Runtimes[0] = portable
+		portable.fake = o.Runtimes.Adapters[0].(*fake)
+		o.Runtimes.Adapters[0] = portable
 		o.Movable = true
 		o.Lapsed = func(_ context.Context, _ database.Querier, node string) (bool, error) {
 			return slices.Contains(*over, node), nil
@@ -259,7 +260,7 @@ func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
 	if err := two.Own(t.Context(), running); !errors.As(err, new(*session.LeftOpenError)) {
 		t.Errorf("with a turn that may go on: %v", err)
 	}
-	place, away := filepath.Join(folder, markerFolder), filepath.Join(t.TempDir(), "away")
+	place, away := filepath.Join(folder, workspace.MarkerFolder), filepath.Join(t.TempDir(), "away")
 	one.do(os.Rename(place, away))
 	var pinned *session.PinnedError
 	if err := two.Own(t.Context(), elsewhere); !errors.As(err, &pinned) || pinned.Code() != "workspace_pinned" {
@@ -275,7 +276,7 @@ func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
 	one.do(os.Rename(away, place))
 	two.do(two.Own(t.Context(), behind))
 	for _, again := range []bool{true, false} {
-		turn, err := two.Send(t.Context(), behind.ID, session.Message{Text: "next"})
+		turn, err := turnOf(two.Send(t.Context(), behind.ID, session.Message{Text: "next"}))
 		two.do(err)
 		two.fake.end(behind.ID, turn, runtime.TurnDone)
 		two.flush()

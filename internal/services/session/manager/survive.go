@@ -116,7 +116,7 @@ func (s *Service) keepState(runtimeName string, batch runtime.Batch, unit journa
 // processes of a runtime on this node; nil when there is none. It is kept for a week after the process ended. All that
 // the runtime has said by now counts.
 func (s *Service) LastState(ctx context.Context, runtimeName, sessionID string) (json.RawMessage, error) {
-	if err := s.inOrder(ctx, func() journal.Unit { return nothing }); err != nil {
+	if err := s.InOrder(ctx, func() journal.Unit { return nothing }); err != nil {
 		return nil, err
 	}
 	// A process may have ended before it left a state: those of the last turns are looked at.
@@ -140,7 +140,7 @@ func (s *Service) LastState(ctx context.Context, runtimeName, sessionID string) 
 }
 
 // endSpool notes that a process said its last. False when that was noted before: the news of its end came twice.
-func (s *Service) endSpool(ctx context.Context, tx database.Tx, generation string) (first bool, err error) {
+func endSpool(ctx context.Context, tx database.Tx, generation string) (first bool, err error) {
 	var ended int64
 	err = tx.QueryRowContext(ctx, `select ended from runtime_spools where generation = $1`, generation).Scan(&ended)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -1,0 +1,179 @@
+// Package livetext carries ephemeral events to the nodes whose clients follow their session.
+//
+// It owns which node gets which event, and when it is shown there: in order with the stored events, or not at
+// all. Events may be lost on the way, because each is stored later; it never makes the journal wait. It must
+// never know what events are about.
+package livetext
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/internal/platform/journal"
+)
+
+// Path is the route on which nodes subscribe to each other's live text.
+const Path = "/nodes/early"
+
+// Journal is what is needed of the event log; *journal.Journal implements it.
+type Journal interface {
+	Subscribe(fn journal.Subscriber) (head int64, cancel func())
+	PassOn(choose func() []journal.Event)
+}
+
+// Nodes are the others.
+type Nodes interface {
+	// Runners are the nodes that may have events to send.
+	Runners(ctx context.Context) ([]string, error)
+	// Open begins a request of one of them that lasts.
+	Open(ctx context.Context, node, path string, body io.Reader) (*http.Response, error)
+}
+
+// Options configure a Carrier. Functions that count may be nil.
+type Options struct {
+	// Self names this node.
+	Self string
+	// Watched are the sessions that clients follow here; all: any.
+	Watched func() (sessions map[string]struct{}, all bool)
+	// Meta encodes journal.Event.Known.
+	Meta func(known any) (json.RawMessage, error)
+	// TakeoverOf reports whether an event moves its session to another node, and the old and the new owner.
+	TakeoverOf func(event *journal.Event) (from, by string, is bool)
+	// CheckLease fails while another node may have ended this one: nothing is sent or shown then. nil: never.
+	CheckLease func() error
+	Logger     zerolog.Logger
+	// Poll is how often the list of nodes is read (default 2 s). Again is the pause before a node without the route is
+	// asked again (default 30 s).
+	Poll, Again time.Duration
+	// Sent, Received and Dropped count events: sent to another node, received and shown, and dropped in either
+	// direction.
+	Sent, Received, Dropped func(events int)
+}
+
+// Carrier sends ephemeral events to other nodes, and shows theirs.
+type Carrier struct {
+	opts    Options
+	changed chan struct{} // what is followed here, closed and replaced each time
+	release chan struct{} // something may be shown
+
+	log   Journal // since Start, as nodes
+	nodes Nodes
+
+	mu        sync.Mutex
+	listeners map[*listener]struct{} // other nodes
+	left      map[string]struct{}    // sessions that were this node's
+	held      held
+
+	lifecycle sync.Mutex
+	started   bool
+	stopped   bool
+	cancel    context.CancelFunc
+	ended     context.Context // done once no requests are to be answered
+	running   sync.WaitGroup
+}
+
+// New makes a carrier. It carries nothing before Start.
+func New(opts Options) *Carrier {
+	if opts.Poll <= 0 {
+		opts.Poll = 2 * time.Second
+	}
+	if opts.Again <= 0 {
+		opts.Again = 30 * time.Second
+	}
+	for _, count := range []*func(int){&opts.Sent, &opts.Received, &opts.Dropped} {
+		if *count == nil {
+			*count = func(int) {}
+		}
+	}
+	if opts.CheckLease == nil {
+		opts.CheckLease = func() error { return nil }
+	}
+	return &Carrier{opts: opts, changed: make(chan struct{}), release: make(chan struct{}, 1),
+		listeners: map[*listener]struct{}{}, left: map[string]struct{}{},
+		held: held{last: map[string]int64{}}}
+}
+
+// Start begins to carry. Calling it twice is allowed; after Stop nothing begins.
+func (c *Carrier) Start(ctx context.Context, log Journal, nodes Nodes) error {
+	c.lifecycle.Lock()
+	defer c.lifecycle.Unlock()
+	if c.started || c.stopped {
+		return nil
+	}
+	c.started, c.log, c.nodes = true, log, nodes
+	c.ended, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	ctx = c.ended
+	head, unsubscribe := c.log.Subscribe(c.onRecords)
+	c.mu.Lock() // never around a call of the journal, which calls Enqueue
+	c.held.begin(head)
+	c.mu.Unlock()
+	c.running.Go(func() {
+		defer unsubscribe()
+		c.showLoop(ctx)
+	})
+	c.running.Go(func() { c.followNodes(ctx) })
+	return nil
+}
+
+// Stop ends what was begun, also the requests of other nodes, and waits for it. Calling it twice is allowed.
+func (c *Carrier) Stop(context.Context) error {
+	c.lifecycle.Lock()
+	defer c.lifecycle.Unlock()
+	c.stopped = true
+	if c.started {
+		c.cancel()
+		c.running.Wait()
+	}
+	return nil
+}
+
+// enter is the context of a request of another node, nil when none are answered; done ends its part in Stop.
+func (c *Carrier) enter() (ended context.Context, done func()) {
+	c.lifecycle.Lock()
+	defer c.lifecycle.Unlock()
+	if !c.started || c.stopped {
+		return nil, nil
+	}
+	c.running.Add(1)
+	return c.ended, c.running.Done
+}
+
+// Changed reports that other sessions may be followed here (Options.Watched). It never blocks.
+func (c *Carrier) Changed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+func (c *Carrier) change() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changed
+}
+
+// onRecords is the journal's subscriber.
+func (c *Carrier) onRecords(records []journal.Record) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range records {
+		if from, by, is := c.opts.TakeoverOf(&records[i].Event); is {
+			switch c.opts.Self {
+			case by:
+				delete(c.left, records[i].SessionID)
+			case from:
+				c.left[records[i].SessionID] = struct{}{}
+			}
+		}
+	}
+	c.held.stored(records)
+	if len(c.held.events) > 0 {
+		c.mayShow()
+	}
+}

@@ -1,0 +1,107 @@
+package registry
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// clientTool is a tool as it is compared.
+type clientTool struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	InputSchema any    `json:"inputSchema"`
+}
+
+// parseTools reads a list of tools by name; none of nil.
+func parseTools(raw []byte) ([]clientTool, error) {
+	tools := []clientTool{}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &tools); err != nil {
+			return nil, fmt.Errorf("read tools: %w", err)
+		}
+	}
+	slices.SortStableFunc(tools, func(a, b clientTool) int { return strings.Compare(a.Name, b.Name) })
+	return tools, nil
+}
+
+// CheckTools refuses with *ToolsError client tools that are not those the session has. wanted nil asks for none in
+// particular.
+func (r *Registry) CheckTools(ctx context.Context, sessionID string, wanted json.RawMessage) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+	want, err := parseTools(wanted)
+	if err != nil {
+		return err
+	}
+	var stored sql.NullString
+	err = r.db.Read().QueryRowContext(ctx, `select dynamic_tools from sessions where id = $1`,
+		database.EncodeText(sessionID)).Scan(&stored)
+	if err != nil {
+		return fmt.Errorf("read the tools of session %s: %w", sessionID, err)
+	}
+	has, err := parseTools([]byte(stored.String))
+	if err != nil {
+		return fmt.Errorf("session %s: %w", sessionID, err)
+	}
+	if reflect.DeepEqual(want, has) {
+		return nil // a session made elsewhere is taken to have none, as long as none are asked for
+	}
+	refused := &session.ToolsError{SessionID: sessionID, Known: stored.Valid}
+	for _, tool := range has {
+		refused.Names = append(refused.Names, tool.Name)
+	}
+	return refused
+}
+
+// ChosenNativeTools is whether the agent of a new session has tools of its own: *runtime.ControlError where its runtime
+// cannot be told to have none, or may have none.
+func (r *Registry) ChosenNativeTools(adapter runtime.Adapter, wish string) (string, error) {
+	refused := &runtime.ControlError{Runtime: adapter.Name(), Field: "nativeTools", Value: wish}
+	if r.options.NativeToolsOff {
+		refused.Because = ", as this server's agents have none (HARNESS_NATIVE_TOOLS=off)"
+	}
+	can := runtime.CapabilitiesOf(adapter).NativeToolsOff
+	switch {
+	case r.options.NativeToolsOff && !can:
+		refused.Value = runtime.NativeToolsOff
+		return "", refused
+	case r.options.NativeToolsOff && wish == runtime.NativeToolsOn:
+		refused.Enforced = []string{runtime.NativeToolsOff}
+		return "", refused
+	case r.options.NativeToolsOff, can && wish == runtime.NativeToolsOff:
+		return runtime.NativeToolsOff, nil
+	case wish == "" || wish == runtime.NativeToolsOn:
+		return runtime.NativeToolsOn, nil
+	}
+	refused.Enforced = []string{runtime.NativeToolsOn}
+	if can {
+		refused.Enforced = append(refused.Enforced, runtime.NativeToolsOff)
+	}
+	return "", refused
+}
+
+// NativeToolsOff tells whether the agent of a session is to have no tools of its own; where only some are so, false of
+// one that is not stored.
+func (r *Registry) NativeToolsOff(ctx context.Context, sessionID string) (bool, error) {
+	if r.options.NativeToolsOff {
+		return true, nil
+	}
+	var stored string
+	err := r.db.Read().QueryRowContext(ctx, `select native_tools from session_sources where session_id = $1`,
+		database.EncodeText(sessionID)).Scan(&stored)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return false, fmt.Errorf("read whether the agent of session %s has tools of its own: %w", sessionID, err)
+	}
+	return stored == runtime.NativeToolsOff, nil
+}
