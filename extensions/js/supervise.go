@@ -64,7 +64,7 @@ func (m *module) admit(i *instance) {
 	if m.stuck > 0 {
 		m.State.State = extensions.HealthQuarantined
 	}
-	signal(i.wake)
+	i.wake.Set()
 }
 
 // leave ends an instance: it is asked to stop and interrupted until it does. One that is stuck is abandoned
