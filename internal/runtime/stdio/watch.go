@@ -46,8 +46,8 @@ type watch struct {
 	silent int
 }
 
-// Stalled reports whether the process's output is stalled, so that silence proves nothing. The output is not spooled
-// (the disk or the spool is full), not read, or not stored yet.
+// Stalled reports whether the process's output is stalled, so that silence proves nothing. Its output is not kept
+// (the disk is full, the spool is full), is not read, or what was read is not stored yet.
 func (c *Conn) Stalled() bool {
 	return !c.pulse.waiting.Load() || c.pipes.stalled != nil && c.pipes.stalled() || c.out.standing() > standstill
 }

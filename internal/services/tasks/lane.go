@@ -14,7 +14,7 @@ import (
 // lane runs the tasks of one session in order. It exists while there are some.
 type lane struct {
 	session string
-	news    chan struct{} // filled when the session may have changed
+	news    wake.Signal // filled when something in the session may stand otherwise
 }
 
 // wake runs or checks the tasks of a session.

@@ -80,11 +80,11 @@ type Service struct {
 
 	mu      sync.Mutex
 	running bool
-	lanes   map[string]*lane // of sessions with open tasks
-	readers map[string]map[chan struct{}]struct{}
+	lanes   map[string]*lane // of sessions with tasks that are not over
+	readers map[string]map[wake.Signal]struct{}
 	stored  map[string]bool // artifacts of long results, by id
-	gone    map[string]bool // deleted sessions whose tasks remain to be deleted
-	going   chan struct{}
+	gone    map[string]bool // sessions that were deleted, whose tasks are to be
+	going   wake.Signal
 }
 
 // New makes a Service. It does nothing until Start.
@@ -164,14 +164,7 @@ func (s *Service) onRecords(records []journal.Record) {
 	}
 }
 
-func signal(to chan struct{}) {
-	select {
-	case to <- struct{}{}:
-	default: // a wake-up is already pending
-	}
-}
-
-// Create are the arguments of a new session.
+// Create are the wishes of a new session.
 type Create struct {
 	Runtime, Cwd, Model string
 	// Mode is the permission mode of its tasks, "" for the server's.
