@@ -14,11 +14,11 @@ import (
 	"harness/internal/runtime"
 )
 
-// memoryChunk is how much (bytes) of a history is searched at once.
+// memoryChunk is how many bytes of a history are searched at a time.
 const memoryChunk = 1 << 20
 
-// SnapshotFiles implements runtime.Movable: the history of a conversation, in a folder that is named after the one the
-// agent works in. Results of tools that Claude Code keeps beside it, because they are long, stay where they are.
+// SnapshotFiles implements runtime.Movable: the history of a conversation, in a folder named after the working
+// directory. Long tool results in separate files are not included.
 func (r *Runtime) SnapshotFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
 	if folder, err = r.stateOf(in.ThreadID); err != nil {
 		return "", nil, err
@@ -28,7 +28,7 @@ func (r *Runtime) SnapshotFiles(in runtime.ResumeThread) (folder string, names [
 	return folder, names, err
 }
 
-// SnapshotWritten implements runtime.Movable. Claude Code writes down what it has said a moment later.
+// SnapshotWritten implements runtime.Movable. Claude Code writes its output with a short delay.
 func (r *Runtime) SnapshotWritten(ctx context.Context, in runtime.ResumeThread) (bool, error) {
 	t := r.conversation(in.ThreadID, in.NativeID)
 	if err := r.recall(ctx, t); err != nil {
@@ -56,7 +56,7 @@ func (r *Runtime) SnapshotPath(_ runtime.ResumeThread, _, name string) (string, 
 	return name, nil
 }
 
-// nextState is the state for the next process, as of now.
+// nextState is the current state for the next process.
 func (t *conversation) nextState() state {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +68,7 @@ func (t *conversation) nextState() state {
 	return t.carried
 }
 
-// holds reports whether a file has some words, looking from its end.
+// holds reports whether a file has certain texts, searching from its end.
 func holds(path string, words []byte) (found bool, err error) {
 	file, err := os.Open(path)
 	if err != nil {
