@@ -80,7 +80,7 @@ func conformanceRun(ctx context.Context, folder string, hosts []Host, processAll
 		Status: "failed", Errors: []string{}, Events: []ConformanceEvent{}}
 	bench := &pretended{}
 	registry := New(Options{Roots: []Root{{Type: InstalledPackage, Path: folder}}, Hosts: hosts,
-		ProcessAllowed: processAllowed, Trust: TrustEnforced, Profile: profile, HandlerTimeout: 5 * time.Second, Jobs: bench,
+		Trust: TrustPolicy{Mode: TrustEnforced, ProcessAllowed: processAllowed}, Profile: profile, HandlerTimeout: 5 * time.Second, Jobs: bench,
 		Settings: bench, Actions: bench, Logger: zerolog.Nop()})
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)

@@ -20,18 +20,12 @@ type Options struct {
 	Roots  []Root
 	Only   string
 	Native []sdk.Extension
-	// Hosts run what was found, by Kind; one of kind "embedded" serves extensions that ask for none. Process extensions
-	// run in trust mode enforced only when ProcessAllowed names them (by manifest name).
-	Hosts          []Host
-	ProcessAllowed []string
-	// Consent asks whether the operator consented to what an extension runs in a process: everything in its folder, and
-	// further files outside of it. Its error says how to. It is asked before each start of such a process, in every
-	// trust mode; nil consents to all.
-	Consent func(folder string, further []string) error
+	// Hosts run what was found, by Kind; one of kind "embedded" serves extensions that name none.
+	Hosts []Host
 	// Runtimes are the names agent.config.json may choose a worker's runtime from.
 	Runtimes []string
-	// Trust is warn when empty. Profile is codex-manager 1.0.0 when empty.
-	Trust   TrustMode
+	Trust    TrustPolicy
+	// Profile is codex-manager 1.0.0 when empty.
 	Profile sdk.Profile
 	// HandlerTimeout bounds one handler run that names no timeout (30 s), LoadTimeout the load of one extension (10 s).
 	HandlerTimeout, LoadTimeout time.Duration
@@ -45,13 +39,22 @@ type Options struct {
 	// Observe, when set, is called with every dispatch that had handlers. It must not block.
 	Observe func(Summary)
 	Logger  zerolog.Logger
-	// Clock is time.Now when nil.
-	Clock func() time.Time
+}
+
+// TrustPolicy says what extensions may run.
+type TrustPolicy struct {
+	// Mode is warn when empty.
+	Mode TrustMode
+	// ProcessAllowed are the manifest names that may run in a process when Mode is enforced.
+	ProcessAllowed []string
+	// Consent returns an error with the remedy unless the operator consented to a folder that runs in a process,
+	// and to further files outside of it. It is called before each start, in every mode; nil consents to all.
+	Consent func(folder string, further []string) error
 }
 
 func (o *Options) setDefaults() {
-	if o.Trust == "" {
-		o.Trust = TrustWarn
+	if o.Trust.Mode == "" {
+		o.Trust.Mode = TrustWarn
 	}
 	if o.Profile.RuntimeProfileID == "" {
 		o.Profile = sdk.Profile{RuntimeProfileID: "codex-manager", RuntimeProfileVersion: "1.0.0",
@@ -65,9 +68,6 @@ func (o *Options) setDefaults() {
 	}
 	if o.Observe == nil {
 		o.Observe = func(Summary) {}
-	}
-	if o.Clock == nil {
-		o.Clock = time.Now
 	}
 }
 
@@ -122,7 +122,7 @@ func (r *Registry) List() Listing {
 }
 
 // TrustMode is the mode extensions are held to.
-func (r *Registry) TrustMode() TrustMode { return r.opts.Trust }
+func (r *Registry) TrustMode() TrustMode { return r.opts.Trust.Mode }
 
 // SnapshotVersion names the active snapshot.
 func (r *Registry) SnapshotVersion() string { return r.active.Load().version }
@@ -191,7 +191,7 @@ func (r *Registry) Reload(ctx context.Context, reloadID string) ReloadResult {
 }
 
 func (r *Registry) newSnapshot(modules []loaded) *snapshot {
-	s := newSnapshot(uuid.NewString(), r.opts.Clock(), modules, r.opts.HandlerTimeout)
+	s := newSnapshot(uuid.NewString(), time.Now(), modules, r.opts.HandlerTimeout)
 	s.tools = r.toolsOf(s, modules)
 	s.agents = readAgentPolicies(r.opts.Roots, r.opts.Runtimes)
 	for _, problem := range s.agents.problems() {
@@ -270,7 +270,7 @@ func (r *Registry) Close(ctx context.Context) error {
 	r.lifecycle.Lock()
 	if !r.closed {
 		r.closed = true
-		r.replace(newSnapshot("closed", r.opts.Clock(), nil, r.opts.HandlerTimeout))
+		r.replace(newSnapshot("closed", time.Now(), nil, r.opts.HandlerTimeout))
 	}
 	r.lifecycle.Unlock()
 	done := make(chan struct{})

@@ -27,14 +27,12 @@ func writeCursor(ctx context.Context, tx database.Tx, nodeID string, pos int64) 
 	return err
 }
 
-// noteFileChange remembers that a turn asked to change a file; the same anchor counts once, however often it is asked
-// about.
-func noteFileChange(ctx context.Context, tx database.Tx, sessionID, turnID, anchorID, requestID string,
-	at int64) error {
+// noteFileChange records that a turn asked to change a file. An anchor counts once, whatever the number of requests.
+func noteFileChange(ctx context.Context, tx database.Tx, d dispatch, anchorID string) error {
 	_, err := tx.ExecContext(ctx,
 		`insert into extension_file_changes (session_id, turn_id, anchor_id, request_id, created_at)
 		values ($1, $2, $3, $4, $5) on conflict (session_id, turn_id, anchor_id) do nothing`,
-		database.EncodeText(sessionID), database.EncodeText(turnID), database.EncodeText(anchorID), requestID, at)
+		database.EncodeText(d.sessionID), database.EncodeText(d.turnID), database.EncodeText(anchorID), d.requestID, d.createdAt)
 	return err
 }
 

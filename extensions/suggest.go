@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"harness/extensions/sdk"
 	"harness/internal/lib/javascript"
@@ -34,7 +35,7 @@ type SuggestRequest struct {
 // first already queued. ErrNoJob when there is none; results are the handlers' answers.
 func (r *Registry) Suggest(ctx context.Context, request SuggestRequest) (job sdk.EmitResult, results []sdk.EmitResult,
 	err error) {
-	event := &Event{Type: EventSuggestRequest, EmittedAt: javascript.ISOTime(r.opts.Clock().UnixMilli()),
+	event := &Event{Type: EventSuggestRequest, EmittedAt: javascript.ISOTime(time.Now().UnixMilli()),
 		CorrelationID: "suggest|" + request.RequestKey, Payload: encode(request)}
 	results = r.Emit(ctx, event, Scope{ProjectID: request.ProjectID, SessionID: request.SessionID, TurnID: request.TurnID})
 	winner := sdk.SelectEnqueueWinner(results, sdk.PreferEnqueued)

@@ -57,7 +57,7 @@ func (d *Dispatcher) fileChangeRequested(ctx context.Context, rec *journal.Recor
 		sessionID: rec.SessionID, turnID: request.TurnID, requestID: request.ID, state: dispatchPending, createdAt: d.now()}
 	var opened bool
 	_, err := d.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		if err := noteFileChange(ctx, tx, job.sessionID, job.turnID, anchor, request.ID, job.createdAt); err != nil {
+		if err := noteFileChange(ctx, tx, job, anchor); err != nil {
 			return nil, err
 		}
 		var err error

@@ -77,7 +77,7 @@ func (r *Registry) perform(ctx context.Context, declared *Capabilities, call Act
 			Status: string(status), RequestID: call.Request.RequestID, IdempotencyKey: call.Request.IdempotencyKey,
 			Details: encode(details)}
 	}
-	allowed, reason := mayAct(r.opts.Trust, call.Extension, declared, call.Request.ActionType)
+	allowed, reason := mayAct(r.opts.Trust.Mode, call.Extension, declared, call.Request.ActionType)
 	if allowed && call.Request.ActionType == sdk.ActionQueueEnqueue {
 		var job sdk.EnqueueInput
 		_ = json.Unmarshal(call.Request.Payload, &job) // what is no job is refused by the executor
@@ -122,7 +122,7 @@ func (r *Registry) mayInstruct(moduleName string, job sdk.EnqueueInput) (allowed
 	var instruction struct {
 		Agent string `json:"agent"`
 	}
-	if r.opts.Trust == TrustDisabled || json.Unmarshal(job.Payload, &instruction) != nil || instruction.Agent == "" {
+	if r.opts.Trust.Mode == TrustDisabled || json.Unmarshal(job.Payload, &instruction) != nil || instruction.Agent == "" {
 		return true, ""
 	}
 	s := r.acquire()
@@ -132,6 +132,6 @@ func (r *Registry) mayInstruct(moduleName string, job sdk.EnqueueInput) (allowed
 	if of == nil || of.ModuleName == moduleName || of.AgentID == moduleName {
 		return true, ""
 	}
-	return r.opts.Trust != TrustEnforced, fmt.Sprintf("module %s queues a job for agent %s, which is extension %s's",
+	return r.opts.Trust.Mode != TrustEnforced, fmt.Sprintf("module %s queues a job for agent %s, which is extension %s's",
 		moduleName, instruction.Agent, of.Name)
 }

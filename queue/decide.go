@@ -238,7 +238,7 @@ func (d decider) start(ctx context.Context, tx database.Tx, id string, who claim
 	}
 	definition := d.definitions[job.Type] // only jobs of known types are candidates
 	if _, err := definition.Validate(job.Payload); err != nil {
-		events, err := d.end(ctx, tx, &job, Failed, errorInvalidPayload+err.Error(), nil, now)
+		events, err := d.end(ctx, tx, &job, ending{state: Failed, reason: errorInvalidPayload + err.Error()}, now)
 		return job, events, err
 	}
 	job.State, job.Attempts = Running, job.Attempts+1
@@ -263,9 +263,8 @@ type outcome struct {
 
 // finish records an attempt's outcome, fenced by owner and attempt: a process that lost the job gets
 // errFenced, and nothing is written. A requested cancel wins over every outcome.
-func (d decider) finish(ctx context.Context, tx database.Tx, id, owner string, attempt int, out outcome, now int64) (
-	Job, []journal.Event, error) {
-	job, err := d.owned(ctx, tx, id, owner, attempt)
+func (d decider) finish(ctx context.Context, tx database.Tx, by attempt, out outcome, now int64) (Job, []journal.Event, error) {
+	job, err := d.owned(ctx, tx, by)
 	if err != nil {
 		return Job{}, nil, err
 	}
@@ -277,34 +276,40 @@ func (d decider) finish(ctx context.Context, tx database.Tx, id, owner string, a
 		}
 		all = append(all, event)
 	}
-	state, reason := Completed, ""
+	final := ending{state: Completed, result: out.result}
 	switch {
 	case job.CancelRequestedAt != nil && job.cancelReason == errorShutdown:
-		state, reason = Canceled, errorShutdown
+		final = ending{state: Canceled, reason: errorShutdown}
 	case job.CancelRequestedAt != nil:
-		state, reason = Canceled, errorCancelRequested
+		final = ending{state: Canceled, reason: errorCancelRequested}
 	case out.err != nil:
 		definition, known := d.definitions[job.Type]
 		if known && job.Attempts < job.MaxAttempts && definition.Retryable(out.err) {
 			next := now + definition.Delay(job.Attempts).Milliseconds()
 			return d.requeue(ctx, tx, job, out.err.Error(), next)
 		}
-		state, reason = Failed, out.err.Error()
+		final = ending{state: Failed, reason: out.err.Error()}
 	}
-	events, err := d.end(ctx, tx, &job, state, reason, out.result, now)
+	events, err := d.end(ctx, tx, &job, final, now)
 	return job, append(all, events...), err
 }
 
-// owned reads a running job of this owner and attempt.
-func (d decider) owned(ctx context.Context, tx database.Tx, id, owner string, attempt int) (Job, error) {
-	job, err := readJob(ctx, tx, id)
+// attempt names one run of a job by one process.
+type attempt struct {
+	jobID, owner string
+	number       int
+}
+
+// owned reads the running job of an attempt.
+func (d decider) owned(ctx context.Context, tx database.Tx, by attempt) (Job, error) {
+	job, err := readJob(ctx, tx, by.jobID)
 	if errors.Is(err, ErrNotFound) {
 		return Job{}, journal.Refuse(errFenced)
 	}
 	if err != nil {
 		return Job{}, err
 	}
-	if job.State != Running || job.owner != owner || job.Attempts != attempt {
+	if job.State != Running || job.owner != by.owner || job.Attempts != by.number {
 		return Job{}, journal.Refuse(errFenced)
 	}
 	return job, nil
@@ -319,15 +324,19 @@ func (d decider) requeue(ctx context.Context, tx database.Tx, job Job, reason st
 	return job, nil, saveJob(ctx, tx, job)
 }
 
+// ending is a job's final state: with its result when completed, else with the reason.
+type ending struct {
+	state  State
+	reason string
+	result json.RawMessage
+}
+
 // end brings a job into a final state, publishes its event, lets the definition reconcile, and prunes.
-func (d decider) end(ctx context.Context, tx database.Tx, job *Job, state State, reason string, result json.RawMessage,
-	now int64) ([]journal.Event, error) {
-	job.State, job.CompletedAt, job.NextAttemptAt, job.leaseUntil = state, &now, nil, 0
-	job.Result, job.Error, job.checkpoint = nil, nil, nil
-	if state == Completed {
-		job.Result = result
-	} else {
-		job.Error = &reason
+func (d decider) end(ctx context.Context, tx database.Tx, job *Job, final ending, now int64) ([]journal.Event, error) {
+	job.State, job.CompletedAt, job.NextAttemptAt, job.leaseUntil = final.state, &now, nil, 0
+	job.Result, job.Error, job.checkpoint = final.result, nil, nil
+	if final.state != Completed {
+		job.Error = &final.reason
 	}
 	// Another node, of a newer version, may know a type that is unknown here.
 	if definition, known := d.definitions[job.Type]; !known || !d.hooks && definition.OnTerminal != nil {
@@ -385,14 +394,14 @@ func (d decider) cancel(ctx context.Context, tx database.Tx, id, reason string, 
 	case job.State.Final():
 		return Job{}, nil, journal.Refuse(&TerminalError{Job: job})
 	case job.State == Queued:
-		events, err := d.end(ctx, tx, &job, Canceled, reason, nil, now)
+		events, err := d.end(ctx, tx, &job, ending{state: Canceled, reason: reason}, now)
 		return job, events, err
 	case job.CancelRequestedAt == nil:
 		job.CancelRequestedAt, job.cancelReason = &now, reason
 	}
 	// How a job of an unknown type is canceled its own node knows.
 	if definition, known := d.definitions[job.Type]; known && definition.Cancel != InterruptTurn {
-		events, err := d.end(ctx, tx, &job, Canceled, reason, nil, now)
+		events, err := d.end(ctx, tx, &job, ending{state: Canceled, reason: reason}, now)
 		return job, events, err
 	}
 	wake, err := jobEvent(eventCancelRequested, job, now, nil)
@@ -439,11 +448,11 @@ func (d decider) recoverJob(ctx context.Context, tx database.Tx, job *Job, who *
 		if job.cancelReason == errorShutdown {
 			reason = errorShutdownTimeout
 		}
-		return d.end(ctx, tx, job, Canceled, reason, nil, now)
+		return d.end(ctx, tx, job, ending{state: Canceled, reason: reason}, now)
 	}
 	if known {
 		if _, err := definition.Validate(job.Payload); err != nil {
-			return d.end(ctx, tx, job, Failed, errorRecoveryPayload+strings.TrimSpace(err.Error()), nil, now)
+			return d.end(ctx, tx, job, ending{state: Failed, reason: errorRecoveryPayload + strings.TrimSpace(err.Error())}, now)
 		}
 	}
 	if job.State == Queued {
@@ -455,7 +464,7 @@ func (d decider) recoverJob(ctx context.Context, tx database.Tx, job *Job, who *
 		return nil, saveJob(ctx, tx, *job) // it gets its run as one of ours that has none (follow)
 	}
 	if job.Attempts >= job.MaxAttempts && !resumable {
-		return d.end(ctx, tx, job, Failed, errorMaxAttempts, nil, now)
+		return d.end(ctx, tx, job, ending{state: Failed, reason: errorMaxAttempts}, now)
 	}
 	requeued, _, err := d.requeue(ctx, tx, *job, errorRecovered, now)
 	*job = requeued

@@ -40,6 +40,8 @@ type Run struct {
 // Job is the job as it was when the attempt began.
 func (r *Run) Job() Job { return r.job }
 
+func (r *Run) attempt() attempt { return attempt{r.job.ID, r.queue.owner, r.job.Attempts} }
+
 // Progress reports how far the attempt is, as any JSON of at most 16 KiB. Only the latest report within an interval
 // becomes an event; none is stored. What can not be reported is dropped: progress never fails a job.
 func (r *Run) Progress(report json.RawMessage) {
@@ -88,7 +90,7 @@ func (r *Run) Checkpoint() json.RawMessage {
 func (r *Run) change(ctx context.Context, checkpoint json.RawMessage, edit func(*Job)) error {
 	d := r.queue.decider()
 	_, err := r.queue.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		job, err := d.owned(ctx, tx, r.job.ID, r.queue.owner, r.job.Attempts)
+		job, err := d.owned(ctx, tx, r.attempt())
 		if err != nil {
 			return nil, err
 		}
@@ -266,7 +268,7 @@ func (q *Queue) report(r *Run) {
 	}
 	d := q.decider()
 	err := q.journal.Submit(r.ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		job, err := d.owned(ctx, tx, r.job.ID, q.owner, r.job.Attempts)
+		job, err := d.owned(ctx, tx, r.attempt())
 		if err != nil {
 			return nil, err
 		}
@@ -282,7 +284,7 @@ func (q *Queue) report(r *Run) {
 // outcome is dropped.
 func (q *Queue) finish(r *Run, out outcome) {
 	err := q.decide(q.running, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
-		_, events, err := d.finish(ctx, tx, r.job.ID, q.owner, r.job.Attempts, out, q.now())
+		_, events, err := d.finish(ctx, tx, r.attempt(), out, q.now())
 		return events, err
 	})
 	switch {

@@ -99,7 +99,7 @@ func (q *Queue) leaves(run *Run) bool {
 func (q *Queue) leave(ctx context.Context, run *Run) error {
 	_, err := q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		d := q.decider()
-		job, err := d.owned(ctx, tx, run.job.ID, q.owner, run.job.Attempts)
+		job, err := d.owned(ctx, tx, run.attempt())
 		if err != nil || job.checkpoint != nil || job.CancelRequestedAt != nil {
 			return nil, err
 		}
@@ -123,7 +123,7 @@ func (q *Queue) localRuns() []*Run {
 // askToEnd marks a run's job as canceled by the shutdown: whatever it returns from now on, it ends canceled.
 func (q *Queue) askToEnd(ctx context.Context, run *Run) ([]journal.Record, error) {
 	return q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		job, err := q.decider().owned(ctx, tx, run.job.ID, q.owner, run.job.Attempts)
+		job, err := q.decider().owned(ctx, tx, run.attempt())
 		if err != nil {
 			return nil, err
 		}
@@ -137,11 +137,11 @@ func (q *Queue) askToEnd(ctx context.Context, run *Run) ([]journal.Record, error
 
 func (q *Queue) forceEnd(ctx context.Context, run *Run) error {
 	err := q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
-		job, err := d.owned(ctx, tx, run.job.ID, q.owner, run.job.Attempts)
+		job, err := d.owned(ctx, tx, run.attempt())
 		if err != nil {
 			return nil, err
 		}
-		return d.end(ctx, tx, &job, Canceled, errorShutdownTimeout, nil, q.now())
+		return d.end(ctx, tx, &job, ending{state: Canceled, reason: errorShutdownTimeout}, q.now())
 	})
 	if err != nil {
 		return fmt.Errorf("end job %s at shutdown: %w", run.job.ID, err)

@@ -38,13 +38,7 @@ func AppendRequestPayload(out []byte, ref RequestRef, method string, params json
 		idName = "approvalId"
 	}
 
-	size := len(params) + len(ref.Summary) + len(ref.Decisions) + 512
-	switch ref.Kind {
-	case kindToolCall:
-		size += len(fields[0]) + len(fields[1]) + len(fields[2])
-	case kindToolInput:
-		size += max(len(asked), len(ref.Questions))
-	}
+	size := len(params) + len(ref.Summary) + len(ref.Decisions) + 512 + shownSize(&ref, fields)
 	out = append(slices.Grow(out, size), '{')
 	out = appendMember(out, idName)
 	out = appendString(out, ref.ID)
@@ -82,6 +76,18 @@ func AppendRequestPayload(out []byte, ref RequestRef, method string, params json
 	out = appendTime(out, ref.CreatedAt)
 	out = appendMember(out, "status")
 	return append(out, `"pending"}`...)
+}
+
+// shownSize bounds the bytes of the members that only some kinds of request show.
+func shownSize(ref *RequestRef, fields []json.RawMessage) int {
+	switch ref.Kind {
+	case kindToolCall:
+		return len(fields[0]) + len(fields[1]) + len(fields[2])
+	case kindToolInput:
+		return max(len(fields[3]), len(ref.Questions))
+	default:
+		return 0
+	}
 }
 
 // appendQuestions rewrites the questions with the original's members in the original's order, and after them multiple and

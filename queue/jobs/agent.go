@@ -242,12 +242,14 @@ func (a *agents) carryOut(ctx context.Context, run *queue.Run, one worker, polic
 		message.Model = &in.Model
 	}
 	err = a.noted(ctx, one, jobPhase(run.Job().ID, in), func(began func(step)) error {
-		turnID, err := turns.run(ctx, run, stepJob, one.sessionID, message, func(s step) error {
-			// The turn is there: it is stored also when the attempt was given up meanwhile.
+		o := order{step: stepJob, sessionID: one.sessionID, message: message, early: early}
+		o.began = func(s step) error {
+			// The turn exists, so it is stored even when the attempt was given up meanwhile.
 			err := run.SetContext(context.WithoutCancel(ctx), one.sessionID, s.TurnID, encode(s))
 			began(s)
 			return err
-		}, early)
+		}
+		turnID, err := turns.run(ctx, run, o)
 		if err != nil {
 			return err
 		}
@@ -270,11 +272,13 @@ func (a *agents) prepare(ctx context.Context, run *queue.Run, one *worker, key s
 		return nil
 	}
 	err := a.noted(ctx, *one, p, func(began func(step)) error {
-		_, err := a.turns.run(ctx, run, key+"@"+one.sessionID, one.sessionID, message, func(s step) error {
+		o := order{step: key + "@" + one.sessionID, sessionID: one.sessionID, message: message}
+		o.began = func(s step) error {
 			err := run.SetCheckpoint(context.WithoutCancel(ctx), encode(s))
 			began(s)
 			return err
-		}, nil)
+		}
+		_, err := a.turns.run(ctx, run, o)
 		return err
 	})
 	if err != nil {

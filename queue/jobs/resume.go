@@ -38,23 +38,22 @@ var errOutcomeUnknown = errors.New("outcome unknown")
 // begin asks for a turn of its own in a session, as a step of the job. It waits for a turn that runs there
 // already: a message steered into that one would have its rights, and end with it. It also waits for a
 // runtime that is at capacity.
-func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string, message session.Message,
-	watcher *turnWatcher) (step, error) {
-	message.Alone = true
+func (t turns) begin(ctx context.Context, run *queue.Run, o order, watcher *turnWatcher) (step, error) {
+	o.message.Alone = true
 	limit := time.After(t.timing.Turn)
 	poll := time.Tick(t.timing.Poll)
 	for {
 		before, err := patiently(ctx, t.timing.Poll, func() (session.TurnMark, error) {
-			return t.sessions.TurnMark(ctx, sessionID)
+			return t.sessions.TurnMark(ctx, o.sessionID)
 		})
 		if err != nil {
 			return step{}, err
 		}
-		s := step{Name: name, SessionID: sessionID, Before: before, At: t.clock().UnixMilli()}
+		s := step{Name: o.step, SessionID: o.sessionID, Before: before, At: t.clock().UnixMilli()}
 		if err := run.SetCheckpoint(ctx, encode(s)); err != nil {
 			return step{}, err
 		}
-		s.TurnID, err = t.sessions.Send(ctx, sessionID, message)
+		s.TurnID, err = t.sessions.Send(ctx, o.sessionID, o.message)
 		if err == nil {
 			return s, nil
 		}

@@ -60,42 +60,47 @@ const leastPatience = 10 * time.Second
 // settledBy is who decides what workers ask: there is no person to ask.
 const settledBy = "orchestrator"
 
-// run carries out a message in a turn of its own, as a step of the job, and waits for the end of the turn. If
-// an earlier process began the turn, it waits for that one. began is called with the turn; early, when not
-// nil, ends the wait before the turn does. A turn is interrupted when the wait ends early, unless another
-// process is to resume it.
-func (t turns) run(ctx context.Context, run *queue.Run, name, sessionID string, message session.Message,
-	began func(step) error, early <-chan struct{},
-) (turnID string, err error) {
-	// The subscription comes before the turn: nothing of it can be missed.
-	watcher := newTurnWatcher(sessionID)
+// order is what a step of a job asks of a session.
+type order struct {
+	step, sessionID string
+	message         session.Message
+	// began is called with the turn.
+	began func(step) error
+	// early, when not nil, ends the wait before the turn ends.
+	early <-chan struct{}
+}
+
+// run carries out an order in a turn of its own and waits for the end of the turn. If an earlier process began the
+// turn, it waits for that one. It interrupts a turn it waits for no longer, unless another process is to resume it.
+func (t turns) run(ctx context.Context, run *queue.Run, o order) (turnID string, err error) {
+	// The subscription comes before the turn, so that it misses nothing.
+	watcher := newTurnWatcher(o.sessionID)
 	_, unsubscribe := t.journal.Subscribe(watcher.onRecords)
 	defer unsubscribe()
-	s, resumed, err := t.resume(ctx, run, name)
+	s, resumed, err := t.resume(ctx, run, o.step)
 	if err == nil && !resumed {
-		s, err = t.begin(ctx, run, name, sessionID, message, watcher)
+		s, err = t.begin(ctx, run, o, watcher)
 	}
 	if err != nil {
 		return "", err
 	}
-	err = t.follow(ctx, run, s, began, watcher, early)
-	if name != stepJob && s.resumed && errors.Is(err, errInterrupted) {
+	err = t.follow(ctx, run, s, o, watcher)
+	if o.step != stepJob && s.resumed && errors.Is(err, errInterrupted) {
 		// Its runtime ended with its server. Repeating the orientation does a worker no harm.
-		if s, err = t.begin(ctx, run, name, sessionID, message, watcher); err == nil {
-			err = t.follow(ctx, run, s, began, watcher, early)
+		if s, err = t.begin(ctx, run, o, watcher); err == nil {
+			err = t.follow(ctx, run, s, o, watcher)
 		}
 	}
 	return s.TurnID, err
 }
 
 // follow waits for the end of a step's turn.
-func (t turns) follow(ctx context.Context, run *queue.Run, s step, began func(step) error, watcher *turnWatcher,
-	early <-chan struct{}) error {
+func (t turns) follow(ctx context.Context, run *queue.Run, s step, o order, watcher *turnWatcher) error {
 	if s.resumed {
 		t.log.Info().Str("job", run.Job().ID).Str("step", s.Name).Str("session", s.SessionID).Str("turn", s.TurnID).
 			Msg("a job resumes the turn that an earlier process began")
 	}
-	if err := began(s); err != nil {
+	if err := o.began(s); err != nil {
 		if cause := context.Cause(ctx); left(cause) {
 			return cause
 		}
@@ -105,7 +110,7 @@ func (t turns) follow(ctx context.Context, run *queue.Run, s step, began func(st
 		}
 		return err
 	}
-	over, err := t.wait(ctx, s, watcher, early)
+	over, err := t.wait(ctx, s, watcher, o.early)
 	if cause := context.Cause(ctx); err != nil && left(cause) {
 		return cause // whatever was under way when it came failed by it
 	}
