@@ -9,9 +9,9 @@ import (
 
 	"harness/internal/lib/version"
 	"harness/internal/platform/cluster"
+	"harness/internal/platform/cluster/bus"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
-	"harness/internal/platform/journal/bus"
 	"harness/internal/runtime/process/shim"
 	"harness/internal/services/session/store"
 )
@@ -91,8 +91,8 @@ func (s *Server) announce() func() {
 	if s.nodePort == nil {
 		return nil
 	}
-	s.bus = bus.New(bus.Options{DB: s.db, Self: s.dir.NodeID, Look: func() { s.journal.Look() },
-		Logger: s.log.With().Str("package", "bus").Logger(), Told: s.metrics.Nodes.Told.Inc, Heard: s.metrics.Nodes.Heard.Inc})
+	s.bus = bus.New(bus.Options{DB: s.db, Self: s.dir.NodeID, Poll: func() { s.journal.PollNow() },
+		Logger: s.log.With().Str("package", "bus").Logger(), Sent: s.metrics.Nodes.Sent.Inc, Received: s.metrics.Nodes.Received.Inc})
 	return s.bus.Announce
 }
 

@@ -11,9 +11,9 @@ import (
 
 	"harness/api"
 	"harness/internal/platform/cluster/forward"
+	"harness/internal/platform/cluster/livetext"
 	"harness/internal/platform/config"
 	"harness/internal/platform/journal"
-	"harness/internal/platform/journal/early"
 	"harness/internal/services/session"
 	"harness/server/metrics"
 	"harness/stream"
@@ -93,8 +93,8 @@ func (s *Server) joinNodes(options *api.Options) {
 		Observation: api.Observation{Answered: options.Answered, Span: options.Span, Logger: options.Logger},
 	})
 	s.nodePort.server = accept.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == early.Path { // who comes has shown that it is a node, and asks in nobody's name
-			s.early.ServeHTTP(w, r)
+		if r.URL.Path == livetext.Path { // who comes has shown that it is a node, and asks in nobody's name
+			s.liveText.ServeHTTP(w, r)
 			return
 		}
 		s.nodePort.handler.ServeHTTP(w, r)
@@ -153,8 +153,8 @@ func (s *Server) tellEarly() func(after int64, events []journal.Event) {
 	if s.nodePort == nil {
 		return nil
 	}
-	s.early = early.New(early.Options{
-		Self: s.dir.NodeID, Taking: session.Taking, Sure: s.sure(),
+	s.liveText = livetext.New(livetext.Options{
+		Self: s.dir.NodeID, TakeoverOf: session.Taking, CheckLease: s.sure(),
 		Watched: func() (map[string]struct{}, bool) { return s.hub.Watched() },
 		Meta: func(known any) (json.RawMessage, error) {
 			meta, is := known.(*stream.Meta)
@@ -163,30 +163,30 @@ func (s *Server) tellEarly() func(after int64, events []journal.Event) {
 			}
 			return stream.EncodeMeta(*meta), nil
 		},
-		Logger: s.log.With().Str("package", "early").Logger(), Sent: s.metrics.Nodes.CountEarly("sent"),
-		Received: s.metrics.Nodes.CountEarly("received"), Dropped: s.metrics.Nodes.CountEarly("dropped"),
+		Logger: s.log.With().Str("package", "early").Logger(), Sent: s.metrics.Nodes.CountLiveText("sent"),
+		Received: s.metrics.Nodes.CountLiveText("received"), Dropped: s.metrics.Nodes.CountLiveText("dropped"),
 	})
-	return s.early.Told
+	return s.liveText.Enqueue
 }
 
 // watchedChanged is how the stream says that others are followed, nil as tellEarly.
 func (s *Server) watchedChanged() func() {
-	if s.early == nil {
+	if s.liveText == nil {
 		return nil
 	}
-	return s.early.Changed
+	return s.liveText.Changed
 }
 
-func (s *Server) startEarly(ctx context.Context) error {
-	if s.early == nil {
+func (s *Server) startLiveText(ctx context.Context) error {
+	if s.liveText == nil {
 		return nil
 	}
-	return s.early.Start(ctx, s.journal, s.nodePort.client)
+	return s.liveText.Start(ctx, s.journal, s.nodePort.client)
 }
 
-func (s *Server) stopEarly(ctx context.Context) error {
-	if s.early == nil {
+func (s *Server) stopLiveText(ctx context.Context) error {
+	if s.liveText == nil {
 		return nil
 	}
-	return s.early.Stop(ctx)
+	return s.liveText.Stop(ctx)
 }

@@ -35,13 +35,13 @@ import (
 	"harness/internal/platform/auth/oidc"
 	"harness/internal/platform/auth/tokens"
 	"harness/internal/platform/cluster"
+	"harness/internal/platform/cluster/bus"
 	"harness/internal/platform/cluster/gitworkspace"
+	"harness/internal/platform/cluster/livetext"
 	"harness/internal/platform/config"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/platform/journal/archive"
-	"harness/internal/platform/journal/bus"
-	"harness/internal/platform/journal/early"
 	"harness/internal/platform/telemetry/otlp"
 	"harness/internal/runtime/codex"
 	"harness/internal/runtime/environment"
@@ -83,10 +83,10 @@ type Server struct {
 	nodePort *nodePort      // nil without HARNESS_NODE_ADDRESS
 	damage   damage
 	journal  *journal.Journal
-	bus      *bus.Bus        // nil without HARNESS_NODE_ADDRESS
-	early    *early.Carrier  // nil as bus is
-	spans    *tracing.Tracer // nil unless spans are exported
-	exporter *otlp.Exporter  // the same
+	bus      *bus.Bus          // nil without HARNESS_NODE_ADDRESS
+	liveText *livetext.Carrier // nil as bus is
+	spans    *tracing.Tracer   // nil unless spans are exported
+	exporter *otlp.Exporter    // the same
 	tokens   *tokens.Service
 	calls    callLog
 	answers  *idempotency.Store
@@ -168,7 +168,7 @@ func New(cfg *config.Config, workspace string, log zerolog.Logger, further ...Ru
 		lifecycle.Part{Name: "tasks", Start: s.startTasks, Stop: s.stopTasks, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "http", Start: s.startHTTP, Stop: s.stopHTTP, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "requests of other nodes", Start: s.serveNodePort, Stop: s.stopNodePort, Bound: 3 * time.Second},
-		lifecycle.Part{Name: "early text of other nodes", Start: s.startEarly, Stop: s.stopEarly, Bound: time.Second},
+		lifecycle.Part{Name: "early text of other nodes", Start: s.startLiveText, Stop: s.stopLiveText, Bound: time.Second},
 		lifecycle.Part{Name: "readiness", Start: s.startReady, Stop: s.stopReady, Bound: time.Second},
 	)
 	return s
@@ -275,8 +275,8 @@ func (s *Server) traceOf(sessionID, turnID string) (traceID, spanID string) {
 func (s *Server) startJournal(ctx context.Context) error {
 	s.journal = journal.New(s.db, journal.Options{Now: s.now, Logger: s.log.With().Str("package", "journal").Logger(),
 		Observe: s.metrics.ObserveBatch, Origin: origin, Before: audit.NewWriter().Write, Upcast: stream.Upcast,
-		Refused: s.metrics.Database.Refusals.Inc, Recorded: storeRefused, TraceOf: s.traceOf, Owned: s.owned(), Announce: s.announce(),
-		Told: s.tellEarly(), Damaged: s.damagedEvent,
+		Refused: s.metrics.Database.Refusals.Inc, Recorded: storeRefused, TraceOf: s.traceOf, CheckOwned: s.owned(), Announce: s.announce(),
+		OnEphemeral: s.tellEarly(), Damaged: s.damagedEvent,
 		Barrier: s.nodePort != nil && !switchedOff("barrier"), EarlyRelease: s.releasesEarly(),
 		Archived: s.cfg.Archive != ""})
 	s.metrics.Database.Watch(s.db.Engine(), s.journal)

@@ -16,8 +16,8 @@ type Nodes struct {
 	registry prometheus.Registerer
 	Ended    prometheus.Counter
 	asked    *prometheus.CounterVec
-	Told     prometheus.Counter
-	Heard    prometheus.Counter
+	Sent     prometheus.Counter
+	Received prometheus.Counter
 	early    *prometheus.CounterVec
 }
 
@@ -29,9 +29,9 @@ func newNodeMetrics(registry prometheus.Registerer) Nodes {
 		Name: telemetry.MetricName("nodes", "asked_total"),
 		Help: "Requests of clients that other nodes were asked for, by what came of it: answered, unreachable, lost, or failed here.",
 	}, []string{"outcome"}),
-		Told: prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("nodes", "news_told_total"),
+		Sent: prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("nodes", "news_told_total"),
 			Help: "Times other nodes were told that there are new events."}),
-		Heard: prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("nodes", "news_heard_total"),
+		Received: prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("nodes", "news_heard_total"),
 			Help: "Times another node said that there are new events."}),
 		early: prometheus.NewCounterVec(prometheus.CounterOpts{Name: telemetry.MetricName("nodes", "early_total"),
 			Help: "Pieces of text that are not stored yet: sent to another node, received from one and shown, or dropped either way."},
@@ -80,13 +80,13 @@ func (m Nodes) Watch(lease *cluster.Lease) {
 			return 0
 		})
 	}
-	m.registry.MustRegister(m.Ended, m.asked, m.Told, m.Heard, m.early,
+	m.registry.MustRegister(m.Ended, m.asked, m.Sent, m.Received, m.early,
 		gauge("lease_sure", "1 while no other node can have taken this one for dead.", func() bool { return lease.Sure() == nil }),
 		gauge("draining", "1 while this node begins nothing new.", lease.Draining))
 }
 
 // CountEarly counts pieces of text by what became of them.
-func (m Nodes) CountEarly(what string) func(int) {
+func (m Nodes) CountLiveText(what string) func(int) {
 	counter := m.early.WithLabelValues(what)
 	return func(pieces int) { counter.Add(float64(pieces)) }
 }

@@ -82,7 +82,7 @@ func TestWhatOnlyThePrimaryHasIsNotShown(t *testing.T) {
 	if err := db.Read().QueryRowContext(t.Context(), `select clock_timestamp()`).Scan(&began); err != nil {
 		t.Fatal(err)
 	}
-	reader.Look() // for its subscribers
+	reader.PollNow() // for its subscribers
 	ways := map[string]func(ctx context.Context) (int64, error){
 		"read": func(ctx context.Context) (int64, error) {
 			return last(reader.Read(ctx, journal.Query{}))

@@ -61,7 +61,7 @@ func throughput(b *testing.B, dbs []*database.DB, sessions int, early bool) floa
 		opts.Announce = func() {
 			for other, log := range logs {
 				if other != i {
-					log.Look()
+					log.PollNow()
 				}
 			}
 		}

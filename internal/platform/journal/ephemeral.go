@@ -66,8 +66,8 @@ func (j *Journal) pass(events []Event) {
 	for _, fn := range j.ephemeral {
 		fn(events)
 	}
-	if j.opts.Told != nil && len(events) > 0 {
-		j.opts.Told(j.head.Load(), events)
+	if j.opts.OnEphemeral != nil && len(events) > 0 {
+		j.opts.OnEphemeral(j.head.Load(), events)
 	}
 }
 

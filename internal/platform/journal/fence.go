@@ -19,10 +19,10 @@ func (j *Journal) holdHead() string {
 // checkFence refuses a batch of a process that no longer holds its node (Options.Owned). While no takeover was
 // counted it costs one comparison.
 func (j *Journal) checkFence(ctx context.Context, tx database.Tx, held []int64) error {
-	if len(held) < 2 || held[1] == j.takeovers || j.opts.Owned == nil {
+	if len(held) < 2 || held[1] == j.takeovers || j.opts.CheckOwned == nil {
 		return nil
 	}
-	if err := j.opts.Owned(ctx, tx); err != nil {
+	if err := j.opts.CheckOwned(ctx, tx); err != nil {
 		return err
 	}
 	j.takeovers = held[1]

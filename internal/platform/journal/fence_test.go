@@ -19,7 +19,7 @@ func TestAFencedWriterWritesNothing(t *testing.T) {
 	errLost := errors.New("another process owns it")
 	var asked atomic.Int32
 	var lost atomic.Bool
-	fenced := start(t, db, journal.Options{Owned: func(context.Context, database.Tx) error {
+	fenced := start(t, db, journal.Options{CheckOwned: func(context.Context, database.Tx) error {
 		asked.Add(1)
 		if lost.Load() {
 			return errLost

@@ -69,10 +69,10 @@ type Options struct {
 	Announce func()
 	// Told, when set, gets the ephemeral events of this process as they are published, and the position they
 	// follow. It must not block, and must not change them.
-	Told func(after int64, events []Event)
+	OnEphemeral func(after int64, events []Event)
 	// Owned, when set on Postgres, checks within a transaction that this process still holds its node. It is
 	// called only after CountTakeover; its error refuses all units, and nothing of theirs is written.
-	Owned func(ctx context.Context, tx database.Tx) error
+	CheckOwned func(ctx context.Context, tx database.Tx) error
 	// Barrier, on Postgres, keeps what is read from being shown before it survives what a commit survives, the loss of the
 	// primary where there is a synchronous standby. It is for a store that other processes write, too.
 	Barrier bool

@@ -21,7 +21,7 @@ func (j *Journal) Subscribe(fn Subscriber) (head int64, cancel func()) {
 func (j *Journal) Head() int64 { return j.head.Load() }
 
 // Look has what other processes have committed read now instead of at the next poll. It never blocks.
-func (j *Journal) Look() {
+func (j *Journal) PollNow() {
 	select {
 	case j.pollNow <- struct{}{}:
 	default:

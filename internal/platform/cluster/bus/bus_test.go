@@ -10,9 +10,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"harness/internal/platform/cluster/bus"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
-	"harness/internal/platform/journal/bus"
 	"harness/tests/dbtest"
 	"harness/tests/polling"
 )
@@ -32,8 +32,8 @@ type node struct {
 func startNode(t *testing.T, db *database.DB, name string) *node {
 	t.Helper()
 	n := &node{got: make(chan journal.Record, 1000), sent: make(chan struct{}, 1000), received: make(chan struct{}, 1000)}
-	n.bus = bus.New(bus.Options{DB: db, Self: name, Look: func() { n.journal.Look() }, CheckAfter: 20 * time.Millisecond,
-		Told: func() { n.sent <- struct{}{} }, Heard: func() { n.received <- struct{}{} }})
+	n.bus = bus.New(bus.Options{DB: db, Self: name, Poll: func() { n.journal.PollNow() }, CheckAfter: 20 * time.Millisecond,
+		Sent: func() { n.sent <- struct{}{} }, Received: func() { n.received <- struct{}{} }})
 	n.journal = journal.New(db, journal.Options{PollInterval: time.Hour, Announce: n.bus.Announce})
 	n.journal.Subscribe(func(records []journal.Record) {
 		for _, r := range records {
@@ -102,7 +102,7 @@ func TestEventsOfOtherNodesComeWithoutThePoll(t *testing.T) {
 	b.next(t, `"without a listener"`)
 }
 
-// A node does not look because of what it said itself, and says many commits in few words.
+// A node ignores its own notifications, and many commits share few of them.
 func TestNotificationsAreBatched(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)

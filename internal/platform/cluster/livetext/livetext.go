@@ -1,9 +1,9 @@
-// Package early carries ephemeral events to the nodes whose clients follow their session.
+// Package livetext carries ephemeral events to the nodes whose clients follow their session.
 //
 // It owns which node gets which event, and when it is shown there: in order with the stored events, or not at
 // all. Events may be lost on the way, because each is stored later; it never makes the journal wait. It must
 // never know what events are about.
-package early
+package livetext
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Path is where nodes ask each other.
+// Path is the route on which nodes subscribe to each other's live text.
 const Path = "/nodes/early"
 
 // Journal is what is needed of the event log; *journal.Journal implements it.
@@ -43,14 +43,14 @@ type Options struct {
 	Watched func() (sessions map[string]struct{}, all bool)
 	// Meta encodes journal.Event.Known.
 	Meta func(known any) (json.RawMessage, error)
-	// Taking reports whether an event moves its session to another node, and the old and the new owner.
-	Taking func(event *journal.Event) (from, by string, is bool)
-	// Sure refuses while this node may have been taken for dead: nothing is sent or shown then. nil: it cannot be.
-	Sure   func() error
-	Logger zerolog.Logger
-	// Look is how often it is looked which other nodes there are (default 2 s), Again how long one that does not know the
-	// route is left alone (30 s).
-	Look, Again time.Duration
+	// TakeoverOf reports whether an event moves its session to another node, and the old and the new owner.
+	TakeoverOf func(event *journal.Event) (from, by string, is bool)
+	// CheckLease fails while another node may have ended this one: nothing is sent or shown then. nil: never.
+	CheckLease func() error
+	Logger     zerolog.Logger
+	// Poll is how often the list of nodes is read (default 2 s). Again is the pause before a node without the route is
+	// asked again (default 30 s).
+	Poll, Again time.Duration
 	// Sent, Received and Dropped count events: sent to another node, received and shown, and dropped in either
 	// direction.
 	Sent, Received, Dropped func(events int)
@@ -66,7 +66,7 @@ type Carrier struct {
 	nodes Nodes
 
 	mu        sync.Mutex
-	listening map[*listener]struct{} // other nodes
+	listeners map[*listener]struct{} // other nodes
 	left      map[string]struct{}    // sessions that were this node's
 	held      held
 
@@ -80,8 +80,8 @@ type Carrier struct {
 
 // New makes a carrier. It carries nothing before Start.
 func New(opts Options) *Carrier {
-	if opts.Look <= 0 {
-		opts.Look = 2 * time.Second
+	if opts.Poll <= 0 {
+		opts.Poll = 2 * time.Second
 	}
 	if opts.Again <= 0 {
 		opts.Again = 30 * time.Second
@@ -91,11 +91,11 @@ func New(opts Options) *Carrier {
 			*count = func(int) {}
 		}
 	}
-	if opts.Sure == nil {
-		opts.Sure = func() error { return nil }
+	if opts.CheckLease == nil {
+		opts.CheckLease = func() error { return nil }
 	}
 	return &Carrier{opts: opts, changed: make(chan struct{}), release: make(chan struct{}, 1),
-		listening: map[*listener]struct{}{}, left: map[string]struct{}{},
+		listeners: map[*listener]struct{}{}, left: map[string]struct{}{},
 		held: held{last: map[string]int64{}}}
 }
 
@@ -110,7 +110,7 @@ func (c *Carrier) Start(ctx context.Context, log Journal, nodes Nodes) error {
 	c.ended, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	ctx = c.ended
 	head, unsubscribe := c.log.Subscribe(c.onRecords)
-	c.mu.Lock() // never around a call of the journal, which calls Told
+	c.mu.Lock() // never around a call of the journal, which calls Enqueue
 	c.held.begin(head)
 	c.mu.Unlock()
 	c.running.Go(func() {
@@ -144,7 +144,7 @@ func (c *Carrier) enter() (ended context.Context, done func()) {
 	return c.ended, c.running.Done
 }
 
-// Changed says that other sessions may be followed here (Options.Watched). It never blocks.
+// Changed reports that other sessions may be followed here (Options.Watched). It never blocks.
 func (c *Carrier) Changed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +163,7 @@ func (c *Carrier) onRecords(records []journal.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range records {
-		if from, by, is := c.opts.Taking(&records[i].Event); is {
+		if from, by, is := c.opts.TakeoverOf(&records[i].Event); is {
 			switch c.opts.Self {
 			case by:
 				delete(c.left, records[i].SessionID)

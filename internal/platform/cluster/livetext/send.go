@@ -1,4 +1,4 @@
-package early
+package livetext
 
 import (
 	"bufio"
@@ -15,15 +15,15 @@ import (
 const (
 	// gather is the time after a write in which further events wait for the next one.
 	gather = 5 * time.Millisecond
-	// maxQueued and maxQueuedSize bound what waits to be sent to one node.
+	// maxQueued and maxQueuedSize bound the queue of one node.
 	maxQueued     = 2048
 	maxQueuedSize = 2 << 20
-	// maxWrite bounds a write to a node that does not read, silence the time it may say nothing.
+	// maxWrite bounds a write to a node that does not read, silence the time without a keepalive of it.
 	maxWrite = 5 * time.Second
 	silence  = 3 * beat
 )
 
-// listener is another node to which events go.
+// listener is another node that receives events.
 type listener struct {
 	wake chan struct{}
 
@@ -39,19 +39,19 @@ type queued struct {
 	event journal.Event
 }
 
-// Told queues ephemeral events of this process and the position they follow (journal.Options.Told). It never
+// Enqueue queues ephemeral events of this process and the position they follow (journal.Options.OnEphemeral). It never
 // blocks.
-func (c *Carrier) Told(after int64, events []journal.Event) {
+func (c *Carrier) Enqueue(after int64, events []journal.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.listening) == 0 {
+	if len(c.listeners) == 0 {
 		return
 	}
 	for i := range events {
 		if _, left := c.left[events[i].SessionID]; left {
 			continue
 		}
-		for l := range c.listening {
+		for l := range c.listeners {
 			if !l.enqueue(after, &events[i]) {
 				c.opts.Dropped(1)
 			}
@@ -59,7 +59,7 @@ func (c *Carrier) Told(after int64, events []journal.Event) {
 	}
 }
 
-// enqueue queues an event if the node follows its session; false when it had to be given up.
+// enqueue queues an event if the node follows its session; false when it was dropped.
 func (l *listener) enqueue(after int64, event *journal.Event) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +113,7 @@ func (c *Carrier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(ended, cancel)()
 	l := &listener{wake: make(chan struct{}, 1), sessions: map[string]struct{}{}}
 	c.mu.Lock()
-	c.listening[l] = struct{}{}
+	c.listeners[l] = struct{}{}
 	c.mu.Unlock()
 	control := http.NewResponseController(w)
 	var reading sync.WaitGroup
@@ -123,10 +123,10 @@ func (c *Carrier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	err := c.send(ctx, w, control, l)
 	if err != nil && ctx.Err() == nil {
-		c.opts.Logger.Debug().Err(err).Msg("a node that listened is gone")
+		c.opts.Logger.Debug().Err(err).Msg("a node disconnected from the live text")
 	}
 	c.mu.Lock()
-	delete(c.listening, l)
+	delete(c.listeners, l)
 	c.mu.Unlock()
 	_ = control.SetReadDeadline(time.Now()) // it may have ended by itself
 	reading.Wait()
@@ -142,14 +142,14 @@ func (c *Carrier) readInterest(r *http.Request, control *http.ResponseController
 		}
 		var change interest
 		if err := json.Unmarshal(lines.Bytes(), &change); err != nil {
-			c.opts.Logger.Warn().Err(err).Msg("a node that listens said what cannot be read")
+			c.opts.Logger.Warn().Err(err).Msg("cannot decode which sessions a node follows")
 			return
 		}
 		l.follow(change)
 	}
 }
 
-// send writes what is queued as long as anybody listens.
+// send writes queued events until the listener disconnects.
 func (c *Carrier) send(ctx context.Context, w http.ResponseWriter, control *http.ResponseController, l *listener) error {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.WriteHeader(http.StatusOK)
@@ -165,7 +165,7 @@ func (c *Carrier) send(ctx context.Context, w http.ResponseWriter, control *http
 			return nil
 		}
 		events := l.drain()
-		if c.opts.Sure() != nil { // this node may have been taken for dead
+		if c.opts.CheckLease() != nil { // another node may have ended this one
 			c.opts.Dropped(len(events))
 			events = nil
 		}

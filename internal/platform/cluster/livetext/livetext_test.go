@@ -1,4 +1,4 @@
-package early_test
+package livetext_test
 
 import (
 	"bufio"
@@ -20,8 +20,8 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
+	"harness/internal/platform/cluster/livetext"
 	"harness/internal/platform/journal"
-	"harness/internal/platform/journal/early"
 	"harness/tests/polling"
 )
 
@@ -42,7 +42,7 @@ func newLog() *log {
 	return &log{fns: map[int]journal.Subscriber{}, shown: make(chan journal.Event, 1000)}
 }
 
-// Subscribe implements early.Journal.
+// Subscribe implements livetext.Journal.
 func (l *log) Subscribe(fn journal.Subscriber) (int64, func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,7 +56,7 @@ func (l *log) Subscribe(fn journal.Subscriber) (int64, func()) {
 	}
 }
 
-// PassOn implements early.Journal.
+// PassOn implements livetext.Journal.
 func (l *log) PassOn(choose func() []journal.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +79,7 @@ func (l *log) store(records ...journal.Record) {
 
 // node is a carrier with its port, which others find while its name is in the list.
 type node struct {
-	*early.Carrier
+	*livetext.Carrier
 	log                     *log
 	server                  *httptest.Server
 	unsure                  atomic.Bool
@@ -95,7 +95,7 @@ type node struct {
 func newNode(t testing.TB, name string) *node {
 	n := &node{log: newLog(), sessions: map[string]struct{}{}}
 	count := func(c *atomic.Int64) func(int) { return func(by int) { c.Add(int64(by)) } }
-	n.Carrier = early.New(early.Options{Self: name, Logger: zerolog.Nop(), Look: 10 * time.Millisecond, Again: 50 * time.Millisecond,
+	n.Carrier = livetext.New(livetext.Options{Self: name, Logger: zerolog.Nop(), Poll: 10 * time.Millisecond, Again: 50 * time.Millisecond,
 		Watched: func() (map[string]struct{}, bool) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
@@ -105,9 +105,9 @@ func newNode(t testing.TB, name string) *node {
 			}
 			return copied, n.all
 		},
-		Meta:   func(known any) (json.RawMessage, error) { return json.Marshal(known) },
-		Taking: func(e *journal.Event) (string, string, bool) { return "a", "b", e.Type == "taken" },
-		Sure: func() error {
+		Meta:       func(known any) (json.RawMessage, error) { return json.Marshal(known) },
+		TakeoverOf: func(e *journal.Event) (string, string, bool) { return "a", "b", e.Type == "taken" },
+		CheckLease: func() error {
 			if n.unsure.Load() {
 				return errors.New("not sure")
 			}
@@ -149,7 +149,7 @@ func (n *node) watch(all bool, sessions ...string) {
 // others are the nodes that one finds.
 type others map[string]*node
 
-// Runners implements early.Nodes.
+// Runners implements livetext.Nodes.
 func (o others) Runners(context.Context) (names []string, err error) {
 	for name := range o {
 		names = append(names, name)
@@ -157,7 +157,7 @@ func (o others) Runners(context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// Open implements early.Nodes.
+// Open implements livetext.Nodes.
 func (o others) Open(ctx context.Context, name, path string, body io.Reader) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, o[name].server.URL+path, body)
 	if err != nil {
@@ -219,7 +219,7 @@ func awaitShown(t testing.TB, a, b *node, session string) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		a.Told(b.log.Head(), []journal.Event{said(session, `"again"`)})
+		a.Enqueue(b.log.Head(), []journal.Event{said(session, `"again"`)})
 		select {
 		case e := <-b.log.shown:
 			if e.SessionID == session {
@@ -243,7 +243,7 @@ func (l *log) Head() int64 {
 func quiet(t testing.TB, a, b *node) {
 	t.Helper()
 	mark := fmt.Sprint(time.Now().UnixNano())
-	a.Told(b.log.Head(), []journal.Event{said("s", mark)})
+	a.Enqueue(b.log.Head(), []journal.Event{said("s", mark)})
 	if got := next(t, b, func(e journal.Event) bool { return string(e.Payload) == mark }); got.SessionID != "s" {
 		t.Fatal(got)
 	}
@@ -272,8 +272,8 @@ func TestFollowedSessionsAreShown(t *testing.T) {
 	b.watch(false, "s")
 	awaitShown(t, a, b, "s")
 	quiet(t, a, b)
-	a.Told(0, []journal.Event{said("other", `1`), said("s", ` { "a" :  "<\u00e9>" } `), said("s", `2`)})
-	a.Told(5, []journal.Event{said("s", `3`)})
+	a.Enqueue(0, []journal.Event{said("other", `1`), said("s", ` { "a" :  "<\u00e9>" } `), said("s", `2`)})
+	a.Enqueue(5, []journal.Event{said("s", `3`)})
 	first := next(t, b, func(journal.Event) bool { return true })
 	if string(first.Payload) != ` { "a" :  "<\u00e9>" } ` || string(first.Meta) != `{"of":"s"}` || first.Type != "x" {
 		t.Errorf("received %+v", first)
@@ -308,13 +308,13 @@ func TestNodeWithoutLeaseSendsNothing(t *testing.T) {
 	for _, n := range []*node{a, b} {
 		n.unsure.Store(true)
 		before := n.dropped.Load()
-		a.Told(0, []journal.Event{said("s", `"unsure"`)})
+		a.Enqueue(0, []journal.Event{said("s", `"unsure"`)})
 		wait(t, "it is given up", func() bool { return n.dropped.Load() > before })
 		n.unsure.Store(false)
 	}
 	a.log.store(journal.Record{Event: journal.Event{SessionID: "s2", Type: "taken"}, Pos: 1})
-	a.Told(0, []journal.Event{said("s2", `"of another"`)})
-	a.Told(0, []journal.Event{said("s", `"end"`)})
+	a.Enqueue(0, []journal.Event{said("s2", `"of another"`)})
+	a.Enqueue(0, []journal.Event{said("s", `"end"`)})
 	if e := next(t, b, func(journal.Event) bool { return true }); string(e.Payload) != `"end"` {
 		t.Errorf("received %s of %s", e.Payload, e.SessionID)
 	}
@@ -327,7 +327,7 @@ func TestSlowNodeBlocksNoOther(t *testing.T) {
 	a.start(t, others{})
 	body, says := io.Pipe()
 	defer func() { _ = says.Close() }()
-	answer, err := others{"a": a}.Open(t.Context(), "a", early.Path, body)
+	answer, err := others{"a": a}.Open(t.Context(), "a", livetext.Path, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestSlowNodeBlocksNoOther(t *testing.T) {
 	}
 	large := `"` + string(make([]byte, 64<<10)) + `"`
 	wait(t, "it is given up", func() bool {
-		a.Told(0, []journal.Event{said("s", large)})
+		a.Enqueue(0, []journal.Event{said("s", large)})
 		return a.dropped.Load() > 10
 	})
 }
@@ -369,7 +369,7 @@ func TestStoppingAtAnyTime(t *testing.T) {
 			running.Go(func() { n.start(t, both); n.watch(true, fmt.Sprint(round)) })
 			running.Go(func() {
 				for i := range 50 {
-					n.Told(0, []journal.Event{said("s", fmt.Sprint(i))})
+					n.Enqueue(0, []journal.Event{said("s", fmt.Sprint(i))})
 					n.log.store(journal.Record{Pos: int64(i + 1)})
 				}
 			})
@@ -391,7 +391,7 @@ func TestWhatCannotBeReadEndsTheConnection(t *testing.T) {
 	a := newNode(t, "a")
 	a.start(t, others{})
 	body, says := io.Pipe()
-	answer, err := others{"a": a}.Open(t.Context(), "a", early.Path, body)
+	answer, err := others{"a": a}.Open(t.Context(), "a", livetext.Path, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,7 +426,7 @@ func BenchmarkDelta(b *testing.B) {
 	for b.Loop() {
 		<-spaced.C
 		began := time.Now()
-		from.Told(0, []journal.Event{said("s", line)})
+		from.Enqueue(0, []journal.Event{said("s", line)})
 		<-to.log.shown
 		took = append(took, time.Since(began))
 	}

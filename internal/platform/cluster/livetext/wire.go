@@ -1,4 +1,4 @@
-package early
+package livetext
 
 import (
 	"encoding/json"

@@ -20,7 +20,7 @@ const (
 	// gather is the minimum time between two notifications of a node: events committed meanwhile share one
 	// notification.
 	gather = 2 * time.Millisecond
-	// checkTimeout bounds what is asked of Postgres over a channel.
+	// checkTimeout bounds a query of Postgres over a channel.
 	checkTimeout = 5 * time.Second
 	// firstRetry and lastRetry bound the pause before a lost channel is opened again.
 	firstRetry = 100 * time.Millisecond
@@ -30,22 +30,22 @@ const (
 // Options configure a Bus.
 type Options struct {
 	DB *database.DB
-	// Self names this node: what it says itself is not news.
+	// Self names this node: its own notifications are ignored.
 	Self string
-	// Look is called whenever other nodes may have new events: on a notification, and after a time without a
+	// Poll is called whenever other nodes may have new events: on a notification, and after a time without a
 	// listener. It must not block.
-	Look   func()
+	Poll   func()
 	Logger zerolog.Logger
 	// CheckAfter is how long a channel may be quiet before it is checked (default 15 s).
 	CheckAfter time.Duration
-	// Told and Heard, when set, are called for each notification sent, and for each received from another node.
-	Told, Heard func()
+	// Sent and Received, when set, are called for each notification sent, and for each received from another node.
+	Sent, Received func()
 }
 
 // Bus notifies other nodes of new events, and receives their notifications.
 type Bus struct {
-	opts Options
-	news chan struct{}
+	opts    Options
+	pending chan struct{} // events to announce
 
 	lifecycle sync.Mutex
 	started   bool
@@ -59,13 +59,13 @@ func New(opts Options) *Bus {
 	if opts.CheckAfter <= 0 {
 		opts.CheckAfter = 15 * time.Second
 	}
-	return &Bus{opts: opts, news: make(chan struct{}, 1)}
+	return &Bus{opts: opts, pending: make(chan struct{}, 1)}
 }
 
 // Announce notifies the other nodes of new events. It never blocks; several calls may share one notification.
 func (b *Bus) Announce() {
 	select {
-	case b.news <- struct{}{}:
+	case b.pending <- struct{}{}:
 	default:
 	}
 }
@@ -110,7 +110,7 @@ func (b *Bus) keep(ctx context.Context, use func(context.Context, *database.Chan
 			wait = firstRetry // it worked
 		}
 		b.opts.Logger.Warn().Err(err).Dur("again_in_ms", wait).
-			Msg("events of other nodes come with the poll until this node's channel to them is back")
+			Msg("the notification channel is lost; events of other nodes arrive with the poll until it is back")
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -135,7 +135,7 @@ func (b *Bus) open(ctx context.Context, use func(context.Context, *database.Chan
 func (b *Bus) announceLoop(ctx context.Context, channel *database.Channel) error {
 	for {
 		select {
-		case <-b.news:
+		case <-b.pending:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -143,11 +143,11 @@ func (b *Bus) announceLoop(ctx context.Context, channel *database.Channel) error
 		err := channel.Notify(within, b.opts.Self)
 		cancel()
 		if err != nil {
-			b.Announce() // it is still news
+			b.Announce() // the events are still to be announced
 			return err
 		}
-		if b.opts.Told != nil {
-			b.opts.Told()
+		if b.opts.Sent != nil {
+			b.opts.Sent()
 		}
 		select {
 		case <-time.After(gather):
@@ -162,20 +162,20 @@ func (b *Bus) listenLoop(ctx context.Context, channel *database.Channel) error {
 	if err := channel.Listen(ctx); err != nil {
 		return err
 	}
-	b.opts.Look() // notifications sent before LISTEN were lost
+	b.opts.Poll() // notifications sent before LISTEN were lost
 	for {
 		within, cancel := context.WithTimeout(ctx, b.opts.CheckAfter)
 		sender, err := channel.Receive(within)
-		silent := within.Err() != nil
+		timedOut := within.Err() != nil
 		cancel()
 		switch {
 		case err == nil && sender == b.opts.Self:
 		case err == nil:
-			b.opts.Look()
-			if b.opts.Heard != nil {
-				b.opts.Heard()
+			b.opts.Poll()
+			if b.opts.Received != nil {
+				b.opts.Received()
 			}
-		case ctx.Err() != nil || !silent:
+		case ctx.Err() != nil || !timedOut:
 			return err
 		default:
 			within, cancel := context.WithTimeout(ctx, checkTimeout)

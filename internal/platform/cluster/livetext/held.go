@@ -1,4 +1,4 @@
-package early
+package livetext
 
 import (
 	"time"
@@ -6,7 +6,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Bounds of what waits to be shown, of how long, and of how many sessions it is known where they are.
+// Bounds of the held events, of how long one is held, and of the sessions whose position is known.
 const (
 	maxHeld     = 4096
 	maxHeldSize = 4 << 20
@@ -14,22 +14,22 @@ const (
 	maxSessions = 4096
 )
 
-// held is what came of other nodes and waits until what is stored before it is shown, in the order in which it came.
+// held are the events of other nodes, in order of arrival, until the stored events before them are shown.
 type held struct {
 	head, floor int64
 	last        map[string]int64 // by session: the position of its last event that was shown; none: at most floor
-	events      []waiting
+	events      []heldEvent
 	size        int
 }
 
-// waiting is an event, and the position after which it stands.
-type waiting struct {
+// heldEvent is an event, and the position that it follows.
+type heldEvent struct {
 	after int64
 	came  time.Time
 	event journal.Event
 }
 
-// begin: of what was shown until then it is not known of which sessions it was.
+// begin notes that the sessions of the records up to head are not known.
 func (h *held) begin(head int64) {
 	h.head, h.floor = max(h.head, head), max(h.floor, head)
 }
@@ -48,13 +48,13 @@ func (h *held) stored(records []journal.Record) {
 	}
 }
 
-// add takes an event to wait; false when there is no room.
+// add holds an event; false when there is no room.
 func (h *held) add(after int64, event journal.Event, now time.Time) bool {
 	size := len(event.Payload)
 	if len(h.events) >= maxHeld || h.size+size > maxHeldSize {
 		return false
 	}
-	h.events = append(h.events, waiting{after, now, event})
+	h.events = append(h.events, heldEvent{after, now, event})
 	h.size += size
 	return true
 }

@@ -1,4 +1,4 @@
-package early
+package livetext
 
 import (
 	"bufio"
@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// beat is how often a node that listens says so, settle how long it waits for more changes of what it follows.
+	// beat is the interval of a listener's keepalive, settle the time in which it gathers changes of its interest.
 	beat   = 10 * time.Second
 	settle = 5 * time.Millisecond
-	// maxNames bounds the sessions named in one line, maxFollowed those followed at once; the others wait for
-	// the store.
+	// maxNames bounds the sessions named in one line, maxFollowed those followed at once; the text
+	// of others comes from the store.
 	maxNames    = 2000
 	maxFollowed = 20000
 )
@@ -28,16 +28,16 @@ func (c *Carrier) followNodes(ctx context.Context) {
 	links := map[string]context.CancelFunc{}
 	var running sync.WaitGroup
 	defer running.Wait()
-	look := time.NewTicker(c.opts.Look)
-	defer look.Stop()
+	poll := time.NewTicker(c.opts.Poll)
+	defer poll.Stop()
 	for {
 		nodes, err := c.nodes.Runners(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			c.opts.Logger.Debug().Err(err).Msg("cannot look which nodes there are")
-			nodes = nil // what may be over is not shown
+			c.opts.Logger.Debug().Err(err).Msg("cannot list the nodes; live text of other nodes comes from the store")
+			nodes = nil // a node that may be gone is not followed
 		}
 		there := make(map[string]bool, len(nodes))
 		for _, node := range nodes {
@@ -55,7 +55,7 @@ func (c *Carrier) followNodes(ctx context.Context) {
 			}
 		}
 		select {
-		case <-look.C:
+		case <-poll.C:
 		case <-ctx.Done():
 			return
 		}
@@ -85,27 +85,27 @@ func (c *Carrier) listen(ctx context.Context, node string) (again time.Duration,
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	defer cancel()
-	body, says := io.Pipe()
+	body, interests := io.Pipe()
 	defer func() { _ = body.Close() }() // it always ends the pipe
-	asking.Go(func() { says.CloseWithError(c.sendInterest(ctx, says)) })
+	asking.Go(func() { interests.CloseWithError(c.sendInterest(ctx, interests)) })
 	answer, err := c.nodes.Open(ctx, node, Path, body)
 	if err != nil {
-		return c.opts.Look, err
+		return c.opts.Poll, err
 	}
 	defer answer.Body.Close()
 	switch answer.StatusCode {
 	case http.StatusOK:
 	case http.StatusServiceUnavailable:
-		return c.opts.Look, fmt.Errorf("it answered %d", answer.StatusCode)
+		return c.opts.Poll, fmt.Errorf("the node answered %d", answer.StatusCode)
 	default:
-		return c.opts.Again, fmt.Errorf("it answered %d: it may be of an older version", answer.StatusCode)
+		return c.opts.Again, fmt.Errorf("the node answered %d: its version may be older", answer.StatusCode)
 	}
 	lines := bufio.NewScanner(answer.Body)
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
 		var next wireEvent
 		if err := json.Unmarshal(lines.Bytes(), &next); err != nil {
-			return c.opts.Again, fmt.Errorf("what it says cannot be read: %w", err)
+			return c.opts.Again, fmt.Errorf("decode an event of the node: %w", err)
 		}
 		c.mu.Lock()
 		added := c.held.add(next.After, next.event(), time.Now())
@@ -115,10 +115,10 @@ func (c *Carrier) listen(ctx context.Context, node string) (again time.Duration,
 		}
 		c.mayShow()
 	}
-	return c.opts.Look, lines.Err()
+	return c.opts.Poll, lines.Err()
 }
 
-// sendInterest says what is followed here, and what changes of it.
+// sendInterest sends which sessions are followed here, and each change of them.
 func (c *Carrier) sendInterest(ctx context.Context, to io.Writer) error {
 	encoder := json.NewEncoder(to)
 	asked := map[string]struct{}{}
@@ -146,7 +146,7 @@ func (c *Carrier) sendInterest(ctx context.Context, to io.Writer) error {
 	}
 }
 
-// next is what is to be said next so that what was asked for is what is followed; more: that is not all.
+// next is the next change of interest that brings asked closer to what is followed; more: others follow.
 func (c *Carrier) next(asked map[string]struct{}) (say interest, more bool) {
 	wanted, all := c.opts.Watched()
 	say.All = all
@@ -173,7 +173,7 @@ func (c *Carrier) mayShow() {
 	}
 }
 
-// showLoop shows what waits when its place has come.
+// showLoop shows held events once the stored events before them are shown.
 func (c *Carrier) showLoop(ctx context.Context) {
 	for {
 		select {
@@ -185,12 +185,12 @@ func (c *Carrier) showLoop(ctx context.Context) {
 	}
 }
 
-// due is what is to be shown now.
+// due are the events to show now.
 func (c *Carrier) due() []journal.Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	due, dropped := c.held.due(time.Now())
-	if c.opts.Sure() != nil {
+	if c.opts.CheckLease() != nil {
 		due, dropped = nil, dropped+len(due)
 	}
 	c.opts.Dropped(dropped)
