@@ -12,18 +12,18 @@ import (
 	"harness/extensions/sdk"
 )
 
-// loadsAtOnce bounds how many extensions are brought up side by side.
+// loadsAtOnce bounds how many extensions load concurrently.
 const loadsAtOnce = 4
 
-// build loads every extension it finds, side by side, and admits them in the deterministic order. The caller
-// closes the modules it returns; refused modules are closed already.
+// build finds and loads all extensions concurrently and admits them in a deterministic order. The caller closes the
+// returned modules; build closes refused ones.
 func (r *Registry) build(ctx context.Context) ([]loaded, []*LoadError) {
 	candidates, discovery := discover(r.opts.Roots)
 	if r.opts.Only != "" {
 		candidates = slices.DeleteFunc(candidates, func(c candidate) bool { return c.root != r.opts.Only })
 	}
 	for _, err := range discovery {
-		r.opts.Logger.Warn().Err(err).Msg("an extension root is passed over")
+		r.opts.Logger.Warn().Err(err).Msg("skipping an extension root")
 	}
 	modules, refused, problems := admitAgents(r.loadAll(ctx, candidates))
 	modules, unfit, wrong := r.checkTools(modules)
@@ -45,7 +45,7 @@ type loadOutcome struct {
 	problem *LoadError
 }
 
-// loadAll loads the native extensions and the candidates side by side and keeps their order.
+// loadAll loads the native extensions and the candidates concurrently and keeps their order.
 func (r *Registry) loadAll(ctx context.Context, candidates []candidate) []loadOutcome {
 	outcomes := make([]loadOutcome, len(r.opts.Native)+len(candidates))
 	var group sync.WaitGroup
@@ -173,7 +173,7 @@ func (m *Manifest) describe(path string, info *ModuleInfo, source *Source) {
 	info.ManifestPath = &path
 	info.Name, info.Version, info.AgentID, info.DisplayName = m.Name, m.Version, m.AgentID, m.DisplayName
 	if m.Runtime != nil {
-		source.Runtime = m.Runtime.Wish
+		source.Runtime = m.Runtime.Choice
 	}
 	if m.Capabilities != nil {
 		source.HostCapabilities = m.Capabilities.Host
@@ -218,8 +218,8 @@ func (r *Registry) processConsent(name, folder string) func(further []string) er
 // nodeRemedy ends the refusal of an extension that needs Node and may not have it.
 const nodeRemedy = `; or take that out and keep it in the server: "runtime": {"host": "embedded"} in its manifest`
 
-// loadInNode loads an extension that names no host and needs Node as if its manifest had said so, with the same
-// consent.
+// loadInNode loads an extension that names no host and needs Node, with the consent that a manifest naming Node would
+// need.
 func (r *Registry) loadInNode(ctx context.Context, source Source, needs *NeedsNodeError) (Module, error) {
 	source.Runtime.Host = "node"
 	host, problem := r.hostFor(source)
@@ -236,7 +236,7 @@ func (r *Registry) loadInNode(ctx context.Context, source Source, needs *NeedsNo
 	return module, err
 }
 
-// commandFile is the file a process extension's command names, for extensions without one of the usual entrypoints.
+// commandFile is the file in a process extension's command, for extensions without one of the usual entrypoints.
 func commandFile(source Source) string {
 	for _, word := range source.Runtime.Command {
 		if real, err := realPath(filepath.Join(source.Root, word)); err == nil && isFile(real) && within(source.Root, real) {
@@ -252,8 +252,8 @@ const (
 	HostProcess  = "process"
 )
 
-// hostFor chooses who runs an extension: what its manifest asks for, else the embedded engine (loadInNode is for what
-// can not run there).
+// hostFor chooses the host of an extension: the one its manifest names, else the embedded engine (loadInNode handles
+// extensions that cannot run there).
 func (r *Registry) hostFor(source Source) (Host, *LoadError) {
 	kind := HostEmbedded
 	switch source.Runtime.Host {
@@ -279,7 +279,7 @@ func (r *Registry) hostFor(source Source) (Host, *LoadError) {
 		Message: fmt.Sprintf("this server has no %s host", kind)}
 }
 
-// admit checks what a host loaded; a module that is refused is closed.
+// admit checks a loaded module and closes it when it is refused.
 func (r *Registry) admit(info ModuleInfo, declared *Capabilities, tools []Tool, module Module, err error) (loaded, *LoadError) {
 	if err != nil {
 		var problem *LoadError
@@ -307,7 +307,7 @@ func (r *Registry) admit(info ModuleInfo, declared *Capabilities, tools []Tool, 
 		r.closeAll([]Module{module})
 		return loaded{}, &LoadError{Extension: info.Name, Code: RegistrationFailed, Message: err.Error()}
 	}
-	// What runs a tool is declared with it.
+	// The declaration of a tool includes its handler.
 	registered := slices.DeleteFunc(slices.Clone(info.Events), func(event string) bool {
 		return slices.ContainsFunc(tools, func(t Tool) bool { return t.handler == event })
 	})

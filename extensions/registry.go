@@ -13,7 +13,7 @@ import (
 	"harness/extensions/sdk"
 )
 
-// Options are what a Registry is built from. Zero fields mean the defaults named.
+// Options configure a Registry. Zero fields mean the defaults named.
 type Options struct {
 	// Roots are searched for extensions, Native are those compiled in. Only, when set, is the one folder (its
 	// real path) that is read.
@@ -27,10 +27,10 @@ type Options struct {
 	Trust    TrustPolicy
 	// Profile is codex-manager 1.0.0 when empty.
 	Profile sdk.Profile
-	// HandlerTimeout bounds one handler run that names no timeout (30 s), LoadTimeout the load of one extension (10 s).
+	// HandlerTimeout bounds a handler without a timeout of its own (30 s), LoadTimeout the load of one extension (10 s).
 	HandlerTimeout, LoadTimeout time.Duration
-	// Jobs, Settings and Actions are what handlers act through; each may be nil: enqueueJob then fails, the getters are
-	// absent, actions fail.
+	// Jobs, Settings and Actions serve handlers. Each may be nil: enqueueJob then fails, the getters are absent,
+	// actions fail.
 	Jobs     Jobs
 	Settings Settings
 	Actions  Actions
@@ -71,8 +71,8 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Registry holds the loaded extensions and hands them events. The set in use is immutable and swapped as a whole: an
-// emit sees either all old or all new handlers.
+// Registry holds the loaded extensions and sends them events. The active set is immutable and swapped as a whole: an
+// emit uses either all old or all new handlers.
 type Registry struct {
 	opts      Options
 	hosts     map[string]Host
@@ -103,7 +103,7 @@ type Listing struct {
 	Modules         []ModuleInfo
 	// Health is each module's state, in the order of Modules.
 	Health []Health
-	// Untrusted is what the last load or reload did not run because the operator did not consent to it.
+	// Untrusted are the extensions that the last load or reload did not run for lack of the operator's consent.
 	Untrusted []*LoadError
 }
 
@@ -121,7 +121,7 @@ func (r *Registry) List() Listing {
 	return listing
 }
 
-// TrustMode is the mode extensions are held to.
+// TrustMode is the trust mode of all extensions.
 func (r *Registry) TrustMode() TrustMode { return r.opts.Trust.Mode }
 
 // SnapshotVersion names the active snapshot.
@@ -132,7 +132,7 @@ func (r *Registry) Subscribed(eventType string) bool {
 	return len(r.active.Load().byEvent[eventType]) > 0
 }
 
-// Load fills the registry at start: what cannot be loaded is left out and reported, the rest serves.
+// Load fills the registry at start: it reports and skips extensions that cannot be loaded.
 func (r *Registry) Load(ctx context.Context) []*LoadError {
 	modules, problems := r.build(ctx)
 	r.swap(r.newSnapshot(modules))
@@ -153,7 +153,7 @@ const (
 	ReloadInProgress ReloadCode = "reload_in_progress"
 )
 
-// ReloadResult says what a reload did.
+// ReloadResult is the outcome of a reload.
 type ReloadResult struct {
 	Code     ReloadCode
 	ReloadID string
@@ -164,8 +164,8 @@ type ReloadResult struct {
 	Errors                          []*LoadError
 }
 
-// Reload loads everything anew and swaps it in as one, or keeps what was active when anything at all cannot
-// be loaded. Only one runs at a time; a second call is refused at once. reloadID may be empty.
+// Reload loads all extensions and swaps them in as one set. If any cannot be loaded, the active set stays. Only one
+// runs at a time; a second call is refused at once. reloadID may be empty.
 func (r *Registry) Reload(ctx context.Context, reloadID string) ReloadResult {
 	if reloadID == "" {
 		reloadID = uuid.NewString()
@@ -210,8 +210,7 @@ func (r *Registry) acquire() *snapshot {
 	}
 }
 
-// swap makes a snapshot the active one. The one before is closed once its last emit is over. After Close nothing
-// becomes active any more.
+// swap activates a snapshot. The previous one is closed after its last emit. After Close no snapshot becomes active.
 func (r *Registry) swap(next *snapshot) {
 	r.lifecycle.Lock()
 	defer r.lifecycle.Unlock()

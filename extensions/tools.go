@@ -59,8 +59,8 @@ func (t *invocation) EnqueueJob(ctx context.Context, input json.RawMessage) (jso
 	return encode(outcome), nil
 }
 
-// within refuses what reaches out of the event's scope in trust mode enforced, as for actions; codex-manager's tools
-// know no scope.
+// within refuses calls outside the event's scope in trust mode enforced, as for actions; codex-manager's tools have
+// no scope.
 func (t *invocation) within(problem string) error {
 	if problem == "" || t.registry.opts.Trust.Mode != TrustEnforced {
 		return nil

@@ -13,16 +13,16 @@ const (
 	kindToolCall  = "tool_call"
 )
 
-// RequestPayload is a pending interactive request as clients see it: the payload of the approval,
+// RequestPayload is a pending interactive request for clients: the payload of the approval,
 // tool_user_input_requested and tool_call_requested frames, and an entry of the REST lists (the golden recordings have
 // the same object in both). params are the runtime's own, passed through byte for byte as details.
 func RequestPayload(ref RequestRef, method string, params json.RawMessage) json.RawMessage {
 	return AppendRequestPayload(nil, ref, method, params)
 }
 
-// AppendRequestPayload appends what RequestPayload is, of which a long one is not copied on the way.
+// AppendRequestPayload appends the RequestPayload to out without another copy.
 func AppendRequestPayload(out []byte, ref RequestRef, method string, params json.RawMessage) []byte {
-	// A request whose params are no object has no members to show; these are then null.
+	// A request whose params are not an object has no members to show; these are then null.
 	shown := []string{"callId", "tool", "arguments"}
 	fields := wire.Members(params, append(shown, "questions")...)
 	asked := fields[len(shown)]

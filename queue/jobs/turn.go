@@ -24,9 +24,9 @@ type Timing struct {
 	Turn time.Duration
 	// Poll is how often the store is polled for missed notifications.
 	Poll time.Duration
-	// IncludeTurns is the patience with a finished turn whose text cannot be read yet.
+	// IncludeTurns bounds the wait for the text of a finished turn.
 	IncludeTurns time.Duration
-	// UntrustedTerminal is the patience with a turn that is not running but whose end was never recorded.
+	// UntrustedTerminal bounds the wait for the end of a turn that no longer runs.
 	UntrustedTerminal time.Duration
 	// EmptyTurn is how long a running turn may stay without any item.
 	EmptyTurn time.Duration
@@ -53,14 +53,13 @@ var (
 	errInterrupted = errors.New("worker turn interrupted")
 )
 
-// leastPatience is how long a turn of an earlier process is waited for at least: its runtime has to be attached to
-// first.
+// leastPatience is the minimum wait for a turn of an earlier process, because attaching to its runtime takes time.
 const leastPatience = 10 * time.Second
 
-// settledBy is who decides what workers ask: there is no person to ask.
+// settledBy is the actor that answers workers' requests: no person sees them.
 const settledBy = "orchestrator"
 
-// order is what a step of a job asks of a session.
+// order is the request of a job's step to a session.
 type order struct {
 	step, sessionID string
 	message         session.Message
@@ -112,7 +111,7 @@ func (t turns) follow(ctx context.Context, run *queue.Run, s step, o order, watc
 	}
 	over, err := t.wait(ctx, s, watcher, o.early)
 	if cause := context.Cause(ctx); err != nil && left(cause) {
-		return cause // whatever was under way when it came failed by it
+		return cause // the cause explains the failed call
 	}
 	if !over {
 		t.interrupt(ctx, s.SessionID, s.TurnID)
@@ -124,7 +123,7 @@ func (t turns) follow(ctx context.Context, run *queue.Run, s step, o order, watc
 	return err
 }
 
-// wait returns when the turn is over (true) or is no longer waited for.
+// wait returns true when the turn is over, and false when it stops waiting.
 func (t turns) wait(ctx context.Context, s step, watcher *turnWatcher, early <-chan struct{}) (over bool, err error) {
 	sessionID, turnID := s.SessionID, s.TurnID
 	limit := time.After(t.remaining(s))
@@ -176,13 +175,13 @@ func (t turns) wait(ctx context.Context, s step, watcher *turnWatcher, early <-c
 	}
 }
 
-// patiently reads from the store, and retries while that is out of reach: the turn continues meanwhile, and
-// its end can be read afterwards. The time of the attempt bounds it.
+// patiently reads from the store, and retries while the store is out of reach. The turn continues meanwhile, and its
+// end can be read later. The attempt's time bounds it.
 func patiently[T any](ctx context.Context, interval time.Duration, read func() (T, error)) (T, error) {
 	return again(ctx, interval, database.Transient, read)
 }
 
-// again does something until it does not fail in a way that passes.
+// again repeats do while it fails with a passing error.
 func again[T any](ctx context.Context, interval time.Duration, passes func(error) bool,
 	do func() (T, error)) (T, error) {
 	value, err := do()
@@ -219,18 +218,18 @@ func (t turns) interrupt(ctx context.Context, sessionID, turnID string) {
 	}
 }
 
-// settleRequests answers what a worker asks: approvals are declined, questions canceled, tool calls fail.
+// settleRequests answers a worker's requests: it declines approvals, cancels questions, and fails tool calls.
 func (t turns) settleRequests(ctx context.Context, sessionID string) {
 	pending, err := t.sessions.Pending(ctx, sessionID)
 	if err != nil {
-		t.log.Warn().Err(err).Str("session", sessionID).Msg("cannot read what a worker asks; trying again")
+		t.log.Warn().Err(err).Str("session", sessionID).Msg("cannot read a worker's requests; trying again")
 	}
 	for _, request := range pending {
 		var settled *session.SettledError
 		if _, err := t.sessions.Settle(ctx, request.ID, request.Kind, refusalOf(request.Kind), settledBy); err != nil &&
 			!errors.As(err, &settled) {
 			t.log.Warn().Err(err).Str("session", sessionID).Str("request", request.ID).
-				Msg("cannot settle what a worker asks; trying again")
+				Msg("cannot settle a worker's request; trying again")
 		}
 	}
 }
@@ -278,12 +277,12 @@ func (t turns) text(ctx context.Context, sessionID, turnID string, needed bool) 
 	}
 }
 
-// turnWatcher wakes its reader when the turn or a request of one session may have changed, and notes whether
-// an item was worked on.
+// turnWatcher wakes its reader when the turn or a request of one session may have changed, and records whether an
+// item changed.
 type turnWatcher struct {
 	sessionID string
 	news      chan struct{}
-	item      chan struct{} // filled once an event about an item came
+	item      chan struct{} // filled by the first event of an item
 }
 
 func newTurnWatcher(sessionID string) *turnWatcher {
@@ -300,7 +299,7 @@ func (h *turnWatcher) onRecords(records []journal.Record) {
 		if record.ItemID == "" || record.Type == stream.EventRequest {
 			signal(h.news)
 		}
-		// what we note in its transcript is no progress of its turn
+		// our own transcript entries are no progress of the turn
 		if record.ItemID != "" && record.Type != "transcript_updated" {
 			signal(h.item)
 		}
