@@ -11,6 +11,7 @@ import (
 	"harness/api"
 	"harness/internal/runtime"
 	"harness/internal/runtime/codex"
+	"harness/internal/runtime/stdio"
 	"harness/internal/services/session"
 	"harness/tests/runtimetest/scripted"
 )
@@ -146,7 +147,8 @@ const plantedToken = "token-4711-planted"
 
 func setupTwo(t *testing.T) *harnessBundle {
 	t.Helper()
-	own := codex.New(codex.Options{Bin: "/nowhere/codex", Home: t.TempDir(), Inherits: func(string) bool { return false }})
+	own := codex.New(codex.Options{Bin: "/nowhere/codex", Home: t.TempDir(),
+		Setup: stdio.Setup{Launch: stdio.Launch{Inherits: func(string) bool { return false }}}})
 	other := scripted.New(scripted.Options{Env: []string{scripted.TokenVariable + "=" + plantedToken}})
 	b := setup(t, func(p *parts) { p.Runtimes = twoRuntimes{[]runtime.Adapter{own, other}} })
 	b.runtime.result = json.RawMessage(`{"data":[{"id":"of codex"}]}`)

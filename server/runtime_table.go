@@ -232,17 +232,9 @@ func oneForAll(name string) func(*config.Config) string {
 
 func newCodex(s *Server, confined Confinement) (runtime.Adapter, error) {
 	setup := s.setup(codex.Name, confined)
-	launch, supervise := setup.Launch, setup.Supervise
-	s.codex = codex.New(codex.Options{
-		Door: setup.Door, Tools: setup.Tools, Bin: CodexBin(s.cfg), Home: s.cfg.CodexHome, Implicit: s.sessions.ImplicitSources,
-		NativeToolsOff: setup.NativeToolsOff,
-		Mark:           launch.Mark, Sink: supervise.Sink, Logger: launch.Logger, Called: launch.Called,
-		ClientVersion: setup.Version,
-		StartTimeout:  supervise.StartTimeout, CallTimeout: supervise.CallTimeout, HangAfter: supervise.HangAfter,
-		UnloadAfter: s.cfg.RuntimeUnload, RecycleBytes: int64(s.cfg.RuntimeRecycle) << 20,
-		Env: append(s.codexEnv(), launch.Env...), Confine: launch.Confine, Stage: launch.Stage, Inherits: launch.Inherits,
-		Shims: launch.Shims, Detach: launch.Detach, KeepOnStop: supervise.KeepOnStop, Resume: supervise.Resume,
-	})
+	setup.Launch.Env = append(s.codexEnv(), setup.Launch.Env...)
+	s.codex = codex.New(codex.Options{Bin: CodexBin(s.cfg), Home: s.cfg.CodexHome, Setup: setup,
+		Implicit: s.sessions.ImplicitSources, UnloadAfter: s.cfg.RuntimeUnload, RecycleBytes: int64(s.cfg.RuntimeRecycle) << 20})
 	return s.codex, nil
 }
 

@@ -18,9 +18,9 @@ func (s *Server) startTasks(ctx context.Context) error {
 	ops := operations.New(s.operations())
 	s.tasks = tasks.New(tasks.Options{
 		Journal: s.journal, DB: s.db, Sessions: s.sessions, Operations: ops, Clock: s.now, Yolo: s.cfg.AllowYolo,
-		Mode: tasks.Mode(s.cfg.Tasks.Mode), MaxOpen: s.cfg.Tasks.Max, MaxPerSession: s.cfg.Tasks.MaxPerSession,
+		Mode: tasks.Mode(s.cfg.Tasks.Mode), Limits: tasks.Limits{Open: s.cfg.Tasks.Max, PerSession: s.cfg.Tasks.MaxPerSession},
 		Logger: s.log.With().Str("package", "tasks").Logger(), Ended: s.taskEnded, Artifacts: s.artifacts, Redact: s.redactArtifact,
-		Tools: s.givenTools, TellRuntime: s.cfg.Tasks.RuntimeEvents,
+		Tools: s.givenTools, ReportRequests: s.cfg.Tasks.RuntimeEvents,
 	})
 	options := v1.Options{Credentials: s.credentialsOf,
 		Reads: s.journal, Tasks: s.tasks, Operations: ops, Actor: actor, Version: version.Program(), MaxStreams: s.cfg.Limits.Streams,

@@ -42,6 +42,8 @@ func newAgent() *agent {
 
 func (a *agent) Name() string { return "scripted" }
 
+func (a *agent) Threads() runtime.Threads { return a }
+
 func (a *agent) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{Interrupt: true, Approvals: true, ToolInput: true, DynamicTools: true, Images: true,
 		Sandboxes: []string{"read-only", "workspace-write"}, ApprovalPolicies: []string{"untrusted", "never"},

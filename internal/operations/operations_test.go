@@ -6,13 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rs/zerolog"
-
 	"harness/internal/operations"
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/runtime/codex"
 	"harness/internal/runtime/process"
+	"harness/internal/runtime/stdio"
 	"harness/internal/services/session"
 	"harness/queue"
 	"harness/queue/jobs"
@@ -46,7 +45,8 @@ func TestEveryOperation(t *testing.T) {
 		home := codextest.Home(t, model.URL(), codextest.For(codextest.Default))
 		s := open(t, dbtest.Open(t, database.SQLite), func(sink func(string) runtime.Sink) runtime.Adapter {
 			return codex.New(codex.Options{Bin: codextest.Binary(t, codextest.Default), Home: home,
-				Mark: process.Mark(home, codex.Name), Sink: sink(codex.Name), Env: []string{"HOME=" + home}, Logger: zerolog.Nop()})
+				Setup: stdio.Setup{Launch: stdio.Launch{Mark: process.Mark(home, codex.Name), Env: []string{"HOME=" + home}},
+					Supervise: stdio.Options{Sink: sink(codex.Name)}}})
 		})
 		drive(s, func() {
 			if err := model.WaitHeld(t.Context(), "a"); err != nil {

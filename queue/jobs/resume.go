@@ -52,8 +52,8 @@ func (t turns) begin(ctx context.Context, run *queue.Run, o order, watcher *turn
 		if err := run.SetCheckpoint(ctx, encode(s)); err != nil {
 			return step{}, err
 		}
-		s.TurnID, err = t.sessions.Send(ctx, o.sessionID, o.message)
-		if err == nil {
+		sent, err := t.sessions.Send(ctx, o.sessionID, o.message)
+		if s.TurnID = sent.TurnID; err == nil {
 			return s, nil
 		}
 		if !refused(err) {

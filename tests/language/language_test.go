@@ -48,7 +48,7 @@ var words = regexp.MustCompile(`(?i)\b(told|tells?|telling|hear|heard|hears|hear
 var userNobody = regexp.MustCompile(`^"nobody"$|[A-Z_]+=nobody\b`)
 
 // pending are exported names that are renamed together with the packages that use them.
-var pending = []string{"Hear", "Judge", "TellRuntime", "Tells"}
+var pending = []string{"Hear", "Judge", "Tells"}
 
 // pendingName finds such a name in a comment.
 var pendingName = regexp.MustCompile(`\b(` + strings.Join(pending, "|") + `)\b`)

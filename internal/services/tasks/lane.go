@@ -117,7 +117,7 @@ func (s *Service) follow(ctx context.Context, l *lane, t Task, runtimeName strin
 			unknownSince = time.Time{}
 		case unknownSince.IsZero():
 			unknownSince = time.Now()
-		case time.Since(unknownSince) > s.opts.Unknown:
+		case time.Since(unknownSince) > unknownLimit:
 			return s.end(ctx, t, failed(runtimeName, CodeUnknown, false,
 				errors.New("the turn is unknown to its session")))
 		}

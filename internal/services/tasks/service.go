@@ -25,7 +25,7 @@ type Sessions interface {
 	CheckOwner(session session.Session) error
 	// CheckWorkspace refuses a session in whose folder an agent cannot work: *session.FolderError.
 	CheckWorkspace(ctx context.Context, sessionID string) error
-	Send(ctx context.Context, sessionID string, message session.Message) (turnID string, err error)
+	Send(ctx context.Context, sessionID string, message session.Message) (session.Sent, error)
 	StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error)
 	Turn(ctx context.Context, sessionID, turnID string) (session.TurnState, bool, error)
 	TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error)
@@ -39,28 +39,35 @@ type Options struct {
 	DB         *database.DB
 	Sessions   Sessions
 	Operations *operations.Service
-	// MaxOpen bounds the tasks that are not over on this store (1,000), MaxPerSession those of one session (32).
-	MaxOpen, MaxPerSession int
+	Limits     Limits
 	// Mode is that of tasks and sessions that name none; "" leaves it to the controls of their session.
 	Mode Mode
 	// Yolo allows ModeYolo.
 	Yolo bool
-	// TellRuntime has the events of tasks that begin from now on bracket each request to their runtime.
-	TellRuntime bool
+	// ReportRequests brackets each request to a runtime with events, in tasks that begin from now on.
+	ReportRequests bool
 	// Artifacts, when set, keep what runtimes are given; Tools, when set, are those of this server that agents are given.
 	Artifacts Artifacts
 	Tools     func() []Tool
 	// Redact, when set, removes from long contents what must not be stored, as the store of Artifacts does.
 	Redact func([]byte) []byte
 	Logger zerolog.Logger
-	// Poll is the interval at which the store is polled for missed notifications (1 s). Unknown is how long a
-	// turn may be unknown to its session (10 s).
-	Poll, Unknown time.Duration
+	// Poll is the interval at which the store is polled for missed notifications (1 s).
+	Poll time.Duration
 	// Ended, when set, is called with every task this service ended. It must not block.
 	Ended func(Ended)
 	// Clock is time.Now when nil.
 	Clock func() time.Time
 }
+
+// Limits bound the tasks that have not ended.
+type Limits struct {
+	// Open is the limit of this store (1,000), PerSession that of one session (32).
+	Open, PerSession int
+}
+
+// unknownLimit is how long a turn may be unknown to its session: its start may still be on the way to the store.
+const unknownLimit = 10 * time.Second
 
 // Service runs tasks, and reads their events.
 type Service struct {
@@ -80,17 +87,14 @@ type Service struct {
 
 // New makes a Service. It does nothing until Start.
 func New(options Options) *Service {
-	if options.MaxOpen <= 0 {
-		options.MaxOpen = 1000
+	if options.Limits.Open <= 0 {
+		options.Limits.Open = 1000
 	}
-	if options.MaxPerSession <= 0 {
-		options.MaxPerSession = 32
+	if options.Limits.PerSession <= 0 {
+		options.Limits.PerSession = 32
 	}
 	if options.Poll <= 0 {
 		options.Poll = time.Second
-	}
-	if options.Unknown <= 0 {
-		options.Unknown = 10 * time.Second
 	}
 	if options.Clock == nil {
 		options.Clock = time.Now
@@ -268,10 +272,10 @@ func (s *Service) Submit(ctx context.Context, t Task) (Task, error) {
 			return nil, fmt.Errorf("count the tasks that are not over: %w", err)
 		}
 		switch {
-		case ours >= s.opts.MaxPerSession:
-			return nil, journal.Refuse(&LimitError{"session", s.opts.MaxPerSession})
-		case open >= s.opts.MaxOpen:
-			return nil, journal.Refuse(&LimitError{"server", s.opts.MaxOpen})
+		case ours >= s.opts.Limits.PerSession:
+			return nil, journal.Refuse(&LimitError{"session", s.opts.Limits.PerSession})
+		case open >= s.opts.Limits.Open:
+			return nil, journal.Refuse(&LimitError{"server", s.opts.Limits.Open})
 		}
 		t.Ahead = ours
 		if err := tx.QueryRowContext(ctx, `select coalesce(max(number), 0) + 1 from tasks where session_id = $1`,

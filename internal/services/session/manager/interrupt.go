@@ -48,7 +48,7 @@ func (s *Service) toInterrupt(ctx context.Context, sessionID, turnID string) (se
 	case turnID != "" && turnID != active:
 		return session.Session{}, nil, "", fmt.Errorf("%w: %s runs, not %s", session.ErrWrongTurn, active, turnID)
 	}
-	adapter, err = s.adapter(row.Runtime)
+	adapter, err = s.Adapter(row.Runtime)
 	return row.Session, adapter, active, err
 }
 
@@ -116,7 +116,7 @@ func (s *Service) askToEnd(ctx context.Context, adapter runtime.Adapter, threadI
 		}
 	}()
 	for began := time.Now(); ; {
-		err := adapter.InterruptTurn(ctx, threadID, turnID)
+		err := adapter.Threads().InterruptTurn(ctx, threadID, turnID)
 		none := errors.Is(err, runtime.ErrNoActiveTurn)
 		if err != nil && !none && isOver(idle) {
 			return nil // the answer is of no interest any more

@@ -106,12 +106,12 @@ func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools jso
 		s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (change, error) {
 			_, err := s.workspace(session)
 			if err == nil {
-				err = s.checkTools(ctx, sessionID, dynamicTools)
+				err = s.CheckTools(ctx, sessionID, dynamicTools)
 			}
 			if err != nil {
 				return nil, err
 			}
-			if t, err = adapter.ResumeThread(ctx,
+			if t, err = adapter.Threads().ResumeThread(ctx,
 				runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID}); err != nil {
 				return nil, materialized(err)
 			}

@@ -62,7 +62,7 @@ func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sess s
 		return started, nil, errors.Join(lost, err)
 	}
 	in.ActiveTurnID, in.Cwd = "", cmp.Or(in.Cwd, s.opts.WorkspaceRoot)
-	if started, err = adapter.StartTurn(ctx, in); err != nil {
+	if started, err = adapter.Threads().StartTurn(ctx, in); err != nil {
 		return started, nil, fmt.Errorf("%s had lost the conversation (%w) and could not be told it again: %w", sess.Runtime,
 			lost, err)
 	}

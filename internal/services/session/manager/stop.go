@@ -56,9 +56,9 @@ func (s *Service) StopSession(ctx context.Context, sessionID string, keepBackgro
 func (s *Service) closeThread(ctx context.Context, session session.Session) {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
-	adapter, err := s.adapter(session.Runtime)
+	adapter, err := s.Adapter(session.Runtime)
 	if err == nil {
-		err = adapter.CloseThread(ctx, session.ID)
+		err = adapter.Threads().CloseThread(ctx, session.ID)
 	}
 	if err != nil && !errors.Is(err, runtime.ErrUnavailable) {
 		s.opts.Logger.Info().Err(err).Str("session", session.ID).

@@ -55,7 +55,7 @@ func (s *Service) takeOver(ctx context.Context, sess session.Session) error {
 	if busy, err := store.IsBusy(ctx, s.db.Read(), sess.ID); err != nil || busy {
 		return cmp.Or(err, error(&session.LeftOpenError{SessionID: sess.ID, Owner: sess.NodeID}))
 	}
-	adapter, err := s.adapter(sess.Runtime)
+	adapter, err := s.Adapter(sess.Runtime)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s *Service) takeOver(ctx context.Context, sess session.Session) error {
 	}
 	defer release()
 	// It may have been this node's before, and be loaded as it was then.
-	if err := adapter.CloseThread(ctx, sess.ID); err != nil {
+	if err := adapter.Threads().CloseThread(ctx, sess.ID); err != nil {
 		return err
 	}
 	if !tellAgain {
@@ -217,15 +217,15 @@ func (s *Service) releaseToOwner(ctx context.Context, session session.Session, t
 		t.SetIdle()
 		t.Epoch = live.NotOwned
 	})
-	adapter, err := s.adapter(session.Runtime)
+	adapter, err := s.Adapter(session.Runtime)
 	if err == nil && turnID != "" {
-		err = adapter.InterruptTurn(ctx, session.ID, turnID)
+		err = adapter.Threads().InterruptTurn(ctx, session.ID, turnID)
 		if errors.Is(err, runtime.ErrNoActiveTurn) || errors.Is(err, runtime.ErrThreadNotFound) {
 			err = nil
 		}
 	}
 	if err == nil {
-		err = adapter.CloseThread(ctx, session.ID)
+		err = adapter.Threads().CloseThread(ctx, session.ID)
 	}
 	if err != nil && ctx.Err() == nil {
 		s.opts.Logger.Warn().Err(err).Str("session", session.ID).Str("owner", session.NodeID).
