@@ -21,7 +21,7 @@ import (
 	"harness/transcript"
 )
 
-// Every operation does what it says without a protocol: on a scripted runtime over both engines, and on the real codex.
+// Every operation works without a protocol: on a scripted runtime with both engines, and on the real codex.
 func TestEveryOperation(t *testing.T) {
 	t.Parallel()
 	t.Run("scripted", func(t *testing.T) {
@@ -68,7 +68,7 @@ func openScripted(t *testing.T, db *database.DB, edit ...func(*operations.Option
 // tools are the client's tools of the sessions below.
 const tools = `[{"name":"lookup","description":"d","inputSchema":{"type":"object"}}]`
 
-// drive does everything with a session. held waits until a turn that was asked to hold does.
+// drive does everything with a session. held waits until a held turn is held.
 func drive(s *site, held func()) {
 	t, ctx := s.t, s.t.Context()
 	blank := "  "

@@ -118,11 +118,11 @@ func (s *Service) adoptLoop(ctx context.Context) {
 					Msg("stored conversations could not all be listed; the missing ones are adopted when they are used")
 			}
 			s.imports.wantAll()
-			if err := s.settleRollbacks(ctx, name); err != nil && ctx.Err() == nil {
+			if err := s.SettleRollbacks(ctx, name); err != nil && ctx.Err() == nil {
 				s.opts.Logger.Warn().Err(err).Str("runtime", name).
 					Msg("whether turns were taken back could not be found out; it is asked again before the next turn")
 			}
-			if err := s.sweepWorkers(ctx); err != nil && ctx.Err() == nil {
+			if err := s.SweepWorkers(ctx, s.begun); err != nil && ctx.Err() == nil {
 				s.opts.Logger.Warn().Err(err).Msg("worker sessions that work for nobody could not all be removed")
 			}
 		}

@@ -59,7 +59,7 @@ func (a *questions) wake(record journal.Record) {
 // and waits for the decision. When ctx ends the question ends with it, as expired, and the error is that of ctx;
 // ErrExpired when it ended otherwise.
 func (s *Service) AskAboutTool(ctx context.Context, q session.ToolQuestion) (session.ToolAnswer, error) {
-	stored, err := s.stored(ctx, q.SessionID)
+	stored, err := s.Stored(ctx, q.SessionID)
 	if err != nil {
 		return session.ToolAnswer{}, err
 	}
@@ -72,7 +72,7 @@ func (s *Service) AskAboutTool(ctx context.Context, q session.ToolQuestion) (ses
 		forget func()
 		id     string
 	)
-	err = s.inOrder(ctx, func() journal.Unit {
+	err = s.InOrder(ctx, func() journal.Unit {
 		a := s.prepareSignal(stored.Runtime, signal)
 		a.runtime, id = session.EventSource, a.requestID
 		over, forget = s.questions.wait(id)

@@ -8,6 +8,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/entryof"
 	"harness/internal/services/session/store"
 )
 
@@ -23,7 +24,7 @@ func (s *Service) autoDecline(ctx context.Context, tx database.Tx, a arrival, re
 	if err != nil || request.Status != session.RequestPending {
 		return nil, err
 	}
-	_, controls, _, err := s.controlsIn(ctx, tx, request.SessionID)
+	_, controls, _, err := s.ControlsIn(ctx, tx, request.SessionID)
 	switch {
 	case err != nil:
 		return nil, err
@@ -65,7 +66,7 @@ func (s *Service) autoDecide(ctx context.Context, tx database.Tx, a arrival, req
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := s.entries.Upsert(ctx, tx, request.SessionID, entryOfResolution(request.Request)); err != nil {
+	if _, _, err := s.entries.Upsert(ctx, tx, request.SessionID, entryof.Resolution(request.Request)); err != nil {
 		return nil, err
 	}
 	return []journal.Event{requestResolved(request.Request, systemOwned, by)}, nil

@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/controledit"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/registry"
 	"harness/internal/services/session/store"
@@ -43,7 +44,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 			return session.Session{}, err
 		}
 	}
-	defaults, err := s.defaults(ctx, s.db.Read())
+	defaults, err := s.DefaultControls(ctx, s.db.Read())
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -53,13 +54,13 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	}
 	controls := defaults.With(in.Model, in.ApprovalPolicy, in.NetworkAccess, in.FilesystemSandbox)
 	if in.NetworkAccess == nil {
-		controls = networkOfNew(adapter, controls, defaults, in.RuntimeNamed)
+		controls = controledit.NetworkOfNew(adapter, controls, defaults, in.RuntimeNamed)
 	}
 	controls.AcceptEdits, controls.NonInteractive = in.AcceptEdits, in.NonInteractive
 	controls = controls.Complete()
-	err = checkControls(adapter, controls)
+	err = controledit.Check(adapter, controls)
 	if err == nil {
-		err = checkNetwork(adapter, controls, in.RuntimeNamed)
+		err = controledit.CheckNetwork(adapter, controls, in.RuntimeNamed)
 	}
 	if err != nil {
 		return session.Session{}, s.settled(in, err)
@@ -121,7 +122,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	// Order in the list is by ms; the runtime may count in seconds.
 	session.UpdatedAt = max(session.UpdatedAt, s.now())
 	session.HistoryAt = session.UpdatedAt // it begins here
-	err = s.inOrder(ctx, func() journal.Unit {
+	err = s.InOrder(ctx, func() journal.Unit {
 		if s.index.Put(session.ID, live.Session{Runtime: session.Runtime}) {
 			s.adoption.wantRoom()
 		}

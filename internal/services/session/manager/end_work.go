@@ -23,7 +23,7 @@ const (
 // endWork ends all that runs of a session which is being deleted or archived: its turn, its background work and, where it
 // has one for itself, its process. What cannot be ended does not keep the session from going, and is logged.
 func (s *Service) endWork(ctx context.Context, adapter runtime.Adapter, session session.Session) {
-	s.load(session.Runtime, session.ID)
+	s.LoadView(session.Runtime, session.ID)
 	s.silence.begin(session.ID, s.now()+quietFor)
 	s.interruptFirst(ctx, adapter, session)
 	if ctx.Err() != nil {

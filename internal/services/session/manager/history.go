@@ -2,12 +2,15 @@ package manager
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
+	"harness/internal/runtime/jsonobject"
 	"harness/internal/services/session"
+	"harness/internal/services/session/entryof"
 	"harness/internal/services/session/store"
 	"harness/transcript"
 )
@@ -85,8 +88,8 @@ func (s *Service) importedTurns(ctx context.Context, tx database.Tx, sessionID s
 			entry := transcript.Entry{MessageID: item.ID, TurnID: turn.ID, Role: item.Role, Type: item.Type,
 				Content: item.Content, StartedAt: instant(item.StartedAt, turn.StartedAt),
 				CompletedAt: instant(item.CompletedAt, turn.CompletedAt), Status: transcript.Complete}
-			setDetails(&entry, item)
-			if err := s.showImages(ctx, tx, sessionID, &entry, item); err != nil {
+			entryof.SetDetails(&entry, item)
+			if err := s.items.ShowImages(ctx, tx, sessionID, &entry, item); err != nil {
 				return nil, err
 			}
 			imported.Entries = append(imported.Entries, entry.Whole())
@@ -109,4 +112,40 @@ func instant(times ...int64) *int64 {
 		}
 	}
 	return nil
+}
+
+// withoutTurns is a runtime's description of a conversation without the history some answers carry in it.
+func withoutTurns(raw json.RawMessage) json.RawMessage {
+	fields := jsonobject.Parse(raw)
+	if turns := fields.Get("turns"); turns == nil || string(turns) == "[]" {
+		return raw
+	}
+	return fields.Set("turns", json.RawMessage("[]")).Encode()
+}
+
+// refreshDescription asks the runtime what it says of a session by now: where it works and with what model may change
+// with a turn.
+func (s *Service) refreshDescription(ctx context.Context, runtimeName, sessionID string) error {
+	adapter, err := s.Adapter(runtimeName)
+	if err != nil {
+		return err
+	}
+	stored, err := store.ReadSession(ctx, s.db.Read(), sessionID)
+	if session.Absent(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
+	if !ok {
+		return nil
+	}
+	t, err := historian.ReadThread(ctx, stored.RuntimeSessionID, false)
+	if err != nil || len(t.Raw) == 0 || string(withoutTurns(t.Raw)) == string(stored.Thread) {
+		return err
+	}
+	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return nil, storeThread(ctx, tx, sessionID, t)
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
+	"harness/internal/services/session/entryof"
 	"harness/transcript"
 )
 
@@ -50,8 +51,8 @@ func TestEntriesNameTheirImages(t *testing.T) {
 		}
 		kept := &keptImages{}
 		s := &Service{opts: Options{Images: kept}}
-		entry := entryOfItem("t", runtime.ItemChanged{Item: item, Done: true}, 1)
-		if err := s.showImages(t.Context(), nil, "s", &entry, item); err != nil {
+		entry := entryof.Item("t", runtime.ItemChanged{Item: item, Done: true}, 1)
+		if err := s.items.ShowImages(t.Context(), nil, "s", &entry, item); err != nil {
 			t.Fatal(err)
 		}
 		if got := entry.Whole().Content; got != test.want {

@@ -204,7 +204,7 @@ func missingHistories(ctx context.Context, q database.Querier, nodeID, before st
 // (adopted, forked), or in which something was done that nobody here saw.
 func (s *Service) importOne(ctx context.Context, sessionID string) {
 	defer s.imports.looked(sessionID)
-	sess, err := s.stored(ctx, sessionID)
+	sess, err := s.Stored(ctx, sessionID)
 	adapter, generation := s.historian(sess)
 	if err == nil && adapter != nil {
 		if string(sess.Thread) == store.PlaceholderThread {
@@ -228,9 +228,9 @@ func (s *Service) importOne(ctx context.Context, sessionID string) {
 	}
 }
 
-// awaitHistory waits, within bounds, until the worker has looked for the history of a session that is missing and can
+// AwaitHistory waits, within bounds, until the worker has looked for the history of a session that is missing and can
 // be had.
-func (s *Service) awaitHistory(ctx context.Context, session session.Session) error {
+func (s *Service) AwaitHistory(ctx context.Context, session session.Session) error {
 	if adapter, _ := s.historian(session); adapter == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/entryof"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 	"harness/internal/services/session/usage"
@@ -38,8 +39,8 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 	for i := range batch.Signals {
 		ours[i] = s.identify(runtimeName, &batch.Signals[i])
 	}
-	nativeOf = s.nativeOf(batch, ours)
-	natives := s.nativeEvents(runtimeName, nativeOf, batch.Native)
+	nativeOf = s.natives.SessionOf(batch, ours)
+	natives := s.natives.Events(runtimeName, nativeOf, batch.Native)
 	if onlyDeltas(batch) && !slices.Contains(ours, false) && !s.retrying(batch) {
 		s.acceptDeltas(runtimeName, batch, natives)
 		return nativeOf
@@ -98,7 +99,7 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 	case runtime.TextDelta:
 		a = s.standaloneDelta(runtimeName, signal, change)
 	default:
-		s.wantBackground(signal)
+		s.WantBackground(signal)
 		s.watchSilence(signal)
 		a = s.prepareSignal(runtimeName, signal)
 		if _, began := change.(runtime.TurnStarted); began {
@@ -235,8 +236,8 @@ func (s *Service) prepareSignal(runtimeName string, signal runtime.Signal) arriv
 	return a
 }
 
-// load makes sure the view has a thread. A store that cannot be read leaves it out: the unit looks at the rows itself.
-func (s *Service) load(runtimeName, id string) {
+// LoadView makes sure the view has a thread. A store that cannot be read leaves it out: the unit looks at the rows itself.
+func (s *Service) LoadView(runtimeName, id string) {
 	if err := s.tryLoad(runtimeName, id); err != nil {
 		s.opts.Logger.Warn().Err(err).Str("session", id).
 			Msg("session could not be read; its next event does not name its title")
@@ -366,7 +367,7 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 		if change.Item.ID == "" {
 			return nil, nil
 		}
-		if err := s.upsertItem(ctx, tx, id, entryOfItem(turnID, change, a.receivedAt), change.Item); err != nil {
+		if err := s.items.Upsert(ctx, tx, id, entryof.Item(turnID, change, a.receivedAt), change.Item); err != nil {
 			return nil, err
 		}
 		if change.Done {
@@ -412,7 +413,7 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 	}
 	dropped, err := s.recordDropped(ctx, tx, turn)
 	events = append(events, dropped...)
-	err = errors.Join(err, store.CloseTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn), s.settleInput(ctx, tx, turn),
+	err = errors.Join(err, store.CloseTurn(ctx, tx, turn), s.items.Cancel(ctx, tx, turn), s.settleInput(ctx, tx, turn),
 		store.TouchSession(ctx, tx, turn.SessionID, a.receivedAt))
 	if err != nil {
 		return nil, err
@@ -455,7 +456,7 @@ func (s *Service) requested(ctx context.Context, tx database.Tx, a arrival, chan
 		if err := store.InsertRequest(ctx, tx, request); err != nil {
 			return err
 		}
-		_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryOfRequest(request.Request))
+		_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryof.Request(request.Request))
 	}
 	if err != nil {
 		return err

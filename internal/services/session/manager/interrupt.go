@@ -40,7 +40,7 @@ func (s *Service) toInterrupt(ctx context.Context, sessionID, turnID string) (se
 	if err != nil {
 		return session.Session{}, nil, "", err
 	}
-	s.load(row.Runtime, sessionID)
+	s.LoadView(row.Runtime, sessionID)
 	active = s.index.ActiveTurn(sessionID)
 	switch {
 	case active == "":

@@ -77,7 +77,7 @@ func openWith(t *testing.T, db *database.DB, node string, edit func(*Options)) *
 		f.generation = opts.Surviving[0]
 	}
 	k.Service = New(opts)
-	k.unusable = func(string) string { return "" } // the folders of these tests are names
+	k.Unusable = func(string) string { return "" } // the folders of these tests are names
 	f.sink = k.Sink("codex")
 	if err := k.Start(t.Context()); err != nil {
 		t.Fatal(err)

@@ -23,9 +23,17 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/background"
+	"harness/internal/services/session/controledit"
+	"harness/internal/services/session/items"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/nativelog"
+	"harness/internal/services/session/pending"
+	"harness/internal/services/session/projects"
+	"harness/internal/services/session/reading"
 	"harness/internal/services/session/registry"
+	"harness/internal/services/session/rollback"
+	"harness/internal/services/session/workspace"
 	"harness/transcript"
 )
 
@@ -74,7 +82,7 @@ type Options struct {
 	// HistoryBytes bounds what a runtime that has lost a conversation is told of it (200,000).
 	HistoryBytes int
 	// Images, when set, keeps the images of items.
-	Images Images
+	Images items.Images
 	// Pictures, when set, makes pictures for a runtime of the images of a message that has waited.
 	Pictures func(ctx context.Context, sessionID string, images []string) ([]string, error)
 	// Keep, when set, keeps what a runtime is told and returns a reference to it, as JSON.
@@ -100,35 +108,33 @@ type Service struct {
 	sender     *queueSender
 	questions  *questions
 	// background knows which sessions have background work.
-	background *backgroundWatcher
+	background *background.Watch
 	silence    silenceTimers
 	bulk       *bulkUpserts
-	// pendingSessions are those of this process.
-	pendingSessions pendingSessions
-	upserts         upserts
-	// deletions wakes who tells runtimes of deletions; deletePatience is how long a deletion waits for its runtime.
-	deletions      deletions
-	deletePatience time.Duration
+	upserts    upserts
+	// deletions wakes who tells runtimes of deletions.
+	deletions deletions
 	// stopPatience is how long an agent has to end a turn that was stopped.
 	stopPatience time.Duration
 	// restartPatience is how long a message waits for the process that follows one that is gone.
 	restartPatience time.Duration
 
-	// unusable is why an agent cannot work in a folder, "" when it can.
-	unusable func(folder string) string
-
 	*registry.Registry
-	workersMu sync.RWMutex
-	workers   Workers
+	*reading.Reader
+	*projects.Catalog
+	*projects.Agents
+	*pending.Opener
+	*controledit.Editor
+	*rollback.Rollbacks
+	*background.Monitor
+	*workspace.Checker
+	items *items.Items
 
 	// order makes "look at the view, change it, queue the unit" one step, so that the view is right in the order units
 	// commit. It is held while the journal's queue is full: that is the back-pressure of a slow store.
-	order orderLock
-	texts texts // order guards it
-	// serving is the session of each process that is for one alone; order guards it. nativeFailed says that the last
-	// native line was not kept.
-	serving      map[string]string
-	nativeFailed atomic.Bool
+	order   orderLock
+	texts   texts               // order guards it
+	natives *nativelog.Recorder // order guards it
 
 	moved atomic.Int64
 	fence fence // of the journal's writer, which runs units one after the other
@@ -148,14 +154,32 @@ func New(opts Options) *Service {
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
 		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), sender: newQueueSender(), questions: newQuestions(),
-		snapshots: newEndedTurns(), workspaces: newEndedTurns(), background: newBackgroundWatcher(),
-		deletions: newDeletions(), deletePatience: deletePatience, stopPatience: stopPatience, restartPatience: restartPatience,
+		snapshots: newEndedTurns(), workspaces: newEndedTurns(), background: background.NewWatch(),
+		deletions: newDeletions(), stopPatience: stopPatience, restartPatience: restartPatience,
 		order:   newOrderLock(),
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
-		Registry: registry.New(opts.DB, opts.Runtimes), texts: newTexts(opts.Clock()), serving: map[string]string{},
+		Registry: registry.New(opts.DB, opts.Runtimes), texts: newTexts(opts.Clock()),
 	}
 	s.index = live.New(s.now, live.NewLimits(opts.RuntimeLimits))
-	s.unusable = func(folder string) string { return unusableFolder(folder, opts.EnterFolder) }
+	s.natives = nativelog.NewRecorder(nativelog.Options{DB: opts.DB, Index: s.index, Keep: opts.KeepNative, Ring: opts.NativeLines,
+		Logger: opts.Logger, Now: s.now})
+	s.Opener = pending.New(pending.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Sessions: s, Now: s.now})
+	part := projects.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Sessions: s, Index: s.index,
+		Runtimes: s.Registry, Refetch: s.adoption.wantAgain, Logger: opts.Logger, Now: s.now}
+	s.Agents = projects.NewAgents(part)
+	part.Agents = s.Agents
+	s.Catalog = projects.New(part)
+	s.Reader = reading.New(reading.Options{Journal: opts.Journal, DB: opts.DB, Index: s.index, Runtimes: s.Registry, Sessions: s,
+		NodeID: opts.NodeID, Defaults: opts.Defaults, Locked: opts.DefaultsLocked, Now: s.now})
+	s.items = items.New(items.Options{Images: opts.Images, Reader: s.Reader})
+	s.Rollbacks = rollback.New(rollback.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Locks: &s.locks,
+		Reader: s.Reader, Runtimes: s.Registry, Owned: s.owned, Refetch: s.adoption.wantAll, Now: s.now})
+	s.Monitor = background.New(background.Options{DB: opts.DB, NodeID: opts.NodeID, Locks: &s.locks, Index: s.index,
+		Watch: s.background, Sessions: s, Owned: s.owned, Mine: s.mine, Logger: opts.Logger, Now: s.now})
+	s.Checker = &workspace.Checker{Root: opts.WorkspaceRoot,
+		Unusable: func(folder string) string { return workspace.Unusable(folder, opts.EnterFolder) }}
+	s.Editor = controledit.New(controledit.Options{Journal: opts.Journal, Reader: s.Reader, Runtimes: s.Registry,
+		Locked: opts.DefaultsLocked, Now: s.now})
 	s.journal.BeforePrune(s.entries.KeepPruned)
 	return s
 }
@@ -164,7 +188,7 @@ func New(opts Options) *Service {
 func (s *Service) Sink(runtimeName string) runtime.Sink {
 	return func(batch runtime.Batch) {
 		long := batch.Size() > longBatch
-		s.recordNative(s.ingest(runtimeName, batch), batch.Native)
+		s.natives.Record(s.ingest(runtimeName, batch), batch.Native)
 		if long {
 			// Only the journal's end is an error here; the batch's own outcome is told by submit.
 			_, _ = s.journal.Commit(context.Background(), nothing)
@@ -196,7 +220,7 @@ func (s *Service) begin(ctx context.Context) error {
 	if err := s.completeBulks(ctx); err != nil {
 		return err
 	}
-	if err := s.settleAllPending(ctx); err != nil {
+	if err := s.SettlePending(ctx); err != nil {
 		return err
 	}
 	s.begun = s.now()
@@ -204,8 +228,8 @@ func (s *Service) begin(ctx context.Context) error {
 		defer unsubscribe()
 		var loops sync.WaitGroup
 		for _, loop := range []func(context.Context){
-			s.textLoop, s.deliverLoop, s.deletionLoop, s.sweepNatives, s.bulkLoop, s.importLoop, s.adoptLoop, s.snapshotLoop,
-			s.queueLoop, s.workspaceLoop, s.backgroundLoop,
+			s.textLoop, s.deliverLoop, s.deletionLoop, s.natives.Sweep, s.bulkLoop, s.importLoop, s.adoptLoop, s.snapshotLoop,
+			s.queueLoop, s.workspaceLoop, s.BackgroundLoop,
 		} {
 			loops.Go(func() { loop(running) })
 		}
@@ -227,9 +251,9 @@ func (s *Service) Stop(ctx context.Context) error {
 // now is the time in ms.
 func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 
-// inOrder changes the view and queues a unit as one step of the commit order, then waits for its commit. With
+// InOrder changes the view and queues a unit as one step of the commit order, then waits for its commit. With
 // *journal.OutageError the unit may run later, when its caller is gone.
-func (s *Service) inOrder(ctx context.Context, prepare func() journal.Unit) error {
+func (s *Service) InOrder(ctx context.Context, prepare func() journal.Unit) error {
 	outcome := make(chan error, 1)
 	if _, err := journal.Await(ctx, s.journal, s.order); err != nil {
 		return err

@@ -31,30 +31,6 @@ func (s *Service) CallingTurn(ctx context.Context, sessionID string) string {
 	return s.ActiveTurn(sessionID)
 }
 
-// Turn reads how a turn stands; false when nothing is known of it.
-func (s *Service) Turn(ctx context.Context, sessionID, turnID string) (session.TurnState, bool, error) {
-	turn, known, err := store.ReadTurn(ctx, s.db.Read(), sessionID, turnID)
-	if err != nil || !known {
-		return session.TurnState{}, false, err
-	}
-	kind, err := s.failureKind(ctx, turn)
-	return session.TurnState{Status: turn.Status, Error: turn.Error, Kind: kind, Native: turn.Native}, true, err
-}
-
-// TurnEntries reads the entries of one turn in reading order, as they are stored but with the texts that are still
-// being written. Like Turn it costs the same however many turns the session has. *DeletedError, ErrNotFound.
-func (s *Service) TurnEntries(ctx context.Context, sessionID, turnID string) (entries []transcript.Entry, err error) {
-	return entries, s.db.Snapshot(ctx, func(q database.Querier) error {
-		if _, err := store.IsSystemOwned(ctx, q, sessionID); err != nil {
-			return err
-		}
-		if entries, err = s.entries.ListTurn(ctx, q, sessionID, turnID); err != nil {
-			return err
-		}
-		return s.showTexts(ctx, q, sessionID, entries)
-	})
-}
-
 // UpsertTranscriptIn is UpsertTranscript as part of another package's unit: entry and event commit with that package's
 // own rows. A session that is not there (any more) has nothing upserted, and an entry that changes nothing is not
 // announced.
@@ -71,7 +47,7 @@ func (s *Service) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessio
 	if err != nil || !changed {
 		return nil, err
 	}
-	event, _ := transcriptUpdated(sessionID, &merged, s.now(), systemOwned)
+	event, _ := session.TranscriptUpdated(sessionID, &merged, s.now(), systemOwned)
 	return []journal.Event{event}, nil
 }
 

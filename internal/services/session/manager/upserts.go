@@ -69,7 +69,7 @@ func (u *upsert) encode(at int64) (sent []json.RawMessage) {
 		if i%minBulk == minBulk-1 {
 			goruntime.Gosched() // single upserts have their turn at the processor, too
 		}
-		u.events[i], sent[i] = transcriptUpdated(u.sessionID, &u.entries[i], at, false)
+		u.events[i], sent[i] = session.TranscriptUpdated(u.sessionID, &u.entries[i], at, false)
 		u.bytes += len(u.events[i].Payload)
 	}
 	return sent

@@ -229,7 +229,7 @@ func TestUpsertsOfOneUnitKeepTheirTraces(t *testing.T) {
 		k := &kit{t: t, fake: &fake{generation: session.NewID()}, log: log}
 		k.Service = New(Options{Journal: log, DB: db, Runtimes: registry.Options{Adapters: []runtime.Adapter{k.fake}}, NodeID: "node",
 			Defaults: testControls, WorkspaceRoot: "/repo", Logger: zerolog.Nop()})
-		k.unusable = func(string) string { return "" }
+		k.Unusable = func(string) string { return "" }
 		k.fake.sink = k.Sink("codex")
 		k.do(k.Start(t.Context()))
 		t.Cleanup(k.close)
