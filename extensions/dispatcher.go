@@ -10,6 +10,7 @@ import (
 
 	"harness/extensions/sdk"
 	"harness/internal/lib/lifecycle"
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 )
@@ -115,7 +116,7 @@ type Dispatcher struct {
 // NewDispatcher makes a dispatcher that does nothing until Start.
 func NewDispatcher(opts DispatcherOptions) *Dispatcher {
 	opts.setDefaults()
-	d := &Dispatcher{opts: opts, seed: maphash.MakeSeed(), retry: retries{wake: make(chan struct{}, 1)}}
+	d := &Dispatcher{opts: opts, seed: maphash.MakeSeed(), retry: retries{wake: wake.New()}}
 	for i := range opts.Lanes {
 		d.lanes = append(d.lanes, newLane(i, opts.Queue))
 	}
@@ -158,7 +159,7 @@ func (d *Dispatcher) begin(ctx context.Context) error {
 	}
 	for _, l := range d.lanes {
 		d.loops.Go(func(running context.Context) { d.work(running, l) })
-		l.signal()
+		l.wake.Set()
 	}
 	d.loops.Go(func(running context.Context) {
 		defer unsubscribe()

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/journal"
 )
 
@@ -13,7 +14,7 @@ import (
 type lane struct {
 	number int
 	limit  int
-	wake   chan struct{}
+	wake   wake.Signal
 
 	mu     sync.Mutex
 	queue  []journal.Record
@@ -24,7 +25,7 @@ type lane struct {
 }
 
 func newLane(number, limit int) *lane {
-	return &lane{number: number, limit: limit, wake: make(chan struct{}, 1)}
+	return &lane{number: number, limit: limit, wake: wake.New()}
 }
 
 // push queues a record; true when the lane just fell behind.
@@ -40,7 +41,7 @@ func (l *lane) push(rec journal.Record) (overflowed bool) {
 		l.behind, overflowed = true, true
 		l.seen = max(l.seen, rec.Pos)
 	}
-	l.signal()
+	l.wake.Set()
 	return overflowed
 }
 
@@ -51,13 +52,6 @@ func (l *lane) advance(pos int64) {
 	l.seen = max(l.seen, pos)
 	if !l.behind && len(l.queue) == 0 && !l.busy {
 		l.cursor = l.seen
-	}
-}
-
-func (l *lane) signal() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
 	}
 }
 

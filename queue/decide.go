@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 )
@@ -24,8 +22,6 @@ type decider struct {
 	hooks bool
 	newID func() string
 }
-
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // claimant is the claimer of a job: a process (owner) of a node, until its lease ends.
 type claimant struct {

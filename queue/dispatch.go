@@ -132,7 +132,7 @@ func (q *Queue) poll(ctx context.Context) (time.Duration, error) {
 		if err := q.settleOverdue(ctx, expired); err != nil {
 			return q.opts.Poll, err
 		}
-		q.nudge()
+		q.wake.Set()
 	}
 	if view.owed > 0 {
 		if view.owed > now {

@@ -13,7 +13,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"harness/internal/lib/ids"
 	"harness/internal/lib/lifecycle"
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 )
@@ -56,7 +58,7 @@ type Queue struct {
 	db          *database.DB
 	log         zerolog.Logger
 
-	wake chan struct{}
+	wake wake.Signal
 
 	lifecycle sync.Mutex
 	state     lifeState
@@ -75,7 +77,7 @@ type Queue struct {
 	runs     map[string]*Run
 	begun    map[string]int // the last attempt begun here, by job, while the store shows it running
 	runsDone *sync.Cond
-	waiters  map[string]map[chan struct{}]struct{}
+	waiters  map[string]map[wake.Signal]struct{}
 	renewed  time.Time
 	handlers sync.WaitGroup
 
@@ -106,9 +108,9 @@ func New(opts Options) *Queue {
 		}
 	}
 	q := &Queue{opts: opts, policy: opts.Policy.withDefaults(), definitions: newRegistry(opts.Definitions),
-		journal: opts.Journal, db: opts.DB, log: opts.Logger, owner: uuid.NewString(), wake: make(chan struct{}, 1),
+		journal: opts.Journal, db: opts.DB, log: opts.Logger, owner: uuid.NewString(), wake: wake.New(),
 		stopped: make(chan struct{}), runs: map[string]*Run{}, begun: map[string]int{}, yielded: map[string]yield{},
-		waiters: map[string]map[chan struct{}]struct{}{}, warned: map[string]bool{}}
+		waiters: map[string]map[wake.Signal]struct{}{}, warned: map[string]bool{}}
 	q.leases = leases{lease: q.opts.Lease, seen: map[string]observation{}}
 	q.runsDone = sync.NewCond(&q.mu)
 	return q
@@ -117,7 +119,7 @@ func New(opts Options) *Queue {
 func (q *Queue) now() int64 { return q.opts.Clock().UnixMilli() }
 
 func (q *Queue) decider() decider {
-	return decider{policy: q.policy, definitions: q.definitions, hooks: true, newID: newID}
+	return decider{policy: q.policy, definitions: q.definitions, hooks: true, newID: ids.New}
 }
 
 func (q *Queue) claimant() claimant {
@@ -250,7 +252,7 @@ func (q *Queue) Counts(ctx context.Context) (Counts, error) { return readCounts(
 
 // WaitForTerminal waits until a job is over. When ctx ends first it returns the job as it is, with ctx's error.
 func (q *Queue) WaitForTerminal(ctx context.Context, id string) (Job, error) {
-	ended := make(chan struct{}, 1)
+	ended := wake.New()
 	q.watch(id, ended)
 	defer q.unwatch(id, ended)
 	tick := time.Tick(q.opts.Poll)
@@ -268,16 +270,16 @@ func (q *Queue) WaitForTerminal(ctx context.Context, id string) (Job, error) {
 	}
 }
 
-func (q *Queue) watch(id string, ended chan struct{}) {
+func (q *Queue) watch(id string, ended wake.Signal) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.waiters[id] == nil {
-		q.waiters[id] = map[chan struct{}]struct{}{}
+		q.waiters[id] = map[wake.Signal]struct{}{}
 	}
 	q.waiters[id][ended] = struct{}{}
 }
 
-func (q *Queue) unwatch(id string, ended chan struct{}) {
+func (q *Queue) unwatch(id string, ended wake.Signal) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.waiters[id], ended)
@@ -300,7 +302,7 @@ func (q *Queue) onRecords(records []journal.Record) {
 		}
 	}
 	if news {
-		q.nudge()
+		q.wake.Set()
 	}
 }
 
@@ -317,18 +319,7 @@ func (q *Queue) notifyWaiters(payload json.RawMessage) {
 		return // not an event of ours
 	}
 	for ended := range q.waiters[job.ID] {
-		select {
-		case ended <- struct{}{}:
-		default: // a wake-up is already pending
-		}
-	}
-}
-
-// nudge makes the dispatcher poll again; it never blocks.
-func (q *Queue) nudge() {
-	select {
-	case q.wake <- struct{}{}:
-	default: // a poll is already due
+		ended.Set()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 )
@@ -34,7 +35,7 @@ type Run struct {
 	mu       sync.Mutex
 	progress json.RawMessage
 	reached  json.RawMessage // the checkpoint
-	reported chan struct{}
+	reported wake.Signal
 }
 
 // Job is the job's state when the attempt began.
@@ -53,10 +54,7 @@ func (r *Run) Progress(report json.RawMessage) {
 	r.mu.Lock()
 	r.progress = validText(report)
 	r.mu.Unlock()
-	select {
-	case r.reported <- struct{}{}:
-	default: // the run loop already has a signal
-	}
+	r.reported.Set()
 }
 
 func (r *Run) takeProgress() json.RawMessage {
@@ -131,7 +129,7 @@ func (q *Queue) begin(job Job) {
 	ctx, abort := context.WithCancelCause(q.running)
 	run := &Run{queue: q, job: job, begun: q.opts.Clock(), since: time.Now(), ctx: ctx, abort: abort, interrupted: make(chan struct{}),
 		lost: make(chan struct{}), reached: job.checkpoint,
-		reported: make(chan struct{}, 1)}
+		reported: wake.New()}
 	q.mu.Lock()
 	q.runs[job.ID] = run
 	q.begun[job.ID] = job.Attempts
@@ -150,7 +148,7 @@ func (q *Queue) release(run *Run) {
 	}
 	q.runsDone.Broadcast()
 	q.mu.Unlock()
-	q.nudge()
+	q.wake.Set()
 }
 
 // attempt runs the handler and records its outcome. A handler that does not end within the grace after its timeout is

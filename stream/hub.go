@@ -330,7 +330,7 @@ func (h *Hub) publishEphemeral(events []journal.Event) {
 func (h *Hub) wakeShards() {
 	for _, s := range h.shards {
 		if len(s.dirty) > 0 {
-			s.signal()
+			s.wake.Set()
 		}
 	}
 }

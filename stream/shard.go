@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"harness/internal/lib/wake"
 )
 
 // A batch is written to a connection at once: large enough for few system calls, small enough not to delay an answer
@@ -17,7 +19,7 @@ const (
 type shard struct {
 	hub    *Hub
 	number int
-	wake   chan struct{}
+	wake   wake.Signal
 	quit   chan struct{}
 	dirty  []*view // views with frames its sockets have not seen; Hub.mu guards it
 
@@ -30,7 +32,7 @@ type shard struct {
 }
 
 func newShard(h *Hub, number int) *shard {
-	return &shard{hub: h, number: number, wake: make(chan struct{}, 1), quit: make(chan struct{})}
+	return &shard{hub: h, number: number, wake: wake.New(), quit: make(chan struct{})}
 }
 
 func (s *shard) run() {
@@ -120,14 +122,7 @@ func (s *shard) enqueue(c *client) {
 	}
 	s.mu.Unlock()
 	if !already {
-		s.signal()
-	}
-}
-
-func (s *shard) signal() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
+		s.wake.Set()
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/hosting"
+	"harness/internal/lib/wake"
 )
 
 // instance is one machine and the goroutine that owns it. It ends when the machine must stop (an overrun, an
@@ -21,7 +22,7 @@ type instance struct {
 	started time.Time
 
 	// wake is signalled when there is something to do; stop is closed when the instance should end.
-	wake chan struct{}
+	wake wake.Signal
 	stop chan struct{}
 	// ready gets the outcome of loading, once. done is closed when no JavaScript runs any more and reason is set;
 	// freeing the machine, which takes a while when it is full, follows and is part of the module's Work.
@@ -61,7 +62,7 @@ var errMemory = errors.New("JavaScript ran out of memory")
 
 func newInstance(m *module) *instance {
 	i := &instance{
-		m: m, started: time.Now(), wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		m: m, started: time.Now(), wake: wake.New(), stop: make(chan struct{}),
 		ready: make(chan error, 1), done: make(chan struct{}), stuck: make(chan struct{}),
 	}
 	i.watch = time.AfterFunc(time.Hour, i.checkOverrun)

@@ -81,14 +81,7 @@ func (m *module) finished(i *instance, id int, text string) {
 // owe queues another turn for the machine. The caller holds m.Mu.
 func (m *module) owe(i *instance, t turn) {
 	i.internal = append(i.internal, t)
-	signal(i.wake)
-}
-
-func signal(wake chan struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
+	i.wake.Set()
 }
 
 // callTool runs one tool call concurrently with the machine and queues its answer. text is "callId name arguments".

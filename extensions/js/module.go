@@ -65,7 +65,7 @@ func (m *module) registered(i *instance, list []extensions.Subscription) error {
 // Submitted implements hosting.Host.
 func (m *module) Submitted() {
 	if m.Serving != nil {
-		signal(m.Serving.wake)
+		m.Serving.wake.Set()
 	}
 }
 

@@ -64,7 +64,7 @@ func (m *module) admit(i *instance) {
 	if m.stuck > 0 {
 		m.State.State = extensions.HealthQuarantined
 	}
-	signal(i.wake)
+	i.wake.Set()
 }
 
 // leave ends an instance: it interrupts the instance until it stops. A stuck one is abandoned and counted until it

@@ -15,6 +15,7 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/hosting"
+	"harness/internal/lib/wake"
 	runtimeprocess "harness/internal/runtime/process"
 )
 
@@ -34,7 +35,7 @@ type child struct {
 
 	outMu  sync.Mutex
 	out    [][]byte
-	wake   chan struct{}
+	wake   wake.Signal
 	closed chan struct{}
 
 	stderrMu sync.Mutex
@@ -58,7 +59,7 @@ func (m *module) start(ctx context.Context) (*child, error) {
 	marker := m.host.newMarker()
 	c := &child{
 		m: m, marker: marker, dir: filepath.Join(m.host.options.Dir, marker), failed: make(chan error, 1),
-		readDone: make(chan struct{}), writeDone: make(chan struct{}), wake: make(chan struct{}, 1),
+		readDone: make(chan struct{}), writeDone: make(chan struct{}), wake: wake.New(),
 		closed: make(chan struct{}), suspects: map[int]func(){},
 	}
 	args, err := m.command.prepare(c.dir)
@@ -116,14 +117,7 @@ func (c *child) send(o outgoing) {
 	c.outMu.Lock()
 	c.out = append(c.out, line)
 	c.outMu.Unlock()
-	signal(c.wake)
-}
-
-func signal(wake chan struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
+	c.wake.Set()
 }
 
 // write owns stdin. A child that does not read blocks it; the invocation's timeout then fails the child, and the

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -281,12 +282,12 @@ func (t turns) text(ctx context.Context, sessionID, turnID string, needed bool) 
 // item changed.
 type turnWatcher struct {
 	sessionID string
-	news      chan struct{}
-	item      chan struct{} // filled by the first event of an item
+	news      wake.Signal
+	item      wake.Signal // filled by the first event of an item
 }
 
 func newTurnWatcher(sessionID string) *turnWatcher {
-	return &turnWatcher{sessionID: sessionID, news: make(chan struct{}, 1), item: make(chan struct{}, 1)}
+	return &turnWatcher{sessionID: sessionID, news: wake.New(), item: wake.New()}
 }
 
 // onRecords is a journal.Subscriber: it never blocks. Most records are deltas of an item, which neither end a
@@ -297,19 +298,12 @@ func (h *turnWatcher) onRecords(records []journal.Record) {
 			continue
 		}
 		if record.ItemID == "" || record.Type == stream.EventRequest {
-			signal(h.news)
+			h.news.Set()
 		}
 		// our own transcript entries are no progress of the turn
 		if record.ItemID != "" && record.Type != "transcript_updated" {
-			signal(h.item)
+			h.item.Set()
 		}
-	}
-}
-
-func signal(to chan struct{}) {
-	select {
-	case to <- struct{}{}:
-	default: // a wake-up is already pending
 	}
 }
 

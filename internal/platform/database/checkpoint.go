@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"harness/internal/lib/wake"
 )
 
 // writerPages is how long the log may grow before the writer itself moves it into the database, in pages. The
@@ -31,7 +33,7 @@ type checkpointer struct {
 	pages   int // the log's bound
 	report  func(pages int, err error)
 	commits atomic.Int64
-	due     chan struct{}
+	due     wake.Signal
 	stop    context.CancelFunc
 	gone    chan struct{}
 }
@@ -44,7 +46,7 @@ func startCheckpointer(opts Options, writer *writer, pages int) (*checkpointer, 
 	pool.SetMaxOpenConns(1)
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &checkpointer{
-		pool: pool, writer: writer, pages: pages, report: opts.Checkpointed, due: make(chan struct{}, 1), stop: cancel,
+		pool: pool, writer: writer, pages: pages, report: opts.Checkpointed, due: wake.New(), stop: cancel,
 		gone: make(chan struct{}),
 	}
 	if c.report == nil {
@@ -139,10 +141,7 @@ func (c *checkpointer) committed(bytes int) {
 	if now := c.commits.Add(counts); now/checkpointEvery == (now-counts)/checkpointEvery {
 		return
 	}
-	select {
-	case c.due <- struct{}{}:
-	default: // one is due already
-	}
+	c.due.Set()
 }
 
 func (c *checkpointer) close() error {
