@@ -182,7 +182,7 @@ func (s *Server) setup(name string, confined Confinement, families ...string) st
 		},
 		NativeToolsOff: s.sessions.NativeToolsOff,
 		Door:           &s.agents, Tools: s.tools.nameFor(name), Idle: s.cfg.RuntimeIdle,
-		MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version.Program(),
+		MaxProcesses: s.cfg.LimitsOf(name).Processes, Version: version.Program(),
 		TurnWatchdog: stdio.TurnWatchdog(s.cfg.TurnIdle),
 	}
 }

@@ -347,8 +347,8 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 				return session.RuntimeLevels{ApprovalPolicy: levels.Approval, Sandbox: levels.Sandbox, Setting: setting}
 			}},
 		RuntimeLimits: func(name string) session.RuntimeLimits {
-			return session.RuntimeLimits{Turns: s.cfg.TurnLimit(name), Messages: s.cfg.MessageLimit(name),
-				SessionMessages: s.cfg.SessionMaxMessages}
+			limits := s.cfg.LimitsOf(name)
+			return session.RuntimeLimits{Turns: limits.Turns, Messages: limits.Messages, SessionMessages: limits.SessionMessages}
 		},
 		KeepNative: s.cfg.KeepNative, NativeLines: s.native, Keep: s.keep,
 		Pictures: operations.Pictures{Uploads: s.artifacts}.Load, Images: itemImages{s.artifacts, s.log},

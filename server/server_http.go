@@ -44,7 +44,7 @@ func (s *Server) startHTTP(context.Context) error {
 		Administration: api.Administration{Lifecycle: s.lifecycle(), Tokens: s.tokens, Logins: s.access.logins,
 			OIDC: admin.OIDC{Providers: s.providers, Kept: s.logins}},
 		Answers: api.Answers{Artifacts: s.artifacts, Idempotency: s.answers, Reads: s.journal,
-			Long: sessions.NewLongAnswers(s.cfg.DataDir), StoreWait: s.cfg.StoreWait},
+			Long: sessions.NewLongAnswers(s.cfg.DataDir), StoreWait: s.cfg.Limits.StoreWait},
 		Observation: api.Observation{Calls: s.calls.Recorder, Limiter: s.people.limiter, Answered: s.metrics.HTTP.Answered,
 			Span: s.spans.Request, Logger: s.log.With().Str("package", "api").Logger()},
 	}
@@ -72,10 +72,10 @@ func (s *Server) startHTTP(context.Context) error {
 // startRPC makes what serves JSON-RPC.
 func (s *Server) startRPC(ctx context.Context) (err error) {
 	options := rpc.Options{
-		Reads: s.journal, Operations: operations.New(s.operations()), Version: version.Program(), Strict: s.cfg.RPC.Strict, Rate: s.cfg.RPC.Rate,
+		Reads: s.journal, Operations: operations.New(s.operations()), Version: version.Program(), Strict: s.cfg.RPC.Strict, Rate: s.cfg.Limits.RPCRate,
 		Yolo: s.cfg.AllowYolo,
 		Context: func(ctx context.Context) context.Context {
-			return journal.Patient(ctx, s.cfg.StoreWait)
+			return journal.Patient(ctx, s.cfg.Limits.StoreWait)
 		},
 	}
 	if s.nodePort != nil {

@@ -38,12 +38,12 @@ func (a *admission) enter(remote string) (leave func(), refused *refusal) {
 	case a.each > 0 && a.of[from] >= a.each:
 		return nil, &refusal{
 			http.StatusTooManyRequests, "address", "too_many_connections_per_address",
-			fmt.Sprintf("%d streams are open from this address; close one, or raise HARNESS_WS_MAX_PER_ADDRESS", a.each), 5,
+			fmt.Sprintf("%d streams are open from this address; close one, or raise streams-per-address of HARNESS_LIMITS", a.each), 5,
 		}
 	case a.total > 0 && a.open >= a.total:
 		return nil, &refusal{
 			http.StatusServiceUnavailable, "connections", "too_many_connections",
-			fmt.Sprintf("%d streams are open on this server; try again, or raise HARNESS_WS_MAX_CONNECTIONS", a.total), 5,
+			fmt.Sprintf("%d streams are open on this server; try again, or raise streams of HARNESS_LIMITS", a.total), 5,
 		}
 	}
 	a.open++

@@ -60,21 +60,20 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 	got := p.mustLoad()
 	got.sources, got.files = nil, nil
 	want := &Config{
-		Host: "127.0.0.1", Port: 3001, Console: true, ShutdownTimeout: 10 * time.Second, StoreWait: 10 * time.Second,
+		Host: "127.0.0.1", Port: 3001, Console: true, ShutdownTimeout: 10 * time.Second,
 
-		RPC:             RPC{Paths: []string{"/rpc", "/ws"}, Rate: 600},
-		RuntimeMaxTurns: []string{"0"}, RuntimeMaxMessages: []string{"4096"}, SessionMaxMessages: 256,
+		RPC:   RPC{Paths: []string{"/rpc", "/ws"}},
 		Tools: Tools{Native: "on", Mode: "auto", Sandbox: "docker"},
-		Tasks: Tasks{Max: 1000, MaxPerSession: 32},
 		Notify: Notify{Kinds: []string{"approval.waiting", "question.waiting", "turn.ended", "turn.failed",
 			"job.failed"}, PushServices: []string{"fcm.googleapis.com", "*.push.services.mozilla.com", "*.notify.windows.com",
 			"*.push.apple.com"}},
-		S3:       S3{Region: "us-east-1", FromBytes: 1 << 20},
-		Limits:   Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000},
+		S3: S3{Region: "us-east-1", FromBytes: 1 << 20},
+		Limits: Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000, RPCRate: 600, Tasks: 1000,
+			TasksPerSession: 32, StoreWait: 10 * time.Second},
 		LogLevel: "info", LogFormat: "auto",
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL", NodeGrace: time.Minute, Roles: []string{"api", "runner"},
 		Workspaces:  "pinned",
-		RuntimeIdle: 10 * time.Minute, RuntimeMaxProcesses: 8, TurnIdle: 10 * time.Minute, GeminiBin: "gemini",
+		RuntimeIdle: 10 * time.Minute, TurnIdle: 10 * time.Minute, GeminiBin: "gemini",
 		CodexBin: "codex", ClaudeBin: "claude", OpenCodeBin: "opencode", RuntimeStartTimeout: 30 * time.Second,
 		RuntimeCallTimeout: 120 * time.Second, RuntimeHang: 2 * time.Minute, RuntimeUnload: 30 * time.Minute,
 		RuntimeRecycle: 512, RuntimeDetach: true, DetachGrace: 15 * time.Minute, SpoolBytes: 1 << 30, RuntimeConfine: "auto",
@@ -199,7 +198,9 @@ func otherValue(v Variable) string {
 		"HARNESS_OIDC_FILE":         "oidc.json",
 		"HARNESS_ROLE_MAP":          "engineers=operator,cn=ops team=admin",
 		"HARNESS_RUNTIME_ENV_ALLOW": "COMPANY_*,opencode:KEY", "HARNESS_RUNTIME_CREDENTIALS": "shared,claude=ephemeral",
-		"HARNESS_RUNTIME_MAX_TURNS": "8,claude=2", "HARNESS_RUNTIME_MAX_MESSAGES": "0,acp:own=1",
+		"HARNESS_LIMITS": "streams=5,store-wait-ms=300", "HARNESS_RETENTION": "journal-days=0,records=7",
+		"HARNESS_RUNTIME_LIMITS":  "turns=8,claude.turns=2,acp:a.b.messages=1,session-messages=0",
+		"HARNESS_RUNTIME_SANDBOX": "claude=read-only,acp=danger-full-access", "HARNESS_RUNTIME_APPROVAL": "acp:own=never,gemini=on-request",
 		"HARNESS_RUNTIME_STATUS": "gemini=preview,claude=disabled", "HARNESS_RPC_PATHS": "/rpc",
 	}
 	if s, ok := special[v.Name]; ok {

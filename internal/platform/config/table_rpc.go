@@ -10,10 +10,6 @@ func rpcVariables() []Variable {
 		{Name: "HARNESS_RPC_STRICT", Default: "false",
 			Doc:   "Refuse other methods on a socket before initialize.",
 			field: func(c *Config) any { return &c.RPC.Strict }},
-		{Name: "HARNESS_RPC_RATE", Default: "600",
-			Doc: "JSON-RPC messages one caller may send per minute, a token's bearer or, without tokens, a connection; " +
-				"more are answered rate_limited. 0: no limit.",
-			field: func(c *Config) any { return &c.RPC.Rate }},
 	})
 }
 
