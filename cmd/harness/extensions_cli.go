@@ -121,7 +121,7 @@ func checkExtension(ctx context.Context, folder string, hosts []extensions.Host,
 			strings.Join(m.Events, ", "))
 		for _, missing := range m.Missing {
 			if missing.Guarded {
-				fmt.Fprintf(&report, "note     %s: %s is not there, and the code looks for it first\n", missing.Place, missing.Name)
+				fmt.Fprintf(&report, "note     %s: %s is not there, and the code looks for it first\n", missing.Position, missing.Name)
 			}
 		}
 		for _, diagnostic := range m.Diagnostics {
