@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 )
@@ -75,7 +74,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 // prompt publishes a turn of a conversation and then sends its message.
 func (r *Runtime) prompt(ctx context.Context, p *protocol, of conversation, native string, input []json.RawMessage,
 	blocks []any) (turn string, err error) {
-	turn = uuid.Must(uuid.NewV7()).String()
+	turn = ids.New()
 	line, err := written(message{Version: "2.0", ID: turnPrefix + turn, Method: methodPrompt,
 		Params: map[string]any{"sessionId": native, "prompt": blocks}})
 	if err != nil {

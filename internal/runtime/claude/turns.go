@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
-	"time"
 
 	"harness/internal/runtime"
 	"harness/internal/runtime/stdio"

@@ -8,10 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"harness/internal/lib/ids"
 	"harness/internal/lib/lifecycle"
+	"harness/internal/lib/wake"
 	"harness/internal/operations"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
@@ -79,10 +80,10 @@ type Service struct {
 	mu      sync.Mutex
 	running bool
 	lanes   map[string]*lane // of sessions with tasks that are not over
-	readers map[string]map[chan struct{}]struct{}
+	readers map[string]map[wake.Signal]struct{}
 	stored  map[string]bool // artifacts of long results, by id
 	gone    map[string]bool // sessions that were deleted, whose tasks are to be
-	going   chan struct{}
+	going   wake.Signal
 }
 
 // New makes a Service. It does nothing until Start.
@@ -100,7 +101,7 @@ func New(options Options) *Service {
 		options.Clock = time.Now
 	}
 	s := &Service{opts: options, journal: options.Journal, db: options.DB, lanes: map[string]*lane{},
-		readers: map[string]map[chan struct{}]struct{}{}, stored: map[string]bool{}, gone: map[string]bool{}, going: make(chan struct{}, 1)}
+		readers: map[string]map[wake.Signal]struct{}{}, stored: map[string]bool{}, gone: map[string]bool{}, going: wake.New()}
 	s.journal.BeforePrune(s.keepMarks)
 	return s
 }
@@ -140,7 +141,6 @@ func (s *Service) Stop(ctx context.Context) error {
 func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 
 // newID is a UUIDv7, so that ids sort by time.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // onRecords is the journal subscriber: it wakes the readers and lanes of each session. It never blocks.
 func (s *Service) onRecords(records []journal.Record) {
@@ -150,23 +150,16 @@ func (s *Service) onRecords(records []journal.Record) {
 		record := &records[i]
 		id := database.DecodeText(record.SessionID)
 		for news := range s.readers[id] {
-			signal(news)
+			news.Set()
 		}
 		// The deltas of an item neither end a turn nor begin one.
 		if l := s.lanes[id]; l != nil && record.ItemID == "" {
-			signal(l.news)
+			l.news.Set()
 		}
 		if record.Type == sessionDeleted {
 			s.gone[id] = true
-			signal(s.going)
+			s.going.Set()
 		}
-	}
-}
-
-func signal(to chan struct{}) {
-	select {
-	case to <- struct{}{}:
-	default: // a wake-up is already pending
 	}
 }
 
@@ -246,7 +239,7 @@ func (s *Service) Submit(ctx context.Context, t Task) (Task, error) {
 		return Task{}, err
 	}
 	if t.ID == "" {
-		t.ID = newID()
+		t.ID = ids.New()
 	}
 	if err := database.CheckKeys("task_id", t.ID); err != nil {
 		return Task{}, err

@@ -34,7 +34,7 @@ func TestWhatIsPrunedIsInTheArchive(t *testing.T) {
 			t.Parallel()
 			env, dir := place(t)
 			site := programtest.New(t, programtest.WithEngine(engine), programtest.WithoutAgent(),
-				programtest.WithEnv(append(env, "HARNESS_JOURNAL_KEEP_EVENTS=1")...))
+				programtest.WithEnv(append(env, "HARNESS_RETENTION=journal-events=1")...))
 			server := site.Start()
 			for i := range 5 {
 				server.Want(http.StatusOK, http.MethodPost, "/api/projects", programtest.Object{"name": fmt.Sprintf("project %d", i)})
