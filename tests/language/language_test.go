@@ -30,7 +30,7 @@ var clean = []string{
 	"internal/runtime/stdio", "internal/runtime/unavailable", "internal/runtime/wire", "internal/services/audit",
 	"internal/services/bundle", "internal/services/codexmanager", "internal/services/notify",
 	"internal/services/tasks", "internal/services/tools", "internal/services/tracing", "migrations", "queue",
-	"scripts", "tests", "transcript",
+	"scripts", "stream", "tests", "transcript",
 }
 
 // open are folders below a clean one that still have such words.

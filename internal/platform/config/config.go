@@ -94,6 +94,7 @@ type Config struct {
 	Trust bool
 
 	limits, retention []string // as they were set
+	s3URL             string   // HARNESS_S3_URL
 
 	sources map[string]Source
 	files   []string

@@ -120,7 +120,7 @@ func storeVariables() []Variable {
 		{Name: "HARNESS_SQLITE_SYNCHRONOUS", Default: "FULL", Enum: []string{"FULL", "NORMAL"},
 			Doc:   "SQLite durability: FULL survives power loss, NORMAL only the death of the process.",
 			field: func(c *Config) any { return &c.SQLiteSynchronous }},
-		{Name: "HARNESS_ARCHIVE", Allowed: "s3 (HARNESS_S3_ENDPOINT says where), or an absolute path of a folder", check: isArchive,
+		{Name: "HARNESS_ARCHIVE", Allowed: "s3 (HARNESS_S3_URL says where), or an absolute path of a folder", check: isArchive,
 			Doc:   "Where events of the journal are kept before they are pruned, as compressed JSON lines. Unset, they are gone then.",
 			field: func(c *Config) any { return &c.Archive }},
 	})
