@@ -16,7 +16,7 @@ import (
 )
 
 // importHistory asks the runtime for its history of a session and stores it.
-func (s *importer) importHistory(ctx context.Context, session session.Session, historian runtime.Historian) error {
+func (s *importer) importHistory(ctx context.Context, session session.Session, historian runtime.History) error {
 	asked := s.options.Now()
 	t, err := historian.ReadThread(ctx, session.RuntimeSessionID, true)
 	if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
