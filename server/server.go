@@ -335,11 +335,13 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		return err
 	}
 	s.sessions = manager.New(manager.Options{
-		Journal: s.journal, DB: s.db, NodeID: s.dir.NodeID, Clock: s.now,
-		WorkspaceRoot: SessionFolder(s.cfg, s.workspace), EnterFolder: s.enterFolder, Surviving: left,
-		AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
-		NoRuntimes: !s.cfg.Runs(), Draining: s.draining, OnlyNode: s.db.Engine() == database.SQLite,
-		Movable: s.node != nil && s.cfg.Workspaces != "pinned", Lapsed: s.node.Over, Folders: s.storedFolders(),
+		Journal: s.journal, DB: s.db, Clock: s.now,
+		WorkspaceRoot: SessionFolder(s.cfg, s.workspace), EnterFolder: s.enterFolder,
+		NodeOptions: manager.NodeOptions{
+			NodeID: s.dir.NodeID, Surviving: left, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
+			NoRuntimes: !s.cfg.Runs(), Draining: s.draining, OnlyNode: s.db.Engine() == database.SQLite,
+			Movable: s.node != nil && s.cfg.Workspaces != "pinned", Lapsed: s.node.Over, Folders: s.storedFolders(),
+		},
 		Defaults: session.Controls{
 			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode,
 			NetworkAccess: s.cfg.Defaults.NetworkAccess,
@@ -353,8 +355,9 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 			limits := s.cfg.LimitsOf(name)
 			return session.RuntimeLimits{Turns: limits.Turns, Messages: limits.Messages, SessionMessages: limits.SessionMessages}
 		},
-		KeepNative: s.cfg.KeepNative, NativeLines: s.native, Keep: s.keep,
-		Pictures: operations.Pictures{Uploads: s.artifacts}.Load, Images: itemImages{s.artifacts, s.log},
+		NativeOptions: manager.NativeOptions{KeepNative: s.cfg.KeepNative, NativeLines: s.native},
+		ContentOptions: manager.ContentOptions{Keep: s.keep,
+			Pictures: operations.Pictures{Uploads: s.artifacts}.Load, Images: itemImages{s.artifacts, s.log}},
 		Logger: s.log.With().Str("package", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
 	})
 	s.traced.Store(s.sessions)

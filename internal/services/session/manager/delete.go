@@ -128,7 +128,7 @@ func (s *Service) markGone(ctx context.Context, sess session.Session, told bool)
 				return nil, err
 			}
 			if !told {
-				if err := s.noteDeletion(ctx, tx, stored.Session, gone.DeletedAt); err != nil {
+				if err := s.deletions.noteDeletion(ctx, tx, stored.Session, gone.DeletedAt); err != nil {
 					return nil, err
 				}
 			}
@@ -145,7 +145,7 @@ func (s *Service) markGone(ctx context.Context, sess session.Session, told bool)
 		return nil, err
 	}
 	if !told {
-		s.deletions.signal()
+		s.deletions.wake.signal()
 	}
 	s.workspaces.signal() // it may be stored somewhere
 	return *workers.Load(), nil

@@ -42,7 +42,7 @@ func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Uni
 	replaced := s.index.ProcessStarted(live.ProcessKey{Runtime: name, Serves: signal.Serves}, signal.Generation)
 	if signal.Serves == "" { // one for a single session tells nothing of the others
 		s.adoption.wantAll(name)
-		s.deletions.signal()
+		s.deletions.wake.signal()
 	}
 	s.delivery.wantAgain()
 	s.background.Want(s.background.All()...)
@@ -161,7 +161,7 @@ func (s *Service) expire(ctx context.Context, tx database.Tx, request store.Requ
 	if err != nil && !session.Absent(err) {
 		return journal.Event{}, err
 	}
-	return requestResolved(request.Request, systemOwned, by), nil
+	return entryof.Resolved(request.Request, systemOwned, by), nil
 }
 
 // interrupt ends a turn whose runtime process is gone. The runtime can not say so, so this package says it in the

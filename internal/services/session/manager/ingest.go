@@ -22,11 +22,11 @@ import (
 // they change, as one unit. It does not wait for the commit, but for room in the journal's queue: a slow store slows
 // the runtime, nothing is dropped. It returns the session that the native line is to be kept with, "" for none.
 func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf string) {
-	named := s.preload(runtimeName, batch)
-	s.ignoreStrange(runtimeName, batch)
+	named := s.resolver.preload(runtimeName, batch)
+	s.resolver.ignoreStrange(runtimeName, batch)
 	for s.order.Lock(); !s.index.Has(named...); s.order.Lock() { // one was left out meanwhile
 		s.order.Unlock()
-		named = s.preload(runtimeName, batch)
+		named = s.resolver.preload(runtimeName, batch)
 	}
 	defer s.order.Unlock()
 
@@ -37,7 +37,7 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 	}
 	ours := make([]bool, len(batch.Signals))
 	for i := range batch.Signals {
-		ours[i] = s.identify(runtimeName, &batch.Signals[i])
+		ours[i] = s.resolver.identify(runtimeName, &batch.Signals[i])
 	}
 	nativeOf = s.natives.SessionOf(batch, ours)
 	natives := s.natives.Events(runtimeName, nativeOf, batch.Native)
@@ -49,7 +49,7 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 	units, exited := make([]journal.Unit, len(batch.Signals)), false
 	for i, signal := range batch.Signals {
 		if !ours[i] {
-			units[i] = s.ignoreForeign(runtimeName, signal)
+			units[i] = s.resolver.ignoreForeign(runtimeName, signal)
 			continue
 		}
 		known, _ := s.index.Peek(signal.ThreadID)
@@ -335,7 +335,7 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 	if meta.Request == nil {
 		return events, nil
 	}
-	decided, err := s.autoDecline(ctx, tx, a, meta.Request.ID)
+	decided, err := s.decider.Decide(ctx, tx, a.signal, a.receivedAt, meta.Request.ID)
 	return append(events, decided...), err
 }
 

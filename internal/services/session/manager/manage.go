@@ -124,7 +124,7 @@ func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools jso
 			}, nil
 		}))
 	if err == nil && resumed.HistoryAt == 0 {
-		s.imports.want(sessionID)
+		s.importer.imports.want(sessionID)
 	}
 	return resumed, err
 }
