@@ -29,7 +29,7 @@ func (s *Server) startNotifier(ctx context.Context) error {
 		targets = append(targets, webhook)
 	}
 	if set.NtfyURL != "" {
-		ntfy, err := notify.NewNtfy(set.NtfyURL, set.NtfyToken)
+		ntfy, err := notify.NewNtfy(set.NtfyURL)
 		if err != nil {
 			return &config.UsageError{Err: err}
 		}

@@ -225,7 +225,8 @@ func (s *Server) sandboxes(limits workspace.Limits) (map[tools.Class]tools.Sandb
 	for _, class := range []tools.Class{tools.ReadOnly, tools.Write, tools.Network} {
 		in[class] = tools.NewInProcess()
 	}
-	docker := sandbox.NewDocker("", s.cfg.Tools.Image, program...)
+	_, image, _ := strings.Cut(s.cfg.Tools.Sandbox, ":")
+	docker := sandbox.NewDocker("", image, program...)
 	in[tools.Dangerous] = docker
 	if s.cfg.Tools.Sandbox == "bubblewrap" {
 		in[tools.Dangerous] = sandbox.NewBubblewrap("", program...)
@@ -236,7 +237,7 @@ func (s *Server) sandboxes(limits workspace.Limits) (map[tools.Class]tools.Sandb
 	}
 	if s.cfg.Tools.Sandbox == "bubblewrap" && slices.Contains(s.cfg.Tools.Names, command.Name) {
 		return nil, config.Usagef("%s runs as the server's user in bubblewrap, which is more than the agents of "+
-			"HARNESS_RUNTIME_USER may: set HARNESS_TOOLS_SANDBOX=docker, or leave it out of HARNESS_TOOLS", command.Name)
+			"HARNESS_RUNTIME_USER may: set HARNESS_TOOLS_SANDBOX=docker:IMAGE, or leave it out of HARNESS_TOOLS", command.Name)
 	}
 	within, err := json.Marshal(ToolPlace{agents.Plan, limits.Hidden, limits.Fixed})
 	if err != nil {

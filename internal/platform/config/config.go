@@ -94,7 +94,7 @@ type Config struct {
 	Trust bool
 
 	limits, retention []string // as they were set
-	s3URL             string   // HARNESS_S3_URL
+	s3URL, s3Key      string   // HARNESS_S3_URL, HARNESS_S3_KEY (secret)
 
 	sources map[string]Source
 	files   []string
@@ -165,7 +165,7 @@ type Tasks struct {
 type Notify struct {
 	PublicURL                 string   // HARNESS_PUBLIC_URL; "" makes no links
 	WebhookURL, WebhookSecret string   // HARNESS_NOTIFY_WEBHOOK_URL, _SECRET (secrets)
-	NtfyURL, NtfyToken        string   // HARNESS_NOTIFY_NTFY_URL, _TOKEN (secrets)
+	NtfyURL                   string   // HARNESS_NOTIFY_NTFY_URL (secret), with its token
 	Kinds                     []string // HARNESS_NOTIFY_KINDS
 	PushServices              []string // HARNESS_NOTIFY_PUSH_SERVICES
 	DecideLinks               bool     // HARNESS_NOTIFY_DECIDE_LINKS
@@ -188,8 +188,7 @@ type Tools struct {
 	Commands    string   // HARNESS_TOOLS_COMMANDS (secret: it may hold keys), JSON; see configured.Tools
 	Servers     string   // HARNESS_TOOLS_SERVERS (secret: it may hold keys), JSON; see configured.ServerTools
 	Extensions  []string // HARNESS_TOOLS_EXTENSIONS: names of manifests, or *
-	Sandbox     string   // HARNESS_TOOLS_SANDBOX: docker or bubblewrap
-	Image       string   // HARNESS_TOOLS_IMAGE
+	Sandbox     string   // HARNESS_TOOLS_SANDBOX: docker, docker:IMAGE or bubblewrap
 	Hosts       []string // HARNESS_TOOLS_HOSTS
 }
 

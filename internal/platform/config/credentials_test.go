@@ -21,15 +21,18 @@ func TestNamedAmounts(t *testing.T) {
 // The URL of an object store has its bucket, and perhaps a prefix.
 func TestTheURLOfAnObjectStore(t *testing.T) {
 	t.Parallel()
-	for url, want := range map[string][3]string{
-		"https://s3.example/b": {"https://s3.example", "b", ""}, "http://h:9/b/": {"http://h:9", "b", ""},
-		"https://s3.example/b/a/c/": {"https://s3.example", "b", "a/c/"}, "https://s3.example/b/x": {"https://s3.example", "b", "x"},
-		"https://s3.example": {}, "https://s3.example/": {}, "https://u:p@h/b": {}, "s3://b": {},
+	for url, want := range map[string][4]string{
+		"https://s3.example/b": {"https://s3.example", "b", "", "us-east-1"}, "http://h:9/b/": {"http://h:9", "b", "", "us-east-1"},
+		"https://s3.example/b/a/c/?region=eu-1": {"https://s3.example", "b", "a/c/", "eu-1"},
+		"https://s3.example/b/x":                {"https://s3.example", "b", "x", "us-east-1"},
+		"https://s3.example":                    {}, "https://s3.example/": {}, "https://u:p@h/b": {}, "s3://b": {},
+		"https://h/b?": {}, "https://h/b?region=": {}, "https://h/b?region=a&x=1": {}, "https://h/b?x=1": {}, "https://h/b#x": {},
 	} {
-		c, err := envPlace(t, "HARNESS_S3_URL="+url, "HARNESS_S3_ACCESS_KEY_ID=k", "HARNESS_S3_SECRET_ACCESS_KEY=s", "HARNESS_ARCHIVE=s3").load()
+		c, err := envPlace(t, "HARNESS_S3_URL="+url, "HARNESS_S3_KEY=k:s:s", "HARNESS_ARCHIVE=s3").load()
 		if (err == nil) != (want[0] != "") {
 			t.Errorf("%s: %v", url, err)
-		} else if err == nil && want != [3]string{c.S3.Endpoint, c.S3.Bucket, c.S3.Prefix} {
+		} else if err == nil && (want != [4]string{c.S3.Endpoint, c.S3.Bucket, c.S3.Prefix, c.S3.Region} ||
+			c.S3.AccessKeyID != "k" || c.S3.SecretAccessKey != "s:s" || !slices.Contains(c.Secrets(), "s:s")) {
 			t.Errorf("%s is %+v", url, c.S3)
 		}
 	}

@@ -66,7 +66,6 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 		Notify: Notify{Kinds: []string{"approval.waiting", "question.waiting", "turn.ended", "turn.failed",
 			"job.failed"}, PushServices: []string{"fcm.googleapis.com", "*.push.services.mozilla.com", "*.notify.windows.com",
 			"*.push.apple.com"}},
-		S3: S3{Region: "us-east-1"},
 		Limits: Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000, RPCRate: 600, Tasks: 1000,
 			TasksPerSession: 32, StoreWait: 10 * time.Second},
 		LogLevel: "info", LogFormat: "auto",
@@ -150,8 +149,7 @@ func TestEveryVariableCanBeSetFromEverySource(t *testing.T) {
 					p.env = append(p.env, "HARNESS_NOTIFY_WEBHOOK_SECRET=for-the-rule-0001")
 				}
 				if v.Name == "HARNESS_S3_URL" {
-					p.env = append(p.env, "HARNESS_S3_ACCESS_KEY_ID=k", "HARNESS_S3_SECRET_ACCESS_KEY=s",
-						"DATABASE_URL=postgres://h/n")
+					p.env = append(p.env, "HARNESS_S3_KEY=k:s", "DATABASE_URL=postgres://h/n")
 				}
 				if v.Name == roleMap {
 					p.env = append(p.env, "AGENT_EXTENSION_RBAC_MODE=jwt", "AGENT_EXTENSION_RBAC_JWT_SECRET=for-the-rule-1")
@@ -186,7 +184,8 @@ func otherValue(v Variable) string {
 	special := map[string]string{
 		"HARNESS_PUBLIC_URL": "https://a.example/harness", "HARNESS_NOTIFY_KINDS": "job.failed",
 		"HARNESS_NOTIFY_WEBHOOK_URL": "https://a.example/notified", "HARNESS_NOTIFY_NTFY_URL": "http://a.example/topic",
-		"HARNESS_S3_URL":               "https://s3.example.com:9000/bucket/here/",
+		"HARNESS_S3_URL": "https://s3.example.com:9000/bucket/here/?region=eu", "HARNESS_S3_KEY": "id:se:cret",
+		"HARNESS_TOOLS_SANDBOX":        "docker:r.example/a:1",
 		"HARNESS_ARCHIVE":              "/srv/archive",
 		"HARNESS_NOTIFY_PUSH_SERVICES": "a.example,*.a.example,http://127.0.0.1:81",
 		"HARNESS_NODE_ADDRESS":         "node-1.internal:7443", "HARNESS_ROLES": "runner", "HARNESS_WORKSPACE_REMOTE": "/srv/git/folders.git",

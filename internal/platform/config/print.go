@@ -85,7 +85,7 @@ func (c *Config) OwnSecrets() []string {
 }
 
 // Secrets gives every secret value in use, for the log's redactor: whole
-// values, and the password of DATABASE_URL both as written and decoded.
+// values, the secret of HARNESS_S3_KEY, and passwords of URLs both as written and decoded.
 func (c *Config) Secrets() []string {
 	var out []string
 	for _, v := range Variables() {
@@ -93,7 +93,10 @@ func (c *Config) Secrets() []string {
 			out = append(out, text)
 		}
 	}
-	return append(out, urlPasswords(c.DatabaseURL)...)
+	if c.S3.SecretAccessKey != "" {
+		out = append(out, c.S3.SecretAccessKey)
+	}
+	return slices.Concat(out, urlPasswords(c.DatabaseURL), urlPasswords(c.Notify.NtfyURL))
 }
 
 func urlPasswords(raw string) []string {

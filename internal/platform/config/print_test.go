@@ -19,7 +19,11 @@ func TestPrintRedactsEverySecret(t *testing.T) {
 				canary = "/" + canary
 			}
 			canaries = append(canaries, canary)
-			p.env = append(p.env, v.Name+"="+canary)
+			value := map[string]string{"HARNESS_S3_KEY": "id:", "HARNESS_NOTIFY_NTFY_URL": "https://:"}[v.Name] + canary
+			if v.Name == "HARNESS_NOTIFY_NTFY_URL" {
+				value += "@ntfy.example/topic"
+			}
+			p.env = append(p.env, v.Name+"="+value)
 		}
 	}
 	p.env = append(p.env, "HARNESS_WORKSPACES=git",
@@ -106,7 +110,7 @@ func TestSecretNames(t *testing.T) {
 	want := []string{"HARNESS_AUTH_TOKEN", "DATABASE_URL", "OPENAI_API_KEY", "AGENT_EXTENSION_RBAC_HEADER_SECRET",
 		"AGENT_EXTENSION_RBAC_JWT_SECRET", "HARNESS_ACP_AGENTS", "HARNESS_TOOLS_COMMANDS", "HARNESS_TOOLS_SERVERS",
 		"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_HEADERS",
-		"HARNESS_NOTIFY_WEBHOOK_URL", "HARNESS_NOTIFY_NTFY_URL", "HARNESS_S3_ACCESS_KEY_ID", "HARNESS_WORKSPACE_REMOTE"}
+		"HARNESS_NOTIFY_WEBHOOK_URL", "HARNESS_NOTIFY_NTFY_URL", "HARNESS_WORKSPACE_REMOTE"}
 	got := SecretNames()
 	for _, v := range Variables() {
 		isSecret := strings.HasSuffix(v.Name, "_SECRET") || strings.HasSuffix(v.Name, "_TOKEN") ||

@@ -25,11 +25,9 @@ func notifyVariables() []Variable {
 			Doc:   "Key of the webhook's signatures: whsec_ and base64, or any text. The webhook needs one.",
 			field: func(c *Config) any { return &c.Notify.WebhookSecret }},
 		{Name: "HARNESS_NOTIFY_NTFY_URL", Secret: true, Allowed: "an http or https URL",
-			Doc:   "Topic of an ntfy server that notifications are posted to, e.g. https://ntfy.example.com/my-topic.",
+			Doc: "Topic of an ntfy server that notifications are posted to, with an access token if it needs one, e.g. " +
+				"https://:TOKEN@ntfy.example.com/my-topic.",
 			field: func(c *Config) any { return &c.Notify.NtfyURL }},
-		{Name: "HARNESS_NOTIFY_NTFY_TOKEN", Secret: true, check: isToken, Allowed: "printable ASCII characters without spaces",
-			Doc:   "Access token of the ntfy server.",
-			field: func(c *Config) any { return &c.Notify.NtfyToken }},
 		{Name: "HARNESS_NOTIFY_KINDS", Default: notifyKinds, Allowed: "a comma-separated list of " + notifyKinds,
 			check: func(s string) bool { return slices.Contains(strings.Split(notifyKinds, ","), s) },
 			Doc:   "Which events are notified.",

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -9,31 +10,36 @@ import (
 func s3Variables() []Variable {
 	return grouped("Object store", []Variable{
 		{Name: "HARNESS_S3_URL", check: isStoreURL,
-			Allowed: "an http or https URL with the bucket, such as https://s3.example.com/bucket/prefix/",
-			Doc: "Bucket of an S3-compatible store, which is there already, and what begins the names of its objects. It keeps long contents " +
-				"of artifacts, with Postgres (unset, the database does), and the archive (HARNESS_ARCHIVE).",
+			Allowed: "an http or https URL with the bucket, such as https://s3.example.com/bucket/prefix/?region=eu-central-1",
+			Doc: "Bucket of an S3-compatible store, which is there already, what begins the names of its objects, and its region " +
+				"(us-east-1). It keeps long contents of artifacts, with Postgres (unset, the database does), and the archive (HARNESS_ARCHIVE).",
 			field: func(c *Config) any { return &c.s3URL }},
-		{Name: "HARNESS_S3_REGION", Default: "us-east-1", Doc: "Its region.",
-			field: func(c *Config) any { return &c.S3.Region }},
-		{Name: "HARNESS_S3_ACCESS_KEY_ID", Secret: true, Doc: "Access key that may read, write, list and delete objects.",
-			field: func(c *Config) any { return &c.S3.AccessKeyID }},
-		{Name: "HARNESS_S3_SECRET_ACCESS_KEY", Secret: true, Doc: "The secret of that key.",
-			field: func(c *Config) any { return &c.S3.SecretAccessKey }},
+		{Name: "HARNESS_S3_KEY", Secret: true, check: isStoreKey, Allowed: "ID:SECRET",
+			Doc:   "Access key that may read, write, list and delete objects, and its secret.",
+			field: func(c *Config) any { return &c.s3Key }},
 	})
 }
 
 func isStoreURL(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && !strings.ContainsAny(s, "?#") &&
-		len(u.Path) > 1 && u.Path[1] != '/'
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && !strings.Contains(s, "#") &&
+		len(u.Path) > 1 && u.Path[1] != '/' && (!strings.Contains(s, "?") || u.RawQuery == "region="+region(u) && region(u) != "")
 }
 
-// setStore takes HARNESS_S3_URL apart.
+func region(u *url.URL) string { return u.Query().Get("region") }
+
+func isStoreKey(s string) bool {
+	id, secret, _ := strings.Cut(s, ":")
+	return id != "" && secret != ""
+}
+
+// setStore takes HARNESS_S3_URL and HARNESS_S3_KEY apart.
 func (c *Config) setStore() {
 	if u, err := url.Parse(c.s3URL); err == nil && c.s3URL != "" {
-		c.S3.Endpoint = u.Scheme + "://" + u.Host
+		c.S3.Endpoint, c.S3.Region = u.Scheme+"://"+u.Host, cmp.Or(region(u), "us-east-1")
 		c.S3.Bucket, c.S3.Prefix, _ = strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
 	}
+	c.S3.AccessKeyID, c.S3.SecretAccessKey, _ = strings.Cut(c.s3Key, ":")
 }
 
 // ArchiveS3 as Config.Archive has events archived in the object store.
@@ -48,8 +54,8 @@ func (c *Config) checkS3() error {
 	if c.S3.Endpoint == "" {
 		return nil
 	}
-	if c.S3.AccessKeyID == "" || c.S3.SecretAccessKey == "" {
-		return &RuleError{"HARNESS_S3_URL", "it needs HARNESS_S3_ACCESS_KEY_ID and HARNESS_S3_SECRET_ACCESS_KEY"}
+	if c.s3Key == "" {
+		return &RuleError{"HARNESS_S3_URL", "it needs HARNESS_S3_KEY"}
 	}
 	if c.DatabaseURL == "" && c.Archive != ArchiveS3 {
 		return &RuleError{"HARNESS_S3_URL", "it is used with Postgres, or with HARNESS_ARCHIVE=s3: set one of them, or leave it unset " +

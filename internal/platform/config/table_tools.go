@@ -1,5 +1,7 @@
 package config
 
+import "strings"
+
 func toolVariables() []Variable {
 	return grouped("Tools", []Variable{
 		{Name: "HARNESS_NATIVE_TOOLS", Default: "on", Enum: []string{"on", "off"},
@@ -43,15 +45,18 @@ func toolVariables() []Variable {
 		{Name: "HARNESS_TOOLS_EXTENSIONS", Allowed: "a comma-separated list of names of manifests; * is every extension",
 			Doc:   "Extensions whose tools are given to agents, under the same policy. Their manifests say the class of each.",
 			field: func(c *Config) any { return &c.Tools.Extensions }},
-		{Name: "HARNESS_TOOLS_SANDBOX", Default: "docker", Enum: []string{"docker", "bubblewrap"},
-			Doc:   "In what workspace.exec runs; where that does not work it does not run.",
-			field: func(c *Config) any { return &c.Tools.Sandbox }},
-		{Name: "HARNESS_TOOLS_IMAGE", Allowed: "the name of an image that is there; it is not fetched",
-			Doc:   "Image of the containers of HARNESS_TOOLS_SANDBOX=docker.",
-			field: func(c *Config) any { return &c.Tools.Image }},
+		{Name: "HARNESS_TOOLS_SANDBOX", Default: "docker", check: isToolSandbox,
+			Allowed: "docker:IMAGE with an image that is there (it is not fetched), or bubblewrap",
+			Doc:     "In what workspace.exec runs; where that does not work, or docker has no image, it does not run.",
+			field:   func(c *Config) any { return &c.Tools.Sandbox }},
 		{Name: "HARNESS_TOOLS_HOSTS",
 			Allowed: "a comma-separated list of hosts, with their ports where they are not those of the scheme",
 			Doc:     "Hosts that http.fetch may reach. Unset: every one with a public address.",
 			field:   func(c *Config) any { return &c.Tools.Hosts }},
 	})
+}
+
+func isToolSandbox(s string) bool {
+	image, named := strings.CutPrefix(s, "docker:")
+	return s == "docker" || s == "bubblewrap" || named && image != ""
 }

@@ -191,7 +191,7 @@ func TestADayOldMessageIsDropped(t *testing.T) {
 func TestNtfy(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, dbtest.Open(t, database.SQLite))
-	ntfy, err := notify.NewNtfy(k.url, "a-token")
+	ntfy, err := notify.NewNtfy(strings.Replace(k.url, "://", "://:a-token@", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestASecretThatIsNone(t *testing.T) {
 	t.Parallel()
 	for _, place := range []string{"nowhere.example", "ftp://a.example/", "https://", "://"} {
 		_, hook := notify.NewWebhook(place, secret)
-		_, topic := notify.NewNtfy(place, "")
+		_, topic := notify.NewNtfy(place)
 		if hook == nil || topic == nil {
 			t.Errorf("%q is taken: %v, %v", place, hook, topic)
 		}

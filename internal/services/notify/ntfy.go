@@ -5,18 +5,22 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 )
 
 // ntfy sends to a topic of ntfy.
 type ntfy struct{ url, token string }
 
-// NewNtfy makes a target of a topic's URL; token is "" for one that anybody may write to.
-func NewNtfy(url, token string) (Target, error) {
-	if !isEndpoint(url) {
+// NewNtfy makes a target of a topic's URL. Its password is the access token, which is sent as a header.
+func NewNtfy(topic string) (Target, error) {
+	place, err := url.Parse(topic)
+	if err != nil || !isEndpoint(topic) {
 		return nil, errors.New("HARNESS_NOTIFY_NTFY_URL is no http or https URL (it is not shown, it may be secret)")
 	}
-	return &ntfy{url, token}, nil
+	token, _ := place.User.Password()
+	place.User = nil
+	return &ntfy{place.String(), token}, nil
 }
 
 func (n *ntfy) Name() string { return Ntfy }

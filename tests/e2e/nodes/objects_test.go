@@ -21,7 +21,7 @@ func TestLongArtifactsAreReadAtEveryNode(t *testing.T) {
 	t.Parallel()
 	store := s3test.Start(t)
 	env := []string{"HARNESS_S3_URL=" + store.Endpoint + "/" + store.Bucket + "/here/",
-		"HARNESS_S3_ACCESS_KEY_ID=" + store.AccessKeyID, "HARNESS_S3_SECRET_ACCESS_KEY=" + store.SecretAccessKey}
+		"HARNESS_S3_KEY=" + store.AccessKeyID + ":" + store.SecretAccessKey}
 	n := newNodes(t, programtest.WithEnv(env...))
 	session := n.a.CreateSession(nil)
 	picture := noise(t)
