@@ -147,7 +147,7 @@ func (s *Service) markGone(ctx context.Context, sess session.Session, told bool)
 	if !told {
 		s.deletions.signal()
 	}
-	s.workspaces.signal() // it may be stored somewhere
+	s.workspaces.Signal() // it may be stored somewhere
 	return *workers.Load(), nil
 }
 
@@ -163,26 +163,8 @@ func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone session.D
 	if err := store.MarkWorkspaceUnneeded(ctx, tx, gone.SessionID); err != nil {
 		return err
 	}
-	for _, statement := range []string{
-		`delete from turns where session_id = $1`,
-		`delete from runtime_messages where session_id = $1`,
-		`delete from running_items where session_id = $1`,
-		`delete from background_tasks where session_id = $1`,
-		`delete from open_rollbacks where session_id = $1`,
-		`delete from interactive_requests where session_id = $1`,
-		`delete from bulk_upserts where session_id = $1`,
-		`delete from session_sources where session_id = $1`,
-		`delete from session_figures where session_id = $1`,
-		`delete from queued_messages where session_id = $1`,
-		`delete from message_keys where session_id = $1`,
-		`delete from session_custody where session_id = $1`,
-		`delete from session_memory where session_id = $1`,
-		`delete from read_markers where session_id = $1`,
-		`delete from sessions where id = $1`,
-	} {
-		if _, err := tx.ExecContext(ctx, statement, key); err != nil {
-			return fmt.Errorf("delete session %s: %w", gone.SessionID, err)
-		}
+	if err := store.DeleteRows(ctx, tx, s.db.Engine(), gone.SessionID); err != nil {
+		return err
 	}
 	_, err := tx.ExecContext(ctx,
 		`insert into deleted_sessions (session_id, title, system_owned, deleted_at, runtime, runtime_session_id)
