@@ -5,11 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"harness/internal/platform/database"
-	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
-	"harness/internal/services/session/store"
 )
 
 const (
@@ -85,24 +82,4 @@ func (s *Service) interruptFirst(ctx context.Context, adapter runtime.Adapter, s
 	case <-idle:
 	case <-asking.Done():
 	}
-}
-
-// holdQueued keeps the messages that wait in a session from being sent by themselves, and says why.
-func (s *Service) holdQueued(ctx context.Context, tx database.Tx, sessionID, why string) ([]journal.Event, error) {
-	waiting, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(sessionID))
-	if err != nil {
-		return nil, err
-	}
-	var events []journal.Event
-	for _, one := range waiting {
-		if one.State != session.WaitingQueued {
-			continue
-		}
-		held, err := s.enqueue(ctx, tx, one, session.WaitingHeld, "", why)
-		if err != nil {
-			return nil, err
-		}
-		events = append(events, held...)
-	}
-	return events, nil
 }

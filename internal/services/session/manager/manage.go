@@ -74,7 +74,7 @@ func (s *Service) Archive(ctx context.Context, sessionID string) (session.Sessio
 			t, _ = historian.ReadThread(ctx, session.RuntimeSessionID, false)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
-			held, err := s.holdQueued(ctx, tx, sessionID, "the session was archived; unarchive it, then send the message again")
+			held, err := s.HoldQueued(ctx, tx, sessionID, "the session was archived; unarchive it, then send the message again")
 			return held, errors.Join(err, store.UpdateSession(ctx, tx, sessionID, `archived = 1`), storeThread(ctx, tx, sessionID, t))
 		}, nil
 	})

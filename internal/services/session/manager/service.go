@@ -28,11 +28,13 @@ import (
 	"harness/internal/services/session/items"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/nativelog"
+	"harness/internal/services/session/outbox"
 	"harness/internal/services/session/pending"
 	"harness/internal/services/session/projects"
 	"harness/internal/services/session/reading"
 	"harness/internal/services/session/registry"
 	"harness/internal/services/session/rollback"
+	"harness/internal/services/session/takeover"
 	"harness/internal/services/session/workspace"
 	"harness/transcript"
 )
@@ -103,9 +105,8 @@ type Service struct {
 	adoption   *adoption
 	imports    *imports
 	delivery   *delivery
-	snapshots  *endedTurns // of sessions whose runtime's memory has grown
-	workspaces *endedTurns // of sessions whose folder may have changed
-	sender     *queueSender
+	snapshots  *takeover.Snapshots
+	workspaces *takeover.EndedTurns // of sessions whose folder may have changed
 	questions  *questions
 	// background knows which sessions have background work.
 	background *background.Watch
@@ -121,6 +122,8 @@ type Service struct {
 
 	*registry.Registry
 	*reading.Reader
+	*outbox.Outbox
+	*takeover.Ownership
 	*projects.Catalog
 	*projects.Agents
 	*pending.Opener
@@ -137,7 +140,6 @@ type Service struct {
 	natives *nativelog.Recorder // order guards it
 
 	moved atomic.Int64
-	fence fence // of the journal's writer, which runs units one after the other
 
 	loops lifecycle.Loops
 	begun int64 // ms
@@ -153,14 +155,17 @@ func New(opts Options) *Service {
 	}
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
-		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), sender: newQueueSender(), questions: newQuestions(),
-		snapshots: newEndedTurns(), workspaces: newEndedTurns(), background: background.NewWatch(),
+		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), questions: newQuestions(),
+		workspaces: takeover.NewEndedTurns(), background: background.NewWatch(),
 		deletions: newDeletions(), stopPatience: stopPatience, restartPatience: restartPatience,
 		order:   newOrderLock(),
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
 		Registry: registry.New(opts.DB, opts.Runtimes), texts: newTexts(opts.Clock()),
 	}
 	s.index = live.New(s.now, live.NewLimits(opts.RuntimeLimits))
+	s.Ownership = takeover.NewOwnership(takeover.OwnershipOptions{Journal: opts.Journal, DB: opts.DB, Logger: opts.Logger,
+		Clock: opts.Clock, Node: takeover.Node{ID: opts.NodeID, NoRuntimes: opts.NoRuntimes, Draining: opts.Draining,
+			Lease: opts.Sure, AdoptNodes: opts.AdoptNodes, OnlyNode: opts.OnlyNode}})
 	s.natives = nativelog.NewRecorder(nativelog.Options{DB: opts.DB, Index: s.index, Keep: opts.KeepNative, Ring: opts.NativeLines,
 		Logger: opts.Logger, Now: s.now})
 	s.Opener = pending.New(pending.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Sessions: s, Now: s.now})
@@ -175,11 +180,16 @@ func New(opts Options) *Service {
 	s.Rollbacks = rollback.New(rollback.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Locks: &s.locks,
 		Reader: s.Reader, Runtimes: s.Registry, Owned: s.owned, Refetch: s.adoption.wantAll, Now: s.now})
 	s.Monitor = background.New(background.Options{DB: opts.DB, NodeID: opts.NodeID, Locks: &s.locks, Index: s.index,
-		Watch: s.background, Sessions: s, Owned: s.owned, Mine: s.mine, Logger: opts.Logger, Now: s.now})
+		Watch: s.background, Sessions: s, Owned: s.owned, Mine: s.Mine, Logger: opts.Logger, Now: s.now})
 	s.Checker = &workspace.Checker{Root: opts.WorkspaceRoot,
 		Unusable: func(folder string) string { return workspace.Unusable(folder, opts.EnterFolder) }}
 	s.Editor = controledit.New(controledit.Options{Journal: opts.Journal, Reader: s.Reader, Runtimes: s.Registry,
 		Locked: opts.DefaultsLocked, Now: s.now})
+	s.snapshots = takeover.NewSnapshots(takeover.SnapshotOptions{DB: opts.DB, Sessions: s, Owner: s.Ownership,
+		WorkspaceRoot: opts.WorkspaceRoot, Logger: opts.Logger, Now: s.now})
+	s.Outbox = outbox.New(outbox.Options{Journal: opts.Journal, DB: opts.DB, Index: s.index, Locks: &s.locks,
+		Sessions: outboxSessions{s}, Turns: s, NodeID: opts.NodeID, Pictures: opts.Pictures, Trace: s.traceOfRequest,
+		Logger: opts.Logger, Now: s.now})
 	s.journal.BeforePrune(s.entries.KeepPruned)
 	return s
 }
@@ -228,8 +238,8 @@ func (s *Service) begin(ctx context.Context) error {
 		defer unsubscribe()
 		var loops sync.WaitGroup
 		for _, loop := range []func(context.Context){
-			s.textLoop, s.deliverLoop, s.deletionLoop, s.natives.Sweep, s.bulkLoop, s.importLoop, s.adoptLoop, s.snapshotLoop,
-			s.queueLoop, s.workspaceLoop, s.BackgroundLoop,
+			s.textLoop, s.deliverLoop, s.deletionLoop, s.natives.Sweep, s.bulkLoop, s.importLoop, s.adoptLoop, s.snapshots.Run,
+			s.SendQueued, s.workspaceLoop, s.BackgroundLoop,
 		} {
 			loops.Go(func() { loop(running) })
 		}

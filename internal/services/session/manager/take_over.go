@@ -3,7 +3,6 @@ package manager
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 
@@ -24,7 +23,7 @@ func (s *Service) Own(ctx context.Context, sess session.Session) error {
 	if elsewhere := (*session.NotOwnerError)(nil); !errors.As(err, &elsewhere) || !s.opts.Movable {
 		return err
 	}
-	if s.checkLease() != nil {
+	if s.CheckLease() != nil {
 		return err
 	}
 	lapsed, unknown := s.opts.Lapsed(ctx, s.db.Read(), sess.NodeID)
@@ -80,7 +79,7 @@ func (s *Service) takeOver(ctx context.Context, sess session.Session) error {
 		return err
 	}
 	if !tellAgain {
-		if err := s.restoreSnapshot(ctx, portable, sess); err != nil {
+		if err := s.snapshots.Restore(ctx, portable, sess); err != nil {
 			return err
 		}
 	}
@@ -148,7 +147,7 @@ func (s *Service) takeOver(ctx context.Context, sess session.Session) error {
 		t.SetIdle()
 		t.Epoch = sess.Epoch + 1
 	})
-	s.sender.want() // messages may wait in it
+	s.WakeQueue() // messages may wait in it
 	s.opts.Logger.Info().Str("session", sess.ID).Str("from", sess.NodeID).Msg("took a session of a node that is not alive")
 	return nil
 }
@@ -263,38 +262,31 @@ func (s *Service) EndNode(ctx context.Context, node string, claim func(ctx conte
 	})
 }
 
-// fence remembers, for as long as no node takes anything from another, the epochs of sessions that were written to; it
-// is NotOwned for those of other nodes.
-type fence struct {
-	takeovers int64
-	epochs    map[string]int64
+// toStore has stored what a signal of a runtime has grown or changed: its memory, and at the end of a turn the folder.
+func (s *Service) toStore(signal runtime.Signal) {
+	switch change := signal.Change.(type) {
+	case runtime.TurnCompleted:
+		s.snapshots.Want(signal.ThreadID, change.TurnID)
+		if s.opts.Folders != nil {
+			s.workspaces.Want(signal.ThreadID, change.TurnID)
+		}
+	case runtime.ItemChanged:
+		if change.Done {
+			s.snapshots.Want(signal.ThreadID, "")
+		}
+	}
 }
 
-// mine tells within a unit whether a session is this node's under the epoch by which it was known when something of its
-// runtime was heard. One that is not stored (any more) is. Only the journal's writer calls it.
-func (s *Service) mine(ctx context.Context, tx database.Tx, sessionID string, epoch int64) (bool, error) {
-	takeovers := journal.Takeovers(ctx)
-	if takeovers == 0 || sessionID == "" {
-		return true, nil // nobody else writes, or it is about no session
+// owned finds a session of this node and its runtime. Errors are those of Lookup, *NotOwnerError, and
+// runtime.ErrUnavailable.
+func (s *Service) owned(ctx context.Context, sessionID string) (session.Session, runtime.Adapter, error) {
+	sess, err := s.adopt(ctx, sessionID)
+	if err == nil {
+		err = s.CheckOwner(sess)
 	}
-	if takeovers != s.fence.takeovers || len(s.fence.epochs) > live.MaxSessions {
-		s.fence = fence{takeovers, map[string]int64{}}
+	if err != nil {
+		return session.Session{}, nil, err
 	}
-	now, known := s.fence.epochs[sessionID]
-	if !known {
-		var node string
-		err := tx.QueryRowContext(ctx, `select node_id, epoch from sessions where id = $1`, database.EncodeText(sessionID)).
-			Scan(&node, &now)
-		if errors.Is(err, sql.ErrNoRows) {
-			return true, nil
-		}
-		if err != nil {
-			return false, fmt.Errorf("read who owns session %s: %w", sessionID, err)
-		}
-		if node != s.opts.NodeID && now > 0 {
-			now = live.NotOwned
-		}
-		s.fence.epochs[sessionID] = now
-	}
-	return now != live.NotOwned && now == epoch, nil
+	adapter, err := s.Adapter(sess.Runtime)
+	return sess, adapter, err
 }

@@ -52,22 +52,22 @@ func (s *Service) workspaceLoop(ctx context.Context) {
 	for {
 		err := s.deleteUnneededWorkspaces(ctx)
 		if err == nil && !begun {
-			err = store.UnstoredWorkspaces(ctx, s.db.Read(), s.opts.NodeID, s.now()-unstoredFor, s.workspaces.want)
+			err = store.UnstoredWorkspaces(ctx, s.db.Read(), s.opts.NodeID, s.now()-unstoredFor, s.workspaces.Want)
 			begun = err == nil
 		}
 		if err != nil && ctx.Err() == nil {
 			s.opts.Logger.Warn().Err(err).Msg("which folders of sessions are to be stored or removed could not be found out; trying again")
 		}
 		again := err != nil
-		for id, turn := range s.workspaces.take() {
+		for id, turn := range s.workspaces.Take() {
 			if err := s.snapshotWorkspace(ctx, id, turn); err != nil && ctx.Err() == nil {
 				again = true
-				s.workspaces.wantAgain(id, turn)
+				s.workspaces.WantAgain(id, turn)
 				s.opts.Logger.Warn().Err(err).Str("session", id).
 					Msg("the folder of a session could not be stored; trying again. Until then the session stays at this node")
 			}
 		}
-		wake, retry := s.workspaces.wake, (<-chan time.Time)(nil)
+		wake, retry := s.workspaces.Wake, (<-chan time.Time)(nil)
 		if again {
 			wake, retry = nil, time.After(folderAgain)
 		}
@@ -89,7 +89,7 @@ func (s *Service) snapshotWorkspace(ctx context.Context, sessionID, turnID strin
 	if err != nil {
 		return err
 	}
-	if err := s.checkLease(); err != nil {
+	if err := s.CheckLease(); err != nil {
 		return err // another node may have taken it, and its folder with it
 	}
 	row := store.Workspace{Name: workspaceName(sess), TurnID: turnID, StoredAt: s.now()}
@@ -104,7 +104,7 @@ func (s *Service) snapshotWorkspace(ctx context.Context, sessionID, turnID strin
 	if row.Mark, err = workspace.EnsureMarker(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return s.commitOwned(ctx, sess, func(ctx context.Context, tx database.Tx) error {
+	return s.CommitOwned(ctx, sess, func(ctx context.Context, tx database.Tx) error {
 		return errors.Join(store.WriteWorkspace(ctx, tx, sessionID, row), store.KeepWorkspace(ctx, tx, s.opts.NodeID, sess.Cwd))
 	})
 }
