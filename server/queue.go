@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"harness/internal/platform/telemetry"
+	"harness/internal/services/session/manager"
 	"harness/queue"
 	"harness/queue/jobs"
 )
@@ -30,7 +31,7 @@ type jobQueue struct {
 func (s *Server) startQueue(ctx context.Context) error {
 	q := &s.queue
 	q.suggestions = jobs.NewSuggestions(s.db, s.journal, s.sessions, s.now)
-	q.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: s.db, Journal: s.journal, Sessions: s.sessions,
+	q.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: s.db, Journal: s.journal, Sessions: jobSessions(s.sessions),
 		NodeID: s.dir.NodeID, Policies: q.policies, MaxTurns: s.cfg.Agent.MaxSessionTurns,
 		Logger: s.log.With().Str("package", "jobs").Logger()})
 	s.sessions.SetWorkers(q.workers)
@@ -79,7 +80,7 @@ func (u unrunnableJobs) Collect(to chan<- prometheus.Metric) {
 func (s *Server) jobDefinitions() []queue.Definition {
 	agent := s.cfg.Agent
 	options := jobs.Options{
-		Sessions: s.sessions, Journal: s.journal, Clock: s.now, Workers: s.queue.workers, Actions: s.queue.actions,
+		Sessions: jobSessions(s.sessions), Journal: s.journal, Clock: s.now, Workers: s.queue.workers, Actions: s.queue.actions,
 		Suggestions: s.queue.suggestions, Timing: jobs.Timing{Turn: agent.TurnTimeout, Poll: agent.PollInterval,
 			IncludeTurns:      agent.IncludeTurnsGrace,
 			UntrustedTerminal: agent.UntrustedTerminalGrace, EmptyTurn: agent.EmptyTurnGrace},
@@ -183,4 +184,9 @@ func age(at int64) float64 {
 		return 0
 	}
 	return max(0, time.Since(time.UnixMilli(at)).Seconds())
+}
+
+// jobSessions are the sessions that jobs run in.
+func jobSessions(s *manager.Service) jobs.Sessions {
+	return jobs.Sessions{Transcripts: s, SessionStore: s, Turns: s, Conversations: s}
 }
