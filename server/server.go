@@ -53,6 +53,7 @@ import (
 	"harness/internal/services/session/manager"
 	"harness/internal/services/session/nativelog"
 	"harness/internal/services/session/registry"
+	"harness/internal/services/session/takeover"
 	"harness/internal/services/tasks"
 	"harness/internal/services/tracing"
 	"harness/server/datadir"
@@ -332,11 +333,12 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		return err
 	}
 	s.sessions = manager.New(manager.Options{
-		Journal: s.journal, DB: s.db, NodeID: s.dir.NodeID, Clock: s.now,
+		Journal: s.journal, DB: s.db, Clock: s.now,
 		WorkspaceRoot: SessionFolder(s.cfg, s.workspace), EnterFolder: s.enterFolder, Surviving: left,
-		AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
-		NoRuntimes: !s.cfg.Runs(), Draining: s.draining, OnlyNode: s.db.Engine() == database.SQLite,
-		Movable: s.node != nil && s.cfg.Workspaces != "pinned", Lapsed: s.node.Over, Folders: s.storedFolders(),
+		Node: takeover.Node{NodeID: s.dir.NodeID, AdoptNodes: s.cfg.AdoptNodes, Lease: s.sure(), NoRuntimes: !s.cfg.Runs(),
+			Draining: s.draining, OnlyNode: s.db.Engine() == database.SQLite,
+			Movable: s.node != nil && s.cfg.Workspaces != "pinned", Lapsed: s.node.Over},
+		Folders: s.storedFolders(),
 		Defaults: session.Controls{
 			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode,
 			NetworkAccess: s.cfg.Defaults.NetworkAccess,

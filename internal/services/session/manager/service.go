@@ -45,22 +45,8 @@ type Options struct {
 	DB      *database.DB
 	// Runtimes are the adapters to drive, and what holds for sessions of each.
 	Runtimes registry.Options
-	// NodeID names this server among those that share the store; it must be the same after a restart.
-	NodeID string
-	// AdoptNodes are nodes that are gone for good, whose sessions Start makes this node's; OnlyNode adopts every other
-	// one, for a store that one server has to itself.
-	AdoptNodes []string
-	OnlyNode   bool
-	// Sure, when set, tells why this node may not use its runtimes now: others may have taken it for dead.
-	Sure func() error
-	// NoRuntimes says that this node runs no agents: others do.
-	NoRuntimes bool
-	// Draining, when set, tells that this node is to begin nothing new for people.
-	Draining func() bool
-	// Movable lets sessions go on at other nodes: what their runtimes remember is stored, and Lapsed tells, within a
-	// transaction, or as things stand, whether a node's sessions may be taken.
-	Movable bool
-	Lapsed  func(ctx context.Context, q database.Querier, node string) (bool, error)
+	// Node is this server among those that share the store.
+	takeover.Node
 	// Folders, when set, stores the folders of sessions for Movable; without it they are the same ones at all nodes.
 	Folders Folders
 	// Surviving are the runtime processes of an earlier server whose output can still be read: what they have open is not
@@ -124,6 +110,7 @@ type Service struct {
 	*reading.Reader
 	*outbox.Outbox
 	*takeover.Ownership
+	*takeover.Mover
 	*projects.Catalog
 	*projects.Agents
 	*pending.Opener
@@ -164,8 +151,7 @@ func New(opts Options) *Service {
 	}
 	s.index = live.New(s.now, live.NewLimits(opts.RuntimeLimits))
 	s.Ownership = takeover.NewOwnership(takeover.OwnershipOptions{Journal: opts.Journal, DB: opts.DB, Logger: opts.Logger,
-		Clock: opts.Clock, Node: takeover.Node{ID: opts.NodeID, NoRuntimes: opts.NoRuntimes, Draining: opts.Draining,
-			Lease: opts.Sure, AdoptNodes: opts.AdoptNodes, OnlyNode: opts.OnlyNode}})
+		Clock: opts.Clock, Node: opts.Node})
 	s.natives = nativelog.NewRecorder(nativelog.Options{DB: opts.DB, Index: s.index, Keep: opts.KeepNative, Ring: opts.NativeLines,
 		Logger: opts.Logger, Now: s.now})
 	s.Opener = pending.New(pending.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Sessions: s, Now: s.now})
@@ -187,6 +173,9 @@ func New(opts Options) *Service {
 		Locked: opts.DefaultsLocked, Now: s.now})
 	s.snapshots = takeover.NewSnapshots(takeover.SnapshotOptions{DB: opts.DB, Sessions: s, Owner: s.Ownership,
 		WorkspaceRoot: opts.WorkspaceRoot, Logger: opts.Logger, Now: s.now})
+	s.Mover = takeover.NewMover(takeover.MoverOptions{DB: opts.DB, Locks: &s.locks, Index: s.index, Owner: s.Ownership,
+		Snapshots: s.snapshots, Sessions: s, Workspaces: movedWorkspaces{s},
+		Taken: func() { s.WakeQueue() }, Logger: opts.Logger, Now: s.now})
 	s.Outbox = outbox.New(outbox.Options{Journal: opts.Journal, DB: opts.DB, Index: s.index, Locks: &s.locks,
 		Sessions: outboxSessions{s}, Turns: s, NodeID: opts.NodeID, Pictures: opts.Pictures, Trace: s.traceOfRequest,
 		Logger: opts.Logger, Now: s.now})

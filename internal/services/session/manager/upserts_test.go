@@ -19,6 +19,7 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/registry"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/takeover"
 	"harness/tests/dbtest"
 	"harness/transcript"
 )
@@ -227,7 +228,8 @@ func TestUpsertsOfOneUnitKeepTheirTraces(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := &kit{t: t, fake: &fake{generation: session.NewID()}, log: log}
-		k.Service = New(Options{Journal: log, DB: db, Runtimes: registry.Options{Adapters: []runtime.Adapter{k.fake}}, NodeID: "node",
+		k.Service = New(Options{Journal: log, DB: db, Runtimes: registry.Options{Adapters: []runtime.Adapter{k.fake}},
+			Node:     takeover.Node{NodeID: "node"},
 			Defaults: testControls, WorkspaceRoot: "/repo", Logger: zerolog.Nop()})
 		k.Unusable = func(string) string { return "" }
 		k.fake.sink = k.Sink("codex")

@@ -126,10 +126,49 @@ func (s *Service) deleteUnneededWorkspaces(ctx context.Context) error {
 	return nil
 }
 
-// restoreWorkspace has this node have the folder of a session that it is about to take, and tells which node's it was: "" when
+// CheckWorkspace refuses what needs the folder of a session while an agent cannot work there: *FolderError. Other errors are
+// those of Lookup.
+func (s *Service) CheckWorkspace(ctx context.Context, sessionID string) error {
+	session, err := s.Lookup(ctx, sessionID)
+	if err == nil {
+		_, err = s.Workspace(session)
+	}
+	return err
+}
+
+// movedWorkspaces brings the workspaces of sessions that this node takes.
+type movedWorkspaces struct{ *Service }
+
+// Obtain has this node have the folder of a session that it is about to take: *PinnedError when it is another one
+// here, or cannot be had. from is the node whose it was, when it was made here. Until release nobody else makes it.
+func (s movedWorkspaces) Obtain(ctx context.Context, sess session.Session, kept store.Snapshot) (from string, release func(), err error) {
+	if s.opts.Folders != nil {
+		// Who asked may go away: the folder is there for the next try.
+		if release, err = s.locks.Acquire(ctx, "folder "+sess.Cwd); err != nil {
+			return "", nil, err
+		}
+		if from, err = s.restore(context.WithoutCancel(ctx), sess); err != nil {
+			release()
+			return "", nil, err
+		}
+		return from, release, nil
+	}
+	folder := cmp.Or(sess.Cwd, s.opts.WorkspaceRoot)
+	found, err := workspace.ReadMarker(folder)
+	if err != nil {
+		return "", nil, err
+	}
+	if found == "" || found != kept.Workspace {
+		return "", nil, &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: false,
+			Reason: fmt.Sprintf("its folder %s is not the same one here (share it between the nodes, at the same path)", folder)}
+	}
+	return "", func() {}, nil
+}
+
+// restore has this node have the folder of a session that it is about to take, and tells which node's it was: "" when
 // it is here already, as another session that was taken works in it. *PinnedError when it cannot be had,
 // *NotOwnerError when it is at another node by now.
-func (s *Service) restoreWorkspace(ctx context.Context, sess session.Session) (from string, err error) {
+func (s movedWorkspaces) restore(ctx context.Context, sess session.Session) (from string, err error) {
 	pinned := func(reason string) error {
 		return &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: false, Reason: reason}
 	}
@@ -177,7 +216,7 @@ func (s *Service) restoreWorkspace(ctx context.Context, sess session.Session) (f
 
 // clearFor tells whether the folder of a session that is to be taken may be made here: where nothing is, or an old copy of
 // it that nobody uses. *PinnedError otherwise.
-func (s *Service) clearFor(ctx context.Context, sess session.Session, stored store.Workspace) error {
+func (s movedWorkspaces) clearFor(ctx context.Context, sess session.Session, stored store.Workspace) error {
 	pinned := func(reason string) error {
 		return &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: false, Reason: reason}
 	}
@@ -214,9 +253,9 @@ const (
 	folderPrefix       = "folder-"
 )
 
-// workspaceMoved notes that the folder of a node goes on here, and tells in the transcript of the session that is taken what of
+// Restored notes that the folder of a node goes on here, and tells in the transcript of the session that is taken what of
 // a turn that was cut off stayed behind.
-func (s *Service) workspaceMoved(ctx context.Context, tx database.Tx, session session.Session, from string) ([]journal.Event, error) {
+func (s movedWorkspaces) Restored(ctx context.Context, tx database.Tx, session session.Session, from string) ([]journal.Event, error) {
 	at := s.now()
 	if err := store.MoveWorkspace(ctx, tx, from, session.Cwd, s.opts.NodeID, at); err != nil {
 		return nil, err
@@ -229,14 +268,4 @@ func (s *Service) workspaceMoved(ctx context.Context, tx database.Tx, session se
 		Type: typeFolderRestored, StartedAt: &at, CompletedAt: &at, Status: transcript.Complete,
 		Content: "The session goes on at another node, with its folder as the last turn before this one left it. What this turn " +
 			"changed there is in " + session.Cwd + " at node " + from + " only."})
-}
-
-// CheckWorkspace refuses what needs the folder of a session while an agent cannot work there: *FolderError. Other errors are
-// those of Lookup.
-func (s *Service) CheckWorkspace(ctx context.Context, sessionID string) error {
-	session, err := s.Lookup(ctx, sessionID)
-	if err == nil {
-		_, err = s.Workspace(session)
-	}
-	return err
 }

@@ -24,8 +24,8 @@ import (
 
 // Node is a server among those that share the store.
 type Node struct {
-	// ID is the same after a restart.
-	ID string
+	// NodeID is the same after a restart.
+	NodeID string
 	// NoRuntimes is set on a node that runs no agents: others do.
 	NoRuntimes bool
 	// Draining, when set, reports that this node is to begin nothing new for people.
@@ -35,6 +35,10 @@ type Node struct {
 	// AdoptNodes are nodes that are gone for good. OnlyNode stands for all others.
 	AdoptNodes []string
 	OnlyNode   bool
+	// Movable lets sessions go on at other nodes. Lapsed reports, within a transaction or as things stand, whether the
+	// sessions of a node may be taken.
+	Movable bool
+	Lapsed  func(ctx context.Context, q database.Querier, node string) (bool, error)
 }
 
 // OwnershipOptions are what an Ownership is built from.
@@ -59,7 +63,7 @@ func NewOwnership(opts OwnershipOptions) *Ownership { return &Ownership{opts: op
 // CheckRuns tells whether this node runs agents: *ElsewhereError.
 func (o *Ownership) CheckRuns() error {
 	if o.node.NoRuntimes {
-		return &session.ElsewhereError{Node: o.node.ID, Why: session.NoRuntimes}
+		return &session.ElsewhereError{Node: o.node.NodeID, Why: session.NoRuntimes}
 	}
 	return nil
 }
@@ -70,7 +74,7 @@ func (o *Ownership) CheckNew() error {
 		return err
 	}
 	if o.node.Draining != nil && o.node.Draining() {
-		return &session.ElsewhereError{Node: o.node.ID, Why: drainedWhy}
+		return &session.ElsewhereError{Node: o.node.NodeID, Why: drainedWhy}
 	}
 	return nil
 }
@@ -86,7 +90,7 @@ func (o *Ownership) CheckOwner(sess session.Session) error {
 	if o.Owns(sess) {
 		return o.CheckLease()
 	}
-	return &session.NotOwnerError{SessionID: sess.ID, Owner: sess.NodeID, Node: o.node.ID}
+	return &session.NotOwnerError{SessionID: sess.ID, Owner: sess.NodeID, Node: o.node.NodeID}
 }
 
 // CheckLease asks whether others can have taken this node for dead: then what it remembers may be wrong by now.
@@ -105,22 +109,22 @@ func (o *Ownership) CheckDrained(systemOwned bool) error {
 	if systemOwned || o.node.Draining == nil || !o.node.Draining() {
 		return nil
 	}
-	return fmt.Errorf("%w: node %s %s", runtime.ErrUnavailable, o.node.ID, drainedWhy)
+	return fmt.Errorf("%w: node %s %s", runtime.ErrUnavailable, o.node.NodeID, drainedWhy)
 }
 
 // Owns tells whether a session is this node'o.
-func (o *Ownership) Owns(session session.Session) bool { return session.NodeID == o.node.ID }
+func (o *Ownership) Owns(session session.Session) bool { return session.NodeID == o.node.NodeID }
 
 // AdoptNodes makes everything of nodes that are gone this node's, before what they left open is settled as its own.
 func (o *Ownership) AdoptNodes(ctx context.Context, tx database.Tx) error {
 	gone := o.node.AdoptNodes
 	if o.node.OnlyNode {
 		var err error
-		if gone, err = otherNodes(ctx, tx, o.node.ID); err != nil {
+		if gone, err = otherNodes(ctx, tx, o.node.NodeID); err != nil {
 			return err
 		}
 	}
-	gone = slices.DeleteFunc(slices.Clone(gone), func(node string) bool { return node == o.node.ID })
+	gone = slices.DeleteFunc(slices.Clone(gone), func(node string) bool { return node == o.node.NodeID })
 	if len(gone) == 0 {
 		return nil
 	}
@@ -135,7 +139,7 @@ func (o *Ownership) AdoptNodes(ctx context.Context, tx database.Tx) error {
 				next = ", epoch = epoch + 1"
 			}
 			result, err := tx.ExecContext(ctx, `update `+table+` set node_id = $2`+next+` where node_id = $1`, node,
-				o.node.ID)
+				o.node.NodeID)
 			if err != nil {
 				return fmt.Errorf("adopt the %s of node %s: %w", table, node, err)
 			}
@@ -180,7 +184,7 @@ func (o *Ownership) Mine(ctx context.Context, tx database.Tx, sessionID string, 
 		if err != nil {
 			return false, fmt.Errorf("read who owns session %s: %w", sessionID, err)
 		}
-		if node != o.node.ID && now > 0 {
+		if node != o.node.NodeID && now > 0 {
 			now = live.NotOwned
 		}
 		o.fence.epochs[sessionID] = now
