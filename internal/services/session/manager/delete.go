@@ -70,7 +70,7 @@ func (s *Service) deleteThread(ctx context.Context, session session.Session, by 
 	defer cancel()
 	adapter, err := s.Adapter(session.Runtime)
 	if err == nil {
-		s.endWork(ctx, adapter, session)
+		s.stopper.endWork(ctx, adapter, session)
 		if err = ctx.Err(); err == nil {
 			files, err = deleteThread(ctx, adapter, session)
 		}

@@ -100,7 +100,7 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 		a = s.standaloneDelta(runtimeName, signal, change)
 	default:
 		s.WantBackground(signal)
-		s.watchSilence(signal)
+		s.stopper.watchSilence(signal)
 		a = s.prepareSignal(runtimeName, signal)
 		if _, began := change.(runtime.TurnStarted); began {
 			s.adoption.wantDescription(runtimeName, signal.ThreadID)
