@@ -38,9 +38,9 @@ type instance struct {
 	// running is the machine while it may be interrupted from outside.
 	running atomic.Pointer[engine]
 
-	// loading stands for the load in the place of an invocation. Guarded by m.Mu.
+	// loading represents the load as an invocation. Guarded by m.Mu.
 	loading *invocation
-	// internal are turns owed to this very machine: answers of tools, timers, ends. Guarded by m.Mu.
+	// internal are turns due to this machine: answers of tools, timers, ends. Guarded by m.Mu.
 	internal []turn
 	// outOfMemory is set by the prelude when an error says so; only the instance's goroutine uses it.
 	outOfMemory bool
@@ -57,7 +57,7 @@ type turn struct {
 // errOverran ends an instance whose JavaScript ran past its limit.
 var errOverran = errors.New("JavaScript ran past its time limit")
 
-// errMemory ends an instance whose heap was full: what filled it may still be held.
+// errMemory ends an instance whose heap was full: the memory may still be in use.
 var errMemory = errors.New("JavaScript ran out of memory")
 
 func newInstance(m *module) *instance {
@@ -70,7 +70,7 @@ func newInstance(m *module) *instance {
 	return i
 }
 
-// checkOverrun runs when a turn should be long over.
+// checkOverrun runs when a turn should have ended long ago.
 func (i *instance) checkOverrun() {
 	if until := i.busyUntil.Load(); until != nil && time.Since(*until) >= i.m.host.limits.Grace {
 		i.stuckOnce.Do(func() { close(i.stuck) })
@@ -179,14 +179,13 @@ func (i *instance) enter(t turn) error {
 	case err == nil:
 		return nil
 	case !time.Now().Before(limit):
-		// Interrupted code may be half done, and an endless chain of promise jobs would continue at the next
-		// turn.
+		// Interrupted code may be incomplete, and an endless chain of promise jobs would continue in the next turn.
 		return errOverran
 	}
 	return fmt.Errorf("the JavaScript engine: %w", err)
 }
 
-// hostCall is what the prelude calls; it runs on the instance's goroutine inside a turn.
+// hostCall is called by the prelude; it runs on the instance's goroutine inside a turn.
 func (i *instance) hostCall(operation string, id int, text string) string {
 	switch operation {
 	case "done":
@@ -252,7 +251,7 @@ func (i *instance) loaded(text string) {
 	i.report(i.m.registered(i, subscriptions))
 }
 
-// report hands the outcome of loading on; only the first one counts.
+// report publishes the outcome of loading; only the first one counts.
 func (i *instance) report(err error) {
 	select {
 	case i.ready <- err:

@@ -12,7 +12,6 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/manager"
-	"harness/internal/services/session/takeover"
 	"harness/queue/jobs"
 	"harness/tests/dbtest"
 	"harness/tests/sessiontest"
@@ -37,7 +36,8 @@ func TestOperationsBySession(t *testing.T) {
 	}
 	elsewhere := operations.New(
 		operations.Options{
-			Sessions: sessiontest.Parts(manager.New(manager.Options{Journal: s.journal, DB: db, Node: takeover.Node{NodeID: "other"}, Logger: zerolog.Nop()}))})
+			Sessions: sessiontest.Parts(manager.New(manager.Options{Journal: s.journal, DB: db,
+				NodeOptions: manager.NodeOptions{NodeID: "other"}, Logger: zerolog.Nop()}))})
 	const notSystem, known, owned, all = 1, 2, 4, 7
 	for op, want := range map[operations.Operation]int{
 		operations.Read: known, operations.Upsert: known,

@@ -16,7 +16,6 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/manager"
-	"harness/internal/services/session/takeover"
 	"harness/queue"
 	"harness/queue/jobs"
 	"harness/tests/lifecycletest"
@@ -44,7 +43,7 @@ func open(t *testing.T, db *database.DB, adapter func(sink func(name string) run
 	t.Helper()
 	s := &site{t: t, dir: t.TempDir(), journal: journal.New(db, journal.Options{Logger: zerolog.Nop()})}
 	lifecycletest.Run(t, s.journal)
-	s.sessions = manager.New(manager.Options{Journal: s.journal, DB: db, Node: takeover.Node{NodeID: "node"}, WorkspaceRoot: s.dir,
+	s.sessions = manager.New(manager.Options{Journal: s.journal, DB: db, NodeOptions: manager.NodeOptions{NodeID: "node"}, WorkspaceRoot: s.dir,
 		Logger: zerolog.Nop(), Defaults: session.Controls{ApprovalPolicy: "untrusted", NetworkAccess: "restricted",
 			FilesystemSandbox: "read-only"}})
 	lifecycletest.Run(t, s.sessions)

@@ -31,27 +31,17 @@ const (
 // beyond lists what is still over a bound, with its size. A size may only shrink: then it is corrected here, and a line
 // whose subject is within the bound is removed.
 var beyond = map[string]int{
-	"fields of extensions Options":                                18,
 	"fields of internal/platform/journal Options":                 20,
-	"fields of internal/services/session/manager Options":         19,
-	"files of internal/services/session/manager":                  49,
+	"files of internal/services/session/manager":                  48,
 	"lines of cmd/harness newRestore":                             67,
 	"lines of cmd/harness/remote commands.projects":               65,
-	"lines of extensions Registry.build":                          61,
-	"lines of extensions Registry.loadCandidate":                  72,
 	"lines of internal/platform/journal Journal.commit":           78,
 	"lines of internal/platform/journal/archive Archiver.rewrite": 69,
-	"lines of internal/services/session/manager Service.Create":   140,
 	"lines of server Server.watchRuntimes":                        85,
-	"lines of stream AppendRequestPayload":                        62,
 	"lines of transcript Store.UpsertAll":                         61,
 	"methods of internal/platform/journal Journal":                79,
-	"methods of internal/services/session/manager Service":        201,
+	"methods of internal/services/session/manager Service":        133,
 	"methods of server Server":                                    169,
-	"parameters of extensions noteFileChange":                     7,
-	"parameters of queue decider.end":                             7,
-	"parameters of queue decider.finish":                          7,
-	"parameters of queue/jobs turns.run":                          7,
 }
 
 // TestTheHouseKeepsItsBounds measures every product package.

@@ -18,7 +18,6 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/manager"
-	"harness/internal/services/session/takeover"
 	"harness/stream"
 	"harness/tests/dbtest"
 	"harness/tests/lifecycletest"
@@ -54,7 +53,7 @@ func Open(t *testing.T, db *database.DB, edits ...func(*manager.Options)) *Site 
 	s := &Site{t: t, DB: db, Agent: scripted.Site{Dir: t.TempDir()}}
 	s.Journal = journal.New(db, journal.Options{Logger: zerolog.Nop(), Upcast: stream.Upcast})
 	s.Start(s.Journal)
-	sessions := manager.Options{Journal: s.Journal, DB: db, Node: takeover.Node{NodeID: "node"}, WorkspaceRoot: s.Agent.Dir,
+	sessions := manager.Options{Journal: s.Journal, DB: db, NodeOptions: manager.NodeOptions{NodeID: "node"}, WorkspaceRoot: s.Agent.Dir,
 		Logger: zerolog.Nop(), Defaults: session.Controls{ApprovalPolicy: "untrusted", NetworkAccess: "enabled",
 			FilesystemSandbox: "danger-full-access"}}
 	for _, edit := range edits {

@@ -56,7 +56,7 @@ func TestAnUnsureNodeStartsNothing(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		k.close()
-		unsure := openWith(t, k.db, "node", func(o *Options) { o.Lease = func() error { return errors.New("not sure") } })
+		unsure := openWith(t, k.db, "node", func(o *Options) { o.Sure = func() error { return errors.New("not sure") } })
 		_, err := unsure.Send(t.Context(), s.ID, session.Message{Text: "hi"})
 		if outage := (*journal.OutageError)(nil); !errors.As(err, &outage) {
 			t.Errorf("a message got %v", err)

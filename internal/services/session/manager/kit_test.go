@@ -17,7 +17,6 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/registry"
 	"harness/internal/services/session/store"
-	"harness/internal/services/session/takeover"
 	"harness/stream"
 	"harness/tests/dbtest"
 	"harness/tests/polling"
@@ -69,7 +68,8 @@ func openWith(t *testing.T, db *database.DB, node string, edit func(*Options)) *
 	}
 	f := &fake{generation: session.NewID()}
 	k.fake, k.log = f, log
-	opts := Options{Journal: log, DB: db, Runtimes: registry.Options{Adapters: []runtime.Adapter{f}}, Node: takeover.Node{NodeID: node}, Defaults: testControls,
+	opts := Options{Journal: log, DB: db, Runtimes: registry.Options{Adapters: []runtime.Adapter{f}},
+		NodeOptions: NodeOptions{NodeID: node}, Defaults: testControls,
 		WorkspaceRoot: "/repo", Logger: zerolog.Nop(), Clock: func() time.Time {
 			return time.Now().Add(time.Duration(k.ahead.Load()))
 		}}

@@ -226,7 +226,7 @@ func (o *Outbox) steerQueued(ctx context.Context, one session.Waiting) error {
 			return nil, journal.Refuse(errWaitingChanged)
 		}
 		begun.Store(true)
-		return o.enqueue(ctx, tx, one, session.WaitingSending, steeredMark, "")
+		return o.Enqueue(ctx, tx, one, session.WaitingSending, steeredMark, "")
 	}
 	message.Accepted = func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error) {
 		return o.dequeueSent(ctx, tx, one, turnID)
@@ -242,24 +242,4 @@ func (o *Outbox) steerQueued(ctx context.Context, one session.Waiting) error {
 		return errors.Join(err, o.markQueued(context.WithoutCancel(ctx), one, session.WaitingHeld, err.Error()))
 	}
 	return errors.Join(err, o.settleInFlight(context.WithoutCancel(ctx), one.SessionID))
-}
-
-// HoldQueued keeps the messages that wait in a session from being sent by themselves, and says why.
-func (o *Outbox) HoldQueued(ctx context.Context, tx database.Tx, sessionID, why string) ([]journal.Event, error) {
-	waiting, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(sessionID))
-	if err != nil {
-		return nil, err
-	}
-	var events []journal.Event
-	for _, one := range waiting {
-		if one.State != session.WaitingQueued {
-			continue
-		}
-		held, err := o.enqueue(ctx, tx, one, session.WaitingHeld, "", why)
-		if err != nil {
-			return nil, err
-		}
-		events = append(events, held...)
-	}
-	return events, nil
 }

@@ -156,7 +156,7 @@ func (o *Outbox) sendWhenIdle(ctx context.Context, first session.Waiting) error 
 			return nil, err
 		}
 		begun.Store(true)
-		return o.enqueue(ctx, tx, first, session.WaitingSending, mark, "")
+		return o.Enqueue(ctx, tx, first, session.WaitingSending, mark, "")
 	}
 	message.Accepted = func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error) {
 		return o.dequeueSent(ctx, tx, first, turnID)
@@ -201,13 +201,13 @@ func (o *Outbox) settleQueued(ctx context.Context, one session.Waiting, turnID s
 // markQueued is putWaiting as a unit of its own.
 func (o *Outbox) markQueued(ctx context.Context, one session.Waiting, state session.WaitingState, failure string) error {
 	_, err := o.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return o.enqueue(ctx, tx, one, state, "", failure)
+		return o.Enqueue(ctx, tx, one, state, "", failure)
 	})
 	return err
 }
 
-// enqueue gives a message another state, and tells everybody.
-func (o *Outbox) enqueue(ctx context.Context, tx database.Tx, one session.Waiting, state session.WaitingState, mark, failure string) (
+// Enqueue gives a message another state, and tells everybody.
+func (o *Outbox) Enqueue(ctx context.Context, tx database.Tx, one session.Waiting, state session.WaitingState, mark, failure string) (
 	[]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, one.SessionID)
 	if session.Absent(err) {

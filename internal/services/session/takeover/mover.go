@@ -90,7 +90,7 @@ type move struct {
 	adapter runtime.Adapter
 	kept    store.Snapshot
 	// portable is nil when the runtime is to get the conversation from the transcript.
-	portable runtime.Portable
+	portable runtime.Movable
 	// from is the node that had the workspace, "" when it is the same one here.
 	from string
 }
@@ -150,7 +150,7 @@ func (m *Mover) prepare(ctx context.Context, sess session.Session) (move, error)
 		return move{}, err
 	}
 	one := move{sess: sess, adapter: adapter, kept: kept}
-	if portable, is := runtime.Has[runtime.Portable](adapter, runtime.OpMove); is && whole {
+	if portable, is := runtime.Has[runtime.Movable](adapter, runtime.OpMove); is && whole {
 		one.portable = portable
 	} else if !runtime.CapabilitiesOf(adapter).Reconstruct {
 		return move{}, &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: true,
