@@ -32,7 +32,7 @@ const (
 // whose subject is within the bound is removed.
 var beyond = map[string]int{
 	"fields of internal/platform/journal Options":                 20,
-	"files of internal/services/session/manager":                  53,
+	"files of internal/services/session/manager":                  54,
 	"lines of cmd/harness newRestore":                             67,
 	"lines of cmd/harness/remote commands.projects":               65,
 	"lines of internal/platform/journal Journal.commit":           78,
@@ -45,7 +45,7 @@ var beyond = map[string]int{
 	"methods of interface internal/services/tasks Sessions":       9,
 	"methods of interface queue/jobs Sessions":                    18,
 	"methods of internal/platform/journal Journal":                79,
-	"methods of internal/services/session/manager Service":        207,
+	"methods of internal/services/session/manager Service":        182,
 	"methods of server Server":                                    169,
 }
 
