@@ -260,7 +260,7 @@ func TestConnectionLimit(t *testing.T) {
 
 	answer, _ := io.ReadAll(g.dial(t, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
 	for _, part := range []string{"503 Service Unavailable", "Retry-After: 1", "Connection: close",
-		`"code":"too_many_connections"`, "HARNESS_HTTP_MAX_CONNECTIONS"} {
+		`"code":"too_many_connections"`, "connections of HARNESS_LIMITS"} {
 		if !strings.Contains(string(answer), part) {
 			t.Errorf("no %q in %q", part, answer)
 		}

@@ -8,12 +8,12 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"harness/api/compress"
 	"harness/api/conns"
 	"harness/api/rest"
+	"harness/internal/lib/ids"
 	"harness/internal/platform/telemetry"
 )
 
@@ -23,7 +23,7 @@ func (s *server) observe(next http.Handler) http.Handler {
 		start := s.Clock()
 		id := r.Header.Get("X-Request-Id")
 		if !acceptableID(id) {
-			id = newRequestID()
+			id = ids.New()
 		}
 		w.Header().Set("X-Request-Id", id)
 		n := &rest.Note{}
@@ -76,8 +76,6 @@ func acceptableID(id string) bool {
 	}
 	return true
 }
-
-func newRequestID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // recoverPanics turns a panic into a logged 500. http.ErrAbortHandler is intended, not a defect.
 func (s *server) recoverPanics(next http.Handler) http.Handler {

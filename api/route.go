@@ -1,12 +1,13 @@
 package api
 
 import (
+	"net/http"
+
 	"harness/api/admin"
 	"harness/api/compat"
 	"harness/api/rest"
 	"harness/api/sessions"
 	"harness/internal/operations"
-	"net/http"
 )
 
 // Operation describes one served operation. Roles are the roles of named tokens that may call it; Agent is what an

@@ -56,12 +56,12 @@ func TestMessageAboveLimitIsRefused(t *testing.T) {
 	b := setup(t)
 	b.sessions.next.session = session.Session{ID: "s", Title: "A chat"}
 	b.sessions.fail = &session.LimitError{Runtime: "codex", SessionID: "s", Limit: 256,
-		Setting: "HARNESS_SESSION_MAX_MESSAGES"}
+		Setting: "HARNESS_RUNTIME_LIMITS"}
 	answer := b.send(http.MethodPost, "/api/sessions", "application/json", `{}`)
-	want := `"details":{"runtime":"codex","sessionId":"s","limit":256,"setting":"HARNESS_SESSION_MAX_MESSAGES"}`
+	want := `"details":{"runtime":"codex","sessionId":"s","limit":256,"setting":"HARNESS_RUNTIME_LIMITS"}`
 	if text := answer.Body.String(); answer.Code != http.StatusTooManyRequests ||
 		answer.Header().Get("Retry-After") != "5" ||
-		!strings.Contains(text, `"code":"limit_reached"`) || !strings.Contains(text, "HARNESS_SESSION_MAX_MESSAGES") ||
+		!strings.Contains(text, `"code":"limit_reached"`) || !strings.Contains(text, "HARNESS_RUNTIME_LIMITS") ||
 		!strings.Contains(text, want) {
 		t.Errorf("%d, Retry-After %q, %s", answer.Code, answer.Header().Get("Retry-After"), text)
 	}

@@ -2,9 +2,10 @@ package api_test
 
 import (
 	"encoding/json"
-	"harness/api/sessions"
 	"net/http"
 	"testing"
+
+	"harness/api/sessions"
 )
 
 // Settings are shown as given, with the defaults of new sessions and whether they may be changed.

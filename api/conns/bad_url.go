@@ -3,10 +3,11 @@ package conns
 import (
 	"bytes"
 	"fmt"
-	"harness/api/rest"
 	"net/http"
 	"strings"
 	"sync"
+
+	"harness/api/rest"
 )
 
 // rememberedHead limits the stored part of a request, in bytes. A longer request line gets net/http's own response.

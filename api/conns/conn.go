@@ -234,7 +234,7 @@ func headerTooLongBody() []byte {
 
 func tooManyConnectionsBody() []byte {
 	return []byte(`{"status":"error","code":"too_many_connections",` +
-		`"message":"all connections of this server are busy; try again in a moment, or raise HARNESS_HTTP_MAX_CONNECTIONS"}`)
+		`"message":"all connections of this server are busy; try again in a moment, or raise connections of HARNESS_LIMITS"}`)
 }
 
 // timedBody lifts the deadline once the body is read: the handler may take longer. net/http discards an unread rest

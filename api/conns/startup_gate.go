@@ -1,9 +1,10 @@
 package conns
 
 import (
-	"harness/api/rest"
 	"net/http"
 	"time"
+
+	"harness/api/rest"
 )
 
 // AliveBody is the response of the liveness check, whatever else is wrong.

@@ -1,13 +1,14 @@
 package conns
 
 import (
-	"harness/api/rest"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"harness/api/rest"
 )
 
 // A starting server answers readiness checks at once. Other requests wait for it for a limited time.

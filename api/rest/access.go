@@ -1,9 +1,10 @@
 package rest
 
 import (
-	"harness/internal/platform/auth"
 	"net/http"
 	"slices"
+
+	"harness/internal/platform/auth"
 )
 
 // MayUse reports whether a role may use a route.

@@ -201,7 +201,7 @@ func (p *peer) notifyViewers(method string, about focus) {
 	}{p.id, viewers, len(all),
 		common{about.workspace, about.session, about.agent, javascript.ISOTime(s.opts.Clock().UnixMilli())}})
 	for _, other := range others {
-		other.socket.Tell(notice)
+		other.socket.TrySend(notice)
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"harness/transcript"
-
 	"github.com/sourcegraph/jsonrpc2"
+
+	"harness/transcript"
 )
 
 // upsert stores an entry of a session.

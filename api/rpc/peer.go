@@ -70,7 +70,7 @@ func (s *Server) newPeer(r *http.Request, socket *stream.Socket) *peer {
 }
 
 // Hear implements stream.Listener.
-func (p *peer) Hear(message []byte) {
+func (p *peer) OnMessage(message []byte) {
 	s := p.server
 	if wait := s.limiter.take(p.rateKey); wait > 0 {
 		p.reply(p.refuse(message, rateLimited(wait)))
@@ -143,7 +143,7 @@ func (p *peer) see() {
 		strings.Join(sessions, "\x01"), strings.Join(slices.Sorted(maps.Keys(spaces)), "\x01"), strconv.FormatBool(all),
 		strconv.FormatBool(wanted == nil), strings.Join(slices.Sorted(maps.Keys(wanted)), "\x01"),
 	}, "\x00")
-	p.socket.See(stream.Audience{Key: key, Sessions: sessions, Sees: func(frame *stream.Frame) bool {
+	p.socket.SetAudience(stream.Audience{Key: key, Sessions: sessions, Sees: func(frame *stream.Frame) bool {
 		return wants(frame.Type) && events.Sees(frame,
 			func(session string) bool { _, watched := watches[session]; return watched },
 			func(workspace string) bool { return all || spaces[workspace] })

@@ -155,7 +155,7 @@ func (s *Server) beat() {
 		}{now, sequence, common{Timestamp: now}})
 		s.each(func(p *peer) {
 			if p.wants(events.Heartbeat) {
-				p.socket.Tell(beat)
+				p.socket.TrySend(beat)
 			}
 		})
 	}

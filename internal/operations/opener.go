@@ -2,11 +2,12 @@ package operations
 
 import (
 	"context"
-	"harness/internal/platform/auth"
-	"harness/internal/services/session"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"harness/internal/platform/auth"
+	"harness/internal/services/session"
 )
 
 // OpenerStore is what Opener needs of sessions.

@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+
 	"harness/internal/platform/auth"
 	"harness/internal/services/session"
 	"harness/transcript"

@@ -4,10 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
+
 	"harness/internal/platform/auth"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
-	"math"
 )
 
 // ThreadStore is what Threads needs of sessions. The runtime also gets calls for a session that is not stored here.

@@ -170,7 +170,7 @@ func (f *Feed) AppendFrame(dst []byte, frame *stream.Frame, positions bool) []by
 	} else {
 		dst = append(dst, frame.Payload...)
 	}
-	if positions && !frame.Early {
+	if positions && !frame.Ephemeral {
 		dst = strconv.AppendInt(append(dst, `,"pos":`...), frame.Pos, 10)
 		dst = strconv.AppendInt(append(dst, `,"seq":`...), frame.Seq, 10)
 	}

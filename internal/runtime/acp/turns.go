@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 )
@@ -64,7 +63,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	if err := p.requireAlive(ctx); err != nil {
 		return runtime.StartedTurn{}, err
 	}
-	turn, err := r.prompt(ctx, p, conversation{Thread: in.ThreadID, Cwd: cwd, Unasked: r.autoApproved(p, native),
+	turn, err := r.prompt(ctx, p, conversation{Thread: in.ThreadID, Cwd: cwd, AutoApproved: r.autoApproved(p, native),
 		Clears: r.profile.clears(in.Input)}, native, in.Input, prompt)
 	if err != nil {
 		return runtime.StartedTurn{}, err
@@ -75,7 +74,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 // prompt publishes a turn of a conversation and then sends its message.
 func (r *Runtime) prompt(ctx context.Context, p *protocol, of conversation, native string, input []json.RawMessage,
 	blocks []any) (turn string, err error) {
-	turn = uuid.Must(uuid.NewV7()).String()
+	turn = ids.New()
 	line, err := written(message{Version: "2.0", ID: turnPrefix + turn, Method: methodPrompt,
 		Params: map[string]any{"sessionId": native, "prompt": blocks}})
 	if err != nil {
@@ -127,7 +126,7 @@ func (p *protocol) requireAlive(ctx context.Context) error {
 func (p *protocol) reserve(native string) (release func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.reserved[native] || p.translator.state.Talks[native] != nil {
+	if p.reserved[native] || p.translator.state.Conversations[native] != nil {
 		return nil, runtime.ErrTurnActive
 	}
 	p.reserved[native] = true

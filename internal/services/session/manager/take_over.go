@@ -13,6 +13,7 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/workspace"
 )
 
 // Own is CheckOwner that takes an idle session whose node is not alive, with what its runtime remembers. *PinnedError
@@ -41,7 +42,7 @@ func (s *Service) Own(ctx context.Context, sess session.Session) error {
 		return err
 	}
 	defer release()
-	if sess, err = s.stored(ctx, sess.ID); err != nil {
+	if sess, err = s.Stored(ctx, sess.ID); err != nil {
 		return err
 	}
 	if s.Owns(sess) {
@@ -63,7 +64,7 @@ func (s *Service) takeOver(ctx context.Context, sess session.Session) error {
 	if err != nil {
 		return err
 	}
-	portable, is := runtime.Has[runtime.Portable](adapter, runtime.OpMove)
+	portable, is := runtime.Has[runtime.Movable](adapter, runtime.OpMove)
 	tellAgain := !is || !whole
 	if tellAgain && !runtime.CapabilitiesOf(adapter).Reconstruct {
 		return &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: true,
@@ -188,7 +189,7 @@ func (s *Service) obtainWorkspace(ctx context.Context, sess session.Session, kep
 		return from, release, nil
 	}
 	folder := cmp.Or(sess.Cwd, s.opts.WorkspaceRoot)
-	found, err := readMarker(folder)
+	found, err := workspace.ReadMarker(folder)
 	if err != nil {
 		return "", nil, err
 	}
