@@ -80,7 +80,7 @@ func (o *Outbox) sendQueued(ctx context.Context, senders *sync.WaitGroup) (found
 	sessions, err := database.ReadAll(ctx, o.opts.DB.Read(), "find waiting messages", func(row database.Row) (id string, err error) {
 		err = row.Scan(&id)
 		return database.DecodeText(id), err
-	}, `select distinct q.session_id from queued_messages q join sessions s on o.id = q.session_id where o.node_id = $1`,
+	}, `select distinct q.session_id from queued_messages q join sessions s on s.id = q.session_id where s.node_id = $1`,
 		o.opts.NodeID)
 	if err != nil {
 		return false, err
