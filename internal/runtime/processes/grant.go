@@ -127,7 +127,7 @@ func (s *Set[P]) end(e *entry[P]) {
 	})
 }
 
-// gone notes that an entry's process has ended by itself. Whoever ends a process waits for it.
+// gone notes that an entry's process has ended by itself. A caller that ends a process waits for it.
 func (s *Set[P]) gone(e *entry[P]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
