@@ -274,9 +274,10 @@ func (s *Server) traceOf(sessionID, turnID string) (traceID, spanID string) {
 
 func (s *Server) startJournal(ctx context.Context) error {
 	s.journal = journal.New(s.db, journal.Options{Now: s.now, Logger: s.log.With().Str("package", "journal").Logger(),
-		Observe: s.metrics.ObserveBatch, Origin: origin, Before: audit.NewWriter().Write, Upcast: stream.Upcast,
-		Refused: s.metrics.Database.Refusals.Inc, Recorded: storeRefused, TraceOf: s.traceOf, CheckOwned: s.owned(), Announce: s.announce(),
-		OnEphemeral: s.tellEarly(), Damaged: s.damagedEvent,
+		Origin: origin, Before: audit.NewWriter().Write, Upcast: stream.Upcast, Recorded: storeRefused, TraceOf: s.traceOf,
+		CheckOwned: s.owned(),
+		Hooks: journal.Hooks{Observe: s.metrics.ObserveBatch, Refused: s.metrics.Database.Refusals.Inc, Announce: s.announce(),
+			OnEphemeral: s.tellEarly(), Damaged: s.damagedEvent},
 		Barrier: s.nodePort != nil && !switchedOff("barrier"), EarlyRelease: s.releasesEarly(),
 		Archived: s.cfg.Archive != ""})
 	s.metrics.Database.Watch(s.db.Engine(), s.journal)

@@ -78,25 +78,25 @@ func (b *barrier) pass(ctx context.Context, conn database.Conn, before *durable,
 
 // settled reads events from the store, and returns when what it has read, up to the position that read returns (0:
 // nothing), may be shown.
-func (j *Journal) settled(ctx context.Context, read func(q database.Querier) (last int64, err error)) error {
-	return j.settledUpTo(ctx, func(q database.Querier) (headState, error) {
+func (r *reader) settled(ctx context.Context, read func(q database.Querier) (last int64, err error)) error {
+	return r.settledUpTo(ctx, func(q database.Querier) (headState, error) {
 		last, err := read(q)
 		return headState{pos: last}, err
 	})
 }
 
 // settledUpTo is settled of whatever there is, up to a mark.
-func (j *Journal) settledUpTo(ctx context.Context, read func(q database.Querier) (last headState, err error)) error {
-	if j.barrier == nil {
-		_, err := read(j.db.Read())
+func (r *reader) settledUpTo(ctx context.Context, read func(q database.Querier) (last headState, err error)) error {
+	if r.barrier == nil {
+		_, err := read(r.db.Read())
 		return err
 	}
-	return j.db.ReadOn(ctx, func(conn database.Conn) error {
-		before := j.barrier.durable.Load()
+	return r.db.ReadOn(ctx, func(conn database.Conn) error {
+		before := r.barrier.durable.Load()
 		last, err := read(conn)
 		if err != nil || last == (headState{}) {
 			return err
 		}
-		return j.barrier.pass(ctx, conn, before, last)
+		return r.barrier.pass(ctx, conn, before, last)
 	})
 }

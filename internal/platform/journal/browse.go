@@ -22,7 +22,7 @@ type Selection struct {
 }
 
 // Browse reads what a selection has. Its cost grows with the stretch, not with the journal.
-func (j *Journal) Browse(ctx context.Context, want Selection) ([]Record, error) {
+func (r *reader) Browse(ctx context.Context, want Selection) ([]Record, error) {
 	where, args := `pos > `+kept+` and pos < $2`, []any{want.After, want.Before}
 	add := func(text string, value any) {
 		args = append(args, value)
@@ -45,5 +45,5 @@ func (j *Journal) Browse(ctx context.Context, want Selection) ([]Record, error) 
 		order += ` desc`
 	}
 	args = append(args, want.Limit)
-	return j.read(ctx, `select `+stored+` from journal_events where `+where+order+` limit $`+strconv.Itoa(len(args)), args...)
+	return r.read(ctx, `select `+stored+` from journal_events where `+where+order+` limit $`+strconv.Itoa(len(args)), args...)
 }

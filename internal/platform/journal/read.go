@@ -55,8 +55,16 @@ const (
 	selectAfter = `select ` + stored + ` from journal_events where pos > ` + kept + ` order by pos limit $2`
 )
 
+// reader reads events from the store, and returns what it read only once that is durable.
+type reader struct {
+	db        *database.DB
+	barrier   *barrier // nil without one
+	upcast    func(version int, event Event) Event
+	onDamaged func(pos int64) // Hooks.Damaged
+}
+
 // Read returns the committed records after a position, in order.
-func (j *Journal) Read(ctx context.Context, query Query) ([]Record, error) {
+func (r *reader) Read(ctx context.Context, query Query) ([]Record, error) {
 	limit := query.Limit
 	if limit <= 0 {
 		limit = defaultLimit
@@ -66,13 +74,13 @@ func (j *Journal) Read(ctx context.Context, query Query) ([]Record, error) {
 		before = math.MaxInt64
 	}
 	if query.Session == "" {
-		return j.readAfter(ctx, query.After, before, limit, query.Short)
+		return r.readAfter(ctx, query.After, before, limit, query.Short)
 	}
 	wanted := stored
 	if query.Short {
 		wanted = rows
 	}
-	return j.read(ctx, `select `+wanted+
+	return r.read(ctx, `select `+wanted+
 		` from journal_events where pos > `+kept+` and pos < $4 and (session_id in ($2, '') or broadcast = 1) order by pos limit $3`,
 		query.After, query.Session, limit, before)
 }
@@ -82,12 +90,12 @@ func (j *Journal) Read(ctx context.Context, query Query) ([]Record, error) {
 //
 // Neither bound nor limit is a parameter that Postgres would plan the statement for each time: that would take as long
 // as it does.
-func (j *Journal) readAfter(ctx context.Context, after, before int64, limit int, short bool) (records []Record, err error) {
+func (r *reader) readAfter(ctx context.Context, after, before int64, limit int, short bool) (records []Record, err error) {
 	where := ` from journal_events where pos > ` + kept + ` and pos < (select cast($2 as bigint)) order by pos limit ` + strconv.Itoa(limit)
-	err = j.settled(ctx, func(q database.Querier) (last int64, err error) {
-		records, err = j.readFrom(ctx, q, `select `+rows+where, after, before)
+	err = r.settled(ctx, func(q database.Querier) (last int64, err error) {
+		records, err = r.readFrom(ctx, q, `select `+rows+where, after, before)
 		if err == nil && !short && slices.ContainsFunc(records, func(r Record) bool { return len(r.Payload) == 0 }) {
-			records, err = j.readFrom(ctx, q, `select `+stored+where, after, before)
+			records, err = r.readFrom(ctx, q, `select `+stored+where, after, before)
 		}
 		return lastOf(records), err
 	})
@@ -107,11 +115,11 @@ func lastOf(records []Record) (last int64) {
 
 // ReadSession returns one session's records after a per-session sequence number, in order. Session "" means the global
 // events.
-func (j *Journal) ReadSession(ctx context.Context, sessionID string, afterSeq int64, limit int) ([]Record, error) {
+func (r *reader) ReadSession(ctx context.Context, sessionID string, afterSeq int64, limit int) ([]Record, error) {
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	return j.read(ctx, `select `+stored+` from journal_events where session_id = $1 and seq > $2 and `+isKept+
+	return r.read(ctx, `select `+stored+` from journal_events where session_id = $1 and seq > $2 and `+isKept+
 		` order by seq limit $3`, sessionID, afterSeq, limit)
 }
 
@@ -125,8 +133,8 @@ func Sequence(ctx context.Context, q database.Querier, sessionID string) (seq in
 }
 
 // Bounds returns the oldest position still kept (1 when nothing was ever pruned) and the last committed one.
-func (j *Journal) Bounds(ctx context.Context) (oldest, head int64, err error) {
-	err = j.settled(ctx, func(q database.Querier) (int64, error) {
+func (r *reader) Bounds(ctx context.Context) (oldest, head int64, err error) {
+	err = r.settled(ctx, func(q database.Querier) (int64, error) {
 		oldest, head, err = Bounds(ctx, q)
 		return head, err
 	})
@@ -142,9 +150,9 @@ func Bounds(ctx context.Context, q database.Querier) (oldest, head int64, err er
 	return oldest, head, nil
 }
 
-func (j *Journal) read(ctx context.Context, query string, args ...any) (records []Record, err error) {
-	err = j.settled(ctx, func(q database.Querier) (last int64, err error) {
-		records, err = j.readFrom(ctx, q, query, args...)
+func (r *reader) read(ctx context.Context, query string, args ...any) (records []Record, err error) {
+	err = r.settled(ctx, func(q database.Querier) (last int64, err error) {
+		records, err = r.readFrom(ctx, q, query, args...)
 		return lastOf(records), err
 	})
 	if err != nil {
@@ -153,21 +161,21 @@ func (j *Journal) read(ctx context.Context, query string, args ...any) (records 
 	return records, nil
 }
 
-func (j *Journal) readFrom(ctx context.Context, q database.Querier, query string, args ...any) ([]Record, error) {
+func (r *reader) readFrom(ctx context.Context, q database.Querier, query string, args ...any) ([]Record, error) {
 	return database.ReadAll(ctx, q, "read the journal", func(row database.Row) (Record, error) {
-		record, err := j.scan(row)
-		if err == nil && j.upcast != nil && record.SchemaVersion < SchemaVersion {
-			record.Event = j.upcast(record.SchemaVersion, record.Event)
+		record, err := r.scan(row)
+		if err == nil && r.upcast != nil && record.SchemaVersion < SchemaVersion {
+			record.Event = r.upcast(record.SchemaVersion, record.Event)
 		}
 		return record, err
 	}, query, args...)
 }
 
 // scan reads a row. One that is not as it was written is EventDamaged.
-func (j *Journal) scan(row database.Row) (Record, error) {
+func (r *reader) scan(row database.Row) (Record, error) {
 	record, kept, err := scanRow(row)
 	if err == nil && kept.Valid && !record.intact(kept.Int64) {
-		j.foundDamaged(record.Pos)
+		r.foundDamaged(record.Pos)
 		record = record.damaged()
 	}
 	return record, err
