@@ -65,7 +65,7 @@ func (s *Server) keep(ctx context.Context, sessionID, name, contentType string, 
 
 // givenTools are the tools of this server that agents are given, as the input of a model tells of them.
 func (s *Server) givenTools() (given []tasks.Tool) {
-	manifest := s.tools.manifest()
+	manifest := s.runtimes.tools.manifest()
 	if manifest == nil {
 		return nil
 	}

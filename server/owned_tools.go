@@ -41,7 +41,8 @@ const execTimeout = 5 * time.Minute
 
 // ownedTools are the tools that this server gives to agents; nil gives none.
 type ownedTools struct {
-	*Server
+	*core
+	calls    *callLog
 	policy   tools.Policy
 	host     *mcphost.Host
 	registry *tools.Registry
@@ -156,7 +157,7 @@ func (s *Server) startTools(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	owned := &ownedTools{Server: s, reached: reached}
+	owned := &ownedTools{core: s.core, calls: &s.calls, reached: reached}
 	if owned.policy, err = toolPolicy(s.cfg.Tools, s.cfg.AllowYolo); err != nil {
 		return err
 	}
@@ -171,7 +172,7 @@ func (s *Server) startTools(ctx context.Context) error {
 	owned.registry = registry
 	owned.host = mcphost.New(mcphost.Options{Executor: executor, Grants: s.agents.grants, Session: owned.session, Reads: s.journal,
 		Version: version.Program(), Logger: s.log.With().Str("package", "mcphost").Logger()})
-	s.tools = owned
+	s.runtimes.tools = owned
 	return nil
 }
 
@@ -191,7 +192,7 @@ func (s *Server) ownPlaces() (limits workspace.Limits, err error) {
 		}
 		limits.Hidden = append(limits.Hidden, place)
 	}
-	limits.Hidden = append(limits.Hidden, s.hideSecrets()...)
+	limits.Hidden = append(limits.Hidden, s.access.hideSecrets()...)
 	for _, root := range ExtensionRoots(s.cfg, s.workspace) {
 		place, err := datadir.RealPath(root.Path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -354,7 +355,7 @@ func (o *ownedTools) beside(guard func(http.Handler) http.Handler, next http.Han
 	if o == nil {
 		return next
 	}
-	door := o.recorded(guard, "mcp", MCPPath, true, o.host) // calls of tools have rows of their own
+	door := o.calls.recorded(guard, "mcp", MCPPath, true, o.host) // calls of tools have rows of their own
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == MCPPath {
 			door.ServeHTTP(w, r)

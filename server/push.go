@@ -19,7 +19,7 @@ import (
 // everybody there is at a server that asks for no token.
 type pushAccess struct {
 	*notify.Push
-	server *Server
+	access *access
 	key    []byte
 }
 
@@ -32,7 +32,7 @@ const (
 )
 
 // startPush makes what tells browsers, unless HARNESS_NOTIFY_PUSH_SERVICES is none.
-func (s *Server) startPush(ctx context.Context) error {
+func (s *notifications) startPush(ctx context.Context) error {
 	set := s.cfg.Notify
 	if slices.Contains(set.PushServices, "none") {
 		return nil
@@ -41,7 +41,7 @@ func (s *Server) startPush(ctx context.Context) error {
 	if strings.HasPrefix(set.PublicURL, "https:") {
 		contact = cmp.Or(contact, set.PublicURL)
 	}
-	access := &pushAccess{server: s}
+	access := &pushAccess{access: s.access}
 	push, err := notify.NewPush(ctx, notify.PushOptions{DB: s.db, Services: set.PushServices,
 		Contact: cmp.Or(contact, "mailto:harness@localhost"), Allows: access.allows})
 	if err != nil {
@@ -80,7 +80,7 @@ func (p *pushAccess) Subscriber(ctx context.Context) notify.Subscriber {
 // ownersProof is another one after HARNESS_AUTH_TOKEN is changed or the owner's token is renewed.
 func (p *pushAccess) ownersProof() string {
 	mac := hmac.New(sha256.New, p.key)
-	mac.Write([]byte(p.server.cfg.AuthToken + "\n" + p.server.access.owner.Fingerprint()))
+	mac.Write([]byte(p.access.cfg.AuthToken + "\n" + p.access.owner.Fingerprint()))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:8])
 }
 
@@ -90,25 +90,25 @@ func (p *pushAccess) allows(ctx context.Context, who notify.Subscriber, news not
 	if who.Projects != nil {
 		limit = auth.LimitTo(who.Projects...)
 	}
-	set := p.server.cfg
+	set := p.access.cfg
 	switch id, named := strings.CutPrefix(who.Holder, holderToken); {
 	case named:
 		var holder auth.Principal
-		holder, counts = p.server.holder(id)
+		holder, counts = p.access.holder(id)
 		limit = holder.Projects
 	case strings.HasPrefix(who.Holder, holderSigned):
-		counts = who.Until == 0 || p.server.now().UnixMilli() < who.Until
+		counts = who.Until == 0 || p.access.now().UnixMilli() < who.Until
 	case who.Holder == holderOwner:
 		counts = who.Proof == p.ownersProof()
 	case who.Holder == holderLocal:
-		needed, _ := p.server.localAccess()
+		needed, _ := p.access.localAccess()
 		counts = !needed
 	case who.Holder == holderRemote:
-		counts = set.AuthToken == "" && set.InsecureNoAuth && !p.server.named().Any()
+		counts = set.AuthToken == "" && set.InsecureNoAuth && !p.access.named().Any()
 	}
 	if !counts || limit == nil {
 		return counts, counts, nil
 	}
-	projects, err := p.server.sessions.ProjectsOf(ctx, news.SessionID)
+	projects, err := p.access.sessions.ProjectsOf(ctx, news.SessionID)
 	return true, limit.Has(projects[news.SessionID]), err
 }

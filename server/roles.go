@@ -9,8 +9,7 @@ import (
 )
 
 // checkRoles refuses roles with which nobody would be served.
-func (s *Server) checkRoles() error {
-	cfg := s.cfg
+func checkRoles(cfg *config.Config) error {
 	var role string
 	switch {
 	case cfg.Serves() && cfg.Runs():
@@ -37,7 +36,7 @@ func (s *Server) checkRoles() error {
 }
 
 // ofRole keeps clients from a server that does not answer them: it tells how it is, and takes what its own agents ask.
-func (s *Server) ofRole(next http.Handler) http.Handler {
+func (s *core) ofRole(next http.Handler) http.Handler {
 	if s.cfg.Serves() {
 		return next
 	}

@@ -39,11 +39,11 @@ func CodexBin(cfg *config.Config) string {
 const noNativeToolsFile = "no-native-tools"
 
 // nativeToolsOff tells whether no agent of this server may have tools of its own.
-func (s *Server) nativeToolsOff() bool { return s.cfg.Tools.Native == runtime.NativeToolsOff }
+func (s *runtimes) nativeToolsOff() bool { return s.cfg.Tools.Native == runtime.NativeToolsOff }
 
 // endWithNativeTools ends what still runs of agents that an earlier server started with tools of their own, where they
 // may have none now: most are told so when they start.
-func (s *Server) endWithNativeTools(ctx context.Context) error {
+func (s *runtimes) endWithNativeTools(ctx context.Context) error {
 	mark := filepath.Join(s.dir.Path, noNativeToolsFile)
 	if !s.nativeToolsOff() {
 		if err := os.Remove(mark); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -47,7 +47,7 @@ func (s *Server) stopSpans(ctx context.Context) error {
 }
 
 // runtimeCalled hears of the calls of a runtime.
-func (s *Server) runtimeCalled(name string) stdio.Called {
+func (s *runtimes) runtimeCalled(name string) stdio.Called {
 	took := s.metrics.Calls.Took.WithLabelValues(name)
 	return func(ctx context.Context, method string, lasted time.Duration, err error) {
 		took.Observe(lasted.Seconds())

@@ -28,7 +28,7 @@ func (s *Server) startTasks(ctx context.Context) error {
 		Context: func(ctx context.Context) context.Context { return journal.Patient(ctx, s.cfg.StoreWait) },
 	}
 	if s.nodePort != nil {
-		options.Owners = s.owners()
+		options.Owners = s.nodes.owners()
 	}
 	s.taskAPI = v1.New(options)
 	return s.tasks.Start(ctx)

@@ -61,7 +61,7 @@ func noteRoots(dataDir, file string, noted map[string]bool) error {
 
 // protectedRoots are the places of extension roots that runtimes cannot change, those that do not exist yet for a
 // runtime that is started anew when they do. It notes which cannot be protected now.
-func (s *Server) protectedRoots() (places []string, err error) {
+func (s *runtimes) protectedRoots() (places []string, err error) {
 	noted, err := notedRoots(s.dir.Path, unprotectedFile)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (s *Server) protectedRoots() (places []string, err error) {
 }
 
 // makeRoot makes a root that is missing, noted before so that it goes again. fs.ErrNotExist when it cannot be made.
-func (s *Server) makeRoot(path string) (place string, err error) {
+func (s *runtimes) makeRoot(path string) (place string, err error) {
 	made, err := notedRoots(s.dir.Path, madeFile)
 	if err == nil && !made[path] {
 		made[path] = true
@@ -129,7 +129,7 @@ const (
 )
 
 // removeMadeRoots removes the roots made for runtimes when none is left and nobody put something there.
-func (s *Server) removeMadeRoots() error {
+func (s *runtimes) removeMadeRoots() error {
 	made, err := notedRoots(s.dir.Path, madeFile)
 	if err != nil || len(made) == 0 {
 		return err
