@@ -302,11 +302,7 @@ type actionParts struct {
 
 // UpsertTranscript implements action.Transcripts.
 func (a actionParts) UpsertTranscript(ctx context.Context, id string, entry transcript.Entry) error {
-	err := done(ctx, a.reads, func(ctx context.Context) error { return a.sessions.UpsertTranscript(ctx, id, entry) })
-	if gone(err) {
-		return fmt.Errorf("%w: %w", action.ErrGone, err)
-	}
-	return err
+	return asAction(done(ctx, a.reads, func(ctx context.Context) error { return a.sessions.UpsertTranscript(ctx, id, entry) }))
 }
 
 // Approval implements action.Approvals.
@@ -314,42 +310,21 @@ func (a actionParts) Approval(ctx context.Context, id string) (action.Approval, 
 	request, err := settled(ctx, a.reads, func(ctx context.Context) (session.Request, error) {
 		return a.sessions.Request(ctx, id, runtime.RequestApproval)
 	})
-	if errors.Is(err, session.ErrRequestNotFound) {
-		return action.Approval{}, fmt.Errorf("%w: %w", action.ErrGone, err)
-	}
-	return action.Approval{SessionID: request.SessionID, TurnID: request.TurnID}, err
+	return action.Approval{SessionID: request.SessionID, TurnID: request.TurnID}, asAction(err)
 }
 
 // Decide implements action.Approvals.
 func (a actionParts) Decide(ctx context.Context, d action.Decision) error {
-	err := done(ctx, a.reads, func(ctx context.Context) error {
+	return asAction(done(ctx, a.reads, func(ctx context.Context) error {
 		_, err := a.sessions.Settle(ctx, d.ApprovalID, runtime.RequestApproval,
 			runtime.Reply{Decision: d.Decision, Scope: d.Scope, Message: d.Message}, d.Actor)
 		return err
-	})
-	var settled *session.SettledError
-	var refused *runtime.ReplyError
-	switch {
-	case errors.As(err, &refused):
-		return fmt.Errorf("%w: %w", action.ErrInvalid, err)
-	case errors.As(err, &settled):
-		return fmt.Errorf("%w: %w", action.ErrResolved, err)
-	case errors.Is(err, session.ErrRequestNotFound):
-		return fmt.Errorf("%w: %w", action.ErrGone, err)
-	}
-	return err
+	}))
 }
 
 // Steer implements action.Turns.
 func (a actionParts) Steer(ctx context.Context, id, turnID, text string) error {
-	err := done(ctx, a.reads, func(ctx context.Context) error { return a.sessions.Steer(ctx, id, turnID, text) })
-	switch {
-	case errors.Is(err, session.ErrNoActiveTurn), errors.Is(err, session.ErrWrongTurn), isElsewhere(err):
-		return fmt.Errorf("%w: %w", action.ErrConflict, err)
-	case gone(err):
-		return fmt.Errorf("%w: %w", action.ErrGone, err)
-	}
-	return err
+	return asAction(done(ctx, a.reads, func(ctx context.Context) error { return a.sessions.Steer(ctx, id, turnID, text) }))
 }
 
 // Rename implements action.Titles.
@@ -358,22 +333,28 @@ func (a actionParts) Rename(ctx context.Context, id, title, onlyFrom string) err
 		_, err := a.sessions.RenameFrom(ctx, id, title, onlyFrom)
 		return err
 	})
-	var other *session.TitleError
-	switch {
-	case errors.As(err, &other):
+	if other := (*session.TitleError)(nil); errors.As(err, &other) {
 		return fmt.Errorf("%w: %w", action.ErrResolved, err)
-	case isElsewhere(err):
-		return fmt.Errorf("%w: %w", action.ErrConflict, err)
-	case gone(err):
-		return fmt.Errorf("%w: %w", action.ErrGone, err)
 	}
-	return err
+	return asAction(err)
 }
 
-// isElsewhere tells that a session is another node's: its own extensions ask for the same there.
-func isElsewhere(err error) bool {
-	var refused *session.NotOwnerError
-	return errors.As(err, &refused)
+// asAction adds what an error means to an action. A session of another node is a conflict: its own extensions act there.
+func asAction(err error) error {
+	var kind error
+	switch operations.Classify(err).Code {
+	case operations.CodeInvalidReply:
+		kind = action.ErrInvalid
+	case operations.CodeAlreadyResolved:
+		kind = action.ErrResolved
+	case operations.CodeNoActiveTurn, operations.CodeNotOwner:
+		kind = action.ErrConflict
+	case operations.CodeSessionDeleted, operations.CodeSessionNotFound, operations.CodeRequestNotFound:
+		kind = action.ErrGone
+	default:
+		return err
+	}
+	return fmt.Errorf("%w: %w", kind, err)
 }
 
 // workerActions executes what queue workers ask for as what their agents' extensions ask for.

@@ -56,7 +56,7 @@ func newImportCodexManager() *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), report)
 			}
-			return tellImport(cmd.OutOrStdout(), report)
+			return printImport(cmd.OutOrStdout(), report)
 		},
 	}
 	flags := cmd.Flags()
@@ -157,7 +157,7 @@ func importNothing(ctx context.Context, db *database.DB, from *codexmanager.Dire
 	return report, err
 }
 
-func tellImport(out io.Writer, report codexmanager.Report) error {
+func printImport(out io.Writer, report codexmanager.Report) error {
 	what := "imported"
 	if report.DryRun {
 		what = "would be imported (nothing was stored)"

@@ -11,7 +11,6 @@ import (
 )
 
 func (c *commands) projects() *cobra.Command {
-	var folder string
 	list := c.one("list", "List projects", func(cmd *cobra.Command, api *client.Client, _ []string) error {
 		answer, err := read[json.RawMessage](api.ListProjects(cmd.Context()))
 		if err != nil {
@@ -25,28 +24,6 @@ func (c *commands) projects() *cobra.Command {
 			return table(cmd.OutOrStdout(), []string{"PROJECT", "NAME", "FOLDER"}, rows)
 		})
 	})
-	create := c.one("create NAME", "Create a project and print its id",
-		func(cmd *cobra.Command, api *client.Client, args []string) error {
-			answer, err := read[json.RawMessage](api.CreateProject(cmd.Context(), nil,
-				client.CreateProjectJSONRequestBody{Name: args[0], WorkingDirectory: given[string](folder)}))
-			if err != nil {
-				return err
-			}
-			return show(c, cmd.OutOrStdout(), answer, func(told client.CreateProject200JSONResponseBody) error {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), told.Project.ProjectID)
-				return err
-			})
-		})
-	create.Args = func(cmd *cobra.Command, args []string) error {
-		if err := ArgumentsError(cmd, args); err != nil {
-			return err
-		}
-		if strings.TrimSpace(args[0]) == "" {
-			return usage("the name is empty: %s", cmd.UseLine())
-		}
-		return nil
-	}
-	create.Flags().StringVar(&folder, "folder", "", "where its sessions work")
 	remove := c.one("delete PROJECT", "Delete an empty project",
 		func(cmd *cobra.Command, api *client.Client, args []string) error {
 			answer, err := read[json.RawMessage](api.DeleteProject(cmd.Context(), args[0]))
@@ -73,7 +50,35 @@ func (c *commands) projects() *cobra.Command {
 				return err
 			})
 		})
-	return group("projects", "List, create and delete projects, and put sessions into them", list, create, remove, move)
+	return group("projects", "List, create and delete projects, and put sessions into them", list, c.createProject(), remove, move)
+}
+
+// createProject is the command that creates one.
+func (c *commands) createProject() *cobra.Command {
+	var folder string
+	create := c.one("create NAME", "Create a project and print its id",
+		func(cmd *cobra.Command, api *client.Client, args []string) error {
+			answer, err := read[json.RawMessage](api.CreateProject(cmd.Context(), nil,
+				client.CreateProjectJSONRequestBody{Name: args[0], WorkingDirectory: given[string](folder)}))
+			if err != nil {
+				return err
+			}
+			return show(c, cmd.OutOrStdout(), answer, func(told client.CreateProject200JSONResponseBody) error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), told.Project.ProjectID)
+				return err
+			})
+		})
+	create.Args = func(cmd *cobra.Command, args []string) error {
+		if err := ArgumentsError(cmd, args); err != nil {
+			return err
+		}
+		if strings.TrimSpace(args[0]) == "" {
+			return usage("the name is empty: %s", cmd.UseLine())
+		}
+		return nil
+	}
+	create.Flags().StringVar(&folder, "folder", "", "where its sessions work")
+	return create
 }
 
 func (c *commands) models() *cobra.Command {
