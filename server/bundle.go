@@ -32,7 +32,7 @@ const minSecret = 6
 // bundles makes the support bundles of this server.
 func (s *Server) bundles(ops *operations.Service, native *nativelog.Ring) *bundle.Service {
 	secrets := s.cfg.Secrets()
-	for _, set := range os.Environ() { // also those that are an agent's, or nobody's
+	for _, set := range os.Environ() { // also those that are no setting
 		if name, value, _ := strings.Cut(set, "="); len(value) >= minSecret && bundle.NamesSecret(name) {
 			secrets = append(secrets, value)
 		}

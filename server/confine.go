@@ -30,7 +30,7 @@ type Confinement struct {
 	env   []string
 }
 
-// confinement decides what runtimes may not see, and tells in one line when it cannot be kept from them. An error is a
+// confinement decides what runtimes may not see, and logs one line when it cannot be hidden. An error is a
 // setting that cannot be obeyed.
 func (s *runtimes) confinement(ctx context.Context) (Confinement, error) {
 	own, err := os.Executable()
@@ -60,7 +60,7 @@ func (s *runtimes) confinement(ctx context.Context) (Confinement, error) {
 	return c, nil
 }
 
-// exposed tells why sessions that are to have homes of their own would see each other's, and what to do; "" when they do
+// exposed returns why sessions that are to have homes of their own would see each other's, and what to do; "" when they do
 // not, or it was consented to.
 func (s *runtimes) exposed(name string, confined Confinement) string {
 	if name == codex.Name || environment.Level(s.cfg.CredentialLevel(name)) != environment.LevelEphemeral ||
@@ -71,7 +71,7 @@ func (s *runtimes) exposed(name string, confined Confinement) string {
 		"the others here: docs/security.md says what helps; HARNESS_RUNTIME_CONFINE=off has them see each other's"
 }
 
-// CanHide tells how this machine lets files be hidden from runtimes (see confine.Probe). An error is that it does not,
+// CanHide reports how this machine lets files be hidden from runtimes (see confine.Probe). An error is that it does not,
 // and why.
 func CanHide(ctx context.Context, cfg *config.Config, data, workspace, own string) (userNamespace bool, err error) {
 	if !cfg.RuntimeDetach && os.Geteuid() != 0 {

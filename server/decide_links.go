@@ -38,7 +38,7 @@ func (s *notifications) linkFor(news notify.News) string {
 	return s.cfg.Notify.PublicURL + s.links.PathOf(news.RequestID)
 }
 
-// isLink tells what is open to everybody who has a link.
+// isLink reports whether a request needs nothing but a link.
 func (s *notifications) isLink(r *http.Request) bool {
 	return s.links != nil && strings.HasPrefix(r.URL.Path, decidelink.Path) && r.Header.Get("Upgrade") == ""
 }

@@ -116,7 +116,7 @@ func (s *extensionParts) workerPolicy(agent string) (jobs.AgentPolicy, error) {
 		TurnTimeout: found.TurnTimeout, Orientation: found.Orientation}, nil
 }
 
-// startExtensions begins telling the extensions of events.
+// startExtensions begins to dispatch events.
 func (s *extensionParts) startExtensions(ctx context.Context) error {
 	log := s.log.With().Str("package", "extensions").Logger()
 	options := extensions.DispatcherOptions{
@@ -156,7 +156,7 @@ func (s *access) rbacOptions() auth.RBACOptions {
 	return rules
 }
 
-// RBACOptions are the rules of the configuration; serve and doctor tell of their Warning.
+// RBACOptions are the rules of the configuration; serve and doctor print their Warning.
 func RBACOptions(cfg *config.Config) auth.RBACOptions {
 	rules := cfg.Extensions
 	var keys *auth.KeySet
@@ -198,7 +198,7 @@ func ExtensionRoots(cfg *config.Config, workspace string) []extensions.Root {
 }
 
 // extensionHosts are what runs extensions; dir is a folder for the process host alone, passEnv what its children see of
-// the environment, own tells where this server listens (nil: nowhere).
+// the environment, own is where this server listens (nil: nowhere).
 func extensionHosts(ctx context.Context, dir string, passEnv []string, own func() string, log zerolog.Logger) (
 	[]extensions.Host, error) {
 	children, err := process.New(ctx, process.Options{Dir: dir, PassEnv: passEnv, Logger: log})
@@ -235,7 +235,7 @@ func (s *extensionParts) extensionMetrics() (dispatched func(extensions.Summary)
 		}
 }
 
-// extensionSessions tells the dispatcher about sessions.
+// extensionSessions describes sessions to the dispatcher.
 type extensionSessions struct{ sessions *manager.Service }
 
 // Describe implements extensions.Sessions.

@@ -66,7 +66,7 @@ func (s *fencing) Start(context.Context) error {
 	s.patterns, s.release = patterns, func() error { return nil }
 	release, others, err := doors.Register(own, patterns, slices.DeleteFunc(s.ownPorts(), everybodys)...)
 	if err != nil {
-		s.missing = fmt.Sprintf("this server cannot tell others on this machine of its port: %v", err)
+		s.missing = fmt.Sprintf("this server cannot register its port for others on this machine: %v", err)
 		return nil
 	}
 	s.release, s.others = release, others
@@ -151,7 +151,7 @@ func (s *fencing) findUnfenced(port uint16) error {
 		if !f.Alive {
 			continue
 		}
-		// One that does not tell counts as not fenced.
+		// One whose plan cannot be read counts as not fenced.
 		plan, err := f.Confined()
 		if err != nil || plan.Fence == nil || !slices.Contains(plan.Fence.Ports, port) {
 			s.unfenced = append(s.unfenced, f)

@@ -72,8 +72,8 @@ func TestWhichPortsAgentsAreKeptFrom(t *testing.T) {
 // A server whose port cannot be fenced, or not be registered, says so; where the fence is required it does not start.
 func TestAFenceThatDoesNotStand(t *testing.T) {
 	for says, place := range map[string]struct{ folder, at string }{
-		"set PORT to another": {t.TempDir(), "127.0.0.1:443"},
-		"cannot tell others":  {filepath.Join(t.TempDir(), "missing"), "127.0.0.1:3001"},
+		"set PORT to another":      {t.TempDir(), "127.0.0.1:443"},
+		"cannot register its port": {filepath.Join(t.TempDir(), "missing"), "127.0.0.1:3001"},
 	} {
 		for _, mode := range []string{"auto", "required"} {
 			s := fencingServer(t, config.Config{RuntimeConfine: mode}, place.folder, place.at)

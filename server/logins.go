@@ -9,7 +9,7 @@ import (
 	"harness/internal/platform/config"
 )
 
-// startLogins lets people log in at the providers of HARNESS_OIDC_FILE; none of them is asked before somebody does.
+// startLogins lets people log in at the providers of HARNESS_OIDC_FILE; none of them is asked before a person logs in.
 func (s *access) startLogins(ctx context.Context) error {
 	if s.cfg.OIDCFile == "" {
 		return nil

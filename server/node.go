@@ -105,7 +105,7 @@ func (s *nodes) announce() func() {
 	return s.bus.Announce
 }
 
-// releasesEarly tells whether all nodes keep what is read from being shown too soon; nil when this one does not.
+// releasesEarly reports whether all nodes keep what is read from being shown too soon; nil when this one does not.
 func (s *core) releasesEarly() func() bool {
 	if s.nodePort == nil {
 		return nil
@@ -127,7 +127,7 @@ func (s *nodes) stopBus(ctx context.Context) error {
 	return s.bus.Stop(ctx)
 }
 
-// draining tells whether this server is to begin nothing new (harness nodes drain).
+// draining reports whether this server is to begin nothing new (harness nodes drain).
 func (s *core) draining() bool { return s.node != nil && s.node.Draining() }
 
 // startWatch looks after what other nodes leave open.
@@ -162,7 +162,7 @@ func (s *nodes) stopWatch(ctx context.Context) error {
 }
 
 // endLost ends the runtimes of an earlier server here whose turns another node has ended meanwhile, when this one was
-// taken for dead: nobody may hear them any more.
+// taken for dead: no server reads their output any more.
 func (s *runtimes) endLost(ctx context.Context) error {
 	if s.node == nil {
 		return nil

@@ -93,7 +93,7 @@ func (s *nodes) join(options *api.Options, rpc api.RPC) {
 		Observation: api.Observation{Answered: options.Answered, Span: options.Span, Logger: options.Logger},
 	})
 	s.nodePort.server = accept.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == livetext.Path { // who comes has shown that it is a node, and asks in nobody's name
+		if r.URL.Path == livetext.Path { // the peer authenticated as a node; no user principal
 			s.liveText.ServeHTTP(w, r)
 			return
 		}

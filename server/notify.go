@@ -55,7 +55,7 @@ func (s *notifications) Start(ctx context.Context) error {
 		push = s.push.Push
 	}
 	s.notifier = notify.New(notify.Options{DB: s.db, Clock: s.now, Targets: targets, Push: push, Read: s.journal.Read, Head: s.journal.Head,
-		Tells: func(record *journal.Record) (notify.News, bool) {
+		NewsOf: func(record *journal.Record) (notify.News, bool) {
 			news, is := newsOf(record)
 			return news, is && slices.Contains(set.Kinds, string(news.Kind))
 		}, Waits: s.requestWaits, After: set.After, PublicURL: set.PublicURL, DecideLink: s.linkFor, Ended: s.metrics.Notified.Ended,
@@ -66,7 +66,7 @@ func (s *notifications) Start(ctx context.Context) error {
 // Stop ends it.
 func (s *notifications) Stop(ctx context.Context) error { return s.notifier.Stop(ctx) }
 
-// requestWaits tells whether a request still waits for a decision.
+// requestWaits reports whether a request still waits for a decision.
 func (s *notifications) requestWaits(ctx context.Context, news notify.News) (bool, error) {
 	kind := runtime.RequestApproval
 	if news.Kind == notify.QuestionWaits {

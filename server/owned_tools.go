@@ -185,7 +185,7 @@ func (s *Server) ownPlaces() (limits workspace.Limits, err error) {
 		}
 		place, err := datadir.RealPath(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			place, err = datadir.EntryPlace(path) // nobody is to make it
+			place, err = datadir.EntryPlace(path) // nothing is to make it
 		}
 		if err != nil {
 			return limits, err
@@ -209,7 +209,7 @@ func (s *Server) ownPlaces() (limits workspace.Limits, err error) {
 	return limits, nil
 }
 
-// ToolPlace is what a process that runs tools as the user of the agents is told: who that is, and what is the server's.
+// ToolPlace describes to a process that runs tools as the agents' user who that is, and what is the server's.
 type ToolPlace struct {
 	User          confine.Plan
 	Hidden, Fixed []string
@@ -266,7 +266,7 @@ func (o *ownedTools) session(ctx context.Context, id string) (mcphost.Session, e
 		Policy: narrowed(o.policy, stored.Controls), MaxCalls: runtime.CapabilitiesOf(adapter).MaxToolCalls()}, nil
 }
 
-// narrowed narrows a policy to what a session may do: nobody is asked where its policy asks nobody, all is asked where
+// narrowed narrows a policy to what a session may do: no call is asked about where its policy asks for nothing, each one where
 // nothing is trusted, and what its sandbox does not let do no tool does.
 func narrowed(policy tools.Policy, controls session.Controls) tools.Policy {
 	policy.DenyClasses = slices.Clone(policy.DenyClasses)

@@ -133,7 +133,7 @@ func (s *maintenance) pruneArtifacts(ctx context.Context) error {
 	return err
 }
 
-// sweepArtifacts removes what is in the object store for nobody.
+// sweepArtifacts removes objects that no row refers to.
 func (s *maintenance) sweepArtifacts(ctx context.Context) error {
 	objects, err := s.artifacts.Sweep(ctx)
 	s.pruned("artifact_objects", objects)

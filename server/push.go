@@ -14,9 +14,9 @@ import (
 	"harness/internal/services/notify"
 )
 
-// pushAccess is by whose access browsers are told what happens. The holder says how the access is looked for again: a
+// pushAccess is the access by which browsers are notified. The holder says how the access is found again: a
 // named token by its id, a signed one by its end, the owner's by what only its text gives; "local" and "remote" are
-// everybody there is at a server that asks for no token.
+// all clients of a server that asks for no token.
 type pushAccess struct {
 	*notify.Push
 	access *access
@@ -31,7 +31,7 @@ const (
 	holderSigned = "signed:"
 )
 
-// startPush makes what tells browsers, unless HARNESS_NOTIFY_PUSH_SERVICES is none.
+// startPush makes what notifies browsers, unless HARNESS_NOTIFY_PUSH_SERVICES is none.
 func (s *notifications) startPush(ctx context.Context) error {
 	set := s.cfg.Notify
 	if slices.Contains(set.PushServices, "none") {
@@ -84,7 +84,7 @@ func (p *pushAccess) ownersProof() string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:8])
 }
 
-// allows tells whether an access still counts, and whether it reaches what the news are about.
+// allows reports whether an access still counts, and whether it reaches what the news are about.
 func (p *pushAccess) allows(ctx context.Context, who notify.Subscriber, news notify.News) (counts, may bool, err error) {
 	var limit *auth.Projects
 	if who.Projects != nil {

@@ -22,7 +22,7 @@ type jobQueue struct {
 	suggester   *jobs.Suggester
 	// actions executes what workers ask for; the extensions set it before the queue starts. nil refuses it.
 	actions jobs.ActionExecutor
-	// policies tell how an agent's workers run; the extensions set it before the queue starts.
+	// policies report how an agent's workers run; the extensions set it before the queue starts.
 	policies jobs.Policies
 }
 
@@ -137,7 +137,7 @@ const backlogPatience = 2 * time.Second
 
 func newBacklog(read func(context.Context) (waiting, error)) *backlog {
 	desc := func(subsystem, unit, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc(telemetry.MetricName(subsystem, unit), help+" All servers of one database tell the same.", labels, nil)
+		return prometheus.NewDesc(telemetry.MetricName(subsystem, unit), help+" All servers of one database report the same.", labels, nil)
 	}
 	return &backlog{read: read,
 		approvals:   desc("approvals", "pending", "Approvals that wait for a decision."),

@@ -8,7 +8,7 @@ import (
 	"harness/internal/platform/config"
 )
 
-// checkRoles refuses roles with which nobody would be served.
+// checkRoles refuses roles with which the server would do nothing.
 func checkRoles(cfg *config.Config) error {
 	var role string
 	switch {
@@ -35,7 +35,7 @@ func checkRoles(cfg *config.Config) error {
 	return nil
 }
 
-// ofRole keeps clients from a server that does not answer them: it tells how it is, and takes what its own agents ask.
+// ofRole keeps clients from a server that does not answer them: it answers health checks and its own agents only.
 func (s *core) ofRole(next http.Handler) http.Handler {
 	if s.cfg.Serves() {
 		return next

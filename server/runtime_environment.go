@@ -38,7 +38,7 @@ func ProvidersOf(cfg *config.Config, name string) []environment.ProviderStatus {
 		environ = append(environ, "CODEX_HOME="+cfg.CodexHome)
 	}
 	profiles := acp.Shipped()
-	if own, err := acp.Configured(cfg.ACPAgents); err == nil { // told at the start otherwise
+	if own, err := acp.Configured(cfg.ACPAgents); err == nil { // an error is reported at the start
 		profiles = append(profiles, own...)
 	}
 	var families []string

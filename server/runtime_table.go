@@ -33,14 +33,14 @@ import (
 type RuntimeMaker struct {
 	name string
 	make func(*runtimes, Confinement) (runtime.Adapter, error)
-	// unfit tells why it cannot be driven as the server is set up, and what to do, "" when it can; nil when nothing keeps
+	// unfit returns why it cannot be driven as the server is set up, and what to do, "" when it can; nil when nothing keeps
 	// it from that. Such a runtime is there and unavailable.
 	unfit func(*config.Config) string
-	// preview says that nobody has tried it with this program; clients are told unless its operator says otherwise.
+	// preview says that it is untested with this program; clients see that unless its operator says otherwise.
 	preview bool
 }
 
-// why is what unfit tells, and that the operator disabled the runtime.
+// why is what unfit returns, and that the operator disabled the runtime.
 func (m RuntimeMaker) why(cfg *config.Config) string {
 	if cfg.RuntimeStatuses()[m.name] == string(operations.RuntimeDisabled) {
 		return operations.DisabledReason
@@ -113,7 +113,7 @@ func (r *runtimes) chosen(cfg *config.Config) ([]RuntimeMaker, error) {
 	return chosen, nil
 }
 
-// FoundRuntimes are those of a server that nobody chose any for: codex, and what of the others is on this machine.
+// FoundRuntimes are those of a server without a choice: codex, and what of the others is on this machine.
 func FoundRuntimes(cfg *config.Config) []string {
 	found := []string{codex.Name}
 	for _, other := range []struct{ name, program string }{
@@ -226,7 +226,7 @@ func (s *runtimes) setupWithHome(name string, confined Confinement, families ...
 	return setup, nil
 }
 
-// oneForAll tells why a runtime with one process for all sessions cannot be driven as the server is set up, "" when it
+// oneForAll returns why a runtime with one process for all sessions cannot be driven as the server is set up, "" when it
 // can.
 func oneForAll(name string) func(*config.Config) string {
 	return func(cfg *config.Config) string {
@@ -297,7 +297,7 @@ func (s *runtimes) surviving() ([]string, error) {
 	return generations, err
 }
 
-// endStrangers ends what still runs of runtimes that are not configured any more: nobody would take it up. What it said
+// endStrangers ends what still runs of runtimes that are not configured any more: no server would read them. What they wrote
 // stays for when they are.
 func (s *runtimes) endStrangers(ctx context.Context) error {
 	_, strange, err := s.foundShims()

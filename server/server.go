@@ -279,7 +279,7 @@ func (s *Server) startJournal(ctx context.Context) error {
 	}
 	s.journal.Subscribe(s.metrics.Turns.OnRecords)
 	if s.spans != nil {
-		s.journal.Subscribe(s.spans.Hear)
+		s.journal.Subscribe(s.spans.OnRecords)
 	}
 	began := []journal.Event{configurationLoaded(s.cfg, s.dir.NodeID)}
 	if frames := s.damage.mended.Load(); frames > 0 {

@@ -34,7 +34,7 @@ func (s *Server) startTasks(ctx context.Context) error {
 	return s.tasks.Start(ctx)
 }
 
-// credentialsOf tells at which level a runtime keeps its logins and state, and in which namespace.
+// credentialsOf returns at which level a runtime keeps its logins and state, and in which namespace.
 func (s *Server) credentialsOf(runtime string) (level, namespace string) {
 	level = s.cfg.CredentialLevel(runtime)
 	if runtime == codex.Name {

@@ -122,13 +122,13 @@ func (s *runtimes) makeRoot(path string) (place string, err error) {
 	return datadir.RealPath(path)
 }
 
-// shimsEnd is how long a shim may outlive the runtime it has told the end of, shimsLook how often that is looked at.
+// shimsEnd is how long a shim may outlive its runtime, shimsPoll how often that is checked.
 const (
 	shimsEnd  = 5 * time.Second
-	shimsLook = 20 * time.Millisecond
+	shimsPoll = 20 * time.Millisecond
 )
 
-// removeMadeRoots removes the roots made for runtimes when none is left and nobody put something there.
+// removeMadeRoots removes the roots made for runtimes when none is left and they are still empty.
 func (s *runtimes) removeMadeRoots() error {
 	made, err := notedRoots(s.dir.Path, madeFile)
 	if err != nil || len(made) == 0 {
@@ -142,7 +142,7 @@ func (s *runtimes) removeMadeRoots() error {
 				Msg("the empty folders of extensions that were made for this run stay: runtimes of it are not gone, or what " +
 					"they said last is not stored; the next stop removes them")
 			return nil
-		case <-time.After(shimsLook):
+		case <-time.After(shimsPoll):
 		}
 	}
 	if err != nil || len(left) > 0 {

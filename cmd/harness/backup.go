@@ -304,7 +304,7 @@ func moveBack(ctx context.Context, cfg *config.Config, postgres, lite *database.
 	return backup.Move(ctx, postgres, lite, cfg.DataDir, objects)
 }
 
-// moveStore moves between SQLite in the data directory and Postgres; renamed tells what became of the file.
+// moveStore moves between SQLite in the data directory and Postgres; renamed is the outcome for the file.
 func moveStore(ctx context.Context, cfg *config.Config, toPostgres bool) (moved backup.Moved, renamed string,
 	err error) {
 	file := filepath.Join(cfg.DataDir, "harness.db")
@@ -341,7 +341,7 @@ func moveStore(ctx context.Context, cfg *config.Config, toPostgres bool) (moved 
 	return moved, "; the SQLite file is " + aside, os.Rename(file, aside)
 }
 
-// noServers refuses a Postgres that servers were heard on in the last seconds.
+// noServers refuses a Postgres that servers used in the last seconds.
 func noServers(ctx context.Context, db *database.DB) error {
 	nodes, err := cluster.List(ctx, db)
 	if err != nil {

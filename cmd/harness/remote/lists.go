@@ -16,9 +16,9 @@ func (c *commands) projects() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return show(c, cmd.OutOrStdout(), answer, func(told client.ListProjects200JSONResponseBody) error {
+		return show(c, cmd.OutOrStdout(), answer, func(body client.ListProjects200JSONResponseBody) error {
 			var rows [][]string
-			for _, p := range told.Data {
+			for _, p := range body.Data {
 				rows = append(rows, []string{p.ProjectID, p.Name, text(p.WorkingDirectory)})
 			}
 			return table(cmd.OutOrStdout(), []string{"PROJECT", "NAME", "FOLDER"}, rows)
@@ -30,8 +30,8 @@ func (c *commands) projects() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(c, cmd.OutOrStdout(), answer, func(told client.DeleteProject200JSONResponseBody) error {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), told.ProjectID)
+			return show(c, cmd.OutOrStdout(), answer, func(body client.DeleteProject200JSONResponseBody) error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), body.ProjectID)
 				return err
 			})
 		})
@@ -45,8 +45,8 @@ func (c *commands) projects() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(c, cmd.OutOrStdout(), answer, func(told struct{ SessionID string }) error {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), told.SessionID)
+			return show(c, cmd.OutOrStdout(), answer, func(body struct{ SessionID string }) error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), body.SessionID)
 				return err
 			})
 		})
@@ -63,8 +63,8 @@ func (c *commands) createProject() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(c, cmd.OutOrStdout(), answer, func(told client.CreateProject200JSONResponseBody) error {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), told.Project.ProjectID)
+			return show(c, cmd.OutOrStdout(), answer, func(body client.CreateProject200JSONResponseBody) error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), body.Project.ProjectID)
 				return err
 			})
 		})
@@ -89,14 +89,14 @@ func (c *commands) models() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return show(c, cmd.OutOrStdout(), answer, func(told struct {
+		return show(c, cmd.OutOrStdout(), answer, func(body struct {
 			Data []struct {
 				ID, Model, Name, DisplayName, Description string
 				Default, IsDefault                        bool
 			}
 		}) error {
 			var rows [][]string
-			for _, m := range told.Data {
+			for _, m := range body.Data {
 				mark := ""
 				if m.Default || m.IsDefault {
 					mark = "default"
@@ -117,9 +117,9 @@ func (c *commands) runtimes() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(c, cmd.OutOrStdout(), answer, func(told struct{ Data []client.Runtime }) error {
+			return show(c, cmd.OutOrStdout(), answer, func(body struct{ Data []client.Runtime }) error {
 				var rows [][]string
-				for _, r := range told.Data {
+				for _, r := range body.Data {
 					todo := text(r.Reason)
 					if todo == "" && string(r.Auth.State) == "missing" {
 						todo = text(r.Auth.Remedy)

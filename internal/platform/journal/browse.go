@@ -7,7 +7,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Selection is a stretch of the journal by position, and what of it is wanted. What is "" or 0 selects nothing by it.
+// Selection is a range of the journal by position, and a filter. A field that is "" or 0 does not filter.
 type Selection struct {
 	// After and Before bound the positions: greater than After, less than Before.
 	After, Before int64
@@ -21,7 +21,7 @@ type Selection struct {
 	Limit int
 }
 
-// Browse reads what a selection has. Its cost grows with the stretch, not with the journal.
+// Browse reads what a selection has. Its cost grows with the range, not with the journal.
 func (r *reader) Browse(ctx context.Context, want Selection) ([]Record, error) {
 	where, args := `pos > `+kept+` and pos < $2`, []any{want.After, want.Before}
 	add := func(text string, value any) {

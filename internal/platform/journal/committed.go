@@ -50,13 +50,13 @@ func (j *Journal) handOver(ctx context.Context, c *committed) {
 	}
 	j.alone = !c.overlaps && len(j.queue) == 0
 	j.underWay.Add(1)
-	look := time.NewTicker(pollAgain) // not time.Tick: there is one for each batch
-	defer look.Stop()
+	poll := time.NewTicker(pollAgain) // not time.Tick: there is one for each batch
+	defer poll.Stop()
 	for {
 		select {
 		case j.syncing <- c:
 			return
-		case <-look.C:
+		case <-poll.C:
 			if j.Outage() != nil {
 				c.park()
 			}

@@ -37,7 +37,7 @@ type Options struct {
 	Gather time.Duration
 	// Queue bounds the units waiting for the writer (default 1024); a full queue slows its producers.
 	Queue int
-	// PollInterval is how often a Postgres store is asked for other processes' events (default 250 ms). SQLite has no
+	// PollInterval is how often a Postgres store is polled for other processes' events (default 250 ms). SQLite has no
 	// other process.
 	PollInterval time.Duration
 	// Upcast, when set, brings an event written in an older schema version to SchemaVersion.
@@ -118,10 +118,10 @@ type Journal struct {
 	// batchPrefix and batches name each transaction of this writer, so that one whose answer was lost is recognised.
 	batchPrefix string
 	batches     int64
-	takeovers   int64        // known to the writer; -1 before it has asked
+	takeovers   int64        // known to the writer; -1 before it is read
 	took        atomic.Int64 // by the last commit, ns
 
-	syncing     chan *committed // to who publishes what is on its way to the disk
+	syncing     chan *committed // batches on their way to the disk, for the publisher
 	underWay    atomic.Int64    // batches there, or about to be
 	unpublished atomic.Int64    // batches being written, or written and not yet published
 	alone       bool            // the writer's: nothing else was to be written while the last batch was synced

@@ -63,7 +63,7 @@ func (s *outages) Outage() *OutageError {
 // logOutageEvery is how often a continuing outage with the same cause is logged.
 const logOutageEvery = time.Minute
 
-// refused notes that the store took a batch's transaction not, or could not make it last.
+// refused notes that the store refused a transaction, or could not make it durable.
 func (s *outages) refused(cause error) *outage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,7 @@ func Patient(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, patienceKey{}, limit)
 }
 
-// pollAgain is how soon a caller whose patience is at its end looks again whether it may leave.
+// pollAgain is how soon a caller at the end of its patience checks again whether it may leave.
 const pollAgain = 100 * time.Millisecond
 
 // patience ends when a caller may leave an outage; nil is never.
@@ -210,7 +210,7 @@ func Await[T any](ctx context.Context, j *Journal, outcome <-chan T) (T, error) 
 	return await(ctx, j, outcome, func() bool { return true })
 }
 
-// await asks before its caller leaves: one that must not waits on.
+// await calls leave before its caller leaves; on false the caller waits on.
 func await[T any](ctx context.Context, j *Journal, outcome <-chan T, leave func() bool) (out T, err error) {
 	var impatient <-chan time.Time
 	timer := patience(ctx)

@@ -10,7 +10,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// pruneChunk is how many events one transaction prunes at most: few enough that who wants to write meanwhile waits for
+// pruneChunk is how many events one transaction prunes at most: so few that writers wait for
 // milliseconds.
 const pruneChunk = 500
 
@@ -24,8 +24,8 @@ type pruning struct {
 	hooks []func(ctx context.Context, tx database.Tx, below int64) error
 }
 
-// BeforePrune adds what runs in every transaction after which the events below a position are no more, for who refers to
-// events.
+// BeforePrune adds what runs in every transaction after which the events below a position are deleted, for tables that
+// refer to events.
 func (p *pruning) BeforePrune(fn func(ctx context.Context, tx database.Tx, below int64) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -35,7 +35,7 @@ func (f *fanout) Subscribe(fn Subscriber) (head int64, cancel func()) {
 // Head is the last position handed to subscribers.
 func (f *fanout) Head() int64 { return f.head.Load() }
 
-// Look has what other processes have committed read now instead of at the next poll. It never blocks.
+// PollNow reads what other processes have committed, without the wait for the next poll. It never blocks.
 func (j *Journal) PollNow() {
 	select {
 	case j.pollNow <- struct{}{}:

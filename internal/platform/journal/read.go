@@ -14,7 +14,7 @@ import (
 )
 
 // PayloadAtEventPos is SQL for the payload of the event at the position in the column event_pos of another table, null
-// when there is none: what an event says need not be stored beside it. Who keeps positions takes what they need before
+// when there is none: what an event says need not be stored beside it. A table of positions copies what it needs before
 // events are pruned (BeforePrune).
 const PayloadAtEventPos = `(select ` + Payload + ` from journal_events where pos = event_pos)`
 
@@ -50,7 +50,7 @@ const (
 	// kept is the position $1, or the one before the oldest event when that comes later: rows before it are about to be
 	// deleted (Prune), and what refers to them has taken what it needs.
 	kept = `(select case when oldest > $1 then oldest - 1 else $1 end from journal_head where id = 1)`
-	// isKept is the condition that a row is not one of them. It does not make an engine look through all rows by position.
+	// isKept is the condition that a row is not one of them. It does not make an engine scan all rows by position.
 	isKept      = `+pos >= (select oldest from journal_head where id = 1)`
 	selectAfter = `select ` + stored + ` from journal_events where pos > ` + kept + ` order by pos limit $2`
 )
@@ -85,7 +85,7 @@ func (r *reader) Read(ctx context.Context, query Query) ([]Record, error) {
 		query.After, query.Session, limit, before)
 }
 
-// readAfter is Read of all sessions, which every process does with what others wrote. So rows are asked for as they are,
+// readAfter is Read of all sessions, which every process does with what others wrote. So rows are read as they are,
 // which is a third of the work, and once more where one of them stands in parts.
 //
 // Neither bound nor limit is a parameter that Postgres would plan the statement for each time: that would take as long

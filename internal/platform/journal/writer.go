@@ -27,14 +27,14 @@ func (j *Journal) run(ctx context.Context) {
 		return j.head.Load() != head
 	}
 	for passed := false; ; { // the last batch was passed on, and with it what others had written before it
-		look, idle := j.pollNow, (<-chan time.Time)(nil)
+		poll, idle := j.pollNow, (<-chan time.Time)(nil)
 		if passed && others.poll != nil { // so will be the next one, if it comes soon: what is read until then is read twice
-			look, idle = nil, time.After(j.opts.Gather)
+			poll, idle = nil, time.After(j.opts.Gather)
 		}
 		select {
 		case <-others.poll:
 			others.pollSoon() // also while there is always something to write: not all of it is passed on
-		case <-look:
+		case <-poll:
 			others.pollSoon()
 		case page := <-others.found:
 			j.deliverNew(page, others)
@@ -51,7 +51,7 @@ func (j *Journal) run(ctx context.Context) {
 			passed = process(first)
 		case <-others.poll:
 			others.pollSoon()
-		case <-look:
+		case <-poll:
 			others.pollSoon()
 		case <-idle:
 			passed = false
@@ -70,7 +70,7 @@ func (j *Journal) run(ctx context.Context) {
 // gather collects what is waiting. While one batch commits the next one gathers by itself, so a lone unit never waits
 // for company, unless it says that there is some.
 func (j *Journal) gather(first *submission) []*submission {
-	runtime.Gosched() // who is about to submit does so first
+	runtime.Gosched() // callers that are about to submit do so first
 	batch := j.awaitWhole(first)
 	if first.unit == nil {
 		return batch

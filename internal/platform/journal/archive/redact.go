@@ -11,7 +11,7 @@ import (
 
 // redact replaces the objects that have events of sessions which were permanently deleted.
 func (a *Archiver) redact(ctx context.Context) error {
-	names, err := database.ReadTexts(ctx, a.opts.DB.Read(), "look for what is to be redacted in the archive",
+	names, err := database.ReadTexts(ctx, a.opts.DB.Read(), "find what is to be redacted in the archive",
 		`select name from journal_archives where first_pos in (select first_pos from journal_archive_sessions where deleted = 1)
 		order by first_pos`)
 	if err != nil {
