@@ -268,11 +268,11 @@ func (f *fakeSessions) AssignProject(_ context.Context, id string, projectID *st
 	return session.Session{ID: id, ProjectID: projectID}, f.fail
 }
 
-func (f *fakeSessions) Submit(_ context.Context, _ string, m session.Message) (session.Submitted, error) {
+func (f *fakeSessions) Submit(_ context.Context, _ string, m session.Message) (session.Sent, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.messages = append(f.messages, m)
-	return session.Submitted{TurnID: f.next.turnID}, f.fail
+	return session.Sent{TurnID: f.next.turnID}, f.fail
 }
 
 // Made is what a test says.

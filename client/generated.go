@@ -716,7 +716,7 @@ type Approval struct {
 	// ApprovalID Never used twice.
 	ApprovalID string `json:"approvalId"`
 
-	// AvailableDecisions The decisions the runtime offers, in its words. Missing when it offers none in particular.
+	// AvailableDecisions The decisions that the runtime offers, in its own form. Absent if it offers no specific ones.
 	AvailableDecisions *[]interface{} `json:"availableDecisions,omitempty"`
 	CreatedAt          time.Time      `json:"createdAt"`
 
@@ -730,7 +730,7 @@ type Approval struct {
 	TurnID   *string                `json:"turnId"`
 }
 
-// ApprovalPolicy When the agent asks a person. `on-failure` is taken on every runtime version; one that dropped it runs `on-request`.
+// ApprovalPolicy When the agent asks a person. Every runtime version accepts `on-failure`; a version that dropped it uses `on-request`.
 type ApprovalPolicy string
 
 // Background defines model for Background.
@@ -745,67 +745,67 @@ type BackgroundTask struct {
 	// CanEnd false: it ends only together with all background work of the session.
 	CanEnd bool `json:"canEnd"`
 
-	// Command What runs: the command, or what an agent works at.
+	// Command The command that runs, or the task that an agent works on.
 	Command   string             `json:"command"`
 	ID        string             `json:"id"`
 	Kind      BackgroundTaskKind `json:"kind"`
 	StartedAt time.Time          `json:"startedAt"`
 
-	// TurnID The turn that began it; empty when that is not known.
+	// TurnID The turn that started it; empty if unknown.
 	TurnID string `json:"turnId"`
 }
 
 // BackgroundTaskKind defines model for BackgroundTask.Kind.
 type BackgroundTaskKind string
 
-// Capabilities What the session's runtime can do. What it cannot is refused: an operation with 409 `unsupported_by_runtime`, a level that is not in a list with 400 `unsupported_control`.
+// Capabilities The capabilities of the session's runtime. Anything else is refused: an operation with 409 `unsupported_by_runtime`, a level that is not listed with 400 `unsupported_control`.
 type Capabilities struct {
 	ApprovalPolicies *[]string `json:"approvalPolicies,omitempty"`
 
-	// ApproveForSession An approval can hold for the whole session.
+	// ApproveForSession An approval can apply to the whole session.
 	ApproveForSession *bool `json:"approveForSession,omitempty"`
 	Archive           *bool `json:"archive,omitempty"`
 	Compact           *bool `json:"compact,omitempty"`
 
-	// DenyReason The reason of a refusal reaches the model at once; else with the next message.
+	// DenyReason The model gets the reason of a refusal at once; otherwise with the next message.
 	DenyReason   *bool `json:"denyReason,omitempty"`
 	DynamicTools *bool `json:"dynamicTools,omitempty"`
 	Fork         *bool `json:"fork,omitempty"`
 	Images       *bool `json:"images,omitempty"`
 
-	// ImplicitSources What the agent can be held to of what it reads by itself, what it does unless told otherwise first; none where nobody knows.
+	// ImplicitSources The limits on what the agent reads on its own that the runtime can enforce, its default first; empty if unknown.
 	ImplicitSources *[]CapabilitiesImplicitSources `json:"implicitSources,omitempty"`
 
-	// NativeToolsOff Its built-in tools can be taken away.
+	// NativeToolsOff Its built-in tools can be turned off.
 	NativeToolsOff *bool     `json:"nativeToolsOff,omitempty"`
 	NetworkAccess  *[]string `json:"networkAccess,omitempty"`
 
 	// OwnedTools How it reaches tools of a client or of this server.
 	OwnedTools *CapabilitiesOwnedTools `json:"ownedTools,omitempty"`
 
-	// ParallelToolCalls It may run, and ask about, several tools at once.
+	// ParallelToolCalls It may run several tools at once, and ask for their approval at once.
 	ParallelToolCalls *bool `json:"parallelToolCalls,omitempty"`
 
-	// Plan It tells of its plan.
+	// Plan It reports its plan.
 	Plan       *bool                   `json:"plan,omitempty"`
 	ProcessPer *CapabilitiesProcessPer `json:"processPer,omitempty"`
 	Review     *bool                   `json:"review,omitempty"`
 	Rollback   *bool                   `json:"rollback,omitempty"`
 	Sandboxes  *[]string               `json:"sandboxes,omitempty"`
 
-	// SelfStartedTurns It may begin turns nobody asked for.
+	// SelfStartedTurns It may start turns without a message.
 	SelfStartedTurns *bool `json:"selfStartedTurns,omitempty"`
 
-	// Steer A message to a busy session goes into the running turn; else it waits for its end.
+	// Steer A message to a busy session goes into the running turn; otherwise it is queued until the turn ends.
 	Steer *bool `json:"steer,omitempty"`
 
-	// Subagents It may hand work on to agents of its own.
+	// Subagents It may delegate work to agents of its own.
 	Subagents *bool `json:"subagents,omitempty"`
 
-	// Unasked What of the agent's own runs without a question under the approval policy untrusted.
+	// Unasked Which built-in actions of the agent run without approval under the approval policy untrusted.
 	Unasked *[]string `json:"unasked,omitempty"`
 
-	// Usage It tells how many tokens it used.
+	// Usage It reports its token usage.
 	Usage                *bool                  `json:"usage,omitempty"`
 	AdditionalProperties map[string]interface{} `json:"-"`
 }
@@ -819,50 +819,50 @@ type CapabilitiesOwnedTools string
 // CapabilitiesProcessPer defines model for Capabilities.ProcessPer.
 type CapabilitiesProcessPer string
 
-// Controls What a session's turns run with. `model` null is the runtime's default.
+// Controls The controls that a session's turns run with. A null `model` means the runtime's default.
 type Controls struct {
-	// AcceptEdits There while the session accepts edits: what asks to change files its sandbox allows is approved at once, by `mode:acceptEdits`. Set over JSON-RPC (`permission_mode`), and over once the approval policy is another than `on-request`.
+	// AcceptEdits Present while the session accepts edits: requests to change files that its sandbox allows are approved at once, by `mode:acceptEdits`. JSON-RPC sets it (`permission_mode`); an approval policy other than `on-request` ends it.
 	AcceptEdits interface{} `json:"acceptEdits,omitempty"`
 
-	// ApprovalPolicy When the agent asks a person. `on-failure` is taken on every runtime version; one that dropped it runs `on-request`.
+	// ApprovalPolicy When the agent asks a person. Every runtime version accepts `on-failure`; a version that dropped it uses `on-request`.
 	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy"`
 
-	// Effective There when the levels come to something else than was sent: with `danger-full-access` nothing restricts the network.
+	// Effective Present when the effective levels differ from those sent: with `danger-full-access`, nothing restricts the network.
 	Effective         *Controls_Effective `json:"effective,omitempty"`
 	FilesystemSandbox FilesystemSandbox   `json:"filesystemSandbox"`
 	Model             *string             `json:"model"`
 
-	// NativeTools There when the agent has no tools of its own. Chosen when the session is made.
+	// NativeTools Present when the agent has no built-in tools. Set at creation.
 	NativeTools   interface{}   `json:"nativeTools,omitempty"`
 	NetworkAccess NetworkAccess `json:"networkAccess"`
 
-	// NonInteractive There while nobody is: what the agent asks is declined at once, by `mode:nonInteractive`. Chosen when the session is made.
+	// NonInteractive Present while the session is non-interactive: requests of the agent are declined at once, by `mode:nonInteractive`. Set at creation.
 	NonInteractive interface{} `json:"nonInteractive,omitempty"`
 
 	// Settings Free-form values by key.
 	Settings Settings `json:"settings"`
 }
 
-// Controls_Effective There when the levels come to something else than was sent: with `danger-full-access` nothing restricts the network.
+// Controls_Effective Present when the effective levels differ from those sent: with `danger-full-access`, nothing restricts the network.
 type Controls_Effective struct {
 	NetworkAccess NetworkAccess `json:"networkAccess"`
 }
 
 // ControlsReply defines model for ControlsReply.
 type ControlsReply struct {
-	// Controls What a session's turns run with. `model` null is the runtime's default.
+	// Controls The controls that a session's turns run with. A null `model` means the runtime's default.
 	Controls          Controls `json:"controls"`
 	DefaultLockReason *string  `json:"defaultLockReason"`
 
-	// Defaults What a session's turns run with. `model` null is the runtime's default.
+	// Defaults The controls that a session's turns run with. A null `model` means the runtime's default.
 	Defaults         Controls `json:"defaults"`
 	DefaultsEditable bool     `json:"defaultsEditable"`
 	SessionID        string   `json:"sessionId"`
 }
 
-// ControlsWish Omitted `settings` stay as they are; `{}` clears them. At most 256, of 128 KiB together.
+// ControlsWish Omitted `settings` stay the same; `{}` clears them. At most 256 settings with 128 KiB in total.
 type ControlsWish struct {
-	// ApprovalPolicy When the agent asks a person. `on-failure` is taken on every runtime version; one that dropped it runs `on-request`.
+	// ApprovalPolicy When the agent asks a person. Every runtime version accepts `on-failure`; a version that dropped it uses `on-request`.
 	ApprovalPolicy    ApprovalPolicy    `json:"approvalPolicy"`
 	FilesystemSandbox FilesystemSandbox `json:"filesystemSandbox"`
 	Model             *string           `json:"model"`
@@ -901,36 +901,36 @@ type EntryStatus string
 
 // Event defines model for Event.
 type Event struct {
-	// Actor Who caused it.
+	// Actor The principal that caused it.
 	Actor *string `json:"actor"`
 
-	// Bytes How long the payload is.
+	// Bytes The length of the payload.
 	Bytes  int     `json:"bytes"`
 	ItemID *string `json:"itemId"`
 
-	// Payload As stored; null in lists when it is longer than 16 KiB.
+	// Payload The stored payload; null in lists if it is longer than 16 KiB.
 	Payload interface{} `json:"payload"`
 
-	// Pos The position on the event stream at which the answer is true. A stream resumed with `after` set to it goes on from exactly there.
+	// Pos The position on the event stream that the response reflects. A stream resumed with this `after` continues exactly from there.
 	Pos StreamPosition `json:"pos"`
 
-	// Seq Its number within the session.
+	// Seq The sequence number within the session.
 	Seq       int     `json:"seq"`
 	SessionID *string `json:"sessionId"`
 
-	// Source The runtime or the part of the server that told it.
+	// Source The runtime or server component that published it.
 	Source string  `json:"source"`
 	Time   string  `json:"time"`
 	TurnID *string `json:"turnId"`
 
-	// Type The method of what a runtime said, else what happened here.
+	// Type The runtime's method, or the name of the server's own event.
 	Type string `json:"type"`
 }
 
 // FilesystemSandbox defines model for FilesystemSandbox.
 type FilesystemSandbox string
 
-// IdempotencyProblem Why an Idempotency-Key does not go with a request; the parameter says what each code means.
+// IdempotencyProblem Why the Idempotency-Key cannot be used with this request; the parameter describes each code.
 type IdempotencyProblem struct {
 	Code    IdempotencyProblemCode `json:"code"`
 	Message string                 `json:"message"`
@@ -952,7 +952,7 @@ type Invalid struct {
 	Status  interface{}             `json:"status"`
 }
 
-// Issue One rule the request breaks.
+// Issue One rule that the request violates.
 type Issue struct {
 	Code    string       `json:"code"`
 	Message string       `json:"message"`
@@ -989,7 +989,7 @@ type Job struct {
 	ProjectID string      `json:"projectId"`
 	Result    interface{} `json:"result"`
 
-	// RunningContext Where the job works; null unless it is running.
+	// RunningContext The working directory of the job; null unless it is running.
 	RunningContext  Job_RunningContext `json:"runningContext"`
 	SourceSessionID *string            `json:"sourceSessionId"`
 	StartedAt       *string            `json:"startedAt"`
@@ -1001,7 +1001,7 @@ type Job struct {
 // JobPriority defines model for Job.Priority.
 type JobPriority string
 
-// Job_RunningContext Where the job works; null unless it is running.
+// Job_RunningContext The working directory of the job; null unless it is running.
 type Job_RunningContext struct {
 	ThreadID *string `json:"threadId"`
 	TurnID   *string `json:"turnId"`
@@ -1012,10 +1012,10 @@ type JobState string
 
 // MessageQueue defines model for MessageQueue.
 type MessageQueue struct {
-	// Data What waits, in the order it will be sent.
+	// Data The queued messages, in the order in which they are sent.
 	Data []QueuedMessage `json:"data"`
 
-	// ID The message that was added.
+	// ID The queued message.
 	ID        *string     `json:"id,omitempty"`
 	SessionID string      `json:"sessionId"`
 	Status    interface{} `json:"status"`
@@ -1032,39 +1032,39 @@ type Model struct {
 	Efforts       []string `json:"efforts"`
 	ID            string   `json:"id"`
 
-	// Images It takes images.
+	// Images It accepts images.
 	Images bool   `json:"images"`
 	Name   string `json:"name"`
 }
 
-// Module The list has all of it, the answer to a reload the first four.
+// Module The list has all members, the response to a reload only the first four.
 type Module struct {
 	AgentID string `json:"agentId"`
 
-	// Capabilities What it declared.
+	// Capabilities What the extension declared.
 	Capabilities *Module_Capabilities `json:"capabilities,omitempty"`
 
-	// Diagnostics What was passed over when it was loaded.
+	// Diagnostics What was skipped when it was loaded.
 	Diagnostics    *[]string `json:"diagnostics,omitempty"`
 	DisplayName    *string   `json:"displayName,omitempty"`
 	EntrypointPath *string   `json:"entrypointPath,omitempty"`
 	Events         []string  `json:"events"`
 
-	// Health Absent while it is well.
+	// Health Absent while the extension is healthy.
 	Health       *Module_Health `json:"health,omitempty"`
 	ManifestPath *string        `json:"manifestPath,omitempty"`
 
-	// ModuleName The folder's name.
+	// ModuleName The name of the directory.
 	ModuleName *string        `json:"moduleName,omitempty"`
 	Name       string         `json:"name"`
 	Origin     *Module_Origin `json:"origin,omitempty"`
 
-	// Trust What it declared against what it did.
+	// Trust The declared actions compared with the actual ones.
 	Trust   *Module_Trust `json:"trust,omitempty"`
 	Version string        `json:"version"`
 }
 
-// Module_Capabilities What it declared.
+// Module_Capabilities What the extension declared.
 type Module_Capabilities struct {
 	Actions *[]string `json:"actions,omitempty"`
 	Events  *[]string `json:"events,omitempty"`
@@ -1074,7 +1074,7 @@ type Module_Capabilities struct {
 // ModuleHealthState defines model for Module.Health.State.
 type ModuleHealthState string
 
-// Module_Health Absent while it is well.
+// Module_Health Absent while the extension is healthy.
 type Module_Health struct {
 	LastError *string           `json:"lastError,omitempty"`
 	Restarts  int               `json:"restarts"`
@@ -1088,7 +1088,7 @@ type Module_Origin struct {
 	AdditionalProperties map[string]interface{} `json:"-"`
 }
 
-// Module_Trust What it declared against what it did.
+// Module_Trust The declared actions compared with the actual ones.
 type Module_Trust struct {
 	Errors   []string `json:"errors"`
 	Mode     string   `json:"mode"`
@@ -1112,11 +1112,11 @@ type NotOwner struct {
 
 // NotOwner_Owner defines model for NotOwner.Owner.
 type NotOwner_Owner struct {
-	// NodeID What the owner has in its `DATA_DIR/node-id`.
+	// NodeID The content of the owner's `DATA_DIR/node-id`.
 	NodeID string `json:"nodeId"`
 }
 
-// NotPending Nothing pending under this id; `resolution` tells who was first, when somebody was.
+// NotPending No pending request has this id; `resolution` names the earlier decision, if there was one.
 type NotPending struct {
 	ApprovalID *string                `json:"approvalId,omitempty"`
 	Code       interface{}            `json:"code,omitempty"`
@@ -1162,7 +1162,7 @@ type PendingRequest struct {
 
 // Pinned defines model for Pinned.
 type Pinned struct {
-	// Code What it would be without here: its folder, or what its runtime remembers.
+	// Code What the session would lose on another node: its workspace, or the memory of its runtime.
 	Code interface{} `json:"code"`
 
 	// Message What to do.
@@ -1174,11 +1174,11 @@ type Pinned struct {
 
 // Pinned_Owner defines model for Pinned.Owner.
 type Pinned_Owner struct {
-	// NodeID The node to be started again.
+	// NodeID The node that must be restarted.
 	NodeID string `json:"nodeId"`
 }
 
-// Problem What went wrong; `code` is for programs, `message` for people.
+// Problem What went wrong; programs read `code`, people read `message`.
 type Problem struct {
 	Code    string                  `json:"code"`
 	Details *map[string]interface{} `json:"details,omitempty"`
@@ -1224,39 +1224,39 @@ type QueueProblem struct {
 type QueuedMessage struct {
 	CreatedAt string `json:"createdAt"`
 
-	// Error Why it is held.
+	// Error Why the message is held.
 	Error *string `json:"error"`
 	ID    string  `json:"id"`
 
-	// Images How many it has.
+	// Images The number of images.
 	Images int `json:"images"`
 
-	// State held: it waits for a person, and those behind it wait for it.
+	// State held: the message waits for a person, and so do those behind it.
 	State QueuedMessageState `json:"state"`
 	Text  string             `json:"text"`
 }
 
-// QueuedMessageState held: it waits for a person, and those behind it wait for it.
+// QueuedMessageState held: the message waits for a person, and so do those behind it.
 type QueuedMessageState string
 
 // Readiness defines model for Readiness.
 type Readiness struct {
-	// Access What programs of the server's own machine need.
+	// Access What programs on the server's own machine need.
 	Access *Readiness_Access `json:"access,omitempty"`
 
-	// Reason The first of what is missing, while not ready.
+	// Reason The first thing that is missing; present while not ready.
 	Reason   *string              `json:"reason,omitempty"`
 	Runtimes []Readiness_Runtimes `json:"runtimes"`
 	Status   ReadinessStatus      `json:"status"`
 	Store    Readiness_Store      `json:"store"`
 
-	// Version Of the server, while ready.
+	// Version The values of the server; present while ready.
 	Version *string `json:"version,omitempty"`
 }
 
-// Readiness_Access What programs of the server's own machine need.
+// Readiness_Access What programs on the server's own machine need.
 type Readiness_Access struct {
-	// Reason Why, and how to get in, where this machine is not trusted.
+	// Reason Why the machine is not trusted, and how to get access.
 	Reason      *string `json:"reason,omitempty"`
 	TokenNeeded bool    `json:"tokenNeeded"`
 }
@@ -1280,13 +1280,13 @@ type Readiness_Store struct {
 	Reason *string `json:"reason,omitempty"`
 }
 
-// Reason A person's reason, kept with the decision and passed on where the runtime has a place for it.
+// Reason A person's reason; stored with the decision and passed to the runtime if it accepts one.
 type Reason = string
 
-// ReasonReaches The runtime takes no reason with a denial. The agent is told with the next message. Absent when it was told at once.
+// ReasonReaches The runtime accepts no reason with a denial, so the agent gets it with the next message. Absent when the agent got it at once.
 type ReasonReaches = interface{}
 
-// Refusal Who may do this.
+// Refusal Who may use it.
 type Refusal struct {
 	Code     string        `json:"code"`
 	Required *[]string     `json:"required,omitempty"`
@@ -1299,41 +1299,41 @@ type RefusalStatus string
 
 // Result defines model for Result.
 type Result struct {
-	// Result The runtime's answer.
+	// Result The runtime's response.
 	Result interface{} `json:"result"`
 	Status interface{} `json:"status"`
 }
 
-// Runtime A runtime of this server, and what a person needs to use it. It names no secret.
+// Runtime A runtime of this server, and what a person needs to use it. It contains no secret.
 type Runtime struct {
 	Auth Runtime_Auth `json:"auth"`
 
-	// Capabilities What the session's runtime can do. What it cannot is refused: an operation with 409 `unsupported_by_runtime`, a level that is not in a list with 400 `unsupported_control`.
+	// Capabilities The capabilities of the session's runtime. Anything else is refused: an operation with 409 `unsupported_by_runtime`, a level that is not listed with 400 `unsupported_control`.
 	Capabilities Capabilities `json:"capabilities"`
 
-	// Default Sessions whose creator names no runtime get it.
+	// Default The runtime of sessions that are created without one.
 	Default bool             `json:"default"`
 	Install *Runtime_Install `json:"install,omitempty"`
 
-	// Limits What it has to do now, and the most it may have; a most of 0 is no bound.
+	// Limits Its current load and limits; a limit of 0 means no limit.
 	Limits Runtime_Limits `json:"limits"`
 	Name   string         `json:"name"`
 
-	// Processes One, or one for each session in use.
+	// Processes One process for all sessions, or one for each session in use.
 	Processes []Runtime_Processes `json:"processes"`
 
-	// Providers The clouds in which it can reach its models. Variables are named, and no value of theirs. Absent when there are none.
+	// Providers The clouds that can serve its models. Variables are named without their values. Absent if there are none.
 	Providers *[]Runtime_Providers `json:"providers,omitempty"`
 
-	// Reason Why it is not ready and what to do about it.
+	// Reason Why it is not ready, and the remedy.
 	Reason *string      `json:"reason,omitempty"`
 	State  RuntimeState `json:"state"`
 
-	// Status What `HARNESS_RUNTIME_STATUS` says; else `preview` for agents of `HARNESS_ACP_AGENTS`, and `active`. `disabled` without its program.
+	// Status The value of `HARNESS_RUNTIME_STATUS`; otherwise `preview` for agents of `HARNESS_ACP_AGENTS`, and `active`. `disabled` if its program is missing.
 	Status  RuntimeOffered `json:"status"`
 	Version *string        `json:"version,omitempty"`
 
-	// Waiting Sessions that wait for a process because there are as many as there may be.
+	// Waiting Sessions that are queued for a process because the limit is reached.
 	Waiting int `json:"waiting"`
 }
 
@@ -1343,61 +1343,61 @@ type RuntimeAuthCredentials string
 // RuntimeAuthLogins defines model for Runtime.Auth.Logins.
 type RuntimeAuthLogins string
 
-// RuntimeAuthState found: there are credentials, which nobody tried.
+// RuntimeAuthState found: there are credentials; they were not tested.
 type RuntimeAuthState string
 
 // Runtime_Auth defines model for Runtime.Auth.
 type Runtime_Auth struct {
-	// Credentials The kinds that were found. cloud: what a cloud needs in which its models are (`providers`).
+	// Credentials The kinds of credentials found. cloud: what the cloud that serves its models needs (`providers`).
 	Credentials []RuntimeAuthCredentials `json:"credentials"`
 
-	// Login A login works from here: `POST /api/runtimes/{runtime}/login`.
+	// Login This server can start a login: `POST /api/runtimes/{runtime}/login`.
 	Login bool `json:"login"`
 
-	// Logins In which ways: at a page, with the key of a model provider. `remedy` says how else.
+	// Logins The supported kinds of login: on a page, or with the key of a model provider. `remedy` describes others.
 	Logins []RuntimeAuthLogins `json:"logins"`
 
 	// Remedy How to log in.
 	Remedy *string `json:"remedy,omitempty"`
 
-	// State found: there are credentials, which nobody tried.
+	// State found: there are credentials; they were not tested.
 	State RuntimeAuthState `json:"state"`
 }
 
 // Runtime_Install defines model for Runtime.Install.
 type Runtime_Install struct {
-	// Command Installs the agent.
+	// Command The command that installs the agent.
 	Command *string `json:"command,omitempty"`
 
-	// From The oldest version it works with.
+	// From The oldest version that works.
 	From *string `json:"from,omitempty"`
 	Page *string `json:"page,omitempty"`
 
-	// Setting The setting that says where the agent is.
+	// Setting The setting for the path of the agent.
 	Setting *string `json:"setting,omitempty"`
 
 	// Tested Versions it was tested with, oldest first.
 	Tested []string `json:"tested"`
 }
 
-// Runtime_Limits What it has to do now, and the most it may have; a most of 0 is no bound.
+// Runtime_Limits Its current load and limits; a limit of 0 means no limit.
 type Runtime_Limits struct {
-	// MaxMessages `HARNESS_RUNTIME_MAX_MESSAGES`; one more is refused with 429.
+	// MaxMessages `HARNESS_RUNTIME_MAX_MESSAGES`; one more gets 429.
 	MaxMessages int `json:"maxMessages"`
 
-	// MaxSessionMessages `HARNESS_SESSION_MAX_MESSAGES`; one more of a session is refused with 429.
+	// MaxSessionMessages `HARNESS_SESSION_MAX_MESSAGES`; one more for the same session gets 429.
 	MaxSessionMessages int `json:"maxSessionMessages"`
 
-	// MaxTurns `HARNESS_RUNTIME_MAX_TURNS`; a message that would begin one more waits.
+	// MaxTurns `HARNESS_RUNTIME_MAX_TURNS`; a message that would start one more turn is queued.
 	MaxTurns int `json:"maxTurns"`
 
-	// Messages Messages and new sessions on their way to it, those that wait among them.
+	// Messages Messages and new sessions on their way to it, including queued ones.
 	Messages int `json:"messages"`
 
-	// Turns Turns that run.
+	// Turns Running turns.
 	Turns int `json:"turns"`
 
-	// Waiting Messages that wait for a turn of another session to end.
+	// Waiting Messages that are queued until a turn of another session ends.
 	Waiting int `json:"waiting"`
 }
 
@@ -1412,7 +1412,7 @@ type Runtime_Processes_Shim struct {
 type Runtime_Processes struct {
 	Pid int `json:"pid"`
 
-	// SessionID Whose it is; not in health.
+	// SessionID The session of the process; absent in health.
 	SessionID *string                 `json:"sessionId,omitempty"`
 	Shim      *Runtime_Processes_Shim `json:"shim,omitempty"`
 	StartedAt *time.Time              `json:"startedAt,omitempty"`
@@ -1427,38 +1427,38 @@ type Runtime_Providers_HeldBack struct {
 
 // Runtime_Providers_Needs defines model for Runtime.Providers.Needs.
 type Runtime_Providers_Needs struct {
-	// Ambient It may come from the machine, where nobody can look it up.
+	// Ambient The machine may provide it, which the server cannot check.
 	Ambient *bool `json:"ambient,omitempty"`
 
-	// AnyOf The ways to give it: variables joined by +, or a file below $HOME.
+	// AnyOf The ways to provide it: variables joined by +, or a file below $HOME.
 	AnyOf []string `json:"anyOf"`
 	What  string   `json:"what"`
 }
 
 // Runtime_Providers defines model for Runtime.Providers.
 type Runtime_Providers struct {
-	// ChooseWith How it is chosen.
+	// ChooseWith How to select it.
 	ChooseWith string `json:"chooseWith"`
 
-	// Chosen The runtime uses it.
+	// Chosen The runtime uses this cloud.
 	Chosen bool `json:"chosen"`
 
-	// HeldBack Variables of the cloud in the server's environment that the runtime does not get.
+	// HeldBack Variables of the cloud in the server's environment that the runtime does not receive.
 	HeldBack []Runtime_Providers_HeldBack `json:"heldBack"`
 
-	// Missing Which needs were not found.
+	// Missing The requirements that were not found.
 	Missing []string `json:"missing"`
 
 	// Name bedrock, vertex, foundry or azure.
 	Name string `json:"name"`
 
-	// Needs What it does not work without.
+	// Needs What it requires.
 	Needs []Runtime_Providers_Needs `json:"needs"`
 
-	// Passed Variables of the server's environment that the runtime gets.
+	// Passed Variables of the server's environment that the runtime receives.
 	Passed []string `json:"passed"`
 
-	// Remedy What to do when it is chosen and something is missing.
+	// Remedy The remedy when it is selected and something is missing.
 	Remedy *string `json:"remedy,omitempty"`
 	Title  string  `json:"title"`
 }
@@ -1466,24 +1466,24 @@ type Runtime_Providers struct {
 // RuntimeState defines model for Runtime.State.
 type RuntimeState string
 
-// RuntimeOffered What `HARNESS_RUNTIME_STATUS` says; else `preview` for agents of `HARNESS_ACP_AGENTS`, and `active`. `disabled` without its program.
+// RuntimeOffered The value of `HARNESS_RUNTIME_STATUS`; otherwise `preview` for agents of `HARNESS_ACP_AGENTS`, and `active`. `disabled` if its program is missing.
 type RuntimeOffered string
 
 // RuntimeStatus defines model for RuntimeStatus.
 type RuntimeStatus struct {
-	// Default Sessions whose creator names no runtime get it.
+	// Default The runtime of sessions that are created without one.
 	Default bool   `json:"default"`
 	Name    string `json:"name"`
 
-	// Processes One, or one for each session in use.
+	// Processes One process for all sessions, or one for each session in use.
 	Processes []RuntimeStatus_Processes `json:"processes"`
 
-	// Reason Why it is not ready and what to do about it.
+	// Reason Why it is not ready, and the remedy.
 	Reason  *string            `json:"reason,omitempty"`
 	State   RuntimeStatusState `json:"state"`
 	Version *string            `json:"version,omitempty"`
 
-	// Waiting Sessions that wait for a process because there are as many as there may be.
+	// Waiting Sessions that are queued for a process because the limit is reached.
 	Waiting int `json:"waiting"`
 }
 
@@ -1498,7 +1498,7 @@ type RuntimeStatus_Processes_Shim struct {
 type RuntimeStatus_Processes struct {
 	Pid int `json:"pid"`
 
-	// SessionID Whose it is; not in health.
+	// SessionID The session of the process; absent in health.
 	SessionID *string                       `json:"sessionId,omitempty"`
 	Shim      *RuntimeStatus_Processes_Shim `json:"shim,omitempty"`
 	StartedAt *time.Time                    `json:"startedAt,omitempty"`
@@ -1508,24 +1508,24 @@ type RuntimeStatus_Processes struct {
 // RuntimeStatusState defines model for RuntimeStatus.State.
 type RuntimeStatusState string
 
-// Scope The session itself, or what new sessions start with.
+// Scope The session itself, or the defaults of new sessions.
 type Scope string
 
 // SearchHit defines model for SearchHit.
 type SearchHit struct {
-	// EntryID The `messageId` of the entry, null when the title was found.
+	// EntryID The `messageId` of the entry; null if the title matched.
 	EntryID *string `json:"entryId"`
 
-	// Marks What of the snippet was looked for, in UTF-16 units: from start on, up to before end.
+	// Marks The matches in the snippet, in UTF-16 code units: from start up to, but not including, end.
 	Marks     []SearchHit_Marks `json:"marks"`
 	Role      *string           `json:"role"`
 	SessionID string            `json:"sessionId"`
 
-	// Snippet Plain text, a part of the entry or title.
+	// Snippet Plain text of the matching part of the entry or title.
 	Snippet string    `json:"snippet"`
 	Time    time.Time `json:"time"`
 
-	// Title The session's.
+	// Title The title of the session.
 	Title  string  `json:"title"`
 	TurnID *string `json:"turnId"`
 	Type   *string `json:"type"`
@@ -1541,56 +1541,56 @@ type SearchHit_Marks struct {
 type Session struct {
 	ActiveTurnID *string `json:"activeTurnId,omitempty"`
 
-	// Activity The running turn, and the work that goes on outside the turns. Background work does not make a session `running`.
+	// Activity The running turn, and the work that continues outside turns. Background work does not make a session `running`.
 	Activity *SessionActivity `json:"activity,omitempty"`
 
-	// ApprovalPolicy When the agent asks a person. `on-failure` is taken on every runtime version; one that dropped it runs `on-request`.
+	// ApprovalPolicy When the agent asks a person. Every runtime version accepts `on-failure`; a version that dropped it uses `on-request`.
 	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy"`
 
 	// CreatedAt Seconds since 1970.
 	CreatedAt int    `json:"createdAt"`
 	Cwd       string `json:"cwd"`
 
-	// LastEntryAt Only with `view=console`: when its last entry was made, in seconds since 1970; null when it has none.
+	// LastEntryAt Present only with `view=console`: the time of the last entry, in seconds since 1970; null if there is none.
 	LastEntryAt *int `json:"lastEntryAt,omitempty"`
 
-	// LastError Why the last turn failed, or why the running one tries again to reach its model; null else.
+	// LastError Why the last turn failed, or why the running one is retrying its model request; otherwise null.
 	LastError     *Session_LastError `json:"lastError,omitempty"`
 	Materialized  bool               `json:"materialized"`
 	ModelProvider string             `json:"modelProvider"`
 
-	// PendingCount How many interactive requests wait for a person.
+	// PendingCount How many interactive requests are pending.
 	PendingCount *int `json:"pendingCount,omitempty"`
 
-	// Plan Only with `view=console`: the last plan its runtime told, of the turn `turnId`; null for none.
+	// Plan Present only with `view=console`: the last plan that the runtime reported, with its `turnId`; null if there is none.
 	Plan      *Session_Plan `json:"plan,omitempty"`
 	ProjectID *string       `json:"projectId"`
 
-	// ReadTo Only with `view=console`: the entry up to which who asks has read it; null for none.
+	// ReadTo Present only with `view=console`: the entry up to which the caller has read; null if there is none.
 	ReadTo *string `json:"readTo,omitempty"`
 
-	// RetryableTurnID The last turn, when it was cut off before any tool ran: `POST .../turns/{turnId}/retry` tries it again. Absent otherwise.
+	// RetryableTurnID The last turn, if it was interrupted before any tool ran; `POST .../turns/{turnId}/retry` retries it. Otherwise absent.
 	RetryableTurnID *string `json:"retryableTurnId,omitempty"`
 
-	// Runtime The runtime that drives it.
+	// Runtime The runtime of the session.
 	Runtime *string `json:"runtime,omitempty"`
 
-	// SessionControls What a session's turns run with. `model` null is the runtime's default.
+	// SessionControls The controls that a session's turns run with. A null `model` means the runtime's default.
 	SessionControls Controls `json:"sessionControls"`
 	SessionID       string   `json:"sessionId"`
 	Source          string   `json:"source"`
 
-	// State running: a turn runs; waiting: it waits for a person; error: none runs, and the last one failed; unresponsive: a turn runs, and its runtime does not answer.
+	// State running: a turn runs; waiting: the turn waits for a person; error: no turn runs, and the last one failed; unresponsive: a turn runs, and its runtime does not respond.
 	State *SessionState `json:"state,omitempty"`
 	Title string        `json:"title"`
 
-	// Unread Only with `view=console`: there is something behind that. One that was never opened is unread when it is younger than the first one that was.
+	// Unread Present only with `view=console`: there are entries after that one. A session that was never opened is unread if it is newer than the first one that was.
 	Unread *bool `json:"unread,omitempty"`
 
 	// UpdatedAt Seconds since 1970.
 	UpdatedAt int `json:"updatedAt"`
 
-	// Usage Only with `view=console`: the tokens its runtime says it used, `total` and with the `last` request to the model, `modelContextWindow`, and the turn in which it said so; null for none.
+	// Usage Present only with `view=console`: the token usage that the runtime reported: `total`, `last` model request, `modelContextWindow`, and the turn of the report; null if there is none.
 	Usage *Session_Usage `json:"usage,omitempty"`
 }
 
@@ -1606,17 +1606,17 @@ type Session_Plan_Plan struct {
 	Step   *string `json:"step,omitempty"`
 }
 
-// Session_Plan Only with `view=console`: the last plan its runtime told, of the turn `turnId`; null for none.
+// Session_Plan Present only with `view=console`: the last plan that the runtime reported, with its `turnId`; null if there is none.
 type Session_Plan struct {
 	Explanation *string              `json:"explanation,omitempty"`
 	Plan        *[]Session_Plan_Plan `json:"plan,omitempty"`
 	TurnID      *string              `json:"turnId,omitempty"`
 }
 
-// SessionState running: a turn runs; waiting: it waits for a person; error: none runs, and the last one failed; unresponsive: a turn runs, and its runtime does not answer.
+// SessionState running: a turn runs; waiting: the turn waits for a person; error: no turn runs, and the last one failed; unresponsive: a turn runs, and its runtime does not respond.
 type SessionState string
 
-// Session_Usage Only with `view=console`: the tokens its runtime says it used, `total` and with the `last` request to the model, `modelContextWindow`, and the turn in which it said so; null for none.
+// Session_Usage Present only with `view=console`: the token usage that the runtime reported: `total`, `last` model request, `modelContextWindow`, and the turn of the report; null if there is none.
 type Session_Usage struct {
 	Last               *map[string]int `json:"last,omitempty"`
 	ModelContextWindow *int            `json:"modelContextWindow,omitempty"`
@@ -1624,7 +1624,7 @@ type Session_Usage struct {
 	TurnID             *string         `json:"turnId,omitempty"`
 }
 
-// SessionActivity The running turn, and the work that goes on outside the turns. Background work does not make a session `running`.
+// SessionActivity The running turn, and the work that continues outside turns. Background work does not make a session `running`.
 type SessionActivity struct {
 	Background []BackgroundTask `json:"background"`
 	Turn       *string          `json:"turn"`
@@ -1632,7 +1632,7 @@ type SessionActivity struct {
 
 // SessionNotFound defines model for SessionNotFound.
 type SessionNotFound struct {
-	// Details Runtimes that could not be asked for the session, because they are down, boot or are silent.
+	// Details Runtimes that could not be queried because they are down, starting or unresponsive.
 	Details   *SessionNotFound_Details `json:"details,omitempty"`
 	SessionID string                   `json:"sessionId"`
 	Status    interface{}              `json:"status"`
@@ -1645,14 +1645,14 @@ type SessionNotFound_Details_NotAsked struct {
 	State   string `json:"state"`
 }
 
-// SessionNotFound_Details Runtimes that could not be asked for the session, because they are down, boot or are silent.
+// SessionNotFound_Details Runtimes that could not be queried because they are down, starting or unresponsive.
 type SessionNotFound_Details struct {
 	NotAsked []SessionNotFound_Details_NotAsked `json:"notAsked"`
 }
 
 // SessionResult defines model for SessionResult.
 type SessionResult struct {
-	// Result The runtime's answer.
+	// Result The runtime's response.
 	Result    interface{} `json:"result"`
 	SessionID string      `json:"sessionId"`
 	Status    interface{} `json:"status"`
@@ -1686,7 +1686,7 @@ type Steered_Result struct {
 // SteeredStatus defines model for Steered.Status.
 type SteeredStatus string
 
-// StreamPosition The position on the event stream at which the answer is true. A stream resumed with `after` set to it goes on from exactly there.
+// StreamPosition The position on the event stream that the response reflects. A stream resumed with this `after` continues exactly from there.
 type StreamPosition = int
 
 // Suggestion defines model for Suggestion.
@@ -1695,7 +1695,7 @@ type Suggestion struct {
 	Status     EntryStatus `json:"status"`
 	Suggestion *string     `json:"suggestion,omitempty"`
 
-	// UpdatedAt A text, or milliseconds since 1970.
+	// UpdatedAt A string, or milliseconds since 1970.
 	UpdatedAt Suggestion_UpdatedAt `json:"updatedAt"`
 }
 
@@ -1705,7 +1705,7 @@ type SuggestionUpdatedAt0 = int
 // SuggestionUpdatedAt1 defines model for Suggestion.UpdatedAt.1.
 type SuggestionUpdatedAt1 = string
 
-// Suggestion_UpdatedAt A text, or milliseconds since 1970.
+// Suggestion_UpdatedAt A string, or milliseconds since 1970.
 type Suggestion_UpdatedAt struct {
 	union json.RawMessage
 }
@@ -1758,7 +1758,7 @@ type TaskAcceptedStatus string
 
 // TaskCreate defines model for TaskCreate.
 type TaskCreate struct {
-	// AllowChangedSources As of the session, for this task.
+	// AllowChangedSources As for the session, but only for this task.
 	AllowChangedSources *bool                     `json:"allow_changed_sources,omitempty"`
 	ClientID            *string                   `json:"client_id,omitempty"`
 	Messages            []TaskCreate_Messages     `json:"messages"`
@@ -1784,14 +1784,14 @@ type TaskCreatePermissionMode string
 type TaskDecided struct {
 	Ok interface{} `json:"ok"`
 
-	// ReasonReaches The runtime takes no reason with a denial. The agent is told with the next message. Absent when it was told at once.
+	// ReasonReaches The runtime accepts no reason with a denial, so the agent gets it with the next message. Absent when the agent got it at once.
 	ReasonReaches *ReasonReaches `json:"reason_reaches,omitempty"`
 	ToolCallID    string         `json:"tool_call_id"`
 }
 
 // TaskDecision defines model for TaskDecision.
 type TaskDecision struct {
-	// Answers Answers to questions of the agent, by their ids.
+	// Answers Answers to the agent's questions, by question id.
 	Answers   *map[string]interface{} `json:"answers,omitempty"`
 	Attempt   int                     `json:"attempt"`
 	ClientID  *string                 `json:"client_id,omitempty"`
@@ -1799,7 +1799,7 @@ type TaskDecision struct {
 	Reason    *string                 `json:"reason,omitempty"`
 	RequestID *string                 `json:"request_id,omitempty"`
 
-	// Result What a tool of the client came to.
+	// Result The result of a client tool.
 	Result *string `json:"result,omitempty"`
 	UserID *string `json:"user_id,omitempty"`
 }
@@ -1839,7 +1839,7 @@ type TaskEvents struct {
 	Events  []TaskEvent `json:"events"`
 	NextSeq int         `json:"next_seq"`
 
-	// OldestSeq There when older events are not kept any more.
+	// OldestSeq Present when older events are no longer stored.
 	OldestSeq *int `json:"oldest_seq,omitempty"`
 }
 
@@ -1860,25 +1860,25 @@ type TaskRefusal struct {
 
 // TaskSession defines model for TaskSession.
 type TaskSession struct {
-	// Activity The running turn, and the work that goes on outside the turns. Background work does not make a session `running`.
+	// Activity The running turn, and the work that continues outside turns. Background work does not make a session `running`.
 	Activity  *SessionActivity `json:"activity,omitempty"`
 	CreatedAt time.Time        `json:"created_at"`
 
-	// CredentialNamespace Whose logins and state its runtime uses.
+	// CredentialNamespace Whose logins and state the runtime uses.
 	CredentialNamespace *string `json:"credential_namespace,omitempty"`
 	Cwd                 *string `json:"cwd,omitempty"`
 
-	// IsolationLevel How far its runtime shares logins and state.
+	// IsolationLevel How widely the runtime shares logins and state.
 	IsolationLevel *TaskSessionIsolationLevel `json:"isolation_level,omitempty"`
 
-	// IsolationMode Where its runtime is hosted: in a process of its own.
+	// IsolationMode How the runtime is hosted: in its own process.
 	IsolationMode *TaskSessionIsolationMode `json:"isolation_mode,omitempty"`
 	Model         *string                   `json:"model,omitempty"`
 
-	// NativeTools There when the agent has no tools of its own.
+	// NativeTools Present when the agent has no built-in tools.
 	NativeTools interface{} `json:"native_tools,omitempty"`
 
-	// PermissionMode Of its tasks that name none; null where the controls of the session hold.
+	// PermissionMode For tasks of the session that give none; null to use the controls of the session.
 	PermissionMode   *TaskSessionPermissionMode `json:"permission_mode,omitempty"`
 	Runtime          string                     `json:"runtime"`
 	RuntimeSessionID *string                    `json:"runtime_session_id"`
@@ -1886,57 +1886,57 @@ type TaskSession struct {
 	Title            *string                    `json:"title,omitempty"`
 }
 
-// TaskSessionIsolationLevel How far its runtime shares logins and state.
+// TaskSessionIsolationLevel How widely the runtime shares logins and state.
 type TaskSessionIsolationLevel string
 
-// TaskSessionIsolationMode Where its runtime is hosted: in a process of its own.
+// TaskSessionIsolationMode How the runtime is hosted: in its own process.
 type TaskSessionIsolationMode string
 
-// TaskSessionPermissionMode Of its tasks that name none; null where the controls of the session hold.
+// TaskSessionPermissionMode For tasks of the session that give none; null to use the controls of the session.
 type TaskSessionPermissionMode string
 
-// TaskSessionCreate Members may be spelled in camelCase, too. What is not supported is refused with 400 unless it has its default.
+// TaskSessionCreate Member names may also be camelCase. An unsupported member is refused with 400 unless it has its default value.
 type TaskSessionCreate struct {
-	// AllowChangedSources Lets tasks run although a file that the agent reads by itself has changed since the session began; else they fail with `SOURCES_CHANGED`.
+	// AllowChangedSources Lets tasks run although a file that the agent reads on its own has changed since the session began; otherwise they fail with `SOURCES_CHANGED`.
 	AllowChangedSources *bool `json:"allow_changed_sources,omitempty"`
 
-	// ClientID Is in `trace` of the events that the request causes, as the next two are.
+	// ClientID Appears in `trace` of the events that the request causes, like the next two.
 	ClientID *string `json:"client_id,omitempty"`
 
-	// CredentialNamespace The namespace of this server; another one is 503 `namespace_unavailable`.
+	// CredentialNamespace The namespace of this server; any other gets 503 `namespace_unavailable`.
 	CredentialNamespace *string                 `json:"credential_namespace,omitempty"`
 	Cwd                 *string                 `json:"cwd,omitempty"`
 	Env                 *map[string]interface{} `json:"env,omitempty"`
 
-	// ImplicitSources How much the agent may read by itself; without it the least that its runtime can be held to (`implicitSources` of its capabilities).
+	// ImplicitSources How much the agent may read on its own; by default the least that the runtime can enforce (`implicitSources` of its capabilities).
 	ImplicitSources *TaskSessionCreateImplicitSources `json:"implicit_sources,omitempty"`
 
-	// IsolationLevel The level of the runtime here; another one is 400 `not_supported`.
+	// IsolationLevel The runtime level of this server; any other gets 400 `not_supported`.
 	IsolationLevel *TaskSessionCreateIsolationLevel `json:"isolation_level,omitempty"`
 	IsolationMode  interface{}                      `json:"isolation_mode,omitempty"`
 	Model          *string                          `json:"model,omitempty"`
 
-	// NativeTools Whether the agent has tools of its own, `off` without it; `off` is 400 `unsupported_control` where its runtime cannot be told so (`nativeToolsOff` of its capabilities).
+	// NativeTools Whether the agent has built-in tools; by default `off`. `off` gets 400 `unsupported_control` if the runtime cannot turn them off (`nativeToolsOff` of its capabilities).
 	NativeTools *TaskSessionCreateNativeTools `json:"native_tools,omitempty"`
 
-	// NonInteractive That no person is there: what the agent asks is declined at once.
+	// NonInteractive No person is present: requests of the agent are declined at once.
 	NonInteractive *bool                            `json:"non_interactive,omitempty"`
 	PermissionMode *TaskSessionCreatePermissionMode `json:"permission_mode,omitempty"`
 
-	// RequestID Without it the X-Request-Id of the HTTP request.
+	// RequestID By default the X-Request-Id of the HTTP request.
 	RequestID     *string                 `json:"request_id,omitempty"`
 	Runtime       *string                 `json:"runtime,omitempty"`
 	RuntimeConfig *map[string]interface{} `json:"runtime_config,omitempty"`
 	UserID        *string                 `json:"user_id,omitempty"`
 }
 
-// TaskSessionCreateImplicitSources How much the agent may read by itself; without it the least that its runtime can be held to (`implicitSources` of its capabilities).
+// TaskSessionCreateImplicitSources How much the agent may read on its own; by default the least that the runtime can enforce (`implicitSources` of its capabilities).
 type TaskSessionCreateImplicitSources string
 
-// TaskSessionCreateIsolationLevel The level of the runtime here; another one is 400 `not_supported`.
+// TaskSessionCreateIsolationLevel The runtime level of this server; any other gets 400 `not_supported`.
 type TaskSessionCreateIsolationLevel string
 
-// TaskSessionCreateNativeTools Whether the agent has tools of its own, `off` without it; `off` is 400 `unsupported_control` where its runtime cannot be told so (`nativeToolsOff` of its capabilities).
+// TaskSessionCreateNativeTools Whether the agent has built-in tools; by default `off`. `off` gets 400 `unsupported_control` if the runtime cannot turn them off (`nativeToolsOff` of its capabilities).
 type TaskSessionCreateNativeTools string
 
 // TaskSessionCreatePermissionMode defines model for TaskSessionCreate.PermissionMode.
@@ -1964,7 +1964,7 @@ type TaskStopped struct {
 	TaskID  string      `json:"task_id"`
 }
 
-// Thread The runtime's own description of the conversation, as of now.
+// Thread The runtime's own description of the conversation, as it is now.
 type Thread map[string]interface{}
 
 // Token defines model for Token.
@@ -1975,7 +1975,7 @@ type Token struct {
 	ID        string     `json:"id"`
 	Name      string     `json:"name"`
 
-	// Projects Ids of the projects it is limited to; absent for no limit.
+	// Projects The ids of the projects it is limited to; absent for no limit.
 	Projects  *[]string  `json:"projects,omitempty"`
 	RevokedAt *time.Time `json:"revokedAt"`
 	Role      TokenRole  `json:"role"`
@@ -2015,7 +2015,7 @@ type ToolInput struct {
 	ItemID  *string                `json:"itemId"`
 	Method  string                 `json:"method"`
 
-	// Questions The questions, in the words of the runtime. `multiple` is true for one that takes several answers, `optional` for one that needs none.
+	// Questions The questions, in the runtime's own form. `multiple` is true for one that accepts several answers, `optional` for one that needs none.
 	Questions []map[string]interface{} `json:"questions"`
 	RequestID string                   `json:"requestId"`
 	Status    interface{}              `json:"status"`
@@ -2030,10 +2030,10 @@ type TranscriptEntry struct {
 	CompletedAt *int   `json:"completedAt,omitempty"`
 	Content     string `json:"content"`
 
-	// Details JSON text of what the entry is about.
+	// Details JSON text that describes the subject of the entry.
 	Details *string `json:"details,omitempty"`
 
-	// DetailsBytes Only with `details=omit`: how long they are.
+	// DetailsBytes Present only with `details=omit`: the length of the details.
 	DetailsBytes *int                `json:"detailsBytes,omitempty"`
 	MessageID    string              `json:"messageId"`
 	Role         TranscriptEntryRole `json:"role"`
@@ -2068,10 +2068,10 @@ type TranscriptUpsertRole string
 type Upload struct {
 	ContentType UploadContentType `json:"contentType"`
 
-	// Hash Of its content.
+	// Hash The hash of its content.
 	Hash string `json:"hash"`
 
-	// Image What names it among the images of a message.
+	// Image The reference to it in the images of a message.
 	Image     string `json:"image"`
 	Name      string `json:"name"`
 	SessionID string `json:"sessionId"`
@@ -2094,12 +2094,12 @@ type Usage struct {
 	OutputTokens          int     `json:"outputTokens"`
 	ReasoningOutputTokens int     `json:"reasoningOutputTokens"`
 
-	// Requests Requests to the model, as far as the runtime told of them.
+	// Requests Requests to the model, as far as the runtime reported them.
 	Requests    int `json:"requests"`
 	TotalTokens int `json:"totalTokens"`
 }
 
-// WholeNumber A number, or its decimal digits as a text.
+// WholeNumber A number, or its decimal digits as a string.
 type WholeNumber struct {
 	union json.RawMessage
 }
@@ -2155,7 +2155,7 @@ type ServerName = string
 // SessionID defines model for sessionId.
 type SessionID = string
 
-// SettingsScope The session itself, or what new sessions start with.
+// SettingsScope The session itself, or the defaults of new sessions.
 type SettingsScope = Scope
 
 // Source defines model for source.
@@ -2176,13 +2176,13 @@ type View string
 // Deleted defines model for Deleted.
 type Deleted = DeletedSession
 
-// Error What went wrong; `code` is for programs, `message` for people.
+// Error What went wrong; programs read `code`, people read `message`.
 type Error = Problem
 
-// InsufficientRole What went wrong; `code` is for programs, `message` for people.
+// InsufficientRole What went wrong; programs read `code`, people read `message`.
 type InsufficientRole = Problem
 
-// InvalidState What went wrong; `code` is for programs, `message` for people.
+// InvalidState What went wrong; programs read `code`, people read `message`.
 type InvalidState = Problem
 
 // InvalidStateKeyOrPinned defines model for InvalidStateKeyOrPinned.
@@ -2195,7 +2195,7 @@ type InvalidStateOrPinned struct {
 	union json.RawMessage
 }
 
-// KeyConflict Why an Idempotency-Key does not go with a request; the parameter says what each code means.
+// KeyConflict Why the Idempotency-Key cannot be used with this request; the parameter describes each code.
 type KeyConflict = IdempotencyProblem
 
 // LimitReached defines model for LimitReached.
@@ -2211,10 +2211,10 @@ type LimitReached_Details struct {
 	Limit   int    `json:"limit"`
 	Runtime string `json:"runtime"`
 
-	// SessionID The session whose limit it is; absent when it is the runtime's.
+	// SessionID The session whose limit was reached; absent for the limit of the runtime.
 	SessionID *string `json:"sessionId,omitempty"`
 
-	// Setting What sets the limit.
+	// Setting The setting that defines the limit.
 	Setting string `json:"setting"`
 }
 
@@ -2226,27 +2226,27 @@ type LogoutRefused struct {
 
 // Me defines model for Me.
 type Me struct {
-	// Actor As it stands in decisions and in the audit log.
+	// Actor The name in decisions and in the audit log.
 	Actor string `json:"actor"`
 
-	// Allowed Kinds of operations; the role matrix of the documentation has each.
+	// Allowed Kinds of operations; the role matrix in the documentation lists them.
 	Allowed []interface{} `json:"allowed"`
 
-	// Login By the cookie of a login.
+	// Login The caller used a login cookie.
 	Login bool `json:"login"`
 
-	// Name What people call who logged in at a provider; absent for others.
+	// Name The display name of a person who logged in at a provider; otherwise absent.
 	Name *string `json:"name,omitempty"`
 
-	// Projects Ids of the projects it is limited to; absent for no limit.
+	// Projects The ids of the projects it is limited to; absent for no limit.
 	Projects *[]string `json:"projects,omitempty"`
 
-	// Role That of the token; `owner` for HARNESS_AUTH_TOKEN.
+	// Role The name of the token; `owner` for HARNESS_AUTH_TOKEN.
 	Role   string      `json:"role"`
 	Status interface{} `json:"status"`
 }
 
-// NotSupported What went wrong; `code` is for programs, `message` for people.
+// NotSupported What went wrong; programs read `code`, people read `message`.
 type NotSupported = Problem
 
 // ProjectNotFound defines model for ProjectNotFound.
@@ -2262,7 +2262,7 @@ type ReadTo struct {
 // TaskError defines model for TaskError.
 type TaskError = TaskRefusal
 
-// Timeout What went wrong; `code` is for programs, `message` for people.
+// Timeout What went wrong; programs read `code`, people read `message`.
 type Timeout = Problem
 
 // TokenChanged defines model for TokenChanged.
@@ -2277,16 +2277,16 @@ type TokenNotFound struct {
 	TokenID string      `json:"tokenId"`
 }
 
-// Unauthenticated What went wrong; `code` is for programs, `message` for people.
+// Unauthenticated What went wrong; programs read `code`, people read `message`.
 type Unauthenticated = Problem
 
-// Unavailable What went wrong; `code` is for programs, `message` for people.
+// Unavailable What went wrong; programs read `code`, people read `message`.
 type Unavailable = Problem
 
-// Unreadable What went wrong; `code` is for programs, `message` for people.
+// Unreadable What went wrong; programs read `code`, people read `message`.
 type Unreadable = Problem
 
-// UnsupportedMediaType What went wrong; `code` is for programs, `message` for people.
+// UnsupportedMediaType What went wrong; programs read `code`, people read `message`.
 type UnsupportedMediaType = Problem
 
 // GetAPIInfo200JSONResponseBody defines parameters for GetAPIInfo.
@@ -2297,7 +2297,7 @@ type GetAPIInfo200JSONResponseBody struct {
 
 // ReadAccountParams defines parameters for ReadAccount.
 type ReadAccountParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
@@ -2308,7 +2308,7 @@ type CancelAccountLoginJSONBody struct {
 
 // CancelAccountLoginParams defines parameters for CancelAccountLogin.
 type CancelAccountLoginParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
@@ -2319,7 +2319,7 @@ type StartAccountLoginJSONBody struct {
 
 // StartAccountLoginParams defines parameters for StartAccountLogin.
 type StartAccountLoginParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
@@ -2353,13 +2353,13 @@ type StartAccountLoginJSONBody_2 struct {
 
 // LogoutAccountParams defines parameters for LogoutAccount.
 type LogoutAccountParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
 // ReadAccountRateLimitsParams defines parameters for ReadAccountRateLimits.
 type ReadAccountRateLimitsParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
@@ -2377,7 +2377,7 @@ type ListAgentExtensions200JSONResponseBody struct {
 	SnapshotVersion string      `json:"snapshotVersion"`
 	Status          interface{} `json:"status"`
 
-	// Untrusted What the last load or reload did not run because the operator did not consent to it; absent when there is nothing.
+	// Untrusted What the last load or reload skipped because the operator did not consent to it; absent if nothing was skipped.
 	Untrusted *[]ListAgentExtensions200JSONResponseBody_Untrusted `json:"untrusted,omitempty"`
 }
 
@@ -2439,24 +2439,24 @@ type ReloadAgentExtensions409JSONResponseBody struct {
 
 // DecideApprovalJSONBody defines parameters for DecideApproval.
 type DecideApprovalJSONBody struct {
-	// Choice One of the request's `availableDecisions` as it is, for those no decision and scope say, such as the amendment of a policy. It has to agree with `decision`.
+	// Choice One of the request's `availableDecisions`, unchanged, for decisions that `decision` and `scope` cannot express, such as a policy amendment. It must agree with `decision`.
 	Choice   interface{} `json:"choice,omitempty"`
 	Decision Decision    `json:"decision"`
 
-	// Message A person's reason, kept with the decision and passed on where the runtime has a place for it.
+	// Message A person's reason; stored with the decision and passed to the runtime if it accepts one.
 	Message *Reason `json:"message,omitempty"`
 
-	// Option The name of one of them instead, such as `acceptWithExecpolicyAmendment`; a second one of a name is `NAME-2`.
+	// Option The name of one of `availableDecisions` instead, such as `acceptWithExecpolicyAmendment`. The second one with the same name is `NAME-2`.
 	Option *string                      `json:"option,omitempty"`
 	Scope  *DecideApprovalJSONBodyScope `json:"scope,omitempty"`
 
-	// UpdatedInput With `accept`: the whole arguments the tool is used with in place of those that were asked about. Claude Code takes them, other runtimes do not (400).
+	// UpdatedInput With `accept`: the complete arguments that replace those the tool was called with. Only Claude Code supports this; other runtimes get 400.
 	UpdatedInput *map[string]interface{} `json:"updatedInput,omitempty"`
 }
 
 // DecideApprovalParams defines parameters for DecideApproval.
 type DecideApprovalParams struct {
-	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -2467,7 +2467,7 @@ type DecideApprovalJSONBodyScope string
 type DecideApproval200JSONResponseBody struct {
 	ApprovalID string `json:"approvalId"`
 
-	// ReasonReaches The runtime takes no reason with a denial. The agent is told with the next message. Absent when it was told at once.
+	// ReasonReaches The runtime accepts no reason with a denial, so the agent gets it with the next message. Absent when the agent got it at once.
 	ReasonReaches *ReasonReaches `json:"reasonReaches,omitempty"`
 	Status        interface{}    `json:"status"`
 	ThreadID      string         `json:"threadId"`
@@ -2475,19 +2475,19 @@ type DecideApproval200JSONResponseBody struct {
 
 // ListAppsParams defines parameters for ListApps.
 type ListAppsParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 
-	// Cursor `nextCursor` of the page before.
+	// Cursor `nextCursor` of the previous page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Limit Page size.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// ThreadID As seen by this session.
+	// ThreadID As this session sees it.
 	ThreadID *string `form:"threadId,omitempty" json:"threadId,omitempty"`
 
-	// ForceRefetch Not from the cache.
+	// ForceRefetch Bypass the cache.
 	ForceRefetch *ListAppsParamsForceRefetch `form:"forceRefetch,omitempty" json:"forceRefetch,omitempty"`
 }
 
@@ -2496,10 +2496,10 @@ type ListAppsParamsForceRefetch string
 
 // GetCapabilitiesParams defines parameters for GetCapabilities.
 type GetCapabilitiesParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 
-	// Refresh Ask the runtime again first.
+	// Refresh Query the runtime again first.
 	Refresh *GetCapabilitiesParamsRefresh `form:"refresh,omitempty" json:"refresh,omitempty"`
 }
 
@@ -2529,10 +2529,10 @@ type GetCapabilities200JSONResponseBody struct {
 
 // ListCollaborationModesParams defines parameters for ListCollaborationModes.
 type ListCollaborationModesParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 
-	// Cursor `nextCursor` of the page before.
+	// Cursor `nextCursor` of the previous page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Limit Page size.
@@ -2544,25 +2544,25 @@ type ExecuteCommandJSONBody struct {
 	Command []string `json:"command"`
 	Cwd     *string  `json:"cwd,omitempty"`
 
-	// TimeoutMs A number, or its decimal digits as a text.
+	// TimeoutMs A number, or its decimal digits as a string.
 	TimeoutMs *WholeNumber `json:"timeoutMs,omitempty"`
 }
 
 // ExecuteCommandParams defines parameters for ExecuteCommand.
 type ExecuteCommandParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
 // ReadConfigParams defines parameters for ReadConfig.
 type ReadConfigParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 
 	// Cwd As seen from this directory.
 	Cwd *string `form:"cwd,omitempty" json:"cwd,omitempty"`
 
-	// IncludeLayers And where each value comes from.
+	// IncludeLayers Include the source of each value.
 	IncludeLayers *ReadConfigParamsIncludeLayers `form:"includeLayers,omitempty" json:"includeLayers,omitempty"`
 }
 
@@ -2578,7 +2578,7 @@ type WriteConfigBatchJSONBody struct {
 
 // WriteConfigBatchParams defines parameters for WriteConfigBatch.
 type WriteConfigBatchParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
@@ -2594,7 +2594,7 @@ type WriteConfigBatchJSONBody_Edits struct {
 
 // ReadConfigRequirementsParams defines parameters for ReadConfigRequirements.
 type ReadConfigRequirementsParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
@@ -2609,7 +2609,7 @@ type WriteConfigValueJSONBody struct {
 
 // WriteConfigValueParams defines parameters for WriteConfigValue.
 type WriteConfigValueParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
@@ -2618,28 +2618,28 @@ type WriteConfigValueJSONBodyMergeStrategy string
 
 // ListEventsParams defines parameters for ListEvents.
 type ListEventsParams struct {
-	// After What follows this position on the stream. Not together with `before`.
+	// After Return events after this stream position. Cannot be combined with `before`.
 	After *int `form:"after,omitempty" json:"after,omitempty"`
 
-	// Before What was before this position.
+	// Before Return events before this position.
 	Before *int `form:"before,omitempty" json:"before,omitempty"`
 
-	// Session Only those of this session.
+	// Session Return only events of this session.
 	Session *string `form:"session,omitempty" json:"session,omitempty"`
 
-	// Type Only those of this type; with a `*` at its end those whose type begins so.
+	// Type Return only events of this type; a trailing `*` matches every type with that prefix.
 	Type *string `form:"type,omitempty" json:"type,omitempty"`
 
-	// Actor Only those that this one caused.
+	// Actor Return only events that this principal caused.
 	Actor *string `form:"actor,omitempty" json:"actor,omitempty"`
 
-	// Since Only what is as old as this or younger: a time as RFC 3339, or a day (UTC).
+	// Since Return only items from this time on: an RFC 3339 time or a day (UTC).
 	Since *string `form:"since,omitempty" json:"since,omitempty"`
 
-	// Until Only what is older than this.
+	// Until Return only items before this time.
 	Until *string `form:"until,omitempty" json:"until,omitempty"`
 
-	// Limit How many at most.
+	// Limit The maximum number of items.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
@@ -2647,19 +2647,19 @@ type ListEventsParams struct {
 type ListEvents200JSONResponseBody struct {
 	Data []Event `json:"data"`
 
-	// Next The `after` or `before` that reads on; null at the end. A page that is not full may have one: what is looked through at once is bounded.
+	// Next The `after` or `before` of the next page; null at the end. A page that is not full may have one, because each request scans a limited number of events.
 	Next *int `json:"next"`
 
-	// Pos The position on the event stream at which the answer is true. A stream resumed with `after` set to it goes on from exactly there.
+	// Pos The position on the event stream that the response reflects. A stream resumed with this `after` continues exactly from there.
 	Pos StreamPosition `json:"pos"`
 }
 
 // ListExperimentalFeaturesParams defines parameters for ListExperimentalFeatures.
 type ListExperimentalFeaturesParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 
-	// Cursor `nextCursor` of the page before.
+	// Cursor `nextCursor` of the previous page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Limit Page size.
@@ -2676,13 +2676,13 @@ type UploadFeedbackJSONBody struct {
 
 // UploadFeedbackParams defines parameters for UploadFeedback.
 type UploadFeedbackParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
 // GetHealthParams defines parameters for GetHealth.
 type GetHealthParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
@@ -2704,10 +2704,10 @@ type GetHealth200JSONResponseBody_Codex_LastExit struct {
 type GetHealth200JSONResponseBody_Codex_Shim struct {
 	Pid int `json:"pid"`
 
-	// Servers How many servers have attached to it, this one included.
+	// Servers How many servers have attached to the shim, including this one.
 	Servers int `json:"servers"`
 
-	// Version The release the shim is of.
+	// Version The release that the shim belongs to.
 	Version string `json:"version"`
 }
 
@@ -2720,14 +2720,14 @@ type GetHealth200JSONResponseBody_Codex struct {
 	LastExit    *GetHealth200JSONResponseBody_Codex_LastExit `json:"lastExit,omitempty"`
 	Pid         *int                                         `json:"pid"`
 
-	// Reason Why it is not ready and what happens next.
+	// Reason Why the runtime is not ready, and what happens next.
 	Reason  *string `json:"reason,omitempty"`
 	Running bool    `json:"running"`
 
-	// Shim The process that keeps codex running when this server ends; absent when codex is this server's child.
+	// Shim The process that keeps codex running when this server exits. Absent when codex is a child process of this server.
 	Shim *GetHealth200JSONResponseBody_Codex_Shim `json:"shim,omitempty"`
 
-	// State Only while not ready.
+	// State Present only while the runtime is not ready.
 	State *GetHealth200JSONResponseBodyCodexState `json:"state,omitempty"`
 }
 
@@ -2764,44 +2764,44 @@ type GetHealth200JSONResponseBody struct {
 	Auth  GetHealth200JSONResponseBody_Auth  `json:"auth"`
 	Codex GetHealth200JSONResponseBody_Codex `json:"codex"`
 
-	// Credentials Of the runtime that `runtime` names, and only then.
+	// Credentials The credentials of the runtime named by the `runtime` parameter; absent without it.
 	Credentials       *GetHealth200JSONResponseBodyCredentials       `json:"credentials,omitempty"`
 	OrchestratorQueue GetHealth200JSONResponseBody_OrchestratorQueue `json:"orchestratorQueue"`
 
-	// Runtimes Every runtime of this server, the default one first.
+	// Runtimes Every runtime of this server; the default comes first.
 	Runtimes *[]RuntimeStatus                   `json:"runtimes,omitempty"`
 	Service  interface{}                        `json:"service"`
 	Status   GetHealth200JSONResponseBodyStatus `json:"status"`
 
-	// Store Only while the store refuses writes, or rows of it are known to be damaged.
+	// Store Present only while the store refuses writes or has rows that are known to be damaged.
 	Store     *GetHealth200JSONResponseBody_Store `json:"store,omitempty"`
 	Timestamp time.Time                           `json:"timestamp"`
 }
 
 // ListJobsParams defines parameters for ListJobs.
 type ListJobsParams struct {
-	// State Only those in this state.
+	// State Return only jobs in this state.
 	State *ListJobsParamsState `form:"state,omitempty" json:"state,omitempty"`
 
-	// Type Only those of this type.
+	// Type Return only jobs of this type.
 	Type *string `form:"type,omitempty" json:"type,omitempty"`
 
-	// Project Only those of this project, or of `session:<id>`.
+	// Project Return only jobs of this project, or of `session:<id>`.
 	Project *string `form:"project,omitempty" json:"project,omitempty"`
 
-	// Session Only those that this session asked for.
+	// Session Return only jobs that this session requested.
 	Session *string `form:"session,omitempty" json:"session,omitempty"`
 
-	// Since Only what is as old as this or younger: a time as RFC 3339, or a day (UTC).
+	// Since Return only items from this time on: an RFC 3339 time or a day (UTC).
 	Since *string `form:"since,omitempty" json:"since,omitempty"`
 
-	// Until Only what is older than this.
+	// Until Return only items before this time.
 	Until *string `form:"until,omitempty" json:"until,omitempty"`
 
-	// Cursor `nextCursor` of the page before.
+	// Cursor `nextCursor` of the previous page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many at most.
+	// Limit The maximum number of items.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
@@ -2819,7 +2819,7 @@ type ListJobs200JSONResponseBody_Counts struct {
 
 // ListJobs200JSONResponseBody defines parameters for ListJobs.
 type ListJobs200JSONResponseBody struct {
-	// Counts All jobs of the other filters by state, whatever `state` selects.
+	// Counts The number of jobs in each state that match the other filters, regardless of `state`.
 	Counts     ListJobs200JSONResponseBody_Counts `json:"counts"`
 	Data       []Job                              `json:"data"`
 	NextCursor *string                            `json:"nextCursor"`
@@ -2830,7 +2830,7 @@ type CancelJobsJSONBody struct {
 	Project *string `json:"project,omitempty"`
 	Session *string `json:"session,omitempty"`
 
-	// Since A time as RFC 3339, or a day (UTC).
+	// Since An RFC 3339 time or a day (UTC).
 	Since *string                  `json:"since,omitempty"`
 	State *CancelJobsJSONBodyState `json:"state,omitempty"`
 	Type  *string                  `json:"type,omitempty"`
@@ -2842,17 +2842,17 @@ type CancelJobsJSONBodyState string
 
 // CancelJobs200JSONResponseBody defines parameters for CancelJobs.
 type CancelJobs200JSONResponseBody struct {
-	// Jobs What was canceled; a running one ends soon after.
+	// Jobs The canceled jobs; a running one ends soon after.
 	Jobs []Job `json:"jobs"`
 
-	// More The filter has more; ask again.
+	// More More jobs match the filter; send the request again.
 	More   bool        `json:"more"`
 	Status interface{} `json:"status"`
 }
 
 // RunJobAgainParams defines parameters for RunJobAgain.
 type RunJobAgainParams struct {
-	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -2874,7 +2874,7 @@ type RunJobAgain404JSONResponseBody struct {
 
 // LoginJSONBody defines parameters for Login.
 type LoginJSONBody struct {
-	// Token The owner's token, HARNESS_AUTH_TOKEN, the secret of a named token, a signed token (JWT), or what is behind `#link=` in a one-time link.
+	// Token The owner's token (HARNESS_AUTH_TOKEN), the secret of a named token, a signed token (JWT), or the part after `#link=` of a one-time link.
 	Token string `json:"token"`
 }
 
@@ -2882,7 +2882,7 @@ type LoginJSONBody struct {
 type CreateLoginLink201JSONResponseBody struct {
 	ExpiresAt time.Time `json:"expiresAt"`
 
-	// URL It lets whoever opens it in: keep it secret.
+	// URL The link grants access to anyone who opens it. Keep it secret.
 	URL string `json:"url"`
 }
 
@@ -2890,7 +2890,7 @@ type CreateLoginLink201JSONResponseBody struct {
 type GetLoginMethods200JSONResponseBody_Providers struct {
 	Name string `json:"name"`
 
-	// URL Where a browser goes to log in, below HARNESS_BASE_PATH.
+	// URL The login path for a browser, below HARNESS_BASE_PATH.
 	URL string `json:"url"`
 }
 
@@ -2918,16 +2918,16 @@ type FinishLoginParams struct {
 type BeginDeviceLogin200JSONResponseBody struct {
 	DeviceCode string `json:"deviceCode"`
 
-	// ExpiresIn Seconds until the codes end.
+	// ExpiresIn Seconds until the codes expire.
 	ExpiresIn int `json:"expiresIn"`
 
-	// Interval Seconds between two questions.
+	// Interval Seconds between two polls.
 	Interval        int         `json:"interval"`
 	Status          interface{} `json:"status"`
 	UserCode        string      `json:"userCode"`
 	VerificationURI string      `json:"verificationUri"`
 
-	// VerificationURIComplete Has the code entered.
+	// VerificationURIComplete The page with the code already entered.
 	VerificationURIComplete *string `json:"verificationUriComplete,omitempty"`
 }
 
@@ -2940,7 +2940,7 @@ type FinishDeviceLoginJSONBody struct {
 type FinishDeviceLogin200JSONResponseBody struct {
 	Actor string `json:"actor"`
 
-	// ExpiresAt When the login ends unless the provider confirms it before, which happens by itself.
+	// ExpiresAt When the login ends. The server asks the provider to extend it before then.
 	ExpiresAt string      `json:"expiresAt"`
 	Name      string      `json:"name"`
 	Role      string      `json:"role"`
@@ -2950,7 +2950,7 @@ type FinishDeviceLogin200JSONResponseBody struct {
 
 // FinishDeviceLogin202JSONResponseBody defines parameters for FinishDeviceLogin.
 type FinishDeviceLogin202JSONResponseBody struct {
-	// SlowDown Ask 5 seconds later than before from now on.
+	// SlowDown Poll 5 seconds less often from now on.
 	SlowDown bool        `json:"slowDown"`
 	Status   interface{} `json:"status"`
 }
@@ -2962,16 +2962,16 @@ type Logout200JSONResponseBody struct {
 
 // ReloadMcpConfigParams defines parameters for ReloadMcpConfig.
 type ReloadMcpConfigParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
 // ListMcpServersParams defines parameters for ListMcpServers.
 type ListMcpServersParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 
-	// Cursor `nextCursor` of the page before.
+	// Cursor `nextCursor` of the previous page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Limit Page size.
@@ -2982,22 +2982,22 @@ type ListMcpServersParams struct {
 type StartMcpOauthLoginJSONBody struct {
 	Scopes *[]string `json:"scopes,omitempty"`
 
-	// TimeoutSecs A number, or its decimal digits as a text.
+	// TimeoutSecs A number, or its decimal digits as a string.
 	TimeoutSecs *WholeNumber `json:"timeoutSecs,omitempty"`
 }
 
 // StartMcpOauthLoginParams defines parameters for StartMcpOauthLogin.
 type StartMcpOauthLoginParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
 // ListModelsParams defines parameters for ListModels.
 type ListModelsParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 
-	// Cursor `nextCursor` of the page before.
+	// Cursor `nextCursor` of the previous page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Limit Page size.
@@ -3018,7 +3018,7 @@ type GetOrchestratorJob404JSONResponseBody struct {
 
 // CancelOrchestratorJobParams defines parameters for CancelOrchestratorJob.
 type CancelOrchestratorJobParams struct {
-	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -3050,7 +3050,7 @@ type CancelOrchestratorJob409JSONResponseBody struct {
 
 // ListPeople200JSONResponseBody_Data defines parameters for ListPeople.
 type ListPeople200JSONResponseBody_Data struct {
-	// Actor As it stands in decisions, events and the audit log.
+	// Actor The actor, as in decisions, events and the audit log.
 	Actor string `json:"actor"`
 	Name  string `json:"name"`
 }
@@ -3064,7 +3064,7 @@ type ListPeople200JSONResponseBody struct {
 type ListProjects200JSONResponseBody struct {
 	Data []Project `json:"data"`
 
-	// Pos The position on the event stream at which the answer is true. A stream resumed with `after` set to it goes on from exactly there.
+	// Pos The position on the event stream that the response reflects. A stream resumed with this `after` continues exactly from there.
 	Pos *StreamPosition `json:"pos,omitempty"`
 }
 
@@ -3076,7 +3076,7 @@ type CreateProjectJSONBody struct {
 
 // CreateProjectParams defines parameters for CreateProject.
 type CreateProjectParams struct {
-	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -3170,13 +3170,13 @@ type RenameProject200JSONResponseBody struct {
 type ListPushSubscriptions200JSONResponseBody struct {
 	Data []PushSubscription `json:"data"`
 
-	// PublicKey A point of P-256, as base64url.
+	// PublicKey A P-256 point, as base64url.
 	PublicKey string `json:"publicKey"`
 }
 
 // SubscribeToPushJSONBody defines parameters for SubscribeToPush.
 type SubscribeToPushJSONBody struct {
-	// Endpoint Of one of the push services this server sends to.
+	// Endpoint A URL of one of the push services this server sends to.
 	Endpoint string                       `json:"endpoint"`
 	Keys     SubscribeToPushJSONBody_Keys `json:"keys"`
 }
@@ -3218,7 +3218,7 @@ type ListRequests200JSONResponseBody struct {
 
 // ListRuntimes200JSONResponseBody defines parameters for ListRuntimes.
 type ListRuntimes200JSONResponseBody struct {
-	// Data The default one first.
+	// Data The default runtime comes first.
 	Data []Runtime `json:"data"`
 }
 
@@ -3233,32 +3233,32 @@ type ReadRuntime200JSONResponseBodyAuthState string
 
 // ReadRuntime200JSONResponseBody_Auth defines parameters for ReadRuntime.
 type ReadRuntime200JSONResponseBody_Auth struct {
-	// Credentials The kinds that were found. cloud: what a cloud needs in which its models are (`providers`).
+	// Credentials The kinds of credentials found. cloud: what the cloud that serves its models needs (`providers`).
 	Credentials []ReadRuntime200JSONResponseBodyAuthCredentials `json:"credentials"`
 
-	// Login A login works from here: `POST /api/runtimes/{runtime}/login`.
+	// Login This server can start a login: `POST /api/runtimes/{runtime}/login`.
 	Login bool `json:"login"`
 
-	// Logins In which ways: at a page, with the key of a model provider. `remedy` says how else.
+	// Logins The supported kinds of login: on a page, or with the key of a model provider. `remedy` describes others.
 	Logins []ReadRuntime200JSONResponseBodyAuthLogins `json:"logins"`
 
 	// Remedy How to log in.
 	Remedy *string `json:"remedy,omitempty"`
 
-	// State found: there are credentials, which nobody tried.
+	// State found: there are credentials; they were not tested.
 	State ReadRuntime200JSONResponseBodyAuthState `json:"state"`
 }
 
 // ReadRuntime200JSONResponseBody_Install defines parameters for ReadRuntime.
 type ReadRuntime200JSONResponseBody_Install struct {
-	// Command Installs the agent.
+	// Command The command that installs the agent.
 	Command *string `json:"command,omitempty"`
 
-	// From The oldest version it works with.
+	// From The oldest version that works.
 	From *string `json:"from,omitempty"`
 	Page *string `json:"page,omitempty"`
 
-	// Setting The setting that says where the agent is.
+	// Setting The setting for the path of the agent.
 	Setting *string `json:"setting,omitempty"`
 
 	// Tested Versions it was tested with, oldest first.
@@ -3267,22 +3267,22 @@ type ReadRuntime200JSONResponseBody_Install struct {
 
 // ReadRuntime200JSONResponseBody_Limits defines parameters for ReadRuntime.
 type ReadRuntime200JSONResponseBody_Limits struct {
-	// MaxMessages `HARNESS_RUNTIME_MAX_MESSAGES`; one more is refused with 429.
+	// MaxMessages `HARNESS_RUNTIME_MAX_MESSAGES`; one more gets 429.
 	MaxMessages int `json:"maxMessages"`
 
-	// MaxSessionMessages `HARNESS_SESSION_MAX_MESSAGES`; one more of a session is refused with 429.
+	// MaxSessionMessages `HARNESS_SESSION_MAX_MESSAGES`; one more for the same session gets 429.
 	MaxSessionMessages int `json:"maxSessionMessages"`
 
-	// MaxTurns `HARNESS_RUNTIME_MAX_TURNS`; a message that would begin one more waits.
+	// MaxTurns `HARNESS_RUNTIME_MAX_TURNS`; a message that would start one more turn is queued.
 	MaxTurns int `json:"maxTurns"`
 
-	// Messages Messages and new sessions on their way to it, those that wait among them.
+	// Messages Messages and new sessions on their way to it, including queued ones.
 	Messages int `json:"messages"`
 
-	// Turns Turns that run.
+	// Turns Running turns.
 	Turns int `json:"turns"`
 
-	// Waiting Messages that wait for a turn of another session to end.
+	// Waiting Messages that are queued until a turn of another session ends.
 	Waiting int `json:"waiting"`
 }
 
@@ -3297,7 +3297,7 @@ type ReadRuntime200JSONResponseBody_Processes_Shim struct {
 type ReadRuntime200JSONResponseBody_Processes struct {
 	Pid int `json:"pid"`
 
-	// SessionID Whose it is; not in health.
+	// SessionID The session of the process; absent in health.
 	SessionID *string                                        `json:"sessionId,omitempty"`
 	Shim      *ReadRuntime200JSONResponseBody_Processes_Shim `json:"shim,omitempty"`
 	StartedAt *time.Time                                     `json:"startedAt,omitempty"`
@@ -3312,38 +3312,38 @@ type ReadRuntime200JSONResponseBody_Providers_HeldBack struct {
 
 // ReadRuntime200JSONResponseBody_Providers_Needs defines parameters for ReadRuntime.
 type ReadRuntime200JSONResponseBody_Providers_Needs struct {
-	// Ambient It may come from the machine, where nobody can look it up.
+	// Ambient The machine may provide it, which the server cannot check.
 	Ambient *bool `json:"ambient,omitempty"`
 
-	// AnyOf The ways to give it: variables joined by +, or a file below $HOME.
+	// AnyOf The ways to provide it: variables joined by +, or a file below $HOME.
 	AnyOf []string `json:"anyOf"`
 	What  string   `json:"what"`
 }
 
 // ReadRuntime200JSONResponseBody_Providers defines parameters for ReadRuntime.
 type ReadRuntime200JSONResponseBody_Providers struct {
-	// ChooseWith How it is chosen.
+	// ChooseWith How to select it.
 	ChooseWith string `json:"chooseWith"`
 
-	// Chosen The runtime uses it.
+	// Chosen The runtime uses this cloud.
 	Chosen bool `json:"chosen"`
 
-	// HeldBack Variables of the cloud in the server's environment that the runtime does not get.
+	// HeldBack Variables of the cloud in the server's environment that the runtime does not receive.
 	HeldBack []ReadRuntime200JSONResponseBody_Providers_HeldBack `json:"heldBack"`
 
-	// Missing Which needs were not found.
+	// Missing The requirements that were not found.
 	Missing []string `json:"missing"`
 
 	// Name bedrock, vertex, foundry or azure.
 	Name string `json:"name"`
 
-	// Needs What it does not work without.
+	// Needs What it requires.
 	Needs []ReadRuntime200JSONResponseBody_Providers_Needs `json:"needs"`
 
-	// Passed Variables of the server's environment that the runtime gets.
+	// Passed Variables of the server's environment that the runtime receives.
 	Passed []string `json:"passed"`
 
-	// Remedy What to do when it is chosen and something is missing.
+	// Remedy The remedy when it is selected and something is missing.
 	Remedy *string `json:"remedy,omitempty"`
 	Title  string  `json:"title"`
 }
@@ -3355,49 +3355,49 @@ type ReadRuntime200JSONResponseBodyState string
 type ReadRuntime200JSONResponseBody struct {
 	Auth ReadRuntime200JSONResponseBody_Auth `json:"auth"`
 
-	// Capabilities What the session's runtime can do. What it cannot is refused: an operation with 409 `unsupported_by_runtime`, a level that is not in a list with 400 `unsupported_control`.
+	// Capabilities The capabilities of the session's runtime. Anything else is refused: an operation with 409 `unsupported_by_runtime`, a level that is not listed with 400 `unsupported_control`.
 	Capabilities Capabilities `json:"capabilities"`
 
-	// Default Sessions whose creator names no runtime get it.
+	// Default The runtime of sessions that are created without one.
 	Default bool                                    `json:"default"`
 	Install *ReadRuntime200JSONResponseBody_Install `json:"install,omitempty"`
 
-	// Limits What it has to do now, and the most it may have; a most of 0 is no bound.
+	// Limits Its current load and limits; a limit of 0 means no limit.
 	Limits ReadRuntime200JSONResponseBody_Limits `json:"limits"`
 	Models []Model                               `json:"models"`
 
-	// ModelsReason Why there are none.
+	// ModelsReason Why no models are listed.
 	ModelsReason *string `json:"modelsReason,omitempty"`
 	Name         string  `json:"name"`
 
-	// Processes One, or one for each session in use.
+	// Processes One process for all sessions, or one for each session in use.
 	Processes []ReadRuntime200JSONResponseBody_Processes `json:"processes"`
 
-	// Providers The clouds in which it can reach its models. Variables are named, and no value of theirs. Absent when there are none.
+	// Providers The clouds that can serve its models. Variables are named without their values. Absent if there are none.
 	Providers *[]ReadRuntime200JSONResponseBody_Providers `json:"providers,omitempty"`
 
-	// Reason Why it is not ready and what to do about it.
+	// Reason Why it is not ready, and the remedy.
 	Reason *string                             `json:"reason,omitempty"`
 	State  ReadRuntime200JSONResponseBodyState `json:"state"`
 
-	// Status What `HARNESS_RUNTIME_STATUS` says; else `preview` for agents of `HARNESS_ACP_AGENTS`, and `active`. `disabled` without its program.
+	// Status The value of `HARNESS_RUNTIME_STATUS`; otherwise `preview` for agents of `HARNESS_ACP_AGENTS`, and `active`. `disabled` if its program is missing.
 	Status  RuntimeOffered `json:"status"`
 	Version *string        `json:"version,omitempty"`
 
-	// Waiting Sessions that wait for a process because there are as many as there may be.
+	// Waiting Sessions that are queued for a process because the limit is reached.
 	Waiting int `json:"waiting"`
 }
 
 // LoginRuntimeJSONBody defines parameters for LoginRuntime.
 type LoginRuntimeJSONBody struct {
-	// APIKey A key of a model provider; not with `code`.
+	// APIKey A key of a model provider; cannot be combined with `code`.
 	APIKey *string `json:"apiKey,omitempty"`
 
-	// Code What the page showed.
+	// Code The code that the page showed.
 	Code *string `json:"code,omitempty"`
 	ID   *string `json:"id,omitempty"`
 
-	// Provider Whose key it is, of a runtime with several; without, that of the configured model.
+	// Provider The provider of the key, for a runtime with several; by default that of the configured model.
 	Provider *string `json:"provider,omitempty"`
 }
 
@@ -3408,10 +3408,10 @@ type LoginRuntime200JSONResponseBody struct {
 	ExpectsCode *bool   `json:"expectsCode,omitempty"`
 	ID          *string `json:"id,omitempty"`
 
-	// Provider Whose key was taken.
+	// Provider The provider whose key was accepted.
 	Provider *string `json:"provider,omitempty"`
 
-	// Stored Of a key: the agent has written it into its home. Otherwise it is in memory, and to be sent again after a restart.
+	// Stored For a key: the agent has written it to its home directory. Otherwise the key is only in memory and must be sent again after a restart.
 	Stored *bool   `json:"stored,omitempty"`
 	URL    *string `json:"url,omitempty"`
 }
@@ -3421,28 +3421,28 @@ type SearchParams struct {
 	// Q Words, at most 32 different ones.
 	Q string `form:"q" json:"q"`
 
-	// Project Only sessions of this project.
+	// Project Search only sessions of this project.
 	Project *string `form:"project,omitempty" json:"project,omitempty"`
 
-	// Session Only this session.
+	// Session Search only this session.
 	Session *string `form:"session,omitempty" json:"session,omitempty"`
 
-	// Cursor The `nextCursor` of the page before.
+	// Cursor The `nextCursor` of the previous page.
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many at most.
+	// Limit The maximum number of items.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // Search200JSONResponseBody defines parameters for Search.
 type Search200JSONResponseBody struct {
-	// Behind Hits may be missing.
+	// Behind Results may be missing.
 	Behind bool `json:"behind"`
 
-	// Data What came last first.
+	// Data The newest first.
 	Data []SearchHit `json:"data"`
 
-	// NextCursor For the next page, null when there is none.
+	// NextCursor The cursor of the next page; null at the end.
 	NextCursor *string `json:"nextCursor"`
 }
 
@@ -3453,10 +3453,10 @@ type ReadServerSettings200JSONResponseBodyDataSource string
 type ReadServerSettings200JSONResponseBody_Data struct {
 	Name string `json:"name"`
 
-	// Source Where it was set.
+	// Source Where the value was set.
 	Source ReadServerSettings200JSONResponseBodyDataSource `json:"source"`
 
-	// Value As it would be written in the environment.
+	// Value The value as written in the environment.
 	Value string `json:"value"`
 }
 
@@ -3465,14 +3465,14 @@ type ReadServerSettings200JSONResponseBody struct {
 	Data              []ReadServerSettings200JSONResponseBody_Data `json:"data"`
 	DefaultLockReason *string                                      `json:"defaultLockReason"`
 
-	// Defaults What a session's turns run with. `model` null is the runtime's default.
+	// Defaults The controls that a session's turns run with. A null `model` means the runtime's default.
 	Defaults         Controls `json:"defaults"`
 	DefaultsEditable bool     `json:"defaultsEditable"`
 }
 
 // SetServerDefaultsJSONBody defines parameters for SetServerDefaults.
 type SetServerDefaultsJSONBody struct {
-	// Defaults Omitted `settings` stay as they are; `{}` clears them. At most 256, of 128 KiB together.
+	// Defaults Omitted `settings` stay the same; `{}` clears them. At most 256 settings with 128 KiB in total.
 	Defaults ControlsWish `json:"defaults"`
 }
 
@@ -3483,7 +3483,7 @@ type SetServerDefaults200JSONResponseBodyStatus string
 type SetServerDefaults200JSONResponseBody struct {
 	DefaultLockReason *string `json:"defaultLockReason"`
 
-	// Defaults What a session's turns run with. `model` null is the runtime's default.
+	// Defaults The controls that a session's turns run with. A null `model` means the runtime's default.
 	Defaults         Controls                                   `json:"defaults"`
 	DefaultsEditable bool                                       `json:"defaultsEditable"`
 	Status           SetServerDefaults200JSONResponseBodyStatus `json:"status"`
@@ -3493,7 +3493,7 @@ type SetServerDefaults200JSONResponseBody struct {
 type SetServerDefaults423JSONResponseBody struct {
 	DefaultLockReason *string `json:"defaultLockReason"`
 
-	// Defaults What a session's turns run with. `model` null is the runtime's default.
+	// Defaults The controls that a session's turns run with. A null `model` means the runtime's default.
 	Defaults         Controls    `json:"defaults"`
 	DefaultsEditable bool        `json:"defaultsEditable"`
 	Message          string      `json:"message"`
@@ -3502,34 +3502,34 @@ type SetServerDefaults423JSONResponseBody struct {
 
 // ListSessionsParams defines parameters for ListSessions.
 type ListSessionsParams struct {
-	// Archived The archived ones instead.
+	// Archived Return archived sessions instead of active ones.
 	Archived *ListSessionsParamsArchived `form:"archived,omitempty" json:"archived,omitempty"`
 
-	// Cursor `nextCursor` of the page before.
+	// Cursor `nextCursor` of the previous page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Limit Page size.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// IncludeSystemOwned Workers' sessions too.
+	// IncludeSystemOwned Include worker sessions.
 	IncludeSystemOwned *ListSessionsParamsIncludeSystemOwned `form:"includeSystemOwned,omitempty" json:"includeSystemOwned,omitempty"`
 
-	// Q Only those in whose title or first message this text occurs, however it is capitalised.
+	// Q Return only sessions whose title or first message contains this text, ignoring case.
 	Q *string `form:"q,omitempty" json:"q,omitempty"`
 
-	// Runtime Only those of this runtime; 400 for one that neither the server nor any session has.
+	// Runtime Return only sessions of this runtime. 400 for a runtime that neither the server nor any session has.
 	Runtime *string `form:"runtime,omitempty" json:"runtime,omitempty"`
 
-	// Project Only those of the project with this id; `none` for those in no project.
+	// Project Return only sessions of the project with this id; `none` for sessions in no project.
 	Project *string `form:"project,omitempty" json:"project,omitempty"`
 
-	// State Only those that are in this state now.
+	// State Return only sessions that are currently in this state.
 	State *ListSessionsParamsState `form:"state,omitempty" json:"state,omitempty"`
 
-	// Sort By when they changed last or by when they began, newest first. A cursor belongs to its order.
+	// Sort Sort by last change or by creation, newest first. A cursor is valid only for its own order.
 	Sort *ListSessionsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// View Has sessions with `plan`, `usage`, `lastEntryAt`, `readTo` and `unread`.
+	// View Adds `plan`, `usage`, `lastEntryAt`, `readTo` and `unread` to sessions.
 	View *ListSessionsParamsView `form:"view,omitempty" json:"view,omitempty"`
 }
 
@@ -3554,39 +3554,39 @@ type ListSessions200JSONResponseBody struct {
 	Data       []Session `json:"data"`
 	NextCursor *string   `json:"nextCursor"`
 
-	// Pos The position on the event stream at which the answer is true. A stream resumed with `after` set to it goes on from exactly there.
+	// Pos The position on the event stream that the response reflects. A stream resumed with this `after` continues exactly from there.
 	Pos *StreamPosition `json:"pos,omitempty"`
 }
 
 // CreateSessionJSONBody defines parameters for CreateSession.
 type CreateSessionJSONBody struct {
-	// ApprovalPolicy When the agent asks a person. `on-failure` is taken on every runtime version; one that dropped it runs `on-request`.
+	// ApprovalPolicy When the agent asks a person. Every runtime version accepts `on-failure`; a version that dropped it uses `on-request`.
 	ApprovalPolicy    *ApprovalPolicy    `json:"approvalPolicy,omitempty"`
 	Cwd               *string            `json:"cwd,omitempty"`
 	DynamicTools      *[]DynamicTool     `json:"dynamicTools,omitempty"`
 	FilesystemSandbox *FilesystemSandbox `json:"filesystemSandbox,omitempty"`
 
-	// ImplicitSources How much the agent may read by itself: `choices` of `GET .../sources`, `implicitSources` of the runtime's capabilities. 400 `unsupported_control` for what the runtime cannot be held to.
+	// ImplicitSources How much the agent may read on its own; see `choices` of `GET .../sources` and `implicitSources` of the runtime's capabilities. 400 `unsupported_control` for a value that the runtime cannot enforce.
 	ImplicitSources *CreateSessionJSONBodyImplicitSources `json:"implicitSources,omitempty"`
 	Model           *string                               `json:"model,omitempty"`
 
-	// NativeTools Whether the agent has tools of its own besides those of this server; `on` when not given. 400 `unsupported_control` for a runtime that cannot be told (`nativeToolsOff` of its capabilities).
+	// NativeTools Whether the agent has built-in tools besides those of this server; `on` if not given. 400 `unsupported_control` for a runtime that cannot turn them off (`nativeToolsOff` of its capabilities).
 	NativeTools   *CreateSessionJSONBodyNativeTools `json:"nativeTools,omitempty"`
 	NetworkAccess *NetworkAccess                    `json:"networkAccess,omitempty"`
 
-	// NonInteractive That no person is there: approvals and questions of the agent are declined at once (`decidedBy` is `mode:nonInteractive`), so that no turn waits for anybody. Calls of a client's own tools go to the client as ever.
+	// NonInteractive No person is present: approvals and questions of the agent are declined at once (`decidedBy` is `mode:nonInteractive`), so that no turn waits for an answer. Calls of the client's own tools still go to the client.
 	NonInteractive *bool `json:"nonInteractive,omitempty"`
 
-	// ProjectID The project it is opened in. Who is limited to several projects has to name one; its sessions work in the folder of the project.
+	// ProjectID The project of the session. A caller whose token is limited to several projects must name one. Sessions of a project work in its directory.
 	ProjectID *string `json:"projectId,omitempty"`
 
-	// Runtime One of the server's runtimes (`runtimes` of `/api/health`); the default one when not given.
+	// Runtime One of the server's runtimes (`runtimes` of `/api/health`); the default runtime if not given.
 	Runtime *string `json:"runtime,omitempty"`
 }
 
 // CreateSessionParams defines parameters for CreateSession.
 type CreateSessionParams struct {
-	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -3600,7 +3600,7 @@ type CreateSessionJSONBodyNativeTools string
 type CreateSession200JSONResponseBody struct {
 	Session Session `json:"session"`
 
-	// Thread The runtime's own description of the conversation, as of now.
+	// Thread The runtime's own description of the conversation, as it is now.
 	Thread *Thread `json:"thread"`
 }
 
@@ -3609,10 +3609,10 @@ type CreateSession429JSONResponseBody_Details struct {
 	Limit   int    `json:"limit"`
 	Runtime string `json:"runtime"`
 
-	// SessionID The session whose limit it is; absent when it is the runtime's.
+	// SessionID The session whose limit was reached; absent for the limit of the runtime.
 	SessionID *string `json:"sessionId,omitempty"`
 
-	// Setting What sets the limit.
+	// Setting The setting that defines the limit.
 	Setting string `json:"setting"`
 }
 
@@ -3626,31 +3626,31 @@ type DeleteSession200JSONResponseBody struct {
 
 // ReadSessionParams defines parameters for ReadSession.
 type ReadSessionParams struct {
-	// Limit How many entries at most; with neither `before` nor `after` the newest ones.
+	// Limit The maximum number of entries; the newest ones with neither `before` nor `after`.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Before The `messageId` of an entry; those just before it are wanted. Not together with `after`.
+	// Before The `messageId` of an entry; returns the entries just before it. Cannot be combined with `after`.
 	Before *string `form:"before,omitempty" json:"before,omitempty"`
 
-	// After The `messageId` of an entry; those that follow it are wanted.
+	// After The `messageId` of an entry; returns the entries that follow it.
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
-	// Around The `messageId` of an entry; it is wanted, and as many before it as behind it. With `limit=1` it alone.
+	// Around The `messageId` of an entry; returns it with the same number of entries before and after it. With `limit=1`, returns only this entry.
 	Around *string `form:"around,omitempty" json:"around,omitempty"`
 
-	// From `start`: the oldest entries are wanted. Of `before`, `after`, `around` and `from` one at most.
+	// From `start` returns the oldest entries. At most one of `before`, `after`, `around` and `from` is allowed.
 	From *ReadSessionParamsFrom `form:"from,omitempty" json:"from,omitempty"`
 
-	// Count `true`: `window.count` says how many entries there are in all, which costs more the more there are.
+	// Count `true`: `window.count` is the total number of entries. The cost grows with that number.
 	Count *ReadSessionParamsCount `form:"count,omitempty" json:"count,omitempty"`
 
-	// Details `omit`: entries come without `details`, with their length as `detailsBytes`; `around` with `limit=1` reads those of one.
+	// Details `omit`: entries have no `details`, only their length as `detailsBytes`; `around` with `limit=1` returns the details of one entry.
 	Details *ReadSessionParamsDetails `form:"details,omitempty" json:"details,omitempty"`
 
-	// View Has sessions with `plan`, `usage`, `lastEntryAt`, `readTo` and `unread`.
+	// View Adds `plan`, `usage`, `lastEntryAt`, `readTo` and `unread` to sessions.
 	View *ReadSessionParamsView `form:"view,omitempty" json:"view,omitempty"`
 
-	// IfNoneMatch The `ETag` of what the client has.
+	// IfNoneMatch The `ETag` of the version that the client has.
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`
 }
 
@@ -3675,33 +3675,33 @@ type ReadSession200JSONResponseBody_Window struct {
 
 // ReadSession200JSONResponseBody defines parameters for ReadSession.
 type ReadSession200JSONResponseBody struct {
-	// Capabilities What the session's runtime can do. What it cannot is refused: an operation with 409 `unsupported_by_runtime`, a level that is not in a list with 400 `unsupported_control`.
+	// Capabilities The capabilities of the session's runtime. Anything else is refused: an operation with 409 `unsupported_by_runtime`, a level that is not listed with 400 `unsupported_control`.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 
-	// HistoryPending True when the conversation has turns from elsewhere (before it came here, or made behind this server's back) that are not taken in yet. Absent otherwise.
+	// HistoryPending True when the conversation has turns from elsewhere (from before it came to this server, or made outside of it) that are not imported yet. Otherwise absent.
 	HistoryPending *bool `json:"historyPending,omitempty"`
 
-	// Pos The position on the event stream at which the answer is true. A stream resumed with `after` set to it goes on from exactly there.
+	// Pos The position on the event stream that the response reflects. A stream resumed with this `after` continues exactly from there.
 	Pos     *StreamPosition `json:"pos,omitempty"`
 	Session Session         `json:"session"`
 
-	// Thread The runtime's own description of the conversation, as of now.
+	// Thread The runtime's own description of the conversation, as it is now.
 	Thread     *Thread           `json:"thread"`
 	Transcript []TranscriptEntry `json:"transcript"`
 
-	// Window Only of a window; the cursors that go on, null where there is nothing more for now.
+	// Window Present only for a window. The cursors to continue with; null where there is currently nothing more.
 	Window *ReadSession200JSONResponseBody_Window `json:"window,omitempty"`
 }
 
 // SetSessionApprovalPolicyJSONBody defines parameters for SetSessionApprovalPolicy.
 type SetSessionApprovalPolicyJSONBody struct {
-	// ApprovalPolicy When the agent asks a person. `on-failure` is taken on every runtime version; one that dropped it runs `on-request`.
+	// ApprovalPolicy When the agent asks a person. Every runtime version accepts `on-failure`; a version that dropped it uses `on-request`.
 	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy"`
 }
 
 // SetSessionApprovalPolicy200JSONResponseBody defines parameters for SetSessionApprovalPolicy.
 type SetSessionApprovalPolicy200JSONResponseBody struct {
-	// ApprovalPolicy When the agent asks a person. `on-failure` is taken on every runtime version; one that dropped it runs `on-request`.
+	// ApprovalPolicy When the agent asks a person. Every runtime version accepts `on-failure`; a version that dropped it uses `on-request`.
 	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy"`
 	SessionID      string         `json:"sessionId"`
 	Status         interface{}    `json:"status"`
@@ -3730,7 +3730,7 @@ type StopBackgroundTask404JSONResponseBody struct {
 
 // ForkSessionParams defines parameters for ForkSession.
 type ForkSessionParams struct {
-	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -3740,23 +3740,23 @@ type ForkSession200JSONResponseBody struct {
 	SourceSessionID string      `json:"sourceSessionId"`
 	Status          interface{} `json:"status"`
 
-	// Thread The runtime's own description of the conversation, as of now.
+	// Thread The runtime's own description of the conversation, as it is now.
 	Thread *Thread `json:"thread"`
 }
 
 // InterruptSessionTurnJSONBody defines parameters for InterruptSessionTurn.
 type InterruptSessionTurnJSONBody struct {
-	// KeepBackground Leave the background work running that the turn began.
+	// KeepBackground Leave the background work of this turn running.
 	KeepBackground *bool   `json:"keepBackground,omitempty"`
 	TurnID         *string `json:"turnId,omitempty"`
 }
 
 // InterruptSessionTurn200JSONResponseBody defines parameters for InterruptSessionTurn.
 type InterruptSessionTurn200JSONResponseBody struct {
-	// Background The background work that goes on; absent for none.
+	// Background The background work that continues; absent if there is none.
 	Background *[]BackgroundTask `json:"background,omitempty"`
 
-	// EndedBackground The background work that ended with the turn; absent for none.
+	// EndedBackground The background work that ended with the turn; absent if there was none.
 	EndedBackground *[]BackgroundTask `json:"endedBackground,omitempty"`
 	SessionID       string            `json:"sessionId"`
 	Status          interface{}       `json:"status"`
@@ -3770,7 +3770,7 @@ type InterruptSessionTurn409JSONResponseBody struct {
 
 // SendSessionMessageJSONBody defines parameters for SendSessionMessage.
 type SendSessionMessageJSONBody struct {
-	// ApprovalPolicy When the agent asks a person. `on-failure` is taken on every runtime version; one that dropped it runs `on-request`.
+	// ApprovalPolicy When the agent asks a person. Every runtime version accepts `on-failure`; a version that dropped it uses `on-request`.
 	ApprovalPolicy    *ApprovalPolicy                      `json:"approvalPolicy,omitempty"`
 	DynamicTools      *[]DynamicTool                       `json:"dynamicTools,omitempty"`
 	Effort            *Effort                              `json:"effort,omitempty"`
@@ -3783,7 +3783,7 @@ type SendSessionMessageJSONBody struct {
 
 // SendSessionMessageParams defines parameters for SendSessionMessage.
 type SendSessionMessageParams struct {
-	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -3806,17 +3806,17 @@ type SendSessionMessage202JSONResponseBodyStatus string
 
 // SendSessionMessage202JSONResponseBody defines parameters for SendSessionMessage.
 type SendSessionMessage202JSONResponseBody struct {
-	// MessageID The queued message, as in `GET .../queue`.
+	// MessageID The id of the queued message, as in `GET .../queue`.
 	MessageID *string `json:"messageId,omitempty"`
 
-	// Position Its place in the queue, from 1.
+	// Position Its position in the queue, from 1.
 	Position  *int   `json:"position,omitempty"`
 	SessionID string `json:"sessionId"`
 
-	// Status `queued`: the runtime cannot steer, and the message waits for the running turn.
+	// Status `queued`: the runtime cannot steer, so the message is queued until the running turn ends.
 	Status SendSessionMessage202JSONResponseBodyStatus `json:"status"`
 
-	// TurnID Empty of a message that is queued.
+	// TurnID Empty for a queued message.
 	TurnID string `json:"turnId"`
 }
 
@@ -3825,10 +3825,10 @@ type SendSessionMessage429JSONResponseBody_Details struct {
 	Limit   int    `json:"limit"`
 	Runtime string `json:"runtime"`
 
-	// SessionID The session whose limit it is; absent when it is the runtime's.
+	// SessionID The session whose limit was reached; absent for the limit of the runtime.
 	SessionID *string `json:"sessionId,omitempty"`
 
-	// Setting What sets the limit.
+	// Setting The setting that defines the limit.
 	Setting string `json:"setting"`
 }
 
@@ -3857,7 +3857,7 @@ type SetSessionProject404JSONResponseBody struct {
 
 // QueueMessageJSONBody defines parameters for QueueMessage.
 type QueueMessageJSONBody struct {
-	// ApprovalPolicy When the agent asks a person. `on-failure` is taken on every runtime version; one that dropped it runs `on-request`.
+	// ApprovalPolicy When the agent asks a person. Every runtime version accepts `on-failure`; a version that dropped it uses `on-request`.
 	ApprovalPolicy    *ApprovalPolicy                        `json:"approvalPolicy,omitempty"`
 	Effort            *string                                `json:"effort,omitempty"`
 	FilesystemSandbox *QueueMessageJSONBodyFilesystemSandbox `json:"filesystemSandbox,omitempty"`
@@ -3869,7 +3869,7 @@ type QueueMessageJSONBody struct {
 
 // QueueMessageParams defines parameters for QueueMessage.
 type QueueMessageParams struct {
-	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -3921,7 +3921,7 @@ type ResumeSessionJSONBody struct {
 type ResumeSession200JSONResponseBody struct {
 	Session Session `json:"session"`
 
-	// Thread The runtime's own description of the conversation, as of now.
+	// Thread The runtime's own description of the conversation, as it is now.
 	Thread *Thread `json:"thread"`
 }
 
@@ -3948,17 +3948,17 @@ type StartReviewJSONBodyTargetType string
 
 // RollbackSessionJSONBody defines parameters for RollbackSession.
 type RollbackSessionJSONBody struct {
-	// NumTurns A number, or its decimal digits as a text.
+	// NumTurns A number, or its decimal digits as a string.
 	NumTurns *WholeNumber `json:"numTurns,omitempty"`
 }
 
 // GetSessionControls200JSONResponseBody defines parameters for GetSessionControls.
 type GetSessionControls200JSONResponseBody struct {
-	// Controls What a session's turns run with. `model` null is the runtime's default.
+	// Controls The controls that a session's turns run with. A null `model` means the runtime's default.
 	Controls          Controls `json:"controls"`
 	DefaultLockReason *string  `json:"defaultLockReason"`
 
-	// Defaults What a session's turns run with. `model` null is the runtime's default.
+	// Defaults The controls that a session's turns run with. A null `model` means the runtime's default.
 	Defaults         Controls    `json:"defaults"`
 	DefaultsEditable bool        `json:"defaultsEditable"`
 	SessionID        string      `json:"sessionId"`
@@ -3969,10 +3969,10 @@ type GetSessionControls200JSONResponseBody struct {
 type ApplySessionControlsJSONBody struct {
 	Actor *string `json:"actor,omitempty"`
 
-	// Controls Omitted `settings` stay as they are; `{}` clears them. At most 256, of 128 KiB together.
+	// Controls Omitted `settings` stay the same; `{}` clears them. At most 256 settings with 128 KiB in total.
 	Controls ControlsWish `json:"controls"`
 
-	// Scope The session itself, or what new sessions start with.
+	// Scope The session itself, or the defaults of new sessions.
 	Scope  Scope   `json:"scope"`
 	Source *string `json:"source,omitempty"`
 }
@@ -3982,18 +3982,18 @@ type ApplySessionControls200JSONResponseBodyStatus string
 
 // ApplySessionControls200JSONResponseBody defines parameters for ApplySessionControls.
 type ApplySessionControls200JSONResponseBody struct {
-	// Applied What a session's turns run with. `model` null is the runtime's default.
+	// Applied The controls that a session's turns run with. A null `model` means the runtime's default.
 	Applied Controls `json:"applied"`
 
-	// Controls What a session's turns run with. `model` null is the runtime's default.
+	// Controls The controls that a session's turns run with. A null `model` means the runtime's default.
 	Controls          Controls `json:"controls"`
 	DefaultLockReason *string  `json:"defaultLockReason"`
 
-	// Defaults What a session's turns run with. `model` null is the runtime's default.
+	// Defaults The controls that a session's turns run with. A null `model` means the runtime's default.
 	Defaults         Controls `json:"defaults"`
 	DefaultsEditable bool     `json:"defaultsEditable"`
 
-	// Scope The session itself, or what new sessions start with.
+	// Scope The session itself, or the defaults of new sessions.
 	Scope     Scope                                         `json:"scope"`
 	SessionID string                                        `json:"sessionId"`
 	Status    ApplySessionControls200JSONResponseBodyStatus `json:"status"`
@@ -4002,11 +4002,11 @@ type ApplySessionControls200JSONResponseBody struct {
 
 // ApplySessionControls423JSONResponseBody defines parameters for ApplySessionControls.
 type ApplySessionControls423JSONResponseBody struct {
-	// Controls What a session's turns run with. `model` null is the runtime's default.
+	// Controls The controls that a session's turns run with. A null `model` means the runtime's default.
 	Controls          Controls `json:"controls"`
 	DefaultLockReason *string  `json:"defaultLockReason"`
 
-	// Defaults What a session's turns run with. `model` null is the runtime's default.
+	// Defaults The controls that a session's turns run with. A null `model` means the runtime's default.
 	Defaults         Controls    `json:"defaults"`
 	DefaultsEditable bool        `json:"defaultsEditable"`
 	Message          string      `json:"message"`
@@ -4020,7 +4020,7 @@ type GetSessionSettingsParams struct {
 	// Scope Whose settings.
 	Scope *SettingsScope `form:"scope,omitempty" json:"scope,omitempty"`
 
-	// Key Only this one.
+	// Key Return only this setting.
 	Key *string `form:"key,omitempty" json:"key,omitempty"`
 }
 
@@ -4032,7 +4032,7 @@ type GetSessionSettings200JSONResponseBody_0 struct {
 	Found bool   `json:"found"`
 	Key   string `json:"key"`
 
-	// Scope The session itself, or what new sessions start with.
+	// Scope The session itself, or the defaults of new sessions.
 	Scope     Scope       `json:"scope"`
 	SessionID string      `json:"sessionId"`
 	Status    interface{} `json:"status"`
@@ -4049,7 +4049,7 @@ type GetSessionSettings200JSONResponseBody1Status string
 type GetSessionSettings200JSONResponseBody_1 struct {
 	Key *string `json:"key,omitempty"`
 
-	// Scope The session itself, or what new sessions start with.
+	// Scope The session itself, or the defaults of new sessions.
 	Scope     Scope  `json:"scope"`
 	SessionID string `json:"sessionId"`
 
@@ -4069,7 +4069,7 @@ type SetSessionSettingsJSONBody struct {
 	Key   *string                         `json:"key,omitempty"`
 	Mode  *SetSessionSettingsJSONBodyMode `json:"mode,omitempty"`
 
-	// Scope The session itself, or what new sessions start with.
+	// Scope The session itself, or the defaults of new sessions.
 	Scope Scope `json:"scope"`
 
 	// Settings Free-form values by key.
@@ -4088,7 +4088,7 @@ type SetSessionSettings200JSONResponseBodyStatus string
 type SetSessionSettings200JSONResponseBody struct {
 	Key *string `json:"key,omitempty"`
 
-	// Scope The session itself, or what new sessions start with.
+	// Scope The session itself, or the defaults of new sessions.
 	Scope     Scope  `json:"scope"`
 	SessionID string `json:"sessionId"`
 
@@ -4113,10 +4113,10 @@ type DeleteSessionSettingParams struct {
 	// Scope Whose settings.
 	Scope *SettingsScope `form:"scope,omitempty" json:"scope,omitempty"`
 
-	// Actor Who changes it, for the audit entry.
+	// Actor Who makes the change, for the audit log entry.
 	Actor *Actor `form:"actor,omitempty" json:"actor,omitempty"`
 
-	// Source Through what, for the audit entry.
+	// Source Through which client, for the audit log entry.
 	Source *Source `form:"source,omitempty" json:"source,omitempty"`
 }
 
@@ -4128,7 +4128,7 @@ type DeleteSessionSetting200JSONResponseBody struct {
 	Key     string `json:"key"`
 	Removed bool   `json:"removed"`
 
-	// Scope The session itself, or what new sessions start with.
+	// Scope The session itself, or the defaults of new sessions.
 	Scope     Scope  `json:"scope"`
 	SessionID string `json:"sessionId"`
 
@@ -4165,7 +4165,7 @@ type ReadSessionSources200JSONResponseBodyDataState string
 
 // ReadSessionSources200JSONResponseBody_Data defines parameters for ReadSessionSources.
 type ReadSessionSources200JSONResponseBody_Data struct {
-	// Began How it was when the session began; null when it was not there, or nothing was noted.
+	// Began The file as it was when the session began; null when it did not exist or nothing was recorded.
 	Began  *ReadSessionSources200JSONResponseBody_Data_Began `json:"began"`
 	Bytes  int                                               `json:"bytes"`
 	Kind   ReadSessionSources200JSONResponseBodyDataKind     `json:"kind"`
@@ -4173,20 +4173,20 @@ type ReadSessionSources200JSONResponseBody_Data struct {
 	Reason *string                                           `json:"reason,omitempty"`
 	Scope  ReadSessionSources200JSONResponseBodyDataScope    `json:"scope"`
 
-	// Sha256 Empty where the file cannot be read; `reason` says why.
+	// Sha256 Empty when the file cannot be read; `reason` gives the cause.
 	Sha256 string `json:"sha256"`
 
-	// State What became of it since the session began.
+	// State How the file changed since the session began.
 	State ReadSessionSources200JSONResponseBodyDataState `json:"state"`
 }
 
 // ReadSessionSources200JSONResponseBody defines parameters for ReadSessionSources.
 type ReadSessionSources200JSONResponseBody struct {
-	// Choices What the runtime can be held to, what it does unless told otherwise first.
+	// Choices The values that the runtime can enforce; its default comes first.
 	Choices []string                                     `json:"choices"`
 	Data    []ReadSessionSources200JSONResponseBody_Data `json:"data"`
 
-	// ImplicitSources all: its home and its folder; home: its home; none: neither. Null where it cannot be known (agents of HARNESS_ACP_AGENTS): `data` then has only the files their configuration names, and they may read others.
+	// ImplicitSources all: its home and working directory; home: only its home; none: neither. Null where it is unknown (agents of HARNESS_ACP_AGENTS): `data` then lists only the files that their configuration names, and they may read others.
 	ImplicitSources *string `json:"implicitSources"`
 	SessionID       string  `json:"sessionId"`
 }
@@ -4200,7 +4200,7 @@ type SuggestSessionRequestJSONBody struct {
 
 // SuggestSessionRequestParams defines parameters for SuggestSessionRequest.
 type SuggestSessionRequestParams struct {
-	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -4242,7 +4242,7 @@ type EnqueueSuggestedSessionRequestJSONBody struct {
 
 // EnqueueSuggestedSessionRequestParams defines parameters for EnqueueSuggestedSessionRequest.
 type EnqueueSuggestedSessionRequestParams struct {
-	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -4325,7 +4325,7 @@ type UpsertSessionTranscriptEntries200JSONResponseBody struct {
 
 // RetryTurnParams defines parameters for RetryTurn.
 type RetryTurnParams struct {
-	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -4367,10 +4367,10 @@ type RetryTurn429JSONResponseBody_Details struct {
 	Limit   int    `json:"limit"`
 	Runtime string `json:"runtime"`
 
-	// SessionID The session whose limit it is; absent when it is the runtime's.
+	// SessionID The session whose limit was reached; absent for the limit of the runtime.
 	SessionID *string `json:"sessionId,omitempty"`
 
-	// Setting What sets the limit.
+	// Setting The setting that defines the limit.
 	Setting string `json:"setting"`
 }
 
@@ -4381,7 +4381,7 @@ type SteerTurnJSONBody struct {
 
 // SteerTurnParams defines parameters for SteerTurn.
 type SteerTurnParams struct {
-	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -4400,7 +4400,7 @@ type UnarchiveSession200JSONResponseBody struct {
 	Session Session     `json:"session"`
 	Status  interface{} `json:"status"`
 
-	// Thread The runtime's own description of the conversation, as of now.
+	// Thread The runtime's own description of the conversation, as it is now.
 	Thread *Thread `json:"thread"`
 }
 
@@ -4411,19 +4411,19 @@ type UnarchiveSession409JSONResponseBody struct {
 
 // UploadPictureParams defines parameters for UploadPicture.
 type UploadPictureParams struct {
-	// Name What the file is called.
+	// Name The file name.
 	Name *string `form:"name,omitempty" json:"name,omitempty"`
 }
 
 // ListSkillsParams defines parameters for ListSkills.
 type ListSkillsParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 
-	// ForceReload Not from the cache.
+	// ForceReload Bypass the cache.
 	ForceReload *ListSkillsParamsForceReload `form:"forceReload,omitempty" json:"forceReload,omitempty"`
 
-	// Cwd Of this directory.
+	// Cwd For this directory.
 	Cwd *string `form:"cwd,omitempty" json:"cwd,omitempty"`
 }
 
@@ -4444,13 +4444,13 @@ type WriteSkillConfigJSONBody struct {
 
 // WriteSkillConfigParams defines parameters for WriteSkillConfig.
 type WriteSkillConfigParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
 // ReadRemoteSkillsParams defines parameters for ReadRemoteSkills.
 type ReadRemoteSkillsParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
@@ -4462,25 +4462,25 @@ type WriteRemoteSkillsJSONBody struct {
 
 // WriteRemoteSkillsParams defines parameters for WriteRemoteSkills.
 type WriteRemoteSkillsParams struct {
-	// Runtime One of the server's runtimes. Without it models and capabilities are those of the default one, and routes about codex alone answer for codex; of another runtime those are 501 `not_supported`, its name in `details.runtime`. Unknown: 400 with the known ones.
+	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
 // ConnectEventStreamParams defines parameters for ConnectEventStream.
 type ConnectEventStreamParams struct {
-	// ThreadID Only events of this session, and broadcasts.
+	// ThreadID Send only events of this session, and broadcasts.
 	ThreadID *string `form:"threadId,omitempty" json:"threadId,omitempty"`
 
-	// After A position of a frame seen before: what came after it is sent first, then what is new. `0`: all that is kept; `latest`: from now on, with positions.
+	// After The position of a frame that the client has seen. The server first sends the frames after it, then new ones. `0` sends everything that is retained; `latest` sends only new frames, with positions.
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
-	// View Each event as one frame, of every session; texts piece by piece of the sessions in `threadIds` alone.
+	// View Send each event of every session as one frame. Text deltas are sent only for the sessions in `threadIds`.
 	View *ConnectEventStreamParamsView `form:"view,omitempty" json:"view,omitempty"`
 
-	// ThreadIds With `view`: sessions whose texts come piece by piece.
+	// ThreadIds With `view`: the sessions whose text deltas are sent.
 	ThreadIds *[]string `form:"threadIds,omitempty" json:"threadIds,omitempty"`
 
-	// AccessToken The token, for browsers, which cannot set a header here.
+	// AccessToken The token, for browsers, which cannot set a header on a websocket.
 	AccessToken *string `form:"access_token,omitempty" json:"access_token,omitempty"`
 }
 
@@ -4494,18 +4494,18 @@ type ListTokens200JSONResponseBody struct {
 
 // CreateTokenJSONBody defines parameters for CreateToken.
 type CreateTokenJSONBody struct {
-	// ExpiresAt A time to come; absent or null for never.
+	// ExpiresAt A time in the future; absent or null for a token that never expires.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	Name      string     `json:"name"`
 
-	// Projects Ids of the projects it is limited to; absent for no limit. It sees and changes what belongs to them, and nothing else.
+	// Projects The ids of the projects it is limited to; absent for no limit. The token can read and change only what belongs to them.
 	Projects *[]string `json:"projects,omitempty"`
 	Role     TokenRole `json:"role"`
 }
 
 // CreateToken200JSONResponseBody defines parameters for CreateToken.
 type CreateToken200JSONResponseBody struct {
-	// Secret What is sent as `Authorization: Bearer`.
+	// Secret Send it as `Authorization: Bearer`.
 	Secret string      `json:"secret"`
 	Status interface{} `json:"status"`
 	Token  Token       `json:"token"`
@@ -4520,7 +4520,7 @@ type ChangeTokenJSONBody struct {
 type RespondToolCallJSONBody struct {
 	ContentItems *[]RespondToolCallJSONBody_ContentItems `json:"contentItems,omitempty"`
 
-	// Response Sent to the runtime as it is.
+	// Response Passed to the runtime unchanged.
 	Response interface{} `json:"response,omitempty"`
 	Success  *bool       `json:"success,omitempty"`
 	Text     *string     `json:"text,omitempty"`
@@ -4528,7 +4528,7 @@ type RespondToolCallJSONBody struct {
 
 // RespondToolCallParams defines parameters for RespondToolCall.
 type RespondToolCallParams struct {
-	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -4567,16 +4567,16 @@ type DecideToolInputJSONBody struct {
 	Answers  *map[string]DecideToolInputJSONBody_Answers `json:"answers,omitempty"`
 	Decision Decision                                    `json:"decision"`
 
-	// Message A person's reason, kept with the decision and passed on where the runtime has a place for it.
+	// Message A person's reason; stored with the decision and passed to the runtime if it accepts one.
 	Message *Reason `json:"message,omitempty"`
 
-	// Response Sent to the runtime as it is. For a form of an MCP server: its content, or MCP's whole result with `action`.
+	// Response Passed to the runtime unchanged. For a form of an MCP server, either its content or the whole MCP result with `action`.
 	Response interface{} `json:"response,omitempty"`
 }
 
 // DecideToolInputParams defines parameters for DecideToolInput.
 type DecideToolInputParams struct {
-	// IdempotencyKey Names this request of yours, so that it can be sent again when its answer did not arrive: it is done once, and answered the same for 24 h, then with `Idempotency-Replayed: true`. Use a new one (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (another path, query or body came with it), `idempotency_key_in_use` (under way; `Retry-After`) or `idempotency_outcome_unknown` (the server ended meanwhile: look whether it was done).
+	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -4587,7 +4587,7 @@ type DecideToolInputJSONBody_Answers struct {
 
 // DecideToolInput200JSONResponseBody defines parameters for DecideToolInput.
 type DecideToolInput200JSONResponseBody struct {
-	// ReasonReaches The runtime takes no reason with a denial. The agent is told with the next message. Absent when it was told at once.
+	// ReasonReaches The runtime accepts no reason with a denial, so the agent gets it with the next message. Absent when the agent got it at once.
 	ReasonReaches *ReasonReaches `json:"reasonReaches,omitempty"`
 	RequestID     string         `json:"requestId"`
 	Status        interface{}    `json:"status"`
@@ -4596,25 +4596,25 @@ type DecideToolInput200JSONResponseBody struct {
 
 // ReadUsageParams defines parameters for ReadUsage.
 type ReadUsageParams struct {
-	// By What it is added up by.
+	// By How to group the usage.
 	By *ReadUsageParamsBy `form:"by,omitempty" json:"by,omitempty"`
 
-	// Since Only what is as old as this or younger: a time as RFC 3339, or a day (UTC).
+	// Since Return only items from this time on: an RFC 3339 time or a day (UTC).
 	Since *string `form:"since,omitempty" json:"since,omitempty"`
 
-	// Until Only what is older than this.
+	// Until Return only items before this time.
 	Until *string `form:"until,omitempty" json:"until,omitempty"`
 
-	// Project Only what was used in this project; `none` for none.
+	// Project Count only usage in this project; `none` for sessions in no project.
 	Project *string `form:"project,omitempty" json:"project,omitempty"`
 
-	// Session Only what this session used.
+	// Session Count only usage of this session.
 	Session *string `form:"session,omitempty" json:"session,omitempty"`
 
-	// Runtime Only what was used with this runtime.
+	// Runtime Count only usage with this runtime.
 	Runtime *string `form:"runtime,omitempty" json:"runtime,omitempty"`
 
-	// Limit How many at most.
+	// Limit The maximum number of items.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
@@ -4628,7 +4628,7 @@ type ReadUsage200JSONResponseBodyBy string
 type ReadUsage200JSONResponseBody struct {
 	By ReadUsage200JSONResponseBodyBy `json:"by"`
 
-	// Data The largest first, by day the newest.
+	// Data The largest first; days are newest first.
 	Data  []Usage `json:"data"`
 	Total Usage   `json:"total"`
 }
@@ -4643,28 +4643,28 @@ type CallRPCJSONBody = interface{}
 
 // GetTaskAuthParams defines parameters for GetTaskAuth.
 type GetTaskAuthParams struct {
-	// Runtime One runtime; all of them without.
+	// Runtime One runtime; all runtimes if not given.
 	Runtime *string `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
 // GetTaskCapabilitiesParams defines parameters for GetTaskCapabilities.
 type GetTaskCapabilitiesParams struct {
-	// Runtime One runtime; all of them without.
+	// Runtime One runtime; all runtimes if not given.
 	Runtime *string `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
 // GetTaskHealthParams defines parameters for GetTaskHealth.
 type GetTaskHealthParams struct {
-	// Runtime One runtime; all of them without.
+	// Runtime One runtime; all runtimes if not given.
 	Runtime *string `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
 // ListTaskSessionsParams defines parameters for ListTaskSessions.
 type ListTaskSessionsParams struct {
-	// Limit 1 to 500, 100 without.
+	// Limit From 1 to 500; by default 100.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// After next_after of the page before.
+	// After The next_after of the previous page.
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 }
 
@@ -4676,13 +4676,13 @@ type StopSessionBackground200JSONResponseBody struct {
 
 // ListTaskEventsParams defines parameters for ListTaskEvents.
 type ListTaskEventsParams struct {
-	// AfterSeq Events behind this one; from_seq is the same.
+	// AfterSeq Return events after this one; from_seq is an alias.
 	AfterSeq *int `form:"after_seq,omitempty" json:"after_seq,omitempty"`
 
-	// FromSeq As after_seq, which wins.
+	// FromSeq An alias of after_seq, which takes precedence.
 	FromSeq *int `form:"from_seq,omitempty" json:"from_seq,omitempty"`
 
-	// Limit 1 to 5000, 500 without.
+	// Limit From 1 to 5000; by default 500.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Stream 1 for server-sent events.
@@ -4691,13 +4691,13 @@ type ListTaskEventsParams struct {
 
 // GetSupportBundleParams defines parameters for GetSupportBundle.
 type GetSupportBundleParams struct {
-	// TaskID The task it is about, which is noted.
+	// TaskID The task that the export is about; the export records it.
 	TaskID *string `form:"task_id,omitempty" json:"task_id,omitempty"`
 }
 
 // ListTasksParams defines parameters for ListTasks.
 type ListTasksParams struct {
-	// Limit 1 to 500, 100 without.
+	// Limit From 1 to 500; by default 100.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
@@ -7298,7 +7298,7 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
-	// GetAPIInfo Name and version of the wire contract
+	// GetAPIInfo Get the name and version of the API
 	//
 	// Corresponds with GET /api (the `GetAPIInfo` operationId).
 	GetAPIInfo(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7308,14 +7308,14 @@ type ClientInterface interface {
 	// Corresponds with GET /api/account (the `ReadAccount` operationId).
 	ReadAccount(ctx context.Context, params *ReadAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CancelAccountLoginWithBody Give up a login
+	// CancelAccountLoginWithBody Cancel a login
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/account/login/cancel (the `CancelAccountLogin` operationId).
 	CancelAccountLoginWithBody(ctx context.Context, params *CancelAccountLoginParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CancelAccountLogin Give up a login
+	// CancelAccountLogin Cancel a login
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7351,18 +7351,18 @@ type ClientInterface interface {
 	// Corresponds with GET /api/agents/extensions (the `ListAgentExtensions` operationId).
 	ListAgentExtensions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReloadAgentExtensionsWithBody Load extensions again
+	// ReloadAgentExtensionsWithBody Reload extensions
 	//
-	// All of them or none.
+	// Reloads all extensions or none.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/agents/extensions/reload (the `ReloadAgentExtensions` operationId).
 	ReloadAgentExtensionsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReloadAgentExtensions Load extensions again
+	// ReloadAgentExtensions Reload extensions
 	//
-	// All of them or none.
+	// Reloads all extensions or none.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7371,9 +7371,9 @@ type ClientInterface interface {
 
 	// DecideApprovalWithBody Decide an approval
 	//
-	// Exactly one decision wins. When several servers share a database, any of them takes it: 200 says that it is stored and announced. The
-	// session's own node passes it on to the runtime that asked, a node that is down as soon as it is back; when that runtime is gone by
-	// then, the request becomes `expired` and its turn `interrupted`.
+	// Exactly one decision wins. When several servers share a database, any of them accepts the decision; 200 means that it is stored and published. The
+	// node that owns the session passes it to the runtime that asked; a node that is down does so once it is back. If that runtime no longer exists
+	// by then, the request becomes `expired` and its turn `interrupted`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7382,9 +7382,9 @@ type ClientInterface interface {
 
 	// DecideApproval Decide an approval
 	//
-	// Exactly one decision wins. When several servers share a database, any of them takes it: 200 says that it is stored and announced. The
-	// session's own node passes it on to the runtime that asked, a node that is down as soon as it is back; when that runtime is gone by
-	// then, the request becomes `expired` and its turn `interrupted`.
+	// Exactly one decision wins. When several servers share a database, any of them accepts the decision; 200 means that it is stored and published. The
+	// node that owns the session passes it to the runtime that asked; a node that is down does so once it is back. If that runtime no longer exists
+	// by then, the request becomes `expired` and its turn `interrupted`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7396,12 +7396,12 @@ type ClientInterface interface {
 	// Corresponds with GET /api/apps (the `ListApps` operationId).
 	ListApps(ctx context.Context, params *ListAppsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetAsyncAPI The frames of the stream as an AsyncAPI document
+	// GetAsyncAPI Get the frames of the stream as an AsyncAPI document
 	//
 	// Corresponds with GET /api/asyncapi.json (the `GetAsyncAPI` operationId).
 	GetAsyncAPI(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetCapabilities What the runtime can do
+	// GetCapabilities List the capabilities of the runtime
 	//
 	// Corresponds with GET /api/capabilities (the `GetCapabilities` operationId).
 	GetCapabilities(ctx context.Context, params *GetCapabilitiesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7430,14 +7430,14 @@ type ClientInterface interface {
 	// Corresponds with GET /api/config (the `ReadConfig` operationId).
 	ReadConfig(ctx context.Context, params *ReadConfigParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// WriteConfigBatchWithBody Write configuration values together
+	// WriteConfigBatchWithBody Write several configuration values together
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/config/batch (the `WriteConfigBatch` operationId).
 	WriteConfigBatchWithBody(ctx context.Context, params *WriteConfigBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// WriteConfigBatch Write configuration values together
+	// WriteConfigBatch Write several configuration values together
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7463,19 +7463,19 @@ type ClientInterface interface {
 	// Corresponds with POST /api/config/value (the `WriteConfigValue` operationId).
 	WriteConfigValue(ctx context.Context, params *WriteConfigValueParams, body WriteConfigValueJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetDocs This document as a page
+	// GetDocs Show this document as a page
 	//
 	// Corresponds with GET /api/docs (the `GetDocs` operationId).
 	GetDocs(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListEvents List what happened
+	// ListEvents List events
 	//
-	// The journal, the newest events first; with `after` the oldest first. Events of workers' sessions come only with `session`.
+	// Returns the events of the journal, newest first; with `after`, oldest first. Events of worker sessions are included only with `session`.
 	//
 	// Corresponds with GET /api/events (the `ListEvents` operationId).
 	ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReadEvent Read an event, whatever its length
+	// ReadEvent Read an event of any length
 	//
 	// Corresponds with GET /api/events/{pos} (the `ReadEvent` operationId).
 	ReadEvent(ctx context.Context, pos int, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7499,21 +7499,21 @@ type ClientInterface interface {
 	// Corresponds with POST /api/feedback (the `UploadFeedback` operationId).
 	UploadFeedback(ctx context.Context, params *UploadFeedbackParams, body UploadFeedbackJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetHealth How the server and its runtime are
+	// GetHealth Get the health of the server and its runtimes
 	//
-	// Always 200 while the process serves; `status` is `degraded` when sessions cannot run or nothing can be stored.
+	// Always 200 while the process serves requests. `status` is `degraded` when sessions cannot run or the store refuses writes.
 	//
 	// Corresponds with GET /api/health (the `GetHealth` operationId).
 	GetHealth(ctx context.Context, params *GetHealthParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListJobs List jobs of all projects, the youngest first
+	// ListJobs List jobs of all projects, newest first
 	//
 	// Corresponds with GET /api/jobs (the `ListJobs` operationId).
 	ListJobs(ctx context.Context, params *ListJobsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CancelJobsWithBody Cancel many jobs
 	//
-	// Cancels the jobs of the filter that are not over, the oldest 200 first. At least one member is needed.
+	// Cancels the unfinished jobs that match the filter, oldest 200 first. At least one member is required.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7522,110 +7522,110 @@ type ClientInterface interface {
 
 	// CancelJobs Cancel many jobs
 	//
-	// Cancels the jobs of the filter that are not over, the oldest 200 first. At least one member is needed.
+	// Cancels the unfinished jobs that match the filter, oldest 200 first. At least one member is required.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/jobs/cancel (the `CancelJobs` operationId).
 	CancelJobs(ctx context.Context, body CancelJobsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RunJobAgain Enqueue a job that ended once more
+	// RunJobAgain Enqueue a finished job again
 	//
-	// A new job with what the old one was given. While one of its dedupe key is queued or runs, that one is the answer.
+	// Creates a new job with the payload of the old one. If a job with the same dedupe key is queued or running, returns that job.
 	//
 	// Corresponds with POST /api/jobs/{jobId}/run-again (the `RunJobAgain` operationId).
 	RunJobAgain(ctx context.Context, jobID JobID, params *RunJobAgainParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// LoginWithBody Log a browser in
+	// LoginWithBody Log in a browser
 	//
-	// The answer sets a cookie that stands for the token in requests of this server's own pages, sockets too: `HttpOnly`, `SameSite=Strict`, `Secure` where the browser talks TLS. It counts as long as the token does, and is kept until the `exp` of a signed one. A token that is too long for a cookie (3 KB) is 400 `token_too_long`.
+	// The response sets a cookie that replaces the token in requests of this server's own pages, including websockets: `HttpOnly`, `SameSite=Strict`, and `Secure` over TLS. It is valid as long as the token, and a signed token sets its expiry by `exp`. A token that is too long for a cookie (3 KB) gets 400 `token_too_long`.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/login (the `Login` operationId).
 	LoginWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Login Log a browser in
+	// Login Log in a browser
 	//
-	// The answer sets a cookie that stands for the token in requests of this server's own pages, sockets too: `HttpOnly`, `SameSite=Strict`, `Secure` where the browser talks TLS. It counts as long as the token does, and is kept until the `exp` of a signed one. A token that is too long for a cookie (3 KB) is 400 `token_too_long`.
+	// The response sets a cookie that replaces the token in requests of this server's own pages, including websockets: `HttpOnly`, `SameSite=Strict`, and `Secure` over TLS. It is valid as long as the token, and a signed token sets its expiry by `exp`. A token that is too long for a cookie (3 KB) gets 400 `token_too_long`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/login (the `Login` operationId).
 	Login(ctx context.Context, body LoginJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateLoginLink Make a one-time link to the console
+	// CreateLoginLink Create a one-time link to the console
 	//
-	// It logs one browser in as who asks, once and within five minutes, and hands the token on that this request shows. None counts after a restart. `harness open` makes one.
+	// The link logs in one browser as the caller, once and within five minutes, with the token of this request. Links are not valid after a restart. `harness open` creates one.
 	//
 	// Corresponds with POST /api/login/links (the `CreateLoginLink` operationId).
 	CreateLoginLink(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetLoginMethods List the OpenID Connect providers to log in at
+	// GetLoginMethods List the OpenID Connect providers for login
 	//
 	// Corresponds with GET /api/login/methods (the `GetLoginMethods` operationId).
 	GetLoginMethods(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// BeginLogin Send a browser to a provider to log in
+	// BeginLogin Redirect a browser to a provider for login
 	//
-	// Authorization code with PKCE. A cookie for ten minutes binds the login to the browser.
+	// Uses the authorization code flow with PKCE. A cookie binds the login to the browser for ten minutes.
 	//
 	// Corresponds with GET /api/login/oidc/{provider} (the `BeginLogin` operationId).
 	BeginLogin(ctx context.Context, provider Provider, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// EndLoginsWithBody End the logins that have ended at a provider
+	// EndLoginsWithBody End logins that have ended at a provider
 	//
-	// OpenID Connect Back-Channel Logout 1.0, for the provider. What is open by these logins is closed.
+	// OpenID Connect Back-Channel Logout 1.0, for the provider. Open connections of these logins are closed.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/login/oidc/{provider}/backchannel-logout (the `EndLogins` operationId).
 	EndLoginsWithBody(ctx context.Context, provider Provider, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// EndLoginsWithFormdataBody End the logins that have ended at a provider
+	// EndLoginsWithFormdataBody End logins that have ended at a provider
 	//
-	// OpenID Connect Back-Channel Logout 1.0, for the provider. What is open by these logins is closed.
+	// OpenID Connect Back-Channel Logout 1.0, for the provider. Open connections of these logins are closed.
 	//
 	// Takes a body of the `application/x-www-form-urlencoded` content type.
 	//
 	// Corresponds with POST /api/login/oidc/{provider}/backchannel-logout (the `EndLogins` operationId).
 	EndLoginsWithFormdataBody(ctx context.Context, provider Provider, body EndLoginsFormdataRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// FinishLogin Let a browser in that comes back from a provider
+	// FinishLogin Complete the login of a browser that returns from a provider
 	//
-	// Sets the cookie of a login and goes on to the console. A refusal is a page for browsers.
+	// Sets the login cookie and redirects to the console. A refusal is an HTML page.
 	//
 	// Corresponds with GET /api/login/oidc/{provider}/callback (the `FinishLogin` operationId).
 	FinishLogin(ctx context.Context, provider Provider, params *FinishLoginParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// BeginDeviceLogin Begin a login that is confirmed on another device
+	// BeginDeviceLogin Start a login that is confirmed on another device
 	//
-	// RFC 8628. The person opens `verificationUri` and enters `userCode`; then `deviceCode` is exchanged for the login.
+	// RFC 8628. The person opens `verificationUri` and enters `userCode`. Then exchange `deviceCode` for the login.
 	//
 	// Corresponds with POST /api/login/oidc/{provider}/device (the `BeginDeviceLogin` operationId).
 	BeginDeviceLogin(ctx context.Context, provider Provider, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// FinishDeviceLoginWithBody Ask for a login that is confirmed on another device
+	// FinishDeviceLoginWithBody Poll for a login that is confirmed on another device
 	//
-	// The secret of the login is in this answer alone. It is shown as any token is.
+	// Only this response has the secret of the login. Use it like any token.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/login/oidc/{provider}/device/token (the `FinishDeviceLogin` operationId).
 	FinishDeviceLoginWithBody(ctx context.Context, provider Provider, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// FinishDeviceLogin Ask for a login that is confirmed on another device
+	// FinishDeviceLogin Poll for a login that is confirmed on another device
 	//
-	// The secret of the login is in this answer alone. It is shown as any token is.
+	// Only this response has the secret of the login. Use it like any token.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/login/oidc/{provider}/device/token (the `FinishDeviceLogin` operationId).
 	FinishDeviceLogin(ctx context.Context, provider Provider, body FinishDeviceLoginJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Logout Log a browser out
+	// Logout Log out a browser
 	//
-	// Takes its cookie away, and ends a login at a provider for good. Any other token stays what it is.
+	// Removes its cookie and permanently ends a login at a provider. Any other token remains valid.
 	//
 	// Corresponds with POST /api/logout (the `Logout` operationId).
 	Logout(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7640,21 +7640,21 @@ type ClientInterface interface {
 	// Corresponds with GET /api/mcp/servers (the `ListMcpServers` operationId).
 	ListMcpServers(ctx context.Context, params *ListMcpServersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// StartMcpOauthLoginWithBody Begin the login of an MCP server
+	// StartMcpOauthLoginWithBody Start the login of an MCP server
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/mcp/servers/{serverName}/oauth/login (the `StartMcpOauthLogin` operationId).
 	StartMcpOauthLoginWithBody(ctx context.Context, serverName ServerName, params *StartMcpOauthLoginParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// StartMcpOauthLogin Begin the login of an MCP server
+	// StartMcpOauthLogin Start the login of an MCP server
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/mcp/servers/{serverName}/oauth/login (the `StartMcpOauthLogin` operationId).
 	StartMcpOauthLogin(ctx context.Context, serverName ServerName, params *StartMcpOauthLoginParams, body StartMcpOauthLoginJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetMe Who asks, and what that one may do
+	// GetMe Get the caller and its permissions
 	//
 	// Corresponds with GET /api/me (the `GetMe` operationId).
 	GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7676,12 +7676,12 @@ type ClientInterface interface {
 
 	// CancelOrchestratorJob Cancel a job
 	//
-	// A running job is interrupted and canceled soon after.
+	// A running job is interrupted and becomes canceled soon after.
 	//
 	// Corresponds with POST /api/orchestrator/jobs/{jobId}/cancel (the `CancelOrchestratorJob` operationId).
 	CancelOrchestratorJob(ctx context.Context, jobID JobID, params *CancelOrchestratorJobParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListPeople List who logged in at a provider, by actor
+	// ListPeople List the people who logged in at a provider, by actor
 	//
 	// Corresponds with GET /api/people (the `ListPeople` operationId).
 	ListPeople(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7710,9 +7710,9 @@ type ClientInterface interface {
 	// Corresponds with DELETE /api/projects/{projectId} (the `DeleteProject` operationId).
 	DeleteProject(ctx context.Context, projectID ProjectID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListProjectAgentSessions List worker sessions
+	// ListProjectAgentSessions List the worker sessions of a project
 	//
-	// `projectId` may be `session:<id>` for the workers of a session outside projects.
+	// `projectId` may be `session:<id>` for the workers of a session that is in no project.
 	//
 	// Corresponds with GET /api/projects/{projectId}/agent-sessions (the `ListProjectAgentSessions` operationId).
 	ListProjectAgentSessions(ctx context.Context, projectID ProjectID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7731,14 +7731,14 @@ type ClientInterface interface {
 	// Corresponds with POST /api/projects/{projectId}/chats/delete-all (the `DeleteProjectChats` operationId).
 	DeleteProjectChats(ctx context.Context, projectID ProjectID, body DeleteProjectChatsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// MoveProjectChatsWithBody Take all sessions out of a project
+	// MoveProjectChatsWithBody Remove all sessions from a project
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/projects/{projectId}/chats/move-all (the `MoveProjectChats` operationId).
 	MoveProjectChatsWithBody(ctx context.Context, projectID ProjectID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// MoveProjectChats Take all sessions out of a project
+	// MoveProjectChats Remove all sessions from a project
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7752,64 +7752,64 @@ type ClientInterface interface {
 	// Corresponds with GET /api/projects/{projectId}/orchestrator/jobs (the `ListProjectOrchestratorJobs` operationId).
 	ListProjectOrchestratorJobs(ctx context.Context, projectID ProjectID, params *ListProjectOrchestratorJobsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RenameProjectWithBody Change name and working directory
+	// RenameProjectWithBody Change the name and working directory of a project
 	//
-	// An omitted `workingDirectory` stays. Another one removes the worker sessions of the project.
+	// Without `workingDirectory` it stays the same. A different one removes the worker sessions of the project.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/projects/{projectId}/rename (the `RenameProject` operationId).
 	RenameProjectWithBody(ctx context.Context, projectID ProjectID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RenameProject Change name and working directory
+	// RenameProject Change the name and working directory of a project
 	//
-	// An omitted `workingDirectory` stays. Another one removes the worker sessions of the project.
+	// Without `workingDirectory` it stays the same. A different one removes the worker sessions of the project.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/projects/{projectId}/rename (the `RenameProject` operationId).
 	RenameProject(ctx context.Context, projectID ProjectID, body RenameProjectJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListPushSubscriptions List your browsers that are told
+	// ListPushSubscriptions List your browsers that receive notifications
 	//
-	// Of whoever asks, the oldest first. `publicKey` is what a browser subscribes with (`applicationServerKey`). 404 where `HARNESS_NOTIFY_PUSH_SERVICES` is `none`.
+	// Lists the caller's subscriptions, oldest first. Browsers subscribe with `publicKey` (`applicationServerKey`). 404 if `HARNESS_NOTIFY_PUSH_SERVICES` is `none`.
 	//
 	// Corresponds with GET /api/push (the `ListPushSubscriptions` operationId).
 	ListPushSubscriptions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SubscribeToPushWithBody Have a browser told
+	// SubscribeToPushWithBody Subscribe a browser to notifications
 	//
-	// Web Push (RFC 8030): the browser is told what webhooks are, encrypted for it alone, of what who asks may see, and as long as that access counts. Again it is the same subscription, renewed; asked by somebody else it is theirs. Of 21 browsers of one access the oldest is told no more.
+	// Web Push (RFC 8030): the browser receives the same notifications as webhooks, encrypted end to end, for what the caller may see and as long as the caller has access. Sending the subscription again renews it; if another caller sends it, it becomes theirs. Each caller has at most 20 browsers; the oldest is removed.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/push (the `SubscribeToPush` operationId).
 	SubscribeToPushWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SubscribeToPush Have a browser told
+	// SubscribeToPush Subscribe a browser to notifications
 	//
-	// Web Push (RFC 8030): the browser is told what webhooks are, encrypted for it alone, of what who asks may see, and as long as that access counts. Again it is the same subscription, renewed; asked by somebody else it is theirs. Of 21 browsers of one access the oldest is told no more.
+	// Web Push (RFC 8030): the browser receives the same notifications as webhooks, encrypted end to end, for what the caller may see and as long as the caller has access. Sending the subscription again renews it; if another caller sends it, it becomes theirs. Each caller has at most 20 browsers; the oldest is removed.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/push (the `SubscribeToPush` operationId).
 	SubscribeToPush(ctx context.Context, body SubscribeToPushJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UnsubscribeFromPush Tell a browser no more
+	// UnsubscribeFromPush Unsubscribe a browser
 	//
-	// One of who asks. What waits for it is dropped.
+	// Removes one of the caller's subscriptions and drops its undelivered notifications.
 	//
 	// Corresponds with DELETE /api/push/{subscriptionId} (the `UnsubscribeFromPush` operationId).
 	UnsubscribeFromPush(ctx context.Context, subscriptionID SubscriptionID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetReadiness Whether this process should get work
+	// GetReadiness Check whether this process can accept work
 	//
 	// Corresponds with GET /api/ready (the `GetReadiness` operationId).
 	GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListRequests List what waits for a person in all sessions
+	// ListRequests List pending requests of all sessions
 	//
-	// Approvals, questions and tool calls, the oldest first; those of workers' sessions, which nobody is asked about, are left out.
+	// Lists approvals, questions and tool calls, oldest first. Requests of worker sessions are not included, since they are decided automatically.
 	//
 	// Corresponds with GET /api/requests (the `ListRequests` operationId).
 	ListRequests(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7824,50 +7824,50 @@ type ClientInterface interface {
 	// Corresponds with GET /api/runtimes/{runtime} (the `ReadRuntime` operationId).
 	ReadRuntime(ctx context.Context, runtimeName RuntimeName, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// LoginRuntimeWithBody Begin a login that works without a screen, or end it
+	// LoginRuntimeWithBody Start or complete a login that needs no screen
 	//
-	// Without a body a login begins: a person opens `url` on any machine and types `code` in there; the runtime notices the end by itself. With `expectsCode` the page shows a code in the end: send it back here. With `apiKey` the runtime is given the key of a model provider, which the server stores nowhere. `auth.logins` says which of these a runtime takes.
+	// Without a body, starts a login: a person opens `url` on any machine and enters `code`; the runtime detects the end on its own. With `expectsCode`, the page shows a code at the end: send it to this route. With `apiKey`, the runtime gets the key of a model provider; the server never stores it. `auth.logins` lists what the runtime supports.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/runtimes/{runtime}/login (the `LoginRuntime` operationId).
 	LoginRuntimeWithBody(ctx context.Context, runtimeName RuntimeName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// LoginRuntime Begin a login that works without a screen, or end it
+	// LoginRuntime Start or complete a login that needs no screen
 	//
-	// Without a body a login begins: a person opens `url` on any machine and types `code` in there; the runtime notices the end by itself. With `expectsCode` the page shows a code in the end: send it back here. With `apiKey` the runtime is given the key of a model provider, which the server stores nowhere. `auth.logins` says which of these a runtime takes.
+	// Without a body, starts a login: a person opens `url` on any machine and enters `code`; the runtime detects the end on its own. With `expectsCode`, the page shows a code at the end: send it to this route. With `apiKey`, the runtime gets the key of a model provider; the server never stores it. `auth.logins` lists what the runtime supports.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/runtimes/{runtime}/login (the `LoginRuntime` operationId).
 	LoginRuntime(ctx context.Context, runtimeName RuntimeName, body LoginRuntimeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Search Find sessions by their titles and by what their transcripts say
+	// Search Search the titles and transcripts of sessions
 	//
-	// All words of `q` are to be found in one title or entry, without case and accents; the last may be the beginning of one. Signs between words do not count. The first 256 KiB of an entry are looked through; workers' sessions and turns that were taken back are not. What was stored before the request is found, unless `behind` is true: then the server is still taking in what there is. Of a limited token's projects only.
+	// All words of `q` must occur in one title or entry, ignoring case, accents and punctuation; the last word may be a prefix. The first 256 KiB of an entry are searched. Worker sessions and turns that were rolled back are excluded. Everything stored before the request is found, unless `behind` is true: then the server is still indexing. With a token that is limited to projects, only those are searched.
 	//
 	// Corresponds with GET /api/search (the `Search` operationId).
 	Search(ctx context.Context, params *SearchParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReadServerSettings Read what the server runs with
+	// ReadServerSettings Read the settings of the server
 	//
-	// Every setting of the server that answers, in the order of the documentation, as `harness config print` shows it: secrets are `[redacted]`. They are changed where the server is started, and count from then on. `defaults` are what new sessions run with.
+	// Lists every setting of this server, in the order of the documentation, as `harness config print` shows it; secrets are `[redacted]`. Settings change only with a restart. `defaults` are the controls of new sessions.
 	//
 	// Corresponds with GET /api/server/settings (the `ReadServerSettings` operationId).
 	ReadServerSettings(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SetServerDefaultsWithBody Change what new sessions run with
+	// SetServerDefaultsWithBody Change the defaults of new sessions
 	//
-	// The audit log tells who changed it (`default_controls.changed`).
+	// The audit log records who changed them (`default_controls.changed`).
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/server/settings (the `SetServerDefaults` operationId).
 	SetServerDefaultsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SetServerDefaults Change what new sessions run with
+	// SetServerDefaults Change the defaults of new sessions
 	//
-	// The audit log tells who changed it (`default_controls.changed`).
+	// The audit log records who changed them (`default_controls.changed`).
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7881,7 +7881,7 @@ type ClientInterface interface {
 
 	// CreateSessionWithBody Create a session
 	//
-	// What is not given comes from the stored defaults; the default model counts for the default runtime only. 400 for a `runtime` this server does not have, naming those it has; 503 for one that is away, saying why and what to do.
+	// Members that are not given come from the stored defaults; the default model applies only to the default runtime. 400 for a `runtime` that this server does not have; the message names those it has. 503 for a runtime that is unavailable; the message gives the reason and the remedy.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7890,23 +7890,23 @@ type ClientInterface interface {
 
 	// CreateSession Create a session
 	//
-	// What is not given comes from the stored defaults; the default model counts for the default runtime only. 400 for a `runtime` this server does not have, naming those it has; 503 for one that is away, saying why and what to do.
+	// Members that are not given come from the stored defaults; the default model applies only to the default runtime. 400 for a `runtime` that this server does not have; the message names those it has. 503 for a runtime that is unavailable; the message gives the reason and the remedy.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/sessions (the `CreateSession` operationId).
 	CreateSession(ctx context.Context, params *CreateSessionParams, body CreateSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteSession Delete a session for good
+	// DeleteSession Delete a session permanently
 	//
 	// Corresponds with DELETE /api/sessions/{sessionId} (the `DeleteSession` operationId).
 	DeleteSession(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadSession Read a session with its transcript
 	//
-	// Without a query the whole transcript, as codex-manager answers. With one of `limit`, `before`, `after`, `around`, `from`, `count` and `details` a window of it, at a cost that does not grow with the transcript: `thread` comes without turns, the entries in the order of the whole, oldest first, and `window` says where to go on.
-	// A whole transcript that is long may be refused for a moment: 503 `too_many_long_answers` with `Retry-After`. Windows are the better way to read one.
-	// The `ETag` changes with every change of the session or its transcript; with `If-None-Match` an unchanged one is answered 304 without reading the transcript.
+	// Without query parameters, returns the whole transcript, as codex-manager does. With any of `limit`, `before`, `after`, `around`, `from`, `count` and `details`, returns a window of it, at a cost that does not grow with the transcript: `thread` has no turns, the entries are in transcript order, oldest first, and `window` has the cursors to continue.
+	// The server may temporarily refuse a long whole transcript with 503 `too_many_long_answers` and `Retry-After`. Prefer windows for long transcripts.
+	// The `ETag` changes with every change of the session or its transcript. With `If-None-Match`, an unchanged session gets 304 without reading the transcript.
 	//
 	// Corresponds with GET /api/sessions/{sessionId} (the `ReadSession` operationId).
 	ReadSession(ctx context.Context, sessionID SessionID, params *ReadSessionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7939,7 +7939,7 @@ type ClientInterface interface {
 
 	// ListBackgroundTasks List background work
 	//
-	// What an agent left running when a turn ended, as its runtime lists it now. `activity.background` of a session shows the same.
+	// Lists what an agent left running when a turn ended, as its runtime reports it now. `activity.background` of a session has the same list.
 	//
 	// Corresponds with GET /api/sessions/{sessionId}/background (the `ListBackgroundTasks` operationId).
 	ListBackgroundTasks(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7951,7 +7951,7 @@ type ClientInterface interface {
 
 	// StopBackgroundTask End background work
 	//
-	// Ends one task and answers with what still runs. Its end begins no turn. 404 `background_not_found`: it is over. 409 `unsupported_by_runtime`: the runtime cannot end this one alone; the message says what it can do.
+	// Ends one task and returns those that still run. Ending a task starts no turn. 404 `background_not_found`: the task has already ended. 409 `unsupported_by_runtime`: the runtime cannot end this task alone; the message says what it can do.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/background/{taskId}/stop (the `StopBackgroundTask` operationId).
 	StopBackgroundTask(ctx context.Context, sessionID SessionID, taskID string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7968,23 +7968,23 @@ type ClientInterface interface {
 
 	// ReadImage Read an image of the session's transcript
 	//
-	// The transcript names it in a line `[image] /api/sessions/{sessionId}/images/{imageId}`. It is kept until the session is deleted, and never changes.
+	// The transcript refers to it in a line `[image] /api/sessions/{sessionId}/images/{imageId}`. It is stored until the session is deleted, and never changes.
 	//
 	// Corresponds with GET /api/sessions/{sessionId}/images/{imageId} (the `ReadImage` operationId).
 	ReadImage(ctx context.Context, sessionID SessionID, imageID string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// InterruptSessionTurnWithBody Stop the running turn and wait for its end
+	// InterruptSessionTurnWithBody Stop the running turn and wait until it ends
 	//
-	// The background work that the turn began ends with it, unless `keepBackground` is true. What earlier turns began goes on.
+	// Also ends the background work that this turn started, unless `keepBackground` is true. Background work of earlier turns continues.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/interrupt (the `InterruptSessionTurn` operationId).
 	InterruptSessionTurnWithBody(ctx context.Context, sessionID SessionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// InterruptSessionTurn Stop the running turn and wait for its end
+	// InterruptSessionTurn Stop the running turn and wait until it ends
 	//
-	// The background work that the turn began ends with it, unless `keepBackground` is true. What earlier turns began goes on.
+	// Also ends the background work that this turn started, unless `keepBackground` is true. Background work of earlier turns continues.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7993,7 +7993,7 @@ type ClientInterface interface {
 
 	// SendSessionMessageWithBody Send a message
 	//
-	// During a running turn it is steered into that turn. Options given become the controls of the session, except `effort`, which counts for a turn that the message starts. Images are data URLs or uploads of the session; the transcript names them without their data. 400 for `dynamicTools` other than those the session was created with; runtimes take tools at no other time.
+	// During a running turn, the message steers that turn. The given options become controls of the session, except `effort`, which applies only to a turn that the message starts. Images are data URLs or uploads of the session; the transcript refers to them without their data. 400 for `dynamicTools` that differ from those the session was created with. Runtimes accept tools only at creation.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -8002,123 +8002,123 @@ type ClientInterface interface {
 
 	// SendSessionMessage Send a message
 	//
-	// During a running turn it is steered into that turn. Options given become the controls of the session, except `effort`, which counts for a turn that the message starts. Images are data URLs or uploads of the session; the transcript names them without their data. 400 for `dynamicTools` other than those the session was created with; runtimes take tools at no other time.
+	// During a running turn, the message steers that turn. The given options become controls of the session, except `effort`, which applies only to a turn that the message starts. Images are data URLs or uploads of the session; the transcript refers to them without their data. 400 for `dynamicTools` that differ from those the session was created with. Runtimes accept tools only at creation.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/messages (the `SendSessionMessage` operationId).
 	SendSessionMessage(ctx context.Context, sessionID SessionID, params *SendSessionMessageParams, body SendSessionMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SetSessionProjectWithBody Put a session into a project
+	// SetSessionProjectWithBody Move a session into a project
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/project (the `SetSessionProject` operationId).
 	SetSessionProjectWithBody(ctx context.Context, sessionID SessionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SetSessionProject Put a session into a project
+	// SetSessionProject Move a session into a project
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/project (the `SetSessionProject` operationId).
 	SetSessionProject(ctx context.Context, sessionID SessionID, body SetSessionProjectJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListQueuedMessages List the messages that wait for the session's turn to end
+	// ListQueuedMessages List the queued messages of a session
 	//
 	// Corresponds with GET /api/sessions/{sessionId}/queue (the `ListQueuedMessages` operationId).
 	ListQueuedMessages(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// QueueMessageWithBody Have a message sent when the turns before it are over
+	// QueueMessageWithBody Queue a message until the turns before it end
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/queue (the `QueueMessage` operationId).
 	QueueMessageWithBody(ctx context.Context, sessionID SessionID, params *QueueMessageParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// QueueMessage Have a message sent when the turns before it are over
+	// QueueMessage Queue a message until the turns before it end
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/queue (the `QueueMessage` operationId).
 	QueueMessage(ctx context.Context, sessionID SessionID, params *QueueMessageParams, body QueueMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DropQueuedMessage Take a waiting message out
+	// DropQueuedMessage Remove a queued message
 	//
 	// Corresponds with DELETE /api/sessions/{sessionId}/queue/{messageId} (the `DropQueuedMessage` operationId).
 	DropQueuedMessage(ctx context.Context, sessionID SessionID, messageID string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// EditQueuedMessageWithBody Give a waiting message another text
+	// EditQueuedMessageWithBody Change the text of a queued message
 	//
-	// One that is held waits again.
+	// A held message is queued again.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PATCH /api/sessions/{sessionId}/queue/{messageId} (the `EditQueuedMessage` operationId).
 	EditQueuedMessageWithBody(ctx context.Context, sessionID SessionID, messageID string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// EditQueuedMessage Give a waiting message another text
+	// EditQueuedMessage Change the text of a queued message
 	//
-	// One that is held waits again.
+	// A held message is queued again.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PATCH /api/sessions/{sessionId}/queue/{messageId} (the `EditQueuedMessage` operationId).
 	EditQueuedMessage(ctx context.Context, sessionID SessionID, messageID string, body EditQueuedMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// MoveQueuedMessageWithBody Put a waiting message before another one, or behind all
+	// MoveQueuedMessageWithBody Move a queued message before another one, or to the end
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/queue/{messageId}/move (the `MoveQueuedMessage` operationId).
 	MoveQueuedMessageWithBody(ctx context.Context, sessionID SessionID, messageID string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// MoveQueuedMessage Put a waiting message before another one, or behind all
+	// MoveQueuedMessage Move a queued message before another one, or to the end
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/queue/{messageId}/move (the `MoveQueuedMessage` operationId).
 	MoveQueuedMessage(ctx context.Context, sessionID SessionID, messageID string, body MoveQueuedMessageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SendQueuedMessage Send a waiting message at once
+	// SendQueuedMessage Send a queued message now
 	//
-	// Into the turn that runs where the runtime steers (capability `steer`); elsewhere it is put first, the running turn is interrupted, and it is sent as a turn of its own. One that is held is sent again.
+	// If the runtime can steer (capability `steer`), the message goes into the running turn. Otherwise it moves to the front, the running turn is interrupted, and the message starts a new turn. A held message is sent again.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/queue/{messageId}/send (the `SendQueuedMessage` operationId).
 	SendQueuedMessage(ctx context.Context, sessionID SessionID, messageID string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// MarkSessionUnread Mark a session as unread
 	//
-	// All of it, for who asks alone.
+	// Marks the whole transcript as unread, only for the caller.
 	//
 	// Corresponds with DELETE /api/sessions/{sessionId}/read (the `MarkSessionUnread` operationId).
 	MarkSessionUnread(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// MarkSessionReadWithBody Note how far you have read
+	// MarkSessionReadWithBody Set your read marker
 	//
-	// Up to an entry of the transcript, for who asks alone. It goes forward only: what was read already is answered `unchanged`. `readTo` and `unread` of sessions tell it (`view=console`).
+	// Marks the transcript as read up to an entry, only for the caller. The marker only moves forward; an entry that is already read gets `unchanged`. With `view=console`, sessions show it as `readTo` and `unread`.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/read (the `MarkSessionRead` operationId).
 	MarkSessionReadWithBody(ctx context.Context, sessionID SessionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// MarkSessionRead Note how far you have read
+	// MarkSessionRead Set your read marker
 	//
-	// Up to an entry of the transcript, for who asks alone. It goes forward only: what was read already is answered `unchanged`. `readTo` and `unread` of sessions tell it (`view=console`).
+	// Marks the transcript as read up to an entry, only for the caller. The marker only moves forward; an entry that is already read gets `unchanged`. With `view=console`, sessions show it as `readTo` and `unread`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/read (the `MarkSessionRead` operationId).
 	MarkSessionRead(ctx context.Context, sessionID SessionID, body MarkSessionReadJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RenameSessionWithBody Give a session a title
+	// RenameSessionWithBody Set the title of a session
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/rename (the `RenameSession` operationId).
 	RenameSessionWithBody(ctx context.Context, sessionID SessionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RenameSession Give a session a title
+	// RenameSession Set the title of a session
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -8127,7 +8127,7 @@ type ClientInterface interface {
 
 	// ResumeSessionWithBody Load a session in its runtime
 	//
-	// 400 for `dynamicTools` other than those the session was created with; runtimes take tools at no other time.
+	// 400 for `dynamicTools` that differ from those the session was created with. Runtimes accept tools only at creation.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -8136,7 +8136,7 @@ type ClientInterface interface {
 
 	// ResumeSession Load a session in its runtime
 	//
-	// 400 for `dynamicTools` other than those the session was created with; runtimes take tools at no other time.
+	// 400 for `dynamicTools` that differ from those the session was created with. Runtimes accept tools only at creation.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -8157,18 +8157,18 @@ type ClientInterface interface {
 	// Corresponds with POST /api/sessions/{sessionId}/review (the `StartReview` operationId).
 	StartReview(ctx context.Context, sessionID SessionID, body StartReviewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RollbackSessionWithBody Drop the last turns
+	// RollbackSessionWithBody Remove the last turns
 	//
-	// Works on runtimes that can only revert, too. The turns leave the transcript; the event session_rolled_back tells followers which.
+	// Also works on runtimes that can only revert. The turns are removed from the transcript; the event session_rolled_back names them.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/rollback (the `RollbackSession` operationId).
 	RollbackSessionWithBody(ctx context.Context, sessionID SessionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RollbackSession Drop the last turns
+	// RollbackSession Remove the last turns
 	//
-	// Works on runtimes that can only revert, too. The turns leave the transcript; the event session_rolled_back tells followers which.
+	// Also works on runtimes that can only revert. The turns are removed from the transcript; the event session_rolled_back names them.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -8182,7 +8182,7 @@ type ClientInterface interface {
 
 	// ApplySessionControlsWithBody Change controls
 	//
-	// A change is told by an entry in the transcript of the session.
+	// A change adds an entry to the transcript of the session.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -8191,21 +8191,21 @@ type ClientInterface interface {
 
 	// ApplySessionControls Change controls
 	//
-	// A change is told by an entry in the transcript of the session.
+	// A change adds an entry to the transcript of the session.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/session-controls (the `ApplySessionControls` operationId).
 	ApplySessionControls(ctx context.Context, sessionID SessionID, body ApplySessionControlsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetSessionSettings Read settings, or one of them
+	// GetSessionSettings Read all settings, or one
 	//
 	// Corresponds with GET /api/sessions/{sessionId}/settings (the `GetSessionSettings` operationId).
 	GetSessionSettings(ctx context.Context, sessionID SessionID, params *GetSessionSettingsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SetSessionSettingsWithBody Write settings
 	//
-	// Either `key` and `value`, or `settings` with a `mode`. A scope has at most 256 settings, whose names and values take 128 KiB together; an edit that would leave more is 400 and changes nothing.
+	// Send either `key` and `value`, or `settings` with a `mode`. A scope has at most 256 settings with at most 128 KiB of names and values in total. An edit that would exceed this gets 400 and changes nothing.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -8214,7 +8214,7 @@ type ClientInterface interface {
 
 	// SetSessionSettings Write settings
 	//
-	// Either `key` and `value`, or `settings` with a `mode`. A scope has at most 256 settings, whose names and values take 128 KiB together; an edit that would leave more is 400 and changes nothing.
+	// Send either `key` and `value`, or `settings` with a `mode`. A scope has at most 256 settings with at most 128 KiB of names and values in total. An edit that would exceed this gets 400 and changes nothing.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -8226,49 +8226,49 @@ type ClientInterface interface {
 	// Corresponds with DELETE /api/sessions/{sessionId}/settings/{key} (the `DeleteSessionSetting` operationId).
 	DeleteSessionSetting(ctx context.Context, sessionID SessionID, key Key, params *DeleteSessionSettingParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReadSessionSources Which files the session's agent reads by itself
+	// ReadSessionSources List the files that the agent of a session reads on its own
 	//
-	// Settings and instructions that reach the agent without a message: of its home, of the folder it works in, of the machine. The hash of each is noted when the session begins, so that a later change shows. What is in a file is not told.
+	// Lists settings and instructions that reach the agent without a message: those of its home directory, of its working directory and of the machine. The server records the hash of each when the session begins, so that later changes show. File contents are not returned.
 	//
 	// Corresponds with GET /api/sessions/{sessionId}/sources (the `ReadSessionSources` operationId).
 	ReadSessionSources(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SuggestSessionRequestWithBody Ask for a suggestion and wait for it
+	// SuggestSessionRequestWithBody Request a suggestion and wait for it
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/suggested-request (the `SuggestSessionRequest` operationId).
 	SuggestSessionRequestWithBody(ctx context.Context, sessionID SessionID, params *SuggestSessionRequestParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SuggestSessionRequest Ask for a suggestion and wait for it
+	// SuggestSessionRequest Request a suggestion and wait for it
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/suggested-request (the `SuggestSessionRequest` operationId).
 	SuggestSessionRequest(ctx context.Context, sessionID SessionID, params *SuggestSessionRequestParams, body SuggestSessionRequestJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// EnqueueSuggestedSessionRequestWithBody Ask for a suggestion
+	// EnqueueSuggestedSessionRequestWithBody Request a suggestion
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/suggested-request/jobs (the `EnqueueSuggestedSessionRequest` operationId).
 	EnqueueSuggestedSessionRequestWithBody(ctx context.Context, sessionID SessionID, params *EnqueueSuggestedSessionRequestParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// EnqueueSuggestedSessionRequest Ask for a suggestion
+	// EnqueueSuggestedSessionRequest Request a suggestion
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/suggested-request/jobs (the `EnqueueSuggestedSessionRequest` operationId).
 	EnqueueSuggestedSessionRequest(ctx context.Context, sessionID SessionID, params *EnqueueSuggestedSessionRequestParams, body EnqueueSuggestedSessionRequestJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpsertSuggestedSessionRequestWithBody Write the state of a suggestion
+	// UpsertSuggestedSessionRequestWithBody Set the state of a suggestion
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/suggested-request/upsert (the `UpsertSuggestedSessionRequest` operationId).
 	UpsertSuggestedSessionRequestWithBody(ctx context.Context, sessionID SessionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpsertSuggestedSessionRequest Write the state of a suggestion
+	// UpsertSuggestedSessionRequest Set the state of a suggestion
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -8291,7 +8291,7 @@ type ClientInterface interface {
 
 	// UpsertSessionTranscriptEntryWithBody Write a transcript entry
 	//
-	// Laid over the entry of the same `messageId`. A finished entry does not go back to `streaming`.
+	// Merges the entry into the one with the same `messageId`. A finished entry does not return to `streaming`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -8300,7 +8300,7 @@ type ClientInterface interface {
 
 	// UpsertSessionTranscriptEntry Write a transcript entry
 	//
-	// Laid over the entry of the same `messageId`. A finished entry does not go back to `streaming`.
+	// Merges the entry into the one with the same `messageId`. A finished entry does not return to `streaming`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -8309,10 +8309,10 @@ type ClientInterface interface {
 
 	// UpsertSessionTranscriptEntriesWithBody Write many transcript entries
 	//
-	// As if each were sent alone, one after the other, but all of them or none: an entry that does not follow the rules refuses the whole request, and
-	// one the server is killed in is completed at its next start. Of many entries, readers may see the first before the last. The path of an issue
-	// begins with `entries` and its index. Each entry has a frame of its own on the stream. The limit of a body, 1 MiB, holds.
-	// Not part of codex-manager's contract.
+	// Has the same effect as sending the entries one after another, but is atomic: one invalid entry refuses the whole request, and
+	// a request that a crash interrupts is completed at the next start. Readers may see the first entries before the last ones. The path of an issue
+	// begins with `entries` and the index. Each entry gets its own frame on the stream. The body is limited to 1 MiB.
+	// This route is not part of codex-manager's contract.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -8321,19 +8321,19 @@ type ClientInterface interface {
 
 	// UpsertSessionTranscriptEntries Write many transcript entries
 	//
-	// As if each were sent alone, one after the other, but all of them or none: an entry that does not follow the rules refuses the whole request, and
-	// one the server is killed in is completed at its next start. Of many entries, readers may see the first before the last. The path of an issue
-	// begins with `entries` and its index. Each entry has a frame of its own on the stream. The limit of a body, 1 MiB, holds.
-	// Not part of codex-manager's contract.
+	// Has the same effect as sending the entries one after another, but is atomic: one invalid entry refuses the whole request, and
+	// a request that a crash interrupts is completed at the next start. Readers may see the first entries before the last ones. The path of an issue
+	// begins with `entries` and the index. Each entry gets its own frame on the stream. The body is limited to 1 MiB.
+	// This route is not part of codex-manager's contract.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/transcript/upserts (the `UpsertSessionTranscriptEntries` operationId).
 	UpsertSessionTranscriptEntries(ctx context.Context, sessionID SessionID, body UpsertSessionTranscriptEntriesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RetryTurn Try a turn again that was cut off
+	// RetryTurn Retry an interrupted turn
 	//
-	// Sends what the turn was asked once more, as a new turn. Only for the last turn of a session, when the end of its runtime or of the server cut it off and no tool has run in it: `retryableTurnId` of the session names it. Nothing is tried again unasked.
+	// Sends the input of the turn again, as a new turn. This works only for the last turn of a session, when its runtime or the server exited during the turn and no tool ran in it; `retryableTurnId` of the session names that turn. The server never retries a turn without a request.
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/turns/{turnId}/retry (the `RetryTurn` operationId).
 	RetryTurn(ctx context.Context, sessionID SessionID, turnID TurnID, params *RetryTurnParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -8352,14 +8352,14 @@ type ClientInterface interface {
 	// Corresponds with POST /api/sessions/{sessionId}/turns/{turnId}/steer (the `SteerTurn` operationId).
 	SteerTurn(ctx context.Context, sessionID SessionID, turnID TurnID, params *SteerTurnParams, body SteerTurnJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UnarchiveSession Take a session out of the archive
+	// UnarchiveSession Restore a session from the archive
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/unarchive (the `UnarchiveSession` operationId).
 	UnarchiveSession(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UploadPictureWithBody Upload a picture for messages of the session
+	// UploadPictureWithBody Upload an image for messages of the session
 	//
-	// The body is the picture itself (PNG, JPEG, GIF or WebP, as its content says), 5 MiB at most. `image` of the answer names it among the `images` of messages, whose uploads have 20 MiB at most together. It is kept, once for equal content, until the session is deleted.
+	// The body is the image itself (PNG, JPEG, GIF or WebP, detected from the content), at most 5 MiB. Messages refer to it in `images` by the `image` of the response; the images of one message have at most 20 MiB in total. Equal content is stored once, until the session is deleted.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -8371,21 +8371,21 @@ type ClientInterface interface {
 	// Corresponds with GET /api/skills (the `ListSkills` operationId).
 	ListSkills(ctx context.Context, params *ListSkillsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// WriteSkillConfigWithBody Switch a skill on or off
+	// WriteSkillConfigWithBody Enable or disable a skill
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/skills/config (the `WriteSkillConfig` operationId).
 	WriteSkillConfigWithBody(ctx context.Context, params *WriteSkillConfigParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// WriteSkillConfig Switch a skill on or off
+	// WriteSkillConfig Enable or disable a skill
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/skills/config (the `WriteSkillConfig` operationId).
 	WriteSkillConfig(ctx context.Context, params *WriteSkillConfigParams, body WriteSkillConfigJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReadRemoteSkills Read remote skills
+	// ReadRemoteSkills List remote skills
 	//
 	// Corresponds with GET /api/skills/remote (the `ReadRemoteSkills` operationId).
 	ReadRemoteSkills(ctx context.Context, params *ReadRemoteSkillsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -8404,21 +8404,21 @@ type ClientInterface interface {
 	// Corresponds with POST /api/skills/remote (the `WriteRemoteSkills` operationId).
 	WriteRemoteSkills(ctx context.Context, params *WriteRemoteSkillsParams, body WriteRemoteSkillsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ConnectEventStream The event stream (websocket)
+	// ConnectEventStream Open the event stream (websocket)
 	//
 	// Corresponds with GET /api/stream (the `ConnectEventStream` operationId).
 	ConnectEventStream(ctx context.Context, params *ConnectEventStreamParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListTokens List the named access tokens
 	//
-	// All there are and were, the oldest first, without their secrets.
+	// Lists all tokens, including revoked ones, oldest first, without their secrets.
 	//
 	// Corresponds with GET /api/tokens (the `ListTokens` operationId).
 	ListTokens(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateTokenWithBody Create a named access token
 	//
-	// `secret` is told this once; the server keeps its hash alone.
+	// Only this response has the `secret`; the server stores only its hash.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -8427,7 +8427,7 @@ type ClientInterface interface {
 
 	// CreateToken Create a named access token
 	//
-	// `secret` is told this once; the server keeps its hash alone.
+	// Only this response has the `secret`; the server stores only its hash.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -8436,23 +8436,23 @@ type ClientInterface interface {
 
 	// RevokeToken Revoke a token
 	//
-	// For good and at once; what is open by it is closed. Again it changes nothing.
+	// Takes effect permanently and at once; open connections of the token are closed. Revoking it again changes nothing.
 	//
 	// Corresponds with DELETE /api/tokens/{tokenId} (the `RevokeToken` operationId).
 	RevokeToken(ctx context.Context, tokenID TokenID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ChangeTokenWithBody Give a token another role
+	// ChangeTokenWithBody Change the role of a token
 	//
-	// What is open by it (sockets, streams of events) is closed.
+	// Open connections of the token (websockets, event streams) are closed.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PATCH /api/tokens/{tokenId} (the `ChangeToken` operationId).
 	ChangeTokenWithBody(ctx context.Context, tokenID TokenID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ChangeToken Give a token another role
+	// ChangeToken Change the role of a token
 	//
-	// What is open by it (sockets, streams of events) is closed.
+	// Open connections of the token (websockets, event streams) are closed.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -8461,7 +8461,7 @@ type ClientInterface interface {
 
 	// RespondToolCallWithBody Answer a dynamic tool call
 	//
-	// Any node takes it, as a decision of an approval.
+	// Any node accepts it, like the decision on an approval.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -8470,7 +8470,7 @@ type ClientInterface interface {
 
 	// RespondToolCall Answer a dynamic tool call
 	//
-	// Any node takes it, as a decision of an approval.
+	// Any node accepts it, like the decision on an approval.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -8479,7 +8479,7 @@ type ClientInterface interface {
 
 	// DecideToolInputWithBody Answer questions
 	//
-	// Any node takes it, as a decision of an approval.
+	// Any node accepts it, like the decision on an approval.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -8488,26 +8488,26 @@ type ClientInterface interface {
 
 	// DecideToolInput Answer questions
 	//
-	// Any node takes it, as a decision of an approval.
+	// Any node accepts it, like the decision on an approval.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/tool-input/{requestId}/decision (the `DecideToolInput` operationId).
 	DecideToolInput(ctx context.Context, requestID RequestID, params *DecideToolInputParams, body DecideToolInputJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReadUsage Add up what sessions used
+	// ReadUsage Summarize the token usage of sessions
 	//
-	// In tokens, as runtimes told, by day (UTC), project, session or runtime. Sessions that were deleted since count; days older than a year are not kept.
+	// Adds up the tokens that runtimes reported, by day (UTC), project, session or runtime. Deleted sessions are included; days older than a year are not stored.
 	//
 	// Corresponds with GET /api/usage (the `ReadUsage` operationId).
 	ReadUsage(ctx context.Context, params *ReadUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetLiveness Whether the process lives; needs neither store nor runtime
+	// GetLiveness Check whether the process is alive, without the store or a runtime
 	//
 	// Corresponds with GET /healthz (the `GetLiveness` operationId).
 	GetLiveness(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetMetrics Prometheus metrics
+	// GetMetrics Get Prometheus metrics
 	//
 	// Corresponds with GET /metrics (the `GetMetrics` operationId).
 	GetMetrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -8517,71 +8517,71 @@ type ClientInterface interface {
 	// Corresponds with GET /readyz (the `GetReadinessByItsUsualName` operationId).
 	GetReadinessByItsUsualName(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ConnectRPC JSON-RPC 2.0 over a websocket
+	// ConnectRPC Open a JSON-RPC 2.0 connection (websocket)
 	//
 	// Corresponds with GET /rpc (the `ConnectRPC` operationId).
 	ConnectRPC(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CallRPCWithBody One JSON-RPC 2.0 message or batch, without notifications of the server
+	// CallRPCWithBody Send one JSON-RPC 2.0 message or batch, without server notifications
 	//
-	// The methods are in `/rpc/openrpc.json`.
+	// `/rpc/openrpc.json` lists the methods.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /rpc (the `CallRPC` operationId).
 	CallRPCWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CallRPC One JSON-RPC 2.0 message or batch, without notifications of the server
+	// CallRPC Send one JSON-RPC 2.0 message or batch, without server notifications
 	//
-	// The methods are in `/rpc/openrpc.json`.
+	// `/rpc/openrpc.json` lists the methods.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /rpc (the `CallRPC` operationId).
 	CallRPC(ctx context.Context, body CallRPCJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetOpenRPC The methods of JSON-RPC as an OpenRPC document
+	// GetOpenRPC Get the JSON-RPC methods as an OpenRPC document
 	//
 	// Corresponds with GET /rpc/openrpc.json (the `GetOpenRPC` operationId).
 	GetOpenRPC(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetTaskAPI Name, version and runtimes of the task API
+	// GetTaskAPI Get the name, version and runtimes of the task API
 	//
 	// Corresponds with GET /v1 (the `GetTaskAPI` operationId).
 	GetTaskAPI(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadArtifact Read an artifact
 	//
-	// What a tool of this server made: its bytes as they were, with their type. The `ETag` is their SHA-256 and never changes; ranges work.
+	// Returns the bytes that a tool of this server produced, unchanged, with their content type. The `ETag` is their SHA-256 hash and never changes. Range requests work.
 	//
 	// Corresponds with GET /v1/artifacts/{artifactId} (the `ReadArtifact` operationId).
 	ReadArtifact(ctx context.Context, artifactID ArtifactID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DownloadArtifact Read an artifact as a file to be stored
+	// DownloadArtifact Download an artifact as a file
 	//
-	// What a tool of this server made: its bytes as they were, with their type. The `ETag` is their SHA-256 and never changes; ranges work.
+	// Returns the bytes that a tool of this server produced, unchanged, with their content type. The `ETag` is their SHA-256 hash and never changes. Range requests work.
 	//
 	// Corresponds with GET /v1/artifacts/{artifactId}/download (the `DownloadArtifact` operationId).
 	DownloadArtifact(ctx context.Context, artifactID ArtifactID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetTaskAuth Whether the runtimes find credentials
+	// GetTaskAuth Check whether the runtimes have credentials
 	//
 	// Corresponds with GET /v1/auth/status (the `GetTaskAuth` operationId).
 	GetTaskAuth(ctx context.Context, params *GetTaskAuthParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetTaskCapabilities What the runtimes can do
+	// GetTaskCapabilities List the capabilities of the runtimes
 	//
 	// Corresponds with GET /v1/capabilities (the `GetTaskCapabilities` operationId).
 	GetTaskCapabilities(ctx context.Context, params *GetTaskCapabilitiesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetTaskHealth How the runtimes are
+	// GetTaskHealth Get the health of the runtimes
 	//
-	// The members of the runtime that is named, or of the default one and, in `runtimes`, of all. One that cannot be asked is `ok: false` with an `error`.
+	// Returns the members of the named or default runtime, and of all runtimes in `runtimes`. A runtime that cannot be queried has `ok: false` and an `error`.
 	//
 	// Corresponds with GET /v1/health (the `GetTaskHealth` operationId).
 	GetTaskHealth(ctx context.Context, params *GetTaskHealthParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListTaskSessions Sessions, newest first
+	// ListTaskSessions List sessions, newest first
 	//
 	// Corresponds with GET /v1/sessions (the `ListTaskSessions` operationId).
 	ListTaskSessions(ctx context.Context, params *ListTaskSessionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -8607,38 +8607,38 @@ type ClientInterface interface {
 
 	// StopSessionBackground End background work
 	//
-	// `taskId` is the id of one of `activity.background` of the session. 404 `background_not_found`: it is over.
+	// `taskId` is the id of an entry in `activity.background` of the session. 404 `background_not_found`: the task has already ended.
 	//
 	// Corresponds with POST /v1/sessions/{sessionId}/background/{taskId}/stop (the `StopSessionBackground` operationId).
 	StopSessionBackground(ctx context.Context, sessionID SessionID, taskID string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListTaskEvents The events of a session, as a page or as a stream
+	// ListTaskEvents Read or stream the events of a session
 	//
-	// With `Accept: text/event-stream` or `stream=1` server-sent events: `ready`, then `id` and `data` of each event there is and will be, `gap` for events that are not kept any more, and `overflow` before the end of a stream whose reader fell behind. `Last-Event-ID` goes on where a stream ended; a query goes before it.
+	// With `Accept: text/event-stream` or `stream=1`, sends server-sent events: `ready`, then `id` and `data` of each stored and new event, `gap` for events that are no longer stored, and `overflow` before the server ends the stream of a reader that fell behind. `Last-Event-ID` resumes a stream; query parameters take precedence.
 	//
 	// Corresponds with GET /v1/sessions/{sessionId}/events (the `ListTaskEvents` operationId).
 	ListTaskEvents(ctx context.Context, sessionID SessionID, params *ListTaskEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetSupportBundle All that is known of a session, without secrets, as one file
+	// GetSupportBundle Export a session for support, without secrets, as one file
 	//
-	// A `.tar.gz`: health, capabilities, versions and configuration of the server, MCP, the events, the records they are derived from, the last lines of the agent, every attempt of every tool call, the audit log, artifacts. `harness replay FILE` plays it again. Asks for the role of an operator.
+	// A `.tar.gz` with health, capabilities, versions, server configuration, MCP servers, events and the records they derive from, the last log lines of the agent, every attempt of every tool call, the audit log and artifacts. `harness replay FILE` replays it. Requires the operator role.
 	//
 	// Corresponds with GET /v1/sessions/{sessionId}/support-bundle (the `GetSupportBundle` operationId).
 	GetSupportBundle(ctx context.Context, sessionID SessionID, params *GetSupportBundleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListTasks The tasks of a session, newest first
+	// ListTasks List the tasks of a session, newest first
 	//
 	// Corresponds with GET /v1/sessions/{sessionId}/tasks (the `ListTasks` operationId).
 	ListTasks(ctx context.Context, sessionID SessionID, params *ListTasksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateTaskWithBody Ask for a task; it runs when those before it are over
+	// CreateTaskWithBody Queue a task; it runs after those before it
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/sessions/{sessionId}/tasks (the `CreateTask` operationId).
 	CreateTaskWithBody(ctx context.Context, sessionID SessionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateTask Ask for a task; it runs when those before it are over
+	// CreateTask Queue a task; it runs after those before it
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -8664,49 +8664,49 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/sessions/{sessionId}/tasks/{taskId}/stop (the `StopTask` operationId).
 	StopTask(ctx context.Context, sessionID SessionID, taskID string, body StopTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ApproveToolCallWithBody Let a tool call run
+	// ApproveToolCallWithBody Approve a tool call
 	//
-	// `attempt` and `input_hash` are those of the event `tool.call.requested`. With others it is answered 409 with those that are asked about, and the call goes on waiting.
+	// `attempt` and `input_hash` come from the event `tool.call.requested`. Other values get 409 with the current ones, and the call stays pending.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/sessions/{sessionId}/tool-calls/{toolCallId}/approve (the `ApproveToolCall` operationId).
 	ApproveToolCallWithBody(ctx context.Context, sessionID SessionID, toolCallID string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ApproveToolCall Let a tool call run
+	// ApproveToolCall Approve a tool call
 	//
-	// `attempt` and `input_hash` are those of the event `tool.call.requested`. With others it is answered 409 with those that are asked about, and the call goes on waiting.
+	// `attempt` and `input_hash` come from the event `tool.call.requested`. Other values get 409 with the current ones, and the call stays pending.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/sessions/{sessionId}/tool-calls/{toolCallId}/approve (the `ApproveToolCall` operationId).
 	ApproveToolCall(ctx context.Context, sessionID SessionID, toolCallID string, body ApproveToolCallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DenyToolCallWithBody Refuse a tool call
+	// DenyToolCallWithBody Deny a tool call
 	//
-	// `attempt` and `input_hash` are those of the event `tool.call.requested`. With others it is answered 409 with those that are asked about, and the call goes on waiting.
+	// `attempt` and `input_hash` come from the event `tool.call.requested`. Other values get 409 with the current ones, and the call stays pending.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/sessions/{sessionId}/tool-calls/{toolCallId}/deny (the `DenyToolCall` operationId).
 	DenyToolCallWithBody(ctx context.Context, sessionID SessionID, toolCallID string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DenyToolCall Refuse a tool call
+	// DenyToolCall Deny a tool call
 	//
-	// `attempt` and `input_hash` are those of the event `tool.call.requested`. With others it is answered 409 with those that are asked about, and the call goes on waiting.
+	// `attempt` and `input_hash` come from the event `tool.call.requested`. Other values get 409 with the current ones, and the call stays pending.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/sessions/{sessionId}/tool-calls/{toolCallId}/deny (the `DenyToolCall` operationId).
 	DenyToolCall(ctx context.Context, sessionID SessionID, toolCallID string, body DenyToolCallJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ConnectRPCAsCdev JSON-RPC 2.0 over a websocket, where cdev's clients look for it
+	// ConnectRPCAsCdev Open a JSON-RPC 2.0 connection at the path that cdev clients use
 	//
 	// Corresponds with GET /ws (the `ConnectRPCAsCdev` operationId).
 	ConnectRPCAsCdev(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
-// GetAPIInfo Name and version of the wire contract
+// GetAPIInfo Get the name and version of the API
 //
 // Corresponds with GET /api (the `GetAPIInfo` operationId).
 func (c *Client) GetAPIInfo(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8736,7 +8736,7 @@ func (c *Client) ReadAccount(ctx context.Context, params *ReadAccountParams, req
 	return c.Client.Do(req)
 }
 
-// CancelAccountLoginWithBody Give up a login
+// CancelAccountLoginWithBody Cancel a login
 //
 // Takes any type of body and a specified content type.
 //
@@ -8753,7 +8753,7 @@ func (c *Client) CancelAccountLoginWithBody(ctx context.Context, params *CancelA
 	return c.Client.Do(req)
 }
 
-// CancelAccountLogin Give up a login
+// CancelAccountLogin Cancel a login
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8849,9 +8849,9 @@ func (c *Client) ListAgentExtensions(ctx context.Context, reqEditors ...RequestE
 	return c.Client.Do(req)
 }
 
-// ReloadAgentExtensionsWithBody Load extensions again
+// ReloadAgentExtensionsWithBody Reload extensions
 //
-// All of them or none.
+// Reloads all extensions or none.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8868,9 +8868,9 @@ func (c *Client) ReloadAgentExtensionsWithBody(ctx context.Context, contentType 
 	return c.Client.Do(req)
 }
 
-// ReloadAgentExtensions Load extensions again
+// ReloadAgentExtensions Reload extensions
 //
-// All of them or none.
+// Reloads all extensions or none.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8889,9 +8889,9 @@ func (c *Client) ReloadAgentExtensions(ctx context.Context, body ReloadAgentExte
 
 // DecideApprovalWithBody Decide an approval
 //
-// Exactly one decision wins. When several servers share a database, any of them takes it: 200 says that it is stored and announced. The
-// session's own node passes it on to the runtime that asked, a node that is down as soon as it is back; when that runtime is gone by
-// then, the request becomes `expired` and its turn `interrupted`.
+// Exactly one decision wins. When several servers share a database, any of them accepts the decision; 200 means that it is stored and published. The
+// node that owns the session passes it to the runtime that asked; a node that is down does so once it is back. If that runtime no longer exists
+// by then, the request becomes `expired` and its turn `interrupted`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8910,9 +8910,9 @@ func (c *Client) DecideApprovalWithBody(ctx context.Context, approvalID Approval
 
 // DecideApproval Decide an approval
 //
-// Exactly one decision wins. When several servers share a database, any of them takes it: 200 says that it is stored and announced. The
-// session's own node passes it on to the runtime that asked, a node that is down as soon as it is back; when that runtime is gone by
-// then, the request becomes `expired` and its turn `interrupted`.
+// Exactly one decision wins. When several servers share a database, any of them accepts the decision; 200 means that it is stored and published. The
+// node that owns the session passes it to the runtime that asked; a node that is down does so once it is back. If that runtime no longer exists
+// by then, the request becomes `expired` and its turn `interrupted`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8944,7 +8944,7 @@ func (c *Client) ListApps(ctx context.Context, params *ListAppsParams, reqEditor
 	return c.Client.Do(req)
 }
 
-// GetAsyncAPI The frames of the stream as an AsyncAPI document
+// GetAsyncAPI Get the frames of the stream as an AsyncAPI document
 //
 // Corresponds with GET /api/asyncapi.json (the `GetAsyncAPI` operationId).
 func (c *Client) GetAsyncAPI(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8959,7 +8959,7 @@ func (c *Client) GetAsyncAPI(ctx context.Context, reqEditors ...RequestEditorFn)
 	return c.Client.Do(req)
 }
 
-// GetCapabilities What the runtime can do
+// GetCapabilities List the capabilities of the runtime
 //
 // Corresponds with GET /api/capabilities (the `GetCapabilities` operationId).
 func (c *Client) GetCapabilities(ctx context.Context, params *GetCapabilitiesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9038,7 +9038,7 @@ func (c *Client) ReadConfig(ctx context.Context, params *ReadConfigParams, reqEd
 	return c.Client.Do(req)
 }
 
-// WriteConfigBatchWithBody Write configuration values together
+// WriteConfigBatchWithBody Write several configuration values together
 //
 // Takes any type of body and a specified content type.
 //
@@ -9055,7 +9055,7 @@ func (c *Client) WriteConfigBatchWithBody(ctx context.Context, params *WriteConf
 	return c.Client.Do(req)
 }
 
-// WriteConfigBatch Write configuration values together
+// WriteConfigBatch Write several configuration values together
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9121,7 +9121,7 @@ func (c *Client) WriteConfigValue(ctx context.Context, params *WriteConfigValueP
 	return c.Client.Do(req)
 }
 
-// GetDocs This document as a page
+// GetDocs Show this document as a page
 //
 // Corresponds with GET /api/docs (the `GetDocs` operationId).
 func (c *Client) GetDocs(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9136,9 +9136,9 @@ func (c *Client) GetDocs(ctx context.Context, reqEditors ...RequestEditorFn) (*h
 	return c.Client.Do(req)
 }
 
-// ListEvents List what happened
+// ListEvents List events
 //
-// The journal, the newest events first; with `after` the oldest first. Events of workers' sessions come only with `session`.
+// Returns the events of the journal, newest first; with `after`, oldest first. Events of worker sessions are included only with `session`.
 //
 // Corresponds with GET /api/events (the `ListEvents` operationId).
 func (c *Client) ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9153,7 +9153,7 @@ func (c *Client) ListEvents(ctx context.Context, params *ListEventsParams, reqEd
 	return c.Client.Do(req)
 }
 
-// ReadEvent Read an event, whatever its length
+// ReadEvent Read an event of any length
 //
 // Corresponds with GET /api/events/{pos} (the `ReadEvent` operationId).
 func (c *Client) ReadEvent(ctx context.Context, pos int, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9217,9 +9217,9 @@ func (c *Client) UploadFeedback(ctx context.Context, params *UploadFeedbackParam
 	return c.Client.Do(req)
 }
 
-// GetHealth How the server and its runtime are
+// GetHealth Get the health of the server and its runtimes
 //
-// Always 200 while the process serves; `status` is `degraded` when sessions cannot run or nothing can be stored.
+// Always 200 while the process serves requests. `status` is `degraded` when sessions cannot run or the store refuses writes.
 //
 // Corresponds with GET /api/health (the `GetHealth` operationId).
 func (c *Client) GetHealth(ctx context.Context, params *GetHealthParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9234,7 +9234,7 @@ func (c *Client) GetHealth(ctx context.Context, params *GetHealthParams, reqEdit
 	return c.Client.Do(req)
 }
 
-// ListJobs List jobs of all projects, the youngest first
+// ListJobs List jobs of all projects, newest first
 //
 // Corresponds with GET /api/jobs (the `ListJobs` operationId).
 func (c *Client) ListJobs(ctx context.Context, params *ListJobsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9251,7 +9251,7 @@ func (c *Client) ListJobs(ctx context.Context, params *ListJobsParams, reqEditor
 
 // CancelJobsWithBody Cancel many jobs
 //
-// Cancels the jobs of the filter that are not over, the oldest 200 first. At least one member is needed.
+// Cancels the unfinished jobs that match the filter, oldest 200 first. At least one member is required.
 //
 // Takes any type of body and a specified content type.
 //
@@ -9270,7 +9270,7 @@ func (c *Client) CancelJobsWithBody(ctx context.Context, contentType string, bod
 
 // CancelJobs Cancel many jobs
 //
-// Cancels the jobs of the filter that are not over, the oldest 200 first. At least one member is needed.
+// Cancels the unfinished jobs that match the filter, oldest 200 first. At least one member is required.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9287,9 +9287,9 @@ func (c *Client) CancelJobs(ctx context.Context, body CancelJobsJSONRequestBody,
 	return c.Client.Do(req)
 }
 
-// RunJobAgain Enqueue a job that ended once more
+// RunJobAgain Enqueue a finished job again
 //
-// A new job with what the old one was given. While one of its dedupe key is queued or runs, that one is the answer.
+// Creates a new job with the payload of the old one. If a job with the same dedupe key is queued or running, returns that job.
 //
 // Corresponds with POST /api/jobs/{jobId}/run-again (the `RunJobAgain` operationId).
 func (c *Client) RunJobAgain(ctx context.Context, jobID JobID, params *RunJobAgainParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9304,9 +9304,9 @@ func (c *Client) RunJobAgain(ctx context.Context, jobID JobID, params *RunJobAga
 	return c.Client.Do(req)
 }
 
-// LoginWithBody Log a browser in
+// LoginWithBody Log in a browser
 //
-// The answer sets a cookie that stands for the token in requests of this server's own pages, sockets too: `HttpOnly`, `SameSite=Strict`, `Secure` where the browser talks TLS. It counts as long as the token does, and is kept until the `exp` of a signed one. A token that is too long for a cookie (3 KB) is 400 `token_too_long`.
+// The response sets a cookie that replaces the token in requests of this server's own pages, including websockets: `HttpOnly`, `SameSite=Strict`, and `Secure` over TLS. It is valid as long as the token, and a signed token sets its expiry by `exp`. A token that is too long for a cookie (3 KB) gets 400 `token_too_long`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -9323,9 +9323,9 @@ func (c *Client) LoginWithBody(ctx context.Context, contentType string, body io.
 	return c.Client.Do(req)
 }
 
-// Login Log a browser in
+// Login Log in a browser
 //
-// The answer sets a cookie that stands for the token in requests of this server's own pages, sockets too: `HttpOnly`, `SameSite=Strict`, `Secure` where the browser talks TLS. It counts as long as the token does, and is kept until the `exp` of a signed one. A token that is too long for a cookie (3 KB) is 400 `token_too_long`.
+// The response sets a cookie that replaces the token in requests of this server's own pages, including websockets: `HttpOnly`, `SameSite=Strict`, and `Secure` over TLS. It is valid as long as the token, and a signed token sets its expiry by `exp`. A token that is too long for a cookie (3 KB) gets 400 `token_too_long`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9342,9 +9342,9 @@ func (c *Client) Login(ctx context.Context, body LoginJSONRequestBody, reqEditor
 	return c.Client.Do(req)
 }
 
-// CreateLoginLink Make a one-time link to the console
+// CreateLoginLink Create a one-time link to the console
 //
-// It logs one browser in as who asks, once and within five minutes, and hands the token on that this request shows. None counts after a restart. `harness open` makes one.
+// The link logs in one browser as the caller, once and within five minutes, with the token of this request. Links are not valid after a restart. `harness open` creates one.
 //
 // Corresponds with POST /api/login/links (the `CreateLoginLink` operationId).
 func (c *Client) CreateLoginLink(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9359,7 +9359,7 @@ func (c *Client) CreateLoginLink(ctx context.Context, reqEditors ...RequestEdito
 	return c.Client.Do(req)
 }
 
-// GetLoginMethods List the OpenID Connect providers to log in at
+// GetLoginMethods List the OpenID Connect providers for login
 //
 // Corresponds with GET /api/login/methods (the `GetLoginMethods` operationId).
 func (c *Client) GetLoginMethods(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9374,9 +9374,9 @@ func (c *Client) GetLoginMethods(ctx context.Context, reqEditors ...RequestEdito
 	return c.Client.Do(req)
 }
 
-// BeginLogin Send a browser to a provider to log in
+// BeginLogin Redirect a browser to a provider for login
 //
-// Authorization code with PKCE. A cookie for ten minutes binds the login to the browser.
+// Uses the authorization code flow with PKCE. A cookie binds the login to the browser for ten minutes.
 //
 // Corresponds with GET /api/login/oidc/{provider} (the `BeginLogin` operationId).
 func (c *Client) BeginLogin(ctx context.Context, provider Provider, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9391,9 +9391,9 @@ func (c *Client) BeginLogin(ctx context.Context, provider Provider, reqEditors .
 	return c.Client.Do(req)
 }
 
-// EndLoginsWithBody End the logins that have ended at a provider
+// EndLoginsWithBody End logins that have ended at a provider
 //
-// OpenID Connect Back-Channel Logout 1.0, for the provider. What is open by these logins is closed.
+// OpenID Connect Back-Channel Logout 1.0, for the provider. Open connections of these logins are closed.
 //
 // Takes any type of body and a specified content type.
 //
@@ -9410,9 +9410,9 @@ func (c *Client) EndLoginsWithBody(ctx context.Context, provider Provider, conte
 	return c.Client.Do(req)
 }
 
-// EndLoginsWithFormdataBody End the logins that have ended at a provider
+// EndLoginsWithFormdataBody End logins that have ended at a provider
 //
-// OpenID Connect Back-Channel Logout 1.0, for the provider. What is open by these logins is closed.
+// OpenID Connect Back-Channel Logout 1.0, for the provider. Open connections of these logins are closed.
 //
 // Takes a body of the `application/x-www-form-urlencoded` content type.
 //
@@ -9429,9 +9429,9 @@ func (c *Client) EndLoginsWithFormdataBody(ctx context.Context, provider Provide
 	return c.Client.Do(req)
 }
 
-// FinishLogin Let a browser in that comes back from a provider
+// FinishLogin Complete the login of a browser that returns from a provider
 //
-// Sets the cookie of a login and goes on to the console. A refusal is a page for browsers.
+// Sets the login cookie and redirects to the console. A refusal is an HTML page.
 //
 // Corresponds with GET /api/login/oidc/{provider}/callback (the `FinishLogin` operationId).
 func (c *Client) FinishLogin(ctx context.Context, provider Provider, params *FinishLoginParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9446,9 +9446,9 @@ func (c *Client) FinishLogin(ctx context.Context, provider Provider, params *Fin
 	return c.Client.Do(req)
 }
 
-// BeginDeviceLogin Begin a login that is confirmed on another device
+// BeginDeviceLogin Start a login that is confirmed on another device
 //
-// RFC 8628. The person opens `verificationUri` and enters `userCode`; then `deviceCode` is exchanged for the login.
+// RFC 8628. The person opens `verificationUri` and enters `userCode`. Then exchange `deviceCode` for the login.
 //
 // Corresponds with POST /api/login/oidc/{provider}/device (the `BeginDeviceLogin` operationId).
 func (c *Client) BeginDeviceLogin(ctx context.Context, provider Provider, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9463,9 +9463,9 @@ func (c *Client) BeginDeviceLogin(ctx context.Context, provider Provider, reqEdi
 	return c.Client.Do(req)
 }
 
-// FinishDeviceLoginWithBody Ask for a login that is confirmed on another device
+// FinishDeviceLoginWithBody Poll for a login that is confirmed on another device
 //
-// The secret of the login is in this answer alone. It is shown as any token is.
+// Only this response has the secret of the login. Use it like any token.
 //
 // Takes any type of body and a specified content type.
 //
@@ -9482,9 +9482,9 @@ func (c *Client) FinishDeviceLoginWithBody(ctx context.Context, provider Provide
 	return c.Client.Do(req)
 }
 
-// FinishDeviceLogin Ask for a login that is confirmed on another device
+// FinishDeviceLogin Poll for a login that is confirmed on another device
 //
-// The secret of the login is in this answer alone. It is shown as any token is.
+// Only this response has the secret of the login. Use it like any token.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9501,9 +9501,9 @@ func (c *Client) FinishDeviceLogin(ctx context.Context, provider Provider, body 
 	return c.Client.Do(req)
 }
 
-// Logout Log a browser out
+// Logout Log out a browser
 //
-// Takes its cookie away, and ends a login at a provider for good. Any other token stays what it is.
+// Removes its cookie and permanently ends a login at a provider. Any other token remains valid.
 //
 // Corresponds with POST /api/logout (the `Logout` operationId).
 func (c *Client) Logout(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9548,7 +9548,7 @@ func (c *Client) ListMcpServers(ctx context.Context, params *ListMcpServersParam
 	return c.Client.Do(req)
 }
 
-// StartMcpOauthLoginWithBody Begin the login of an MCP server
+// StartMcpOauthLoginWithBody Start the login of an MCP server
 //
 // Takes any type of body and a specified content type.
 //
@@ -9565,7 +9565,7 @@ func (c *Client) StartMcpOauthLoginWithBody(ctx context.Context, serverName Serv
 	return c.Client.Do(req)
 }
 
-// StartMcpOauthLogin Begin the login of an MCP server
+// StartMcpOauthLogin Start the login of an MCP server
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9582,7 +9582,7 @@ func (c *Client) StartMcpOauthLogin(ctx context.Context, serverName ServerName, 
 	return c.Client.Do(req)
 }
 
-// GetMe Who asks, and what that one may do
+// GetMe Get the caller and its permissions
 //
 // Corresponds with GET /api/me (the `GetMe` operationId).
 func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9644,7 +9644,7 @@ func (c *Client) GetOrchestratorJob(ctx context.Context, jobID JobID, reqEditors
 
 // CancelOrchestratorJob Cancel a job
 //
-// A running job is interrupted and canceled soon after.
+// A running job is interrupted and becomes canceled soon after.
 //
 // Corresponds with POST /api/orchestrator/jobs/{jobId}/cancel (the `CancelOrchestratorJob` operationId).
 func (c *Client) CancelOrchestratorJob(ctx context.Context, jobID JobID, params *CancelOrchestratorJobParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9659,7 +9659,7 @@ func (c *Client) CancelOrchestratorJob(ctx context.Context, jobID JobID, params 
 	return c.Client.Do(req)
 }
 
-// ListPeople List who logged in at a provider, by actor
+// ListPeople List the people who logged in at a provider, by actor
 //
 // Corresponds with GET /api/people (the `ListPeople` operationId).
 func (c *Client) ListPeople(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9738,9 +9738,9 @@ func (c *Client) DeleteProject(ctx context.Context, projectID ProjectID, reqEdit
 	return c.Client.Do(req)
 }
 
-// ListProjectAgentSessions List worker sessions
+// ListProjectAgentSessions List the worker sessions of a project
 //
-// `projectId` may be `session:<id>` for the workers of a session outside projects.
+// `projectId` may be `session:<id>` for the workers of a session that is in no project.
 //
 // Corresponds with GET /api/projects/{projectId}/agent-sessions (the `ListProjectAgentSessions` operationId).
 func (c *Client) ListProjectAgentSessions(ctx context.Context, projectID ProjectID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9789,7 +9789,7 @@ func (c *Client) DeleteProjectChats(ctx context.Context, projectID ProjectID, bo
 	return c.Client.Do(req)
 }
 
-// MoveProjectChatsWithBody Take all sessions out of a project
+// MoveProjectChatsWithBody Remove all sessions from a project
 //
 // Takes any type of body and a specified content type.
 //
@@ -9806,7 +9806,7 @@ func (c *Client) MoveProjectChatsWithBody(ctx context.Context, projectID Project
 	return c.Client.Do(req)
 }
 
-// MoveProjectChats Take all sessions out of a project
+// MoveProjectChats Remove all sessions from a project
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9840,9 +9840,9 @@ func (c *Client) ListProjectOrchestratorJobs(ctx context.Context, projectID Proj
 	return c.Client.Do(req)
 }
 
-// RenameProjectWithBody Change name and working directory
+// RenameProjectWithBody Change the name and working directory of a project
 //
-// An omitted `workingDirectory` stays. Another one removes the worker sessions of the project.
+// Without `workingDirectory` it stays the same. A different one removes the worker sessions of the project.
 //
 // Takes any type of body and a specified content type.
 //
@@ -9859,9 +9859,9 @@ func (c *Client) RenameProjectWithBody(ctx context.Context, projectID ProjectID,
 	return c.Client.Do(req)
 }
 
-// RenameProject Change name and working directory
+// RenameProject Change the name and working directory of a project
 //
-// An omitted `workingDirectory` stays. Another one removes the worker sessions of the project.
+// Without `workingDirectory` it stays the same. A different one removes the worker sessions of the project.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9878,9 +9878,9 @@ func (c *Client) RenameProject(ctx context.Context, projectID ProjectID, body Re
 	return c.Client.Do(req)
 }
 
-// ListPushSubscriptions List your browsers that are told
+// ListPushSubscriptions List your browsers that receive notifications
 //
-// Of whoever asks, the oldest first. `publicKey` is what a browser subscribes with (`applicationServerKey`). 404 where `HARNESS_NOTIFY_PUSH_SERVICES` is `none`.
+// Lists the caller's subscriptions, oldest first. Browsers subscribe with `publicKey` (`applicationServerKey`). 404 if `HARNESS_NOTIFY_PUSH_SERVICES` is `none`.
 //
 // Corresponds with GET /api/push (the `ListPushSubscriptions` operationId).
 func (c *Client) ListPushSubscriptions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9895,9 +9895,9 @@ func (c *Client) ListPushSubscriptions(ctx context.Context, reqEditors ...Reques
 	return c.Client.Do(req)
 }
 
-// SubscribeToPushWithBody Have a browser told
+// SubscribeToPushWithBody Subscribe a browser to notifications
 //
-// Web Push (RFC 8030): the browser is told what webhooks are, encrypted for it alone, of what who asks may see, and as long as that access counts. Again it is the same subscription, renewed; asked by somebody else it is theirs. Of 21 browsers of one access the oldest is told no more.
+// Web Push (RFC 8030): the browser receives the same notifications as webhooks, encrypted end to end, for what the caller may see and as long as the caller has access. Sending the subscription again renews it; if another caller sends it, it becomes theirs. Each caller has at most 20 browsers; the oldest is removed.
 //
 // Takes any type of body and a specified content type.
 //
@@ -9914,9 +9914,9 @@ func (c *Client) SubscribeToPushWithBody(ctx context.Context, contentType string
 	return c.Client.Do(req)
 }
 
-// SubscribeToPush Have a browser told
+// SubscribeToPush Subscribe a browser to notifications
 //
-// Web Push (RFC 8030): the browser is told what webhooks are, encrypted for it alone, of what who asks may see, and as long as that access counts. Again it is the same subscription, renewed; asked by somebody else it is theirs. Of 21 browsers of one access the oldest is told no more.
+// Web Push (RFC 8030): the browser receives the same notifications as webhooks, encrypted end to end, for what the caller may see and as long as the caller has access. Sending the subscription again renews it; if another caller sends it, it becomes theirs. Each caller has at most 20 browsers; the oldest is removed.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9933,9 +9933,9 @@ func (c *Client) SubscribeToPush(ctx context.Context, body SubscribeToPushJSONRe
 	return c.Client.Do(req)
 }
 
-// UnsubscribeFromPush Tell a browser no more
+// UnsubscribeFromPush Unsubscribe a browser
 //
-// One of who asks. What waits for it is dropped.
+// Removes one of the caller's subscriptions and drops its undelivered notifications.
 //
 // Corresponds with DELETE /api/push/{subscriptionId} (the `UnsubscribeFromPush` operationId).
 func (c *Client) UnsubscribeFromPush(ctx context.Context, subscriptionID SubscriptionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9950,7 +9950,7 @@ func (c *Client) UnsubscribeFromPush(ctx context.Context, subscriptionID Subscri
 	return c.Client.Do(req)
 }
 
-// GetReadiness Whether this process should get work
+// GetReadiness Check whether this process can accept work
 //
 // Corresponds with GET /api/ready (the `GetReadiness` operationId).
 func (c *Client) GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9965,9 +9965,9 @@ func (c *Client) GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn
 	return c.Client.Do(req)
 }
 
-// ListRequests List what waits for a person in all sessions
+// ListRequests List pending requests of all sessions
 //
-// Approvals, questions and tool calls, the oldest first; those of workers' sessions, which nobody is asked about, are left out.
+// Lists approvals, questions and tool calls, oldest first. Requests of worker sessions are not included, since they are decided automatically.
 //
 // Corresponds with GET /api/requests (the `ListRequests` operationId).
 func (c *Client) ListRequests(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10012,9 +10012,9 @@ func (c *Client) ReadRuntime(ctx context.Context, runtimeName RuntimeName, reqEd
 	return c.Client.Do(req)
 }
 
-// LoginRuntimeWithBody Begin a login that works without a screen, or end it
+// LoginRuntimeWithBody Start or complete a login that needs no screen
 //
-// Without a body a login begins: a person opens `url` on any machine and types `code` in there; the runtime notices the end by itself. With `expectsCode` the page shows a code in the end: send it back here. With `apiKey` the runtime is given the key of a model provider, which the server stores nowhere. `auth.logins` says which of these a runtime takes.
+// Without a body, starts a login: a person opens `url` on any machine and enters `code`; the runtime detects the end on its own. With `expectsCode`, the page shows a code at the end: send it to this route. With `apiKey`, the runtime gets the key of a model provider; the server never stores it. `auth.logins` lists what the runtime supports.
 //
 // Takes any type of body and a specified content type.
 //
@@ -10031,9 +10031,9 @@ func (c *Client) LoginRuntimeWithBody(ctx context.Context, runtimeName RuntimeNa
 	return c.Client.Do(req)
 }
 
-// LoginRuntime Begin a login that works without a screen, or end it
+// LoginRuntime Start or complete a login that needs no screen
 //
-// Without a body a login begins: a person opens `url` on any machine and types `code` in there; the runtime notices the end by itself. With `expectsCode` the page shows a code in the end: send it back here. With `apiKey` the runtime is given the key of a model provider, which the server stores nowhere. `auth.logins` says which of these a runtime takes.
+// Without a body, starts a login: a person opens `url` on any machine and enters `code`; the runtime detects the end on its own. With `expectsCode`, the page shows a code at the end: send it to this route. With `apiKey`, the runtime gets the key of a model provider; the server never stores it. `auth.logins` lists what the runtime supports.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -10050,9 +10050,9 @@ func (c *Client) LoginRuntime(ctx context.Context, runtimeName RuntimeName, body
 	return c.Client.Do(req)
 }
 
-// Search Find sessions by their titles and by what their transcripts say
+// Search Search the titles and transcripts of sessions
 //
-// All words of `q` are to be found in one title or entry, without case and accents; the last may be the beginning of one. Signs between words do not count. The first 256 KiB of an entry are looked through; workers' sessions and turns that were taken back are not. What was stored before the request is found, unless `behind` is true: then the server is still taking in what there is. Of a limited token's projects only.
+// All words of `q` must occur in one title or entry, ignoring case, accents and punctuation; the last word may be a prefix. The first 256 KiB of an entry are searched. Worker sessions and turns that were rolled back are excluded. Everything stored before the request is found, unless `behind` is true: then the server is still indexing. With a token that is limited to projects, only those are searched.
 //
 // Corresponds with GET /api/search (the `Search` operationId).
 func (c *Client) Search(ctx context.Context, params *SearchParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10067,9 +10067,9 @@ func (c *Client) Search(ctx context.Context, params *SearchParams, reqEditors ..
 	return c.Client.Do(req)
 }
 
-// ReadServerSettings Read what the server runs with
+// ReadServerSettings Read the settings of the server
 //
-// Every setting of the server that answers, in the order of the documentation, as `harness config print` shows it: secrets are `[redacted]`. They are changed where the server is started, and count from then on. `defaults` are what new sessions run with.
+// Lists every setting of this server, in the order of the documentation, as `harness config print` shows it; secrets are `[redacted]`. Settings change only with a restart. `defaults` are the controls of new sessions.
 //
 // Corresponds with GET /api/server/settings (the `ReadServerSettings` operationId).
 func (c *Client) ReadServerSettings(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10084,9 +10084,9 @@ func (c *Client) ReadServerSettings(ctx context.Context, reqEditors ...RequestEd
 	return c.Client.Do(req)
 }
 
-// SetServerDefaultsWithBody Change what new sessions run with
+// SetServerDefaultsWithBody Change the defaults of new sessions
 //
-// The audit log tells who changed it (`default_controls.changed`).
+// The audit log records who changed them (`default_controls.changed`).
 //
 // Takes any type of body and a specified content type.
 //
@@ -10103,9 +10103,9 @@ func (c *Client) SetServerDefaultsWithBody(ctx context.Context, contentType stri
 	return c.Client.Do(req)
 }
 
-// SetServerDefaults Change what new sessions run with
+// SetServerDefaults Change the defaults of new sessions
 //
-// The audit log tells who changed it (`default_controls.changed`).
+// The audit log records who changed them (`default_controls.changed`).
 //
 // Takes a body of the `application/json` content type.
 //
@@ -10139,7 +10139,7 @@ func (c *Client) ListSessions(ctx context.Context, params *ListSessionsParams, r
 
 // CreateSessionWithBody Create a session
 //
-// What is not given comes from the stored defaults; the default model counts for the default runtime only. 400 for a `runtime` this server does not have, naming those it has; 503 for one that is away, saying why and what to do.
+// Members that are not given come from the stored defaults; the default model applies only to the default runtime. 400 for a `runtime` that this server does not have; the message names those it has. 503 for a runtime that is unavailable; the message gives the reason and the remedy.
 //
 // Takes any type of body and a specified content type.
 //
@@ -10158,7 +10158,7 @@ func (c *Client) CreateSessionWithBody(ctx context.Context, params *CreateSessio
 
 // CreateSession Create a session
 //
-// What is not given comes from the stored defaults; the default model counts for the default runtime only. 400 for a `runtime` this server does not have, naming those it has; 503 for one that is away, saying why and what to do.
+// Members that are not given come from the stored defaults; the default model applies only to the default runtime. 400 for a `runtime` that this server does not have; the message names those it has. 503 for a runtime that is unavailable; the message gives the reason and the remedy.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -10175,7 +10175,7 @@ func (c *Client) CreateSession(ctx context.Context, params *CreateSessionParams,
 	return c.Client.Do(req)
 }
 
-// DeleteSession Delete a session for good
+// DeleteSession Delete a session permanently
 //
 // Corresponds with DELETE /api/sessions/{sessionId} (the `DeleteSession` operationId).
 func (c *Client) DeleteSession(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10192,9 +10192,9 @@ func (c *Client) DeleteSession(ctx context.Context, sessionID SessionID, reqEdit
 
 // ReadSession Read a session with its transcript
 //
-// Without a query the whole transcript, as codex-manager answers. With one of `limit`, `before`, `after`, `around`, `from`, `count` and `details` a window of it, at a cost that does not grow with the transcript: `thread` comes without turns, the entries in the order of the whole, oldest first, and `window` says where to go on.
-// A whole transcript that is long may be refused for a moment: 503 `too_many_long_answers` with `Retry-After`. Windows are the better way to read one.
-// The `ETag` changes with every change of the session or its transcript; with `If-None-Match` an unchanged one is answered 304 without reading the transcript.
+// Without query parameters, returns the whole transcript, as codex-manager does. With any of `limit`, `before`, `after`, `around`, `from`, `count` and `details`, returns a window of it, at a cost that does not grow with the transcript: `thread` has no turns, the entries are in transcript order, oldest first, and `window` has the cursors to continue.
+// The server may temporarily refuse a long whole transcript with 503 `too_many_long_answers` and `Retry-After`. Prefer windows for long transcripts.
+// The `ETag` changes with every change of the session or its transcript. With `If-None-Match`, an unchanged session gets 304 without reading the transcript.
 //
 // Corresponds with GET /api/sessions/{sessionId} (the `ReadSession` operationId).
 func (c *Client) ReadSession(ctx context.Context, sessionID SessionID, params *ReadSessionParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10277,7 +10277,7 @@ func (c *Client) ArchiveSession(ctx context.Context, sessionID SessionID, reqEdi
 
 // ListBackgroundTasks List background work
 //
-// What an agent left running when a turn ended, as its runtime lists it now. `activity.background` of a session shows the same.
+// Lists what an agent left running when a turn ended, as its runtime reports it now. `activity.background` of a session has the same list.
 //
 // Corresponds with GET /api/sessions/{sessionId}/background (the `ListBackgroundTasks` operationId).
 func (c *Client) ListBackgroundTasks(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10309,7 +10309,7 @@ func (c *Client) CleanBackgroundTerminals(ctx context.Context, sessionID Session
 
 // StopBackgroundTask End background work
 //
-// Ends one task and answers with what still runs. Its end begins no turn. 404 `background_not_found`: it is over. 409 `unsupported_by_runtime`: the runtime cannot end this one alone; the message says what it can do.
+// Ends one task and returns those that still run. Ending a task starts no turn. 404 `background_not_found`: the task has already ended. 409 `unsupported_by_runtime`: the runtime cannot end this task alone; the message says what it can do.
 //
 // Corresponds with POST /api/sessions/{sessionId}/background/{taskId}/stop (the `StopBackgroundTask` operationId).
 func (c *Client) StopBackgroundTask(ctx context.Context, sessionID SessionID, taskID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10356,7 +10356,7 @@ func (c *Client) ForkSession(ctx context.Context, sessionID SessionID, params *F
 
 // ReadImage Read an image of the session's transcript
 //
-// The transcript names it in a line `[image] /api/sessions/{sessionId}/images/{imageId}`. It is kept until the session is deleted, and never changes.
+// The transcript refers to it in a line `[image] /api/sessions/{sessionId}/images/{imageId}`. It is stored until the session is deleted, and never changes.
 //
 // Corresponds with GET /api/sessions/{sessionId}/images/{imageId} (the `ReadImage` operationId).
 func (c *Client) ReadImage(ctx context.Context, sessionID SessionID, imageID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10371,9 +10371,9 @@ func (c *Client) ReadImage(ctx context.Context, sessionID SessionID, imageID str
 	return c.Client.Do(req)
 }
 
-// InterruptSessionTurnWithBody Stop the running turn and wait for its end
+// InterruptSessionTurnWithBody Stop the running turn and wait until it ends
 //
-// The background work that the turn began ends with it, unless `keepBackground` is true. What earlier turns began goes on.
+// Also ends the background work that this turn started, unless `keepBackground` is true. Background work of earlier turns continues.
 //
 // Takes any type of body and a specified content type.
 //
@@ -10390,9 +10390,9 @@ func (c *Client) InterruptSessionTurnWithBody(ctx context.Context, sessionID Ses
 	return c.Client.Do(req)
 }
 
-// InterruptSessionTurn Stop the running turn and wait for its end
+// InterruptSessionTurn Stop the running turn and wait until it ends
 //
-// The background work that the turn began ends with it, unless `keepBackground` is true. What earlier turns began goes on.
+// Also ends the background work that this turn started, unless `keepBackground` is true. Background work of earlier turns continues.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -10411,7 +10411,7 @@ func (c *Client) InterruptSessionTurn(ctx context.Context, sessionID SessionID, 
 
 // SendSessionMessageWithBody Send a message
 //
-// During a running turn it is steered into that turn. Options given become the controls of the session, except `effort`, which counts for a turn that the message starts. Images are data URLs or uploads of the session; the transcript names them without their data. 400 for `dynamicTools` other than those the session was created with; runtimes take tools at no other time.
+// During a running turn, the message steers that turn. The given options become controls of the session, except `effort`, which applies only to a turn that the message starts. Images are data URLs or uploads of the session; the transcript refers to them without their data. 400 for `dynamicTools` that differ from those the session was created with. Runtimes accept tools only at creation.
 //
 // Takes any type of body and a specified content type.
 //
@@ -10430,7 +10430,7 @@ func (c *Client) SendSessionMessageWithBody(ctx context.Context, sessionID Sessi
 
 // SendSessionMessage Send a message
 //
-// During a running turn it is steered into that turn. Options given become the controls of the session, except `effort`, which counts for a turn that the message starts. Images are data URLs or uploads of the session; the transcript names them without their data. 400 for `dynamicTools` other than those the session was created with; runtimes take tools at no other time.
+// During a running turn, the message steers that turn. The given options become controls of the session, except `effort`, which applies only to a turn that the message starts. Images are data URLs or uploads of the session; the transcript refers to them without their data. 400 for `dynamicTools` that differ from those the session was created with. Runtimes accept tools only at creation.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -10447,7 +10447,7 @@ func (c *Client) SendSessionMessage(ctx context.Context, sessionID SessionID, pa
 	return c.Client.Do(req)
 }
 
-// SetSessionProjectWithBody Put a session into a project
+// SetSessionProjectWithBody Move a session into a project
 //
 // Takes any type of body and a specified content type.
 //
@@ -10464,7 +10464,7 @@ func (c *Client) SetSessionProjectWithBody(ctx context.Context, sessionID Sessio
 	return c.Client.Do(req)
 }
 
-// SetSessionProject Put a session into a project
+// SetSessionProject Move a session into a project
 //
 // Takes a body of the `application/json` content type.
 //
@@ -10481,7 +10481,7 @@ func (c *Client) SetSessionProject(ctx context.Context, sessionID SessionID, bod
 	return c.Client.Do(req)
 }
 
-// ListQueuedMessages List the messages that wait for the session's turn to end
+// ListQueuedMessages List the queued messages of a session
 //
 // Corresponds with GET /api/sessions/{sessionId}/queue (the `ListQueuedMessages` operationId).
 func (c *Client) ListQueuedMessages(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10496,7 +10496,7 @@ func (c *Client) ListQueuedMessages(ctx context.Context, sessionID SessionID, re
 	return c.Client.Do(req)
 }
 
-// QueueMessageWithBody Have a message sent when the turns before it are over
+// QueueMessageWithBody Queue a message until the turns before it end
 //
 // Takes any type of body and a specified content type.
 //
@@ -10513,7 +10513,7 @@ func (c *Client) QueueMessageWithBody(ctx context.Context, sessionID SessionID, 
 	return c.Client.Do(req)
 }
 
-// QueueMessage Have a message sent when the turns before it are over
+// QueueMessage Queue a message until the turns before it end
 //
 // Takes a body of the `application/json` content type.
 //
@@ -10530,7 +10530,7 @@ func (c *Client) QueueMessage(ctx context.Context, sessionID SessionID, params *
 	return c.Client.Do(req)
 }
 
-// DropQueuedMessage Take a waiting message out
+// DropQueuedMessage Remove a queued message
 //
 // Corresponds with DELETE /api/sessions/{sessionId}/queue/{messageId} (the `DropQueuedMessage` operationId).
 func (c *Client) DropQueuedMessage(ctx context.Context, sessionID SessionID, messageID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10545,9 +10545,9 @@ func (c *Client) DropQueuedMessage(ctx context.Context, sessionID SessionID, mes
 	return c.Client.Do(req)
 }
 
-// EditQueuedMessageWithBody Give a waiting message another text
+// EditQueuedMessageWithBody Change the text of a queued message
 //
-// One that is held waits again.
+// A held message is queued again.
 //
 // Takes any type of body and a specified content type.
 //
@@ -10564,9 +10564,9 @@ func (c *Client) EditQueuedMessageWithBody(ctx context.Context, sessionID Sessio
 	return c.Client.Do(req)
 }
 
-// EditQueuedMessage Give a waiting message another text
+// EditQueuedMessage Change the text of a queued message
 //
-// One that is held waits again.
+// A held message is queued again.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -10583,7 +10583,7 @@ func (c *Client) EditQueuedMessage(ctx context.Context, sessionID SessionID, mes
 	return c.Client.Do(req)
 }
 
-// MoveQueuedMessageWithBody Put a waiting message before another one, or behind all
+// MoveQueuedMessageWithBody Move a queued message before another one, or to the end
 //
 // Takes any type of body and a specified content type.
 //
@@ -10600,7 +10600,7 @@ func (c *Client) MoveQueuedMessageWithBody(ctx context.Context, sessionID Sessio
 	return c.Client.Do(req)
 }
 
-// MoveQueuedMessage Put a waiting message before another one, or behind all
+// MoveQueuedMessage Move a queued message before another one, or to the end
 //
 // Takes a body of the `application/json` content type.
 //
@@ -10617,9 +10617,9 @@ func (c *Client) MoveQueuedMessage(ctx context.Context, sessionID SessionID, mes
 	return c.Client.Do(req)
 }
 
-// SendQueuedMessage Send a waiting message at once
+// SendQueuedMessage Send a queued message now
 //
-// Into the turn that runs where the runtime steers (capability `steer`); elsewhere it is put first, the running turn is interrupted, and it is sent as a turn of its own. One that is held is sent again.
+// If the runtime can steer (capability `steer`), the message goes into the running turn. Otherwise it moves to the front, the running turn is interrupted, and the message starts a new turn. A held message is sent again.
 //
 // Corresponds with POST /api/sessions/{sessionId}/queue/{messageId}/send (the `SendQueuedMessage` operationId).
 func (c *Client) SendQueuedMessage(ctx context.Context, sessionID SessionID, messageID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10636,7 +10636,7 @@ func (c *Client) SendQueuedMessage(ctx context.Context, sessionID SessionID, mes
 
 // MarkSessionUnread Mark a session as unread
 //
-// All of it, for who asks alone.
+// Marks the whole transcript as unread, only for the caller.
 //
 // Corresponds with DELETE /api/sessions/{sessionId}/read (the `MarkSessionUnread` operationId).
 func (c *Client) MarkSessionUnread(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10651,9 +10651,9 @@ func (c *Client) MarkSessionUnread(ctx context.Context, sessionID SessionID, req
 	return c.Client.Do(req)
 }
 
-// MarkSessionReadWithBody Note how far you have read
+// MarkSessionReadWithBody Set your read marker
 //
-// Up to an entry of the transcript, for who asks alone. It goes forward only: what was read already is answered `unchanged`. `readTo` and `unread` of sessions tell it (`view=console`).
+// Marks the transcript as read up to an entry, only for the caller. The marker only moves forward; an entry that is already read gets `unchanged`. With `view=console`, sessions show it as `readTo` and `unread`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -10670,9 +10670,9 @@ func (c *Client) MarkSessionReadWithBody(ctx context.Context, sessionID SessionI
 	return c.Client.Do(req)
 }
 
-// MarkSessionRead Note how far you have read
+// MarkSessionRead Set your read marker
 //
-// Up to an entry of the transcript, for who asks alone. It goes forward only: what was read already is answered `unchanged`. `readTo` and `unread` of sessions tell it (`view=console`).
+// Marks the transcript as read up to an entry, only for the caller. The marker only moves forward; an entry that is already read gets `unchanged`. With `view=console`, sessions show it as `readTo` and `unread`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -10689,7 +10689,7 @@ func (c *Client) MarkSessionRead(ctx context.Context, sessionID SessionID, body 
 	return c.Client.Do(req)
 }
 
-// RenameSessionWithBody Give a session a title
+// RenameSessionWithBody Set the title of a session
 //
 // Takes any type of body and a specified content type.
 //
@@ -10706,7 +10706,7 @@ func (c *Client) RenameSessionWithBody(ctx context.Context, sessionID SessionID,
 	return c.Client.Do(req)
 }
 
-// RenameSession Give a session a title
+// RenameSession Set the title of a session
 //
 // Takes a body of the `application/json` content type.
 //
@@ -10725,7 +10725,7 @@ func (c *Client) RenameSession(ctx context.Context, sessionID SessionID, body Re
 
 // ResumeSessionWithBody Load a session in its runtime
 //
-// 400 for `dynamicTools` other than those the session was created with; runtimes take tools at no other time.
+// 400 for `dynamicTools` that differ from those the session was created with. Runtimes accept tools only at creation.
 //
 // Takes any type of body and a specified content type.
 //
@@ -10744,7 +10744,7 @@ func (c *Client) ResumeSessionWithBody(ctx context.Context, sessionID SessionID,
 
 // ResumeSession Load a session in its runtime
 //
-// 400 for `dynamicTools` other than those the session was created with; runtimes take tools at no other time.
+// 400 for `dynamicTools` that differ from those the session was created with. Runtimes accept tools only at creation.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -10795,9 +10795,9 @@ func (c *Client) StartReview(ctx context.Context, sessionID SessionID, body Star
 	return c.Client.Do(req)
 }
 
-// RollbackSessionWithBody Drop the last turns
+// RollbackSessionWithBody Remove the last turns
 //
-// Works on runtimes that can only revert, too. The turns leave the transcript; the event session_rolled_back tells followers which.
+// Also works on runtimes that can only revert. The turns are removed from the transcript; the event session_rolled_back names them.
 //
 // Takes any type of body and a specified content type.
 //
@@ -10814,9 +10814,9 @@ func (c *Client) RollbackSessionWithBody(ctx context.Context, sessionID SessionI
 	return c.Client.Do(req)
 }
 
-// RollbackSession Drop the last turns
+// RollbackSession Remove the last turns
 //
-// Works on runtimes that can only revert, too. The turns leave the transcript; the event session_rolled_back tells followers which.
+// Also works on runtimes that can only revert. The turns are removed from the transcript; the event session_rolled_back names them.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -10850,7 +10850,7 @@ func (c *Client) GetSessionControls(ctx context.Context, sessionID SessionID, re
 
 // ApplySessionControlsWithBody Change controls
 //
-// A change is told by an entry in the transcript of the session.
+// A change adds an entry to the transcript of the session.
 //
 // Takes any type of body and a specified content type.
 //
@@ -10869,7 +10869,7 @@ func (c *Client) ApplySessionControlsWithBody(ctx context.Context, sessionID Ses
 
 // ApplySessionControls Change controls
 //
-// A change is told by an entry in the transcript of the session.
+// A change adds an entry to the transcript of the session.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -10886,7 +10886,7 @@ func (c *Client) ApplySessionControls(ctx context.Context, sessionID SessionID, 
 	return c.Client.Do(req)
 }
 
-// GetSessionSettings Read settings, or one of them
+// GetSessionSettings Read all settings, or one
 //
 // Corresponds with GET /api/sessions/{sessionId}/settings (the `GetSessionSettings` operationId).
 func (c *Client) GetSessionSettings(ctx context.Context, sessionID SessionID, params *GetSessionSettingsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10903,7 +10903,7 @@ func (c *Client) GetSessionSettings(ctx context.Context, sessionID SessionID, pa
 
 // SetSessionSettingsWithBody Write settings
 //
-// Either `key` and `value`, or `settings` with a `mode`. A scope has at most 256 settings, whose names and values take 128 KiB together; an edit that would leave more is 400 and changes nothing.
+// Send either `key` and `value`, or `settings` with a `mode`. A scope has at most 256 settings with at most 128 KiB of names and values in total. An edit that would exceed this gets 400 and changes nothing.
 //
 // Takes any type of body and a specified content type.
 //
@@ -10922,7 +10922,7 @@ func (c *Client) SetSessionSettingsWithBody(ctx context.Context, sessionID Sessi
 
 // SetSessionSettings Write settings
 //
-// Either `key` and `value`, or `settings` with a `mode`. A scope has at most 256 settings, whose names and values take 128 KiB together; an edit that would leave more is 400 and changes nothing.
+// Send either `key` and `value`, or `settings` with a `mode`. A scope has at most 256 settings with at most 128 KiB of names and values in total. An edit that would exceed this gets 400 and changes nothing.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -10954,9 +10954,9 @@ func (c *Client) DeleteSessionSetting(ctx context.Context, sessionID SessionID, 
 	return c.Client.Do(req)
 }
 
-// ReadSessionSources Which files the session's agent reads by itself
+// ReadSessionSources List the files that the agent of a session reads on its own
 //
-// Settings and instructions that reach the agent without a message: of its home, of the folder it works in, of the machine. The hash of each is noted when the session begins, so that a later change shows. What is in a file is not told.
+// Lists settings and instructions that reach the agent without a message: those of its home directory, of its working directory and of the machine. The server records the hash of each when the session begins, so that later changes show. File contents are not returned.
 //
 // Corresponds with GET /api/sessions/{sessionId}/sources (the `ReadSessionSources` operationId).
 func (c *Client) ReadSessionSources(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10971,7 +10971,7 @@ func (c *Client) ReadSessionSources(ctx context.Context, sessionID SessionID, re
 	return c.Client.Do(req)
 }
 
-// SuggestSessionRequestWithBody Ask for a suggestion and wait for it
+// SuggestSessionRequestWithBody Request a suggestion and wait for it
 //
 // Takes any type of body and a specified content type.
 //
@@ -10988,7 +10988,7 @@ func (c *Client) SuggestSessionRequestWithBody(ctx context.Context, sessionID Se
 	return c.Client.Do(req)
 }
 
-// SuggestSessionRequest Ask for a suggestion and wait for it
+// SuggestSessionRequest Request a suggestion and wait for it
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11005,7 +11005,7 @@ func (c *Client) SuggestSessionRequest(ctx context.Context, sessionID SessionID,
 	return c.Client.Do(req)
 }
 
-// EnqueueSuggestedSessionRequestWithBody Ask for a suggestion
+// EnqueueSuggestedSessionRequestWithBody Request a suggestion
 //
 // Takes any type of body and a specified content type.
 //
@@ -11022,7 +11022,7 @@ func (c *Client) EnqueueSuggestedSessionRequestWithBody(ctx context.Context, ses
 	return c.Client.Do(req)
 }
 
-// EnqueueSuggestedSessionRequest Ask for a suggestion
+// EnqueueSuggestedSessionRequest Request a suggestion
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11039,7 +11039,7 @@ func (c *Client) EnqueueSuggestedSessionRequest(ctx context.Context, sessionID S
 	return c.Client.Do(req)
 }
 
-// UpsertSuggestedSessionRequestWithBody Write the state of a suggestion
+// UpsertSuggestedSessionRequestWithBody Set the state of a suggestion
 //
 // Takes any type of body and a specified content type.
 //
@@ -11056,7 +11056,7 @@ func (c *Client) UpsertSuggestedSessionRequestWithBody(ctx context.Context, sess
 	return c.Client.Do(req)
 }
 
-// UpsertSuggestedSessionRequest Write the state of a suggestion
+// UpsertSuggestedSessionRequest Set the state of a suggestion
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11109,7 +11109,7 @@ func (c *Client) ListSessionToolInput(ctx context.Context, sessionID SessionID, 
 
 // UpsertSessionTranscriptEntryWithBody Write a transcript entry
 //
-// Laid over the entry of the same `messageId`. A finished entry does not go back to `streaming`.
+// Merges the entry into the one with the same `messageId`. A finished entry does not return to `streaming`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -11128,7 +11128,7 @@ func (c *Client) UpsertSessionTranscriptEntryWithBody(ctx context.Context, sessi
 
 // UpsertSessionTranscriptEntry Write a transcript entry
 //
-// Laid over the entry of the same `messageId`. A finished entry does not go back to `streaming`.
+// Merges the entry into the one with the same `messageId`. A finished entry does not return to `streaming`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11147,10 +11147,10 @@ func (c *Client) UpsertSessionTranscriptEntry(ctx context.Context, sessionID Ses
 
 // UpsertSessionTranscriptEntriesWithBody Write many transcript entries
 //
-// As if each were sent alone, one after the other, but all of them or none: an entry that does not follow the rules refuses the whole request, and
-// one the server is killed in is completed at its next start. Of many entries, readers may see the first before the last. The path of an issue
-// begins with `entries` and its index. Each entry has a frame of its own on the stream. The limit of a body, 1 MiB, holds.
-// Not part of codex-manager's contract.
+// Has the same effect as sending the entries one after another, but is atomic: one invalid entry refuses the whole request, and
+// a request that a crash interrupts is completed at the next start. Readers may see the first entries before the last ones. The path of an issue
+// begins with `entries` and the index. Each entry gets its own frame on the stream. The body is limited to 1 MiB.
+// This route is not part of codex-manager's contract.
 //
 // Takes any type of body and a specified content type.
 //
@@ -11169,10 +11169,10 @@ func (c *Client) UpsertSessionTranscriptEntriesWithBody(ctx context.Context, ses
 
 // UpsertSessionTranscriptEntries Write many transcript entries
 //
-// As if each were sent alone, one after the other, but all of them or none: an entry that does not follow the rules refuses the whole request, and
-// one the server is killed in is completed at its next start. Of many entries, readers may see the first before the last. The path of an issue
-// begins with `entries` and its index. Each entry has a frame of its own on the stream. The limit of a body, 1 MiB, holds.
-// Not part of codex-manager's contract.
+// Has the same effect as sending the entries one after another, but is atomic: one invalid entry refuses the whole request, and
+// a request that a crash interrupts is completed at the next start. Readers may see the first entries before the last ones. The path of an issue
+// begins with `entries` and the index. Each entry gets its own frame on the stream. The body is limited to 1 MiB.
+// This route is not part of codex-manager's contract.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11189,9 +11189,9 @@ func (c *Client) UpsertSessionTranscriptEntries(ctx context.Context, sessionID S
 	return c.Client.Do(req)
 }
 
-// RetryTurn Try a turn again that was cut off
+// RetryTurn Retry an interrupted turn
 //
-// Sends what the turn was asked once more, as a new turn. Only for the last turn of a session, when the end of its runtime or of the server cut it off and no tool has run in it: `retryableTurnId` of the session names it. Nothing is tried again unasked.
+// Sends the input of the turn again, as a new turn. This works only for the last turn of a session, when its runtime or the server exited during the turn and no tool ran in it; `retryableTurnId` of the session names that turn. The server never retries a turn without a request.
 //
 // Corresponds with POST /api/sessions/{sessionId}/turns/{turnId}/retry (the `RetryTurn` operationId).
 func (c *Client) RetryTurn(ctx context.Context, sessionID SessionID, turnID TurnID, params *RetryTurnParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11240,7 +11240,7 @@ func (c *Client) SteerTurn(ctx context.Context, sessionID SessionID, turnID Turn
 	return c.Client.Do(req)
 }
 
-// UnarchiveSession Take a session out of the archive
+// UnarchiveSession Restore a session from the archive
 //
 // Corresponds with POST /api/sessions/{sessionId}/unarchive (the `UnarchiveSession` operationId).
 func (c *Client) UnarchiveSession(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11255,9 +11255,9 @@ func (c *Client) UnarchiveSession(ctx context.Context, sessionID SessionID, reqE
 	return c.Client.Do(req)
 }
 
-// UploadPictureWithBody Upload a picture for messages of the session
+// UploadPictureWithBody Upload an image for messages of the session
 //
-// The body is the picture itself (PNG, JPEG, GIF or WebP, as its content says), 5 MiB at most. `image` of the answer names it among the `images` of messages, whose uploads have 20 MiB at most together. It is kept, once for equal content, until the session is deleted.
+// The body is the image itself (PNG, JPEG, GIF or WebP, detected from the content), at most 5 MiB. Messages refer to it in `images` by the `image` of the response; the images of one message have at most 20 MiB in total. Equal content is stored once, until the session is deleted.
 //
 // Takes any type of body and a specified content type.
 //
@@ -11289,7 +11289,7 @@ func (c *Client) ListSkills(ctx context.Context, params *ListSkillsParams, reqEd
 	return c.Client.Do(req)
 }
 
-// WriteSkillConfigWithBody Switch a skill on or off
+// WriteSkillConfigWithBody Enable or disable a skill
 //
 // Takes any type of body and a specified content type.
 //
@@ -11306,7 +11306,7 @@ func (c *Client) WriteSkillConfigWithBody(ctx context.Context, params *WriteSkil
 	return c.Client.Do(req)
 }
 
-// WriteSkillConfig Switch a skill on or off
+// WriteSkillConfig Enable or disable a skill
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11323,7 +11323,7 @@ func (c *Client) WriteSkillConfig(ctx context.Context, params *WriteSkillConfigP
 	return c.Client.Do(req)
 }
 
-// ReadRemoteSkills Read remote skills
+// ReadRemoteSkills List remote skills
 //
 // Corresponds with GET /api/skills/remote (the `ReadRemoteSkills` operationId).
 func (c *Client) ReadRemoteSkills(ctx context.Context, params *ReadRemoteSkillsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11372,7 +11372,7 @@ func (c *Client) WriteRemoteSkills(ctx context.Context, params *WriteRemoteSkill
 	return c.Client.Do(req)
 }
 
-// ConnectEventStream The event stream (websocket)
+// ConnectEventStream Open the event stream (websocket)
 //
 // Corresponds with GET /api/stream (the `ConnectEventStream` operationId).
 func (c *Client) ConnectEventStream(ctx context.Context, params *ConnectEventStreamParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11389,7 +11389,7 @@ func (c *Client) ConnectEventStream(ctx context.Context, params *ConnectEventStr
 
 // ListTokens List the named access tokens
 //
-// All there are and were, the oldest first, without their secrets.
+// Lists all tokens, including revoked ones, oldest first, without their secrets.
 //
 // Corresponds with GET /api/tokens (the `ListTokens` operationId).
 func (c *Client) ListTokens(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11406,7 +11406,7 @@ func (c *Client) ListTokens(ctx context.Context, reqEditors ...RequestEditorFn) 
 
 // CreateTokenWithBody Create a named access token
 //
-// `secret` is told this once; the server keeps its hash alone.
+// Only this response has the `secret`; the server stores only its hash.
 //
 // Takes any type of body and a specified content type.
 //
@@ -11425,7 +11425,7 @@ func (c *Client) CreateTokenWithBody(ctx context.Context, contentType string, bo
 
 // CreateToken Create a named access token
 //
-// `secret` is told this once; the server keeps its hash alone.
+// Only this response has the `secret`; the server stores only its hash.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11444,7 +11444,7 @@ func (c *Client) CreateToken(ctx context.Context, body CreateTokenJSONRequestBod
 
 // RevokeToken Revoke a token
 //
-// For good and at once; what is open by it is closed. Again it changes nothing.
+// Takes effect permanently and at once; open connections of the token are closed. Revoking it again changes nothing.
 //
 // Corresponds with DELETE /api/tokens/{tokenId} (the `RevokeToken` operationId).
 func (c *Client) RevokeToken(ctx context.Context, tokenID TokenID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11459,9 +11459,9 @@ func (c *Client) RevokeToken(ctx context.Context, tokenID TokenID, reqEditors ..
 	return c.Client.Do(req)
 }
 
-// ChangeTokenWithBody Give a token another role
+// ChangeTokenWithBody Change the role of a token
 //
-// What is open by it (sockets, streams of events) is closed.
+// Open connections of the token (websockets, event streams) are closed.
 //
 // Takes any type of body and a specified content type.
 //
@@ -11478,9 +11478,9 @@ func (c *Client) ChangeTokenWithBody(ctx context.Context, tokenID TokenID, conte
 	return c.Client.Do(req)
 }
 
-// ChangeToken Give a token another role
+// ChangeToken Change the role of a token
 //
-// What is open by it (sockets, streams of events) is closed.
+// Open connections of the token (websockets, event streams) are closed.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11499,7 +11499,7 @@ func (c *Client) ChangeToken(ctx context.Context, tokenID TokenID, body ChangeTo
 
 // RespondToolCallWithBody Answer a dynamic tool call
 //
-// Any node takes it, as a decision of an approval.
+// Any node accepts it, like the decision on an approval.
 //
 // Takes any type of body and a specified content type.
 //
@@ -11518,7 +11518,7 @@ func (c *Client) RespondToolCallWithBody(ctx context.Context, requestID RequestI
 
 // RespondToolCall Answer a dynamic tool call
 //
-// Any node takes it, as a decision of an approval.
+// Any node accepts it, like the decision on an approval.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11537,7 +11537,7 @@ func (c *Client) RespondToolCall(ctx context.Context, requestID RequestID, param
 
 // DecideToolInputWithBody Answer questions
 //
-// Any node takes it, as a decision of an approval.
+// Any node accepts it, like the decision on an approval.
 //
 // Takes any type of body and a specified content type.
 //
@@ -11556,7 +11556,7 @@ func (c *Client) DecideToolInputWithBody(ctx context.Context, requestID RequestI
 
 // DecideToolInput Answer questions
 //
-// Any node takes it, as a decision of an approval.
+// Any node accepts it, like the decision on an approval.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11573,9 +11573,9 @@ func (c *Client) DecideToolInput(ctx context.Context, requestID RequestID, param
 	return c.Client.Do(req)
 }
 
-// ReadUsage Add up what sessions used
+// ReadUsage Summarize the token usage of sessions
 //
-// In tokens, as runtimes told, by day (UTC), project, session or runtime. Sessions that were deleted since count; days older than a year are not kept.
+// Adds up the tokens that runtimes reported, by day (UTC), project, session or runtime. Deleted sessions are included; days older than a year are not stored.
 //
 // Corresponds with GET /api/usage (the `ReadUsage` operationId).
 func (c *Client) ReadUsage(ctx context.Context, params *ReadUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11590,7 +11590,7 @@ func (c *Client) ReadUsage(ctx context.Context, params *ReadUsageParams, reqEdit
 	return c.Client.Do(req)
 }
 
-// GetLiveness Whether the process lives; needs neither store nor runtime
+// GetLiveness Check whether the process is alive, without the store or a runtime
 //
 // Corresponds with GET /healthz (the `GetLiveness` operationId).
 func (c *Client) GetLiveness(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11605,7 +11605,7 @@ func (c *Client) GetLiveness(ctx context.Context, reqEditors ...RequestEditorFn)
 	return c.Client.Do(req)
 }
 
-// GetMetrics Prometheus metrics
+// GetMetrics Get Prometheus metrics
 //
 // Corresponds with GET /metrics (the `GetMetrics` operationId).
 func (c *Client) GetMetrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11635,7 +11635,7 @@ func (c *Client) GetReadinessByItsUsualName(ctx context.Context, reqEditors ...R
 	return c.Client.Do(req)
 }
 
-// ConnectRPC JSON-RPC 2.0 over a websocket
+// ConnectRPC Open a JSON-RPC 2.0 connection (websocket)
 //
 // Corresponds with GET /rpc (the `ConnectRPC` operationId).
 func (c *Client) ConnectRPC(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11650,9 +11650,9 @@ func (c *Client) ConnectRPC(ctx context.Context, reqEditors ...RequestEditorFn) 
 	return c.Client.Do(req)
 }
 
-// CallRPCWithBody One JSON-RPC 2.0 message or batch, without notifications of the server
+// CallRPCWithBody Send one JSON-RPC 2.0 message or batch, without server notifications
 //
-// The methods are in `/rpc/openrpc.json`.
+// `/rpc/openrpc.json` lists the methods.
 //
 // Takes any type of body and a specified content type.
 //
@@ -11669,9 +11669,9 @@ func (c *Client) CallRPCWithBody(ctx context.Context, contentType string, body i
 	return c.Client.Do(req)
 }
 
-// CallRPC One JSON-RPC 2.0 message or batch, without notifications of the server
+// CallRPC Send one JSON-RPC 2.0 message or batch, without server notifications
 //
-// The methods are in `/rpc/openrpc.json`.
+// `/rpc/openrpc.json` lists the methods.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11688,7 +11688,7 @@ func (c *Client) CallRPC(ctx context.Context, body CallRPCJSONRequestBody, reqEd
 	return c.Client.Do(req)
 }
 
-// GetOpenRPC The methods of JSON-RPC as an OpenRPC document
+// GetOpenRPC Get the JSON-RPC methods as an OpenRPC document
 //
 // Corresponds with GET /rpc/openrpc.json (the `GetOpenRPC` operationId).
 func (c *Client) GetOpenRPC(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11703,7 +11703,7 @@ func (c *Client) GetOpenRPC(ctx context.Context, reqEditors ...RequestEditorFn) 
 	return c.Client.Do(req)
 }
 
-// GetTaskAPI Name, version and runtimes of the task API
+// GetTaskAPI Get the name, version and runtimes of the task API
 //
 // Corresponds with GET /v1 (the `GetTaskAPI` operationId).
 func (c *Client) GetTaskAPI(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11720,7 +11720,7 @@ func (c *Client) GetTaskAPI(ctx context.Context, reqEditors ...RequestEditorFn) 
 
 // ReadArtifact Read an artifact
 //
-// What a tool of this server made: its bytes as they were, with their type. The `ETag` is their SHA-256 and never changes; ranges work.
+// Returns the bytes that a tool of this server produced, unchanged, with their content type. The `ETag` is their SHA-256 hash and never changes. Range requests work.
 //
 // Corresponds with GET /v1/artifacts/{artifactId} (the `ReadArtifact` operationId).
 func (c *Client) ReadArtifact(ctx context.Context, artifactID ArtifactID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11735,9 +11735,9 @@ func (c *Client) ReadArtifact(ctx context.Context, artifactID ArtifactID, reqEdi
 	return c.Client.Do(req)
 }
 
-// DownloadArtifact Read an artifact as a file to be stored
+// DownloadArtifact Download an artifact as a file
 //
-// What a tool of this server made: its bytes as they were, with their type. The `ETag` is their SHA-256 and never changes; ranges work.
+// Returns the bytes that a tool of this server produced, unchanged, with their content type. The `ETag` is their SHA-256 hash and never changes. Range requests work.
 //
 // Corresponds with GET /v1/artifacts/{artifactId}/download (the `DownloadArtifact` operationId).
 func (c *Client) DownloadArtifact(ctx context.Context, artifactID ArtifactID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11752,7 +11752,7 @@ func (c *Client) DownloadArtifact(ctx context.Context, artifactID ArtifactID, re
 	return c.Client.Do(req)
 }
 
-// GetTaskAuth Whether the runtimes find credentials
+// GetTaskAuth Check whether the runtimes have credentials
 //
 // Corresponds with GET /v1/auth/status (the `GetTaskAuth` operationId).
 func (c *Client) GetTaskAuth(ctx context.Context, params *GetTaskAuthParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11767,7 +11767,7 @@ func (c *Client) GetTaskAuth(ctx context.Context, params *GetTaskAuthParams, req
 	return c.Client.Do(req)
 }
 
-// GetTaskCapabilities What the runtimes can do
+// GetTaskCapabilities List the capabilities of the runtimes
 //
 // Corresponds with GET /v1/capabilities (the `GetTaskCapabilities` operationId).
 func (c *Client) GetTaskCapabilities(ctx context.Context, params *GetTaskCapabilitiesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11782,9 +11782,9 @@ func (c *Client) GetTaskCapabilities(ctx context.Context, params *GetTaskCapabil
 	return c.Client.Do(req)
 }
 
-// GetTaskHealth How the runtimes are
+// GetTaskHealth Get the health of the runtimes
 //
-// The members of the runtime that is named, or of the default one and, in `runtimes`, of all. One that cannot be asked is `ok: false` with an `error`.
+// Returns the members of the named or default runtime, and of all runtimes in `runtimes`. A runtime that cannot be queried has `ok: false` and an `error`.
 //
 // Corresponds with GET /v1/health (the `GetTaskHealth` operationId).
 func (c *Client) GetTaskHealth(ctx context.Context, params *GetTaskHealthParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11799,7 +11799,7 @@ func (c *Client) GetTaskHealth(ctx context.Context, params *GetTaskHealthParams,
 	return c.Client.Do(req)
 }
 
-// ListTaskSessions Sessions, newest first
+// ListTaskSessions List sessions, newest first
 //
 // Corresponds with GET /v1/sessions (the `ListTaskSessions` operationId).
 func (c *Client) ListTaskSessions(ctx context.Context, params *ListTaskSessionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11865,7 +11865,7 @@ func (c *Client) GetTaskSession(ctx context.Context, sessionID SessionID, reqEdi
 
 // StopSessionBackground End background work
 //
-// `taskId` is the id of one of `activity.background` of the session. 404 `background_not_found`: it is over.
+// `taskId` is the id of an entry in `activity.background` of the session. 404 `background_not_found`: the task has already ended.
 //
 // Corresponds with POST /v1/sessions/{sessionId}/background/{taskId}/stop (the `StopSessionBackground` operationId).
 func (c *Client) StopSessionBackground(ctx context.Context, sessionID SessionID, taskID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11880,9 +11880,9 @@ func (c *Client) StopSessionBackground(ctx context.Context, sessionID SessionID,
 	return c.Client.Do(req)
 }
 
-// ListTaskEvents The events of a session, as a page or as a stream
+// ListTaskEvents Read or stream the events of a session
 //
-// With `Accept: text/event-stream` or `stream=1` server-sent events: `ready`, then `id` and `data` of each event there is and will be, `gap` for events that are not kept any more, and `overflow` before the end of a stream whose reader fell behind. `Last-Event-ID` goes on where a stream ended; a query goes before it.
+// With `Accept: text/event-stream` or `stream=1`, sends server-sent events: `ready`, then `id` and `data` of each stored and new event, `gap` for events that are no longer stored, and `overflow` before the server ends the stream of a reader that fell behind. `Last-Event-ID` resumes a stream; query parameters take precedence.
 //
 // Corresponds with GET /v1/sessions/{sessionId}/events (the `ListTaskEvents` operationId).
 func (c *Client) ListTaskEvents(ctx context.Context, sessionID SessionID, params *ListTaskEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11897,9 +11897,9 @@ func (c *Client) ListTaskEvents(ctx context.Context, sessionID SessionID, params
 	return c.Client.Do(req)
 }
 
-// GetSupportBundle All that is known of a session, without secrets, as one file
+// GetSupportBundle Export a session for support, without secrets, as one file
 //
-// A `.tar.gz`: health, capabilities, versions and configuration of the server, MCP, the events, the records they are derived from, the last lines of the agent, every attempt of every tool call, the audit log, artifacts. `harness replay FILE` plays it again. Asks for the role of an operator.
+// A `.tar.gz` with health, capabilities, versions, server configuration, MCP servers, events and the records they derive from, the last log lines of the agent, every attempt of every tool call, the audit log and artifacts. `harness replay FILE` replays it. Requires the operator role.
 //
 // Corresponds with GET /v1/sessions/{sessionId}/support-bundle (the `GetSupportBundle` operationId).
 func (c *Client) GetSupportBundle(ctx context.Context, sessionID SessionID, params *GetSupportBundleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11914,7 +11914,7 @@ func (c *Client) GetSupportBundle(ctx context.Context, sessionID SessionID, para
 	return c.Client.Do(req)
 }
 
-// ListTasks The tasks of a session, newest first
+// ListTasks List the tasks of a session, newest first
 //
 // Corresponds with GET /v1/sessions/{sessionId}/tasks (the `ListTasks` operationId).
 func (c *Client) ListTasks(ctx context.Context, sessionID SessionID, params *ListTasksParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11929,7 +11929,7 @@ func (c *Client) ListTasks(ctx context.Context, sessionID SessionID, params *Lis
 	return c.Client.Do(req)
 }
 
-// CreateTaskWithBody Ask for a task; it runs when those before it are over
+// CreateTaskWithBody Queue a task; it runs after those before it
 //
 // Takes any type of body and a specified content type.
 //
@@ -11946,7 +11946,7 @@ func (c *Client) CreateTaskWithBody(ctx context.Context, sessionID SessionID, co
 	return c.Client.Do(req)
 }
 
-// CreateTask Ask for a task; it runs when those before it are over
+// CreateTask Queue a task; it runs after those before it
 //
 // Takes a body of the `application/json` content type.
 //
@@ -12012,9 +12012,9 @@ func (c *Client) StopTask(ctx context.Context, sessionID SessionID, taskID strin
 	return c.Client.Do(req)
 }
 
-// ApproveToolCallWithBody Let a tool call run
+// ApproveToolCallWithBody Approve a tool call
 //
-// `attempt` and `input_hash` are those of the event `tool.call.requested`. With others it is answered 409 with those that are asked about, and the call goes on waiting.
+// `attempt` and `input_hash` come from the event `tool.call.requested`. Other values get 409 with the current ones, and the call stays pending.
 //
 // Takes any type of body and a specified content type.
 //
@@ -12031,9 +12031,9 @@ func (c *Client) ApproveToolCallWithBody(ctx context.Context, sessionID SessionI
 	return c.Client.Do(req)
 }
 
-// ApproveToolCall Let a tool call run
+// ApproveToolCall Approve a tool call
 //
-// `attempt` and `input_hash` are those of the event `tool.call.requested`. With others it is answered 409 with those that are asked about, and the call goes on waiting.
+// `attempt` and `input_hash` come from the event `tool.call.requested`. Other values get 409 with the current ones, and the call stays pending.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -12050,9 +12050,9 @@ func (c *Client) ApproveToolCall(ctx context.Context, sessionID SessionID, toolC
 	return c.Client.Do(req)
 }
 
-// DenyToolCallWithBody Refuse a tool call
+// DenyToolCallWithBody Deny a tool call
 //
-// `attempt` and `input_hash` are those of the event `tool.call.requested`. With others it is answered 409 with those that are asked about, and the call goes on waiting.
+// `attempt` and `input_hash` come from the event `tool.call.requested`. Other values get 409 with the current ones, and the call stays pending.
 //
 // Takes any type of body and a specified content type.
 //
@@ -12069,9 +12069,9 @@ func (c *Client) DenyToolCallWithBody(ctx context.Context, sessionID SessionID, 
 	return c.Client.Do(req)
 }
 
-// DenyToolCall Refuse a tool call
+// DenyToolCall Deny a tool call
 //
-// `attempt` and `input_hash` are those of the event `tool.call.requested`. With others it is answered 409 with those that are asked about, and the call goes on waiting.
+// `attempt` and `input_hash` come from the event `tool.call.requested`. Other values get 409 with the current ones, and the call stays pending.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -12088,7 +12088,7 @@ func (c *Client) DenyToolCall(ctx context.Context, sessionID SessionID, toolCall
 	return c.Client.Do(req)
 }
 
-// ConnectRPCAsCdev JSON-RPC 2.0 over a websocket, where cdev's clients look for it
+// ConnectRPCAsCdev Open a JSON-RPC 2.0 connection at the path that cdev clients use
 //
 // Corresponds with GET /ws (the `ConnectRPCAsCdev` operationId).
 func (c *Client) ConnectRPCAsCdev(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {

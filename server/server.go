@@ -44,6 +44,7 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/manager"
 	"harness/internal/services/session/nativelog"
+	"harness/internal/services/session/registry"
 	"harness/internal/services/tasks"
 	"harness/internal/services/tracing"
 	"harness/server/datadir"
@@ -324,19 +325,20 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		return err
 	}
 	s.sessions = manager.New(manager.Options{
-		Journal: s.journal, DB: s.db, NodeID: s.dir.NodeID, Clock: s.now, NativeToolsOff: s.runtimes.nativeToolsOff(),
+		Journal: s.journal, DB: s.db, NodeID: s.dir.NodeID, Clock: s.now,
 		WorkspaceRoot: SessionFolder(s.cfg, s.workspace), EnterFolder: s.runtimes.enterFolder, Surviving: left,
-		DefaultRuntime: s.runtimes.makers[0].name, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
+		AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
 		NoRuntimes: !s.cfg.Runs(), Draining: s.draining, OnlyNode: s.db.Engine() == database.SQLite,
 		Movable: s.node != nil && s.cfg.Workspaces != "pinned", Lapsed: s.node.Over, Folders: s.storedFolders(),
 		Defaults: session.Controls{
 			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode,
 			NetworkAccess: s.cfg.Defaults.NetworkAccess,
 		},
-		RuntimeLevels: func(name string) session.RuntimeLevels {
-			levels, setting := s.cfg.LevelsOf(name)
-			return session.RuntimeLevels{ApprovalPolicy: levels.Approval, Sandbox: levels.Sandbox, Setting: setting}
-		},
+		Runtimes: registry.Options{Default: s.runtimes.makers[0].name, NativeToolsOff: s.runtimes.nativeToolsOff(),
+			Levels: func(name string) session.RuntimeLevels {
+				levels, setting := s.cfg.LevelsOf(name)
+				return session.RuntimeLevels{ApprovalPolicy: levels.Approval, Sandbox: levels.Sandbox, Setting: setting}
+			}},
 		RuntimeLimits: func(name string) session.RuntimeLimits {
 			return session.RuntimeLimits{Turns: s.cfg.TurnLimit(name), Messages: s.cfg.MessageLimit(name),
 				SessionMessages: s.cfg.SessionMaxMessages}

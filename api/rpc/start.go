@@ -271,10 +271,6 @@ func send(ctx context.Context, c *call) (any, error) {
 			return nil, err
 		}
 	}
-	before, err := c.read(ctx, to.ID)
-	if err != nil {
-		return nil, err
-	}
 	sent, err := c.ops().Send(ctx, to.ID, session.Message{Text: c.text("prompt")})
 	if err != nil {
 		return nil, err
@@ -282,7 +278,7 @@ func send(ctx context.Context, c *call) (any, error) {
 	if result.TurnID, result.MessageID, result.Position = sent.TurnID, sent.QueuedID, sent.Position; sent.QueuedID != "" {
 		result.Status = "queued"
 	}
-	result.Steered = before.Activity.ActiveTurnID != "" && before.Activity.ActiveTurnID == result.TurnID
+	result.Steered = sent.Steered
 	return result, nil
 }
 

@@ -74,27 +74,27 @@ type turnBody struct {
 }
 
 func (s *messages) sendMessage(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	return s.beginTurn(ctx, in, func() (session.Submitted, error) { return s.turns.Send(ctx, in.SessionID(), messageOf(in)) })
+	return s.beginTurn(ctx, in, func() (session.Sent, error) { return s.turns.Send(ctx, in.SessionID(), messageOf(in)) })
 }
 
 func (s *messages) retry(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	return s.beginTurn(ctx, in, func() (session.Submitted, error) {
+	return s.beginTurn(ctx, in, func() (session.Sent, error) {
 		turnID, err := s.turns.Retry(ctx, in.SessionID(), in.Params["turnId"], in.Key)
-		return session.Submitted{TurnID: turnID}, err
+		return session.Sent{TurnID: turnID}, err
 	})
 }
 
 // beginTurn answers with the turn that begin makes, or the one that the same request made before.
-func (s *messages) beginTurn(ctx context.Context, in *rest.Input, begin func() (session.Submitted, error)) (rest.Reply, error) {
+func (s *messages) beginTurn(ctx context.Context, in *rest.Input, begin func() (session.Sent, error)) (rest.Reply, error) {
 	made, err := s.made(ctx, in)
 	found := made != ""
-	sent := session.Submitted{TurnID: made}
+	sent := session.Sent{TurnID: made}
 	switch {
 	case found:
 		var queue []session.Waiting
 		queue, err = s.queue.Waiting(ctx, in.SessionID())
 		if at := session.PositionOf(queue, made); at > 0 {
-			sent = session.Submitted{QueuedID: made, Position: at}
+			sent = session.Sent{QueuedID: made, Position: at}
 		}
 	case err == nil:
 		sent, err = begin()

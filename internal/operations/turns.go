@@ -10,7 +10,7 @@ import (
 // TurnStore is what Turns needs of sessions.
 type TurnStore interface {
 	// Submit starts a turn with a message, steers it into the running one, or queues it behind that.
-	Submit(ctx context.Context, sessionID string, message session.Message) (session.Submitted, error)
+	Submit(ctx context.Context, sessionID string, message session.Message) (session.Sent, error)
 	// Retry sends what a turn was asked once more, if that was cut off before any tool ran: *session.NotRetryableError
 	// otherwise.
 	Retry(ctx context.Context, sessionID, turnID, key string) (newTurnID string, err error)
@@ -38,7 +38,7 @@ type Turns struct {
 
 // Send starts a turn with a message, or steers it into the running one. Where the runtime cannot steer, the message is
 // queued behind the running turn. *InvalidError for no text, and for images that are none; session.ErrWaitingFull.
-func (s *Turns) Send(ctx context.Context, sessionID string, message session.Message) (sent session.Submitted, err error) {
+func (s *Turns) Send(ctx context.Context, sessionID string, message session.Message) (sent session.Sent, err error) {
 	if err := s.access.Check(ctx, Send, sessionID); err != nil {
 		return sent, err
 	}

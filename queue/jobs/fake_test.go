@@ -113,17 +113,17 @@ func (f *fakeSessions) Projects(context.Context) ([]session.Project, error) {
 	return []session.Project{{ID: "p", Name: "Project", WorkingDirectory: &directory}}, nil
 }
 
-func (f *fakeSessions) Send(ctx context.Context, id string, message session.Message) (string, error) {
+func (f *fakeSessions) Send(ctx context.Context, id string, message session.Message) (session.Sent, error) {
 	f.mu.Lock()
 	if f.gone[id] {
 		f.mu.Unlock()
-		return "", fmt.Errorf("send: %w", runtime.ErrThreadNotFound)
+		return session.Sent{}, fmt.Errorf("send: %w", runtime.ErrThreadNotFound)
 	}
 	if len(f.refuses) > 0 && message.Text == "Do it." {
 		err := f.refuses[0]
 		f.refuses = f.refuses[1:]
 		f.mu.Unlock()
-		return "", err
+		return session.Sent{}, err
 	}
 	turnID := fmt.Sprintf("turn-%d", len(f.turns)+1)
 	turn := &fakeTurn{session: id, state: session.TurnState{Status: runtime.TurnInProgress}, ended: make(chan struct{})}
@@ -150,7 +150,7 @@ func (f *fakeSessions) Send(ctx context.Context, id string, message session.Mess
 		f.mu.Unlock()
 		f.publish(id, "")
 	}()
-	return turnID, nil
+	return session.Sent{TurnID: turnID}, nil
 }
 
 // publish appends an event of a session; an error from a stopped journal ends it quietly.

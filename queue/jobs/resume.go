@@ -54,8 +54,8 @@ func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string
 		if err := run.SetCheckpoint(ctx, encode(s)); err != nil {
 			return step{}, err
 		}
-		s.TurnID, err = t.sessions.Send(ctx, sessionID, message)
-		if err == nil {
+		sent, err := t.sessions.Send(ctx, sessionID, message)
+		if s.TurnID = sent.TurnID; err == nil {
 			return s, nil
 		}
 		if !refused(err) {

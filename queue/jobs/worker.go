@@ -30,7 +30,7 @@ type Sessions interface {
 	Projects(ctx context.Context) ([]session.Project, error)
 	Read(ctx context.Context, sessionID string, want session.Reading) (session.Detail, error)
 	TurnEntries(ctx context.Context, sessionID, turnID string) ([]transcript.Entry, error)
-	Send(ctx context.Context, sessionID string, message session.Message) (turnID string, err error)
+	Send(ctx context.Context, sessionID string, message session.Message) (session.Sent, error)
 	TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error)
 	TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error)
 	Interrupt(ctx context.Context, sessionID, turnID string) (string, error)

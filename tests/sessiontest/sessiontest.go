@@ -88,13 +88,13 @@ func (s *Site) NewSession() string {
 }
 
 // Say sends a message and returns its turn.
-func (s *Site) Say(sessionID, text string) (turnID string) {
+func (s *Site) Say(sessionID, text string) string {
 	s.t.Helper()
-	turnID, err := s.Send(s.t.Context(), sessionID, session.Message{Text: text})
+	sent, err := s.Send(s.t.Context(), sessionID, session.Message{Text: text})
 	if err != nil {
 		s.t.Fatalf("say %q: %v", text, err)
 	}
-	return turnID
+	return sent.TurnID
 }
 
 // Until waits for what the journal brings about.

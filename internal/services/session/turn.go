@@ -31,9 +31,11 @@ type Forked struct {
 	Thread json.RawMessage
 }
 
-// Submitted is what became of a message: the turn it began or was steered into, or its place in the queue.
-type Submitted struct {
+// Sent is what became of a message: the turn it began or was steered into, or its place in the queue.
+type Sent struct {
 	TurnID string
+	// Steered is true of a message that went into a turn which was already running.
+	Steered bool
 	// QueuedID is the queued message and Position its place from 1; "" and 0 of a message that was sent.
 	QueuedID string
 	Position int

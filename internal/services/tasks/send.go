@@ -94,8 +94,8 @@ func (s *Service) sendWatched(ctx context.Context, l *lane, t Task, message sess
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		id, err := s.opts.Sessions.Send(sending, t.SessionID, message)
-		answered <- answer{id, err}
+		sent, err := s.opts.Sessions.Send(sending, t.SessionID, message)
+		answered <- answer{sent.TurnID, err}
 	}()
 	for {
 		select {
@@ -265,10 +265,10 @@ func (s *Service) sendAgain(ctx context.Context, t Task, runtimeName string) err
 		return err
 	}
 	message.Begin = s.begin(t, starting, before, ownRecord{})
-	turnID, err := s.opts.Sessions.Send(s.onBehalf(ctx, t), t.SessionID, message)
+	sent, err := s.opts.Sessions.Send(s.onBehalf(ctx, t), t.SessionID, message)
 	switch {
 	case err == nil:
-		return s.bind(ctx, t, turnID)
+		return s.bind(ctx, t, sent.TurnID)
 	case errors.Is(err, errNotQueued), ctx.Err() != nil:
 		return nil //nolint:nilerr // another server accepted it, or this service stops
 	case passes(err):

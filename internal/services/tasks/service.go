@@ -25,7 +25,7 @@ type Sessions interface {
 	CheckOwner(session session.Session) error
 	// CheckWorkspace refuses a session in whose folder an agent cannot work: *session.FolderError.
 	CheckWorkspace(ctx context.Context, sessionID string) error
-	Send(ctx context.Context, sessionID string, message session.Message) (turnID string, err error)
+	Send(ctx context.Context, sessionID string, message session.Message) (session.Sent, error)
 	StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error)
 	Turn(ctx context.Context, sessionID, turnID string) (session.TurnState, bool, error)
 	TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error)

@@ -91,7 +91,7 @@ func (s *Service) unresponsive(session session.Session) bool {
 	if !s.Owns(session) {
 		return false
 	}
-	adapter, err := s.adapter(session.Runtime)
+	adapter, err := s.Adapter(session.Runtime)
 	return err == nil && adapter.Status().Of(session.ID) == runtime.StateUnresponsive
 }
 

@@ -138,7 +138,7 @@ func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) er
 	if err != nil && !errors.Is(err, session.ErrNotFound) {
 		return err
 	}
-	adapter, err := s.adapter(runtimeName)
+	adapter, err := s.Adapter(runtimeName)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) er
 }
 
 func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {
-	adapter, err := s.adapter(runtimeName)
+	adapter, err := s.Adapter(runtimeName)
 	if err != nil {
 		return err
 	}

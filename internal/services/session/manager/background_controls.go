@@ -60,7 +60,7 @@ func levelsOf(sessionID string, c session.Controls) runtime.StartTurn {
 // checkEditRestart is checkRestart for an edit of controls, so that none is stored which the next message cannot have.
 func (s *Service) checkEditRestart(ctx context.Context, tx database.Tx, sessionID, runtimeName string, before,
 	after session.Controls) error {
-	adapter, _ := s.adapter(runtimeName)
+	adapter, _ := s.Adapter(runtimeName)
 	if adapter == nil || sameLevels(before, after) {
 		return nil
 	}

@@ -257,7 +257,7 @@ func TestBackgroundWorkOutlivesTheServer(t *testing.T) {
 		k.close()
 		k = openWith(t, db, "node", func(o *Options) {
 			o.Surviving = []string{generation}
-			o.Runtimes[0].(*fake).works(s.ID, "2")
+			o.Runtimes.Adapters[0].(*fake).works(s.ID, "2")
 		})
 		k.eventually("the runtime lists anew", func() bool { return slices.Equal(k.working(s.ID), []string{"2"}) })
 		k.fake.exited()

@@ -28,7 +28,7 @@ func eachPlain(t *testing.T, test func(t *testing.T, k *kit)) {
 	t.Helper()
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
-		test(t, openWith(t, db, "node", func(o *Options) { o.Runtimes[0] = plain{o.Runtimes[0]} }))
+		test(t, openWith(t, db, "node", func(o *Options) { o.Runtimes.Adapters[0] = plain{o.Runtimes.Adapters[0]} }))
 	})
 }
 
@@ -125,7 +125,7 @@ func TestMessagesWaitWhereNothingSteers(t *testing.T) {
 		send := func(ctx context.Context, text string) <-chan error {
 			done := make(chan error, 1)
 			go func() {
-				turn, err := k.Send(ctx, s.ID, session.Message{Text: text})
+				turn, err := turnOf(k.Send(ctx, s.ID, session.Message{Text: text}))
 				if err == nil {
 					sent <- text + " " + turn
 				}

@@ -64,7 +64,7 @@ func (s *Service) controlsIn(ctx context.Context, q database.Querier, sessionID 
 	if defaults, err = s.defaults(ctx, q); err != nil {
 		return "", session.Controls{}, session.Controls{}, err
 	}
-	session, err := stored.Effective(s.defaultsFor(stored.Runtime, defaults))
+	session, err := stored.Effective(s.DefaultsFor(stored.Runtime, defaults))
 	return stored.Runtime, session.Controls, defaults, err
 }
 

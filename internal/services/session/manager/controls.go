@@ -38,7 +38,7 @@ func checkControls(adapter runtime.Adapter, c session.Controls) error {
 // checkChangedControls is checkControls for a session of a named runtime; levels it had before stay allowed. A runtime
 // that is not configured any more refuses every turn anyway.
 func (s *Service) checkChangedControls(runtimeName string, before, after session.Controls) error {
-	adapter, _ := s.adapter(runtimeName)
+	adapter, _ := s.Adapter(runtimeName)
 	if adapter == nil {
 		return nil
 	}

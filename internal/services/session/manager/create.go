@@ -10,6 +10,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/live"
+	"harness/internal/services/session/registry"
 	"harness/internal/services/session/store"
 )
 
@@ -46,7 +47,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	if err != nil {
 		return session.Session{}, err
 	}
-	defaults = s.defaultsFor(adapter.Name(), defaults)
+	defaults = s.DefaultsFor(adapter.Name(), defaults)
 	if in.SystemOwned {
 		defaults.Model = nil // the default is people's choice for their chats
 	}
@@ -66,11 +67,11 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	if len(in.DynamicTools) > 0 && !runtime.CapabilitiesOf(adapter).DynamicTools {
 		return session.Session{}, &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: runtime.OpTools}
 	}
-	implicit, err := chosenSources(adapter, in.ImplicitSources)
+	implicit, err := registry.ChosenSources(adapter, in.ImplicitSources)
 	if err != nil {
 		return session.Session{}, err
 	}
-	nativeTools, err := s.chosenNativeTools(adapter, in.NativeTools)
+	nativeTools, err := s.ChosenNativeTools(adapter, in.NativeTools)
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -85,7 +86,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	// their own.
 	ctx = context.WithoutCancel(ctx)
 	id := cmp.Or(in.ID, session.NewID())
-	sources, err := sourcesAt(adapter, id, cwd, implicit)
+	sources, err := registry.SourcesAt(adapter, id, cwd, implicit)
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -164,7 +165,7 @@ func (s *Service) settled(in session.Create, err error) error {
 		return err
 	}
 	choose := func(own, ofAll string) []string {
-		if setting := s.levelsOf(control.Runtime).Setting; setting != "" {
+		if setting := s.LevelsOf(control.Runtime).Setting; setting != "" {
 			return []string{setting + own, ofAll}
 		}
 		return []string{ofAll}

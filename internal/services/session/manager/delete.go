@@ -72,7 +72,7 @@ func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) 
 func (s *Service) deleteThread(ctx context.Context, session session.Session, by time.Time) (files int, told bool, err error) {
 	ctx, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
-	adapter, err := s.adapter(session.Runtime)
+	adapter, err := s.Adapter(session.Runtime)
 	if err == nil {
 		s.endWork(ctx, adapter, session)
 		if err = ctx.Err(); err == nil {

@@ -108,7 +108,7 @@ func (s *Service) sendDeletions(ctx context.Context) (left int, err error) {
 }
 
 func (s *Service) sendDeletion(ctx context.Context, session session.Session) error {
-	adapter, err := s.adapter(session.Runtime)
+	adapter, err := s.Adapter(session.Runtime)
 	if err != nil {
 		return err
 	}

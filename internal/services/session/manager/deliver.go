@@ -149,7 +149,7 @@ func delivered(ctx context.Context, tx database.Tx, requestID string, at int64) 
 // whatever comes of it: a process that is gone takes its turn with it, and that is told to clients by the news of its
 // end.
 func (s *Service) deliver(ctx context.Context, request store.Request) {
-	adapter, err := s.adapter(request.Runtime)
+	adapter, err := s.Adapter(request.Runtime)
 	if err == nil {
 		request, err = request.WithParams(ctx, s.db.Read())
 	}

@@ -30,7 +30,7 @@ func (s *Service) describerOf(session session.Session) describer {
 		return nil
 	}
 	var words describer
-	if adapter, err := s.adapter(session.Runtime); err == nil {
+	if adapter, err := s.Adapter(session.Runtime); err == nil {
 		words, _ = adapter.(describer) // one that is not configured any more says nothing new
 	}
 	return words
@@ -60,7 +60,7 @@ func (s *Service) threadState(ctx context.Context, q database.Querier, sess sess
 // refreshDescription asks the runtime what it says of a session by now: where it works and with what model may change
 // with a turn.
 func (s *Service) refreshDescription(ctx context.Context, runtimeName, sessionID string) error {
-	adapter, err := s.adapter(runtimeName)
+	adapter, err := s.Adapter(runtimeName)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func TestAMessageDroppedWithItsTurnIsShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, k *kit) {
 				s := k.create()
-				turn, err := k.Send(t.Context(), s.ID, session.Message{Text: "go"})
+				turn, err := turnOf(k.Send(t.Context(), s.ID, session.Message{Text: "go"}))
 				k.do(err)
 				k.tellUser(s.ID, turn, "u1", "go")
 				for _, text := range []string{"also", "and this", "also"} {
@@ -82,7 +82,7 @@ func TestAMessageDroppedWithItsTurnIsShown(t *testing.T) {
 func TestAMessageDroppedByADeadRuntimeIsShown(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
-		turn, err := k.Send(t.Context(), s.ID, session.Message{Text: "go"})
+		turn, err := turnOf(k.Send(t.Context(), s.ID, session.Message{Text: "go"}))
 		k.do(err)
 		k.tellUser(s.ID, turn, "u1", "go")
 		_, err = k.Send(t.Context(), s.ID, session.Message{Text: "and this"})
@@ -99,7 +99,7 @@ func TestAMessageDroppedByADeadRuntimeIsShown(t *testing.T) {
 func TestAMessageTakenByAnEndedTurnIsShown(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
-		turn, err := k.Send(t.Context(), s.ID, session.Message{Text: "go"})
+		turn, err := turnOf(k.Send(t.Context(), s.ID, session.Message{Text: "go"}))
 		k.do(err)
 		k.tellUser(s.ID, turn, "u1", "go")
 		k.fake.end(s.ID, turn, runtime.TurnInterrupted)

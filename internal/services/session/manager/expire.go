@@ -67,7 +67,7 @@ func (s *Service) runtimeExited(name string, signal runtime.Signal) journal.Unit
 	at := s.now()
 	s.index.ProcessExited(live.ProcessKey{Runtime: name, Serves: signal.Serves}, signal.Generation)
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		if first, err := s.endSpool(ctx, tx, signal.Generation); err != nil || !first {
+		if first, err := endSpool(ctx, tx, signal.Generation); err != nil || !first {
 			return nil, err
 		}
 		events, err := s.sweep(ctx, tx, s.opts.NodeID, isGeneration(signal.Generation), exitReason(name, signal.Exit), at)

@@ -96,7 +96,7 @@ func (s *Service) failureKind(ctx context.Context, turn store.Turn) (error, erro
 	if err != nil {
 		return nil, err
 	}
-	adapter, err := s.adapter(sess.Runtime)
+	adapter, err := s.Adapter(sess.Runtime)
 	if err != nil {
 		return described.Kind, nil // a runtime this server does not have tells no more
 	}

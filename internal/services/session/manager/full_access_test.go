@@ -64,7 +64,7 @@ func TestFullAccessLeavesNoNetworkBehind(t *testing.T) {
 			{level(session.SandboxFullAccess), nil, "enabled"}, {level("read-only"), level("enabled"), "enabled"},
 			{level(session.SandboxFullAccess), nil, "enabled"}, {level("workspace-write"), nil, "enabled"},
 		} {
-			turn, err := k.Send(t.Context(), s.ID, session.Message{Text: "hi", FilesystemSandbox: test.sandbox, NetworkAccess: test.network})
+			turn, err := turnOf(k.Send(t.Context(), s.ID, session.Message{Text: "hi", FilesystemSandbox: test.sandbox, NetworkAccess: test.network}))
 			k.do(err)
 			k.fake.end(s.ID, turn, runtime.TurnDone)
 			k.flush()

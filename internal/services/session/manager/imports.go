@@ -250,7 +250,7 @@ func (s *Service) historian(session session.Session) (historian runtime.Historia
 	if session.HistoryAt != 0 || !s.Owns(session) {
 		return nil, ""
 	}
-	adapter, err := s.adapter(session.Runtime)
+	adapter, err := s.Adapter(session.Runtime)
 	if err != nil {
 		return nil, "" // a runtime that is not configured any more tells nothing
 	}

@@ -48,7 +48,7 @@ func (s *Service) toInterrupt(ctx context.Context, sessionID, turnID string) (se
 	case turnID != "" && turnID != active:
 		return session.Session{}, nil, "", fmt.Errorf("%w: %s runs, not %s", session.ErrWrongTurn, active, turnID)
 	}
-	adapter, err = s.adapter(row.Runtime)
+	adapter, err = s.Adapter(row.Runtime)
 	return row.Session, adapter, active, err
 }
 

@@ -26,7 +26,7 @@ func TestAMessageAfterAStopIsNoPartOfTheStoppedTurn(t *testing.T) {
 			t.Errorf("steer a turn that is being stopped: %v", err)
 		}
 		go func() {
-			turn, err := k.Send(t.Context(), s.ID, session.Message{Text: "hi"})
+			turn, err := turnOf(k.Send(t.Context(), s.ID, session.Message{Text: "hi"}))
 			if err != nil {
 				t.Error(err)
 			}

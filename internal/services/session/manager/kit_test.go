@@ -15,6 +15,7 @@ import (
 	"harness/internal/platform/telemetry"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/registry"
 	"harness/internal/services/session/store"
 	"harness/stream"
 	"harness/tests/dbtest"
@@ -67,7 +68,7 @@ func openWith(t *testing.T, db *database.DB, node string, edit func(*Options)) *
 	}
 	f := &fake{generation: session.NewID()}
 	k.fake, k.log = f, log
-	opts := Options{Journal: log, DB: db, Runtimes: []runtime.Adapter{f}, NodeID: node, Defaults: testControls,
+	opts := Options{Journal: log, DB: db, Runtimes: registry.Options{Adapters: []runtime.Adapter{f}}, NodeID: node, Defaults: testControls,
 		WorkspaceRoot: "/repo", Logger: zerolog.Nop(), Clock: func() time.Time {
 			return time.Now().Add(time.Duration(k.ahead.Load()))
 		}}
@@ -115,7 +116,7 @@ func (k *kit) reopenKnown() *kit {
 	k.close()
 	before := k.fake
 	return openWith(k.t, k.db, k.opts.NodeID, func(o *Options) {
-		now := o.Runtimes[0].(*fake)
+		now := o.Runtimes.Adapters[0].(*fake)
 		now.threads, now.nextTurn = before.threads, before.nextTurn
 	})
 }
@@ -143,9 +144,12 @@ func (k *kit) create() session.Session {
 	return session
 }
 
+// turnOf is the turn of a message that was sent.
+func turnOf(sent session.Sent, err error) (string, error) { return sent.TurnID, err }
+
 func (k *kit) send(sessionID string) string {
 	k.t.Helper()
-	turnID, err := k.Send(k.t.Context(), sessionID, session.Message{Text: "hi"})
+	turnID, err := turnOf(k.Send(k.t.Context(), sessionID, session.Message{Text: "hi"}))
 	k.do(err)
 	return turnID
 }

@@ -29,7 +29,7 @@ func openLimited(t *testing.T, db *database.DB, limits session.RuntimeLimits, su
 func (k *kit) sendLater(ctx context.Context, sessionID string) <-chan any {
 	out := make(chan any, 1)
 	go func() {
-		turnID, err := k.Send(ctx, sessionID, session.Message{Text: "later"})
+		turnID, err := turnOf(k.Send(ctx, sessionID, session.Message{Text: "later"}))
 		if err != nil {
 			out <- err
 		} else {

@@ -97,7 +97,7 @@ func (s *Service) stretch(ctx context.Context, q database.Querier, query session
 	from, order := query.Sort.From()
 	where, next := listed+from, ""
 	if query.Runtime != "" {
-		if err := s.checkRuntime(ctx, q, query.Runtime); err != nil {
+		if err := s.CheckRuntime(ctx, q, query.Runtime); err != nil {
 			return session.Page{}, err
 		}
 		args = append(args, query.Runtime)
@@ -141,7 +141,7 @@ func (s *Service) stretch(ctx context.Context, q database.Querier, query session
 			page.NextCursor = query.Sort.CursorAfter(page.Sessions[query.Limit-1])
 			break
 		}
-		sess, err := row.Effective(s.defaultsFor(row.Runtime, defaults))
+		sess, err := row.Effective(s.DefaultsFor(row.Runtime, defaults))
 		if err != nil {
 			return session.Page{}, err
 		}

@@ -63,7 +63,7 @@ func (s *Service) Lookup(ctx context.Context, sessionID string) (session.Session
 func (s *Service) findInRuntimes(ctx context.Context, sessionID string) (answers []findAnswer, notAsked []session.NotAsked) {
 	ctx, cancel := context.WithTimeout(ctx, lookupPatience)
 	defer cancel()
-	adapters := s.allAdapters()
+	adapters := s.Adapters()
 	answers = make([]findAnswer, 0, len(adapters))
 	var asking sync.WaitGroup
 	for _, adapter := range adapters {

@@ -106,7 +106,7 @@ func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools jso
 		s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (change, error) {
 			_, err := s.workspace(session)
 			if err == nil {
-				err = s.checkTools(ctx, sessionID, dynamicTools)
+				err = s.CheckTools(ctx, sessionID, dynamicTools)
 			}
 			if err != nil {
 				return nil, err

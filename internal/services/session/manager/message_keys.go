@@ -57,17 +57,22 @@ func (s *Service) noteKey(ctx context.Context, tx database.Tx, sess session.Sess
 			return err
 		}
 	}
-	return s.insertKey(ctx, tx, key, sess.ID, mark, "")
+	return insertKey(ctx, tx, messageKey{key: key, sessionID: sess.ID, mark: mark, at: s.now()})
+}
+
+// messageKey is the key of a message with the mark of its sending, or with what it made.
+type messageKey struct {
+	key, sessionID, mark, made string
+	at                         int64 // ms
 }
 
 // insertKey stores a key that is not known yet, or was so long ago that it does not count.
-func (s *Service) insertKey(ctx context.Context, tx database.Tx, key, sessionID, mark, made string) error {
-	now := s.now()
+func insertKey(ctx context.Context, tx database.Tx, one messageKey) error {
 	inserted, err := tx.ExecContext(ctx, `insert into message_keys as k (key, session_id, mark, made, created_at)
 		values ($1, $2, $3, $4, $5)
 		on conflict (key) do update set mark = excluded.mark, made = excluded.made, created_at = excluded.created_at
-		where k.created_at <= $6`, key, database.EncodeText(sessionID), mark, database.EncodeText(made), now,
-		now-store.MessageKeysKept.Milliseconds())
+		where k.created_at <= $6`, one.key, database.EncodeText(one.sessionID), one.mark, database.EncodeText(one.made), one.at,
+		one.at-store.MessageKeysKept.Milliseconds())
 	if err != nil {
 		return fmt.Errorf("note the key of a message: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 // sendKeyed sends a message with a key.
 func (k *kit) sendKeyed(sessionID, key string) (string, error) {
 	k.t.Helper()
-	return k.Send(k.t.Context(), sessionID, session.Message{Text: "keyed", Key: key})
+	return turnOf(k.Send(k.t.Context(), sessionID, session.Message{Text: "keyed", Key: key}))
 }
 
 // breakOff has the runtime give no answer to messages, as it is for a server that dies while it tells them; began tells

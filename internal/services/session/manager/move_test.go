@@ -57,8 +57,8 @@ func openPortable(t *testing.T, db *database.DB, node string, over *[]string) (*
 		t.Fatal(err)
 	}
 	k := openWith(t, db, node, func(o *Options) {
-		portable.fake = o.Runtimes[0].(*fake)
-		o.Runtimes[0] = portable
+		portable.fake = o.Runtimes.Adapters[0].(*fake)
+		o.Runtimes.Adapters[0] = portable
 		o.Movable = true
 		o.Lapsed = func(_ context.Context, _ database.Querier, node string) (bool, error) {
 			return slices.Contains(*over, node), nil
@@ -275,7 +275,7 @@ func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
 	one.do(os.Rename(away, place))
 	two.do(two.Own(t.Context(), behind))
 	for _, again := range []bool{true, false} {
-		turn, err := two.Send(t.Context(), behind.ID, session.Message{Text: "next"})
+		turn, err := turnOf(two.Send(t.Context(), behind.ID, session.Message{Text: "next"}))
 		two.do(err)
 		two.fake.end(behind.ID, turn, runtime.TurnDone)
 		two.flush()

@@ -58,7 +58,7 @@ func TestProcessesOnDemand(t *testing.T) {
 		first := p.send(one.ID)
 		waits := make(chan string)
 		go func() {
-			turnID, err := p.Send(context.WithoutCancel(t.Context()), two.ID, session.Message{Text: "and me"})
+			turnID, err := turnOf(p.Send(context.WithoutCancel(t.Context()), two.ID, session.Message{Text: "and me"}))
 			if err != nil {
 				t.Error(err)
 			}

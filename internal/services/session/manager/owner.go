@@ -76,7 +76,7 @@ func (s *Service) owned(ctx context.Context, sessionID string) (session.Session,
 	if err != nil {
 		return session.Session{}, nil, err
 	}
-	adapter, err := s.adapter(sess.Runtime)
+	adapter, err := s.Adapter(sess.Runtime)
 	return sess, adapter, err
 }
 

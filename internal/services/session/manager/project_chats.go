@@ -165,7 +165,7 @@ func (s *Service) hasContent(ctx context.Context, session session.Session) (bool
 	if err != nil || len(turns) > 0 {
 		return len(turns) > 0, err
 	}
-	adapter, err := s.adapter(session.Runtime)
+	adapter, err := s.Adapter(session.Runtime)
 	if err != nil {
 		return false, err
 	}

@@ -87,7 +87,7 @@ func (s *Service) Wait(ctx context.Context, sessionID string, message session.Me
 			return journal.Refuse(session.ErrWaitingFull)
 		}
 		if message.Key != "" {
-			if err := s.insertKey(ctx, tx, message.Key, sessionID, "", id); err != nil {
+			if err := insertKey(ctx, tx, messageKey{key: message.Key, sessionID: sessionID, made: id, at: s.now()}); err != nil {
 				return err
 			}
 		}

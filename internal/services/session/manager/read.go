@@ -92,7 +92,7 @@ func (s *Service) storedIn(ctx context.Context, q database.Querier, sessionID st
 	if err != nil {
 		return session.Session{}, err
 	}
-	return row.Effective(s.defaultsFor(row.Runtime, defaults))
+	return row.Effective(s.DefaultsFor(row.Runtime, defaults))
 }
 
 // TranscriptPage reads at most limit entries behind the first offset ones, as Read shows them and in its order or, newest

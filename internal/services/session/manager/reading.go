@@ -40,7 +40,7 @@ func (s *Service) Read(ctx context.Context, sessionID string, want session.Readi
 			return err
 		}
 		detail.HistoryPending = detail.Session.HistoryAt == 0
-		if adapter, err := s.adapter(sess.Runtime); err == nil && detail.Session.Capabilities == nil {
+		if adapter, err := s.Adapter(sess.Runtime); err == nil && detail.Session.Capabilities == nil {
 			detail.Session.Capabilities = encode(runtime.CapabilitiesOf(adapter))
 		}
 		if detail.Version, err = s.version(ctx, q, detail.Session, want); err != nil {

@@ -44,7 +44,7 @@ func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) err
 	if _, err := s.workspace(row.Session); err != nil {
 		return err
 	}
-	adapter, err := s.adapter(row.Runtime)
+	adapter, err := s.Adapter(row.Runtime)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,8 @@ import (
 // that was cut off by the end of its runtime or of the server, and in which no tool has run: *NotRetryableError with
 // the reason for any other. Otherwise it is Send of a message with this key (Message.Key).
 func (s *Service) Retry(ctx context.Context, sessionID, turnID, key string) (string, error) {
-	return s.Send(ctx, sessionID, session.Message{Retries: turnID, Key: key})
+	sent, err := s.Send(ctx, sessionID, session.Message{Retries: turnID, Key: key})
+	return sent.TurnID, err
 }
 
 // again is the message that tries a turn again. The session is locked.
@@ -63,7 +64,7 @@ func (s *Service) again(ctx context.Context, sessionID, turnID, key string) (ses
 	case input == "":
 		return refuse("it was not cut off, or what it was asked is not known")
 	}
-	message := session.Message{Alone: true, Key: key}
+	message := session.Message{Alone: true, Retries: turnID, Key: key}
 	for line := range strings.Lines(input) {
 		var one session.TurnInput
 		if err := json.Unmarshal([]byte(line), &one); err != nil {

@@ -36,10 +36,10 @@ func (k *kit) notRetryable(sessionID, turnID, reason string) {
 func TestATurnThatWasCutOffIsTriedAgain(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
-		first, err := k.Send(t.Context(), s.ID, session.Message{Text: "look", Images: []string{"data:image/png;base64,AAAA"},
-			Effort: "high"})
+		first, err := turnOf(k.Send(t.Context(), s.ID, session.Message{Text: "look", Images: []string{"data:image/png;base64,AAAA"},
+			Effort: "high"}))
 		k.do(err)
-		steered, err := k.Send(t.Context(), s.ID, session.Message{Text: "and nul \x00"})
+		steered, err := turnOf(k.Send(t.Context(), s.ID, session.Message{Text: "and nul \x00"}))
 		k.do(err)
 		if steered != first {
 			t.Fatalf("%s is another turn", steered)

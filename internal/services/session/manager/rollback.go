@@ -172,7 +172,7 @@ func (s *Service) settleRollback(ctx context.Context, session session.Session, o
 	if err := json.Unmarshal([]byte(noted), &turns); err != nil {
 		return fmt.Errorf("read the open rollback of session %s: %w", session.ID, err)
 	}
-	adapter, err := s.adapter(session.Runtime)
+	adapter, err := s.Adapter(session.Runtime)
 	if err != nil {
 		return err
 	}

@@ -12,62 +12,32 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// Send starts a turn with a message, or steers it into the running one, and returns the turn's id; where the runtime
+// Send starts a turn with a message, or steers it into the running one, and returns which it did; where the runtime
 // cannot steer, it waits for the running turn's end first. Sends to one session go one after the other, so two at once
 // make one turn. Options given become the session's controls once the runtime took the message. *ToolsError for client
 // tools that are not the session's, *runtime.ControlError for levels its runtime does not enforce,
 // *runtime.UnsupportedError for images it does not take, *BackgroundError for options it cannot have while background work
 // runs, *LimitError when too many messages are on their way.
-func (s *Service) Send(ctx context.Context, sessionID string, message session.Message) (string, error) {
+func (s *Service) Send(ctx context.Context, sessionID string, message session.Message) (session.Sent, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
-		return "", err // before the runtime is told anything
+		return session.Sent{}, err // before the runtime is sent anything
 	}
 	leave, err := s.reserveSlot(ctx, sessionID)
 	if err != nil {
-		return "", err
+		return session.Sent{}, err
 	}
 	defer leave()
 	sess, adapter, release, err := s.acquireForTurn(ctx, sessionID, message.Alone || message.Retries != "")
 	if err != nil {
-		return "", err
+		return session.Sent{}, err
 	}
 	defer release()
-	if err := s.drained(sess.SystemOwned); err != nil {
-		return "", err
-	}
-	cwd, err := s.workspace(sess)
+	message, start, err := s.prepareTurn(ctx, sess, adapter, message)
 	if err != nil {
-		return "", err
-	}
-	retries := message.Retries
-	if retries != "" {
-		if message, err = s.again(ctx, sessionID, retries, message.Key); err != nil {
-			return "", err
-		}
-	}
-	if err := s.checkMessage(ctx, sess, adapter, message); err != nil {
-		return "", err
-	}
-	if err := s.settleRollback(ctx, sess, false); err != nil {
-		return "", err
-	}
-	controls := sess.Controls.With(message.Model, message.ApprovalPolicy, message.NetworkAccess,
-		message.FilesystemSandbox)
-	s.load(sess.Runtime, sessionID)
-	start := runtime.StartTurn{
-		ThreadID: sess.ID, NativeID: sess.RuntimeSessionID, Input: message.InputParts(), Alone: message.Alone, Cwd: cwd,
-		Model: controls.ModelName(), Effort: message.Effort, ApprovalPolicy: controls.ApprovalPolicy,
-		Sandbox:       controls.FilesystemSandbox,
-		NetworkAccess: controls.NetworkAccess, CollaborateMode: message.CollaborationMode,
-	}
-	if err := s.checkRestart(ctx, s.db.Read(), adapter, start, wishOf(sess.Controls, controls)); err != nil {
-		return "", err
-	}
-	if start.Aside, err = s.denialReasons(ctx, adapter, sessionID); err != nil {
-		return "", err
+		return session.Sent{}, err
 	}
 	if err := s.beginning(ctx, sess, message); err != nil {
-		return "", err
+		return session.Sent{}, err
 	}
 	s.sends(ctx, sessionID)
 	s.silence.end(sessionID)
@@ -77,15 +47,54 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	start.ActiveTurnID = s.index.ActiveTurn(sessionID)
 	started, told, err := s.startTurn(ctx, adapter, sess, start)
 	if err == nil {
-		return started.TurnID, errStoredLater(s.turnAccepted(ctx, sess, started, message, told))
+		return session.Sent{TurnID: started.TurnID, Steered: started.Steered},
+			errStoredLater(s.turnAccepted(ctx, sess, started, message, told))
 	}
 	if kept := s.forgetKey(ctx, message.Key, err); kept != nil {
-		return "", errors.Join(err, kept)
+		return session.Sent{}, errors.Join(err, kept)
 	}
-	if retries != "" && errors.Is(err, runtime.ErrTurnActive) {
-		err = &session.NotRetryableError{SessionID: sessionID, TurnID: retries, Reason: "a turn runs in its session"}
+	if message.Retries != "" && errors.Is(err, runtime.ErrTurnActive) {
+		err = &session.NotRetryableError{SessionID: sessionID, TurnID: message.Retries, Reason: "a turn runs in its session"}
 	}
-	return "", err
+	return session.Sent{}, err
+}
+
+// prepareTurn checks a message and makes the runtime's call of it. A message that retries a turn gets what that was
+// asked. The session is locked.
+func (s *Service) prepareTurn(ctx context.Context, sess session.Session, adapter runtime.Adapter, message session.Message) (
+	session.Message, runtime.StartTurn, error) {
+	if err := s.drained(sess.SystemOwned); err != nil {
+		return message, runtime.StartTurn{}, err
+	}
+	cwd, err := s.workspace(sess)
+	if err != nil {
+		return message, runtime.StartTurn{}, err
+	}
+	if message.Retries != "" {
+		if message, err = s.again(ctx, sess.ID, message.Retries, message.Key); err != nil {
+			return message, runtime.StartTurn{}, err
+		}
+	}
+	if err := s.checkMessage(ctx, sess, adapter, message); err != nil {
+		return message, runtime.StartTurn{}, err
+	}
+	if err := s.settleRollback(ctx, sess, false); err != nil {
+		return message, runtime.StartTurn{}, err
+	}
+	controls := sess.Controls.With(message.Model, message.ApprovalPolicy, message.NetworkAccess,
+		message.FilesystemSandbox)
+	s.load(sess.Runtime, sess.ID)
+	start := runtime.StartTurn{
+		ThreadID: sess.ID, NativeID: sess.RuntimeSessionID, Input: message.InputParts(), Alone: message.Alone, Cwd: cwd,
+		Model: controls.ModelName(), Effort: message.Effort, ApprovalPolicy: controls.ApprovalPolicy,
+		Sandbox:       controls.FilesystemSandbox,
+		NetworkAccess: controls.NetworkAccess, CollaborateMode: message.CollaborationMode,
+	}
+	if err := s.checkRestart(ctx, s.db.Read(), adapter, start, wishOf(sess.Controls, controls)); err != nil {
+		return message, start, err
+	}
+	start.Aside, err = s.denialReasons(ctx, adapter, sess.ID)
+	return message, start, err
 }
 
 // beginning stores that a message is about to be told to the runtime.
@@ -199,42 +208,13 @@ func (s *Service) turnAccepted(ctx context.Context, sess session.Session, starte
 		if !down {
 			s.index.Update(sess.ID, func(t *live.Session) { t.AcceptTurn(turnID) })
 		}
+		turn := store.Turn{SessionID: sess.ID, TurnID: turnID, Generation: generation, NodeID: s.opts.NodeID, StartedAt: at,
+			Input: message.StoredInput()}
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			if _, err := store.IsSystemOwned(ctx, tx, sess.ID); err != nil {
-				return nil, journal.Refuse(err)
-			}
-			if mine, err := s.mine(ctx, tx, sess.ID, sess.Epoch); err != nil {
-				return nil, err
-			} else if !mine {
-				return nil, journal.Refuse(&session.TakenError{SessionID: sess.ID, Node: s.opts.NodeID})
-			}
-			news, err := s.sentWith(ctx, tx, sess.ID, started, message, at)
+			turn.Trace = s.storedTraceOf(sess.ID, turnID)
+			sent, err := s.storeSent(ctx, tx, sess, turn, started, message)
 			if err != nil {
-				return nil, err
-			}
-			turn := store.Turn{SessionID: sess.ID, TurnID: turnID, Generation: generation, NodeID: s.opts.NodeID, StartedAt: at,
-				Input: message.StoredInput(), Trace: s.storedTraceOf(sess.ID, turnID)}
-			sent := []journal.Event{news}
-			if message.Accepted != nil {
-				more, err := message.Accepted(ctx, tx, turnID)
-				if err != nil {
-					return nil, err
-				}
-				sent = append(sent, more...)
-			}
-			if message.Key != "" {
-				if err := keyMade(ctx, tx, message.Key, turnID); err != nil {
-					return nil, err
-				}
-			}
-			if err := errors.Join(store.OpenTurn(ctx, tx, turn), store.TouchSession(ctx, tx, sess.ID, at)); err != nil {
 				return sent, err
-			}
-			if started.Steered {
-				dropped, err := s.recordDroppedLate(ctx, tx, sess.ID, turnID, message)
-				if sent = append(sent, dropped...); err != nil {
-					return sent, err
-				}
 			}
 			if told != nil {
 				restored, err := s.restored(ctx, tx, sess.ID, started, told, at)
@@ -249,6 +229,44 @@ func (s *Service) turnAccepted(ctx context.Context, sess session.Session, starte
 			return append(sent, swept...), err
 		}
 	})
+}
+
+// storeSent stores a message that the runtime took, with its turn, unless the session is gone or another node's.
+func (s *Service) storeSent(ctx context.Context, tx database.Tx, sess session.Session, turn store.Turn,
+	started runtime.StartedTurn, message session.Message) ([]journal.Event, error) {
+	if _, err := store.IsSystemOwned(ctx, tx, sess.ID); err != nil {
+		return nil, journal.Refuse(err)
+	}
+	if mine, err := s.mine(ctx, tx, sess.ID, sess.Epoch); err != nil {
+		return nil, err
+	} else if !mine {
+		return nil, journal.Refuse(&session.TakenError{SessionID: sess.ID, Node: s.opts.NodeID})
+	}
+	news, err := s.sentWith(ctx, tx, sess.ID, started, message, turn.StartedAt)
+	if err != nil {
+		return nil, err
+	}
+	sent := []journal.Event{news}
+	if message.Accepted != nil {
+		more, err := message.Accepted(ctx, tx, turn.TurnID)
+		if err != nil {
+			return nil, err
+		}
+		sent = append(sent, more...)
+	}
+	if message.Key != "" {
+		if err := keyMade(ctx, tx, message.Key, turn.TurnID); err != nil {
+			return nil, err
+		}
+	}
+	if err := errors.Join(store.OpenTurn(ctx, tx, turn), store.TouchSession(ctx, tx, sess.ID, turn.StartedAt)); err != nil {
+		return sent, err
+	}
+	if !started.Steered {
+		return sent, nil
+	}
+	dropped, err := s.recordDroppedLate(ctx, tx, sess.ID, turn.TurnID, message)
+	return append(sent, dropped...), err
 }
 
 // sentWith stores the options a message came with, and returns the news that it was sent.

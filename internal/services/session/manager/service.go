@@ -25,6 +25,7 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/nativelog"
+	"harness/internal/services/session/registry"
 	"harness/transcript"
 )
 
@@ -32,15 +33,10 @@ import (
 type Options struct {
 	Journal *journal.Journal
 	DB      *database.DB
-	// Runtimes are the adapters to drive. More may be added with Attach.
-	Runtimes []runtime.Adapter
-	// DefaultRuntime names the runtime of sessions whose creator names none, and whose models the stored default controls
-	// are about; "" is the first one.
-	DefaultRuntime string
+	// Runtimes are the adapters to drive, and what holds for sessions of each.
+	Runtimes registry.Options
 	// NodeID names this server among those that share the store; it must be the same after a restart.
 	NodeID string
-	// NativeToolsOff says that no agent may have tools of its own, whatever its session was opened with.
-	NativeToolsOff bool
 	// AdoptNodes are nodes that are gone for good, whose sessions Start makes this node's; OnlyNode adopts every other
 	// one, for a store that one server has to itself.
 	AdoptNodes []string
@@ -62,9 +58,6 @@ type Options struct {
 	Surviving []string
 	// Defaults are the controls of sessions that never had any, unless stored defaults say otherwise.
 	Defaults session.Controls
-	// RuntimeLevels are those of sessions of a runtime whose creator names none, in place of the defaults of all. nil is
-	// none for any runtime.
-	RuntimeLevels func(runtime string) session.RuntimeLevels
 	// RuntimeLimits bound what a runtime has to do at once; nil is no bounds for any runtime.
 	RuntimeLimits func(runtime string) session.RuntimeLimits
 	// DefaultsLocked makes Defaults the only ones: they are not to be edited (SESSION_DEFAULTS_LOCKED).
@@ -124,9 +117,9 @@ type Service struct {
 	// unusable is why an agent cannot work in a folder, "" when it can.
 	unusable func(folder string) string
 
-	adaptersMu sync.RWMutex
-	adapters   []runtime.Adapter
-	workers    Workers
+	*registry.Registry
+	workersMu sync.RWMutex
+	workers   Workers
 
 	// order makes "look at the view, change it, queue the unit" one step, so that the view is right in the order units
 	// commit. It is held while the journal's queue is full: that is the back-pressure of a slow store.
@@ -159,8 +152,7 @@ func New(opts Options) *Service {
 		deletions: newDeletions(), deletePatience: deletePatience, stopPatience: stopPatience, restartPatience: restartPatience,
 		order:   newOrderLock(),
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
-		adapters: append([]runtime.Adapter(nil), opts.Runtimes...), texts: newTexts(opts.Clock()),
-		serving: map[string]string{},
+		Registry: registry.New(opts.DB, opts.Runtimes), texts: newTexts(opts.Clock()), serving: map[string]string{},
 	}
 	s.index = live.New(s.now, live.NewLimits(opts.RuntimeLimits))
 	s.unusable = func(folder string) string { return unusableFolder(folder, opts.EnterFolder) }

@@ -146,7 +146,7 @@ func (s *Service) checkReply(request store.Request, reply runtime.Reply) error {
 	if request.Runtime == session.EventSource {
 		return checkOwnReply(reply)
 	}
-	if adapter, err := s.adapter(request.Runtime); err == nil {
+	if adapter, err := s.Adapter(request.Runtime); err == nil {
 		return adapter.CheckReply(request.Ref(), reply)
 	}
 	return nil

@@ -159,7 +159,7 @@ func (s *Service) snapshotSession(ctx context.Context, sessionID, endedTurn stri
 	if err != nil {
 		return err
 	}
-	adapter, err := s.adapter(sess.Runtime)
+	adapter, err := s.Adapter(sess.Runtime)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (s *Service) StopSession(ctx context.Context, sessionID string, keepBackgro
 func (s *Service) closeThread(ctx context.Context, session session.Session) {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
-	adapter, err := s.adapter(session.Runtime)
+	adapter, err := s.Adapter(session.Runtime)
 	if err == nil {
 		err = adapter.CloseThread(ctx, session.ID)
 	}

@@ -26,7 +26,7 @@ func openScripted(t *testing.T, db *database.DB) (k *kit, dir string) {
 	options.Sink = func(batch runtime.Batch) { k.Sink(scripted.Name)(batch) }
 	options.Resume = func(context.Context, string) (runtime.Resumption, error) { return runtime.Resumption{}, nil }
 	agent := scripted.New(options)
-	k = openWith(t, db, "node", func(o *Options) { o.Runtimes = append(o.Runtimes, agent) })
+	k = openWith(t, db, "node", func(o *Options) { o.Runtimes.Adapters = append(o.Runtimes.Adapters, agent) })
 	lifecycletest.Run(t, agent)
 	return k, dir
 }
@@ -53,7 +53,7 @@ func TestAStrangeRequestIsAnswered(t *testing.T) {
 		_, err := k.Delete(t.Context(), gone.ID)
 		k.do(err)
 		for _, named := range []string{foreign.ID, gone.ID} {
-			turnID, err := k.Send(t.Context(), own.ID, session.Message{Text: "STRAY[" + named + "]"})
+			turnID, err := turnOf(k.Send(t.Context(), own.ID, session.Message{Text: "STRAY[" + named + "]"}))
 			k.do(err)
 			k.eventually("the turn goes on", func() bool { return k.turn(own.ID, turnID).Status == runtime.TurnDone })
 			var said string
@@ -84,7 +84,7 @@ func TestLongNamesAreGivenBack(t *testing.T) {
 		own := k.scripted()
 		ends := func(text string, meanwhile func(turnID string)) store.Turn {
 			t.Helper()
-			turnID, err := k.Send(t.Context(), own.ID, session.Message{Text: text})
+			turnID, err := turnOf(k.Send(t.Context(), own.ID, session.Message{Text: text}))
 			k.do(err)
 			if !runtime.StandsForLonger(turnID) {
 				t.Fatalf("the turn is known by %q", turnID)

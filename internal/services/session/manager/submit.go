@@ -15,40 +15,39 @@ import (
 // Submit is Send that never waits for a running turn: where the runtime cannot steer, the message is queued behind the
 // turn and those that wait already, and is sent after them, also by a later server. Errors are those of Send,
 // ErrWaitingFull and *FolderError.
-func (s *Service) Submit(ctx context.Context, sessionID string, message session.Message) (session.Submitted, error) {
+func (s *Service) Submit(ctx context.Context, sessionID string, message session.Message) (session.Sent, error) {
 	sess, adapter, err := s.owned(ctx, sessionID)
 	if err != nil {
-		return session.Submitted{}, err
+		return session.Sent{}, err
 	}
 	if _, steers := runtime.Has[runtime.Steerer](adapter, runtime.OpSteer); steers {
-		turnID, err := s.Send(ctx, sessionID, message)
-		return session.Submitted{TurnID: turnID}, err
+		return s.Send(ctx, sessionID, message)
 	}
 	s.load(sess.Runtime, sessionID)
 	waiting, err := s.Waiting(ctx, sessionID)
 	if err != nil {
-		return session.Submitted{}, err
+		return session.Sent{}, err
 	}
 	behind := len(waiting) > 0 && waiting[0].State != session.WaitingHeld // one that is held waits for a person
 	if !behind && s.index.ActiveTurn(sessionID) == "" {
 		alone := message
 		alone.Alone = true
-		turnID, err := s.Send(ctx, sessionID, alone)
+		sent, err := s.Send(ctx, sessionID, alone)
 		if !errors.Is(err, runtime.ErrTurnActive) {
-			return session.Submitted{TurnID: turnID}, err
+			return sent, err
 		}
 	}
 	if err := s.checkMessage(ctx, sess, adapter, message); err != nil {
-		return session.Submitted{}, err
+		return session.Sent{}, err
 	}
 	if message.Names != nil {
 		message.Images = message.Names
 	}
 	id, now, err := s.Wait(ctx, sessionID, message)
 	if err != nil {
-		return session.Submitted{}, err
+		return session.Sent{}, err
 	}
-	return session.Submitted{QueuedID: id, Position: session.PositionOf(now, id)}, nil
+	return session.Sent{QueuedID: id, Position: session.PositionOf(now, id)}, nil
 }
 
 // checkMessage refuses now what the runtime would refuse when the message is sent.
@@ -56,7 +55,7 @@ func (s *Service) checkMessage(ctx context.Context, session session.Session, ada
 	if len(message.Images) > 0 && !runtime.CapabilitiesOf(adapter).Images {
 		return &runtime.UnsupportedError{Runtime: session.Runtime, Operation: runtime.OpImages}
 	}
-	if err := s.checkTools(ctx, session.ID, message.DynamicTools); err != nil {
+	if err := s.CheckTools(ctx, session.ID, message.DynamicTools); err != nil {
 		return err
 	}
 	return s.checkChangedControls(session.Runtime, session.Controls, session.Controls.With(message.Model, message.ApprovalPolicy,

@@ -16,7 +16,7 @@ import (
 func TestAMessageToABusySessionIsQueued(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
-		cannotSteer := func(o *Options) { o.Runtimes[0] = plain{o.Runtimes[0]} }
+		cannotSteer := func(o *Options) { o.Runtimes.Adapters[0] = plain{o.Runtimes.Adapters[0]} }
 		k := openWith(t, db, "node", cannotSteer)
 		s := k.create()
 		first, err := k.Submit(t.Context(), s.ID, session.Message{Text: "first"})
@@ -66,7 +66,7 @@ func TestAMessageIsSteeredWhereItCanBe(t *testing.T) {
 		s := k.create()
 		first := k.send(s.ID)
 		sent, err := k.Submit(t.Context(), s.ID, session.Message{Text: "more"})
-		if err != nil || sent != (session.Submitted{TurnID: first}) {
+		if err != nil || sent != (session.Sent{TurnID: first, Steered: true}) {
 			t.Errorf("got %+v, %v", sent, err)
 		}
 	})

@@ -140,7 +140,7 @@ func (s *Service) LastState(ctx context.Context, runtimeName, sessionID string) 
 }
 
 // endSpool notes that a process said its last. False when that was noted before: the news of its end came twice.
-func (s *Service) endSpool(ctx context.Context, tx database.Tx, generation string) (first bool, err error) {
+func endSpool(ctx context.Context, tx database.Tx, generation string) (first bool, err error) {
 	var ended int64
 	err = tx.QueryRowContext(ctx, `select ended from runtime_spools where generation = $1`, generation).Scan(&ended)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -55,7 +55,7 @@ func (s *Service) takeOver(ctx context.Context, sess session.Session) error {
 	if busy, err := store.IsBusy(ctx, s.db.Read(), sess.ID); err != nil || busy {
 		return cmp.Or(err, error(&session.LeftOpenError{SessionID: sess.ID, Owner: sess.NodeID}))
 	}
-	adapter, err := s.adapter(sess.Runtime)
+	adapter, err := s.Adapter(sess.Runtime)
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (s *Service) releaseToOwner(ctx context.Context, session session.Session, t
 		t.SetIdle()
 		t.Epoch = live.NotOwned
 	})
-	adapter, err := s.adapter(session.Runtime)
+	adapter, err := s.Adapter(session.Runtime)
 	if err == nil && turnID != "" {
 		err = adapter.InterruptTurn(ctx, session.ID, turnID)
 		if errors.Is(err, runtime.ErrNoActiveTurn) || errors.Is(err, runtime.ErrThreadNotFound) {

@@ -13,8 +13,8 @@ func TestAWaitingMessageKeepsItsTrace(t *testing.T) {
 	const first, second = "4bf92f3577b34da6a3ce929d0e0e4736", "0af7651916cd43dd8448eb211c80319c"
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
-		turn, err := k.Send(telemetry.WithTrace(t.Context(), telemetry.Trace{TraceID: first, SpanID: "00f067aa0ba902b7"}),
-			s.ID, session.Message{Text: "hi"})
+		turn, err := turnOf(k.Send(telemetry.WithTrace(t.Context(), telemetry.Trace{TraceID: first, SpanID: "00f067aa0ba902b7"}),
+			s.ID, session.Message{Text: "hi"}))
 		k.do(err)
 		_, _, err = k.Wait(telemetry.WithTrace(t.Context(), telemetry.Trace{TraceID: second, SpanID: "b7ad6b7169203331"}),
 			s.ID, session.Message{Text: "later"})

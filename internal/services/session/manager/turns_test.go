@@ -69,7 +69,7 @@ func TestMessagesAtOnceMakeOneTurn(t *testing.T) {
 		var wait sync.WaitGroup
 		for i := range ids {
 			wait.Go(func() {
-				id, err := k.Send(t.Context(), s.ID, session.Message{Text: "hi"})
+				id, err := turnOf(k.Send(t.Context(), s.ID, session.Message{Text: "hi"}))
 				if err != nil {
 					t.Error(err)
 				}

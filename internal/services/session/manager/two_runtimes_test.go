@@ -50,7 +50,7 @@ func openPair(t *testing.T, db *database.DB, surviving ...string) pair {
 	t.Helper()
 	other := &fake{name: "other", apart: true}
 	k := openWith(t, db, "node", func(o *Options) {
-		o.Runtimes = append(o.Runtimes, other)
+		o.Runtimes.Adapters = append(o.Runtimes.Adapters, other)
 		o.Surviving = surviving
 	})
 	other.sink = k.Sink(other.Name())

@@ -17,6 +17,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/registry"
 	"harness/internal/services/session/store"
 	"harness/tests/dbtest"
 	"harness/transcript"
@@ -226,7 +227,7 @@ func TestUpsertsOfOneUnitKeepTheirTraces(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := &kit{t: t, fake: &fake{generation: session.NewID()}, log: log}
-		k.Service = New(Options{Journal: log, DB: db, Runtimes: []runtime.Adapter{k.fake}, NodeID: "node",
+		k.Service = New(Options{Journal: log, DB: db, Runtimes: registry.Options{Adapters: []runtime.Adapter{k.fake}}, NodeID: "node",
 			Defaults: testControls, WorkspaceRoot: "/repo", Logger: zerolog.Nop()})
 		k.unusable = func(string) string { return "" }
 		k.fake.sink = k.Sink("codex")

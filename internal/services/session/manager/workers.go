@@ -26,14 +26,14 @@ type Workers interface {
 // SetWorkers tells who keeps the worker sessions. It needs this package, so it comes after New; until then nobody has
 // workers.
 func (s *Service) SetWorkers(workers Workers) {
-	s.adaptersMu.Lock()
-	defer s.adaptersMu.Unlock()
+	s.workersMu.Lock()
+	defer s.workersMu.Unlock()
 	s.workers = workers
 }
 
 func (s *Service) workerStore() Workers {
-	s.adaptersMu.RLock()
-	defer s.adaptersMu.RUnlock()
+	s.workersMu.RLock()
+	defer s.workersMu.RUnlock()
 	return s.workers
 }
 

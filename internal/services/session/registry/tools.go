@@ -1,4 +1,4 @@
-package manager
+package registry
 
 import (
 	"context"
@@ -34,9 +34,9 @@ func parseTools(raw []byte) ([]clientTool, error) {
 	return tools, nil
 }
 
-// checkTools refuses with *ToolsError client tools that are not those the session has. wanted nil asks for none in
+// CheckTools refuses with *ToolsError client tools that are not those the session has. wanted nil asks for none in
 // particular.
-func (s *Service) checkTools(ctx context.Context, sessionID string, wanted json.RawMessage) error {
+func (r *Registry) CheckTools(ctx context.Context, sessionID string, wanted json.RawMessage) error {
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (s *Service) checkTools(ctx context.Context, sessionID string, wanted json.
 		return err
 	}
 	var stored sql.NullString
-	err = s.db.Read().QueryRowContext(ctx, `select dynamic_tools from sessions where id = $1`,
+	err = r.db.Read().QueryRowContext(ctx, `select dynamic_tools from sessions where id = $1`,
 		database.EncodeText(sessionID)).Scan(&stored)
 	if err != nil {
 		return fmt.Errorf("read the tools of session %s: %w", sessionID, err)
@@ -64,22 +64,22 @@ func (s *Service) checkTools(ctx context.Context, sessionID string, wanted json.
 	return refused
 }
 
-// chosenNativeTools is whether the agent of a new session has tools of its own: *runtime.ControlError where its runtime
+// ChosenNativeTools is whether the agent of a new session has tools of its own: *runtime.ControlError where its runtime
 // cannot be told to have none, or may have none.
-func (s *Service) chosenNativeTools(adapter runtime.Adapter, wish string) (string, error) {
+func (r *Registry) ChosenNativeTools(adapter runtime.Adapter, wish string) (string, error) {
 	refused := &runtime.ControlError{Runtime: adapter.Name(), Field: "nativeTools", Value: wish}
-	if s.opts.NativeToolsOff {
+	if r.options.NativeToolsOff {
 		refused.Because = ", as this server's agents have none (HARNESS_NATIVE_TOOLS=off)"
 	}
 	can := runtime.CapabilitiesOf(adapter).NativeToolsOff
 	switch {
-	case s.opts.NativeToolsOff && !can:
+	case r.options.NativeToolsOff && !can:
 		refused.Value = runtime.NativeToolsOff
 		return "", refused
-	case s.opts.NativeToolsOff && wish == runtime.NativeToolsOn:
+	case r.options.NativeToolsOff && wish == runtime.NativeToolsOn:
 		refused.Enforced = []string{runtime.NativeToolsOff}
 		return "", refused
-	case s.opts.NativeToolsOff, can && wish == runtime.NativeToolsOff:
+	case r.options.NativeToolsOff, can && wish == runtime.NativeToolsOff:
 		return runtime.NativeToolsOff, nil
 	case wish == "" || wish == runtime.NativeToolsOn:
 		return runtime.NativeToolsOn, nil
@@ -93,12 +93,12 @@ func (s *Service) chosenNativeTools(adapter runtime.Adapter, wish string) (strin
 
 // NativeToolsOff tells whether the agent of a session is to have no tools of its own; where only some are so, false of
 // one that is not stored.
-func (s *Service) NativeToolsOff(ctx context.Context, sessionID string) (bool, error) {
-	if s.opts.NativeToolsOff {
+func (r *Registry) NativeToolsOff(ctx context.Context, sessionID string) (bool, error) {
+	if r.options.NativeToolsOff {
 		return true, nil
 	}
 	var stored string
-	err := s.db.Read().QueryRowContext(ctx, `select native_tools from session_sources where session_id = $1`,
+	err := r.db.Read().QueryRowContext(ctx, `select native_tools from session_sources where session_id = $1`,
 		database.EncodeText(sessionID)).Scan(&stored)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return false, fmt.Errorf("read whether the agent of session %s has tools of its own: %w", sessionID, err)

@@ -1,0 +1,56 @@
+package rpc_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"harness/api/rpc"
+	"harness/internal/operations"
+	"harness/internal/services/session"
+	"harness/internal/services/session/manager"
+)
+
+// besideATurn are sessions in which a turn begins or ends beside every message.
+type besideATurn struct {
+	*manager.Service
+	sent session.Sent
+}
+
+func (b *besideATurn) Submit(context.Context, string, session.Message) (session.Sent, error) {
+	return b.sent, nil
+}
+
+// The answer to a message says whether it was steered, also when the turn began after the message came, or ended just
+// before it was sent.
+func TestTheAnswerSaysWhetherAMessageWasSteered(t *testing.T) {
+	t.Parallel()
+	sessions := &besideATurn{}
+	b := setup(t, func(o *rpc.Options) {
+		o.Operations = operations.New(operations.Options{Sessions: sessions, Controls: sessions, Runtimes: sessions})
+	})
+	sessions.Service = b.Service
+	id := b.NewSession()
+	s := b.dial(t, "somebody")
+	send := func() string {
+		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"session/send","params":{"session_id":%q,"prompt":"more"}}`, id))
+		for {
+			if text := s.read(); strings.Contains(text, `"id":1,`) {
+				return text
+			}
+		}
+	}
+	sessions.sent = session.Sent{TurnID: "began beside it", Steered: true}
+	if text := send(); !strings.Contains(text, `"steered":true`) {
+		t.Errorf("no turn ran when it came: %s", text)
+	}
+	turn := b.Say(id, "HOLD[held]")
+	sessions.sent = session.Sent{TurnID: turn}
+	if text := send(); !strings.Contains(text, `"steered":false`) {
+		t.Errorf("a turn ran when it came, but not when it was sent: %s", text)
+	}
+	if err := b.Agent.Release("held"); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,59 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/internal/services/session/store"
+)
+
+// narrowest is the least of what a runtime can be held to, "" where that is not known.
+func narrowest(choices []string) string {
+	for _, one := range []string{runtime.ImplicitNone, runtime.ImplicitHome, runtime.ImplicitAll} {
+		if slices.Contains(choices, one) {
+			return one
+		}
+	}
+	return ""
+}
+
+// ChosenSources is how much the agent of a new session may read by itself: *runtime.ControlError for what its runtime
+// cannot be held to.
+func ChosenSources(adapter runtime.Adapter, wish string) (string, error) {
+	choices := runtime.CapabilitiesOf(adapter).ImplicitSources
+	switch {
+	case wish == session.NarrowestSources:
+		return narrowest(choices), nil
+	case wish != "" && !slices.Contains(choices, wish):
+		return "", &runtime.ControlError{Runtime: adapter.Name(), Field: "implicitSources", Value: wish, Enforced: choices}
+	case wish == "" && len(choices) > 0:
+		return choices[0], nil
+	}
+	return wish, nil
+}
+
+// SourcesAt are the files an agent reads by itself now; none of a runtime that does not know.
+func SourcesAt(adapter runtime.Adapter, sessionID, cwd, implicit string) ([]runtime.Source, error) {
+	sourcer, knows := adapter.(runtime.Sourcer)
+	if !knows {
+		return nil, nil
+	}
+	found, err := sourcer.Sources(sessionID, cwd, implicit)
+	if err != nil {
+		return nil, fmt.Errorf("look what %s reads by itself: %w", adapter.Name(), err)
+	}
+	return found, nil
+}
+
+// ImplicitSources is how much the agent of a session may read by itself, "" when nobody said, and where the session
+// works.
+func (r *Registry) ImplicitSources(ctx context.Context, sessionID string) (implicit, cwd string, err error) {
+	if implicit, _, _, err = store.ReadSources(ctx, r.db.Read(), sessionID); err != nil || implicit == "" {
+		return "", "", err
+	}
+	stored, err := store.ReadSession(ctx, r.db.Read(), sessionID)
+	return implicit, stored.Cwd, err
+}
