@@ -61,11 +61,11 @@ build: ## build bin/harness, with the web console when Node.js and npm are there
 	$(SHIPPED) go build -ldflags '$(LDFLAGS)' -o bin/harness ./cmd/harness
 
 .PHONY: test
-test: ## install what the tests need, then vet and test everything with -race, without network where that can be had
+test: ## install what the tests need, then vet and test everything, without network where that can be had; with -race but for scripts/runtests/plain.txt
 	@scripts/progress.sh 'test 1/2: what the tests need, and go vet' scripts/prepare-test.sh $(SQLITE_IN_C)
 	@# -vet=off: the whole of go vet has just run; for the tests it would look through all dependencies again.
 	@$(SHIPPED) go build -o bin/runtests ./scripts/runtests
-	GORACE=$(TEST_GORACE) scripts/progress.sh 'test 2/2: go test' scripts/offline.sh bin/runtests go test -race $(SQLITE_IN_C) -p $(TEST_P) -parallel $(TEST_PARALLEL) -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(TEST_PKG)
+	GORACE=$(TEST_GORACE) scripts/progress.sh 'test 2/2: go test' scripts/offline.sh bin/runtests -plain scripts/runtests/plain.txt go test -race $(SQLITE_IN_C) -p $(TEST_P) -parallel $(TEST_PARALLEL) -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(TEST_PKG)
 
 # Minutes that a package may take in make check. None needs a part that is waited for.
 CHECK_TIMEOUT ?= 5m

@@ -18,7 +18,6 @@ import (
 	"harness/internal/runtime/opencode"
 	"harness/internal/services/bundle"
 	"harness/internal/services/session"
-	"harness/internal/services/session/manager"
 	"harness/internal/services/session/nativelog"
 	"harness/internal/services/tasks"
 	"harness/internal/services/tools"
@@ -40,7 +39,7 @@ func (s *Server) bundles(ops *operations.Service, native *nativelog.Ring) *bundl
 	lines := func(_ context.Context, sessionID string) ([]string, error) { return native.Tail(sessionID) }
 	if s.cfg.KeepNative == session.NativeAll {
 		lines = func(ctx context.Context, sessionID string) ([]string, error) {
-			return manager.NativeLines(ctx, s.journal, sessionID)
+			return nativelog.Stored(ctx, s.journal, sessionID)
 		}
 	}
 	return bundle.New(bundle.Options{DB: s.db, Journal: s.journal, Tasks: s.tasks, Operations: ops,

@@ -102,7 +102,7 @@ func ProcessExtensions(ctx context.Context, roots []extensions.Root, only string
 	}
 	err = TemporaryHosts(ctx, nil, func(hosts []extensions.Host) (err error) {
 		registry := extensions.New(extensions.Options{
-			Roots: roots, Only: only, Hosts: hosts, Trust: extensions.TrustWarn, Consent: note, Runtimes: RuntimeNames(),
+			Roots: roots, Only: only, Hosts: hosts, Trust: extensions.TrustPolicy{Consent: note}, Runtimes: RuntimeNames(),
 			Logger: zerolog.Nop(),
 		})
 		defer func() { err = errors.Join(err, registry.Close(context.WithoutCancel(ctx))) }()

@@ -76,8 +76,9 @@ func (s *extensionParts) loadExtensions(ctx context.Context) error {
 	dispatches, catchUps := s.extensionMetrics()
 	s.catchUps = catchUps
 	s.registry = extensions.New(extensions.Options{
-		Roots: roots, Native: nativeExtensions(), Hosts: hosts, ProcessAllowed: s.cfg.Extensions.ProcessAllowed,
-		Consent: s.consents.Extension, Runtimes: s.cfg.Runtimes, Trust: extensions.TrustMode(s.cfg.Extensions.TrustMode),
+		Roots: roots, Native: nativeExtensions(), Hosts: hosts, Runtimes: s.cfg.Runtimes,
+		Trust: extensions.TrustPolicy{Mode: extensions.TrustMode(s.cfg.Extensions.TrustMode),
+			ProcessAllowed: s.cfg.Extensions.ProcessAllowed, Consent: s.consents.Extension},
 		Jobs: extensionJobs{s.queue}, Settings: extensionSettings{s.sessions, s.journal}, Actions: s.actions, Observe: dispatches, Logger: log,
 		AgentTools: s.extensionTools(),
 	})

@@ -93,10 +93,10 @@ func (s *maintenance) pruned(table string, rows int64) {
 func days(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }
 
 func (s *maintenance) pruneJournal(ctx context.Context) error {
-	if err := s.archiveEvents(ctx); err != nil || s.cfg.JournalKeepEvents == 0 {
+	if err := s.archiveEvents(ctx); err != nil || s.cfg.Retention.JournalEvents == 0 {
 		return err
 	}
-	rows, err := s.journal.Prune(ctx, int64(s.cfg.JournalKeepEvents))
+	rows, err := s.journal.Prune(ctx, int64(s.cfg.Retention.JournalEvents))
 	s.pruned("journal_events", rows)
 	return err
 }

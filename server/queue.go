@@ -26,12 +26,15 @@ type jobQueue struct {
 	policies jobs.Policies
 }
 
+// workerTurns bounds a worker's session: with more turns, each job reads a longer history.
+const workerTurns = 200
+
 // Start runs jobs from here on. With ORCHESTRATOR_QUEUE_ENABLED=false there is no queue: its routes answer 503,
 // only suggestions that others make are kept.
 func (s *jobQueue) Start(ctx context.Context) error {
 	s.suggestions = jobs.NewSuggestions(s.db, s.journal, s.sessions, s.now)
 	s.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: s.db, Journal: s.journal, Sessions: s.sessions,
-		NodeID: s.dir.NodeID, Policies: s.policies, MaxTurns: s.cfg.Agent.MaxSessionTurns,
+		NodeID: s.dir.NodeID, Policies: s.policies, MaxTurns: workerTurns,
 		Logger: s.log.With().Str("package", "jobs").Logger()})
 	s.sessions.SetWorkers(s.workers)
 	s.metrics.Registry.MustRegister(newBacklog(s.readBacklog))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"harness/internal/lib/version"
 	"harness/internal/operations"
@@ -173,6 +174,15 @@ func (s *runtimes) Stop(ctx context.Context) error {
 	return errors.Join(errors.Join(errs...), s.removeMadeRoots())
 }
 
+const (
+	// callTimeout bounds one call to a runtime. The slowest calls load long transcripts and ask the model's provider.
+	callTimeout = 2 * time.Minute
+	// processIdle is when the process of a session ends; the next message starts it again, in a few seconds.
+	processIdle = 10 * time.Minute
+	// unloadIdle is when codex forgets a session, which is about 1 MiB; the next message loads it again.
+	unloadIdle = 30 * time.Minute
+)
+
 // setup is what every adapter gets of this server. Families are the providers whose variables its agent inherits, its
 // own by default.
 func (s *runtimes) setup(name string, confined Confinement, families ...string) stdio.Setup {
@@ -185,14 +195,14 @@ func (s *runtimes) setup(name string, confined Confinement, families ...string) 
 		},
 		Supervise: stdio.Options{
 			Sink: s.warningNewer(name, s.sessions.Sink(name)), Resume: s.sessions.Resumption, KeepOnStop: s.cfg.KeepRuntimes,
-			StartTimeout: s.cfg.RuntimeStartTimeout, CallTimeout: s.cfg.RuntimeCallTimeout, HangAfter: s.cfg.RuntimeHang,
+			StartTimeout: s.cfg.RuntimeStartTimeout, CallTimeout: callTimeout, HangAfter: s.cfg.RuntimeHang,
 		},
 		LastState: func(ctx context.Context, threadID string) (json.RawMessage, error) {
 			return s.sessions.LastState(ctx, name, threadID)
 		},
 		NativeToolsOff: s.sessions.NativeToolsOff,
-		Door:           s.agents, Tools: s.tools.nameFor(name), Idle: s.cfg.RuntimeIdle,
-		MaxProcesses: s.cfg.RuntimeMaxProcesses, Version: version.Program(),
+		Door:           s.agents, Tools: s.tools.nameFor(name), Idle: processIdle,
+		MaxProcesses: s.cfg.LimitsOf(name).Processes, Version: version.Program(),
 		TurnWatchdog: stdio.TurnWatchdog(s.cfg.TurnIdle),
 	}
 }
@@ -242,17 +252,9 @@ func oneForAll(name string) func(*config.Config) string {
 
 func newCodex(s *runtimes, confined Confinement) (runtime.Adapter, error) {
 	setup := s.setup(codex.Name, confined)
-	launch, supervise := setup.Launch, setup.Supervise
-	s.codex = codex.New(codex.Options{
-		Door: setup.Door, Tools: setup.Tools, Bin: CodexBin(s.cfg), Home: s.cfg.CodexHome, Implicit: s.sessions.ImplicitSources,
-		NativeToolsOff: setup.NativeToolsOff,
-		Mark:           launch.Mark, Sink: supervise.Sink, Logger: launch.Logger, Called: launch.Called,
-		ClientVersion: setup.Version,
-		StartTimeout:  supervise.StartTimeout, CallTimeout: supervise.CallTimeout, HangAfter: supervise.HangAfter,
-		UnloadAfter: s.cfg.RuntimeUnload, RecycleBytes: int64(s.cfg.RuntimeRecycle) << 20,
-		Env: append(s.codexEnv(), launch.Env...), Confine: launch.Confine, Stage: launch.Stage, Inherits: launch.Inherits,
-		Shims: launch.Shims, Detach: launch.Detach, KeepOnStop: supervise.KeepOnStop, Resume: supervise.Resume,
-	})
+	setup.Launch.Env = append(s.codexEnv(), setup.Launch.Env...)
+	s.codex = codex.New(codex.Options{Bin: CodexBin(s.cfg), Home: s.cfg.CodexHome, Setup: setup,
+		Implicit: s.sessions.ImplicitSources, UnloadAfter: unloadIdle, RecycleBytes: int64(s.cfg.RuntimeRecycle) << 20})
 	return s.codex, nil
 }
 

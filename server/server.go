@@ -112,6 +112,9 @@ type Server struct {
 	folders  *gitworkspace.Store // nil unless folders are stored
 }
 
+// shutdownTimeout bounds an orderly stop. Container managers kill 10 to 30 s after SIGTERM.
+const shutdownTimeout = 10 * time.Second
+
 // New makes a server that does nothing until Start. workspace is its working directory. It can drive further
 // runtimes besides those of runtimeTable.
 func New(cfg *config.Config, workspace string, log zerolog.Logger, further ...RuntimeMaker) *Server {
@@ -128,7 +131,7 @@ func New(cfg *config.Config, workspace string, log zerolog.Logger, further ...Ru
 	s.trimmer = resources.NewMemoryTrimmer(func() int64 { return s.journal.Head() })
 	// Stopping runs from the bottom up: not ready, no new connections, sockets closed with 1012, runtimes, services,
 	// database.
-	s.parts = lifecycle.New(log, cfg.ShutdownTimeout,
+	s.parts = lifecycle.New(log, shutdownTimeout,
 		lifecycle.Part{Name: "data directory", Start: s.openDir, Stop: s.closeDir, Bound: time.Second},
 		lifecycle.Part{Name: "listener", Start: s.listen, Stop: s.closeListener, Bound: time.Second},
 		lifecycle.Part{Name: "startup gate", Start: s.startGate, Stop: s.stopHTTP, Bound: 3 * time.Second},
@@ -171,7 +174,7 @@ func New(cfg *config.Config, workspace string, log zerolog.Logger, further ...Ru
 // shows in health.
 func (s *Server) Start(ctx context.Context) error { return s.parts.Start(ctx) }
 
-// Stop ends everything in order within HARNESS_SHUTDOWN_TIMEOUT_MS. Calling it twice is allowed.
+// Stop ends everything in order within shutdownTimeout. Calling it twice is allowed.
 func (s *Server) Stop() error { return s.parts.Stop() }
 
 // Failed reports a part that broke while serving.
@@ -325,11 +328,13 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		return err
 	}
 	s.sessions = manager.New(manager.Options{
-		Journal: s.journal, DB: s.db, NodeID: s.dir.NodeID, Clock: s.now,
-		WorkspaceRoot: SessionFolder(s.cfg, s.workspace), EnterFolder: s.runtimes.enterFolder, Surviving: left,
-		AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
-		NoRuntimes: !s.cfg.Runs(), Draining: s.draining, OnlyNode: s.db.Engine() == database.SQLite,
-		Movable: s.node != nil && s.cfg.Workspaces != "pinned", Lapsed: s.node.Over, Folders: s.storedFolders(),
+		Journal: s.journal, DB: s.db, Clock: s.now,
+		WorkspaceRoot: SessionFolder(s.cfg, s.workspace), EnterFolder: s.runtimes.enterFolder,
+		NodeOptions: manager.NodeOptions{
+			NodeID: s.dir.NodeID, Surviving: left, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
+			NoRuntimes: !s.cfg.Runs(), Draining: s.draining, OnlyNode: s.db.Engine() == database.SQLite,
+			Movable: s.node != nil && s.cfg.Workspaces != "pinned", Lapsed: s.node.Over, Folders: s.storedFolders(),
+		},
 		Defaults: session.Controls{
 			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode,
 			NetworkAccess: s.cfg.Defaults.NetworkAccess,
@@ -340,11 +345,12 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 				return session.RuntimeLevels{ApprovalPolicy: levels.Approval, Sandbox: levels.Sandbox, Setting: setting}
 			}},
 		RuntimeLimits: func(name string) session.RuntimeLimits {
-			return session.RuntimeLimits{Turns: s.cfg.TurnLimit(name), Messages: s.cfg.MessageLimit(name),
-				SessionMessages: s.cfg.SessionMaxMessages}
+			limits := s.cfg.LimitsOf(name)
+			return session.RuntimeLimits{Turns: limits.Turns, Messages: limits.Messages, SessionMessages: limits.SessionMessages}
 		},
-		KeepNative: s.cfg.KeepNative, NativeLines: s.native, Keep: s.keep,
-		Pictures: operations.Pictures{Uploads: s.artifacts}.Load, Images: itemImages{s.artifacts, s.log},
+		NativeOptions: manager.NativeOptions{KeepNative: s.cfg.KeepNative, NativeLines: s.native},
+		ContentOptions: manager.ContentOptions{Keep: s.keep,
+			Pictures: operations.Pictures{Uploads: s.artifacts}.Load, Images: itemImages{s.artifacts, s.log}},
 		Logger: s.log.With().Str("package", "session").Logger(), DefaultsLocked: s.cfg.Defaults.Locked,
 	})
 	s.traced.Store(s.sessions)

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -44,7 +43,7 @@ func (s *Server) startHTTP(context.Context) error {
 		Administration: api.Administration{Lifecycle: s.extensions.lifecycle(), Tokens: s.access.tokens, Logins: s.access.logins,
 			OIDC: admin.OIDC{Providers: s.access.providers, Kept: s.access.accounts}},
 		Answers: api.Answers{Artifacts: s.artifacts, Idempotency: s.answers, Reads: s.journal,
-			Long: sessions.NewLongAnswers(s.cfg.DataDir), StoreWait: s.cfg.StoreWait},
+			Long: sessions.NewLongAnswers(s.cfg.DataDir), StoreWait: s.cfg.Limits.StoreWait},
 		Observation: api.Observation{Calls: s.calls.Recorder, Limiter: s.people.limiter, Answered: s.metrics.HTTP.Answered,
 			Span: s.spans.Request, Logger: s.log.With().Str("package", "api").Logger()},
 	}
@@ -72,10 +71,10 @@ func (s *Server) startHTTP(context.Context) error {
 // startRPC makes what serves JSON-RPC.
 func (s *Server) startRPC(ctx context.Context) (err error) {
 	options := rpc.Options{
-		Reads: s.journal, Operations: operations.New(s.operations()), Version: version.Program(), Strict: s.cfg.RPC.Strict, Rate: s.cfg.RPC.Rate,
+		Reads: s.journal, Operations: operations.New(s.operations()), Version: version.Program(), Strict: s.cfg.RPC.Strict, Rate: s.cfg.Limits.RPCRate,
 		Yolo: s.cfg.AllowYolo,
 		Context: func(ctx context.Context) context.Context {
-			return journal.Patient(ctx, s.cfg.StoreWait)
+			return journal.Patient(ctx, s.cfg.Limits.StoreWait)
 		},
 	}
 	if s.nodePort != nil {
@@ -89,17 +88,10 @@ func (s *Server) startRPC(ctx context.Context) (err error) {
 
 func (s *Server) stopRPC(ctx context.Context) error { return s.rpc.Stop(ctx) }
 
-// rpcHandlers serve it where the configuration says; its sockets count with the stream's.
+// rpcHandlers serve it; /ws is what cdev's clients know. Its sockets count with the stream's.
 func (s *Server) rpcHandlers(streams *stream.Handler) api.RPC {
 	sockets := rpc.Upgrades(streams.For(s.rpc))
-	handlers := api.RPC{Sockets: map[string]http.Handler{}, Document: s.rpc.Document()}
-	for _, path := range s.cfg.RPC.Paths {
-		handlers.Sockets[path] = sockets
-	}
-	if slices.Contains(s.cfg.RPC.Paths, "/rpc") {
-		handlers.Post = s.rpc.Post()
-	}
-	return handlers
+	return api.RPC{Sockets: map[string]http.Handler{"/rpc": sockets, "/ws": sockets}, Document: s.rpc.Document(), Post: s.rpc.Post()}
 }
 
 // pages are what browsers are shown beside the API; none without HARNESS_CONSOLE.

@@ -30,7 +30,7 @@ func (s *messages) waitingRoutes() []rest.Route {
 	}
 }
 
-// waitingBody is what waits in a session; ID is the message that was added.
+// waitingBody has the queued messages of a session; ID is the message that was added.
 type waitingBody struct {
 	Status    string            `json:"status"`
 	SessionID string            `json:"sessionId"`

@@ -93,7 +93,7 @@ func checkExtension(ctx context.Context, folder string, hosts []extensions.Host,
 	if err != nil {
 		return err
 	}
-	registry := extensions.New(extensions.Options{Roots: roots, Hosts: hosts, Trust: extensions.TrustWarn,
+	registry := extensions.New(extensions.Options{Roots: roots, Hosts: hosts,
 		Runtimes: server.RuntimeNames(), Logger: zerolog.Nop(),
 		AgentTools: server.ExtensionTools{Names: []string{"*"}, Registry: offered, Log: zerolog.Nop()}})
 	defer func() { err = errors.Join(err, registry.Close(context.WithoutCancel(ctx))) }()
@@ -121,7 +121,7 @@ func checkExtension(ctx context.Context, folder string, hosts []extensions.Host,
 			strings.Join(m.Events, ", "))
 		for _, missing := range m.Missing {
 			if missing.Guarded {
-				fmt.Fprintf(&report, "note     %s: %s is not there, and the code looks for it first\n", missing.Place, missing.Name)
+				fmt.Fprintf(&report, "note     %s: %s is not there, and the code looks for it first\n", missing.Position, missing.Name)
 			}
 		}
 		for _, diagnostic := range m.Diagnostics {

@@ -139,7 +139,7 @@ func (e *UnsupportedError) Error() string {
 	if e.Remedy != "" {
 		return fmt.Sprintf("the %s runtime cannot do this: %s; %s", e.Runtime, e.Operation, e.Remedy)
 	}
-	return fmt.Sprintf("the %s runtime cannot do this: %s; its capabilities tell what it can", e.Runtime, e.Operation)
+	return fmt.Sprintf("the %s runtime cannot do this: %s; its capabilities list what it can do", e.Runtime, e.Operation)
 }
 
 // Unwrap makes errors.Is match ErrUnsupported.

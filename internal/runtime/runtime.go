@@ -11,49 +11,52 @@ import (
 	"time"
 )
 
-// Adapter drives one kind of runtime: what each of them can do. What only some can is in optional interfaces (Steerer,
-// Historian, ...). A conversation that lives goes by its session's id (Thread.ID), one in the runtime's storage, which
-// Historian and Librarian are about, by the runtime's own (Thread.Native). All methods may be called from any
-// goroutine. Methods that need the runtime wait for a runtime that is still starting, bounded by ctx and the start
-// bound, and return ErrUnavailable when there is none to talk to.
+// Adapter drives one kind of runtime. It has what every runtime supports; optional interfaces (Steerer, Historian, ...)
+// have the rest. All methods may be called from any goroutine. A method that needs the runtime waits for one that is
+// starting, bounded by ctx and the start timeout. Without a runtime it returns ErrUnavailable.
 type Adapter interface {
 	// Name is the runtime's name as stored with a session, for example "codex".
 	Name() string
 	// Capabilities returns what this runtime can do; callers refuse what it cannot.
 	Capabilities() Capabilities
-	// Status reports the runtime process as it is now; it never blocks.
+	// Status reports the current state of the runtime process. It never blocks.
 	Status() Status
-	// Auth reports whether the runtime would find credentials. It asks no network and no person, starts nothing, and names
-	// no secret.
+	// Auth reports whether the runtime would find credentials. It uses no network, asks no person, starts nothing, and
+	// names no secret.
 	Auth(ctx context.Context) (AuthStatus, error)
-	// Models lists the models the runtime offers, the best known first. It may have to ask the runtime.
+	// Models lists the models of the runtime, the recommended ones first. It may have to ask the runtime.
 	Models(ctx context.Context) ([]Model, error)
 
-	// Start begins supervision and returns at once; a runtime that is missing shows in Status, it is no error. Calling it
-	// twice is allowed.
+	// Start begins supervision and returns at once. A missing runtime shows in Status and is no error. A second call
+	// is allowed.
 	Start(ctx context.Context) error
-	// Stop ends the runtime (SIGTERM, then SIGKILL to its process group) and waits for every goroutine. Calling it twice
+	// Stop ends the runtime (SIGTERM, then SIGKILL to its process group) and waits for every goroutine. A second call
 	// is allowed.
 	Stop(ctx context.Context) error
 
+	// Threads are the conversations of the runtime.
+	Threads() Threads
+}
+
+// Threads runs the conversations of a runtime. A live conversation is named by its session's id (Thread.ID). A stored
+// one, as for Historian and Librarian, is named by the runtime's own id (Thread.NativeID).
+type Threads interface {
 	// StartThread opens a new conversation.
 	StartThread(ctx context.Context, in StartThread) (Thread, error)
 	// ResumeThread loads a stored conversation so that turns can run in it. Resuming a loaded one is allowed.
 	ResumeThread(ctx context.Context, in ResumeThread) (Thread, error)
-	// CloseThread gives back what a conversation that is not used keeps: its process, or its place in the memory of the
-	// one for all. It can be resumed; one of which something would be lost stays. Without anything to give back it does
-	// nothing. ErrTurnActive while it is used.
+	// CloseThread releases the process or the memory of an unused conversation, which can be resumed later. It leaves one
+	// that would lose something. ErrTurnActive while it is in use.
 	CloseThread(ctx context.Context, threadID string) error
 
-	// StartTurn sends a user message. The thread is resumed first when this process has not loaded it. When ActiveTurnID
-	// is set the message is steered into that turn and its id returned; when that turn is over by then, a new turn is
-	// started.
+	// StartTurn sends a user message. The thread is resumed first when this process has not loaded it. With ActiveTurnID
+	// the message steers that turn and its id is returned; if that turn has ended, a new one starts.
 	StartTurn(ctx context.Context, in StartTurn) (StartedTurn, error)
 	// InterruptTurn asks a running turn to end; its TurnCompleted follows as a signal.
 	InterruptTurn(ctx context.Context, threadID, turnID string) error
-	// CheckReply reports whether the runtime takes a reply to a request, without asking it: *ReplyError when it does not.
+	// CheckReply reports whether the runtime accepts a reply to a request, without asking it: *ReplyError if not.
 	CheckReply(ref RequestRef, reply Reply) error
-	// Answer settles an interactive request. ErrRequestGone when the process that asked is no longer the one running.
+	// Answer settles an interactive request. ErrRequestGone when the process that asked is no longer running.
 	Answer(ctx context.Context, ref RequestRef, reply Reply) error
 }
 

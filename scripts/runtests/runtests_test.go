@@ -14,20 +14,24 @@ func runIn(t *testing.T, files map[string]string, command ...string) (code int, 
 	dir := t.TempDir()
 	files["go.mod"] = "module example\n\ngo 1.26\n"
 	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, name), text)
 	}
 	var out bytes.Buffer
-	code, err := run(dir, append([]string{"go", "test"}, command...), 2, &out)
+	code, err := run(dir, append([]string{"go", "test"}, command...), "", 2, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return code, out.String()
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 const (
@@ -86,7 +90,7 @@ func TestPanicIsShown(t *testing.T) {
 
 func TestOtherCommandsAreRefused(t *testing.T) {
 	t.Parallel()
-	if _, err := run(".", []string{"make", "test"}, 1, os.Stdout); err == nil {
+	if _, err := run(".", []string{"make", "test"}, "", 1, os.Stdout); err == nil {
 		t.Error("it ran make")
 	}
 }

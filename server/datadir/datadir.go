@@ -12,10 +12,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/google/uuid"
-
 	"harness/internal/content/backup"
 	"harness/internal/lib/durable"
+	"harness/internal/lib/ids"
 )
 
 // Dir is the server's folder on disk, owned by one server at a time.
@@ -78,7 +77,7 @@ func readNodeID(path string) (string, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("read the node id: %w", err)
 	}
-	id := uuid.Must(uuid.NewV7()).String()
+	id := ids.New()
 	if err := durable.Write(path, []byte(id+"\n")); err != nil {
 		return "", fmt.Errorf("write the node id: %w", err)
 	}

@@ -252,13 +252,13 @@ func (d *doctor) space() {
 func (d *doctor) retention() {
 	const name = "retention"
 	kept := d.cfg.Retention
-	events, records := kept.JournalDays == 0 && d.cfg.JournalKeepEvents == 0, kept.RecordDays == 0 && kept.Records == 0
+	events, records := kept.JournalDays == 0 && kept.JournalEvents == 0, kept.RecordDays == 0 && kept.Records == 0
 	if events {
-		d.warn(name, "every event is kept for ever", "set HARNESS_JOURNAL_KEEP_DAYS or HARNESS_JOURNAL_KEEP_EVENTS")
+		d.warn(name, "every event is kept for ever", "set journal-days or journal-events of HARNESS_RETENTION")
 	}
 	if records {
 		d.warn(name, "ended jobs, settled requests and extension reloads are kept for ever",
-			"set HARNESS_RECORDS_KEEP_DAYS or HARNESS_RECORDS_KEEP")
+			"set records-days or records of HARNESS_RETENTION")
 	}
 	if !events && !records {
 		d.ok(name, "what is over goes by its age and number; docs/configuration.md says what")

@@ -77,9 +77,8 @@ func startPair(t testing.TB, p *Pair) *Pair {
 			}
 		}
 	})
-	p.members[0] = p.start(0, func(credential *syscall.Credential, data string) *exec.Cmd {
-		return command(credential, filepath.Join(p.bin, "initdb"), "-D", data, "-U", "harness", "-A", "trust", "-E", "UTF8",
-			"--locale=C", "-N")
+	p.members[0] = p.start(0, func(credential *syscall.Credential, data string) error {
+		return initialize(p.bin, data, credential)
 	})
 	for i := range p.feeds {
 		if p.hosts[i] == nil {
@@ -93,8 +92,8 @@ func startPair(t testing.TB, p *Pair) *Pair {
 // anybody may come to a server that listens on a test's network.
 const anybody = "host all all all trust\nhost replication all all trust\n"
 
-// start runs a server on the files that a command makes.
-func (p *Pair) start(number int, files func(credential *syscall.Credential, data string) *exec.Cmd) *member {
+// start runs a server on the files that a function makes.
+func (p *Pair) start(number int, files func(credential *syscall.Credential, data string) error) *member {
 	p.t.Helper()
 	dir, err := os.MkdirTemp("", "harness-pg-")
 	if err != nil {
@@ -105,13 +104,8 @@ func (p *Pair) start(number int, files func(credential *syscall.Credential, data
 		p.t.Fatal(err)
 	}
 	data := filepath.Join(dir, "data")
-	var out []byte
-	err = p.at(number, func() (err error) {
-		out, err = files(credential, data).CombinedOutput()
-		return err
-	})
-	if err != nil {
-		p.t.Fatalf("make a Postgres: %v\n%s", err, out)
+	if err := p.at(number, func() error { return files(credential, data) }); err != nil {
+		p.t.Fatalf("make a Postgres: %v", err)
 	}
 	listen := ""
 	if p.hosts[number] != nil {
@@ -267,9 +261,9 @@ func (p *Pair) Promote() {
 func (p *Pair) Follow() {
 	p.t.Helper()
 	from, other := p.feedURL(), 1-p.primary
-	p.members[other] = p.start(other, func(credential *syscall.Credential, data string) *exec.Cmd {
-		return command(credential, filepath.Join(p.bin, "pg_basebackup"), "-D", data, "-d", from, "-R", "-X", "stream",
-			"-c", "fast")
+	p.members[other] = p.start(other, func(credential *syscall.Credential, data string) error {
+		return ran(command(credential, filepath.Join(p.bin, "pg_basebackup"), "-D", data, "-d", from, "-R", "-X", "stream",
+			"-c", "fast"))
 	})
 	for _, way := range p.ways {
 		way.lead(other)

@@ -66,9 +66,8 @@ func startCluster() (*runningCluster, error) {
 		return nil, err
 	}
 	data := filepath.Join(dir, "data")
-	if out, err := command(credential, filepath.Join(bin, "initdb"), "-D", data, "-U", "harness", "-A", "trust", "-E",
-		"UTF8", "--locale=C", "-N").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	if err := initialize(bin, data, credential); err != nil {
+		return nil, err
 	}
 	// A watcher shell keeps the cluster exactly as long as our end of its stdin is open: when the test binary ends in
 	// whatever way, read returns and the cluster and its folder go.

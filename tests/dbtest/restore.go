@@ -66,12 +66,12 @@ func (p *Pair) promoted(files func(credential *syscall.Credential, data string) 
 	p.Do(`create table backup_ends (id int)`) // so that there is a log to switch
 	p.Do(`select pg_switch_wal()`)
 	p.await("is the log archived", `select not exists (select 1 from pg_ls_dir('pg_wal/archive_status') as f where f like '%.ready')`)
-	m := p.start(0, func(credential *syscall.Credential, data string) *exec.Cmd {
+	m := p.start(0, func(credential *syscall.Credential, data string) error {
 		restore := files(credential, data)
 		alone := exec.Command("/bin/sh", append([]string{"-c", `"$@" && printf '%s' "$0" >>"${PGDATA:?}/postgresql.auto.conf"`,
 			"synchronous_standby_names = ''\narchive_command = '/bin/true'\n"}, restore.Args...)...)
 		alone.Dir, alone.SysProcAttr, alone.Env = restore.Dir, restore.SysProcAttr, append(os.Environ(), "PGDATA="+data)
-		return alone
+		return ran(alone)
 	})
 	p.t.Cleanup(m.end)
 	if err := ask(m.url(), func(ctx context.Context, conn *pgx.Conn) error {

@@ -95,7 +95,7 @@ func buildProgram(name string, race bool, flags ...string) (string, error) {
 	path := filepath.Join(module, "bin", "test", name)
 	return path, alone(filepath.Dir(path), func() error {
 		if race {
-			return goTool(module, "CGO_ENABLED=1", append([]string{"build", "-race", "-buildvcs=false", "-o", path},
+			return goTool(module, "CGO_ENABLED=1", append([]string{"build", "-race", "-trimpath=false", "-buildvcs=false", "-o", path},
 				append(flags, "./cmd/harness")...)...)
 		}
 		return Build(module, "./cmd/harness", path, flags...)

@@ -7,9 +7,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"harness/internal/lib/ids"
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 )
 
@@ -103,7 +104,7 @@ type Journal struct {
 	opts Options
 
 	queue   chan *submission
-	pollNow chan struct{} // what others have written is to be read now
+	pollNow wake.Signal // what others have written is to be read now
 
 	lifecycle sync.Mutex
 	started   bool
@@ -181,11 +182,11 @@ func New(db *database.DB, opts Options) *Journal {
 			recorded: opts.Recorded},
 		db: db, opts: opts,
 		queue:       make(chan *submission, opts.Queue),
-		pollNow:     make(chan struct{}, 1),
+		pollNow:     wake.New(),
 		stopping:    make(chan struct{}),
 		sealed:      make(chan struct{}),
 		takeovers:   -1,
-		batchPrefix: uuid.Must(uuid.NewV7()).String() + "/",
+		batchPrefix: ids.New() + "/",
 		finished:    make(chan struct{}),
 	}
 	if opts.Barrier && db.Engine() == database.Postgres {

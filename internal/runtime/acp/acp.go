@@ -53,12 +53,11 @@ type Runtime struct {
 	// starts and calls are the bounds of a greeting and of a call.
 	starts, calls time.Duration
 	log           zerolog.Logger
-	env           []string
-	inherits      func(name string) bool
-	store         runtime.Sink
-	door          runtime.Door
-	tools         string
-	survives      bool
+	variables
+	store    runtime.Sink
+	door     runtime.Door
+	tools    string
+	survives bool
 	// span is how much (bytes) of a process's output is kept for a text that grows.
 	span int64
 
@@ -101,7 +100,7 @@ func New(options Options) *Runtime {
 		r.span = min(r.span, launch.Shims.SpoolBytes/spoolShare)
 	}
 	r.env, r.inherits = launch.Env, launch.Inherits
-	launch.Command, launch.Remedy = r.command, r.remedy()
+	launch.Command, launch.Remedy = r.command, r.profile.missingRemedy()
 	r.env = append(r.profileEnv(), launch.Env...)
 	launch.Env = r.env
 	supervise.Speak, supervise.Sink, supervise.Started, supervise.Attend = r.speak, r.sink, version, r.attend
@@ -111,12 +110,12 @@ func New(options Options) *Runtime {
 	return r
 }
 
-// remedy says how to have the agent.
-func (r *Runtime) remedy() string {
-	if r.profile.Install == "" {
+// missingRemedy says how to install the agent.
+func (p *Profile) missingRemedy() string {
+	if p.Install == "" {
 		return "check its command line (HARNESS_ACP_AGENTS)"
 	}
-	return "install it with: " + r.profile.Install
+	return "install it with: " + p.Install
 }
 
 // settingsFile is where Profile.Settings are written: the agent's user can read it there.
@@ -137,13 +136,13 @@ func (r *Runtime) profileEnv() (env []string) {
 func (r *Runtime) command() (path string, args []string, err error) {
 	name := cmp.Or(r.bin, r.profile.Command[0])
 	if path, err = exec.LookPath(name); err != nil {
-		return "", nil, fmt.Errorf("%s is not there: %q is no program (%w); %s", r.profile.title(), name, err, r.remedy())
+		return "", nil, fmt.Errorf("%s is not there: %q is no program (%w); %s", r.profile.title(), name, err, r.profile.missingRemedy())
 	}
 	if r.profile.Settings != "" {
 		auth, kind := "", ""
 		if cloud := r.cloud(); cloud != nil {
 			kind = r.profile.CloudAuth[cloud.Name]
-		} else if r.hasKey() {
+		} else if r.hasAny(r.profile.Keys) {
 			kind = r.profile.KeyMethod
 		}
 		if kind != "" {
@@ -238,6 +237,9 @@ func (r *Runtime) Start(ctx context.Context) error { return r.process.Start(ctx)
 // Stop implements runtime.Adapter.
 func (r *Runtime) Stop(ctx context.Context) error { return r.process.Stop(ctx) }
 
+// Threads implements runtime.Adapter.
+func (r *Runtime) Threads() runtime.Threads { return r }
+
 // Install implements runtime.Installer.
 func (r *Runtime) Install() runtime.Install {
 	out := runtime.Install{Tested: []string{}, Command: r.profile.Install, Setting: r.profile.Setting}
@@ -247,21 +249,28 @@ func (r *Runtime) Install() runtime.Install {
 	return out
 }
 
+// variables are the environment of the processes.
+type variables struct {
+	env      []string // NAME=value, the last one counts
+	inherits func(name string) bool
+}
+
 // lookup is a variable of the processes' environment.
-func (r *Runtime) lookup(name string) string {
-	for _, assignment := range slices.Backward(r.env) {
+func (v *variables) lookup(name string) string {
+	for _, assignment := range slices.Backward(v.env) {
 		if value, is := strings.CutPrefix(assignment, name+"="); is {
 			return value
 		}
 	}
-	if r.inherits != nil && !r.inherits(name) {
+	if v.inherits != nil && !v.inherits(name) {
 		return ""
 	}
 	return os.Getenv(name)
 }
 
-func (r *Runtime) hasKey() bool {
-	return slices.ContainsFunc(r.profile.Keys, func(name string) bool { return r.lookup(name) != "" })
+// hasAny reports whether one of these variables is set.
+func (v *variables) hasAny(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return v.lookup(name) != "" })
 }
 
 // cloud is the provider the agent's environment or configuration chooses, nil for that of its maker.
@@ -285,7 +294,7 @@ func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
 		return cloud.Auth(), nil
 	}
 	status := runtime.AuthStatus{State: runtime.AuthFound, Credentials: []string{}}
-	if r.hasKey() {
+	if r.hasAny(r.profile.Keys) {
 		status.Credentials = append(status.Credentials, runtime.CredentialAPIKey)
 	}
 	if r.loggedIn() {

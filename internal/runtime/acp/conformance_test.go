@@ -154,7 +154,7 @@ func (s *shared) Resume(context.Context, string) (runtime.Resumption, error) {
 
 // visitor is the shared agent as one test has it.
 type visitor struct {
-	runtime.Adapter
+	runtimetest.Adapter
 	shared *shared
 	store  *runtimetest.Store
 }

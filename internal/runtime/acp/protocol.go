@@ -375,10 +375,7 @@ func (p *protocol) Frame(id int64, method string, params any) ([]byte, error) {
 // Refuse implements stdio.Protocol.
 func (p *protocol) Refuse(request runtime.Signal) ([]byte, error) { return refuse(request) }
 
-// Overloaded implements stdio.Protocol.
-func (p *protocol) Overloaded(error) bool { return false }
-
-// Probe implements stdio.Protocol. The protocol has no request of that kind; one that is unknown is refused at once by
+// Probe implements stdio.Prober. The protocol has no request of that kind; one that is unknown is refused at once by
 // an agent that is well.
 func (p *protocol) Probe() (method string, params any) { return "harness/probe", map[string]any{} }
 

@@ -18,7 +18,7 @@ const (
 	actionCancel  = "cancel"
 )
 
-// CheckReply implements runtime.Adapter.
+// CheckReply implements runtime.Threads.
 func (r *Runtime) CheckReply(ref runtime.RequestRef, reply runtime.Reply) error {
 	_, err := r.result(ref, reply)
 	return err
@@ -114,7 +114,7 @@ func filledIn(ref runtime.RequestRef, reply runtime.Reply) (json.RawMessage, err
 	return json.Marshal(map[string]any{"action": actionAccept, "content": content})
 }
 
-// Answer implements runtime.Adapter. To cancel stops the turn, too.
+// Answer implements runtime.Threads. To cancel stops the turn, too.
 func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runtime.Reply) error {
 	result, err := r.result(ref, reply)
 	if err != nil {

@@ -48,13 +48,13 @@ func (r *Runtime) Sources(_, cwd, _ string) ([]runtime.Source, error) {
 }
 
 // expand replaces the variables in a path; known reports that all of them were set.
-func (r *Runtime) expand(path string) (expanded string, known bool) {
+func (v *variables) expand(path string) (expanded string, known bool) {
 	known = true
 	expanded = os.Expand(path, func(name string) string {
 		name, otherwise, _ := strings.Cut(name, ":-")
-		value := r.lookup(name)
+		value := v.lookup(name)
 		if value == "" && otherwise != "" {
-			value = os.Expand(otherwise, r.lookup)
+			value = os.Expand(otherwise, v.lookup)
 		}
 		known = known && value != ""
 		return value

@@ -208,7 +208,7 @@ func modelIDs(models []runtime.Model) string {
 	return cmp.Or(strings.Join(ids, ", "), "none")
 }
 
-// StartThread implements runtime.Adapter.
+// StartThread implements runtime.Threads.
 func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runtime.Thread, error) {
 	if err := r.Capabilities().CheckControls(r.profile.Name, in.ApprovalPolicy, in.Sandbox, in.NetworkAccess); err != nil {
 		return runtime.Thread{}, err
@@ -255,7 +255,7 @@ func (r *Runtime) remember(thread, native, cwd string) (knownNative, knownCwd st
 	return cmp.Or(r.natives[thread], thread), r.folders[thread]
 }
 
-// ResumeThread implements runtime.Adapter. A conversation whose folder is not known yet is loaded with its next
+// ResumeThread implements runtime.Threads. A conversation whose folder is not known yet is loaded with its next
 // message, which says it.
 func (r *Runtime) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
 	native, cwd := r.remember(in.ThreadID, in.NativeID, "")
@@ -342,7 +342,7 @@ func (p *protocol) awaitHistory(ctx context.Context, limit time.Duration, native
 	return nil
 }
 
-// CloseThread implements runtime.Adapter. It closes the conversation if the agent supports that.
+// CloseThread implements runtime.Threads. It closes the conversation if the agent supports that.
 func (r *Runtime) CloseThread(ctx context.Context, threadID string) error {
 	native, _ := r.remember(threadID, "", "")
 	conn := r.process.Current()

@@ -84,6 +84,11 @@ func (t *tool) merge(u *update, p *Profile, end int64) (added string) {
 			t.Paths = append(t.Paths, location.Path)
 		}
 	}
+	return t.mergeOutput(u, t.mergeContents(u), end)
+}
+
+// mergeContents sets the edits and images of an update, and returns its text.
+func (t *tool) mergeContents(u *update) (text string) {
 	var contents []toolContent
 	_ = json.Unmarshal(u.Content, &contents) // none when it is of another type
 	var edits []edit
@@ -109,7 +114,11 @@ func (t *tool) merge(u *update, p *Profile, end int64) (added string) {
 	if edits != nil {
 		t.Edits = edits
 	}
-	live := shown.String()
+	return shown.String()
+}
+
+// mergeOutput sets the output of an update with this text, and returns what the update adds to it.
+func (t *tool) mergeOutput(u *update, live string, end int64) (added string) {
 	switch {
 	case u.Meta.Terminal.Data != "":
 		added = u.Meta.Terminal.Data

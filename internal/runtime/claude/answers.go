@@ -11,7 +11,7 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// CheckReply implements runtime.Adapter.
+// CheckReply implements runtime.Threads.
 func (r *Runtime) CheckReply(ref runtime.RequestRef, reply runtime.Reply) error {
 	_, err := worded(ref, reply)
 	return err
@@ -107,7 +107,7 @@ func joined(answers []string, multiple bool) string {
 	return strings.Join(parts, separator)
 }
 
-// Answer implements runtime.Adapter.
+// Answer implements runtime.Threads.
 func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runtime.Reply) error {
 	t := r.known(ref.ThreadID)
 	if t == nil {

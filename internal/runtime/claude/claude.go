@@ -184,3 +184,6 @@ func (r *Runtime) Stop(ctx context.Context) error {
 	}
 	return err
 }
+
+// Threads implements runtime.Adapter.
+func (r *Runtime) Threads() runtime.Threads { return r }

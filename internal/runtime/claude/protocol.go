@@ -289,8 +289,7 @@ func (p *protocol) Answered(method, _ string, result json.RawMessage) {
 
 // Describe implements stdio.Protocol.
 func (p *protocol) Describe(method string, _ any) stdio.Call {
-	return stdio.Call{ThreadID: p.hello.Thread, Harmless: method == callInitialize || method == callProbe,
-		Repeatable: method == callProbe}
+	return stdio.Call{ThreadID: p.hello.Thread, Harmless: method == callInitialize || method == callProbe}
 }
 
 // Frame implements stdio.Protocol.
@@ -375,10 +374,7 @@ func (p *protocol) Refuse(request runtime.Signal) ([]byte, error) {
 	return controlRefusal(id, "this request is not supported"), nil
 }
 
-// Overloaded implements stdio.Protocol.
-func (p *protocol) Overloaded(error) bool { return false }
-
-// Probe implements stdio.Protocol.
+// Probe implements stdio.Prober.
 func (p *protocol) Probe() (method string, params any) { return callProbe, nil }
 
 // moment is how a process stands as of the last line it said.

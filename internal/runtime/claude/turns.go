@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -13,7 +14,7 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// StartThread implements runtime.Adapter. The process is started at once, so that what cannot be enforced shows before
+// StartThread implements runtime.Threads. The process is started at once, so that what cannot be enforced shows before
 // anybody relies on it.
 func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runtime.Thread, error) {
 	if len(in.DynamicTools) > 0 && string(in.DynamicTools) != "null" {
@@ -42,7 +43,7 @@ func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runt
 	return t.described(), nil
 }
 
-// ResumeThread implements runtime.Adapter. Nothing is loaded before a message says with which controls.
+// ResumeThread implements runtime.Threads. Nothing is loaded before a message says with which controls.
 // runtime.ErrThreadNotFound when the conversation has no history, nor a process.
 func (r *Runtime) ResumeThread(_ context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
 	t := r.conversation(in.ThreadID, in.NativeID)
@@ -68,12 +69,12 @@ func (r *Runtime) remembered(t *conversation) error {
 	return err
 }
 
-// CloseThread implements runtime.Adapter.
+// CloseThread implements runtime.Threads.
 func (r *Runtime) CloseThread(ctx context.Context, threadID string) error {
 	return r.set.Close(ctx, threadID)
 }
 
-// StartTurn implements runtime.Adapter. A message to a busy conversation is taken up by the running turn after its next
+// StartTurn implements runtime.Threads. A message to a busy conversation is taken up by the running turn after its next
 // tool, or becomes the turn after it. Changed controls count from the next turn on: the process is started anew with
 // them.
 func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
@@ -200,7 +201,7 @@ func (r *Runtime) running(threadID, turnID string) (*process, error) {
 	}
 }
 
-// InterruptTurn implements runtime.Adapter.
+// InterruptTurn implements runtime.Threads.
 func (r *Runtime) InterruptTurn(ctx context.Context, threadID, turnID string) error {
 	p, err := r.running(threadID, turnID)
 	if err != nil {
@@ -232,7 +233,7 @@ func (r *Runtime) InterruptTurn(ctx context.Context, threadID, turnID string) er
 	if err != nil {
 		return err
 	}
-	if err := r.cancelWaiting(ctx, line, result); err != nil {
+	if err := cancelLeft(ctx, line, r.setup.Supervise.CallTimeout, result); err != nil {
 		return err
 	}
 	// What only waits for a person in the background is not the agent's turn any more: it ends when it is refused.
@@ -246,16 +247,16 @@ func (r *Runtime) InterruptTurn(ctx context.Context, threadID, turnID string) er
 	return nil
 }
 
-// cancelWaiting cancels the messages that a stop has left in the agent's queue: earlier versions of Claude Code leave
-// them, and would begin a turn with each.
-func (r *Runtime) cancelWaiting(ctx context.Context, line *stdio.Conn, interrupted json.RawMessage) error {
+// cancelLeft cancels the messages that an interrupt left in the agent's queue. Earlier versions of Claude Code leave them
+// and would begin a turn with each.
+func cancelLeft(ctx context.Context, line *stdio.Conn, limit time.Duration, interrupted json.RawMessage) error {
 	var left struct {
 		Queued []string `json:"still_queued"`
 	}
 	_ = json.Unmarshal(interrupted, &left) // a version that does not say has none that can be named
 	for _, message := range left.Queued {
-		if _, err := line.Call(ctx, r.setup.Supervise.CallTimeout, callCancel, queuedMessage(message)); err != nil {
-			return fmt.Errorf("cancel a message that waits: %w", err)
+		if _, err := line.Call(ctx, limit, callCancel, queuedMessage(message)); err != nil {
+			return fmt.Errorf("cancel a queued message: %w", err)
 		}
 	}
 	return nil

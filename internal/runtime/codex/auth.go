@@ -22,17 +22,15 @@ const remedy = "set " + keyVariable + ", or log in as the server's user with: ha
 
 const installCommand = "npm install -g @openai/codex"
 
-func (c *Codex) key() string { return c.launcher.Variable(keyVariable) }
-
 // logIn gives codex the key of its environment when its model requires a login and there is none: codex never
 // sends the key of the variable alone. codex stores it in its home, as `codex login` does. Without a key the
 // error says what is missing.
 func (c *conn) logIn(ctx context.Context) error {
-	key, options := c.codex.key(), c.codex.options
-	if key == "" && HasAuthFile(options.Home) {
+	key := c.codex.launcher.Variable(keyVariable)
+	if key == "" && HasAuthFile(c.codex.options.Home) {
 		return nil
 	}
-	answer, err := c.Call(ctx, options.CallTimeout, "account/read", object{})
+	answer, err := c.Call(ctx, c.codex.callTimeout, "account/read", object{})
 	if err != nil {
 		return err
 	}
@@ -47,20 +45,20 @@ func (c *conn) logIn(ctx context.Context) error {
 		return nil
 	}
 	if key == "" {
-		options.Logger.Warn().Msg("codex is not logged in, so its turns will fail: " + remedy)
+		c.codex.log.Warn().Msg("codex is not logged in, so its turns will fail: " + remedy)
 		return nil
 	}
-	if _, err = c.Call(ctx, options.CallTimeout, "account/login/start", object{"type": "apiKey", "apiKey": key}); err != nil {
+	if _, err = c.Call(ctx, c.codex.callTimeout, "account/login/start", object{"type": "apiKey", "apiKey": key}); err != nil {
 		return err
 	}
-	options.Logger.Info().Msg("codex is logged in with " + keyVariable)
+	c.codex.log.Info().Msg("codex is logged in with " + keyVariable)
 	return nil
 }
 
 // Auth implements runtime.Adapter. A provider of codex's config.toml may need neither.
 func (c *Codex) Auth(context.Context) (runtime.AuthStatus, error) {
 	status := runtime.AuthStatus{State: runtime.AuthFound, Credentials: []string{}}
-	if c.key() != "" {
+	if c.launcher.Variable(keyVariable) != "" {
 		status.Credentials = append(status.Credentials, runtime.CredentialAPIKey)
 	}
 	if HasAuthFile(c.options.Home) {

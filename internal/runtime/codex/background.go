@@ -25,9 +25,9 @@ type terminal struct {
 const endStep = 50 * time.Millisecond
 
 // terminals are the commands that run in a conversation, none in one that is not loaded.
-func (c *Codex) terminals(ctx context.Context, conn *conn, thread string) (all []terminal, err error) {
+func (c *conn) terminals(ctx context.Context, thread string) (all []terminal, err error) {
 	ask := func(ctx context.Context, method string, params object) (json.RawMessage, error) {
-		return conn.Call(ctx, c.options.CallTimeout, method, params)
+		return c.Call(ctx, c.codex.callTimeout, method, params)
 	}
 	for one, err := range pages[terminal](ctx, ask, "thread/backgroundTerminals/list", object{"threadId": thread}) {
 		if errors.Is(err, runtime.ErrThreadNotFound) {
@@ -51,7 +51,7 @@ func (c *Codex) ListBackground(ctx context.Context, in runtime.ResumeThread) ([]
 	if len(begun) == 0 && !conn.Inherited() {
 		return nil, nil // a command that runs has an item that has not ended
 	}
-	found, err := c.terminals(ctx, conn, in.ThreadID)
+	found, err := conn.terminals(ctx, in.ThreadID)
 	if unknownMethod(err) {
 		return tracked(begun, active), nil
 	}
@@ -90,7 +90,7 @@ func (c *Codex) EndBackground(ctx context.Context, in runtime.ResumeThread, id s
 	if conn == nil {
 		return runtime.ErrNoBackground
 	}
-	result, err := conn.Call(ctx, c.options.CallTimeout, "thread/backgroundTerminals/terminate",
+	result, err := conn.Call(ctx, c.callTimeout, "thread/backgroundTerminals/terminate",
 		object{"threadId": in.ThreadID, "processId": id})
 	if unknownMethod(err) {
 		begun, _ := conn.turns.commandsOf(in.ThreadID)
@@ -113,7 +113,7 @@ func (c *Codex) EndBackground(ctx context.Context, in runtime.ResumeThread, id s
 		return runtime.ErrNoBackground
 	}
 	for {
-		left, err := c.terminals(ctx, conn, in.ThreadID)
+		left, err := conn.terminals(ctx, in.ThreadID)
 		if err != nil || !slices.ContainsFunc(left, func(one terminal) bool { return one.ProcessID == id }) {
 			return err
 		}

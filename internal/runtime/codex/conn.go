@@ -50,10 +50,10 @@ func connOf(line *stdio.Conn) *conn {
 func (c *conn) Greet(ctx context.Context) error {
 	options := c.codex.options
 	hello := object{
-		"clientInfo":   object{"name": "harness", "title": "Harness", "version": options.ClientVersion},
+		"clientInfo":   object{"name": "harness", "title": "Harness", "version": options.Setup.Version},
 		"capabilities": object{"experimentalApi": true, "requestAttestation": false},
 	}
-	said, err := c.Call(ctx, options.StartTimeout, methodInitialize, hello)
+	said, err := c.Call(ctx, options.Setup.Supervise.StartTimeout, methodInitialize, hello)
 	if c.Inherited() && alreadyInitialized(err) {
 		// The server before us got that far and no further.
 		c.Started(nil)
@@ -62,7 +62,7 @@ func (c *conn) Greet(ctx context.Context) error {
 	if errors.Is(err, runtime.ErrTimeout) {
 		return fmt.Errorf(
 			"codex did not answer initialize within %s: check that CODEX_BIN is codex and that CODEX_HOME is readable",
-			options.StartTimeout)
+			options.Setup.Supervise.StartTimeout)
 	}
 	if err != nil {
 		return fmt.Errorf("codex failed to initialize: %w; its stderr is in the log", err)
@@ -71,7 +71,7 @@ func (c *conn) Greet(ctx context.Context) error {
 		return fmt.Errorf("codex %s is too old: at least %s is needed; install it with: %s", installed, oldest, installCommand)
 	}
 	if err := c.logIn(ctx); err != nil && ctx.Err() == nil {
-		c.codex.options.Logger.Warn().Err(err).Msg("it is not known whether codex is logged in, or it could not be with " + keyVariable)
+		c.codex.log.Warn().Err(err).Msg("it is not known whether codex is logged in, or it could not be with " + keyVariable)
 	}
 	c.Started(said) // unless it was when the answer came
 	if err := c.send(ctx, outgoing{Method: "initialized"}); err != nil {
@@ -96,9 +96,9 @@ func (c *Codex) started(line *stdio.Conn) string {
 	hello := helloOf(line.Hello())
 	own := connOf(line)
 	own.version = parseVersion(hello.UserAgent)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.home = hello.Home
+	c.rollouts.mu.Lock()
+	defer c.rollouts.mu.Unlock()
+	c.reported = hello.Home
 	return cmp.Or(own.version.String(), hello.UserAgent)
 }
 
@@ -125,7 +125,7 @@ func (c *conn) Read(line []byte, at time.Time) (stdio.Line, error) {
 		}
 		return said, nil
 	case f.legacy():
-		c.codex.counters.legacy.Add(1)
+		c.codex.legacy.Add(1)
 		return stdio.Line{}, nil
 	}
 	s := classify(f, line, c.Generation(), at)
@@ -154,7 +154,7 @@ func (c *conn) Answered(method, threadID string, result json.RawMessage) {
 	switch method {
 	case methodInitialize:
 		// With a key it can be used once it is logged in, see Greet.
-		if c.codex.key() == "" && !parseVersion(helloOf(result).UserAgent).tooOld() {
+		if c.codex.launcher.Variable(keyVariable) == "" && !parseVersion(helloOf(result).UserAgent).tooOld() {
 			c.Started(result)
 		}
 	case "":
@@ -172,15 +172,19 @@ func (c *conn) Answered(method, threadID string, result json.RawMessage) {
 // Describe implements stdio.Protocol.
 func (c *conn) Describe(method string, params any) stdio.Call {
 	reads := strings.HasSuffix(method, "/list") || strings.HasSuffix(method, "/read")
-	call := stdio.Call{ThreadID: threadOf(params), Repeatable: reads, Harmless: reads}
+	call := stdio.Call{ThreadID: threadOf(params), Harmless: reads}
 	if _, is := params.(workerStart); is {
 		call.Announces = announcesWorker
 	}
+	repeatable := reads
 	switch method {
 	case methodInitialize, "thread/resume":
-		call.Repeatable, call.Harmless = true, true
+		repeatable, call.Harmless = true, true
 	case "thread/name/set", "turn/interrupt":
-		call.Repeatable = true
+		repeatable = true
+	}
+	if repeatable {
+		call.Overloaded = overloaded
 	}
 	return call
 }
@@ -202,13 +206,13 @@ func (c *conn) Refuse(request runtime.Signal) ([]byte, error) {
 	return c.encode(outgoing{ID: request.RequestID, Error: &rpcError{Code: codeMethodNotFound, Message: message}})
 }
 
-// Overloaded implements stdio.Protocol.
-func (c *conn) Overloaded(err error) bool {
+// overloaded reports a refusal because codex has too many open requests.
+func overloaded(err error) bool {
 	native, refused := asNative(err)
 	return refused && native.Code == codeOverloaded
 }
 
-// Probe implements stdio.Protocol.
+// Probe implements stdio.Prober.
 func (c *conn) Probe() (method string, params any) { return probeMethod, object{"limit": 1} }
 
 // encode writes a frame as codex is to read it.

@@ -9,16 +9,26 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"harness/internal/runtime"
 )
 
+// rollouts are the files in which codex keeps conversations, below its home.
+type rollouts struct {
+	configured string // CODEX_HOME, "" for codex's own default
+	client     string // our version, as restored conversations name it
+
+	mu       sync.Mutex
+	reported string // the CODEX_HOME that codex reported
+}
+
 // homeDir is the CODEX_HOME in use: configured, reported by codex (not by 0.101), or codex's own default.
-func (c *Codex) homeDir() string {
-	c.mu.Lock()
-	reported := c.home
-	c.mu.Unlock()
-	if dir := cmp.Or(c.options.Home, reported, os.Getenv("CODEX_HOME")); dir != "" {
+func (r *rollouts) homeDir() string {
+	r.mu.Lock()
+	reported := r.reported
+	r.mu.Unlock()
+	if dir := cmp.Or(r.configured, reported, os.Getenv("CODEX_HOME")); dir != "" {
 		return dir
 	}
 	if user, err := os.UserHomeDir(); err == nil {
@@ -54,8 +64,8 @@ func threadFiles(home, threadID string) ([]string, error) {
 }
 
 // MemoryFiles implements runtime.Portable: the rollout of a conversation.
-func (c *Codex) MemoryFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
-	home := c.homeDir()
+func (r *rollouts) MemoryFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
+	home := r.homeDir()
 	files, err := threadFiles(home, in.ThreadID)
 	if err != nil {
 		return "", nil, err
@@ -74,10 +84,14 @@ func (c *Codex) MemoryFiles(in runtime.ResumeThread) (folder string, names []str
 }
 
 // MemoryWritten implements runtime.Portable: codex has written a turn to its files when it reports its end.
-func (c *Codex) MemoryWritten(context.Context, runtime.ResumeThread) (bool, error) { return true, nil }
+func (r *rollouts) MemoryWritten(context.Context, runtime.ResumeThread) (bool, error) {
+	return true, nil
+}
 
 // MemoryPlace implements runtime.Portable.
-func (c *Codex) MemoryPlace(_ runtime.ResumeThread, _, name string) (string, error) { return name, nil }
+func (r *rollouts) MemoryPlace(_ runtime.ResumeThread, _, name string) (string, error) {
+	return name, nil
+}
 
 func removeFiles(paths []string) error {
 	for _, path := range paths {

@@ -15,6 +15,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/codex"
 	"harness/internal/runtime/process"
+	"harness/internal/runtime/stdio"
 	"harness/tests/codextest"
 )
 
@@ -152,7 +153,7 @@ func TestStartSweepsLeftovers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := codex.New(codex.Options{Bin: "/nonexistent", Mark: mark, Logger: logger(t)})
+	c := codex.New(codex.Options{Bin: "/nonexistent", Setup: stdio.Setup{Launch: stdio.Launch{Mark: mark, Logger: logger(t)}}})
 	start(t, c)
 	<-left.Done()
 	left.Release()
@@ -166,8 +167,8 @@ func TestMissingBinary(t *testing.T) {
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "codex")
 	r := newRecorder()
-	c := codex.New(codex.Options{Bin: bin, Home: dir, Sink: r.sink, Logger: logger(t), BackoffMin: time.Millisecond,
-		BackoffMax: 20 * time.Millisecond})
+	c := codex.New(codex.Options{Bin: bin, Home: dir, Setup: stdio.Setup{Launch: stdio.Launch{Logger: logger(t)},
+		Supervise: stdio.Options{Sink: r.sink, BackoffMin: time.Millisecond, BackoffMax: 20 * time.Millisecond}}})
 	if _, err := c.Call(t.Context(), "model/list", nil); !errors.Is(err, runtime.ErrUnavailable) {
 		t.Errorf("before the start: %v", err)
 	}

@@ -36,8 +36,8 @@ func takeTools(params, config object) {
 
 // nativeToolsOff reports whether codex is to have no tools of its own in a conversation.
 func (c *Codex) nativeToolsOff(ctx context.Context, threadID string) (bool, error) {
-	if c.options.NativeToolsOff == nil {
+	if c.options.Setup.NativeToolsOff == nil {
 		return false, nil
 	}
-	return c.options.NativeToolsOff(ctx, threadID)
+	return c.options.Setup.NativeToolsOff(ctx, threadID)
 }

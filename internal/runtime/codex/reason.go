@@ -29,12 +29,12 @@ func reasonApart(ref runtime.RequestRef, reply runtime.Reply) []json.RawMessage 
 
 // sendReason gives the agent the reason of a refusal that is about to be answered, whose answer has no place for it. It
 // steers: the turn waits for the answer, so that its model is asked with both. A refusal never fails for its reason.
-func (c *Codex) sendReason(ctx context.Context, conn *conn, ref runtime.RequestRef, reason []json.RawMessage) {
+func (c *conn) sendReason(ctx context.Context, ref runtime.RequestRef, reason []json.RawMessage) {
 	ctx, cancel := context.WithTimeout(ctx, reasonLimit)
 	defer cancel()
-	_, err := c.steer(ctx, conn, ref.ThreadID, ref.TurnID, reason)
+	_, err := c.steer(ctx, ref.ThreadID, ref.TurnID, reason)
 	if err != nil && !errors.Is(err, runtime.ErrNoActiveTurn) {
-		c.options.Logger.Warn().Err(err).Str("session_id", ref.ThreadID).Str("turn_id", ref.TurnID).
+		c.codex.log.Warn().Err(err).Str("session_id", ref.ThreadID).Str("turn_id", ref.TurnID).
 			Msg("the reason of a refusal did not reach codex; the refusal does")
 	}
 }

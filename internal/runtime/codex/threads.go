@@ -26,7 +26,7 @@ type wireThread struct {
 	Turns         []json.RawMessage `json:"turns"`
 }
 
-// StartThread implements runtime.Adapter.
+// StartThread implements runtime.Threads.
 func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtime.Thread, error) {
 	conn, v, done, err := c.use(ctx, "")
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtim
 	if in.SystemOwned {
 		asked = workerStart(params)
 	}
-	thread, err := threadIn(conn.Call(ctx, c.options.CallTimeout, methodThreadStart, asked))
+	thread, err := threadIn(conn.Call(ctx, c.callTimeout, methodThreadStart, asked))
 	if err == nil {
 		err = bind(ctx, thread.ID)
 	}
@@ -92,7 +92,7 @@ func sourcesOff(config object, implicit, cwd string) {
 	}
 }
 
-// ResumeThread implements runtime.Adapter.
+// ResumeThread implements runtime.Threads.
 func (c *Codex) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
 	conn, _, done, err := c.use(ctx, in.ThreadID)
 	if err != nil {
@@ -108,16 +108,16 @@ func (c *Codex) resume(ctx context.Context, conn *conn, threadID, path string) (
 	if err != nil {
 		return runtime.Thread{}, err
 	}
-	if c.options.Door != nil {
-		c.show(config, c.options.Door.Of(threadID))
+	if c.options.Setup.Door != nil {
+		c.show(config, c.options.Setup.Door.Of(threadID))
 	}
 	params := object{"threadId": threadID, "config": config}.with("path", path)
-	ctx, cancel := context.WithTimeout(ctx, c.options.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()
-	until := time.NewTimer(min(writerPatience, c.options.CallTimeout))
+	until := time.NewTimer(min(writerPatience, c.callTimeout))
 	defer until.Stop()
 	for {
-		result, err := conn.Call(ctx, c.options.CallTimeout, "thread/resume", params)
+		result, err := conn.Call(ctx, c.callTimeout, "thread/resume", params)
 		open := openElsewhere(err)
 		if !open && !closing(err) {
 			return threadIn(result, err)

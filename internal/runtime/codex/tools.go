@@ -15,21 +15,21 @@ const toolsStart = 60
 
 // grant gives a conversation that is about to be made its bearer; bind stores what it is called.
 func (c *Codex) grant(config object) (bind func(ctx context.Context, threadID string) error) {
-	if c.options.Door == nil {
+	if c.options.Setup.Door == nil {
 		return func(context.Context, string) error { return nil }
 	}
-	bearer, bind := c.options.Door.Unnamed()
+	bearer, bind := c.options.Setup.Door.Unnamed()
 	c.show(config, bearer)
 	return bind
 }
 
 // show puts a bearer into the configuration of one conversation: for its commands, and for the tools of this server.
 func (c *Codex) show(config object, bearer string) {
-	for name, value := range runtime.DoorVariables(c.options.Door.URL(), bearer) {
+	for name, value := range runtime.DoorVariables(c.options.Setup.Door.URL(), bearer) {
 		config["shell_environment_policy.set."+name] = value
 	}
-	if c.options.Tools != "" {
-		serveTools(config, runtime.ToolServer{Name: c.options.Tools, URL: c.options.Door.URL() + runtime.ToolPath, Token: bearer})
+	if c.options.Setup.Tools != "" {
+		serveTools(config, runtime.ToolServer{Name: c.options.Setup.Tools, URL: c.options.Setup.Door.URL() + runtime.ToolPath, Token: bearer})
 	}
 }
 

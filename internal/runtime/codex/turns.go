@@ -23,7 +23,7 @@ const (
 	networkEnabled   = "enabled"
 )
 
-// StartTurn implements runtime.Adapter.
+// StartTurn implements runtime.Threads.
 //
 // turn/start on a busy conversation is never sent knowingly: 0.169 would steer, but 0.101 loses the running turn. So
 // the message is steered when either the caller or this connection knows of a running turn.
@@ -40,11 +40,11 @@ func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.St
 	case <-ctx.Done():
 		return runtime.StartedTurn{}, conn.Overdue(ctx, "turn/start")
 	}
-	if active := c.activeTurn(ctx, conn, in); active != "" {
+	if active := conn.activeTurn(ctx, in); active != "" {
 		if in.Alone {
 			return runtime.StartedTurn{}, runtime.ErrTurnActive
 		}
-		turnID, err := c.steer(ctx, conn, in.ThreadID, active, in.Input)
+		turnID, err := conn.steer(ctx, in.ThreadID, active, in.Input)
 		if err == nil {
 			return runtime.StartedTurn{TurnID: turnID, Steered: true}, nil
 		}
@@ -52,15 +52,7 @@ func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.St
 			return runtime.StartedTurn{}, err
 		}
 	}
-	if in.History != "" {
-		path, err := c.restore(in)
-		if err != nil {
-			return runtime.StartedTurn{}, err
-		}
-		if _, err := c.resume(ctx, conn, in.ThreadID, path); err != nil {
-			return runtime.StartedTurn{}, err
-		}
-	} else if err := c.load(ctx, conn, in); err != nil {
+	if err := c.load(ctx, conn, in); err != nil {
 		return runtime.StartedTurn{}, err
 	}
 	params := turnParams(in, v)
@@ -74,14 +66,14 @@ func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.St
 		}
 		params["environments"] = []string{}
 	}
-	result, err := conn.Call(ctx, c.options.CallTimeout, "turn/start", params)
+	result, err := conn.Call(ctx, c.callTimeout, "turn/start", params)
 	if errors.Is(err, runtime.ErrThreadNotFound) {
 		// It was unloaded in between.
 		conn.turns.unloaded(in.ThreadID)
 		if _, err := c.resume(ctx, conn, in.ThreadID, ""); err != nil {
 			return runtime.StartedTurn{}, err
 		}
-		result, err = conn.Call(ctx, c.options.CallTimeout, "turn/start", params)
+		result, err = conn.Call(ctx, c.callTimeout, "turn/start", params)
 	}
 	if err != nil {
 		return runtime.StartedTurn{}, err
@@ -97,11 +89,11 @@ func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.St
 
 // activeTurn is the turn a message has to go into, "" for none. A turn that was started but not announced yet is waited
 // for, because it can not be steered before.
-func (c *Codex) activeTurn(ctx context.Context, conn *conn, in runtime.StartTurn) string {
+func (c *conn) activeTurn(ctx context.Context, in runtime.StartTurn) string {
 	ctx, cancel := context.WithTimeout(ctx, announceLimit)
 	defer cancel()
 	for {
-		active, announced, changed := conn.turns.turn(in.ThreadID)
+		active, announced, changed := c.turns.turn(in.ThreadID)
 		if active == "" {
 			return in.ActiveTurnID
 		}
@@ -110,7 +102,7 @@ func (c *Codex) activeTurn(ctx context.Context, conn *conn, in runtime.StartTurn
 		}
 		select {
 		case <-changed:
-		case <-conn.Gone():
+		case <-c.Gone():
 			return active
 		case <-ctx.Done():
 			return active
@@ -118,8 +110,16 @@ func (c *Codex) activeTurn(ctx context.Context, conn *conn, in runtime.StartTurn
 	}
 }
 
-// load resumes a conversation this process has not loaded.
+// load resumes a conversation that this process has not loaded, or writes a lost one again first.
 func (c *Codex) load(ctx context.Context, conn *conn, in runtime.StartTurn) error {
+	if in.History != "" {
+		path, err := c.restore(in)
+		if err != nil {
+			return err
+		}
+		_, err = c.resume(ctx, conn, in.ThreadID, path)
+		return err
+	}
 	if conn.turns.loaded(in.ThreadID) {
 		return nil
 	}
@@ -133,15 +133,15 @@ func (c *Codex) load(ctx context.Context, conn *conn, in runtime.StartTurn) erro
 
 // steer adds input to the running turn and returns its id, which is another than expected when that one was over
 // already.
-func (c *Codex) steer(ctx context.Context, conn *conn, threadID, turnID string, input []json.RawMessage) (
+func (c *conn) steer(ctx context.Context, threadID, turnID string, input []json.RawMessage) (
 	string, error) {
 	params := func(expected string) object {
 		return object{"threadId": threadID, "expectedTurnId": expected, "input": input}
 	}
-	result, err := conn.Call(ctx, c.options.CallTimeout, "turn/steer", params(turnID))
-	if found := c.launcher.Natives.Known(activeTurnIn(err)); found != "" && found != turnID {
+	result, err := c.Call(ctx, c.codex.callTimeout, "turn/steer", params(turnID))
+	if found := c.codex.launcher.Natives.Known(activeTurnIn(err)); found != "" && found != turnID {
 		turnID = found
-		result, err = conn.Call(ctx, c.options.CallTimeout, "turn/steer", params(found))
+		result, err = c.Call(ctx, c.codex.callTimeout, "turn/steer", params(found))
 	}
 	if err != nil {
 		return "", err
@@ -159,13 +159,13 @@ func (c *Codex) SteerTurn(ctx context.Context, threadID, turnID string, input []
 	return err
 }
 
-// InterruptTurn implements runtime.Adapter. Commands the turn runs are not killed by it, that is codex's way.
+// InterruptTurn implements runtime.Threads. Commands the turn runs are not killed by it, that is codex's way.
 func (c *Codex) InterruptTurn(ctx context.Context, threadID, turnID string) error {
 	_, err := c.call(ctx, "turn/interrupt", object{"threadId": threadID, "turnId": turnID})
 	return err
 }
 
-// Answer implements runtime.Adapter. A request is answered at most once; one that codex closed itself is gone, too.
+// Answer implements runtime.Threads. A request is answered at most once; one that codex closed itself is gone, too.
 func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtime.Reply) error {
 	line, done, ok := c.process.UseGeneration(ref.Generation)
 	if !ok {
@@ -191,7 +191,7 @@ func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtim
 	}
 	// The request is claimed: it must reach codex although the caller may go away now. send is bounded by itself.
 	if reason := reasonApart(ref, reply); reason != nil {
-		c.sendReason(context.WithoutCancel(ctx), conn, ref, reason)
+		conn.sendReason(context.WithoutCancel(ctx), ref, reason)
 	}
 	if err := conn.answer(context.WithoutCancel(ctx), ref.RequestID, out); err != nil {
 		return runtime.WithKind(runtime.ErrRequestGone, err)
@@ -208,7 +208,7 @@ func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtim
 	return nil
 }
 
-// CheckReply implements runtime.Adapter.
+// CheckReply implements runtime.Threads.
 func (c *Codex) CheckReply(ref runtime.RequestRef, reply runtime.Reply) error {
 	if reply.Refusal != "" {
 		return nil

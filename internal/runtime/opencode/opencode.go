@@ -171,6 +171,9 @@ func (o *OpenCode) Start(ctx context.Context) error { return o.process.Start(ctx
 // Stop implements runtime.Adapter. It returns the context's error when the sink does not take what OpenCode said last.
 func (o *OpenCode) Stop(ctx context.Context) error { return o.process.Stop(ctx) }
 
+// Threads implements runtime.Adapter.
+func (o *OpenCode) Threads() runtime.Threads { return o }
+
 // line is the way to OpenCode, and its protocol.
 type line struct {
 	*protocol

@@ -11,7 +11,7 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-// StartThread implements runtime.Adapter.
+// StartThread implements runtime.Threads.
 func (o *OpenCode) StartThread(ctx context.Context, in runtime.StartThread) (runtime.Thread, error) {
 	if err := o.Capabilities().CheckControls(Name, in.ApprovalPolicy, in.Sandbox, in.NetworkAccess); err != nil {
 		return runtime.Thread{}, err
@@ -91,7 +91,7 @@ func (o *OpenCode) described(info sessionInfo) runtime.Thread {
 	return thread
 }
 
-// ResumeThread implements runtime.Adapter. OpenCode loads a conversation when it is used.
+// ResumeThread implements runtime.Threads. OpenCode loads a conversation when it is used.
 func (o *OpenCode) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
 	l, err := o.use(ctx)
 	if err != nil {
@@ -125,7 +125,7 @@ func missing(err error) error {
 	return err
 }
 
-// CloseThread implements runtime.Adapter. OpenCode holds no resources for a conversation that it could release.
+// CloseThread implements runtime.Threads. OpenCode holds no resources for a conversation that it could release.
 func (o *OpenCode) CloseThread(_ context.Context, threadID string) error {
 	c := o.process.Current()
 	if c == nil {

@@ -154,7 +154,7 @@ func (s *Set[P]) awaitSlot(ctx context.Context, one *waiter[P]) (*entry[P], erro
 	}
 	return nil, fmt.Errorf(
 		"%w: all %d processes of %s are in use, and %d others waited before session %s; try again, or raise "+
-			"HARNESS_RUNTIME_MAX_PROCESSES: %w", runtime.ErrUnavailable, s.options.Max, s.options.Runtime, max(before, 0),
+			"HARNESS_RUNTIME_LIMITS: %w", runtime.ErrUnavailable, s.options.Max, s.options.Runtime, max(before, 0),
 		one.threadID, ctx.Err())
 }
 

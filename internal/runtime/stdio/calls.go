@@ -50,7 +50,7 @@ func (c *Conn) call(ctx context.Context, timeout time.Duration, method string, p
 	about := c.protocol.Describe(method, params)
 	for try := 1; ; try++ {
 		result, err := c.callOnce(ctx, method, params, about)
-		if err == nil || !about.Repeatable || try == overloadTries || !c.protocol.Overloaded(err) {
+		if err == nil || about.Overloaded == nil || try == overloadTries || !about.Overloaded(err) {
 			return result, err
 		}
 		pause := overloadPauseMin << try

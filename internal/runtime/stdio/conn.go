@@ -104,10 +104,12 @@ const (
 	positionStep = 1 << 20
 )
 
-func newConn(name, generation string, p pipes, out *queue, counters *Counters, natives *Natives, log zerolog.Logger,
-	speak func(*Conn) Protocol) *Conn {
+// newConn makes the connection with a process that the launcher started.
+func newConn(launcher *Launcher, generation string, p pipes, out *queue, speak func(*Conn) Protocol) *Conn {
 	c := &Conn{
-		name: name, generation: generation, pipes: p, log: log, out: out, counters: counters, natives: natives,
+		name: launcher.launch.Name, generation: generation, pipes: p, out: out, called: launcher.launch.Called,
+		log:      launcher.launch.Logger.With().Str("generation", generation).Logger(),
+		counters: &launcher.Counters, natives: launcher.Natives,
 		pulse: pulse{source: p.out}, slots: make(chan struct{}, maxInFlight), writing: make(chan struct{}, 1),
 		onStarted: func() {}, pending: map[string]*pending{}, requests: map[string]openRequest{}, lost: map[string]bool{},
 		gone: make(chan struct{}), ending: make(chan *EndedError, 1), made: time.Now(),

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"harness/internal/lib/ids"
 	"harness/internal/runtime/process"
 	"harness/internal/runtime/process/confine"
 	"harness/internal/runtime/process/shim"
@@ -160,7 +161,7 @@ func (l *Launcher) open(ctx context.Context, limit time.Duration, own func() (Pr
 		program.Dir = cmp.Or(program.Dir, l.launch.Dir)
 	}
 	program.path, program.Args = path, slices.Concat(args, program.Args)
-	generation := uuid.Must(uuid.NewV7()).String()
+	generation := ids.New()
 	l.spare(generation)
 	opened, err := l.start(ctx, limit, generation, program)
 	if err != nil {

@@ -43,8 +43,10 @@ type Protocol interface {
 	// Refuse is the line, with its end, that answers a request of the agent that cannot be decided: one without
 	// a Change, or one about a conversation that is not the agent's.
 	Refuse(request runtime.Signal) ([]byte, error)
-	// Overloaded reports the refusals after which a Repeatable request is made again.
-	Overloaded(err error) bool
+}
+
+// Prober is a Protocol that can check whether the agent is alive. Without it, Options.HangAfter has no effect.
+type Prober interface {
 	// Probe is a request that changes nothing and that a healthy agent answers at once, whatever it does.
 	Probe() (method string, params any)
 }
@@ -92,8 +94,9 @@ func (l *Line) internal() bool {
 type Call struct {
 	// ThreadID is the conversation it is about, "" for none.
 	ThreadID string
-	// Repeatable requests may be made again without asking what became of the first one.
-	Repeatable bool
+	// Overloaded, when set, reports the refusals after which the request is sent again. Such a request may be repeated
+	// without checking the outcome of the first one.
+	Overloaded func(err error) bool
 	// Harmless requests change nothing: when a server dies before the answer came, no report is needed.
 	Harmless bool
 	// Announces is what the answer is given to the Protocol's Announce as, also when the caller gave up or its server

@@ -26,9 +26,7 @@ func (s *Supervisor) runOnce(ctx context.Context) (ready bool, err error) {
 // run is runOnce for a process that runs, or ran, already. A process that is to outlive us is left to its shim when the
 // context ends.
 func (s *Supervisor) run(ctx context.Context, l *link) (ready bool, err error) {
-	log := s.log.With().Str("generation", l.generation).Logger()
-	conn := newConn(s.name, l.generation, l.pipes, s.out, &s.launcher.Counters, s.launcher.Natives, log, s.options.Speak)
-	conn.called = s.launcher.launch.Called
+	conn := newConn(s.launcher, l.generation, l.pipes, s.out, s.options.Speak)
 	conn.seed(l)
 	conn.onStarted = sync.OnceFunc(func() { s.started(conn, l) })
 	if len(l.hello) > 0 && !l.over {
@@ -130,7 +128,8 @@ func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 	overdue := time.After(s.options.CallTimeout)
 	var looks <-chan time.Time
 	health := watch{conn: conn, every: s.options.HangAfter / watchSteps}
-	if health.every > 0 {
+	health.prober, _ = conn.protocol.(Prober)
+	if health.every > 0 && health.prober != nil {
 		ticker := time.NewTicker(health.every)
 		defer ticker.Stop()
 		looks = ticker.C

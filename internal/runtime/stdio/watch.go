@@ -39,16 +39,17 @@ func (p *pulse) Read(b []byte) (int, error) {
 
 // watch detects whether a process still answers. It is used from one goroutine.
 type watch struct {
-	conn  *Conn
-	every time.Duration
-	lines int64
-	asked bool
+	conn   *Conn
+	prober Prober
+	every  time.Duration
+	lines  int64
+	asked  bool
 	// silent counts the checks without output since the probe was sent.
 	silent int
 }
 
 // Held reports whether the process's output is stalled, so that silence proves nothing. Its output is not kept
-// (the disk is full, HARNESS_SPOOL_BYTES is reached), is not read, or what was read is not stored yet.
+// (the disk is full, the spool is full), is not read, or what was read is not stored yet.
 func (c *Conn) Held() bool {
 	return !c.pulse.waiting.Load() || c.pipes.stalled != nil && c.pipes.stalled() || c.out.standing() > standstill
 }
@@ -62,7 +63,7 @@ func (w *watch) check() time.Duration {
 		w.lines, w.asked, w.silent = lines, false, 0
 	case !w.asked:
 		w.asked = true
-		w.conn.probe()
+		w.conn.probe(w.prober.Probe())
 	default:
 		w.silent++
 	}
@@ -71,7 +72,7 @@ func (w *watch) check() time.Duration {
 
 // probe asks for a sign of life. It does not wait for it, nor for a process that takes no input, and it leaves the
 // slots to others.
-func (c *Conn) probe() {
+func (c *Conn) probe(method string, params any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.dead != nil {
@@ -79,7 +80,6 @@ func (c *Conn) probe() {
 	}
 	c.nextID++
 	id := c.nextID
-	method, params := c.protocol.Probe()
 	c.pending[strconv.FormatInt(id, 10)] = &pending{method: method, answer: make(chan answer, 1)}
 	c.probing.Go(func() {
 		if line, err := c.protocol.Frame(id, method, params); err == nil {

@@ -27,7 +27,7 @@ func TestServerThatDoesNotReadDetectsNoHang(t *testing.T) {
 			q.push(runtime.Batch{Signals: []runtime.Signal{{Method: "waits"}}})
 		}
 		go c.read()
-		w := watch{conn: c, every: time.Second}
+		w := watch{conn: c, prober: &plain{}, every: time.Second}
 		look := func(times int) (silent time.Duration) {
 			for range times {
 				synctest.Wait()
@@ -67,7 +67,7 @@ func TestStalledProcessIsNotCheckedForHang(t *testing.T) {
 		stalled := true
 		c.pipes.stalled = func() bool { return stalled }
 		go c.read()
-		w := watch{conn: c, every: time.Second}
+		w := watch{conn: c, prober: &plain{}, every: time.Second}
 		look := func(times int) (silent time.Duration) {
 			for range times {
 				synctest.Wait()

@@ -50,7 +50,7 @@ const (
 	TaskFailed    = "task.failed"
 	TaskStopped   = "task.stopped"
 
-	// RuntimeStarted and RuntimeCompleted bracket a task's request to its runtime (Options.TellRuntime).
+	// RuntimeStarted and RuntimeCompleted bracket a task's request to its runtime (Options.ReportRequests).
 	RuntimeStarted   = "runtime.request.started"
 	RuntimeCompleted = "runtime.request.completed"
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
@@ -13,7 +14,7 @@ import (
 // lane runs the tasks of one session, one after the other. It lives while there are some.
 type lane struct {
 	session string
-	news    chan struct{} // filled when something in the session may stand otherwise
+	news    wake.Signal // filled when something in the session may stand otherwise
 }
 
 // wake has the tasks of a session run, or checked again.
@@ -25,11 +26,11 @@ func (s *Service) wake(sessionID string) {
 	}
 	l := s.lanes[sessionID]
 	if l == nil {
-		l = &lane{session: sessionID, news: make(chan struct{}, 1)}
+		l = &lane{session: sessionID, news: wake.New()}
 		s.lanes[sessionID] = l
 		s.loops.Go(func(ctx context.Context) { s.drive(ctx, l) })
 	}
-	signal(l.news)
+	l.news.Set()
 }
 
 // drive runs a session's tasks until there is none, or the service stops.
@@ -117,7 +118,7 @@ func (s *Service) follow(ctx context.Context, l *lane, t Task, runtimeName strin
 			unknownSince = time.Time{}
 		case unknownSince.IsZero():
 			unknownSince = time.Now()
-		case time.Since(unknownSince) > s.opts.Unknown:
+		case time.Since(unknownSince) > unknownLimit:
 			return s.end(ctx, t, failed(runtimeName, CodeUnknown, false,
 				errors.New("the turn is unknown to its session")))
 		}

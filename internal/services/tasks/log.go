@@ -147,7 +147,7 @@ type ownRecord struct {
 	Levels *levels `json:"levels,omitempty"`
 	// Given is what the runtime was given, nil when it is not kept.
 	Given *given `json:"given,omitempty"`
-	// TellRuntime says that requests to the runtime are reported. It is stored here, so that event numbers
+	// ReportRequests says that requests to the runtime are reported. It is stored here, so that event numbers
 	// stay the same when the setting changes.
 	ReportRequests bool `json:"tell_runtime,omitempty"`
 	// Origin is who asked for the task, Facts what events say of the runtime from now on.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
@@ -120,11 +121,11 @@ func (r *Reader) Behind(ctx context.Context) (int64, error) {
 
 // News is filled whenever there may be more events of a session, until cancel is called.
 func (s *Service) News(sessionID string) (news <-chan struct{}, cancel func()) {
-	mine := make(chan struct{}, 1)
+	mine := wake.New()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.readers[sessionID] == nil {
-		s.readers[sessionID] = map[chan struct{}]struct{}{}
+		s.readers[sessionID] = map[wake.Signal]struct{}{}
 	}
 	s.readers[sessionID][mine] = struct{}{}
 	return mine, func() {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 )
 
@@ -21,7 +22,7 @@ type asking struct {
 
 func insertTask(ctx context.Context, tx database.Tx, t Task) error {
 	_, err := tx.ExecContext(ctx, `insert into tasks (id, `+taskColumns+`) values
-		($1, $2, $3, $4, $5, $6, $7, '', '', '', '', 0, $8, $9, $10, $11, 0, 0, $12)`, newID(), database.EncodeText(t.SessionID),
+		($1, $2, $3, $4, $5, $6, $7, '', '', '', '', 0, $8, $9, $10, $11, 0, 0, $12)`, ids.New(), database.EncodeText(t.SessionID),
 		database.EncodeText(t.ID), t.number, string(t.Status), database.EncodeText(string(encode(t.Messages))), string(t.Mode),
 		database.EncodeText(t.actor), t.traceID, t.spanID, t.CreatedAt,
 		database.EncodeText(string(encode(asking{t.Origin, t.AllowChangedSources}))))
@@ -149,7 +150,7 @@ func readMark(ctx context.Context, q database.Querier, sessionID, where string, 
 
 func insertMark(ctx context.Context, tx database.Tx, l *Log) error {
 	_, err := tx.ExecContext(ctx, `insert into task_marks (id, session_id, seq, journal_seq, state) values ($1, $2, $3, $4, $5)
-		on conflict (session_id, journal_seq) do nothing`, newID(), database.EncodeText(l.about.SessionID), l.state.Seq,
+		on conflict (session_id, journal_seq) do nothing`, ids.New(), database.EncodeText(l.about.SessionID), l.state.Seq,
 		l.state.Journal, database.EncodeText(string(encode(l.state))))
 	if err != nil {
 		return fmt.Errorf("store a mark of session %s: %w", l.about.SessionID, err)

@@ -185,7 +185,7 @@ func (s *Service) started(ctx context.Context, t Task, message session.Message, 
 	}
 	runs := levelsOf(stored.Controls, message)
 	return ownRecord{TaskID: t.ID, Messages: encode(t.Messages), Mode: cmp.Or(mode, runs.mode()), Levels: runs, Given: kept,
-		ReportRequests: s.opts.TellRuntime, Facts: pointer(factsOf(stored, ""))}, nil
+		ReportRequests: s.opts.ReportRequests, Facts: pointer(factsOf(stored, ""))}, nil
 }
 
 func pointer[T any](value T) *T { return &value }

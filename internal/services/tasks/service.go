@@ -8,10 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"harness/internal/lib/ids"
 	"harness/internal/lib/lifecycle"
+	"harness/internal/lib/wake"
 	"harness/internal/operations"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
@@ -39,28 +40,35 @@ type Options struct {
 	DB         *database.DB
 	Sessions   Sessions
 	Operations *operations.Service
-	// MaxOpen bounds the tasks that are not over on this store (1,000), MaxPerSession those of one session (32).
-	MaxOpen, MaxPerSession int
+	Limits     Limits
 	// Mode is that of tasks and sessions that name none; "" leaves it to the controls of their session.
 	Mode Mode
 	// Yolo allows ModeYolo.
 	Yolo bool
-	// TellRuntime has the events of tasks that begin from now on bracket each request to their runtime.
-	TellRuntime bool
+	// ReportRequests brackets each request to a runtime with events, in tasks that begin from now on.
+	ReportRequests bool
 	// Artifacts, when set, keep what runtimes are given; Tools, when set, are those of this server that agents are given.
 	Artifacts Artifacts
 	Tools     func() []Tool
 	// Redact, when set, removes from long contents what must not be stored, as the store of Artifacts does.
 	Redact func([]byte) []byte
 	Logger zerolog.Logger
-	// Poll is the interval at which the store is polled for missed notifications (1 s). Unknown is how long a
-	// turn may be unknown to its session (10 s).
-	Poll, Unknown time.Duration
+	// Poll is the interval at which the store is polled for missed notifications (1 s).
+	Poll time.Duration
 	// Ended, when set, is called with every task this service ended. It must not block.
 	Ended func(Ended)
 	// Clock is time.Now when nil.
 	Clock func() time.Time
 }
+
+// Limits bound the tasks that have not ended.
+type Limits struct {
+	// Open is the limit of this store (1,000), PerSession that of one session (32).
+	Open, PerSession int
+}
+
+// unknownLimit is how long a turn may be unknown to its session: its start may still be on the way to the store.
+const unknownLimit = 10 * time.Second
 
 // Service runs tasks, and reads their events.
 type Service struct {
@@ -72,31 +80,28 @@ type Service struct {
 	mu      sync.Mutex
 	running bool
 	lanes   map[string]*lane // of sessions with tasks that are not over
-	readers map[string]map[chan struct{}]struct{}
+	readers map[string]map[wake.Signal]struct{}
 	stored  map[string]bool // artifacts of long results, by id
 	gone    map[string]bool // sessions that were deleted, whose tasks are to be
-	going   chan struct{}
+	going   wake.Signal
 }
 
 // New makes a Service. It does nothing until Start.
 func New(options Options) *Service {
-	if options.MaxOpen <= 0 {
-		options.MaxOpen = 1000
+	if options.Limits.Open <= 0 {
+		options.Limits.Open = 1000
 	}
-	if options.MaxPerSession <= 0 {
-		options.MaxPerSession = 32
+	if options.Limits.PerSession <= 0 {
+		options.Limits.PerSession = 32
 	}
 	if options.Poll <= 0 {
 		options.Poll = time.Second
-	}
-	if options.Unknown <= 0 {
-		options.Unknown = 10 * time.Second
 	}
 	if options.Clock == nil {
 		options.Clock = time.Now
 	}
 	s := &Service{opts: options, journal: options.Journal, db: options.DB, lanes: map[string]*lane{},
-		readers: map[string]map[chan struct{}]struct{}{}, stored: map[string]bool{}, gone: map[string]bool{}, going: make(chan struct{}, 1)}
+		readers: map[string]map[wake.Signal]struct{}{}, stored: map[string]bool{}, gone: map[string]bool{}, going: wake.New()}
 	s.journal.BeforePrune(s.keepMarks)
 	return s
 }
@@ -136,7 +141,6 @@ func (s *Service) Stop(ctx context.Context) error {
 func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 
 // newID is a UUIDv7, so that ids sort by time.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // onRecords is the journal subscriber: it wakes the readers and lanes of each session. It never blocks.
 func (s *Service) onRecords(records []journal.Record) {
@@ -146,23 +150,16 @@ func (s *Service) onRecords(records []journal.Record) {
 		record := &records[i]
 		id := database.DecodeText(record.SessionID)
 		for news := range s.readers[id] {
-			signal(news)
+			news.Set()
 		}
 		// The deltas of an item neither end a turn nor begin one.
 		if l := s.lanes[id]; l != nil && record.ItemID == "" {
-			signal(l.news)
+			l.news.Set()
 		}
 		if record.Type == sessionDeleted {
 			s.gone[id] = true
-			signal(s.going)
+			s.going.Set()
 		}
-	}
-}
-
-func signal(to chan struct{}) {
-	select {
-	case to <- struct{}{}:
-	default: // a wake-up is already pending
 	}
 }
 
@@ -242,7 +239,7 @@ func (s *Service) Submit(ctx context.Context, t Task) (Task, error) {
 		return Task{}, err
 	}
 	if t.ID == "" {
-		t.ID = newID()
+		t.ID = ids.New()
 	}
 	if err := database.CheckKeys("task_id", t.ID); err != nil {
 		return Task{}, err
@@ -268,10 +265,10 @@ func (s *Service) Submit(ctx context.Context, t Task) (Task, error) {
 			return nil, fmt.Errorf("count the tasks that are not over: %w", err)
 		}
 		switch {
-		case ours >= s.opts.MaxPerSession:
-			return nil, journal.Refuse(&LimitError{"session", s.opts.MaxPerSession})
-		case open >= s.opts.MaxOpen:
-			return nil, journal.Refuse(&LimitError{"server", s.opts.MaxOpen})
+		case ours >= s.opts.Limits.PerSession:
+			return nil, journal.Refuse(&LimitError{"session", s.opts.Limits.PerSession})
+		case open >= s.opts.Limits.Open:
+			return nil, journal.Refuse(&LimitError{"server", s.opts.Limits.Open})
 		}
 		t.Ahead = ours
 		if err := tx.QueryRowContext(ctx, `select coalesce(max(number), 0) + 1 from tasks where session_id = $1`,

@@ -16,7 +16,7 @@ func decoded(t *testing.T, text string) any {
 }
 
 // A comparison that can not fail shows nothing.
-func TestWhatDiffers(t *testing.T) {
+func TestDifferencesAreListed(t *testing.T) {
 	t.Parallel()
 	const a, b = "05628b80-2c6f-4122-96e4-18f53c7298f3", "11628b80-2c6f-4122-96e4-18f53c7298f3"
 	const hashA, hashB = "sha256:74234e98afe7498fb5daf1f36ac2d78acc339464f950703b8c019892f982b90b",

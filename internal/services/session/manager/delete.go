@@ -15,19 +15,15 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// deletePatience is how long all of a deletion waits for the runtime. With what the store needs, and what a caller may
-// have waited for before, whoever deletes has an answer within 10 s, whatever the runtime does.
-const deletePatience = 6 * time.Second
-
 // Delete removes a session for good: its running turn is interrupted, its runtime deletes the conversation, its rows
 // go, and a tombstone stays, so that it is still "deleted" after a restart and no late signal brings it back. A runtime
 // that does not answer in time is told later (sendDeletions); DeletedFileCount is 0 then.
 func (s *Service) Delete(ctx context.Context, sessionID string) (session.Deleted, error) {
-	return s.deleteBy(ctx, sessionID, time.Now().Add(s.deletePatience))
+	return s.DeleteBy(ctx, sessionID, time.Now().Add(session.DeletePatience))
 }
 
-// deleteBy is Delete that asks the runtime nothing after a time, so that several deletions share their patience.
-func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) (session.Deleted, error) {
+// DeleteBy is Delete that asks the runtime nothing after a time, so that several deletions share their patience.
+func (s *Service) DeleteBy(ctx context.Context, sessionID string, by time.Time) (session.Deleted, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return session.Deleted{}, err // before the runtime is told anything
 	}
@@ -43,7 +39,7 @@ func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) 
 		// Who holds it waits for the runtime. What it does to the session afterwards finds the tombstone, as after a deletion
 		// on another node.
 	}
-	sess, err := s.stored(ctx, sessionID)
+	sess, err := s.Stored(ctx, sessionID)
 	if errors.Is(err, session.ErrNotFound) {
 		sess, err = s.Lookup(asking, sessionID)
 	}
@@ -53,7 +49,7 @@ func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) 
 	if err != nil {
 		return session.Deleted{}, err
 	}
-	s.load(sess.Runtime, sessionID)
+	s.LoadView(sess.Runtime, sessionID)
 	ctx = context.WithoutCancel(ctx) // half a deletion helps nobody
 	files, told, err := s.deleteThread(ctx, sess, by)
 	if err != nil {
@@ -63,7 +59,7 @@ func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) 
 	if err != nil {
 		return session.Deleted{}, err
 	}
-	s.removeWorkers(ctx, dismissed, by)
+	s.RemoveWorkers(ctx, dismissed, by)
 	return session.Deleted{SessionID: sessionID, Title: sess.Title, DeletedFileCount: files}, nil
 }
 
@@ -104,7 +100,7 @@ func deleteThread(ctx context.Context, adapter runtime.Adapter, session session.
 func (s *Service) markGone(ctx context.Context, sess session.Session, told bool) (dismissed []string, err error) {
 	id := sess.ID
 	var workers atomic.Pointer[[]string] // the unit may run when this call has returned
-	err = s.inOrder(ctx, func() journal.Unit {
+	err = s.InOrder(ctx, func() journal.Unit {
 		gone := session.DeletedError{SessionID: id, Title: sess.Title, DeletedAt: s.now(), Runtime: sess.Runtime,
 			NativeID: sess.RuntimeSessionID}
 		s.index.Update(id, func(t *live.Session) {
@@ -132,11 +128,11 @@ func (s *Service) markGone(ctx context.Context, sess session.Session, told bool)
 				return nil, err
 			}
 			if !told {
-				if err := s.noteDeletion(ctx, tx, stored.Session, gone.DeletedAt); err != nil {
+				if err := s.deletions.noteDeletion(ctx, tx, stored.Session, gone.DeletedAt); err != nil {
 					return nil, err
 				}
 			}
-			found, err := s.dismissIn(ctx, tx, session.Session{ID: id}.Owner())
+			found, err := s.DismissIn(ctx, tx, session.Session{ID: id}.Owner())
 			if err != nil {
 				return nil, err
 			}
@@ -149,7 +145,7 @@ func (s *Service) markGone(ctx context.Context, sess session.Session, told bool)
 		return nil, err
 	}
 	if !told {
-		s.deletions.signal()
+		s.deletions.wake.signal()
 	}
 	s.workspaces.signal() // it may be stored somewhere
 	return *workers.Load(), nil

@@ -23,7 +23,7 @@ const (
 // endWork ends all that runs of a session which is being deleted or archived: its turn, its background work and, where it
 // has one for itself, its process. What cannot be ended does not keep the session from going, and is logged.
 func (s *Service) endWork(ctx context.Context, adapter runtime.Adapter, session session.Session) {
-	s.load(session.Runtime, session.ID)
+	s.LoadView(session.Runtime, session.ID)
 	s.silence.begin(session.ID, s.now()+quietFor)
 	s.interruptFirst(ctx, adapter, session)
 	if ctx.Err() != nil {
@@ -33,7 +33,7 @@ func (s *Service) endWork(ctx context.Context, adapter runtime.Adapter, session 
 	if err == nil && closes {
 		closing, cancel := context.WithTimeout(ctx, endPatience)
 		defer cancel()
-		err = adapter.CloseThread(closing, session.ID)
+		err = adapter.Threads().CloseThread(closing, session.ID)
 	}
 	if err != nil && !errors.Is(err, runtime.ErrUnavailable) && !errors.Is(err, runtime.ErrThreadNotFound) {
 		s.opts.Logger.Warn().Err(err).Str("session", session.ID).Str("runtime", session.Runtime).
@@ -72,7 +72,7 @@ func (s *Service) interruptFirst(ctx context.Context, adapter runtime.Adapter, s
 	idle := s.index.WhenIdle(session.ID)
 	asking, cancel := context.WithTimeout(ctx, interruptGrace)
 	defer cancel()
-	err := adapter.InterruptTurn(asking, session.ID, active)
+	err := adapter.Threads().InterruptTurn(asking, session.ID, active)
 	switch {
 	case errors.Is(err, runtime.ErrNoActiveTurn), errors.Is(err, runtime.ErrThreadNotFound):
 		return

@@ -40,7 +40,7 @@ func (s *Service) toInterrupt(ctx context.Context, sessionID, turnID string) (se
 	if err != nil {
 		return session.Session{}, nil, "", err
 	}
-	s.load(row.Runtime, sessionID)
+	s.LoadView(row.Runtime, sessionID)
 	active = s.index.ActiveTurn(sessionID)
 	switch {
 	case active == "":
@@ -116,7 +116,7 @@ func (s *Service) askToEnd(ctx context.Context, adapter runtime.Adapter, threadI
 		}
 	}()
 	for began := time.Now(); ; {
-		err := adapter.InterruptTurn(ctx, threadID, turnID)
+		err := adapter.Threads().InterruptTurn(ctx, threadID, turnID)
 		none := errors.Is(err, runtime.ErrNoActiveTurn)
 		if err != nil && !none && isOver(idle) {
 			return nil // the answer is of no interest any more

@@ -104,14 +104,14 @@ func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools jso
 	var t runtime.Thread
 	resumed, err := withReportedThread(&t)(
 		s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (change, error) {
-			_, err := s.workspace(session)
+			_, err := s.Workspace(session)
 			if err == nil {
 				err = s.CheckTools(ctx, sessionID, dynamicTools)
 			}
 			if err != nil {
 				return nil, err
 			}
-			if t, err = adapter.ResumeThread(ctx,
+			if t, err = adapter.Threads().ResumeThread(ctx,
 				runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID}); err != nil {
 				return nil, materialized(err)
 			}
@@ -124,7 +124,7 @@ func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools jso
 			}, nil
 		}))
 	if err == nil && resumed.HistoryAt == 0 {
-		s.imports.want(sessionID)
+		s.importer.imports.want(sessionID)
 	}
 	return resumed, err
 }
@@ -165,7 +165,7 @@ func (s *Service) manage(ctx context.Context, sessionID string,
 	if err != nil {
 		return session.Session{}, err
 	}
-	s.load(sess.Runtime, sessionID)
+	s.LoadView(sess.Runtime, sessionID)
 	s.index.Update(sessionID, func(t *live.Session) { t.ManagedAt = s.now() })
 	at := s.now()
 	err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -178,7 +178,7 @@ func (s *Service) manage(ctx context.Context, sessionID string,
 		s.adoption.wantAgain(sessionID)
 		return session.Session{}, err
 	}
-	return s.shown(ctx, sessionID)
+	return s.Shown(ctx, sessionID)
 }
 
 func materialized(err error) error {
@@ -213,8 +213,8 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 	if err != nil {
 		return session.Session{}, err
 	}
-	s.load(sess.Runtime, sessionID)
-	err = s.inOrder(ctx, func() journal.Unit {
+	s.LoadView(sess.Runtime, sessionID)
+	err = s.InOrder(ctx, func() journal.Unit {
 		s.index.Update(sessionID, func(t *live.Session) { t.SetProject(projectID) })
 		return s.assignment(sessionID, projectID)
 	})
@@ -222,7 +222,7 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 		s.adoption.wantAgain(sessionID)
 		return session.Session{}, err
 	}
-	return s.shown(ctx, sessionID)
+	return s.Shown(ctx, sessionID)
 }
 
 func (s *Service) assignment(sessionID string, projectID *string) journal.Unit {
@@ -237,7 +237,7 @@ func (s *Service) assignment(sessionID string, projectID *string) journal.Unit {
 		if err != nil {
 			return nil, journal.Refuse(err)
 		}
-		if equalText(projectID, stored.ProjectID) {
+		if session.EqualText(projectID, stored.ProjectID) {
 			return nil, nil
 		}
 		if err := store.MoveToProject(ctx, tx, sessionID, projectID); err != nil {
@@ -245,11 +245,4 @@ func (s *Service) assignment(sessionID string, projectID *string) journal.Unit {
 		}
 		return []journal.Event{sessionProjectUpdated(sessionID, projectID, stored.ProjectID, at, stored.SystemOwned)}, nil
 	}
-}
-
-func equalText(a, b *string) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }

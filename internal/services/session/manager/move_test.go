@@ -18,6 +18,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/workspace"
 	"harness/tests/dbtest"
 	"harness/tests/polling"
 )
@@ -259,7 +260,7 @@ func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
 	if err := two.Own(t.Context(), running); !errors.As(err, new(*session.LeftOpenError)) {
 		t.Errorf("with a turn that may go on: %v", err)
 	}
-	place, away := filepath.Join(folder, markerFolder), filepath.Join(t.TempDir(), "away")
+	place, away := filepath.Join(folder, workspace.MarkerFolder), filepath.Join(t.TempDir(), "away")
 	one.do(os.Rename(place, away))
 	var pinned *session.PinnedError
 	if err := two.Own(t.Context(), elsewhere); !errors.As(err, &pinned) || pinned.Code() != "workspace_pinned" {

@@ -65,7 +65,7 @@ func (s *Service) TurnSince(ctx context.Context, sessionID string, mark session.
 	if errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) || ctx.Err() != nil {
 		return "", errors.Join(session.ErrTurnUnsettled, err, ctx.Err())
 	}
-	err = s.inOrder(ctx, func() journal.Unit {
+	err = s.InOrder(ctx, func() journal.Unit {
 		return func(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }
 	})
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/workspace"
 )
 
 const (
@@ -152,7 +153,7 @@ func (s *Service) snapshotLoop(ctx context.Context) {
 
 // snapshotSession stores what the files of a session's runtime have more than is stored, and at last how far that is.
 func (s *Service) snapshotSession(ctx context.Context, sessionID, endedTurn string, files map[string]memoryFiles) error {
-	sess, err := s.stored(ctx, sessionID)
+	sess, err := s.Stored(ctx, sessionID)
 	if session.Absent(err) || err == nil && !s.Owns(sess) {
 		return nil
 	}
@@ -182,7 +183,7 @@ func (s *Service) snapshotSession(ctx context.Context, sessionID, endedTurn stri
 			return nil
 		}
 	}
-	marked, err := ensureMarker(cmp.Or(sess.Cwd, s.opts.WorkspaceRoot))
+	marked, err := workspace.EnsureMarker(cmp.Or(sess.Cwd, s.opts.WorkspaceRoot))
 	if err != nil {
 		return err
 	}

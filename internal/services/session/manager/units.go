@@ -3,12 +3,6 @@ package manager
 import (
 	"context"
 	"time"
-
-	"harness/internal/platform/database"
-	"harness/internal/platform/journal"
-	"harness/internal/services/session"
-	"harness/internal/services/session/store"
-	"harness/transcript"
 )
 
 // callingWait bounds how long a call waits for the turn it belongs to.
@@ -29,57 +23,4 @@ func (s *Service) CallingTurn(ctx context.Context, sessionID string) string {
 		release()
 	}
 	return s.ActiveTurn(sessionID)
-}
-
-// Turn reads how a turn stands; false when nothing is known of it.
-func (s *Service) Turn(ctx context.Context, sessionID, turnID string) (session.TurnState, bool, error) {
-	turn, known, err := store.ReadTurn(ctx, s.db.Read(), sessionID, turnID)
-	if err != nil || !known {
-		return session.TurnState{}, false, err
-	}
-	kind, err := s.failureKind(ctx, turn)
-	return session.TurnState{Status: turn.Status, Error: turn.Error, Kind: kind, Native: turn.Native}, true, err
-}
-
-// TurnEntries reads the entries of one turn in reading order, as they are stored but with the texts that are still
-// being written. Like Turn it costs the same however many turns the session has. *DeletedError, ErrNotFound.
-func (s *Service) TurnEntries(ctx context.Context, sessionID, turnID string) (entries []transcript.Entry, err error) {
-	return entries, s.db.Snapshot(ctx, func(q database.Querier) error {
-		if _, err := store.IsSystemOwned(ctx, q, sessionID); err != nil {
-			return err
-		}
-		if entries, err = s.entries.ListTurn(ctx, q, sessionID, turnID); err != nil {
-			return err
-		}
-		return s.showTexts(ctx, q, sessionID, entries)
-	})
-}
-
-// UpsertTranscriptIn is UpsertTranscript as part of another package's unit: entry and event commit with that package's
-// own rows. A session that is not there (any more) has nothing upserted, and an entry that changes nothing is not
-// announced.
-func (s *Service) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) (
-	[]journal.Event, error) {
-	systemOwned, err := store.IsSystemOwned(ctx, tx, sessionID)
-	if session.Absent(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	merged, changed, err := s.entries.Upsert(ctx, tx, sessionID, entry)
-	if err != nil || !changed {
-		return nil, err
-	}
-	event, _ := transcriptUpdated(sessionID, &merged, s.now(), systemOwned)
-	return []journal.Event{event}, nil
-}
-
-// PresentIn tells, as part of another package's unit, whether a session is there.
-func (s *Service) PresentIn(ctx context.Context, tx database.Tx, sessionID string) (bool, error) {
-	_, err := store.IsSystemOwned(ctx, tx, sessionID)
-	if session.Absent(err) {
-		return false, nil
-	}
-	return err == nil, err
 }
