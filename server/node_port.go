@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 	"time"
 
 	"harness/api"
@@ -38,15 +39,17 @@ func (s *nodes) openNodePort(ctx context.Context) error {
 	}
 	switch {
 	case configured.Address == "" && configured != (config.Node{}):
-		return config.Usagef("HARNESS_NODE_CERT_FILE, HARNESS_NODE_KEY_FILE and HARNESS_NODE_CA_FILE are of no use " +
-			"without HARNESS_NODE_ADDRESS: set it, or unset them")
+		return config.Usagef("HARNESS_NODE_TLS_DIR is of no use without HARNESS_NODE_ADDRESS: set it, or unset this")
 	case configured.Address == "":
 		return nil
 	case s.cfg.DatabaseURL == "":
 		return config.Usagef("HARNESS_NODE_ADDRESS is for several servers on one Postgres: set DATABASE_URL, or unset it")
 	}
-	identity, err := forward.NewIdentity(s.dir.NodeID,
-		forward.Files{Certificate: configured.Certificate, Key: configured.Key, CA: configured.CA})
+	files := forward.Files{}
+	if dir := configured.TLSDir; dir != "" { // a TLS secret of Kubernetes has these names
+		files = forward.Files{Certificate: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key"), CA: filepath.Join(dir, "ca.crt")}
+	}
+	identity, err := forward.NewIdentity(s.dir.NodeID, files)
 	if err != nil {
 		return &config.UsageError{Err: err}
 	}
@@ -123,7 +126,7 @@ func (s *nodes) serveNodePort(context.Context) error {
 			s.fail(fmt.Errorf("the node port broke: %w", err))
 		}
 	}()
-	s.log.Info().Str("address", port.address).Bool("ca", s.cfg.Node.CA != "").Msg("other nodes may ask this one")
+	s.log.Info().Str("address", port.address).Bool("ca", s.cfg.Node.TLSDir != "").Msg("other nodes may ask this one")
 	return nil
 }
 

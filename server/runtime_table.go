@@ -188,7 +188,7 @@ const (
 func (s *runtimes) setup(name string, confined Confinement, families ...string) stdio.Setup {
 	return stdio.Setup{
 		Launch: stdio.Launch{
-			Name: name, Mark: process.Mark(s.dir.Path, name), Confine: confined.Plan, Stage: confined.stage,
+			Name: name, Marker: process.Marker(s.dir.Path, name), Confine: confined.Plan, Stage: confined.stage,
 			Inherits: s.environment().Inherits(name, families...), Env: append(runtime.DoorEnv(s.agents.URL(), ""), confined.env...),
 			Shims: s.shims, Detach: s.cfg.RuntimeDetach, Logger: s.log.With().Str("package", name).Logger(),
 			Called: s.runtimeCalled(name),

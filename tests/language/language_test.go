@@ -57,7 +57,7 @@ var documents = []string{".md", ".yaml", ".yml", ".sh", ".ts", ".tsx", ".mjs", "
 var generated = map[string]string{"docs/cli.md": "cmd", "docs/promises.md": "tests", "docs/configuration.md": "internal/platform"}
 
 // pending are exported names that are renamed together with the packages that use them.
-var pending = []string{"Hear", "Judge"}
+var pending = []string{"Hear"}
 
 // pendingName finds such a name in a comment.
 var pendingName = regexp.MustCompile(`\b(` + strings.Join(pending, "|") + `)\b`)

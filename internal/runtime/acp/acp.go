@@ -223,7 +223,7 @@ func (r *Runtime) Capabilities() runtime.Capabilities {
 		ToolInput: r.profile.Forms, ApproveForSession: len(r.profile.SessionOptions) > 0, Plan: !r.profile.NoPlan,
 		Usage: true, Images: images, SurvivesRestart: r.survives, ProcessPer: runtime.ProcessPerRuntime,
 		OwnedTools: owned, Sandboxes: []string{sandboxFull}, ApprovalPolicies: r.profile.policies(),
-		NetworkAccess: []string{"enabled"}, ImplicitSources: r.profile.implicit(), Unasked: []string{
+		NetworkAccess: []string{"enabled"}, ImplicitSources: r.profile.implicit(), AutoApproved: []string{
 			"what the agent's own policy lets it do: reading, above all"},
 		Facts: r.profile.facts(loads).TakesTools(transport)}
 }

@@ -12,7 +12,7 @@ import (
 
 // asks translates a request of the agent. A request that cannot be answered has no Change: it is refused.
 func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signal, changed bool) {
-	of := t.state.Talks[p.SessionID]
+	of := t.state.Conversations[p.SessionID]
 	permission, elicits := l.Method == methodPermission && len(p.Options) > 0, l.Method == methodElicit && p.Mode == "form"
 	p.ToolCall.ToolCallID = runtime.KnownID(p.ToolCall.ToolCallID)
 	if of == nil || !permission && !elicits || len(of.Asked) >= maxAsked || len(l.ID) > runtime.MaxID {
@@ -39,7 +39,7 @@ func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signa
 	p.ToolCall.Status = "pending" // whatever it says, it waits
 	one.merge(&p.ToolCall, t.profile, t.upTo)
 	// The tools of this server ask for themselves.
-	if once >= 0 && (of.Unasked || one.isOf(t.profile, t.tools)) {
+	if once >= 0 && (of.AutoApproved || one.isOf(t.profile, t.tools)) {
 		t.allowed = selected(p.Options[once].ID)
 		return append(signals, t.show(of, one, at)...), true
 	}

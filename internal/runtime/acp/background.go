@@ -45,7 +45,7 @@ func (p *protocol) keepQuiet(l *line, at time.Time) {
 	if _, loads := p.loading[said.SessionID]; !quiet || loads {
 		return
 	}
-	if at.After(until) || p.translator.state.Talks[said.SessionID] != nil || p.reserved[said.SessionID] {
+	if at.After(until) || p.translator.state.Conversations[said.SessionID] != nil || p.reserved[said.SessionID] {
 		delete(p.quiet, said.SessionID)
 		return
 	}

@@ -37,7 +37,7 @@ func (g *growingText) last(most int) string {
 
 // each calls do with every text that grows, and how much of it is remembered at most.
 func (s *state) each(do func(g *growingText, most int)) {
-	for _, of := range s.Talks {
+	for _, of := range s.Conversations {
 		if of.Text != nil {
 			do(&of.Text.growingText, maxText)
 		}
@@ -72,7 +72,7 @@ func (s *state) keepOld(end, span int64) (changed bool) {
 // reread takes a line again, by its end, that only added to a text.
 func (t *translator) reread(l *line, end int64) {
 	p := l.params()
-	of, u := t.state.Talks[p.SessionID], &p.Update
+	of, u := t.state.Conversations[p.SessionID], &p.Update
 	if of == nil || l.Method != methodUpdate {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 
 var _ interface {
 	runtime.KeyTaker
-	runtime.Selective
+	runtime.OperationFilter
 } = (*Runtime)(nil)
 
 // takesKeys reports whether the agent can be given a key.
@@ -26,7 +26,7 @@ func (p *Profile) remedy() string {
 		p.Name), "; ")
 }
 
-// Offers implements runtime.Selective.
+// Offers implements runtime.OperationFilter.
 func (r *Runtime) Offers(operation string) bool {
 	switch operation {
 	case runtime.OpKey:

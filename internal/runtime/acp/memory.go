@@ -20,7 +20,7 @@ import (
 	"harness/internal/runtime/environment"
 )
 
-var _ runtime.Portable = (*Runtime)(nil)
+var _ runtime.Movable = (*Runtime)(nil)
 
 // historyHead is how much (bytes) of a history is read to see whose it is: its first line says so.
 const historyHead = 4 << 10
@@ -28,9 +28,9 @@ const historyHead = 4 << 10
 // projectMark is the file with the path of the folder whose histories are beside it.
 const projectMark = ".project_root"
 
-// MemoryFiles implements runtime.Portable: the history of a conversation, in a folder that the agent names for the
+// SnapshotFiles implements runtime.Movable: the history of a conversation, in a folder that the agent names for the
 // folder it works in.
-func (r *Runtime) MemoryFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
+func (r *Runtime) SnapshotFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
 	folder = r.lookup("HOME")
 	native := cmp.Or(in.NativeID, in.ThreadID)
 	if len(native) < 8 || strings.ContainsAny(native, `/\*?[`) {
@@ -68,10 +68,10 @@ func begins(home *os.Root, name, words string) (is bool, err error) {
 	return bytes.Contains(head, []byte(words)), err
 }
 
-// MemoryWritten implements runtime.Portable. The agent has written a turn to its files when it reports the end.
+// SnapshotWritten implements runtime.Movable. The agent has written a turn to its files when it reports the end.
 // One that could not, for lack of space, writes nothing more of that conversation.
-func (r *Runtime) MemoryWritten(_ context.Context, in runtime.ResumeThread) (bool, error) {
-	folder, names, err := r.MemoryFiles(in)
+func (r *Runtime) SnapshotWritten(_ context.Context, in runtime.ResumeThread) (bool, error) {
+	folder, names, err := r.SnapshotFiles(in)
 	if err != nil {
 		return false, err
 	}
@@ -90,9 +90,9 @@ func (r *Runtime) MemoryWritten(_ context.Context, in runtime.ResumeThread) (boo
 	return false, nil
 }
 
-// MemoryPlace implements runtime.Portable: in the folder that the agent here has for the histories of cwd, which is made
+// SnapshotPath implements runtime.Movable: in the folder that the agent here has for the histories of cwd, which is made
 // where it has none yet. It takes any that is marked with that path.
-func (r *Runtime) MemoryPlace(in runtime.ResumeThread, cwd, name string) (place string, err error) {
+func (r *Runtime) SnapshotPath(in runtime.ResumeThread, cwd, name string) (place string, err error) {
 	home, err := os.OpenRoot(r.lookup("HOME"))
 	if err != nil {
 		return "", fmt.Errorf("find the place of a history: %w", err)

@@ -47,9 +47,9 @@ type Profile struct {
 	// Modes are the agent's modes by the approval policy they come to. A policy without one is not offered; no modes at
 	// all leave the agent to ask when it sees fit, which is on-request: in the mode "default" where it offers one.
 	Modes map[string]string
-	// AllowsUnasked: under the approval policy never what it asks is allowed by this server, call by call, as its mode for
+	// AutoApproves: under the approval policy never what it asks is allowed by this server, call by call, as its mode for
 	// that would trust the workspace's own settings.
-	AllowsUnasked bool
+	AutoApproves bool
 	// Clear is the message by which the agent forgets the conversation, "" for none. It says nothing when it has.
 	Clear string
 	// Forms says that it asks persons questions.
@@ -127,7 +127,7 @@ func Gemini() Profile {
 		KeyMethod: "gemini-api-key", CloudAuth: map[string]string{"vertex": "vertex-ai"},
 		PolicySays:     `^Tool execution (for .* )?denied by policy`,
 		Modes:          map[string]string{"untrusted": "default", "on-request": "default", "never": "default"},
-		AllowsUnasked:  true,
+		AutoApproves:   true,
 		SessionOptions: []string{"proceed_always", "proceed_always_tool", "proceed_always_server"},
 		Implicit:       runtime.ImplicitHome, Reads: []string{"{settings}", "$HOME/.gemini/settings.json"},
 		NoPlan: true, ToolNameInID: true, TrustsFor: ".gemini", History: ".gemini/tmp/*/chats/session-{minute}-{id}.jsonl",

@@ -143,7 +143,7 @@ func (p *protocol) Resume(stored runtime.Resumption) {
 	for id, thread := range p.translator.threads {
 		native[thread] = id
 	}
-	p.translator.state.Talks = map[string]*conversation{}
+	p.translator.state.Conversations = map[string]*conversation{}
 	for _, running := range stored.Turns {
 		prompt, sent := prompts[running.TurnID]
 		delete(prompts, running.TurnID)
@@ -156,15 +156,15 @@ func (p *protocol) Resume(stored runtime.Resumption) {
 			p.translator.threads[id] = running.ThreadID
 		}
 		p.lastOutput[running.TurnID] = time.Now()
-		if known := before.Talks[id]; known != nil && known.Turn == running.TurnID {
-			p.translator.state.Talks[id] = known
+		if known := before.Conversations[id]; known != nil && known.Turn == running.TurnID {
+			p.translator.state.Conversations[id] = known
 			continue
 		}
 		if !sent {
 			p.unsent = append(p.unsent, running)
 		}
 		if id != "" {
-			p.translator.state.Talks[id] = &conversation{Thread: running.ThreadID, Turn: running.TurnID, Cwd: prompt.Cwd}
+			p.translator.state.Conversations[id] = &conversation{Thread: running.ThreadID, Turn: running.TurnID, Cwd: prompt.Cwd}
 		}
 	}
 	for _, over := range prompts { // their ends are stored
@@ -227,7 +227,7 @@ func (p *protocol) Read(raw []byte, at time.Time) (stdio.Line, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.translator.upTo = p.Taken()
+	p.translator.upTo = p.ReadOffset()
 	signals, changed := p.translator.said(&l, at.UnixMilli())
 	p.noteOutput(&l, signals, at)
 	p.keepQuiet(&l, at)
@@ -241,7 +241,7 @@ func (p *protocol) Read(raw []byte, at time.Time) (stdio.Line, error) {
 	}
 	out := stdio.Line{Signals: signals, Native: json.RawMessage(raw)}
 	if len(signals) == 0 {
-		if of := p.translator.state.Talks[l.params().SessionID]; of != nil {
+		if of := p.translator.state.Conversations[l.params().SessionID]; of != nil {
 			out.About = of.Thread
 		}
 	}
@@ -295,7 +295,7 @@ func (p *protocol) noteOutput(l *line, signals []runtime.Signal, at time.Time) {
 	if _, loads := p.loading[in.SessionID]; loads {
 		p.loading[in.SessionID]++
 	}
-	if of := p.translator.state.Talks[in.SessionID]; of != nil {
+	if of := p.translator.state.Conversations[in.SessionID]; of != nil {
 		p.lastOutput[of.Turn] = at
 	}
 	for _, signal := range signals {

@@ -88,7 +88,7 @@ func (r *Runtime) renew(ctx context.Context, given runtime.ProviderKey) error {
 func (p *protocol) busy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.translator.state.Talks)+len(p.reserved) > 0
+	return len(p.translator.state.Conversations)+len(p.reserved) > 0
 }
 
 // untilRenewed ends what attends to a process when that is to end for one with another key.

@@ -21,10 +21,10 @@ func (p Profile) Replay(sessionID, cwd string, lines []json.RawMessage) []runtim
 		}
 		switch turn := l.turn(); {
 		case l.Method == methodPrompt && turn != "":
-			t.state.Talks = map[string]*conversation{l.params().SessionID: {Thread: sessionID, Turn: turn, Cwd: cwd}}
+			t.state.Conversations = map[string]*conversation{l.params().SessionID: {Thread: sessionID, Turn: turn, Cwd: cwd}}
 			continue
 		case l.Method == "" && turn == "":
-			t.state.Talks = nil // a line was left out for its length: what it began is not known
+			t.state.Conversations = nil // a line was left out for its length: what it began is not known
 			continue
 		}
 		said, _ := t.said(&l, 0)

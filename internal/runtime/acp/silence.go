@@ -16,7 +16,7 @@ func (r *Runtime) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 	p.endUnsent()
 	return r.untilRenewed(ctx, p, func(ctx context.Context) error {
 		return r.silence.Attend(ctx, stdio.Watched{Name: r.profile.Name, Title: r.profile.title(), Log: r.log,
-			Turns: p.watched, Held: conn.Held,
+			Turns: p.watched, Stalled: conn.Stalled,
 			Stop: func(ctx context.Context, turn string) error {
 				p.mu.Lock()
 				if _, of := p.translator.state.turn(turn); of != nil {
@@ -33,7 +33,7 @@ func (p *protocol) watched() (turns []stdio.Turn) {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, of := range p.translator.state.Talks {
+	for _, of := range p.translator.state.Conversations {
 		if p.AsksIn(of.Thread) {
 			p.lastOutput[of.Turn] = now
 		}
@@ -49,7 +49,7 @@ func (p *protocol) endUnsent() {
 	p.unsent = nil
 	for _, running := range unsent {
 		if native, of := p.translator.state.turn(running.TurnID); of != nil {
-			delete(p.translator.state.Talks, native)
+			delete(p.translator.state.Conversations, native)
 		}
 	}
 	p.mu.Unlock()

@@ -21,7 +21,7 @@ const (
 // state is all that translating a line needs of the lines before it, as JSON: the turns that run, by the agent's id of
 // their conversation.
 type state struct {
-	Talks map[string]*conversation `json:"talks,omitempty"`
+	Conversations map[string]*conversation `json:"talks,omitempty"`
 }
 
 // conversation is a conversation with a turn.
@@ -46,8 +46,8 @@ type conversation struct {
 	Cancelled bool   `json:"cancelled,omitempty"`
 	Silent    string `json:"silent,omitempty"`
 	Declined  bool   `json:"declined,omitempty"`
-	// Unasked says that what the agent asks in this turn is allowed without asking anybody.
-	Unasked bool `json:"unasked,omitempty"`
+	// AutoApproved says that what the agent asks in this turn is allowed without asking anybody.
+	AutoApproved bool `json:"unasked,omitempty"`
 	// Clears says that the message has the agent forget the conversation.
 	Clears bool `json:"clears,omitempty"`
 }
@@ -88,7 +88,7 @@ func decodeState(raw json.RawMessage) state {
 	}
 	_ = json.Unmarshal(raw, &stored) // a process that has said nothing has none
 	for native, said := range stored.Texts {
-		if of := stored.Talks[native]; of != nil && of.Text != nil {
+		if of := stored.Conversations[native]; of != nil && of.Text != nil {
 			of.Text.Kept = said
 		}
 	}
@@ -98,7 +98,7 @@ func decodeState(raw json.RawMessage) state {
 
 // turn finds the conversation of a turn.
 func (s *state) turn(id string) (native string, of *conversation) {
-	for native, conversation := range s.Talks {
+	for native, conversation := range s.Conversations {
 		if conversation.Turn == id {
 			return native, conversation
 		}
@@ -108,7 +108,7 @@ func (s *state) turn(id string) (native string, of *conversation) {
 
 // asking finds the conversation a request was asked in.
 func (s *state) asking(id json.RawMessage) (of *conversation, request *asked) {
-	for _, conversation := range s.Talks {
+	for _, conversation := range s.Conversations {
 		for _, one := range conversation.Asked {
 			if string(one.ID) == string(id) {
 				return conversation, one

@@ -162,7 +162,7 @@ func (r *Runtime) learn(conn *stdio.Conn, native string, said offer) {
 func (r *Runtime) autoApproved(p *protocol, native string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return r.profile.AllowsUnasked && p.settings[native].policy == "never"
+	return r.profile.AutoApproves && p.settings[native].policy == "never"
 }
 
 // set gives a conversation the mode of an approval policy, and a model; "" leaves either.
@@ -351,7 +351,7 @@ func (r *Runtime) CloseThread(ctx context.Context, threadID string) error {
 		return nil
 	}
 	p.mu.Lock()
-	running, loaded, can := p.translator.state.Talks[native] != nil, p.translator.threads[native] == threadID, p.agent.Can
+	running, loaded, can := p.translator.state.Conversations[native] != nil, p.translator.threads[native] == threadID, p.agent.Can
 	p.mu.Unlock()
 	switch {
 	case running:

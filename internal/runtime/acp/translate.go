@@ -50,10 +50,10 @@ type option struct {
 // begin notes a turn whose message is about to be sent, and says so.
 func (t *translator) begin(native string, of conversation, user any, at int64) []runtime.Signal {
 	of.StartedAt = at
-	if t.state.Talks == nil {
-		t.state.Talks = map[string]*conversation{}
+	if t.state.Conversations == nil {
+		t.state.Conversations = map[string]*conversation{}
 	}
-	t.state.Talks[native], t.unsaid = &of, true
+	t.state.Conversations[native], t.unsaid = &of, true
 	return []runtime.Signal{
 		wire.TurnStarted(of.Thread, wire.Turn{ID: of.Turn, StartedAt: at}),
 		wire.ItemStarted(of.position(), user, at), wire.ItemCompleted(of.position(), user, at),
@@ -76,7 +76,7 @@ func (t *translator) said(l *line, at int64) (signals []runtime.Signal, changed 
 		if of == nil {
 			return nil, false
 		}
-		delete(t.state.Talks, native)
+		delete(t.state.Conversations, native)
 		return t.end(of, l, at), true
 	case len(l.ID) > 0 && !bytes.Equal(l.ID, []byte("null")):
 		return t.asks(l, &p, at)
@@ -87,11 +87,11 @@ func (t *translator) said(l *line, at int64) (signals []runtime.Signal, changed 
 		}
 		return of.resolve(request), true
 	case l.Method == methodSDKMessage:
-		return t.retried(t.state.Talks[p.SessionID], l.Params), false
+		return t.retried(t.state.Conversations[p.SessionID], l.Params), false
 	case l.Method != methodUpdate:
 		return nil, false
 	}
-	of := t.state.Talks[p.SessionID]
+	of := t.state.Conversations[p.SessionID]
 	if p.Update.Kind == "session_info_update" && p.Update.Title != "" && p.Update.Title != t.profile.FirstTitle {
 		if thread := t.threads[p.SessionID]; thread != "" {
 			signals = append(signals, wire.ThreadNamed(thread, p.Update.Title))

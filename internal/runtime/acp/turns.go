@@ -63,7 +63,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	if err := p.requireAlive(ctx); err != nil {
 		return runtime.StartedTurn{}, err
 	}
-	turn, err := r.prompt(ctx, p, conversation{Thread: in.ThreadID, Cwd: cwd, Unasked: r.autoApproved(p, native),
+	turn, err := r.prompt(ctx, p, conversation{Thread: in.ThreadID, Cwd: cwd, AutoApproved: r.autoApproved(p, native),
 		Clears: r.profile.clears(in.Input)}, native, in.Input, prompt)
 	if err != nil {
 		return runtime.StartedTurn{}, err
@@ -126,7 +126,7 @@ func (p *protocol) requireAlive(ctx context.Context) error {
 func (p *protocol) reserve(native string) (release func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.reserved[native] || p.translator.state.Talks[native] != nil {
+	if p.reserved[native] || p.translator.state.Conversations[native] != nil {
 		return nil, runtime.ErrTurnActive
 	}
 	p.reserved[native] = true

@@ -143,7 +143,7 @@ type Detail struct {
 	// Unchanged says that the reader has this version already; Transcript is left empty.
 	Unchanged bool
 	// Thread is the runtime's description of a whole read with Pieces, which took the items; nil: it is Session.Thread.
-	Thread []runtime.DescribedPiece
+	Thread []runtime.DescribedPart
 }
 
 // Reading says how much of a session is wanted, and what the reader has.

@@ -112,7 +112,7 @@ func (d *decision) ours(ctx context.Context, known, cutOff bool) Opinion {
 	if wrong := d.tool.input.check(d.call.Input); wrong != "" {
 		return refuse("input_schema", "invalid tool input: "+wrong)
 	}
-	own := d.policy.Judge(d.tool.Name, d.tool.Class)
+	own := d.policy.Evaluate(d.tool.Name, d.tool.Class)
 	if own.Result == Deny {
 		return own
 	}

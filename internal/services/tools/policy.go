@@ -81,8 +81,8 @@ func CheckPolicy(p Policy, allowYolo bool) error {
 	return nil
 }
 
-// Judge returns this server's opinion of a call of a tool; class is "" for a tool whose class is not known.
-func (p Policy) Judge(tool string, class Class) Opinion {
+// Evaluate returns this server's opinion of a call of a tool; class is "" for a tool whose class is not known.
+func (p Policy) Evaluate(tool string, class Class) Opinion {
 	opinion := func(result Result, rule string) Opinion { return Opinion{SourceHarness, result, rule} }
 	mode := p.mode()
 	switch {

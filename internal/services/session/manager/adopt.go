@@ -142,7 +142,7 @@ func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) er
 	if err != nil {
 		return err
 	}
-	historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
+	historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory)
 	if !ok {
 		return nil // the bare row is all there is to know
 	}
@@ -163,7 +163,7 @@ func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {
 	if err != nil {
 		return err
 	}
-	historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
+	historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory)
 	if !ok {
 		return nil
 	}

@@ -147,7 +147,7 @@ func (c *creation) title() string {
 
 // nameThread also makes the runtime write the conversation to disk: an unnamed, unused one would not survive a restart.
 func (c *creation) nameThread(ctx context.Context, t runtime.Thread) error {
-	if librarian, ok := runtime.Has[runtime.Librarian](c.adapter, runtime.OpLibrary); ok {
+	if librarian, ok := runtime.Has[runtime.Archiver](c.adapter, runtime.OpArchive); ok {
 		return librarian.NameThread(ctx, t.Native(), c.title())
 	}
 	return nil

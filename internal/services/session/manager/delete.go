@@ -85,7 +85,7 @@ func (s *Service) deleteThread(ctx context.Context, session session.Session, by 
 
 // deleteThread has a runtime delete a conversation, if it keeps any.
 func deleteThread(ctx context.Context, adapter runtime.Adapter, session session.Session) (files int, err error) {
-	if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
+	if librarian, ok := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive); ok {
 		return librarian.DeleteThread(ctx, session.RuntimeSessionID)
 	}
 	if forgetter, ok := adapter.(runtime.Forgetter); ok {

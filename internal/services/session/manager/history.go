@@ -16,7 +16,7 @@ import (
 )
 
 // importHistory asks the runtime for its history of a session and stores it.
-func (s *importer) importHistory(ctx context.Context, session session.Session, historian runtime.Historian) error {
+func (s *importer) importHistory(ctx context.Context, session session.Session, historian runtime.History) error {
 	asked := s.options.Now()
 	t, err := historian.ReadThread(ctx, session.RuntimeSessionID, true)
 	if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
@@ -137,7 +137,7 @@ func (s *importer) refreshDescription(ctx context.Context, runtimeName, sessionI
 	if err != nil {
 		return err
 	}
-	historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
+	historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory)
 	if !ok {
 		return nil
 	}

@@ -279,7 +279,7 @@ func (s *importer) AwaitHistory(ctx context.Context, session session.Session) er
 // historian is the runtime that is to be asked for the history of a session now, and its process; nil when none is: the
 // history is here, or the runtime is down (when it starts, all is looked at again), or it failed to tell a while ago,
 // or the session is another node's, whose runtime must not be asked.
-func (s *importer) historian(session session.Session) (historian runtime.Historian, generation string) {
+func (s *importer) historian(session session.Session) (historian runtime.History, generation string) {
 	if session.HistoryAt != 0 || !s.options.Owns(session) {
 		return nil, ""
 	}
@@ -291,6 +291,6 @@ func (s *importer) historian(session session.Session) (historian runtime.Histori
 	if status.State != runtime.StateReady || !s.imports.due(session.ID, status.Generation, s.options.Now()) {
 		return nil, ""
 	}
-	historian, _ = runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
+	historian, _ = runtime.Has[runtime.History](adapter, runtime.OpHistory)
 	return historian, status.Generation
 }

@@ -67,7 +67,7 @@ func (s *Service) findInRuntimes(ctx context.Context, sessionID string) (answers
 	answers = make([]findAnswer, 0, len(adapters))
 	var asking sync.WaitGroup
 	for _, adapter := range adapters {
-		historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
+		historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory)
 		if !ok {
 			continue
 		}

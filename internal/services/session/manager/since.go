@@ -59,7 +59,7 @@ func (s *Service) TurnSince(ctx context.Context, sessionID string, mark session.
 		}
 	}
 	// Its answer comes after everything the runtime has said, and so does an empty unit in the journal.
-	if historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory); ok {
+	if historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory); ok {
 		_, err = historian.ReadThread(ctx, sess.RuntimeSessionID, false)
 	}
 	if errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) || ctx.Err() != nil {
