@@ -100,7 +100,7 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 		a = s.standaloneDelta(runtimeName, signal, change)
 	default:
 		s.WantBackground(signal)
-		s.watchSilence(signal)
+		s.stopper.watchSilence(signal)
 		a = s.prepareSignal(runtimeName, signal)
 		if _, began := change.(runtime.TurnStarted); began {
 			s.adoption.wantDescription(runtimeName, signal.ThreadID)
@@ -428,14 +428,14 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 		if request.TurnID != turn.TurnID || request.Generation != a.signal.Generation && request.Runtime != session.EventSource {
 			continue
 		}
-		event, err := s.expire(ctx, tx, request, a.runtime, a.receivedAt)
+		event, err := expireRequest(ctx, tx, request, a.runtime, a.receivedAt)
 		if err != nil {
 			return nil, err
 		}
 		events = append(events, event)
 	}
 	if turn.Status == runtime.TurnFailed {
-		failed, err := s.turnFailed(ctx, tx, turn, change.Remedy)
+		failed, err := turnFailed(ctx, tx, turn, change.Remedy)
 		return append(append(events, failed...), a.turnError(eventTurnFailed, turnError{TurnID: turn.TurnID,
 			Kind: errorKind(change.Kind), ProviderStatus: change.ProviderStatus})), err
 	}
@@ -491,7 +491,7 @@ func (s *Service) resolvedElsewhere(ctx context.Context, tx database.Tx, a arriv
 	if request.Status != session.RequestPending {
 		return nil, nil
 	}
-	event, err := s.expire(ctx, tx, request, a.runtime, a.receivedAt)
+	event, err := expireRequest(ctx, tx, request, a.runtime, a.receivedAt)
 	if err != nil {
 		return nil, err
 	}

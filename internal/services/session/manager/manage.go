@@ -62,7 +62,7 @@ func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string)
 // nothing stored to put away. What runs of it is ended, and messages that wait in it are held.
 func (s *Service) Archive(ctx context.Context, sessionID string) (session.Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (change, error) {
-		s.endWork(ctx, adapter, session)
+		s.stopper.endWork(ctx, adapter, session)
 		if librarian, ok := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive); ok {
 			if err := librarian.ArchiveThread(ctx, session.RuntimeSessionID); err != nil {
 				return nil, materialized(err)
@@ -74,7 +74,7 @@ func (s *Service) Archive(ctx context.Context, sessionID string) (session.Sessio
 			t, _ = historian.ReadThread(ctx, session.RuntimeSessionID, false)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
-			held, err := s.holdQueued(ctx, tx, sessionID, "the session was archived; unarchive it, then send the message again")
+			held, err := s.stopper.holdQueued(ctx, tx, sessionID, "the session was archived; unarchive it, then send the message again")
 			return held, errors.Join(err, store.UpdateSession(ctx, tx, sessionID, `archived = 1`), storeThread(ctx, tx, sessionID, t))
 		}, nil
 	})

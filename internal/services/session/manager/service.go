@@ -123,11 +123,8 @@ type Service struct {
 	questions  *questions
 	// background knows which sessions have background work.
 	background *background.Watch
-	silence    silenceTimers
 	// deletions has runtimes delete what was deleted without them.
 	deletions *deletionSender
-	// stopPatience is how long an agent has to end a turn that was stopped.
-	stopPatience time.Duration
 	// restartPatience is how long a message waits for the process that follows one that is gone.
 	restartPatience time.Duration
 
@@ -139,6 +136,8 @@ type Service struct {
 	*controledit.Editor
 	*rollback.Rollbacks
 	*upserter
+	*stopper
+	*turnFinder
 	*tracer
 	resolver *resolver
 	*importer
@@ -172,9 +171,9 @@ func New(opts Options) *Service {
 		opts: opts, journal: opts.Journal, db: opts.DB,
 		adoption: newAdoption(), delivery: newDelivery(), sender: newQueueSender(), questions: newQuestions(),
 		snapshots: newEndedTurns(), workspaces: newEndedTurns(), background: background.NewWatch(),
-		stopPatience: stopPatience, restartPatience: restartPatience,
-		order:    newOrderLock(),
-		Registry: registry.New(opts.DB, opts.Runtimes), texts: newTexts(opts.Clock()),
+		restartPatience: restartPatience,
+		order:           newOrderLock(),
+		Registry:        registry.New(opts.DB, opts.Runtimes), texts: newTexts(opts.Clock()),
 	}
 	s.index = live.New(s.now, live.NewLimits(opts.RuntimeLimits))
 	s.natives = nativelog.NewRecorder(nativelog.Options{DB: opts.DB, Index: s.index, Keep: opts.KeepNative, Ring: opts.NativeLines,
@@ -188,25 +187,34 @@ func New(opts Options) *Service {
 	s.Reader = reading.New(reading.Options{Journal: opts.Journal, DB: opts.DB, Index: s.index, Runtimes: s.Registry, Sessions: s,
 		NodeID: opts.NodeID, Defaults: opts.Defaults, Locked: opts.DefaultsLocked, Now: s.now})
 	s.items = items.New(items.Options{Images: opts.Images, Reader: s.Reader})
-	s.deletions = &deletionSender{journal: opts.Journal, db: opts.DB, nodeID: opts.NodeID, runtimes: s.Registry,
-		wake: newDeletions(), log: opts.Logger}
-	s.tracer = &tracer{index: s.index, journal: opts.Journal}
-	s.resolver = &resolver{db: opts.DB, journal: opts.Journal, index: s.index, storedThread: s.storedThread,
-		wantRoom: s.adoption.wantRoom, log: opts.Logger, now: s.now}
-	s.decider = &autodecide.Decider{Reader: s.Reader, Runtimes: s.Registry}
-	s.upserter = newUpserter(opts, s.now)
-	s.importer = &importer{imports: newImports(), options: importerOptions{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID,
-		Reader: s.Reader, Runtimes: s.Registry, Items: s.items, Owns: s.Owns, AdoptOne: s.adoptOne, Logger: opts.Logger, Now: s.now}}
-	s.Rollbacks = rollback.New(rollback.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Locks: &s.locks,
-		Reader: s.Reader, Runtimes: s.Registry, Owned: s.owned, Refetch: s.adoption.wantAll, Now: s.now})
-	s.Monitor = background.New(background.Options{DB: opts.DB, NodeID: opts.NodeID, Locks: &s.locks, Index: s.index,
-		Watch: s.background, Sessions: s, Owned: s.owned, Mine: s.mine, Logger: opts.Logger, Now: s.now})
-	s.Checker = &workspace.Checker{Root: opts.WorkspaceRoot,
-		Unusable: func(folder string) string { return workspace.Unusable(folder, opts.EnterFolder) }}
-	s.Editor = controledit.New(controledit.Options{Journal: opts.Journal, Reader: s.Reader, Runtimes: s.Registry,
-		Locked: opts.DefaultsLocked, Now: s.now})
+	s.compose()
 	s.journal.BeforePrune(s.entries.KeepPruned)
 	return s
+}
+
+// compose builds the parts that change sessions.
+func (s *Service) compose() {
+	s.deletions = &deletionSender{journal: s.opts.Journal, db: s.opts.DB, nodeID: s.opts.NodeID, runtimes: s.Registry,
+		wake: newDeletions(), log: s.opts.Logger}
+	s.tracer = &tracer{index: s.index, journal: s.opts.Journal}
+	s.resolver = &resolver{db: s.opts.DB, journal: s.opts.Journal, index: s.index, storedThread: s.storedThread,
+		wantRoom: s.adoption.wantRoom, log: s.opts.Logger, now: s.now}
+	s.decider = &autodecide.Decider{Reader: s.Reader, Runtimes: s.Registry}
+	s.upserter = newUpserter(s.opts, s.now)
+	s.importer = &importer{imports: newImports(), options: importerOptions{Journal: s.opts.Journal, DB: s.opts.DB, NodeID: s.opts.NodeID,
+		Reader: s.Reader, Runtimes: s.Registry, Items: s.items, Owns: s.Owns, AdoptOne: s.adoptOne, Logger: s.opts.Logger, Now: s.now}}
+	s.Rollbacks = rollback.New(rollback.Options{Journal: s.opts.Journal, DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks,
+		Reader: s.Reader, Runtimes: s.Registry, Owned: s.owned, Refetch: s.adoption.wantAll, Now: s.now})
+	s.Monitor = background.New(background.Options{DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks, Index: s.index,
+		Watch: s.background, Sessions: s, Owned: s.owned, Mine: s.mine, Logger: s.opts.Logger, Now: s.now})
+	s.stopper = &stopper{stopPatience: stopPatience, options: stopperOptions{Journal: s.opts.Journal, DB: s.opts.DB, Index: s.index,
+		Locks: &s.locks, Loops: &s.loops, Reader: s.Reader, Runtimes: s.Registry, Monitor: s.Monitor, CheckOwner: s.CheckOwner,
+		LoadView: s.LoadView, Record: s.record, Enqueue: s.enqueue, UpsertIn: s.UpsertTranscriptIn, Logger: s.opts.Logger, Now: s.now}}
+	s.turnFinder = &turnFinder{db: s.opts.DB, index: s.index, locks: &s.locks, inOrder: s.InOrder, owned: s.owned}
+	s.Checker = &workspace.Checker{Root: s.opts.WorkspaceRoot,
+		Unusable: func(folder string) string { return workspace.Unusable(folder, s.opts.EnterFolder) }}
+	s.Editor = controledit.New(controledit.Options{Journal: s.opts.Journal, Reader: s.Reader, Runtimes: s.Registry,
+		Locked: s.opts.DefaultsLocked, Now: s.now})
 }
 
 // Sink is where the named runtime reports. Hand it to the adapter of that name.
